@@ -1,0 +1,1 @@
+"""scikit-learn estimators: they validate and assemble, the inner rooms compute."""

@@ -1,0 +1,1 @@
+"""Graphs in: one frozen collection from files, molecules and other libraries' graphs."""

@@ -1,0 +1,156 @@
+"""One builder behind every reader: edge lists in, a canonical ``GraphCollection`` out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.errors import DegreeLabelsWarning, GraphDataError
+from treelens.graphs.labels import encode_labels
+
+
+def build_collection(
+    sizes: Sequence[int] | np.ndarray,
+    edges: np.ndarray,
+    node_labels: Sequence[Any] | np.ndarray | None,
+    edge_labels: Sequence[Any] | np.ndarray | None = None,
+    names: Sequence[Any] | None = None,
+    graph_data: Mapping[str, Any] | None = None,
+) -> GraphCollection:
+    """Build a collection from one list of edges over all graphs.
+
+    The rules, the same for every source: edges are undirected (an arc ``u -> v`` is the edge
+    ``u - v``); an edge that is listed several times, in either direction, counts once; a
+    self-loop makes a node its own neighbour, once. An edge listed with two different labels is an
+    error. Without node labels every node gets its degree as label, and a warning says so.
+
+    Parameters
+    ----------
+    sizes : sequence of int, shape (n_graphs,)
+        Number of nodes of each graph; 0 is allowed.
+    edges : ndarray of int, shape (n_edges, 2)
+        End nodes, numbered through all graphs.
+    node_labels : sequence, shape (n_nodes,), or None
+    edge_labels : sequence, shape (n_edges,), optional
+    names, graph_data : optional
+        See :class:`GraphCollection`.
+
+    Examples
+    --------
+    >>> graphs = build_collection([2, 1], np.array([[0, 1]]), ["a", "b", "a"])
+    >>> graphs
+    GraphCollection(2 graphs, 3 nodes, 1 edges, 2 node labels)
+    """
+    sizes = np.asarray(sizes, dtype=np.int64)
+    node_offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    edges = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
+    _check_edges(edges, node_offsets)
+    edge_codes, edge_alphabet = None, None
+    if edge_labels is not None:
+        _check_count("edge labels", len(edge_labels), "edges", len(edges))
+        edge_codes, edge_alphabet = encode_labels(
+            edge_labels, lambda i: f"The label of edge {_edge_place(edges[i], node_offsets)}"
+        )
+    arcs, edge_codes = _canonical_arcs(edges, edge_codes, edge_alphabet, node_offsets)
+    n_nodes = int(node_offsets[-1])
+    degrees = np.bincount(arcs[:, 0], minlength=n_nodes)
+    degree_labels = node_labels is None
+    if node_labels is None:
+        node_labels = degrees
+        _warn_degree_labels(len(sizes))
+    _check_count("node labels", len(node_labels), "nodes", n_nodes)
+    node_codes, node_alphabet = encode_labels(
+        node_labels, lambda i: f"The label of {node_place(i, node_offsets)}"
+    )
+    graph_of_arc_start = np.repeat(node_offsets[:-1], sizes)[arcs[:, 0]]
+    return GraphCollection(
+        node_offsets,
+        np.concatenate([[0], np.cumsum(degrees)]),
+        arcs[:, 1] - graph_of_arc_start,
+        node_codes,
+        node_alphabet,
+        edge_codes,
+        edge_alphabet,
+        names,
+        graph_data,
+        degree_labels,
+    )
+
+
+def node_place(node: int, node_offsets: np.ndarray) -> str:
+    """The words that name a node of the whole list: its graph and its number there."""
+    graph = int(np.searchsorted(node_offsets, node, side="right")) - 1
+    return f"node {int(node - node_offsets[graph])} of graph {graph}"
+
+
+def _edge_place(edge: np.ndarray, node_offsets: np.ndarray) -> str:
+    graph = int(np.searchsorted(node_offsets, edge[0], side="right")) - 1
+    u, v = (edge - node_offsets[graph]).tolist()
+    return f"{u} - {v} of graph {graph}"
+
+
+def _check_count(what: str, count: int, of_what: str, expected: int) -> None:
+    if count != expected:
+        raise GraphDataError(f"There are {count} {what} for {expected} {of_what}: give one each.")
+
+
+def _check_edges(edges: np.ndarray, node_offsets: np.ndarray) -> None:
+    """Every edge must join two nodes that exist, of the same graph."""
+    if not len(edges):
+        return
+    n_nodes = int(node_offsets[-1])
+    outside = np.flatnonzero((edges < 0).any(axis=1) | (edges >= n_nodes).any(axis=1))
+    if len(outside):
+        u, v = edges[outside[0]].tolist()
+        raise GraphDataError(
+            f"Edge {outside[0]} joins nodes {u} and {v}, but the nodes are 0 to {n_nodes - 1}."
+        )
+    graph = np.searchsorted(node_offsets, edges, side="right") - 1
+    across = np.flatnonzero(graph[:, 0] != graph[:, 1])
+    if len(across):
+        u, v = edges[across[0]].tolist()
+        raise GraphDataError(
+            f"Edge {across[0]} joins {node_place(u, node_offsets)} and "
+            f"{node_place(v, node_offsets)}: both ends must lie in one graph."
+        )
+
+
+def _canonical_arcs(
+    edges: np.ndarray,
+    edge_codes: np.ndarray | None,
+    edge_alphabet: tuple[Any, ...] | None,
+    node_offsets: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Both directions of every edge, sorted by (start, end), each arc once."""
+    arcs = np.concatenate([edges, edges[:, ::-1]])  # (2 n_edges, 2)
+    order = np.lexsort((arcs[:, 1], arcs[:, 0]))
+    arcs = arcs[order]
+    first = np.ones(len(arcs), dtype=bool)
+    first[1:] = (arcs[1:] != arcs[:-1]).any(axis=1)
+    if edge_codes is None or edge_alphabet is None:
+        return arcs[first], None
+    codes = np.concatenate([edge_codes, edge_codes])[order]
+    group = np.cumsum(first) - 1
+    conflict = np.flatnonzero(codes != codes[first][group])
+    if len(conflict):
+        arc = conflict[0]
+        known = edge_alphabet[codes[first][group[arc]]]
+        raise GraphDataError(
+            f"Edge {_edge_place(arcs[arc], node_offsets)} is listed with two labels, {known!r} and "
+            f"{edge_alphabet[codes[arc]]!r}: edges are undirected and carry one label. Merge the "
+            "two (a tuple is a fine label) or leave the edge labels out."
+        )
+    return arcs[first], codes[first]
+
+
+def _warn_degree_labels(n_graphs: int) -> None:
+    warnings.warn(
+        f"These {n_graphs} graphs have no node labels: each node was labelled with its degree. "
+        "Pass node labels to choose others.",
+        DegreeLabelsWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,321 @@
+"""The first noun: many labelled graphs as a few frozen arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from treelens.graphs.errors import GraphDataError
+
+
+@dataclass(frozen=True)
+class Graph:
+    """One graph of a collection, in plain Python terms.
+
+    Attributes
+    ----------
+    node_labels : tuple
+        The label of node 0, 1, ...
+    edges : tuple of (int, int)
+        Every undirected edge once, smaller node first.
+    edge_labels : tuple or None
+        The label of each edge, in the order of ``edges``.
+    name : hashable or None
+    data : dict
+        What the collection knows about this graph beyond its structure, such as ``"smiles"``.
+    """
+
+    node_labels: tuple[Any, ...]
+    edges: tuple[tuple[int, int], ...]
+    edge_labels: tuple[Any, ...] | None = None
+    name: Hashable | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.node_labels)
+
+    def to_networkx(self) -> Any:
+        """The graph as ``networkx.Graph`` with ``label`` attributes on nodes and edges."""
+        import networkx as nx
+
+        graph = nx.Graph(name="" if self.name is None else str(self.name))
+        graph.add_nodes_from((node, {"label": x}) for node, x in enumerate(self.node_labels))
+        labels = self.edge_labels if self.edge_labels is not None else [None] * len(self.edges)
+        for (u, v), label in zip(self.edges, labels, strict=True):
+            graph.add_edge(u, v, **({} if label is None else {"label": label}))
+        return graph
+
+
+def _frozen(array: Any, dtype: Any) -> np.ndarray:
+    """A read-only array that nobody else can write through; copies only what could be written."""
+    result = np.ascontiguousarray(array, dtype=dtype)
+    if result.flags.writeable:
+        result = result.view() if result is not array else result.copy()
+        result.flags.writeable = False
+    return result
+
+
+class GraphCollection:
+    """Many undirected labelled graphs, held in a few immutable arrays.
+
+    Node ``i`` of graph ``g`` is row ``node_offsets[g] + i`` of the node arrays. The neighbours of
+    that row are ``neighbors[neighbor_offsets[row]:neighbor_offsets[row + 1]]``, ascending and
+    numbered *within the graph*, so that a run of graphs can be cut out without renumbering.
+
+    Build one with :func:`treelens.load_dataset`, :func:`treelens.read_smiles`,
+    :func:`treelens.as_graph_collection` or :func:`treelens.graphs.build.build_collection` rather
+    than by hand.
+
+    Parameters
+    ----------
+    node_offsets : array of int, shape (n_graphs + 1,)
+    neighbor_offsets : array of int, shape (n_nodes + 1,)
+    neighbors : array of int, shape (n_arcs,)
+        Every undirected edge stands here twice, a self-loop once.
+    node_codes : array of int, shape (n_nodes,)
+        Positions in ``node_alphabet``.
+    node_alphabet : tuple
+        The node labels.
+    edge_codes : array of int, shape (n_arcs,), optional
+        Positions in ``edge_alphabet``, aligned with ``neighbors``.
+    edge_alphabet : tuple, optional
+    names : sequence, optional
+        One per graph.
+    graph_data : mapping of str to sequence, optional
+        More per-graph facts (for example ``"smiles"``); they are cut along with the graphs.
+    degree_labels : bool
+        Whether the node labels are degrees because the graphs came without labels.
+
+    Examples
+    --------
+    >>> from treelens import as_graph_collection
+    >>> graphs = as_graph_collection([([(0, 1), (1, 2)], {0: "C", 1: "C", 2: "O"})])
+    >>> len(graphs), graphs.n_nodes
+    (1, 3)
+    >>> graphs[0].edges
+    ((0, 1), (1, 2))
+    """
+
+    def __init__(
+        self,
+        node_offsets: Any,
+        neighbor_offsets: Any,
+        neighbors: Any,
+        node_codes: Any,
+        node_alphabet: Sequence[Any],
+        edge_codes: Any = None,
+        edge_alphabet: Sequence[Any] | None = None,
+        names: Sequence[Any] | None = None,
+        graph_data: Mapping[str, Any] | None = None,
+        degree_labels: bool = False,
+    ) -> None:
+        if (edge_codes is None) != (edge_alphabet is None):
+            raise GraphDataError("Give edge_codes and edge_alphabet together, or neither.")
+        self.node_offsets = _frozen(node_offsets, np.int64)
+        self.neighbor_offsets = _frozen(neighbor_offsets, np.int64)
+        self.neighbors = _frozen(neighbors, np.int32)
+        self.node_codes = _frozen(node_codes, np.int32)
+        self.node_alphabet = tuple(node_alphabet)
+        self.edge_codes = None if edge_codes is None else _frozen(edge_codes, np.int32)
+        self.edge_alphabet = None if edge_alphabet is None else tuple(edge_alphabet)
+        self.names = None if names is None else _frozen(_object_array(names), object)
+        data = {key: _frozen(_object_array(x), object) for key, x in (graph_data or {}).items()}
+        self.graph_data: Mapping[str, np.ndarray] = MappingProxyType(data)
+        self.degree_labels = degree_labels
+        self._check_lengths()
+        self._locked = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if getattr(self, "_locked", False):
+            raise AttributeError(
+                f"A GraphCollection is immutable; cannot set {name!r}. Build a new one instead."
+            )
+        super().__setattr__(name, value)
+
+    def __reduce__(self) -> Any:
+        data = {key: np.array(x) for key, x in self.graph_data.items()}
+        return GraphCollection, (
+            self.node_offsets, self.neighbor_offsets, self.neighbors, self.node_codes,
+            self.node_alphabet, self.edge_codes, self.edge_alphabet, self.names, data,
+            self.degree_labels,
+        )  # fmt: skip
+
+    def _check_lengths(self) -> None:
+        """Cheap sanity checks; readers do the ones that can name a file and a line."""
+        pairs = [
+            ("node_codes", len(self.node_codes), "node_offsets[-1]", self.n_nodes),
+            ("neighbor_offsets", len(self.neighbor_offsets), "n_nodes + 1", self.n_nodes + 1),
+            ("neighbors", len(self.neighbors), "neighbor_offsets[-1]", self.neighbor_offsets[-1]),
+        ]
+        if self.edge_codes is not None:
+            pairs.append(("edge_codes", len(self.edge_codes), "neighbors", len(self.neighbors)))
+        if self.names is not None:
+            pairs.append(("names", len(self.names), "graphs", len(self)))
+        pairs += [(f"graph_data[{k!r}]", len(x), "graphs", len(self)) for k, x in
+                  self.graph_data.items()]  # fmt: skip
+        for name, length, other, expected in pairs:
+            if length != expected:
+                raise GraphDataError(f"{name} has {length} entries; {other} asks for {expected}.")
+
+    # --- size -----------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.node_offsets) - 1
+
+    @property
+    def shape(self) -> tuple[int]:
+        """``(n_graphs,)``: what scikit-learn's splitters look at."""
+        return (len(self),)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes in all graphs together."""
+        return int(self.node_offsets[-1])
+
+    @property
+    def n_edges(self) -> int:
+        """Number of undirected edges in all graphs together, a self-loop counted once."""
+        return (len(self.neighbors) + self.n_self_loops) // 2
+
+    @property
+    def n_self_loops(self) -> int:
+        within = np.arange(self.n_nodes) - np.repeat(self.node_offsets[:-1], self.sizes)
+        owner = np.repeat(within, np.diff(self.neighbor_offsets))
+        return int(np.count_nonzero(owner == self.neighbors))
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of nodes of each graph, shape (n_graphs,)."""
+        return np.diff(self.node_offsets)
+
+    def __repr__(self) -> str:
+        edge = "" if self.edge_alphabet is None else f", {len(self.edge_alphabet)} edge labels"
+        return (
+            f"GraphCollection({len(self)} graphs, {self.n_nodes} nodes, {self.n_edges} edges, "
+            f"{len(self.node_alphabet)} node labels{edge})"
+        )
+
+    # --- picking graphs -------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        """A ``Graph`` for an integer, a ``GraphCollection`` for anything that picks several."""
+        if isinstance(key, tuple):  # scikit-learn writes X[indices, ...]
+            if len(key) != 2 or key[1] is not Ellipsis:
+                raise IndexError("A GraphCollection has one axis: use graphs[indices].")
+            key = key[0]
+        if isinstance(key, (int, np.integer)) and not isinstance(key, (bool, np.bool_)):
+            return self._graph(_checked_index(int(key), len(self)))
+        if isinstance(key, slice):
+            start, stop, step = key.indices(len(self))
+            if step == 1:
+                return self._run(start, max(start, stop))
+            return self._gather(np.arange(start, stop, step, dtype=np.int64))
+        return self._gather(_as_indices(key, len(self)))
+
+    def __iter__(self) -> Iterator[Graph]:
+        return (self._graph(i) for i in range(len(self)))
+
+    def _graph(self, index: int) -> Graph:
+        first, last = self.node_offsets[index], self.node_offsets[index + 1]
+        arcs = slice(self.neighbor_offsets[first], self.neighbor_offsets[last])
+        owner = np.repeat(
+            np.arange(last - first), np.diff(self.neighbor_offsets[first : last + 1])
+        )
+        once = owner <= self.neighbors[arcs]
+        edges = zip(owner[once].tolist(), self.neighbors[arcs][once].tolist(), strict=True)
+        edge_labels = None
+        if self.edge_codes is not None and self.edge_alphabet is not None:
+            codes = self.edge_codes[arcs][once].tolist()
+            edge_labels = tuple(self.edge_alphabet[code] for code in codes)
+        return Graph(
+            node_labels=tuple(self.node_alphabet[c] for c in self.node_codes[first:last].tolist()),
+            edges=tuple(edges),
+            edge_labels=edge_labels,
+            name=None if self.names is None else self.names[index],
+            data={key: x[index] for key, x in self.graph_data.items()},
+        )
+
+    def _run(self, start: int, stop: int) -> GraphCollection:
+        """A run of neighbouring graphs: node and arc arrays are views, nothing is renumbered."""
+        first, last = self.node_offsets[start], self.node_offsets[stop]
+        arcs = slice(self.neighbor_offsets[first], self.neighbor_offsets[last])
+        return self._with_arrays(
+            self.node_offsets[start : stop + 1] - first,
+            self.neighbor_offsets[first : last + 1] - self.neighbor_offsets[first],
+            slice(first, last), arcs, slice(start, stop),
+        )  # fmt: skip
+
+    def _gather(self, indices: np.ndarray) -> GraphCollection:
+        """Any choice of graphs, in one vectorised copy."""
+        node_offsets, rows = _ranges(self.node_offsets, indices)
+        neighbor_offsets, arcs = _ranges(self.neighbor_offsets, rows)
+        return self._with_arrays(node_offsets, neighbor_offsets, rows, arcs, indices)
+
+    def _with_arrays(
+        self, node_offsets: Any, neighbor_offsets: Any, rows: Any, arcs: Any, graphs: Any
+    ) -> GraphCollection:
+        return GraphCollection(
+            node_offsets,
+            neighbor_offsets,
+            self.neighbors[arcs],
+            self.node_codes[rows],
+            self.node_alphabet,
+            None if self.edge_codes is None else self.edge_codes[arcs],
+            self.edge_alphabet,
+            None if self.names is None else self.names[graphs],
+            {key: x[graphs] for key, x in self.graph_data.items()},
+            self.degree_labels,
+        )
+
+
+def _object_array(values: Any) -> np.ndarray:
+    """A 1-D object array, even when the values are sequences themselves."""
+    if isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1:
+        return values
+    values = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    result = np.empty(len(values), dtype=object)
+    result[:] = values
+    return result
+
+
+def _ranges(offsets: np.ndarray, picks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """New offsets and the flat positions of ``offsets[p]:offsets[p + 1]`` for each pick."""
+    lengths = offsets[picks + 1] - offsets[picks]
+    new_offsets = np.zeros(len(picks) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=new_offsets[1:])
+    flat = np.arange(new_offsets[-1], dtype=np.int64)
+    flat += np.repeat(offsets[picks] - new_offsets[:-1], lengths)
+    return new_offsets, flat
+
+
+def _checked_index(index: int, length: int) -> int:
+    if not -length <= index < length:
+        raise IndexError(f"Graph {index} does not exist: the collection holds {length} graphs.")
+    return index % length
+
+
+def _as_indices(key: Any, length: int) -> np.ndarray:
+    """Positions from an index array or a boolean mask."""
+    array = np.asarray(key)
+    if array.ndim != 1:
+        raise IndexError(f"A GraphCollection has one axis; the index has shape {array.shape}.")
+    if array.dtype == bool:
+        if len(array) != length:
+            raise IndexError(f"The mask has {len(array)} entries for {length} graphs.")
+        return np.flatnonzero(array)
+    if array.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if array.dtype.kind not in "iu":
+        raise IndexError(
+            f"Index with integers, a slice or a boolean mask, not with {array.dtype} values."
+        )
+    array = array.astype(np.int64)
+    if array.min() < -length or array.max() >= length:
+        worst = array.max() if array.max() >= length else array.min()
+        raise IndexError(f"Graph {worst} does not exist: the collection holds {length} graphs.")
+    return np.where(array < 0, array + length, array)

@@ -1,0 +1,1 @@
+"""Kernels as pure functions of pattern histograms."""

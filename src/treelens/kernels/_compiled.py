@@ -1,0 +1,122 @@
+"""Compiled loops of the kernels room. Plain-Python twins: ``tests/naive/kernels.py``.
+
+Every kernel here is a sum over patterns that two graphs share. The left side comes as rows by
+graph, the right side as inverted lists by pattern, so the work is proportional to the number of
+shared patterns, never to the size of the vocabulary. The few patterns that a large part of the
+graphs hold cost most of the work: those lists are dense, and dense columns run at vector speed.
+
+A weighted intersection needs no weights here: ``w * min(a, b) == min(w * a, w * b)``, so the
+caller scales the values. For every pair the dense patterns are added first, then the others, each
+in ascending order; what is not shared adds an exact zero. So an entry does not depend on which
+graph stood on the left, on the number of threads or on how the rows were cut into blocks.
+"""
+
+import numpy as np
+from numba import njit
+
+_GROUP = 4  # dense columns handled in one sweep over a row of the result
+
+
+@njit(cache=True, nogil=True)
+def _sweep(row, c0, c1, c2, c3, x0, x1, x2, x3, take_minimum):
+    """Add four dense columns to a row, one after the other for every entry."""
+    if take_minimum:
+        for j in range(len(row)):
+            total = row[j] + min(c0[j], x0)
+            total = total + min(c1[j], x1)
+            total = total + min(c2[j], x2)
+            row[j] = total + min(c3[j], x3)
+    else:
+        for j in range(len(row)):
+            total = row[j] + c0[j] * x0
+            total = total + c1[j] * x1
+            total = total + c2[j] * x2
+            row[j] = total + c3[j] * x3
+
+
+@njit(cache=True, nogil=True)
+def _add_dense(row, start, row_indices, row_values, dense_of_pattern, dense, take_minimum):
+    """Add the dense patterns of one left graph to ``row[start:]``."""
+    columns = np.zeros(_GROUP, np.int64)
+    x = np.zeros(_GROUP)
+    used = 0
+    for a in range(len(row_indices)):
+        column = dense_of_pattern[row_indices[a]]
+        if column < 0:
+            continue
+        columns[used], x[used] = column, row_values[a]
+        used += 1
+        if used == _GROUP:
+            _sweep(row[start:], dense[columns[0], start:], dense[columns[1], start:],
+                   dense[columns[2], start:], dense[columns[3], start:],
+                   x[0], x[1], x[2], x[3], take_minimum)  # fmt: skip
+            used = 0
+    if used:
+        x[used:] = 0.0  # an idle column adds min(0, c) or 0 * c: an exact zero
+        _sweep(row[start:], dense[columns[0], start:], dense[columns[1], start:],
+                   dense[columns[2], start:], dense[columns[3], start:],
+                   x[0], x[1], x[2], x[3], take_minimum)  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def cross_rows(first, step, left_offsets, left_indices, left_values, dense_of_pattern, dense,
+               offsets, graphs, values, take_minimum, out):  # fmt: skip
+    """Rows ``first, first + step, ...`` of the kernel between left rows and right lists.
+
+    ``dense`` (n_dense, n_right) holds the common patterns, the lists hold the others.
+    ``dense_of_pattern`` (n_patterns,) is a row of ``dense`` or -1. ``out`` is (n_left, n_right).
+    """
+    for i in range(first, len(left_offsets) - 1, step):
+        row = out[i]
+        row[:] = 0.0
+        a0, a1 = left_offsets[i], left_offsets[i + 1]
+        _add_dense(row, 0, left_indices[a0:a1], left_values[a0:a1], dense_of_pattern, dense,
+                   take_minimum)  # fmt: skip
+        for a in range(a0, a1):
+            pattern, x = left_indices[a], left_values[a]
+            if dense_of_pattern[pattern] >= 0:
+                continue
+            for b in range(offsets[pattern], offsets[pattern + 1]):
+                y = values[b]
+                row[graphs[b]] += (y if y < x else x) if take_minimum else x * y
+
+
+@njit(cache=True, nogil=True)
+def upper_rows(first, step, row_offsets, row_indices, row_values, dense_of_pattern, dense,
+               offsets, graphs, values, take_minimum, out):  # fmt: skip
+    """The same for one collection with itself, columns ``j >= i`` only.
+
+    Rows are visited in ascending order, so in every list the entries before the row's own are
+    passed over once and for all: ``head`` remembers where the rest begins.
+    """
+    head = offsets[:-1].copy()
+    for i in range(first, len(row_offsets) - 1, step):
+        row = out[i]
+        row[i:] = 0.0
+        a0, a1 = row_offsets[i], row_offsets[i + 1]
+        _add_dense(row, i, row_indices[a0:a1], row_values[a0:a1], dense_of_pattern, dense,
+                   take_minimum)  # fmt: skip
+        for a in range(a0, a1):
+            pattern, x = row_indices[a], row_values[a]
+            if dense_of_pattern[pattern] >= 0:
+                continue
+            start = head[pattern]
+            while graphs[start] < i:
+                start += 1
+            head[pattern] = start
+            for b in range(start, offsets[pattern + 1]):
+                y = values[b]
+                row[graphs[b]] += (y if y < x else x) if take_minimum else x * y
+
+
+@njit(cache=True, nogil=True)
+def mirror(first, step, block, out):
+    """Copy the upper half into the lower, tile by tile so that both sides stay in cache."""
+    n = len(out)
+    for top in range(first * block, n, step * block):
+        bottom = min(top + block, n)
+        for left in range(0, bottom, block):
+            right = min(left + block, n)
+            for i in range(top, bottom):
+                for j in range(left, min(right, i)):
+                    out[i, j] = out[j, i]

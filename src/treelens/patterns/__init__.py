@@ -1,0 +1,1 @@
+"""Patterns: Weisfeiler-Lehman colours, the vocabulary that names them, and their histograms."""

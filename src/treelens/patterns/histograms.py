@@ -1,0 +1,204 @@
+"""How often every graph holds every pattern: sparse, in rows by graph and in lists by pattern."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from treelens.patterns import _compiled
+from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """A compressed sparse matrix as three arrays: what the compiled loops take."""
+
+    offsets: np.ndarray  # (n_rows + 1,) int64
+    indices: np.ndarray  # (n_entries,) int32, ascending within a row
+    values: np.ndarray  # (n_entries,)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+@dataclass(frozen=True)
+class PatternHistograms:
+    """Counts of every pattern in every graph, for a run of depths.
+
+    Attributes
+    ----------
+    offsets : ndarray of int64, shape (n_patterns + 1,)
+        Start of each pattern's list in ``graphs`` and ``counts``.
+    graphs : ndarray of int32
+        The graphs that hold a pattern, ascending.
+    counts : ndarray of int32
+        How many of the graph's nodes carry it.
+    level_offsets : ndarray of int64, shape (n_depths + 1,)
+        Patterns ``level_offsets[k]`` to ``level_offsets[k + 1]`` have depth ``first_depth + k``.
+    first_depth : int
+    n_nodes : ndarray of int64, shape (n_graphs,)
+    unseen : ndarray of int64, shape (n_graphs, n_depths)
+        How many nodes carry a pattern that the vocabulary does not hold.
+
+    Examples
+    --------
+    >>> from treelens import as_graph_collection, PatternVocabulary
+    >>> graphs = as_graph_collection([([(0, 1), (1, 2)], {0: "C", 1: "C", 2: "O"})])
+    >>> vocabulary, colors = PatternVocabulary.fit(graphs, depth=1)
+    >>> histograms = PatternHistograms.from_colors(vocabulary, colors)
+    >>> histograms.to_sparse().toarray().tolist()
+    [[2.0, 1.0, 1.0, 1.0, 1.0]]
+    """
+
+    offsets: np.ndarray
+    graphs: np.ndarray
+    counts: np.ndarray
+    level_offsets: np.ndarray
+    first_depth: int
+    n_nodes: np.ndarray
+    unseen: np.ndarray
+
+    @classmethod
+    def from_colors(cls, vocabulary: PatternVocabulary, colors: NodeColors) -> PatternHistograms:
+        """Count the colours of a collection, all depths of the vocabulary."""
+        node_offsets = colors.node_offsets
+        parts = [
+            _count_level(level_colors, node_offsets, int(size))
+            for level_colors, size in zip(
+                colors.colors, np.diff(vocabulary.level_offsets), strict=True
+            )
+        ]
+        starts = np.concatenate([[0], np.cumsum([len(part[1]) for part in parts])])
+        offsets = [part[0][:-1] + start for part, start in zip(parts, starts, strict=False)]
+        n_nodes = np.diff(node_offsets)
+        return cls(
+            offsets=np.concatenate([*offsets, starts[-1:]]).astype(np.int64),
+            graphs=np.concatenate([part[1] for part in parts]),
+            counts=np.concatenate([part[2] for part in parts]),
+            level_offsets=vocabulary.level_offsets,
+            first_depth=0,
+            n_nodes=n_nodes,
+            unseen=_count_unseen(colors.colors, node_offsets),
+        )
+
+    @property
+    def n_graphs(self) -> int:
+        return len(self.n_nodes)
+
+    @property
+    def n_patterns(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def n_depths(self) -> int:
+        return len(self.level_offsets) - 1
+
+    @property
+    def support(self) -> np.ndarray:
+        """Number of graphs that hold each pattern, shape (n_patterns,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def depths(self) -> np.ndarray:
+        """Depth of each pattern, shape (n_patterns,)."""
+        levels = np.arange(self.first_depth, self.first_depth + self.n_depths)
+        return np.repeat(levels, np.diff(self.level_offsets))
+
+    def unseen_share(self) -> np.ndarray:
+        """Share of each graph's mass, over all depths here, on patterns never seen in training."""
+        total = np.maximum(self.n_nodes * self.n_depths, 1)
+        return self.unseen.sum(axis=1) / total
+
+    def select_depths(self, first: int, last: int) -> PatternHistograms:
+        """The patterns of depths ``first`` to ``last``; views, nothing is counted again."""
+        a, b = first - self.first_depth, last - self.first_depth + 1
+        if not 0 <= a < b <= self.n_depths:
+            raise ValueError(
+                f"Depths {first} to {last} are not among the depths {self.first_depth} to "
+                f"{self.first_depth + self.n_depths - 1} that were counted."
+            )
+        start, stop = self.level_offsets[a], self.level_offsets[b]
+        entries = slice(self.offsets[start], self.offsets[stop])
+        return PatternHistograms(
+            offsets=self.offsets[start : stop + 1] - self.offsets[start],
+            graphs=self.graphs[entries],
+            counts=self.counts[entries],
+            level_offsets=self.level_offsets[a : b + 1] - start,
+            first_depth=first,
+            n_nodes=self.n_nodes,
+            unseen=self.unseen[:, a:b],
+        )
+
+    def select_graphs(self, indices: np.ndarray) -> PatternHistograms:
+        """The rows of some graphs, over the same patterns."""
+        indices = np.asarray(indices)
+        table = self.to_sparse(kind="counts", dtype=np.int32)[indices].tocsc()
+        table.sort_indices()
+        return PatternHistograms(
+            table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data,
+            self.level_offsets, self.first_depth, self.n_nodes[indices], self.unseen[indices],
+        )  # fmt: skip
+
+    def select_patterns(self, keep: np.ndarray) -> PatternHistograms:
+        """The patterns of a boolean mask; what is dropped counts as unseen from then on."""
+        entry_keep = np.repeat(keep, self.support)
+        kept_before = np.concatenate([[0], np.cumsum(keep)]).astype(np.int64)
+        dropped = self.unseen.copy()
+        level = np.repeat(self.depths - self.first_depth, self.support)[~entry_keep]
+        np.add.at(dropped, (self.graphs[~entry_keep], level), self.counts[~entry_keep])
+        return PatternHistograms(
+            np.concatenate([[0], np.cumsum(self.support[keep])]).astype(np.int64),
+            self.graphs[entry_keep], self.counts[entry_keep], kept_before[self.level_offsets],
+            self.first_depth, self.n_nodes, dropped,
+        )  # fmt: skip
+
+    # --- forms ------------------------------------------------------------------------------
+
+    @cached_property
+    def masses(self) -> np.ndarray:
+        """Counts divided by the number of nodes of their graph, aligned with ``counts``."""
+        return self.counts / self.n_nodes[self.graphs]
+
+    def by_pattern(self, kind: str = "masses") -> SparseRows:
+        """Lists by pattern, with counts or masses as float64."""
+        values = self.masses if kind == "masses" else self.counts.astype(np.float64)
+        return SparseRows(self.offsets, self.graphs, values)
+
+    def by_graph(self, kind: str = "masses") -> SparseRows:
+        """Rows by graph, with counts or masses as float64."""
+        lists = self.by_pattern(kind)
+        return SparseRows(
+            *_compiled.transpose(lists.offsets, lists.indices, lists.values, self.n_graphs)
+        )
+
+    def to_sparse(self, kind: str = "counts", dtype: Any = np.float64) -> sparse.csr_array:
+        """A scipy matrix, shape (n_graphs, n_patterns)."""
+        values = self.masses if kind == "masses" else self.counts
+        lists = sparse.csc_array(
+            (values.astype(dtype), self.graphs, self.offsets),
+            shape=(self.n_graphs, self.n_patterns),
+        )
+        return lists.tocsr()
+
+
+def _count_level(
+    colors: np.ndarray, node_offsets: np.ndarray, n_colors: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    offsets = np.zeros(n_colors + 1, dtype=np.int64)
+    graphs = np.empty(len(colors), dtype=np.int32)
+    counts = np.empty(len(colors), dtype=np.int32)
+    used = _compiled.inverted_lists(colors, node_offsets, n_colors, offsets, graphs, counts)
+    return offsets, graphs[:used], counts[:used]
+
+
+def _count_unseen(colors: np.ndarray, node_offsets: np.ndarray) -> np.ndarray:
+    """Nodes without a known pattern, shape (n_graphs, n_depths)."""
+    if not (colors < 0).any():
+        return np.zeros((len(node_offsets) - 1, len(colors)), dtype=np.int64)
+    before = np.zeros((len(colors), node_offsets[-1] + 1), dtype=np.int64)
+    np.cumsum(colors < 0, axis=1, out=before[:, 1:])
+    return np.ascontiguousarray(np.diff(before[:, node_offsets], axis=1).T)

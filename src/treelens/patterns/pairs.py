@@ -1,0 +1,89 @@
+"""The pair feature: what the kernels sum and the learner weighs.
+
+All three Weisfeiler-Lehman kernels are linear in one weight per pattern, ``K = <W, Z>``, and differ
+only in the sparse vector ``Z(G, G')`` of a pair of graphs. It stands here, once, for the kernels
+and for the learner.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from treelens.patterns.histograms import PatternHistograms, SparseRows
+
+PAIR_KINDS = ("wasserstein", "optimal-assignment", "subtree")
+
+
+@dataclass(frozen=True)
+class PairFeatures:
+    """``Z(i, j)_v = scale_i * scale_j * combine(a_iv, a_jv)`` for all pairs, never written out.
+
+    Attributes
+    ----------
+    lists : SparseRows
+        By pattern: the graphs that hold it and ``a`` there, shape (n_patterns, n_graphs).
+    rows : SparseRows
+        The same by graph, shape (n_graphs, n_patterns).
+    level_offsets : ndarray, shape (n_depths + 1,)
+        Patterns of one depth are neighbours: depth ``k`` is
+        ``level_offsets[k]:level_offsets[k + 1]``.
+    minimum : bool
+        Whether ``combine`` is the minimum (else the product).
+    scale : ndarray, shape (n_graphs,)
+    """
+
+    lists: SparseRows
+    rows: SparseRows
+    level_offsets: np.ndarray
+    minimum: bool
+    scale: np.ndarray
+
+    @classmethod
+    def from_histograms(
+        cls, histograms: PatternHistograms, kind: str = "wasserstein", unit: bool = True
+    ) -> PairFeatures:
+        """The pair feature of one kernel.
+
+        Parameters
+        ----------
+        histograms : PatternHistograms
+            Of the depths that the kernel uses; every entry is divided by their number.
+        kind : {"wasserstein", "optimal-assignment", "subtree"}
+            Minimum of masses, minimum of counts, product of counts.
+        unit : bool
+            Scale graphs so that ``<1, Z(G, G)> == 1``, which puts the three kinds on the common
+            footing ``1 - <1, Z>`` in [0, 1] for learning. Without it ``<1, Z>`` is the plain
+            kernel. (Masses sum to one anyway.)
+        """
+        if kind not in PAIR_KINDS:
+            raise ValueError(f"kind must be one of {PAIR_KINDS}, got {kind!r}.")
+        lists = histograms.by_pattern("masses" if kind == "wasserstein" else "counts")
+        rows = histograms.by_graph("masses" if kind == "wasserstein" else "counts")
+        minimum = kind != "subtree"
+        # The product carries the factor 1 / n_depths as two square roots.
+        factor = 1.0 / histograms.n_depths if minimum else 1.0 / np.sqrt(histograms.n_depths)
+        lists = SparseRows(lists.offsets, lists.indices, lists.values * factor)
+        rows = SparseRows(rows.offsets, rows.indices, rows.values * factor)
+        plain = cls(lists, rows, histograms.level_offsets, minimum, np.ones(histograms.n_graphs))
+        if not unit or kind == "wasserstein":
+            return plain
+        norm = np.sqrt(np.maximum(plain.self_sums(), np.finfo(float).tiny))
+        return cls(lists, rows, histograms.level_offsets, minimum, 1.0 / norm)
+
+    @property
+    def n_graphs(self) -> int:
+        return len(self.rows)
+
+    @property
+    def n_patterns(self) -> int:
+        return len(self.lists)
+
+    def self_sums(self, weights: np.ndarray | None = None) -> np.ndarray:
+        """``<W, Z(G, G)>`` of every graph, shape (n_graphs,)."""
+        values = self.rows.values if self.minimum else self.rows.values**2
+        if weights is not None:
+            values = values * weights[self.rows.indices]
+        graph = np.repeat(np.arange(self.n_graphs), np.diff(self.rows.offsets))
+        return np.bincount(graph, weights=values, minlength=self.n_graphs) * self.scale**2

@@ -1,0 +1,213 @@
+"""Weisfeiler-Lehman refinement of a whole collection at once, with perfect hashing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treelens.graphs.collection import GraphCollection
+from treelens.patterns import _compiled
+
+# Tests weaken the hash through this mask to force collisions; it never changes a result.
+HASH_MASK = np.uint64(0xFFFFFFFFFFFFFFFF)
+_NO_EDGE_CODES = np.empty(0, dtype=np.int32)
+
+
+@dataclass(frozen=True)
+class PatternLevel:
+    """The patterns of one depth: own colour and child keys, both one depth down.
+
+    Attributes
+    ----------
+    own : ndarray of int32, shape (n_colors,)
+    child_offsets : ndarray of int64, shape (n_colors + 1,)
+    child_keys : ndarray of int64
+        ``neighbour colour * n_edge_labels + edge code`` (just the colour without edge labels),
+        sorted within a pattern.
+    """
+
+    own: np.ndarray
+    child_offsets: np.ndarray
+    child_keys: np.ndarray
+
+    @classmethod
+    def empty(cls) -> PatternLevel:
+        return cls(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    def with_edge_labels(self, old: int, new: int) -> PatternLevel:
+        """The same patterns with keys for ``new`` instead of ``old`` edge labels."""
+        if old == 0:  # no edge has been seen, so there are no keys
+            return self
+        keys = self.child_keys // old * new + self.child_keys % old
+        return PatternLevel(self.own, self.child_offsets, keys)
+
+
+def learn(
+    graphs: GraphCollection,
+    colors: np.ndarray,
+    edge_codes: np.ndarray | None,
+    n_edge_labels: int,
+    levels: tuple[PatternLevel, ...],
+    n_jobs: int = 1,
+) -> tuple[np.ndarray, tuple[PatternLevel, ...]]:
+    """Colours at every depth, and the levels extended by the patterns they did not hold.
+
+    Parameters
+    ----------
+    graphs : GraphCollection
+    colors : ndarray of int32, shape (n_nodes,)
+        Colours at depth 0.
+    edge_codes : ndarray or None
+        Aligned with ``graphs.neighbors``; None leaves edge labels out.
+    n_edge_labels : int
+    levels : tuple of PatternLevel
+        What is known already, one entry per depth from 1 on.
+
+    Returns
+    -------
+    colors : ndarray of int32, shape (depth + 1, n_nodes)
+    levels : tuple of PatternLevel
+    """
+    refined = np.empty((len(levels) + 1, graphs.n_nodes), dtype=np.int32)
+    refined[0] = colors
+    new_levels = []
+    for h, level in enumerate(levels):
+        keys, signatures = _child_keys(graphs, refined[h], edge_codes, n_edge_labels, n_jobs)
+        new_levels.append(_learn_level(graphs, refined[h], keys, signatures, level, refined[h + 1], n_jobs))
+    return refined, tuple(new_levels)
+
+
+def look_up(
+    graphs: GraphCollection,
+    colors: np.ndarray,
+    edge_codes: np.ndarray | None,
+    n_edge_labels: int,
+    levels: tuple[PatternLevel, ...],
+    n_jobs: int = 1,
+) -> np.ndarray:
+    """Colours at every depth from finished levels; -1 where the pattern is unknown."""
+    refined = np.empty((len(levels) + 1, graphs.n_nodes), dtype=np.int32)
+    refined[0] = colors
+    for h, level in enumerate(levels):
+        keys, signatures = _child_keys(graphs, refined[h], edge_codes, n_edge_labels, n_jobs)
+        known = _signatures(level)
+        _compiled.look_up_colors(
+            refined[h], graphs.neighbor_offsets, keys, signatures, _hash_table(known, len(level)),
+            known, level.own, level.child_offsets, level.child_keys, refined[h + 1],
+        )  # fmt: skip
+    return refined
+
+
+def _child_keys(
+    graphs: GraphCollection,
+    colors: np.ndarray,
+    edge_codes: np.ndarray | None,
+    n_edge_labels: int,
+    n_jobs: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    keys = np.empty(len(graphs.neighbors), dtype=np.int64)  # (n_arcs,)
+    signatures = np.empty(graphs.n_nodes, dtype=np.uint64)  # (n_nodes,)
+
+    def share(first: int, last: int) -> None:
+        _compiled.child_keys_of_nodes(
+            first, last, graphs.node_offsets, graphs.neighbor_offsets, graphs.neighbors,
+            _NO_EDGE_CODES if edge_codes is None else edge_codes,
+            0 if edge_codes is None else n_edge_labels, colors, keys, signatures,
+        )  # fmt: skip
+
+    run_in_shares(share, len(graphs), n_jobs)
+    if HASH_MASK != np.uint64(0xFFFFFFFFFFFFFFFF):
+        signatures &= HASH_MASK
+    return keys, signatures
+
+
+def _learn_level(
+    graphs: GraphCollection,
+    colors: np.ndarray,
+    keys: np.ndarray,
+    signatures: np.ndarray,
+    level: PatternLevel,
+    new_colors: np.ndarray,
+    n_jobs: int,
+) -> PatternLevel:
+    """Name the patterns one depth further, at first by signature alone.
+
+    A check of every node then tells whether two patterns shared a signature; only in that
+    case the level is done again, comparing patterns at every step.
+    """
+    learned = _name_patterns(graphs, colors, keys, signatures, level, new_colors, trust=True)
+
+    def share(first: int, last: int) -> bool:
+        return _compiled.all_colors_fit(
+            first, last, graphs.node_offsets, colors, graphs.neighbor_offsets, keys,
+            learned.own, learned.child_offsets, learned.child_keys, new_colors,
+        )  # fmt: skip
+
+    if all(run_in_shares(share, len(graphs), n_jobs)):
+        return learned
+    return _name_patterns(graphs, colors, keys, signatures, level, new_colors, trust=False)
+
+
+def _name_patterns(
+    graphs: GraphCollection,
+    colors: np.ndarray,
+    keys: np.ndarray,
+    signatures: np.ndarray,
+    level: PatternLevel,
+    new_colors: np.ndarray,
+    trust: bool,
+) -> PatternLevel:
+    n_known, room = len(level), len(level) + len(colors)
+    own = _with_room(level.own, room)
+    child_offsets = _with_room(level.child_offsets, room + 1)
+    child_keys = _with_room(level.child_keys, len(level.child_keys) + len(keys))
+    color_signatures = _with_room(_signatures(level), room)
+    slots = _hash_table(color_signatures[:n_known], room)
+    n_known = _compiled.learn_colors(
+        colors, graphs.neighbor_offsets, keys, signatures, slots, n_known, color_signatures, own,
+        child_offsets, child_keys, new_colors, trust,
+    )  # fmt: skip
+    # Copies let go of the room that was not needed.
+    return PatternLevel(
+        own[:n_known].copy(),
+        child_offsets[: n_known + 1].copy(),
+        child_keys[: child_offsets[n_known]].copy(),
+    )
+
+
+def _with_room(array: np.ndarray, size: int) -> np.ndarray:
+    result = np.empty(size, dtype=array.dtype)
+    result[: len(array)] = array
+    return result
+
+
+def _signatures(level: PatternLevel) -> np.ndarray:
+    signatures = np.empty(len(level), dtype=np.uint64)
+    _compiled.signatures_of_patterns(
+        level.own, level.child_offsets, level.child_keys, signatures
+    )
+    return signatures & HASH_MASK
+
+
+def _hash_table(signatures: np.ndarray, room: int) -> np.ndarray:
+    """An open-addressed table at most half full once ``room`` patterns are in it."""
+    size = 1 << max(4, int(2 * room - 1).bit_length())
+    slots = np.full(size, _compiled.UNSEEN, dtype=np.int32)
+    _compiled.fill_slots(slots, signatures)
+    return slots
+
+
+def run_in_shares(work: Callable[[int, int], Any], n_items: int, n_jobs: int) -> list[Any]:
+    """Results of ``work(first, last)`` on ``n_jobs`` contiguous shares, run in threads."""
+    if n_jobs <= 1 or n_items < 2 * n_jobs:
+        return [work(0, n_items)]
+    bounds = np.linspace(0, n_items, n_jobs + 1).astype(int).tolist()
+    with ThreadPoolExecutor(n_jobs) as pool:
+        return list(pool.map(work, bounds[:-1], bounds[1:]))

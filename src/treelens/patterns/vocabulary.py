@@ -1,0 +1,244 @@
+"""The names of all patterns: what each colour is made of, and how to find it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.errors import GraphDataError
+from treelens.graphs.labels import translate_codes
+from treelens.patterns import refinement
+from treelens.patterns.refinement import PatternLevel
+
+
+@dataclass(frozen=True)
+class PatternTree:
+    """A pattern unfolded into its rooted tree.
+
+    Attributes
+    ----------
+    label : hashable
+        Label of the root node.
+    children : tuple of (edge label or None, PatternTree)
+        The neighbours' subtrees, one level shallower than this tree, in a fixed order.
+    """
+
+    label: Any
+    children: tuple[tuple[Any, PatternTree], ...] = ()
+
+    def __str__(self) -> str:
+        if not self.children:
+            return str(self.label)
+        inside = ",".join(("" if e is None else str(e)) + str(t) for e, t in self.children)
+        return f"{self.label}({inside})"
+
+
+@dataclass(frozen=True)
+class NodeColors:
+    """The colour of every node of a collection at every depth.
+
+    Attributes
+    ----------
+    colors : ndarray of int32, shape (depth + 1, n_nodes)
+        Numbered per depth; -1 where the vocabulary has never seen the pattern.
+    node_offsets : ndarray, shape (n_graphs + 1,)
+    """
+
+    colors: np.ndarray
+    node_offsets: np.ndarray
+
+
+@dataclass(frozen=True)
+class PatternVocabulary:
+    """All patterns of a training collection, depths 0 to ``depth``.
+
+    A pattern of depth ``h`` is a colour of Weisfeiler-Lehman refinement. The vocabulary keeps
+    what it is made of (its own colour and the multiset of neighbour colours one depth down), so
+    that it can be unfolded into a tree and recognised in new graphs. Pattern ids run through all
+    depths: ``level_offsets[h] + colour``.
+
+    Examples
+    --------
+    >>> from treelens import as_graph_collection
+    >>> graphs = as_graph_collection([([(0, 1), (1, 2)], {0: "C", 1: "C", 2: "O"})])
+    >>> vocabulary, colors = PatternVocabulary.fit(graphs, depth=1)
+    >>> colors.colors.tolist()
+    [[0, 0, 1], [0, 1, 2]]
+    >>> [str(vocabulary.tree(pattern)) for pattern in range(vocabulary.n_patterns)]
+    ['C', 'O', 'C(C)', 'C(C,O)', 'O(C)']
+    """
+
+    node_alphabet: tuple[Any, ...]
+    edge_alphabet: tuple[Any, ...] | None
+    levels: tuple[PatternLevel, ...]  # depths 1, 2, ...
+    degree_labels: bool = False
+    level_offsets: np.ndarray = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        sizes = [len(self.node_alphabet), *(len(level) for level in self.levels)]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        object.__setattr__(self, "level_offsets", offsets)
+
+    @property
+    def depth(self) -> int:
+        return len(self.levels)
+
+    @property
+    def n_patterns(self) -> int:
+        return int(self.level_offsets[-1])
+
+    @property
+    def uses_edge_labels(self) -> bool:
+        return self.edge_alphabet is not None
+
+    # --- learning and recognising colours ---------------------------------------------------
+
+    @classmethod
+    def empty(cls, depth: int, edge_labels: bool = False) -> PatternVocabulary:
+        """A vocabulary that holds nothing yet; :meth:`extend` fills it block by block."""
+        level = PatternLevel.empty()
+        return cls((), () if edge_labels else None, (level,) * depth)
+
+    @classmethod
+    def fit(
+        cls, graphs: GraphCollection, depth: int, edge_labels: bool = False, n_jobs: int = 1
+    ) -> tuple[PatternVocabulary, NodeColors]:
+        """Refine a collection and name every pattern it holds."""
+        return cls.empty(depth, edge_labels).extend(graphs, n_jobs=n_jobs)
+
+    def extend(
+        self, graphs: GraphCollection, n_jobs: int = 1
+    ) -> tuple[PatternVocabulary, NodeColors]:
+        """A vocabulary that also holds the patterns of these graphs, and their colours.
+
+        Ids already given never change, and new ones follow the order of first appearance, so
+        reading a collection in blocks gives the same ids as reading it at once.
+        """
+        self._check_kind(graphs)
+        colors, node_alphabet = _extended_codes(
+            graphs.node_codes, graphs.node_alphabet, self.node_alphabet
+        )
+        edge_codes, edge_alphabet = None, self.edge_alphabet
+        if self.edge_alphabet is not None:
+            edge_codes, edge_alphabet = _extended_codes(
+                graphs.edge_codes, graphs.edge_alphabet or (), self.edge_alphabet
+            )
+            if edge_alphabet != self.edge_alphabet and self.n_patterns:
+                self = self._with_edge_alphabet(edge_alphabet)
+        refined, levels = refinement.learn(
+            graphs, colors, edge_codes, len(edge_alphabet or ()), self.levels, n_jobs
+        )
+        extended = PatternVocabulary(
+            node_alphabet, edge_alphabet, levels, graphs.degree_labels or self.degree_labels
+        )
+        return extended, NodeColors(refined, graphs.node_offsets)
+
+    def transform(self, graphs: GraphCollection, n_jobs: int = 1) -> NodeColors:
+        """Colours of new graphs; patterns never seen in training are -1 and stay so."""
+        self._check_kind(graphs)
+        colors = _known_codes(graphs.node_codes, graphs.node_alphabet, self.node_alphabet)
+        edge_codes = None
+        if self.edge_alphabet is not None:
+            edge_codes = _known_codes(
+                graphs.edge_codes, graphs.edge_alphabet or (), self.edge_alphabet
+            )
+        refined = refinement.look_up(
+            graphs, colors, edge_codes, len(self.edge_alphabet or ()), self.levels, n_jobs
+        )
+        return NodeColors(refined, graphs.node_offsets)
+
+    def _check_kind(self, graphs: GraphCollection) -> None:
+        if self.uses_edge_labels and graphs.edge_codes is None and len(graphs.neighbors):
+            raise GraphDataError(
+                "edge_labels=True, but these graphs carry no edge labels. Use edge_labels=False or "
+                "give every edge a label."
+            )
+        if self.n_patterns and graphs.n_nodes and graphs.degree_labels != self.degree_labels:
+            ours, theirs = ("degrees", "given labels") if self.degree_labels else (
+                "given labels", "degrees")  # fmt: skip
+            raise GraphDataError(
+                f"The patterns were learned from graphs with {ours} as node labels; these graphs "
+                f"have {theirs}. Label both the same way."
+            )
+
+    def _with_edge_alphabet(self, alphabet: tuple[Any, ...] | None) -> PatternVocabulary:
+        """Rewrite the child keys for a longer list of edge labels."""
+        old, new = len(self.edge_alphabet or ()), len(alphabet or ())
+        levels = tuple(level.with_edge_labels(old, new) for level in self.levels)
+        return PatternVocabulary(self.node_alphabet, alphabet, levels, self.degree_labels)
+
+    # --- reading patterns -------------------------------------------------------------------
+
+    def depth_of(self, pattern: int) -> int:
+        """Depth of a pattern id."""
+        self._check_pattern(pattern)
+        return int(np.searchsorted(self.level_offsets, pattern, side="right")) - 1
+
+    def tree(self, pattern: int) -> PatternTree:
+        """Unfold a pattern id into its rooted tree."""
+        depth = self.depth_of(pattern)
+        return self._unfold(depth, pattern - int(self.level_offsets[depth]))
+
+    def parent(self, pattern: int) -> int | None:
+        """The pattern one depth shallower at the same node; None at depth 0."""
+        depth = self.depth_of(pattern)
+        if depth == 0:
+            return None
+        color = pattern - int(self.level_offsets[depth])
+        return int(self.level_offsets[depth - 1] + self.levels[depth - 1].own[color])
+
+    def feature_names(self, first_depth: int = 0) -> np.ndarray:
+        """One text form per pattern, from ``first_depth`` on: ``"1:C(C,O)"`` (depth, tree)."""
+        start = int(self.level_offsets[first_depth])
+        return np.array(
+            [f"{self.depth_of(p)}:{self.tree(p)}" for p in range(start, self.n_patterns)],
+            dtype=object,
+        )
+
+    def _unfold(self, depth: int, color: int) -> PatternTree:
+        if depth == 0:
+            return PatternTree(self.node_alphabet[color])
+        own, children = self.children(depth, color)
+        label = self._unfold(depth - 1, own).label
+        subtrees = [(edge, self._unfold(depth - 1, child)) for edge, child in children]
+        return PatternTree(label, tuple(sorted(subtrees, key=lambda x: (str(x[0]), str(x[1])))))
+
+    def children(self, depth: int, color: int) -> tuple[int, Iterator[tuple[Any, int]]]:
+        """Own colour and (edge label, neighbour colour) pairs of a colour, one depth down."""
+        level = self.levels[depth - 1]
+        keys = level.child_keys[level.child_offsets[color] : level.child_offsets[color + 1]]
+        if self.edge_alphabet is None:
+            return int(level.own[color]), ((None, key) for key in keys.tolist())
+        n, alphabet = len(self.edge_alphabet), self.edge_alphabet
+        pairs = ((alphabet[key % n], key // n) for key in keys.tolist())
+        return int(level.own[color]), pairs
+
+    def _check_pattern(self, pattern: int) -> None:
+        if not 0 <= pattern < self.n_patterns:
+            raise IndexError(
+                f"Pattern {pattern} does not exist: the vocabulary holds {self.n_patterns}."
+            )
+
+
+def _extended_codes(
+    codes: np.ndarray | None, alphabet: tuple[Any, ...], known: tuple[Any, ...]
+) -> tuple[np.ndarray, tuple[Any, ...]]:
+    """Codes in the known alphabet, which grows by labels it lacks in order of appearance."""
+    codes = np.empty(0, np.int32) if codes is None else codes
+    position = {label: code for code, label in enumerate(known)}
+    # Labels count as seen only where a node carries them: a slice keeps its parent's alphabet.
+    present, first = np.unique(codes, return_index=True)
+    for code in present[np.argsort(first)].tolist():
+        position.setdefault(alphabet[code], len(position))
+    table = np.array([position.get(label, -1) for label in alphabet], dtype=np.int32)
+    return (table[codes] if len(codes) else codes), tuple(position)
+
+
+def _known_codes(
+    codes: np.ndarray | None, alphabet: tuple[Any, ...], known: tuple[Any, ...]
+) -> np.ndarray:
+    return translate_codes(np.empty(0, np.int32) if codes is None else codes, alphabet, known)
