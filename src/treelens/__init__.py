@@ -18,6 +18,8 @@ _PUBLIC = {
     "make_synthetic": "treelens.graphs.synthetic",
     "read_smiles": "treelens.graphs.molecules",
     "read_tudataset": "treelens.graphs.tudataset",
+    "GraphClassifier": "treelens.estimators.classifier",
+    "PairwiseWeights": "treelens.estimators.weights",
     "PatternHistograms": "treelens.patterns.histograms",
     "PatternVocabulary": "treelens.patterns.vocabulary",
     "RandomWalk": "treelens.estimators.walks",

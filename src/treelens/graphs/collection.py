@@ -223,9 +223,7 @@ class GraphCollection:
     def _graph(self, index: int) -> Graph:
         first, last = self.node_offsets[index], self.node_offsets[index + 1]
         arcs = slice(self.neighbor_offsets[first], self.neighbor_offsets[last])
-        owner = np.repeat(
-            np.arange(last - first), np.diff(self.neighbor_offsets[first : last + 1])
-        )
+        owner = np.repeat(np.arange(last - first), np.diff(self.neighbor_offsets[first : last + 1]))
         once = owner <= self.neighbors[arcs]
         edges = zip(owner[once].tolist(), self.neighbors[arcs][once].tolist(), strict=True)
         edge_labels = None
@@ -278,9 +276,7 @@ def _object_array(values: Any) -> np.ndarray:
     if isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1:
         return values
     values = values.tolist() if isinstance(values, np.ndarray) else list(values)
-    result = np.empty(len(values), dtype=object)
-    result[:] = values
-    return result
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def _ranges(offsets: np.ndarray, picks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""The one error that bad graph data raises."""
+"""The error that bad graph data raises, in its few kinds, and the warnings beside it."""
 
 
 class GraphDataError(ValueError):
@@ -9,5 +9,17 @@ class GraphDataError(ValueError):
     """
 
 
+class GraphFileNotFoundError(GraphDataError, FileNotFoundError):
+    """A file, folder or data set that is not there; also a ``FileNotFoundError``."""
+
+
+class NotGraphsError(GraphDataError, TypeError):
+    """Something that is not a list of graphs was given as graphs; also a ``TypeError``."""
+
+
 class DegreeLabelsWarning(UserWarning):
     """Graphs came without node labels, so each node was labelled with its degree."""
+
+
+class InvalidMoleculesWarning(UserWarning):
+    """Rows of a file could not be read as molecules and were left out, as asked."""

@@ -33,30 +33,33 @@ def encode_labels(
         values, codes = np.unique(labels, return_inverse=True)
         return codes.astype(np.int32), tuple(values.tolist())
     labels = labels.tolist() if isinstance(labels, np.ndarray) else labels
-    seen: dict[Hashable, int] = {}
-    codes = np.empty(len(labels), dtype=np.int32)
-    for position, label in enumerate(labels):
-        codes[position] = _code_of(label, seen, position, place)
-    return _in_sorted_order(codes, list(seen))
-
-
-def _code_of(
-    label: Any, seen: dict[Hashable, int], position: int, place: Callable[[int], str]
-) -> int:
     try:
-        if label is None or label != label:
-            raise GraphDataError(
-                f"{place(position)} is {label!r}: every label must be a value that equals itself. "
-                "Give the missing ones a label of their own, such as 'unknown'."
-            )
-        return seen.setdefault(label, len(seen))
-    except (TypeError, ValueError) as error:  # unhashable, or == gives no single truth value
-        if isinstance(error, GraphDataError):
-            raise
+        alphabet = list(dict.fromkeys(labels))
+        all_good = not any(label is None or bool(label != label) for label in alphabet)
+    except (TypeError, ValueError):  # unhashable, or == gives no single truth value
+        all_good = False
+    if not all_good:
+        for position, label in enumerate(labels):
+            _check_label(label, position, place)
+    code_of = {label: code for code, label in enumerate(alphabet)}
+    codes = np.fromiter(map(code_of.__getitem__, labels), dtype=np.int32, count=len(labels))
+    return _in_sorted_order(codes, alphabet)
+
+
+def _check_label(label: Any, position: int, place: Callable[[int], str]) -> None:
+    try:
+        hash(label)
+        is_missing = label is None or bool(label != label)
+    except (TypeError, ValueError):
         raise GraphDataError(
             f"{place(position)} is an unhashable {type(label).__name__} ({label!r}): labels must "
             "be hashable. Turn lists into tuples, arrays into numbers or strings."
         ) from None
+    if is_missing:
+        raise GraphDataError(
+            f"{place(position)} is {label!r}: every label must be a value that equals itself. "
+            "Give the missing ones a label of their own, such as 'unknown'."
+        )
 
 
 def _in_sorted_order(codes: np.ndarray, alphabet: list[Any]) -> tuple[np.ndarray, tuple[Any, ...]]:

@@ -59,8 +59,19 @@ def _add_dense(row, start, row_indices, row_values, dense_of_pattern, dense, tak
 
 
 @njit(cache=True, nogil=True)
+def _finish(row, left_scale, scale, factor, shift):
+    """Turn sums into what was asked for: ``shift + factor * left_scale * scale * sum``.
+
+    Kernels and distances are never negative; rounding must not make them so.
+    """
+    for j in range(len(row)):
+        row[j] = max(0.0, shift + factor * (row[j] * (left_scale * scale[j])))
+
+
+@njit(cache=True, nogil=True)
 def cross_rows(first, step, left_offsets, left_indices, left_values, dense_of_pattern, dense,
-               offsets, graphs, values, take_minimum, out):  # fmt: skip
+               offsets, graphs, values, take_minimum, left_scale, scale, factor, shift,
+               out):  # fmt: skip
     """Rows ``first, first + step, ...`` of the kernel between left rows and right lists.
 
     ``dense`` (n_dense, n_right) holds the common patterns, the lists hold the others.
@@ -79,11 +90,13 @@ def cross_rows(first, step, left_offsets, left_indices, left_values, dense_of_pa
             for b in range(offsets[pattern], offsets[pattern + 1]):
                 y = values[b]
                 row[graphs[b]] += (y if y < x else x) if take_minimum else x * y
+        _finish(row, left_scale[i], scale, factor, shift)
 
 
 @njit(cache=True, nogil=True)
 def upper_rows(first, step, row_offsets, row_indices, row_values, dense_of_pattern, dense,
-               offsets, graphs, values, take_minimum, out):  # fmt: skip
+               offsets, graphs, values, take_minimum, scale, factor, shift,
+               out):  # fmt: skip
     """The same for one collection with itself, columns ``j >= i`` only.
 
     Rows are visited in ascending order, so in every list the entries before the row's own are
@@ -107,6 +120,7 @@ def upper_rows(first, step, row_offsets, row_indices, row_values, dense_of_patte
             for b in range(start, offsets[pattern + 1]):
                 y = values[b]
                 row[graphs[b]] += (y if y < x else x) if take_minimum else x * y
+        _finish(row[i:], scale[i], scale[i:], factor, shift)
 
 
 @njit(cache=True, nogil=True)

@@ -80,7 +80,9 @@ def learn(
     new_levels = []
     for h, level in enumerate(levels):
         keys, signatures = _child_keys(graphs, refined[h], edge_codes, n_edge_labels, n_jobs)
-        new_levels.append(_learn_level(graphs, refined[h], keys, signatures, level, refined[h + 1], n_jobs))
+        new_levels.append(
+            _learn_level(graphs, refined[h], keys, signatures, level, refined[h + 1], n_jobs)
+        )
     return refined, tuple(new_levels)
 
 
@@ -123,8 +125,7 @@ def _child_keys(
         )  # fmt: skip
 
     run_in_shares(share, len(graphs), n_jobs)
-    if HASH_MASK != np.uint64(0xFFFFFFFFFFFFFFFF):
-        signatures &= HASH_MASK
+    signatures &= HASH_MASK
     return keys, signatures
 
 
@@ -190,9 +191,7 @@ def _with_room(array: np.ndarray, size: int) -> np.ndarray:
 
 def _signatures(level: PatternLevel) -> np.ndarray:
     signatures = np.empty(len(level), dtype=np.uint64)
-    _compiled.signatures_of_patterns(
-        level.own, level.child_offsets, level.child_keys, signatures
-    )
+    _compiled.signatures_of_patterns(level.own, level.child_offsets, level.child_keys, signatures)
     return signatures & HASH_MASK
 
 

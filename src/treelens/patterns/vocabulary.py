@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,10 @@ from treelens.graphs.errors import GraphDataError
 from treelens.graphs.labels import translate_codes
 from treelens.patterns import refinement
 from treelens.patterns.refinement import PatternLevel
+
+
+# Deep patterns of dense graphs unfold into thousands of nodes; a text form stops here.
+LONGEST_TEXT = 240
 
 
 @dataclass(frozen=True)
@@ -33,8 +38,12 @@ class PatternTree:
     def __str__(self) -> str:
         if not self.children:
             return str(self.label)
-        inside = ",".join(("" if e is None else str(e)) + str(t) for e, t in self.children)
-        return f"{self.label}({inside})"
+        return f"{self.label}({','.join(map(_child_text, self.children))})"
+
+
+def _child_text(child: tuple[Any, PatternTree]) -> str:
+    edge, tree = child
+    return ("" if edge is None else str(edge)) + str(tree)
 
 
 @dataclass(frozen=True)
@@ -191,13 +200,39 @@ class PatternVocabulary:
         color = pattern - int(self.level_offsets[depth])
         return int(self.level_offsets[depth - 1] + self.levels[depth - 1].own[color])
 
-    def feature_names(self, first_depth: int = 0) -> np.ndarray:
-        """One text form per pattern, from ``first_depth`` on: ``"1:C(C,O)"`` (depth, tree)."""
-        start = int(self.level_offsets[first_depth])
-        return np.array(
-            [f"{self.depth_of(p)}:{self.tree(p)}" for p in range(start, self.n_patterns)],
-            dtype=object,
+    def truncated(self, depth: int) -> PatternVocabulary:
+        """The same vocabulary without the patterns deeper than ``depth``."""
+        return PatternVocabulary(
+            self.node_alphabet, self.edge_alphabet, self.levels[:depth], self.degree_labels
         )
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        """The text form of every pattern, built level by level from those below."""
+        previous = [str(label) for label in self.node_alphabet]
+        texts = list(previous)
+        roots = previous  # text of the root's label, per colour
+        for depth in range(1, self.depth + 1):
+            level = self.levels[depth - 1]
+            roots = [roots[own] for own in level.own.tolist()]
+            previous = [
+                _composed(root, self.children(depth, color)[1], previous)
+                for color, root in enumerate(roots)
+            ]
+            texts += previous
+        return texts
+
+    def texts(self, patterns: np.ndarray) -> list[str]:
+        """The text form of several patterns, such as ``"C(C,O)"``; very long ones are cut."""
+        every = self._texts
+        return [every[pattern] for pattern in np.asarray(patterns).tolist()]
+
+    def feature_names(self, first_depth: int = 0) -> np.ndarray:
+        """One name per pattern, from ``first_depth`` on: ``"1:C(C,O)"`` (depth, text form)."""
+        patterns = np.arange(self.level_offsets[first_depth], self.n_patterns)
+        depths = np.searchsorted(self.level_offsets, patterns, side="right") - 1
+        texts = self.texts(patterns)
+        return np.array([f"{d}:{t}" for d, t in zip(depths, texts, strict=True)], dtype=object)
 
     def _unfold(self, depth: int, color: int) -> PatternTree:
         if depth == 0:
@@ -205,7 +240,7 @@ class PatternVocabulary:
         own, children = self.children(depth, color)
         label = self._unfold(depth - 1, own).label
         subtrees = [(edge, self._unfold(depth - 1, child)) for edge, child in children]
-        return PatternTree(label, tuple(sorted(subtrees, key=lambda x: (str(x[0]), str(x[1])))))
+        return PatternTree(label, tuple(sorted(subtrees, key=_child_text)))
 
     def children(self, depth: int, color: int) -> tuple[int, Iterator[tuple[Any, int]]]:
         """Own colour and (edge label, neighbour colour) pairs of a colour, one depth down."""
@@ -222,6 +257,16 @@ class PatternVocabulary:
             raise IndexError(
                 f"Pattern {pattern} does not exist: the vocabulary holds {self.n_patterns}."
             )
+
+
+def _composed(root: str, children: Iterator[tuple[Any, int]], below: list[str]) -> str:
+    """``root(child,child,...)`` with sorted children, cut at a length a line can hold.
+
+    Texts that differ only behind the cut are equal as texts, so their order does not matter.
+    """
+    inside = ",".join(sorted(("" if e is None else str(e)) + below[c] for e, c in children))
+    text = f"{root}({inside})" if inside else root
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
 
 
 def _extended_codes(

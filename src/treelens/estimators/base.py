@@ -1,0 +1,110 @@
+"""What every graph kernel estimator shares: the scikit-learn face over explicit pair features."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from treelens.estimators.features import Features
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import as_graph_collection
+from treelens.graphs.errors import GraphDataError
+from treelens.kernels.normalize import normalize_kernel
+from treelens.kernels.weisfeiler_lehman import linear_kernel
+
+
+def checked_graphs(X: Any) -> GraphCollection:
+    """Any accepted form of graphs as a collection that is not empty."""
+    graphs = as_graph_collection(X)
+    if not len(graphs):
+        raise GraphDataError("There are 0 graphs: at least one is needed.")
+    return graphs
+
+
+class GraphKernel(TransformerMixin, BaseEstimator, metaclass=ABCMeta, auto_wrap_output_keys=None):
+    """Base of the kernels: ``fit`` learns the features, ``transform`` gives kernel values.
+
+    ``transform`` returns an array (n_new, n_fit), ready for ``SVC(kernel="precomputed")``. There is
+    no ``set_output``: the columns are training graphs, whereas ``get_feature_names_out`` names the
+    columns of :meth:`feature_map`.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "normalize": [StrOptions({"cosine", "tanimoto"}), None],
+        "n_jobs": [Integral, None],
+    }
+
+    @abstractmethod
+    def _fit_features(self, graphs: GraphCollection, y: Any) -> Features:
+        """Learn the vocabulary (and weights); features of the training graphs."""
+
+    @abstractmethod
+    def _new_features(self, graphs: GraphCollection) -> Features:
+        """Features of graphs in terms of what ``fit`` saw."""
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Learn the features of the training graphs.
+
+        Parameters
+        ----------
+        X : GraphCollection or anything :func:`treelens.as_graph_collection` takes
+        y : array-like, optional
+            Class labels; only learned weights need them.
+        """
+        self._validate_params()
+        graphs = checked_graphs(X)
+        self.n_graphs_ = len(graphs)
+        self._fitted = self._fit_features(graphs, y)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Kernel values of graphs with the training graphs, shape (n_new, n_fit)."""
+        check_is_fitted(self)
+        features = self._new_features(checked_graphs(X))
+        return self._kernel(features, self._fitted)
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
+        """Kernel values of the training graphs with each other, shape (n_fit, n_fit).
+
+        Equal to ``fit(X, y).transform(X)``, at half the cost.
+        """
+        self.fit(X, y)
+        return self._kernel(self._fitted, None)
+
+    def feature_map(self, X: Any) -> sparse.csr_array:
+        """Explicit features, shape (n_graphs, n_features); see ``get_feature_names_out``."""
+        check_is_fitted(self)
+        rows = self._new_features(checked_graphs(X)).pairs.rows
+        shape = (len(rows), self._fitted.pairs.n_patterns)
+        return sparse.csr_array((rows.values, rows.indices, rows.offsets), shape=shape)
+
+    def _kernel(self, left: Features, right: Features | None) -> np.ndarray:
+        target = left if right is None else right
+        other = None if right is None else right.pairs
+        kernel = linear_kernel(left.pairs, other, self._weights(), n_jobs=self._n_jobs())
+        return normalize_kernel(kernel, left.self_sums, target.self_sums, self.normalize)
+
+    def _weights(self) -> np.ndarray | None:
+        """Weights of the patterns; None means all ones."""
+        return None
+
+    def _n_jobs(self) -> int:
+        return effective_n_jobs(self.n_jobs)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_fitted")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False  # graphs come in, not tables
+        tags.input_tags.one_d_array = False
+        tags.no_validation = True
+        return tags

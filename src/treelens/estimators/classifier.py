@@ -1,0 +1,431 @@
+"""The whole way from graphs to classes in one estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from treelens.estimators.base import checked_graphs
+from treelens.estimators.features import PatternExtractor, first_depth_of
+from treelens.estimators.gain import learning_gain
+from treelens.estimators.machine import (
+    KernelMachine,
+    calibrated_probabilities,
+    class_weights,
+    fit_calibration,
+    fit_machine,
+    predicted_codes,
+)
+from treelens.estimators.pattern_table import pattern_table
+from treelens.estimators.progress import progress_ticks
+from treelens.estimators.selection import SCORES, Candidate, KernelSearch, SearchResult, grid
+from treelens.estimators.weights import PairwiseWeights
+from treelens.graphs.collection import GraphCollection
+from treelens.kernels.forms import FORMS, form_kernel
+from treelens.kernels.gram import pair_sums
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.vocabulary import PatternVocabulary
+
+# What "auto" stands for. Wide enough that the choice is rarely at an edge.
+AUTO_FORMS = ("exponential", "tanimoto")
+AUTO_DEPTHS = (1, 2, 3, 4, 5, 6)
+AUTO_RADII = (0.0, 1.0, 4.0, 16.0)
+AUTO_GAMMAS = (0.1, 1.0, 3.0, 10.0)
+AUTO_CS = (0.1, 1.0, 10.0, 100.0)
+# A training set smaller than this is split several times over, to steady the choice.
+_SMALL = 1000
+_MOST_REPETITIONS = 5
+
+
+class GraphClassifier(ClassifierMixin, BaseEstimator):
+    """Weisfeiler-Lehman patterns, learned weights, kernel and C-SVC in one estimator.
+
+    Everything left at ``"auto"`` is chosen by cross-validation on the training graphs: first
+    form, depth, ``gamma`` and ``C`` with uniform weights, then, at the best depth of each form,
+    the radius within which the weights may be learned. Radius 0, uniform weights, is always among
+    the candidates, and :attr:`learning_gain_` says whether learning beat it.
+
+    Parameters
+    ----------
+    form : str or sequence of str, default="auto"
+        Keys of ``treelens.kernels.forms.FORMS``; "auto" tries "exponential" and "tanimoto".
+    depth : int or sequence of int, default="auto"
+        Largest pattern depth; "auto" tries 1 to 6.
+    radius : float or sequence of float, default="auto"
+        How far, per depth, the weights may move from one (Euclidean); 0 means uniform.
+    gamma : float or sequence of float, default="auto"
+        Scale of the exponential forms.
+    C : float or sequence of float, default="auto"
+        Cost of the support vector machine.
+    include_depth_zero : bool, default=True
+        Whether the node labels themselves count as patterns.
+    edge_labels : bool or "auto", default="auto"
+        Whether patterns tell edge labels apart; "auto": where the training graphs have them.
+    learner : PairwiseWeights, optional
+        How weights are learned; its radius is set by the search.
+    cv : int or splitter, default=5
+        Folds of the inner cross-validation, repeated for small training sets; or a splitter.
+    scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
+        What the inner cross-validation maximises.
+    class_weight : None, "balanced" or dict, default=None
+    n_jobs : int, optional
+        Threads; -1 means all processors. The result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        For the splits and the learner.
+    progress : bool, optional
+        Whether to show a progress bar; by default only on a terminal.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    choice_ : dict
+        The chosen form, depth, radius, gamma and C, with the inner score.
+    learning_gain_ : dict or None
+        Best learned against best uniform candidate in the inner validation: the paired
+        difference, its standard error and a p-value. None if no radius above 0 was tried.
+    weights_ : ndarray, shape (n_patterns,)
+    learner_ : PairwiseWeights or None
+        The learner fitted to all training graphs; None with uniform weights.
+    vocabulary_ : PatternVocabulary
+    search_ : SearchResult or None
+        Scores of every candidate.
+
+    Examples
+    --------
+    >>> import treelens as tl
+    >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+    >>> model = tl.GraphClassifier(depth=2, radius=0, gamma=1.0, C=10.0, form="exponential")
+    >>> model.fit(graphs, y).predict(graphs[:2]).tolist() == y[:2].tolist()
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "form": [StrOptions({"auto", *FORMS}), list, tuple],
+        "depth": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left"), "array-like"],
+        "radius": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left"), "array-like"],
+        "gamma": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither"), "array-like"],
+        "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither"), "array-like"],
+        "include_depth_zero": ["boolean"],
+        "edge_labels": ["boolean", StrOptions({"auto"})],
+        "learner": [HasMethods(["fit", "get_params"]), None],
+        "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split"])],
+        "scoring": [StrOptions(set(SCORES))],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "progress": ["boolean", None],
+    }
+
+    def __init__(
+        self,
+        form: str | Sequence[str] = "auto",
+        depth: Any = "auto",
+        radius: Any = "auto",
+        gamma: Any = "auto",
+        C: Any = "auto",
+        *,
+        include_depth_zero: bool = True,
+        edge_labels: bool | str = "auto",
+        learner: Any = None,
+        cv: Any = 5,
+        scoring: str = "accuracy",
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        progress: bool | None = None,
+    ) -> None:
+        self.form = form
+        self.depth = depth
+        self.radius = radius
+        self.gamma = gamma
+        self.C = C
+        self.include_depth_zero = include_depth_zero
+        self.edge_labels = edge_labels
+        self.learner = learner
+        self.cv = cv
+        self.scoring = scoring
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
+
+    # --- fitting ----------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any) -> GraphClassifier:
+        """Choose and fit a model.
+
+        Parameters
+        ----------
+        X : GraphCollection or anything :func:`treelens.as_graph_collection` takes
+        y : array-like, shape (n_graphs,)
+            Classes of any kind.
+        """
+        self._validate_params()
+        graphs = checked_graphs(X)
+        self.classes_, codes = _checked_classes(y, len(graphs))
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        candidates = self._grid()
+        self._uses_edge_labels = self._resolve_edge_labels(graphs)
+        deepest = max(c.depth for c in candidates)
+        vocabulary, colors = PatternVocabulary.fit(
+            graphs, deepest, self._uses_edge_labels, self._n_jobs()
+        )
+        histograms = PatternHistograms.from_colors(vocabulary, colors)
+        search = self._search(histograms, codes, self._splits(codes, seed), seed)
+        with progress_ticks(self.progress, "Choosing a kernel") as search.tick:
+            self.search_, chosen = _staged(search, candidates)
+        self._record_choice(chosen, candidates)
+        self._fit_chosen(chosen, vocabulary, search, graphs)
+        return self
+
+    def _grid(self) -> list[Candidate]:
+        first = 0 if self.include_depth_zero else 1
+        depths = _listed(self.depth, AUTO_DEPTHS, "depth", Integral, first)
+        first_depth_of(min(depths), self.include_depth_zero)
+        candidates = grid(
+            _listed_forms(self.form),
+            depths,
+            _listed(self.radius, AUTO_RADII, "radius", Real, 0.0),
+            _listed(self.gamma, AUTO_GAMMAS, "gamma", Real, 0.0),
+            _listed(self.C, AUTO_CS, "C", Real, 0.0),
+        )
+        return candidates
+
+    def _resolve_edge_labels(self, graphs: GraphCollection) -> bool:
+        if self.edge_labels == "auto":
+            return graphs.edge_codes is not None
+        return bool(self.edge_labels)
+
+    def _splits(self, codes: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        if not isinstance(self.cv, Integral):
+            return [(np.asarray(a), np.asarray(b)) for a, b in self.cv.split(codes, codes)]
+        smallest = int(np.bincount(codes).min())
+        if smallest < 2:
+            rare = self.classes_[int(np.bincount(codes).argmin())]
+            raise ValueError(
+                f"Class {rare!r} has one member: cross-validation needs at least 2 of every class. "
+                "Drop the class, merge it with another or collect more of it."
+            )
+        n_folds = min(int(self.cv), smallest)
+        repetitions = int(np.clip(_SMALL // len(codes), 1, _MOST_REPETITIONS))
+        if repetitions == 1:
+            splitter: Any = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+        else:
+            splitter = RepeatedStratifiedKFold(
+                n_splits=n_folds, n_repeats=repetitions, random_state=seed
+            )
+        return list(splitter.split(codes, codes))
+
+    def _search(
+        self, histograms: PatternHistograms, codes: np.ndarray, splits: list[Any], seed: int
+    ) -> KernelSearch:
+        learner = self.learner if self.learner is not None else PairwiseWeights(random_state=seed)
+        return KernelSearch(
+            histograms,
+            codes,
+            splits,
+            learner,
+            first_depth=0 if self.include_depth_zero else 1,
+            sample_weight=class_weights(self.class_weight, self.classes_, codes),
+            score=SCORES[self.scoring],
+            n_jobs=self._n_jobs(),
+        )
+
+    def _record_choice(self, chosen: Candidate, candidates: list[Candidate]) -> None:
+        result = self.search_
+        self.choice_ = {
+            "form": chosen.form,
+            "depth": chosen.depth,
+            "radius": chosen.radius,
+            "gamma": chosen.gamma,
+            "C": chosen.C,
+            "edge_labels": self._uses_edge_labels,
+            "include_depth_zero": self.include_depth_zero,
+            "scoring": self.scoring,
+            "score": result.mean(chosen),
+            "n_candidates": len(candidates),
+            "n_splits": result.n_splits,
+        }
+        self.learning_gain_ = learning_gain(result)
+
+    def _fit_chosen(
+        self,
+        chosen: Candidate,
+        vocabulary: PatternVocabulary,
+        search: KernelSearch,
+        graphs: GraphCollection,
+    ) -> None:
+        """Weights and machine on all training graphs, keeping the graphs that carry it."""
+        everything = np.arange(len(graphs))
+        self.vocabulary_ = vocabulary.truncated(chosen.depth)
+        first_depth = 0 if self.include_depth_zero else 1
+        self._extractor = PatternExtractor(self.vocabulary_, first_depth, FORMS[chosen.form].kind)
+        histograms = search.histograms.select_depths(first_depth, chosen.depth)
+        self.learner_ = None if chosen.radius == 0 else search.learn(chosen.base, everything)
+        self.weights_ = (
+            np.ones(histograms.n_patterns) if self.learner_ is None else self.learner_.weights_
+        )
+        pairs = self._extractor.pairs(histograms)
+        sums = pair_sums(pairs, weights=self._weights(), n_jobs=self._n_jobs())
+        selves = pairs.self_sums(self._weights())
+        self.offset_ = float(selves.max())
+        kernel = form_kernel(chosen.form, sums, selves, selves, self.offset_, chosen.gamma)
+        machine = fit_machine(
+            kernel, search.codes, search.n_classes, chosen.C, search.sample_weight
+        )
+        self.support_ = machine.support
+        self._machine = KernelMachine(machine.coefficients[:, self.support_], machine.intercepts)
+        self._support_pairs = self._extractor.pairs(histograms.select_graphs(self.support_))
+        self._support_selves = selves[self.support_]
+        held_out = self.search_.decisions[chosen]
+        self._calibration = fit_calibration(held_out, search.codes)
+        self.train_histograms_ = histograms
+        self.train_codes_ = search.codes
+
+    # --- predicting -------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes)."""
+        decisions = self._decisions(checked_graphs(X))
+        return decisions[:, 0] if decisions.shape[1] == 1 else decisions
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Classes, shape (n_graphs,)."""
+        return self.classes_[predicted_codes(self._decisions(checked_graphs(X)))]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities, shape (n_graphs, n_classes).
+
+        A logistic map fitted to decision values that the inner cross-validation held out.
+        """
+        return calibrated_probabilities(self._decisions(checked_graphs(X)), *self._calibration)
+
+    def unseen_share(self, X: Any) -> np.ndarray:
+        """Share of each graph's mass on patterns that training never saw, shape (n_graphs,)."""
+        check_is_fitted(self)
+        return self._extractor.histograms(checked_graphs(X), self._n_jobs()).unseen_share()
+
+    def _decisions(self, graphs: GraphCollection) -> np.ndarray:
+        check_is_fitted(self)
+        features = self._extractor.features(graphs, self._weights(), self._n_jobs())
+        sums = pair_sums(
+            features.pairs, self._support_pairs, self._weights(), n_jobs=self._n_jobs()
+        )
+        kernel = form_kernel(
+            self.choice_["form"], sums, features.self_sums, self._support_selves, self.offset_,
+            self.choice_["gamma"],
+        )  # fmt: skip
+        return self._machine.decide(kernel)
+
+    # --- looking inside ---------------------------------------------------------------------
+
+    @property
+    def patterns_(self) -> Any:
+        """DataFrame of all patterns: text, depth, weight, support, share of mass per class."""
+        check_is_fitted(self)
+        return pattern_table(
+            self.vocabulary_,
+            self.train_histograms_,
+            self.weights_,
+            self.train_codes_,
+            self.classes_,
+        )
+
+    def _weights(self) -> np.ndarray | None:
+        return None if self.learner_ is None else self.weights_
+
+    def _n_jobs(self) -> int:
+        return effective_n_jobs(self.n_jobs)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_machine")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False  # graphs come in, not tables
+        tags.no_validation = True
+        return tags
+
+
+def _staged(search: KernelSearch, candidates: list[Candidate]) -> tuple[SearchResult, Candidate]:
+    """Uniform weights over the whole grid, then radii at the best depth of every form.
+
+    The second stage tries only settings that were still in the race at the end of the first.
+    """
+    uniform = [c for c in candidates if c.radius == 0]
+    learned = [c for c in candidates if c.radius > 0]
+    if not uniform:  # the caller wants learned weights only: search all of them
+        result = search.run(learned)
+        return result, _must(result.best())
+    result = search.run(uniform)
+    settings = set()
+    for form in {c.form for c in uniform}:
+        leader = result.best(lambda c, form=form: c.form == form)
+        if leader is not None:
+            settings |= {
+                c._replace(radius=0.0)
+                for c in result.finished()
+                if c.form == form and c.depth == leader.depth
+            }
+    second = [c for c in learned if c._replace(radius=0.0) in settings]
+    if second:
+        result = search.run(second, result)
+    return result, _must(result.best())
+
+
+def _must(candidate: Candidate | None) -> Candidate:
+    assert candidate is not None, "the leader of a race always finishes"
+    return candidate
+
+
+def _checked_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct classes and a code per graph, or an error that says what is wrong with ``y``."""
+    if y is None:
+        raise ValueError("GraphClassifier needs classes: call fit(graphs, y).")
+    y = np.asarray(y)
+    if y.ndim != 1:
+        raise ValueError(f"y must be one class per graph, one-dimensional; got shape {y.shape}.")
+    if len(y) != n_graphs:
+        raise ValueError(f"There are {n_graphs} graphs but {len(y)} classes in y: give one each.")
+    missing = [i for i, value in enumerate(y.tolist()) if value is None or value != value]
+    if missing:
+        raise ValueError(
+            f"y holds no class (NaN or None) for {len(missing)} graphs, the first at position "
+            f"{missing[0]}: drop those graphs or give them a class."
+        )
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only ({classes[0]!r}): a classifier needs two or more."
+        )
+    return classes, codes
+
+
+def _listed_forms(form: str | Sequence[str]) -> list[str]:
+    if isinstance(form, str):
+        return list(AUTO_FORMS) if form == "auto" else [form]
+    unknown = [f for f in form if f not in FORMS]
+    if unknown or not len(form):
+        raise ValueError(f"form must be 'auto' or among {sorted(FORMS)}, got {form!r}.")
+    return list(form)
+
+
+def _listed(value: Any, auto: Sequence[Any], name: str, kind: Any, least: float) -> list[Any]:
+    """A parameter that may be "auto", one number or several, as a list of numbers."""
+    if isinstance(value, str):
+        return list(auto)
+    values = [value] if isinstance(value, kind) else list(value)
+    if not values or not all(isinstance(v, kind) and v >= least for v in values):
+        raise ValueError(f"{name} must be 'auto' or numbers of at least {least:g}, got {value!r}.")
+    return values

@@ -1,0 +1,82 @@
+"""From graphs to pair features, given a vocabulary: shared by the kernels and the classifier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from treelens.graphs.collection import GraphCollection
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
+
+
+class Features(NamedTuple):
+    """What a kernel knows of some graphs: pair features and ``<W, Z(G, G)>`` of each graph."""
+
+    pairs: PairFeatures
+    self_sums: np.ndarray  # (n_graphs,), patterns never seen in training included
+
+
+@dataclass(frozen=True)
+class PatternExtractor:
+    """A vocabulary, and the depths and the kind of pair feature that a kernel takes from it."""
+
+    vocabulary: PatternVocabulary
+    first_depth: int
+    kind: str
+
+    def count(self, colors: NodeColors) -> PatternHistograms:
+        """Histograms of the depths in use."""
+        counts = PatternHistograms.from_colors(self.vocabulary, colors)
+        return counts.select_depths(self.first_depth, self.vocabulary.depth)
+
+    def histograms(self, graphs: GraphCollection, n_jobs: int = 1) -> PatternHistograms:
+        """Histograms of new graphs in terms of the vocabulary."""
+        return self.count(self.vocabulary.transform(graphs, n_jobs))
+
+    def pairs(self, histograms: PatternHistograms) -> PairFeatures:
+        """Plain pair features: ``<1, Z>`` is the kernel itself."""
+        return PairFeatures.from_histograms(histograms, self.kind, unit=False)
+
+    def features(
+        self, graphs: GraphCollection, weights: np.ndarray | None = None, n_jobs: int = 1
+    ) -> Features:
+        """Features of new graphs."""
+        histograms = self.histograms(graphs, n_jobs)
+        pairs = self.pairs(histograms)
+        unseen = self._unseen_self_sums(graphs, histograms, pairs)
+        return Features(pairs, pairs.self_sums(weights) + unseen)
+
+    def _unseen_self_sums(
+        self, graphs: GraphCollection, histograms: PatternHistograms, pairs: PairFeatures
+    ) -> np.ndarray:
+        """What patterns outside the vocabulary, at weight one, add to ``<W, Z(G, G)>``.
+
+        They match no training graph, but a graph's similarity with itself counts all it holds.
+        """
+        unseen = histograms.unseen.sum(axis=1)
+        if not unseen.any():
+            return np.zeros(histograms.n_graphs)
+        if self.kind == "wasserstein":
+            return unseen / (histograms.n_nodes * histograms.n_depths).clip(1)
+        if self.kind == "optimal-assignment":
+            return unseen / histograms.n_depths
+        # Squares of counts need the unseen patterns told apart: a vocabulary of their own.
+        vocabulary, colors = PatternVocabulary.fit(
+            graphs, self.vocabulary.depth, self.vocabulary.uses_edge_labels
+        )
+        own = PatternExtractor(vocabulary, self.first_depth, self.kind)
+        return own.pairs(own.count(colors)).self_sums() - pairs.self_sums()
+
+
+def first_depth_of(depth: int, include_depth_zero: bool) -> int:
+    """The shallowest depth in use, or an error when no depth is left."""
+    if depth == 0 and not include_depth_zero:
+        raise ValueError(
+            "depth=0 with include_depth_zero=False leaves no pattern to compare. Use depth >= 1, "
+            "or include_depth_zero=True to compare node labels alone."
+        )
+    return 0 if include_depth_zero else 1

@@ -1,0 +1,336 @@
+"""The three Weisfeiler-Lehman kernels as scikit-learn transformers."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from treelens.estimators.base import GraphKernel, checked_graphs
+from treelens.estimators.features import Features, PatternExtractor, first_depth_of
+from treelens.graphs.collection import GraphCollection
+from treelens.kernels.normalize import normalize_kernel
+from treelens.kernels.weisfeiler_lehman import (
+    exponential,
+    metric_distance,
+    paper_distance,
+)
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
+
+
+class _WeisfeilerLehmanKernel(GraphKernel):
+    """Refinement, vocabulary, histograms and weights, shared by the three kernels."""
+
+    _kind: str  # which pair feature, see treelens.patterns.pairs
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **GraphKernel._parameter_constraints,
+        "depth": [Interval(Integral, 0, None, closed="left")],
+        "include_depth_zero": ["boolean"],
+        "edge_labels": ["boolean"],
+        "weights": [StrOptions({"uniform"}), "array-like", HasMethods(["fit", "get_params"])],
+    }
+
+    def _fit_features(self, graphs: GraphCollection, y: Any) -> Features:
+        first_depth = first_depth_of(self.depth, self.include_depth_zero)
+        self.vocabulary_, colors = PatternVocabulary.fit(
+            graphs, self.depth, self.edge_labels, self._n_jobs()
+        )
+        self._extractor = PatternExtractor(self.vocabulary_, first_depth, self._kind)
+        histograms = self._extractor.count(colors)
+        self.weights_ = self._learn_weights(histograms, y)
+        pairs = self._extractor.pairs(histograms)
+        return Features(pairs, pairs.self_sums(self._weights()))
+
+    def _learn_weights(self, histograms: PatternHistograms, y: Any) -> np.ndarray:
+        """One weight per pattern: ones, what the user gave, or what the learner finds."""
+        self.learner_ = None
+        if isinstance(self.weights, str):
+            return np.ones(histograms.n_patterns)
+        if not hasattr(self.weights, "fit"):
+            return _checked_weights(self.weights, histograms.n_patterns)
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} learns its weights from classes: call fit(graphs, y)."
+            )
+        unit_pairs = PairFeatures.from_histograms(histograms, self._kind)
+        self.learner_ = clone(self.weights).fit(unit_pairs, y)
+        return self.learner_.weights_
+
+    def _weights(self) -> np.ndarray | None:
+        return None if isinstance(self.weights, str) else self.weights_
+
+    def _new_features(self, graphs: GraphCollection) -> Features:
+        return self._extractor.features(graphs, self._weights(), self._n_jobs())
+
+    def unseen_share(self, X: Any) -> np.ndarray:
+        """Share of each graph's mass on patterns that ``fit`` never saw, shape (n_graphs,)."""
+        check_is_fitted(self)
+        return self._extractor.histograms(checked_graphs(X), self._n_jobs()).unseen_share()
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Text forms of the patterns, in the order of ``weights_`` and ``feature_map``."""
+        check_is_fitted(self)
+        return self.vocabulary_.feature_names(self._extractor.first_depth)
+
+
+class WLSubtree(_WeisfeilerLehmanKernel):
+    """Weisfeiler-Lehman subtree kernel: dot products of pattern counts.
+
+    ``K(G, G') = (1/H) sum_h sum_v w_v count_G(v) count_G'(v)`` over the ``H`` depths in use
+    (Shervashidze and Borgwardt 2009). GraKeL's ``WeisfeilerLehman(n_iter=depth)`` is this times
+    ``depth + 1`` with ``include_depth_zero=True``.
+
+    Parameters
+    ----------
+    depth : int, default=3
+        Largest pattern depth.
+    include_depth_zero : bool, default=False
+        Whether the node labels themselves count as patterns.
+    edge_labels : bool, default=False
+        Whether patterns tell edge labels apart.
+    normalize : {None, "cosine", "tanimoto"}, default=None
+    weights : "uniform", array-like or PairwiseWeights, default="uniform"
+        One weight per pattern, or a learner that finds them in ``fit(graphs, y)``.
+    n_jobs : int, optional
+        Threads; -1 means all processors. The result does not depend on it.
+
+    Attributes
+    ----------
+    vocabulary_ : PatternVocabulary
+    weights_ : ndarray, shape (n_patterns,)
+    learner_ : PairwiseWeights or None
+        The fitted learner, where one was given.
+
+    Examples
+    --------
+    >>> from treelens import WLSubtree
+    >>> path, triangle = ([(0, 1), (1, 2)], "CCO"), ([(0, 1), (1, 2), (2, 0)], "CCC")
+    >>> WLSubtree(depth=1, include_depth_zero=True).fit_transform([path, triangle])
+    array([[4., 3.],
+           [3., 9.]])
+    """
+
+    _kind = "subtree"
+
+    def __init__(
+        self,
+        depth: int = 3,
+        *,
+        include_depth_zero: bool = False,
+        edge_labels: bool = False,
+        normalize: str | None = None,
+        weights: Any = "uniform",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.depth = depth
+        self.include_depth_zero = include_depth_zero
+        self.edge_labels = edge_labels
+        self.normalize = normalize
+        self.weights = weights
+        self.n_jobs = n_jobs
+
+
+class WLOptimalAssignment(WLSubtree):
+    """Weisfeiler-Lehman optimal assignment kernel: histogram intersections of counts.
+
+    ``K(G, G') = (1/H) sum_h sum_v w_v min(count_G(v), count_G'(v))``: with uniform weights exactly
+    the value of the best assignment of the nodes of one graph to those of the other (Kriege,
+    Giscard and Wilson 2016).
+
+    Parameters
+    ----------
+    depth, include_depth_zero, edge_labels, normalize, weights, n_jobs
+        As in :class:`WLSubtree`.
+
+    Examples
+    --------
+    >>> from treelens import WLOptimalAssignment
+    >>> path, triangle = ([(0, 1), (1, 2)], "CCO"), ([(0, 1), (1, 2), (2, 0)], "CCC")
+    >>> WLOptimalAssignment(depth=1, include_depth_zero=True).fit_transform([path, triangle])
+    array([[3., 1.],
+           [1., 3.]])
+    """
+
+    _kind = "optimal-assignment"
+
+
+class WassersteinWL(_WeisfeilerLehmanKernel):
+    """Wasserstein Weisfeiler-Lehman kernel: ``exp(-gamma * distance)``, in closed form.
+
+    With uniform weights the distance is the Wasserstein distance between the graphs' node
+    embeddings under the normalised Hamming distance (Togninalli et al. 2019), which equals
+    ``1 - (1/H) sum_h sum_v min(mass_G(v), mass_G'(v))``. With learned weights it is the distance
+    ``b - <W, Z>`` of Nguyen, Nguyen and Mamitsuka (2021).
+
+    Parameters
+    ----------
+    depth : int, default=3
+        Largest pattern depth.
+    gamma : float, default=1.0
+        Scale of the exponential; ignored by ``form="linear"``.
+    form : {"exponential", "metric", "linear"}, default="exponential"
+        ``exp(-gamma (b - <W, Z>))``; ``exp(-gamma d)`` with the true metric
+        ``d = 0.5 (1/H) sum_v w_v |mass_G(v) - mass_G'(v)|``; or ``<W, Z>`` itself. With uniform
+        weights the first two are the same.
+    include_depth_zero : bool, default=False
+        Whether the node labels themselves count as patterns.
+    edge_labels : bool, default=False
+        Whether patterns tell edge labels apart.
+    normalize : {None, "cosine", "tanimoto"}, default=None
+        Applied to the finished kernel.
+    weights : "uniform", array-like or PairwiseWeights, default="uniform"
+        One weight per pattern, or a learner that finds them in ``fit(graphs, y)``.
+    n_jobs : int, optional
+        Threads; -1 means all processors. The result does not depend on it.
+
+    Attributes
+    ----------
+    vocabulary_ : PatternVocabulary
+    weights_ : ndarray, shape (n_patterns,)
+    learner_ : PairwiseWeights or None
+
+    Examples
+    --------
+    >>> from treelens import WassersteinWL
+    >>> path, triangle = ([(0, 1), (1, 2)], "CCO"), ([(0, 1), (1, 2), (2, 0)], "CCC")
+    >>> WassersteinWL(depth=1, include_depth_zero=True).distance([path, triangle]).round(3)
+    array([[0.   , 0.667],
+           [0.667, 0.   ]])
+    """
+
+    _kind = "wasserstein"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_WeisfeilerLehmanKernel._parameter_constraints,
+        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "form": [StrOptions({"exponential", "metric", "linear"})],
+    }
+
+    def __init__(
+        self,
+        depth: int = 3,
+        *,
+        gamma: float = 1.0,
+        form: str = "exponential",
+        include_depth_zero: bool = False,
+        edge_labels: bool = False,
+        normalize: str | None = None,
+        weights: Any = "uniform",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.depth = depth
+        self.gamma = gamma
+        self.form = form
+        self.include_depth_zero = include_depth_zero
+        self.edge_labels = edge_labels
+        self.normalize = normalize
+        self.weights = weights
+        self.n_jobs = n_jobs
+
+    def distance(self, X: Any, Y: Any = None, *, out: np.ndarray | None = None) -> np.ndarray:
+        """Distances between all graphs of ``X``, or of ``X`` and ``Y``.
+
+        Needs no ``fit`` with uniform weights: the vocabulary of the graphs at hand gives the exact
+        distance. A fitted model uses its weights, and weight one for patterns it never saw.
+
+        Parameters
+        ----------
+        X, Y : graphs
+        out : ndarray of float64, shape (n_x, n_y), optional
+            Where to write, for example a memory map.
+
+        Returns
+        -------
+        ndarray, shape (n_x, n_x) or (n_x, n_y)
+        """
+        self._validate_params()
+        first_depth = first_depth_of(self.depth, self.include_depth_zero)
+        uniform = isinstance(self.weights, str)
+        if not uniform:
+            check_is_fitted(self)
+        known = PatternVocabulary.empty(self.depth, self.edge_labels) if uniform else (
+            self.vocabulary_)  # fmt: skip
+        vocabulary, left_colors = known.extend(checked_graphs(X), self._n_jobs())
+        right = None
+        if Y is not None:
+            vocabulary, right_colors = vocabulary.extend(checked_graphs(Y), self._n_jobs())
+        extractor = PatternExtractor(vocabulary, first_depth, self._kind)
+        weights = None if uniform else self._extended_weights(vocabulary)
+        left = _as_features(extractor, left_colors, weights)
+        if Y is not None:
+            right = _as_features(extractor, right_colors, weights)
+        return self._distance(left, right, weights, out)
+
+    def _extended_weights(self, extended: PatternVocabulary) -> np.ndarray:
+        """The learned weights, and ones for the patterns that an extended vocabulary adds."""
+        first = self._extractor.first_depth
+        offsets = self.vocabulary_.level_offsets[first:]
+        known = np.split(self.weights_, offsets[1:-1] - offsets[0])
+        sizes = np.diff(extended.level_offsets)[first:]
+        padded = [np.append(w, np.ones(n - len(w))) for w, n in zip(known, sizes, strict=True)]
+        return np.concatenate(padded)
+
+    def _distance(
+        self,
+        left: Features,
+        right: Features | None,
+        weights: np.ndarray | None,
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:
+        n_jobs = self._n_jobs()
+        target = left if right is None else right
+        other = None if right is None else right.pairs
+        if self.form == "metric":
+            return metric_distance(
+                left.pairs, other, weights, left_self=left.self_sums,
+                right_self=target.self_sums, n_jobs=n_jobs, out=out,
+            )  # fmt: skip
+        offset = 1.0 if weights is None else max(self._offset(), float(target.self_sums.max()))
+        return paper_distance(left.pairs, other, weights, offset=offset, n_jobs=n_jobs, out=out)
+
+    def _offset(self) -> float:
+        """The constant b: the largest ``<W, Z(G, G)>`` of the training graphs.
+
+        No training graph is more similar to another graph than to itself, so ``b - <W, Z>`` is
+        never negative. Uniform weights give exactly 1, the Wasserstein distance.
+        """
+        return 1.0 if self._weights() is None else float(self._fitted.self_sums.max())
+
+    def _kernel(self, left: Features, right: Features | None) -> np.ndarray:
+        if self.form == "linear":
+            return super()._kernel(left, right)
+        distance = self._distance(left, right, self._weights())
+        kernel = exponential(distance, self.gamma, self._n_jobs())
+        selves = [self._kernel_self(side) for side in (left, left if right is None else right)]
+        return normalize_kernel(kernel, selves[0], selves[1], self.normalize)
+
+    def _kernel_self(self, features: Features) -> np.ndarray:
+        """``K(G, G)`` of every graph."""
+        if self.form == "metric":
+            return np.ones(len(features.self_sums))
+        return np.exp(-self.gamma * (self._offset() - features.self_sums))
+
+
+def _as_features(
+    extractor: PatternExtractor, colors: NodeColors, weights: np.ndarray | None
+) -> Features:
+    pairs = extractor.pairs(extractor.count(colors))
+    return Features(pairs, pairs.self_sums(weights))
+
+
+def _checked_weights(weights: Any, n_patterns: int) -> np.ndarray:
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (n_patterns,):
+        raise ValueError(
+            f"weights must be 'uniform', a learner, or one number for each of the {n_patterns} "
+            f"patterns of these graphs; got an array of shape {weights.shape}."
+        )
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError("weights must be finite and not negative, or the kernel is not PSD.")
+    return weights

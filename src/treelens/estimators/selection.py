@@ -1,0 +1,310 @@
+"""Choosing a kernel by cross-validation, with the work shared between grid points.
+
+All graphs are refined and counted once. That leaks nothing: a kernel value depends only on
+patterns that both graphs hold, so the entries between validation and training graphs are the
+same whether or not the vocabulary has other patterns too. What is *learned*, the weights and the
+machine, comes from the training part of each split alone.
+
+For one depth and one weight vector there is one matrix of sums; every form, scale and ``C``
+derives from it. Candidates race: after each split those that fall clearly behind are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+
+from treelens.estimators.machine import fit_machine, predicted_codes
+from treelens.kernels.forms import FORMS, form_kernel
+from treelens.kernels.gram import pair_sums
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.pairs import PairFeatures
+
+Split = tuple[np.ndarray, np.ndarray]
+# Candidates behind the leader by more than this many standard errors leave the race.
+_RACE_WIDTH = 2.0
+
+
+class Candidate(NamedTuple):
+    """One point of the grid. Ordered so that, among equals, the simpler one comes first."""
+
+    radius: float
+    depth: int
+    form: str
+    gamma: float | None
+    C: float
+
+    @property
+    def base(self) -> Base:
+        return Base(FORMS[self.form].kind, self.depth, self.radius)
+
+
+class Base(NamedTuple):
+    """What candidates share: one matrix of sums per split."""
+
+    kind: str
+    depth: int
+    radius: float
+
+
+@dataclass
+class SearchResult:
+    """Scores of all candidates that were tried.
+
+    Attributes
+    ----------
+    scores : dict of Candidate to ndarray
+        One score per split; a candidate that left the race has fewer.
+    decisions : dict of Candidate to ndarray, shape (n_graphs, n_outputs)
+        Held-out decision values, averaged over repetitions, of candidates that finished.
+    losses : dict of Candidate to list
+        Hinge loss per split, which tells candidates of equal score apart.
+    n_splits : int
+    test_to_train : float
+        Size of a validation part divided by the size of its training part.
+    """
+
+    n_splits: int
+    test_to_train: float
+    scores: dict[Candidate, list[float]] = field(default_factory=dict)
+    losses: dict[Candidate, list[float]] = field(default_factory=dict)
+    decisions: dict[Candidate, np.ndarray] = field(default_factory=dict)
+
+    def finished(self) -> list[Candidate]:
+        """Candidates scored on every split, the simpler first."""
+        done = [c for c, x in self.scores.items() if len(x) == self.n_splits]
+        return sorted(done, key=lambda c: tuple(-1.0 if x is None else x for x in c))
+
+    def best(self, keep: Callable[[Candidate], bool] = lambda c: True) -> Candidate | None:
+        """The best finished candidate: by score, then by hinge loss, then the simplest."""
+        candidates = [c for c in self.finished() if keep(c)]
+        return max(candidates, key=self._merit, default=None)
+
+    def _merit(self, candidate: Candidate) -> tuple[float, float]:
+        loss = float(np.mean(self.losses[candidate]))
+        return round(self.mean(candidate), 12), -round(loss, 12)
+
+    def mean(self, candidate: Candidate) -> float:
+        return float(np.mean(self.scores[candidate]))
+
+
+class KernelSearch:
+    """Scores kernels on given splits of one training set.
+
+    Parameters
+    ----------
+    histograms : PatternHistograms
+        Of all training graphs, every depth that may be tried.
+    codes : ndarray of int
+        Classes 0, 1, ...
+    splits : list of (train, validation)
+    learner : PairwiseWeights
+        Cloned with each radius; learns on the training part of a split.
+    first_depth : int
+    sample_weight : ndarray
+    score : callable
+        ``score(codes, decisions) -> float``.
+    n_jobs : int
+    tick : callable
+        Told about every finished unit of work, for progress.
+    """
+
+    def __init__(
+        self,
+        histograms: PatternHistograms,
+        codes: np.ndarray,
+        splits: list[Split],
+        learner: Any,
+        first_depth: int,
+        sample_weight: np.ndarray,
+        score: Callable[[np.ndarray, np.ndarray], float],
+        n_jobs: int = 1,
+        tick: Callable[[str], None] = lambda what: None,
+    ) -> None:
+        self.histograms = histograms
+        self.codes = codes
+        self.n_classes = int(codes.max()) + 1
+        self.splits = splits
+        self.learner = learner
+        self.first_depth = first_depth
+        self.sample_weight = sample_weight
+        self.score = score
+        self.n_jobs = n_jobs
+        self.tick = tick
+
+    def run(self, candidates: Sequence[Candidate], result: SearchResult | None = None,
+            race: bool = True) -> SearchResult:  # fmt: skip
+        """Score candidates split by split; ``result`` of an earlier stage joins the race."""
+        result = result or SearchResult(len(self.splits), _test_to_train(self.splits))
+        outputs = 1 if self.n_classes == 2 else self.n_classes
+        held_out = {c: np.zeros((len(self.codes), outputs)) for c in candidates}
+        remaining = list(candidates)
+        for number in range(len(self.splits)):
+            for candidate, score, decisions in self._score_split(remaining, number):
+                result.scores.setdefault(candidate, []).append(score)
+                validation_codes = self.codes[self.splits[number][1]]
+                result.losses.setdefault(candidate, []).append(
+                    hinge_loss(validation_codes, decisions)
+                )
+                held_out[candidate][self.splits[number][1]] += decisions
+            if race:
+                remaining = self._still_racing(remaining, result, number + 1)
+        repetitions = np.bincount(
+            np.concatenate([validation for _, validation in self.splits]),
+            minlength=len(self.codes),
+        )
+        for candidate in remaining:
+            result.decisions[candidate] = held_out[candidate] / repetitions.clip(1)[:, None]
+        return result
+
+    def _still_racing(
+        self, candidates: list[Candidate], result: SearchResult, n_done: int
+    ) -> list[Candidate]:
+        """Drop the candidates whose mean so far is clearly below the best mean so far."""
+        means = {
+            c: float(np.mean(x[:n_done])) for c, x in result.scores.items() if len(x) >= n_done
+        }
+        leader = max(means.values())
+        n_seen = sum(len(validation) for _, validation in self.splits[:n_done])
+        error = np.sqrt(max(leader * (1 - leader), 0.01) / n_seen)
+        return [c for c in candidates if means[c] >= leader - _RACE_WIDTH * error]
+
+    def _score_split(
+        self, candidates: list[Candidate], number: int
+    ) -> Iterator[tuple[Candidate, float, np.ndarray]]:
+        train, validation = self.splits[number]
+        for base, group in _by_base(candidates).items():
+            pairs, weights = self.weighted_pairs(base, train)
+            sums = pair_sums(pairs, weights=weights, n_jobs=self.n_jobs)
+            selves = pairs.self_sums(weights)
+            offset = float(selves[train].max())
+            blocks = _by_kernel(group)
+            scored = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(self._score_kernel)(block, sums, selves, offset, train, validation)
+                for block in blocks
+            )
+            self.tick(f"depth {base.depth}, radius {base.radius:g}")
+            for block in scored:
+                yield from block
+
+    def weighted_pairs(
+        self, base: Base, train: np.ndarray
+    ) -> tuple[PairFeatures, np.ndarray | None]:
+        """Pair features of all graphs, and weights learned from the graphs of ``train``."""
+        histograms = self.histograms.select_depths(self.first_depth, base.depth)
+        pairs = PairFeatures.from_histograms(histograms, base.kind, unit=False)
+        if base.radius == 0:
+            return pairs, None
+        return pairs, self.learn(base, train).weights_
+
+    def learn(self, base: Base, train: np.ndarray) -> Any:
+        """The learner, fitted to the graphs of ``train``; other patterns keep weight one."""
+        histograms = self.histograms.select_depths(self.first_depth, base.depth)
+        part = histograms if len(train) == histograms.n_graphs else histograms.select_graphs(train)
+        unit_pairs = PairFeatures.from_histograms(part, base.kind)
+        learner = clone(self.learner).set_params(radius=base.radius)
+        return learner.fit(unit_pairs, self.codes[train])
+
+    def _score_kernel(
+        self,
+        block: list[Candidate],
+        sums: np.ndarray,
+        selves: np.ndarray,
+        offset: float,
+        train: np.ndarray,
+        validation: np.ndarray,
+    ) -> list[tuple[Candidate, float, np.ndarray]]:
+        """Candidates that differ only in ``C``: one kernel matrix, several machines."""
+        form, gamma = block[0].form, block[0].gamma
+        fit_kernel = form_kernel(
+            form, sums[np.ix_(train, train)], selves[train], selves[train], offset, gamma
+        )
+        new_kernel = form_kernel(
+            form, sums[np.ix_(validation, train)], selves[validation], selves[train], offset, gamma
+        )
+        results = []
+        for candidate in block:
+            machine = fit_machine(
+                fit_kernel, self.codes[train], self.n_classes, candidate.C,
+                self.sample_weight[train],
+            )  # fmt: skip
+            decisions = machine.decide(new_kernel)
+            results.append((candidate, self.score(self.codes[validation], decisions), decisions))
+        return results
+
+
+def accuracy(codes: np.ndarray, decisions: np.ndarray) -> float:
+    """Share of graphs put into their class."""
+    return float(np.mean(predicted_codes(decisions) == codes))
+
+
+def balanced_accuracy(codes: np.ndarray, decisions: np.ndarray) -> float:
+    """Mean over the classes of the share of their graphs that is recognised."""
+    return float(balanced_accuracy_score(codes, predicted_codes(decisions)))
+
+
+def roc_auc(codes: np.ndarray, decisions: np.ndarray) -> float:
+    """Area under the ROC curve; for several classes the mean of one against the rest."""
+    targets = [1] if decisions.shape[1] == 1 else range(decisions.shape[1])
+    areas = [
+        roc_auc_score(codes == target, decisions[:, column])
+        for column, target in enumerate(targets)
+        if 0 < np.count_nonzero(codes == target) < len(codes)
+    ]
+    return float(np.mean(areas)) if areas else 0.5
+
+
+SCORES: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
+    "accuracy": accuracy,
+    "balanced_accuracy": balanced_accuracy,
+    "roc_auc": roc_auc,
+}
+
+
+def hinge_loss(codes: np.ndarray, decisions: np.ndarray) -> float:
+    """Mean hinge loss of the outputs: the SVM's own loss, on held-out graphs."""
+    targets = np.arange(decisions.shape[1]) if decisions.shape[1] > 1 else np.array([1])
+    signs = np.where(codes[:, None] == targets[None, :], 1.0, -1.0)
+    return float(np.maximum(0.0, 1.0 - signs * decisions).mean())
+
+
+def _test_to_train(splits: list[Split]) -> float:
+    return float(np.mean([len(validation) / len(train) for train, validation in splits]))
+
+
+def grid(
+    forms: Sequence[str],
+    depths: Sequence[int],
+    radii: Sequence[float],
+    gammas: Sequence[float],
+    Cs: Sequence[float],
+) -> list[Candidate]:
+    """All combinations; forms without a scale have ``gamma=None``."""
+    return [
+        Candidate(float(radius), int(depth), form, gamma, float(C))
+        for radius in radii
+        for depth in depths
+        for form in forms
+        for gamma in (gammas if FORMS[form].has_gamma else [None])
+        for C in Cs
+    ]
+
+
+def _by_base(candidates: Sequence[Candidate]) -> dict[Base, list[Candidate]]:
+    groups: dict[Base, list[Candidate]] = {}
+    for c in candidates:
+        groups.setdefault(c.base, []).append(c)
+    return groups
+
+
+def _by_kernel(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+    groups: dict[tuple[str, float | None], list[Candidate]] = {}
+    for c in candidates:
+        groups.setdefault((c.form, c.gamma), []).append(c)
+    return list(groups.values())

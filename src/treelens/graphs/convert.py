@@ -1,0 +1,197 @@
+"""The one door: whatever kind of graphs comes in, a ``GraphCollection`` goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treelens.graphs import foreign
+from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.errors import GraphDataError, NotGraphsError
+
+_EXPECTED = (
+    "a GraphCollection, or a list of NetworkX graphs, RDKit molecules, SMILES strings, PyTorch "
+    "Geometric data, igraph graphs, treelens graphs or GraKeL tuples (edges, node_labels, "
+    "edge_labels)"
+)
+
+
+def as_graph_collection(
+    graphs: Any, *, node_label: str | None = None, edge_label: str | None = None
+) -> GraphCollection:
+    """Turn graphs of any known kind into a collection.
+
+    Parameters
+    ----------
+    graphs : GraphCollection or iterable of graphs, all of one kind
+        - a ``GraphCollection`` is returned as it is;
+        - *NetworkX*: labels are the attribute ``label`` of nodes and edges;
+        - *igraph*: likewise ``vs["label"]`` and ``es["label"]``;
+        - *PyTorch Geometric* ``Data``: node labels are ``node_labels``, else ``x``; edge labels
+          are ``edge_labels``, else ``edge_attr``. One-hot rows become the position of the one;
+          other whole numbers stay, as tuples where there are several columns; other numbers are
+          an error;
+        - *RDKit* molecules and *SMILES* strings: elements and bond types;
+        - *GraKeL* ``(edges, node_labels, edge_labels)`` with edges as pairs, triples, a dict or
+          an adjacency matrix (also a list of lists); nodes that only the labels name are kept;
+        - :class:`treelens.Graph`, the items of a collection.
+    node_label, edge_label : str, optional
+        Another attribute to take the labels from; for NetworkX, igraph and PyTorch Geometric.
+
+    Notes
+    -----
+    Edges are undirected: of a directed graph, each arc counts as an edge, and two arcs in
+    opposite directions as one. If no graph has node labels, degrees serve as labels, with a
+    warning; if only some have, that is an error.
+
+    Examples
+    --------
+    >>> as_graph_collection([([("a", "b")], {"a": 1, "b": 2})])
+    GraphCollection(1 graphs, 2 nodes, 1 edges, 2 node labels)
+    >>> as_graph_collection(["CCO", "c1ccccc1"])
+    GraphCollection(2 graphs, 9 nodes, 8 edges, 2 node labels, 2 edge labels)
+    """
+    named = {"node_label": node_label, "edge_label": edge_label}
+    if isinstance(graphs, GraphCollection):
+        _refuse_names(named, "a GraphCollection, which has its labels")
+        return graphs
+    items = _listed(graphs)
+    kind = _kind_of(items[0])
+    if kind is None:
+        raise NotGraphsError(f"Expected {_EXPECTED}; item 0 is {_described(items[0])}.")
+    stray = next((i for i, item in enumerate(items) if not kind.recognises(item)), None)
+    if stray is not None:
+        raise NotGraphsError(
+            f"Expected graphs of one kind; item 0 is {kind.name}, item {stray} is "
+            f"{_described(items[stray])}."
+        )
+    if kind.takes_attributes:
+        return kind.convert(items, node_label, edge_label)
+    _refuse_names(named, kind.name)
+    return kind.convert(items)
+
+
+def as_single_graph(graph: Any) -> GraphCollection:
+    """One graph of any known kind, or a list with one, as a collection of length 1.
+
+    Examples
+    --------
+    >>> len(as_single_graph("CCO"))
+    1
+    """
+    if isinstance(graph, GraphCollection):
+        collection = graph
+    else:
+        collection = as_graph_collection([graph] if _kind_of(graph) is not None else graph)
+    if len(collection) != 1:
+        raise GraphDataError(f"Expected one graph; got {len(collection)} of them.")
+    return collection
+
+
+# --- what kinds there are -------------------------------------------------------------------
+
+
+class _Kind(NamedTuple):
+    name: str
+    recognises: Callable[[Any], bool]
+    convert: Callable[..., GraphCollection]
+    takes_attributes: bool
+
+
+def _convert_smiles(items: Sequence[str]) -> GraphCollection:
+    from treelens.graphs.molecules import smiles_to_collection
+
+    return smiles_to_collection(items)
+
+
+def _convert_molecules(items: Sequence[Any]) -> GraphCollection:
+    from treelens.graphs.molecules import molecules_to_collection
+
+    return molecules_to_collection(items)
+
+
+def _has(*attributes: str) -> Callable[[Any], bool]:
+    return lambda item: all(hasattr(item, attribute) for attribute in attributes)
+
+
+def _is_geometric(item: Any) -> bool:
+    # A PyTorch Geometric data set also answers to ``edge_index``, through its __getattr__.
+    return hasattr(type(item), "edge_index") or "edge_index" in getattr(item, "__dict__", {})
+
+
+def _is_grakel(item: Any) -> bool:
+    if not isinstance(item, (tuple, list)) or not 1 <= len(item) <= 3:
+        return False
+    structure, *labels = item
+    return _is_structure(structure) and all(x is None or isinstance(x, Mapping) for x in labels)
+
+
+def _is_structure(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return True
+    if hasattr(value, "shape"):
+        return len(value.shape) == 2
+    if not isinstance(value, (list, set, frozenset)):
+        return False
+    first = next(iter(value), None)
+    return first is None or isinstance(first, tuple) or _is_number_row(first)
+
+
+def _is_number_row(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(x, (int, float, np.number)) for x in value)
+
+
+_KINDS = (
+    _Kind("a treelens Graph", lambda x: isinstance(x, Graph), foreign.from_treelens, False),
+    _Kind("a SMILES string", lambda x: isinstance(x, str), _convert_smiles, False),
+    _Kind("an RDKit molecule", _has("GetAtoms", "GetBonds"), _convert_molecules, False),
+    _Kind("a NetworkX graph", _has("nodes", "edges", "adj"), foreign.from_networkx, True),
+    _Kind("an igraph graph", _has("vs", "es", "get_edgelist"), foreign.from_igraph, True),
+    _Kind("PyTorch Geometric data", _is_geometric, foreign.from_geometric, True),
+    _Kind("a GraKeL tuple", _is_grakel, foreign.from_grakel, False),
+)
+
+
+def _kind_of(item: Any) -> _Kind | None:
+    return next((kind for kind in _KINDS if kind.recognises(item)), None)
+
+
+# --- what is not a list of graphs -----------------------------------------------------------
+
+
+def _listed(graphs: Any) -> list[Any]:
+    single = _kind_of(graphs)
+    if single is not None:
+        raise NotGraphsError(
+            f"Expected a list of graphs; got {single.name} by itself ({_described(graphs)}). Wrap "
+            "it in a list: [graph]."
+        )
+    not_one_axis = len(getattr(graphs, "shape", (0,))) != 1
+    numeric = isinstance(graphs, np.ndarray) and graphs.dtype != object
+    text = numeric and graphs.dtype.kind in "UT" and graphs.ndim == 1
+    not_a_list = isinstance(graphs, (Mapping, bytes)) or not isinstance(graphs, Iterable)
+    if not_one_axis or not_a_list or (numeric and not text):
+        raise NotGraphsError(f"Expected {_EXPECTED}; got {_described(graphs)}.")
+    items = graphs.tolist() if isinstance(graphs, np.ndarray) else list(graphs)
+    if not items:
+        raise GraphDataError("Expected at least one graph; got none (0 graphs).")
+    return items
+
+
+def _described(value: Any) -> str:
+    kind = type(value).__name__
+    if hasattr(value, "shape"):
+        return f"{kind} of shape {tuple(value.shape)}"
+    shown = repr(value)
+    return f"{kind} {shown if len(shown) <= 60 else shown[:57] + '...'}"
+
+
+def _refuse_names(named: Mapping[str, str | None], what: str) -> None:
+    for parameter, value in named.items():
+        if value is not None:
+            raise GraphDataError(
+                f"{parameter}={value!r} names an attribute of NetworkX, igraph or PyTorch "
+                f"Geometric graphs; these graphs are {what}. Leave {parameter} out."
+            )

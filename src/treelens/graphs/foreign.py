@@ -1,0 +1,363 @@
+"""Other libraries' graphs, each turned into one plain form; none of the libraries is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treelens.graphs.build import build_collection
+from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.errors import GraphDataError
+
+DEFAULT_ATTRIBUTE = "label"
+
+
+class PlainGraph(NamedTuple):
+    """One graph with nodes 0, 1, ...; labels are None where the graph has none."""
+
+    n_nodes: int
+    edges: Any  # pairs of node numbers: a list, or an array of shape (n_edges, 2)
+    node_labels: Sequence[Any] | None
+    edge_labels: Sequence[Any] | None
+    name: Hashable | None = None
+
+
+def join(graphs: Sequence[PlainGraph], graph_data: Mapping[str, Any] | None = None) -> Any:
+    """Put plain graphs into one collection, once all of them have labels or none has."""
+    sizes = [graph.n_nodes for graph in graphs]
+    edges = [np.asarray(graph.edges, dtype=np.int64).reshape(-1, 2) for graph in graphs]
+    first_node = np.repeat(np.cumsum(sizes) - sizes, [len(pairs) for pairs in edges])
+    names = [graph.name for graph in graphs]
+    return build_collection(
+        sizes,
+        np.concatenate(edges) + first_node[:, None],
+        _together("node", [graph.node_labels for graph in graphs], sizes),
+        _together("edge", [graph.edge_labels for graph in graphs], [len(x) for x in edges]),
+        names if any(name is not None for name in names) else None,
+        graph_data,
+    )
+
+
+def _together(what: str, labels: list[Any], counts: list[int]) -> list[Any] | None:
+    """All labels in one list; graphs that have nothing to label count as neither."""
+    labelled = [i for i, x in enumerate(labels) if x is not None and counts[i]]
+    bare = [i for i, x in enumerate(labels) if x is None and counts[i]]
+    if labelled and bare:
+        raise GraphDataError(
+            f"Graph {labelled[0]} has {what} labels, graph {bare[0]} has none "
+            f"({len(bare)} of {len(labels)} have none): give {what} labels to all graphs or to "
+            "none."
+        )
+    if not labelled:
+        return None if bare or what == "edge" else []
+    return [label for i in labelled for label in labels[i]]
+
+
+def _all_or_none(
+    values: list[Any], place: Callable[[int], str], attribute: str
+) -> list[Any] | None:
+    """The labels, or None where no value is there; a mixture is an error that names the gap."""
+    missing = [i for i, value in enumerate(values) if value is None]
+    if len(missing) == len(values):
+        return None
+    if missing:
+        raise GraphDataError(
+            f"{place(missing[0])} has no {attribute!r}, while others of the same graph have one: "
+            "give every one a label, such as 'unknown', or none."
+        )
+    return values
+
+
+def _missing_attribute(what: str, attribute: str, known: Iterable[str]) -> GraphDataError:
+    listed = f" Attributes there: {', '.join(sorted(known))}." if known else ""
+    return GraphDataError(
+        f"No {what} of any graph has {attribute!r}, which {what}_label={attribute!r} asks for."
+        f"{listed}"
+    )
+
+
+def _check_asked(
+    plain: Sequence[PlainGraph],
+    node_label: str | None,
+    edge_label: str | None,
+    node_attributes: Callable[[], Iterable[str]],
+) -> None:
+    """An attribute that was asked for by name must be there."""
+    if node_label is not None and all(graph.node_labels is None for graph in plain):
+        raise _missing_attribute("node", node_label, node_attributes())
+    if edge_label is not None and all(graph.edge_labels is None for graph in plain):
+        raise _missing_attribute("edge", edge_label, ())
+
+
+# --- treelens' own graphs -------------------------------------------------------------------
+
+
+def from_treelens(graphs: Sequence[Graph]) -> GraphCollection:
+    plain = [PlainGraph(g.n_nodes, g.edges, g.node_labels, g.edge_labels, g.name) for g in graphs]
+    shared = set(graphs[0].data).intersection(*(graph.data for graph in graphs))
+    return join(plain, {key: [graph.data[key] for graph in graphs] for key in sorted(shared)})
+
+
+# --- NetworkX -------------------------------------------------------------------------------
+
+
+def from_networkx(
+    graphs: Sequence[Any], node_label: str | None, edge_label: str | None
+) -> GraphCollection:
+    plain = [
+        _from_networkx(
+            graph, index, node_label or DEFAULT_ATTRIBUTE, edge_label or DEFAULT_ATTRIBUTE
+        )
+        for index, graph in enumerate(graphs)
+    ]
+    _check_asked(
+        plain, node_label, edge_label,
+        lambda: {str(key) for graph in graphs for _, x in graph.nodes(data=True) for key in x},
+    )  # fmt: skip
+    return join(plain)
+
+
+def _from_networkx(graph: Any, index: int, node_label: str, edge_label: str) -> PlainGraph:
+    nodes, labels = [], []
+    for node, label in graph.nodes(data=node_label):
+        nodes.append(node)
+        labels.append(label)
+    number = {node: i for i, node in enumerate(nodes)}
+    triples = list(graph.edges(data=edge_label))
+    return PlainGraph(
+        len(nodes),
+        [(number[u], number[v]) for u, v, _ in triples],
+        _all_or_none(labels, lambda i: f"Node {nodes[i]!r} of graph {index}", node_label),
+        _all_or_none(
+            [label for _, _, label in triples],
+            lambda i: f"Edge {triples[i][0]!r} - {triples[i][1]!r} of graph {index}",
+            edge_label,
+        ),
+        graph.graph.get("name") or None,
+    )
+
+
+# --- igraph ---------------------------------------------------------------------------------
+
+
+def from_igraph(
+    graphs: Sequence[Any], node_label: str | None, edge_label: str | None
+) -> GraphCollection:
+    plain = [
+        _from_igraph(graph, index, node_label or DEFAULT_ATTRIBUTE, edge_label or DEFAULT_ATTRIBUTE)
+        for index, graph in enumerate(graphs)
+    ]
+    _check_asked(
+        plain, node_label, edge_label,
+        lambda: {key for graph in graphs for key in graph.vs.attributes()},
+    )  # fmt: skip
+    return join(plain)
+
+
+def _from_igraph(graph: Any, index: int, node_label: str, edge_label: str) -> PlainGraph:
+    edges = graph.get_edgelist()
+    nodes_have, edges_have = graph.vs.attributes(), graph.es.attributes()
+    return PlainGraph(
+        graph.vcount(),
+        edges,
+        _all_or_none(
+            list(graph.vs[node_label]) if node_label in nodes_have else [],
+            lambda i: f"Node {i} of graph {index}",
+            node_label,
+        ),
+        _all_or_none(
+            list(graph.es[edge_label]) if edge_label in edges_have else [],
+            lambda i: f"Edge {edges[i][0]} - {edges[i][1]} of graph {index}",
+            edge_label,
+        ),
+    )
+
+
+# --- PyTorch Geometric ----------------------------------------------------------------------
+
+
+def from_geometric(
+    graphs: Sequence[Any], node_label: str | None, edge_label: str | None
+) -> GraphCollection:
+    """Labels are decoded over all graphs at once, so that one rule holds for all of them."""
+    edges = [_edge_index(graph, index) for index, graph in enumerate(graphs)]
+    sizes = [_n_nodes(graph, pairs) for graph, pairs in zip(graphs, edges, strict=True)]
+    nodes = _feature_labels(graphs, sizes, node_label, ("node_labels", "x"), "node")
+    arcs = _feature_labels(
+        graphs, [len(x) for x in edges], edge_label, ("edge_labels", "edge_attr"), "edge"
+    )
+    return join([PlainGraph(*parts) for parts in zip(sizes, edges, nodes, arcs, strict=True)])
+
+
+def _to_array(tensor: Any) -> np.ndarray:
+    for step in ("detach", "cpu", "numpy"):
+        tensor = getattr(tensor, step)() if hasattr(tensor, step) else tensor
+    return np.asarray(tensor)
+
+
+def _edge_index(graph: Any, index: int) -> np.ndarray:
+    edge_index = _to_array(graph.edge_index)
+    if edge_index.ndim != 2 or edge_index.shape[0] != 2:
+        raise GraphDataError(
+            f"Graph {index}: edge_index must have shape (2, n_edges); got {edge_index.shape}."
+        )
+    return edge_index.T  # (n_edges, 2)
+
+
+def _n_nodes(graph: Any, edges: np.ndarray) -> int:
+    if getattr(graph, "num_nodes", None) is not None:
+        return int(graph.num_nodes)
+    if getattr(graph, "x", None) is not None:
+        return len(_to_array(graph.x))
+    return int(edges.max()) + 1 if edges.size else 0
+
+
+def _feature_labels(
+    graphs: Sequence[Any],
+    counts: list[int],
+    asked: str | None,
+    defaults: tuple[str, ...],
+    what: str,
+) -> list[Any]:
+    """The labels of each graph (None for none), from the first attribute that is there."""
+    for attribute in (asked,) if asked is not None else defaults:
+        values = [getattr(graph, attribute, None) for graph in graphs]
+        if any(value is not None for value in values):
+            break
+    else:
+        if asked is not None:
+            raise _missing_attribute(what, asked, ())
+        return [None] * len(graphs)
+    there = [i for i, value in enumerate(values) if value is not None and counts[i]]
+    tables = [_feature_table(values[i], counts[i], f"{attribute} of graph {i}") for i in there]
+    if len({table.shape[1] for table in tables}) > 1:
+        raise GraphDataError(f"{attribute} has not the same number of columns in all graphs.")
+    labels: list[Any] = [None] * len(graphs)
+    if tables:
+        decoded, start = _decode(np.concatenate(tables), attribute, what), 0
+        for i in there:
+            labels[i], start = decoded[start : start + counts[i]], start + counts[i]
+    return labels
+
+
+def _feature_table(values: Any, count: int, place: str) -> np.ndarray:
+    table = _to_array(values)
+    table = table[:, None] if table.ndim == 1 else table
+    if table.ndim != 2 or len(table) != count or table.dtype.kind not in "iufb":
+        raise GraphDataError(
+            f"{place} has shape {table.shape} and type {table.dtype}: expected one row of numbers "
+            f"for each of {count}."
+        )
+    return table
+
+
+def _decode(table: np.ndarray, attribute: str, what: str) -> list[Any]:
+    """One-hot rows become the position of the one; other whole numbers stay as they are."""
+    if table.shape[1] > 1 and ((table == 0) | (table == 1)).all() and (table.sum(1) == 1).all():
+        return table.argmax(axis=1).tolist()
+    if not (np.isfinite(table).all() and (table == np.round(table)).all()):
+        raise GraphDataError(
+            f"{attribute} holds values that are not whole numbers, which cannot serve as labels: "
+            f"expected one-hot rows or integers. Pass {what}_label= with the name of an attribute "
+            "that holds labels, or remove this one."
+        )
+    rows = table.astype(np.int64).tolist()
+    return [row[0] for row in rows] if table.shape[1] == 1 else [tuple(row) for row in rows]
+
+
+# --- GraKeL ---------------------------------------------------------------------------------
+
+
+def from_grakel(graphs: Sequence[Sequence[Any]]) -> GraphCollection:
+    return join([_from_grakel(graph, index) for index, graph in enumerate(graphs)])
+
+
+def _from_grakel(graph: Sequence[Any], index: int) -> PlainGraph:
+    structure, node_labels, edge_labels = (*graph, None, None)[:3]
+    nodes, edges = _grakel_structure(structure, index)
+    if node_labels:
+        nodes = list(dict.fromkeys([*node_labels, *nodes]))
+    number = {node: i for i, node in enumerate(nodes)}
+    labels = None
+    if node_labels:
+        labels = _looked_up(node_labels, [(node,) for node in nodes], "Node", index)
+    arc_labels = None
+    if edge_labels:
+        arc_labels = _looked_up(edge_labels, [((u, v), (v, u)) for u, v in edges], "Edge", index)
+    return PlainGraph(len(nodes), [(number[u], number[v]) for u, v in edges], labels, arc_labels)
+
+
+def _looked_up(
+    labels: Mapping[Any, Any], keys: Iterable[tuple[Any, ...]], what: str, index: int
+) -> list[Any]:
+    """The label under the first of each group of keys that is there."""
+    found = []
+    for group in keys:
+        key = next((key for key in group if key in labels), None)
+        if key is None and group[0] not in labels:
+            raise GraphDataError(
+                f"{what} {group[0]!r} of graph {index} has no label in the {what.lower()} labels: "
+                "give every one a label, or leave the labels out."
+            )
+        found.append(labels[key])
+    return found
+
+
+def _grakel_structure(structure: Any, index: int) -> tuple[list[Any], list[tuple[Any, Any]]]:
+    """Nodes and edges of every form that GraKeL takes."""
+    if is_adjacency(structure):
+        return _from_adjacency(structure, index)
+    nodes: list[Any] = []
+    if isinstance(structure, Mapping) and not all(map(_is_pair, structure)):
+        nodes = list(structure)  # node -> its neighbours: a list, or a dict to weights
+        edges = [(u, v) for u, others in structure.items() for v in others]
+    else:  # pairs, triples with a weight, or a dict from pairs to weights
+        bad = next((pair for pair in structure if not _is_pair(pair)), None)
+        if bad is not None:
+            raise GraphDataError(
+                f"Graph {index}: {bad!r} is no edge: expected tuples (node, node) or (node, node, "
+                "weight)."
+            )
+        edges = [(pair[0], pair[1]) for pair in structure]
+    try:
+        distinct = dict.fromkeys([*nodes, *(end for edge in edges for end in edge)])
+    except TypeError as error:
+        raise GraphDataError(f"Graph {index}: nodes must be hashable ({error}).") from error
+    return _in_order(distinct), edges
+
+
+def _in_order(nodes: Iterable[Any]) -> list[Any]:
+    """Sorted where that is possible: the order of a set of strings differs from run to run."""
+    nodes = list(nodes)
+    try:
+        return sorted(nodes)
+    except TypeError:
+        return nodes
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) in (2, 3)
+
+
+def is_adjacency(structure: Any) -> bool:
+    """Whether this is a matrix: an array, a sparse matrix, or a list of lists of numbers."""
+    if hasattr(structure, "shape"):
+        return True
+    return isinstance(structure, list) and bool(structure) and isinstance(structure[0], list)
+
+
+def _from_adjacency(structure: Any, index: int) -> tuple[list[int], list[tuple[int, int]]]:
+    try:
+        matrix = structure.toarray() if hasattr(structure, "toarray") else np.asarray(structure)
+    except ValueError:  # rows of different lengths
+        matrix = np.empty(0)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise GraphDataError(
+            f"Graph {index}: an adjacency matrix must be square; got shape {matrix.shape}. Edges "
+            "are given as tuples, not as lists or rows of an array."
+        )
+    if matrix.dtype.kind == "f" and np.isnan(matrix).any():
+        raise GraphDataError(f"Graph {index}: the adjacency matrix holds NaN: write 0 for no edge.")
+    return list(range(len(matrix))), [(u, v) for u, v in np.argwhere(matrix).tolist()]

@@ -1,0 +1,325 @@
+"""Made graphs: the eight-substructure study, and random graphs of any number for timing.
+
+**The study.** Each of eight small graphs is a star hung on a tail. The star has a centre and three
+leaves and always the labels 0, 0, 1, 2; what differs is the label of its centre. With a 0 in the
+middle it is the pattern ``1-0(-2)-0`` (a node labelled 0 whose neighbours are exactly 0, 1 and 2),
+and the substructure is positive. With a 1 or a 2 in the middle it is negative. The tail has the
+labels 1, 2, 3, 3, 3 and in truth says nothing about the class, but in training it seems to:
+
+============ ======== ============== ======================================== ========
+substructure class    centre of star tail                                     used in
+============ ======== ============== ======================================== ========
+1            positive 0              ``3-2-1(-3)-3``                          training
+2            positive 0              ``1-3-2(-3)-3``                          training
+3            negative 2              ``3-2-3-3-1``                            training
+4            negative 1              ``1`` on a ring ``3-3-3`` that has a 2   training
+5            positive 0              that of 4                                test
+6            positive 0              that of 3                                test
+7            negative 2              that of 1                                test
+8            negative 1              that of 2                                test
+============ ======== ============== ======================================== ========
+
+So every test substructure has its star from one class and its tail from the other. To the plain
+Wasserstein Weisfeiler-Lehman kernel of depth 2 each lies exactly half-way: its similarity (one
+minus the distance) is 1/2 to a training substructure of its own class and 1/2 to one of the other:
+5 to 2 and 4, 6 to 1 and 3, 7 to 3 and 1, 8 to 4 and 2. All eight have the same label counts, so
+counting labels does not help, and including depth 0 keeps the ties. What does tell the classes
+apart is the one thing that all positive training graphs share, and a kernel makes use of it by
+giving that pattern more weight than the tails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from treelens.graphs.build import build_collection
+from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.errors import GraphDataError
+
+PATTERN_CENTRE = 0
+PATTERN_NEIGHBORS = (0, 1, 2)
+TRAINING_SUBSTRUCTURES = (1, 2, 3, 4)
+TEST_SUBSTRUCTURES = (5, 6, 7, 8)
+NODE_LABELS = (0, 1, 2, 3)
+
+Tail = tuple[tuple[int, ...], tuple[tuple[int, int], ...]]
+
+# Labels of a star: its centre, two leaves, and the leaf that carries the tail.
+_STARS = {0: (0, 1, 2, 0), 1: (1, 0, 2, 0), 2: (2, 0, 1, 0)}
+# Labels and edges of a tail; its first node hangs on the star. Tails 1 and 3 begin alike, and so do
+# 2 and 4: that is what makes the ties exact.
+_TAILS: Mapping[int, Tail] = {
+    1: ((3, 2, 1, 3, 3), ((0, 1), (1, 2), (2, 3), (2, 4))),
+    2: ((1, 3, 2, 3, 3), ((0, 1), (1, 2), (2, 3), (2, 4))),
+    3: ((3, 2, 3, 3, 1), ((0, 1), (1, 2), (2, 3), (3, 4))),
+    4: ((1, 3, 3, 3, 2), ((0, 1), (1, 2), (1, 3), (2, 3), (2, 4))),
+}
+# substructure: (label in the middle of its star, number of its tail)
+_COMPOSITION = {
+    1: (0, 1), 2: (0, 2), 3: (2, 3), 4: (1, 4),
+    5: (0, 4), 6: (0, 3), 7: (2, 1), 8: (1, 2),
+}  # fmt: skip
+
+
+def _substructure(number: int) -> Graph:
+    centre, tail = _COMPOSITION[number]
+    star_labels = _STARS[centre]
+    tail_labels, tail_edges = _TAILS[tail]
+    n_star = len(star_labels)
+    positive = centre == PATTERN_CENTRE
+    return Graph(
+        node_labels=star_labels + tail_labels,
+        edges=(
+            *((0, leaf) for leaf in range(1, n_star)),
+            (n_star - 1, n_star),
+            *((u + n_star, v + n_star) for u, v in tail_edges),
+        ),
+        name=f"substructure {number}",
+        data={
+            "substructure": number,
+            "class": 1 if positive else -1,
+            "planted": (0, 3, 1, 2) if positive else (),
+        },
+    )
+
+
+SUBSTRUCTURES: Mapping[int, Graph] = MappingProxyType({k: _substructure(k) for k in _COMPOSITION})
+"""The eight substructures by number; ``data`` holds ``"class"`` and the ``"planted"`` nodes, the
+pattern's centre and then its neighbours labelled 0, 1 and 2."""
+
+
+def make_synthetic(
+    n_per_substructure: int = 20,
+    substructures: Sequence[int] = tuple(SUBSTRUCTURES),
+    noise_nodes: tuple[int, int] = (3, 6),
+    noise_edges: tuple[int, int] = (1, 1),
+    random_state: int | np.random.Generator | None = None,
+) -> tuple[GraphCollection, np.ndarray]:
+    """Noisy copies of the eight substructures, with the class of each and where its pattern is.
+
+    Each copy gets some random nodes, one after another, each with a random label and one edge to a
+    random node already there, and then some random edges between nodes not joined before. In the
+    end its nodes are put in random order.
+
+    One rule binds the noise, the same for both classes: *no noisy edge may change which nodes
+    carry the pattern* ``1-0(-2)-0``. Without it an edge at the pattern's centre would turn it
+    into another pattern, leaving a "positive" graph with nothing positive in it, and an edge
+    elsewhere might plant the pattern in a negative graph; the classes would then be wrong rather
+    than noisy. The rest of the graph has no such protection: the pattern's three other nodes, the
+    negative stars and all the tails are changed freely, so the deeper patterns around the planted
+    one vary. Labels are drawn before places, so the label counts do not depend on the class.
+
+    Parameters
+    ----------
+    n_per_substructure : int
+        Number of noisy copies of each.
+    substructures : sequence of int
+        Which of the eight, for example :data:`TRAINING_SUBSTRUCTURES`.
+    noise_nodes, noise_edges : (int, int)
+        Fewest and most nodes added to a graph, and edges after those.
+    random_state : int, Generator or None
+        The same int gives the same graphs.
+
+    Returns
+    -------
+    graphs : GraphCollection
+        The copies of each substructure together, in the order of ``substructures``. Their
+        ``graph_data`` has ``"substructure"``, the number 1 to 8, and ``"planted"``: the pattern's
+        nodes, its centre and then the neighbours labelled 0, 1 and 2, or ``()``.
+    y : ndarray of int, shape (n_graphs,)
+        +1 or -1.
+
+    Examples
+    --------
+    >>> graphs, y = make_synthetic(random_state=0)
+    >>> len(graphs), int(y.sum())
+    (160, 0)
+    >>> graph = graphs[0]
+    >>> [graph.node_labels[node] for node in graph.data["planted"]]
+    [0, 0, 1, 2]
+    """
+    _check_synthetic(n_per_substructure, substructures, noise_nodes, noise_edges)
+    rng = np.random.default_rng(random_state)
+    numbers = np.repeat(np.asarray(substructures, dtype=np.int64), n_per_substructure)
+    copies = [
+        _noisy_copy(SUBSTRUCTURES[k], noise_nodes, noise_edges, rng) for k in numbers.tolist()
+    ]
+    sizes = np.array([copy.n_nodes for copy in copies], dtype=np.int64)
+    starts = np.cumsum(sizes) - sizes
+    edges = [np.array(copy.edges) + start for copy, start in zip(copies, starts, strict=True)]
+    graphs = build_collection(
+        sizes,
+        np.concatenate([np.empty((0, 2), dtype=np.int64), *edges]),
+        np.array([label for copy in copies for label in copy.node_labels], dtype=np.int64),
+        graph_data={"substructure": numbers, "planted": [copy.data["planted"] for copy in copies]},
+    )
+    y = np.array([SUBSTRUCTURES[k].data["class"] for k in numbers.tolist()], dtype=np.int64)
+    return graphs, y
+
+
+def _check_synthetic(
+    n_per_substructure: int,
+    substructures: Sequence[int],
+    noise_nodes: tuple[int, int],
+    noise_edges: tuple[int, int],
+) -> None:
+    if n_per_substructure < 0:
+        raise GraphDataError(f"n_per_substructure must be 0 or more; it is {n_per_substructure}.")
+    unknown = [k for k in substructures if k not in SUBSTRUCTURES]
+    if unknown:
+        raise GraphDataError(f"substructures are numbered 1 to 8; there is no {unknown[0]!r}.")
+    _check_range("noise_nodes", noise_nodes, at_least=0)
+    _check_range("noise_edges", noise_edges, at_least=0)
+
+
+def _check_range(name: str, bounds: tuple[int, int], at_least: int) -> None:
+    low, high = bounds
+    if not at_least <= low <= high:
+        raise GraphDataError(
+            f"{name} must be (fewest, most) with {at_least} <= fewest <= most; it is {bounds}."
+        )
+
+
+class _GrowingGraph:
+    """A small graph that takes on noise without changing which nodes carry the pattern."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.labels: list[int] = list(graph.node_labels)
+        self.neighbors: list[set[int]] = [set() for _ in self.labels]
+        for u, v in graph.edges:
+            self._join(u, v)
+
+    def _join(self, u: int, v: int) -> None:
+        self.neighbors[u].add(v)
+        self.neighbors[v].add(u)
+
+    def _carries_pattern(self, node: int, extra_neighbor_labels: tuple[int, ...] = ()) -> bool:
+        if self.labels[node] != PATTERN_CENTRE:
+            return False
+        around = [self.labels[other] for other in self.neighbors[node]]
+        return sorted([*around, *extra_neighbor_labels]) == list(PATTERN_NEIGHBORS)
+
+    def _keeps_status(self, node: int, new_neighbor_label: int) -> bool:
+        with_it = self._carries_pattern(node, (new_neighbor_label,))
+        return with_it == self._carries_pattern(node)
+
+    def add_node(self, label: int, rng: np.random.Generator) -> None:
+        """Hang a new node on a random one; as a node with one edge it cannot carry the pattern."""
+        hosts = [node for node in range(len(self.labels)) if self._keeps_status(node, label)]
+        self.labels.append(label)
+        self.neighbors.append(set())
+        self._join(hosts[rng.integers(len(hosts))], len(self.labels) - 1)
+
+    def add_edge(self, rng: np.random.Generator) -> None:
+        pairs = [
+            (u, v)
+            for v in range(len(self.labels))
+            for u in range(v)
+            if u not in self.neighbors[v]
+            and self._keeps_status(u, self.labels[v])
+            and self._keeps_status(v, self.labels[u])
+        ]
+        if not pairs:
+            raise GraphDataError(
+                f"No place is left for one more noisy edge in a graph of {len(self.labels)} nodes: "
+                "lower noise_edges or raise noise_nodes."
+            )
+        self._join(*pairs[rng.integers(len(pairs))])
+
+    def shuffled(self, planted: tuple[int, ...], rng: np.random.Generator) -> Graph:
+        """The graph with its nodes in random order."""
+        new_number = rng.permutation(len(self.labels)).tolist()
+        labels = [0] * len(self.labels)
+        for node, label in enumerate(self.labels):
+            labels[new_number[node]] = label
+        edges = [
+            (new_number[u], new_number[v])
+            for v, us in enumerate(self.neighbors)
+            for u in us
+            if u < v
+        ]
+        return Graph(
+            node_labels=tuple(labels),
+            edges=tuple(sorted((min(edge), max(edge)) for edge in edges)),
+            data={"planted": tuple(new_number[node] for node in planted)},
+        )
+
+
+def _noisy_copy(
+    substructure: Graph,
+    noise_nodes: tuple[int, int],
+    noise_edges: tuple[int, int],
+    rng: np.random.Generator,
+) -> Graph:
+    growing = _GrowingGraph(substructure)
+    for _ in range(rng.integers(noise_nodes[0], noise_nodes[1] + 1)):
+        growing.add_node(NODE_LABELS[rng.integers(len(NODE_LABELS))], rng)
+    for _ in range(rng.integers(noise_edges[0], noise_edges[1] + 1)):
+        growing.add_edge(rng)
+    return growing.shuffled(substructure.data["planted"], rng)
+
+
+# --- random graphs of any number ------------------------------------------------------------
+
+# How far back along the numbering a node's parent lies, with probabilities: mostly chains, some
+# branches, and never more than four neighbours before rings are closed.
+_PARENT_STEPS, _PARENT_STEP_CHANCES = (1, 2, 3), (0.75, 0.15, 0.10)
+_RING_STEP = 5  # a node and the one five before it on a chain close a ring of six
+_RING_CHANCE = 0.12  # about three rings in a graph of 30 nodes
+
+
+def make_random_graphs(
+    n_graphs: int,
+    n_nodes: tuple[int, int] = (20, 30),
+    n_labels: int = 10,
+    label_skew: float = 2.0,
+    random_state: int | np.random.Generator | None = None,
+) -> GraphCollection:
+    """Random sparse graphs that look like molecules from afar, made all at once.
+
+    Each is a tree of chains with some branches and a few rings of about six nodes. Labels are
+    independent of the structure and skewed as chemical elements are: label ``k`` has a share
+    proportional to ``(k + 1) ** -label_skew``, so by default 65 % of the nodes have label 0.
+
+    Parameters
+    ----------
+    n_graphs : int
+    n_nodes : (int, int)
+        Fewest and most nodes of a graph; every number between is as likely.
+    n_labels : int
+    label_skew : float
+        0 makes all labels as frequent.
+    random_state : int, Generator or None
+
+    Examples
+    --------
+    >>> graphs = make_random_graphs(1000, random_state=0)
+    >>> len(graphs), int(graphs.sizes.min()), int(graphs.sizes.max())
+    (1000, 20, 30)
+    """
+    if n_graphs < 0 or n_labels < 1:
+        raise GraphDataError(
+            f"Need n_graphs >= 0 and n_labels >= 1; they are {n_graphs} and {n_labels}."
+        )
+    _check_range("n_nodes", n_nodes, at_least=1)
+    rng = np.random.default_rng(random_state)
+    sizes = rng.integers(n_nodes[0], n_nodes[1] + 1, size=n_graphs)  # (n_graphs,)
+    shares = np.arange(1.0, n_labels + 1) ** -label_skew
+    labels = rng.choice(n_labels, size=int(sizes.sum()), p=shares / shares.sum())
+    return build_collection(sizes, _molecule_like_edges(sizes, rng), labels)
+
+
+def _molecule_like_edges(sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A tree edge for every node but the first of each graph, and an edge for each ring."""
+    node = np.arange(sizes.sum())
+    place = node - np.repeat(np.cumsum(sizes) - sizes, sizes)  # number within the graph
+    steps = rng.choice(_PARENT_STEPS, size=len(node), p=_PARENT_STEP_CHANCES)
+    parent = node - np.minimum(steps, place)
+    has_parent = place > 0
+    closes_ring = (place >= _RING_STEP) & (rng.random(len(node)) < _RING_CHANCE)
+    tree = np.column_stack([parent, node])[has_parent]
+    rings = np.column_stack([node - _RING_STEP, node])[closes_ring]
+    return np.concatenate([tree, rings])  # (n_edges, 2)

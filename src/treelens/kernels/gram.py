@@ -1,0 +1,145 @@
+"""Sums of pair features over all pairs of graphs: the one engine behind every kernel here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treelens.kernels import _compiled
+from treelens.patterns.histograms import SparseRows
+from treelens.patterns.pairs import PairFeatures
+
+# A pattern held by more than this share of the graphs is kept as a dense column; at most so many.
+_DENSE_SHARE = 0.125
+_MOST_DENSE = 128
+_MIRROR_TILE = 64
+
+
+@dataclass(frozen=True)
+class _RightSide:
+    """Inverted lists, with the most common patterns as dense columns beside them."""
+
+    lists: SparseRows
+    dense_of_pattern: np.ndarray  # (n_patterns,) row of `dense`, or -1
+    dense: np.ndarray  # (n_dense, n_graphs)
+
+
+def pair_sums(
+    left: PairFeatures,
+    right: PairFeatures | None = None,
+    weights: np.ndarray | None = None,
+    *,
+    factor: float = 1.0,
+    shift: float = 0.0,
+    n_jobs: int = 1,
+    out: np.ndarray | None = None,
+) -> np.ndarray:
+    """``shift + factor * <W, Z(i, j)>`` for all pairs.
+
+    Parameters
+    ----------
+    left : PairFeatures
+    right : PairFeatures, optional
+        Over the same patterns. None pairs ``left`` with itself and computes one half only.
+    weights : ndarray, shape (n_patterns,), optional
+        Non-negative; None means all ones.
+    factor, shift : float
+    n_jobs : int
+        Threads. The result is the same, bit for bit, for every number of them.
+    out : ndarray of float64, shape (n_left, n_right), optional
+        Where to write, for example a memory map.
+
+    Returns
+    -------
+    ndarray, shape (n_left, n_right)
+    """
+    target = left if right is None else right
+    if target.n_patterns != left.n_patterns or target.minimum != left.minimum:
+        raise ValueError("Both sides must hold the same patterns and the same kind of feature.")
+    out = _checked_out(out, (left.n_graphs, target.n_graphs))
+    left_values, right_values = _weighted_values(left, target, weights)
+    side = _right_side(target.lists, right_values, target.n_graphs)
+    shared = (
+        left.rows.offsets, left.rows.indices, left_values, side.dense_of_pattern, side.dense,
+        side.lists.offsets, side.lists.indices, right_values, left.minimum,
+    )  # fmt: skip
+    if right is not None:
+        _interleaved(
+            lambda k, step: _compiled.cross_rows(
+                k, step, *shared, left.scale, target.scale, factor, shift, out
+            ),
+            n_jobs,
+        )
+        return out
+    _interleaved(
+        lambda k, step: _compiled.upper_rows(k, step, *shared, left.scale, factor, shift, out),
+        n_jobs,
+    )
+    _interleaved(lambda k, step: _compiled.mirror(k, step, _MIRROR_TILE, out), n_jobs)
+    return out
+
+
+def apply_in_place(
+    function: Callable[[np.ndarray, int, int], Any], matrix: np.ndarray, n_jobs: int
+) -> np.ndarray:
+    """Let ``function(rows, first, last)`` rewrite blocks of rows, in threads."""
+    edges = np.unique(np.linspace(0, len(matrix), 8 * n_jobs + 1).astype(int)).tolist()
+    with ThreadPoolExecutor(n_jobs) as pool:
+        list(pool.map(lambda a, b: function(matrix[a:b], a, b), edges[:-1], edges[1:]))
+    return matrix
+
+
+def _weighted_values(
+    left: PairFeatures, right: PairFeatures, weights: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values with the weights inside: on both sides of a minimum, on one side of a product."""
+    if weights is None:
+        return left.rows.values, right.lists.values
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (left.n_patterns,):
+        raise ValueError(
+            f"There are {left.n_patterns} patterns; weights has shape {weights.shape}."
+        )
+    left_values = left.rows.values * weights[left.rows.indices]
+    if not left.minimum:
+        return left_values, right.lists.values
+    return left_values, right.lists.values * np.repeat(weights, np.diff(right.lists.offsets))
+
+
+def _right_side(lists: SparseRows, values: np.ndarray, n_graphs: int) -> _RightSide:
+    support = np.diff(lists.offsets)
+    common = np.flatnonzero(support > _DENSE_SHARE * n_graphs)
+    if len(common) > _MOST_DENSE:
+        heaviest = np.argsort(-support[common], kind="stable")[:_MOST_DENSE]
+        common = np.sort(common[heaviest])
+    dense_of_pattern = np.full(len(lists), -1, dtype=np.int32)
+    dense_of_pattern[common] = np.arange(len(common), dtype=np.int32)
+    dense = np.zeros((max(1, len(common)), n_graphs))
+    for row, pattern in enumerate(common):
+        entries = slice(lists.offsets[pattern], lists.offsets[pattern + 1])
+        dense[row, lists.indices[entries]] = values[entries]
+    return _RightSide(lists, dense_of_pattern, dense)
+
+
+def _interleaved(work: Callable[[int, int], Any], n_jobs: int) -> None:
+    """Run ``work(k, n_jobs)`` for every thread ``k``: rows k, k + n_jobs, ... are its share."""
+    if n_jobs <= 1:
+        work(0, 1)
+        return
+    with ThreadPoolExecutor(n_jobs) as pool:
+        list(pool.map(work, range(n_jobs), [n_jobs] * n_jobs))
+
+
+def _checked_out(out: np.ndarray | None, shape: tuple[int, int]) -> np.ndarray:
+    if out is None:
+        return np.empty(shape)
+    if out.shape != shape or out.dtype != np.float64 or not out.flags.c_contiguous:
+        raise ValueError(
+            f"out must be a C-contiguous float64 array of shape {shape}, got {out.dtype} "
+            f"of shape {out.shape}."
+        )
+    return out

@@ -1,0 +1,45 @@
+"""Normalisations of a kernel matrix, given each graph's similarity with itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+NORMALIZATIONS = ("cosine", "tanimoto")
+
+
+def normalize_kernel(
+    kernel: np.ndarray, left_self: np.ndarray, right_self: np.ndarray, how: str | None
+) -> np.ndarray:
+    """Normalise in place and return a kernel matrix.
+
+    ``"cosine"``: ``k(x, y) / sqrt(k(x, x) k(y, y))``. ``"tanimoto"`` (also called min-max on
+    intersections of counts): ``k(x, y) / (k(x, x) + k(y, y) - k(x, y))``. Two graphs that share
+    nothing, empty ones included, get 0.
+
+    Parameters
+    ----------
+    kernel : ndarray, shape (n_left, n_right)
+    left_self, right_self : ndarray, shapes (n_left,) and (n_right,)
+    how : {"cosine", "tanimoto"} or None
+
+    Examples
+    --------
+    >>> normalize_kernel(np.array([[1.0]]), np.array([2.0]), np.array([2.0]), "tanimoto")
+    array([[0.33333333]])
+    """
+    if how is None:
+        return kernel
+    if how not in NORMALIZATIONS:
+        raise ValueError(f"normalize must be None, 'cosine' or 'tanimoto', got {how!r}.")
+    if how == "cosine":
+        kernel *= _reciprocal(np.sqrt(left_self))[:, None]
+        kernel *= _reciprocal(np.sqrt(right_self))[None, :]
+        return kernel
+    for row, own in zip(kernel, left_self, strict=True):  # row by row: no second matrix
+        union = own + right_self - row
+        np.divide(row, union, out=row, where=union > 0)
+    return kernel
+
+
+def _reciprocal(values: np.ndarray) -> np.ndarray:
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)

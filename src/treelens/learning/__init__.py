@@ -1,0 +1,1 @@
+"""Learning which patterns matter: losses, constraints and solvers over pairs of graphs."""

@@ -1,0 +1,250 @@
+"""Compiled loops for shortest paths and walks. Plain-Python twins: ``tests/naive/paths.py``.
+
+Paths and walks go by integer keys. A small open-addressed table numbers keys in order of first
+appearance: ``slots`` holds numbers, ``known`` the key of each number.
+"""
+
+import numpy as np
+from numba import njit
+
+_FREE = -1
+_FIRST_SLOTS = 64  # a power of two; tables stay at most half full
+
+
+@njit(cache=True, nogil=True)
+def _find_slot(key, slots, known):
+    """The slot of a key: where its number stands, or the free one it would take."""
+    mask = np.uint64(len(slots) - 1)
+    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    slot = (mixed ^ (mixed >> np.uint64(32))) & mask
+    while slots[slot] != _FREE and known[slots[slot]] != key:
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@njit(cache=True, nogil=True)
+def _table_of(known, n_known, room):
+    """Slots with the known keys entered and room for ``room`` keys in all."""
+    size = _FIRST_SLOTS
+    while size < 2 * room:
+        size *= 2
+    slots = np.full(size, _FREE, np.int32)
+    for number in range(n_known):
+        slots[_find_slot(known[number], slots, known)] = number
+    return slots
+
+
+@njit(cache=True, nogil=True)
+def _with_room(array, room):
+    """The array, or a copy at least twice as long where ``room`` entries do not fit."""
+    if room <= len(array):
+        return array
+    longer = np.zeros(max(room, 2 * len(array)), array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
+@njit(cache=True, nogil=True)
+def learn_keys(keys):
+    """Number keys in order of first appearance: the number of each, and the distinct keys."""
+    numbers = np.empty(len(keys), np.int32)
+    known = np.empty(_FIRST_SLOTS // 2, np.int64)
+    slots = _table_of(known, 0, len(known))
+    n_known = 0
+    for i in range(len(keys)):
+        slot = _find_slot(keys[i], slots, known)
+        if slots[slot] == _FREE:
+            if n_known == len(known):
+                known = _with_room(known, n_known + 1)
+                slots = _table_of(known, n_known, len(known))
+                slot = _find_slot(keys[i], slots, known)
+            slots[slot] = n_known
+            known[n_known] = keys[i]
+            n_known += 1
+        numbers[i] = slots[slot]
+    return numbers, known[:n_known].copy()
+
+
+@njit(cache=True, nogil=True)
+def look_up_keys(keys, known):
+    """The position of each key among the known ones, which are distinct; -1 where it is not."""
+    slots = _table_of(known, len(known), len(known))
+    numbers = np.empty(len(keys), np.int32)
+    for i in range(len(keys)):
+        numbers[i] = slots[_find_slot(keys[i], slots, known)]
+    return numbers
+
+
+@njit(cache=True, nogil=True)
+def _distances(source, base, neighbor_offsets, neighbors, distance, queue):
+    """Breadth-first search inside one graph; the number of nodes reached, in ``queue`` order.
+
+    ``distance`` must be -1 everywhere; it is filled for the nodes that were reached.
+    """
+    distance[source] = 0
+    queue[0] = source
+    n_reached = 1
+    head = 0
+    while head < n_reached:
+        node = queue[head]
+        head += 1
+        for a in range(neighbor_offsets[base + node], neighbor_offsets[base + node + 1]):
+            other = neighbors[a]
+            if distance[other] < 0:
+                distance[other] = distance[node] + 1
+                queue[n_reached] = other
+                n_reached += 1
+    return n_reached
+
+
+@njit(cache=True, nogil=True)
+def _triples_of_graph(base, n, neighbor_offsets, neighbors, labels, n_labels):
+    """Distinct triple keys of one graph, in no particular order, and how many pairs have each."""
+    known = np.empty(max(n, 8), np.int64)
+    counts = np.zeros(max(n, 8))
+    slots = _table_of(known, 0, len(known))
+    distance = np.full(n, -1, np.int32)
+    queue = np.empty(n, np.int32)
+    n_known = 0
+    for source in range(n):
+        if n_known + n > len(known):  # one source adds at most n keys
+            known = _with_room(known, n_known + n)
+            counts = _with_room(counts, n_known + n)
+            slots = _table_of(known, n_known, len(known))
+        own = np.int64(labels[base + source])
+        n_reached = _distances(source, base, neighbor_offsets, neighbors, distance, queue)
+        for i in range(n_reached):
+            node = queue[i]
+            if node > source:
+                other = np.int64(labels[base + node])
+                low, high = min(own, other), max(own, other)
+                key = (np.int64(distance[node]) * n_labels + low) * n_labels + high
+                slot = _find_slot(key, slots, known)
+                if slots[slot] == _FREE:
+                    slots[slot] = n_known
+                    known[n_known] = key
+                    n_known += 1
+                counts[slots[slot]] += 1.0
+            distance[node] = -1
+    return known[:n_known], counts[:n_known]
+
+
+@njit(cache=True, nogil=True)
+def triples_of_graphs(
+    first_graph, last_graph, node_offsets, neighbor_offsets, neighbors, labels, n_labels
+):
+    """Count (label, label, distance) over the connected node pairs of the graphs of one share.
+
+    The key of a triple is ``(distance * n_labels + smaller code) * n_labels + larger code``.
+    Returns where each graph's entries begin (n_share + 1,), the keys, ascending within a graph,
+    and the number of unordered node pairs with each.
+    """
+    offsets = np.zeros(last_graph - first_graph + 1, np.int64)
+    keys = np.empty(1024, np.int64)
+    counts = np.empty(1024)
+    for graph in range(first_graph, last_graph):
+        base = node_offsets[graph]
+        graph_keys, graph_counts = _triples_of_graph(
+            base, node_offsets[graph + 1] - base, neighbor_offsets, neighbors, labels, n_labels
+        )
+        start = offsets[graph - first_graph]
+        stop = start + len(graph_keys)
+        keys = _with_room(keys, stop)
+        counts = _with_room(counts, stop)
+        order = np.argsort(graph_keys)
+        keys[start:stop] = graph_keys[order]
+        counts[start:stop] = graph_counts[order]
+        offsets[graph - first_graph + 1] = stop
+    return offsets, keys[: offsets[-1]], counts[: offsets[-1]]
+
+
+@njit(cache=True, nogil=True)
+def _merge_ends(codes, amounts, n_nodes, step_keys, ends, counts):
+    """Sort (step key, end node) codes and add up the amounts of equal ones; how many remain."""
+    order = np.argsort(codes)
+    used = 0
+    last = np.int64(-1)
+    for i in order:
+        if codes[i] != last:
+            last = codes[i]
+            step_keys[used] = last // n_nodes
+            ends[used] = last % n_nodes
+            counts[used] = 0.0
+            used += 1
+        counts[used - 1] += amounts[i]
+    return used
+
+
+@njit(cache=True, nogil=True)
+def _one_step_further(ends, end_counts, base, n_nodes, neighbor_offsets, neighbors, arc_keys,
+                      codes, amounts, step_keys, new_ends, new_counts):  # fmt: skip
+    """Lengthen the walks that end in ``ends`` by one arc, grouped by the key of that step."""
+    m = 0
+    for i in range(len(ends)):
+        node = base + ends[i]
+        for a in range(neighbor_offsets[node], neighbor_offsets[node + 1]):
+            codes[m] = arc_keys[a] * n_nodes + neighbors[a]
+            amounts[m] = end_counts[i]
+            m += 1
+    return _merge_ends(codes[:m], amounts[:m], n_nodes, step_keys, new_ends, new_counts)
+
+
+@njit(cache=True, nogil=True)
+def walks_of_graphs(first_graph, last_graph, node_offsets, neighbor_offsets, neighbors, node_keys,
+                    arc_keys, max_length):  # fmt: skip
+    """Count the walks of up to ``max_length`` steps by the labels they meet.
+
+    The label sequences of a graph form a tree: its root's children are the node labels, and a
+    sequence's children are its one-step extensions. The tree is walked depth first; at every
+    sequence only the nodes in which its walks end are kept, with the number of walks in each. So
+    memory is one list of nodes per length, and each distinct sequence is visited once.
+
+    Returns where each graph's entries begin (n_share + 1,) and, for every distinct sequence of
+    the graph in lexicographic order: its length in steps, the entry (within the graph) of the
+    sequence without the last step or -1, the key of the last step, and the number of walks.
+    """
+    offsets = np.zeros(last_graph - first_graph + 1, np.int64)
+    lengths, parents = np.empty(1024, np.int16), np.empty(1024, np.int32)
+    keys, totals = np.empty(1024, np.int64), np.empty(1024)
+    cursor, size = np.zeros(max_length + 1, np.int64), np.zeros(max_length + 1, np.int64)
+    entry_at = np.empty(max_length + 1, np.int32)
+    for graph in range(first_graph, last_graph):
+        base = node_offsets[graph]
+        n = node_offsets[graph + 1] - base
+        width = max(n, neighbor_offsets[base + n] - neighbor_offsets[base])
+        step_keys = np.empty((max_length + 1, width), np.int64)
+        ends = np.empty((max_length + 1, width), np.int32)
+        counts = np.empty((max_length + 1, width))
+        codes, amounts = np.empty(width, np.int64), np.ones(width)
+        for node in range(n):
+            codes[node] = node_keys[base + node] * n + node
+        cursor[0] = 0
+        size[0] = _merge_ends(codes[:n], amounts[:n], n, step_keys[0], ends[0], counts[0])
+        start = entry = offsets[graph - first_graph]
+        k = 0
+        while k >= 0:
+            i = cursor[k]
+            if i == size[k]:  # all extensions of the sequence above are done
+                k -= 1
+                continue
+            if entry == len(keys):
+                lengths, parents = _with_room(lengths, entry + 1), _with_room(parents, entry + 1)
+                keys, totals = _with_room(keys, entry + 1), _with_room(totals, entry + 1)
+            lengths[entry], keys[entry], totals[entry] = k, step_keys[k, i], 0.0
+            parents[entry] = entry_at[k - 1] if k > 0 else -1
+            while cursor[k] < size[k] and step_keys[k, cursor[k]] == keys[entry]:
+                totals[entry] += counts[k, cursor[k]]
+                cursor[k] += 1
+            entry_at[k] = entry - start
+            entry += 1
+            if k < max_length:
+                size[k + 1] = _one_step_further(
+                    ends[k, i : cursor[k]], counts[k, i : cursor[k]], base, n, neighbor_offsets,
+                    neighbors, arc_keys, codes, amounts, step_keys[k + 1], ends[k + 1],
+                    counts[k + 1],
+                )  # fmt: skip
+                cursor[k + 1] = 0
+                k += 1
+        offsets[graph - first_graph + 1] = entry
+    n_entries = offsets[-1]
+    return offsets, lengths[:n_entries], parents[:n_entries], keys[:n_entries], totals[:n_entries]

@@ -1,0 +1,271 @@
+"""Every sentence about the eight substructures, checked with exact fractions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from treelens.graphs.collection import Graph
+from treelens.graphs.errors import GraphDataError
+from treelens.graphs.synthetic import (
+    SUBSTRUCTURES,
+    TEST_SUBSTRUCTURES,
+    TRAINING_SUBSTRUCTURES,
+    make_random_graphs,
+    make_synthetic,
+)
+
+POSITIVE = (1, 2, 5, 6)
+NEGATIVE = (3, 4, 7, 8)
+PATTERN = (0, (0, 1, 2))  # a colour of depth 1: own label, sorted labels around
+# test substructure: the training substructures of (its own class, the other) it lies between
+HALF_WAY = {5: (2, 4), 6: (1, 3), 7: (3, 1), 8: (4, 2)}
+
+
+def neighbors_of(graph: Graph) -> list[list[int]]:
+    around: list[list[int]] = [[] for _ in graph.node_labels]
+    for u, v in graph.edges:
+        around[u].append(v)
+        around[v].append(u)
+    return around
+
+
+def colors_by_depth(graph: Graph, depth: int) -> list[list]:
+    """Colours as nested tuples, so that equal colours are equal in any graph."""
+    around = neighbors_of(graph)
+    colors = [list(graph.node_labels)]
+    for _ in range(depth):
+        last = colors[-1]
+        colors.append(
+            [(last[v], tuple(sorted(last[u] for u in around[v]))) for v in range(len(last))]
+        )
+    return colors
+
+
+def similarity(a: Graph, b: Graph, depths=(1, 2), pattern_weight: int = 1) -> Fraction:
+    """``(1/H) sum of w min(mu_a, mu_b)``, one minus the WWL distance when the weight is 1."""
+    total = Fraction(0)
+    colors_a, colors_b = colors_by_depth(a, max(depths)), colors_by_depth(b, max(depths))
+    for depth in depths:
+        in_a, in_b = Counter(colors_a[depth]), Counter(colors_b[depth])
+        for color in in_a.keys() & in_b.keys():
+            share = min(Fraction(in_a[color], a.n_nodes), Fraction(in_b[color], b.n_nodes))
+            total += share * (pattern_weight if color == PATTERN else 1)
+    return total / len(depths)
+
+
+def metric_distance(a: Graph, b: Graph, pattern_weight: int) -> Fraction:
+    def sim(x: Graph, y: Graph) -> Fraction:
+        return similarity(x, y, pattern_weight=pattern_weight)
+
+    return (sim(a, a) + sim(b, b)) / 2 - sim(a, b)
+
+
+def pattern_nodes(graph: Graph) -> list[int]:
+    return [v for v, color in enumerate(colors_by_depth(graph, 1)[1]) if color == PATTERN]
+
+
+# --- the design -----------------------------------------------------------------------------
+
+
+def test_eight_substructures_with_the_classes_of_the_study():
+    assert tuple(SUBSTRUCTURES) == (1, 2, 3, 4, 5, 6, 7, 8)
+    assert (TRAINING_SUBSTRUCTURES, TEST_SUBSTRUCTURES) == ((1, 2, 3, 4), (5, 6, 7, 8))
+    for number, graph in SUBSTRUCTURES.items():
+        assert graph.data["class"] == (1 if number in POSITIVE else -1)
+
+
+@pytest.mark.parametrize("number", POSITIVE)
+def test_positive_substructures_have_the_pattern_once(number):
+    graph = SUBSTRUCTURES[number]
+    centre, *others = graph.data["planted"]
+    assert pattern_nodes(graph) == [centre]
+    assert sorted(neighbors_of(graph)[centre]) == sorted(others)
+    assert [graph.node_labels[v] for v in others] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("number", NEGATIVE)
+def test_negative_substructures_do_not_have_the_pattern(number):
+    assert pattern_nodes(SUBSTRUCTURES[number]) == []
+    assert SUBSTRUCTURES[number].data["planted"] == ()
+
+
+def test_only_the_pattern_and_its_leaves_are_in_all_positive_and_no_negative_ones():
+    def colors(number: int) -> set:
+        return {color for depth in colors_by_depth(SUBSTRUCTURES[number], 2)[1:] for color in depth}
+
+    shared = set.intersection(*map(colors, POSITIVE)) - set.union(*map(colors, NEGATIVE))
+    leaves = {(label, (0,)) for label in (1, 2)}
+    assert shared == {PATTERN} | leaves | {(leaf, (PATTERN,)) for leaf in leaves}
+
+
+def test_substructure_5_is_as_similar_to_2_as_to_4():
+    to_positive = similarity(SUBSTRUCTURES[5], SUBSTRUCTURES[2])
+    to_negative = similarity(SUBSTRUCTURES[5], SUBSTRUCTURES[4])
+    assert to_positive == to_negative == Fraction(1, 2)
+
+
+@pytest.mark.parametrize(("test", "pair"), HALF_WAY.items())
+@pytest.mark.parametrize("depths", [(1, 2), (0, 1, 2)])
+def test_each_test_substructure_lies_half_way_between_the_classes(test, pair, depths):
+    to_train = {
+        k: similarity(SUBSTRUCTURES[test], SUBSTRUCTURES[k], depths) for k in TRAINING_SUBSTRUCTURES
+    }
+    own, other = pair
+    assert SUBSTRUCTURES[own].data["class"] == SUBSTRUCTURES[test].data["class"]
+    assert SUBSTRUCTURES[other].data["class"] != SUBSTRUCTURES[test].data["class"]
+    assert to_train[own] == to_train[other] == max(to_train.values())
+
+
+@pytest.mark.parametrize(("test", "pair"), HALF_WAY.items())
+def test_more_weight_on_the_pattern_breaks_each_tie_the_right_way(test, pair):
+    own, other = (SUBSTRUCTURES[k] for k in pair)
+    graph = SUBSTRUCTURES[test]
+    assert metric_distance(graph, own, 1) == metric_distance(graph, other, 1)
+    assert metric_distance(graph, own, 3) < metric_distance(graph, other, 3)
+
+
+def test_label_counts_say_nothing():
+    counts = {tuple(sorted(graph.node_labels)) for graph in SUBSTRUCTURES.values()}
+    assert len(counts) == 1
+
+
+# --- the noisy copies -----------------------------------------------------------------------
+
+
+def test_twenty_copies_of_each_and_balanced_classes():
+    graphs, y = make_synthetic(random_state=0)
+    numbers = graphs.graph_data["substructure"].astype(int)
+    assert np.bincount(numbers)[1:].tolist() == [20] * 8
+    np.testing.assert_array_equal(y, np.where(np.isin(numbers, POSITIVE), 1, -1))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_exactly_the_planted_centre_carries_the_pattern(seed):
+    graphs, y = make_synthetic(random_state=seed)
+    for graph, label in zip(graphs, y, strict=True):
+        planted = graph.data["planted"]
+        assert pattern_nodes(graph) == list(planted[:1])
+        assert len(planted) == (4 if label == 1 else 0)
+        if label == 1:
+            assert sorted(neighbors_of(graph)[planted[0]]) == sorted(planted[1:])
+            assert [graph.node_labels[v] for v in planted] == [0, 0, 1, 2]
+
+
+def test_noise_is_of_the_size_asked_for():
+    graphs, _ = make_synthetic(noise_nodes=(2, 5), noise_edges=(1, 3), random_state=0)
+    base = graphs.graph_data["substructure"].astype(int)
+    added_nodes = graphs.sizes - [SUBSTRUCTURES[k].n_nodes for k in base]
+    added_edges = np.array([len(g.edges) for g in graphs]) - [
+        len(SUBSTRUCTURES[k].edges) for k in base
+    ]
+    assert set(added_nodes) == {2, 3, 4, 5}
+    assert set(added_edges - added_nodes) == {1, 2, 3}
+    assert graphs.n_self_loops == 0
+    assert graphs.node_alphabet == (0, 1, 2, 3)
+
+
+def test_noise_reaches_all_nodes_but_the_pattern_centre():
+    """The pattern's neighbours and the negative stars are not spared."""
+    graphs, y = make_synthetic(random_state=0)
+    planted_leaves = [
+        neighbors_of(graph)[leaf] for graph in graphs[y == 1] for leaf in graph.data["planted"][2:]
+    ]
+    untouched = [around for around in planted_leaves if len(around) == 1]
+    assert 0 < len(untouched) < len(planted_leaves)
+    star_around_1 = (1, (0, 0, 2))
+    negatives = graphs[graphs.graph_data["substructure"] == 4]
+    intact = [star_around_1 in colors_by_depth(graph, 1)[1] for graph in negatives]
+    assert 0 < sum(intact) < len(intact)
+
+
+def test_without_noise_the_copies_are_the_substructures_in_another_order():
+    graphs, _ = make_synthetic(2, noise_nodes=(0, 0), noise_edges=(0, 0), random_state=0)
+    for graph in graphs:
+        original = SUBSTRUCTURES[graph.data["substructure"]]
+        assert similarity(graph, original) == 1
+        assert len(graph.edges) == len(original.edges)
+    assert graphs[0].node_labels != graphs[1].node_labels
+
+
+def test_label_counts_of_noise_do_not_depend_on_the_class():
+    graphs, y = make_synthetic(200, random_state=0)
+    graph_of_node = np.repeat(np.arange(len(graphs)), graphs.sizes)
+    shares = [
+        np.bincount(graphs.node_codes[y[graph_of_node] == c]) / np.sum(y[graph_of_node] == c)
+        for c in (-1, 1)
+    ]
+    np.testing.assert_allclose(shares[0], shares[1], atol=0.02)
+
+
+def test_the_seed_decides_everything():
+    (a, _), (b, _), (c, _) = (make_synthetic(5, random_state=seed) for seed in (1, 1, 2))
+    assert list(a) == list(b)
+    assert list(a) != list(c)
+    generator, _ = make_synthetic(5, random_state=np.random.default_rng(1))
+    assert list(generator) == list(a)
+
+
+def test_a_choice_of_substructures():
+    graphs, y = make_synthetic(3, substructures=(7, 5), random_state=0)
+    assert graphs.graph_data["substructure"].tolist() == [7, 7, 7, 5, 5, 5]
+    assert y.tolist() == [-1, -1, -1, 1, 1, 1]
+
+
+def test_no_graphs_at_all():
+    graphs, y = make_synthetic(0)
+    assert len(graphs) == len(y) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"substructures": (1, 9)}, "there is no 9"),
+        ({"n_per_substructure": -1}, "n_per_substructure must be 0 or more"),
+        ({"noise_nodes": (4, 2)}, "noise_nodes must be"),
+        ({"noise_edges": (-1, 2)}, "noise_edges must be"),
+        ({"noise_nodes": (0, 0), "noise_edges": (99, 99)}, "No place is left"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, message):
+    with pytest.raises(GraphDataError, match=message):
+        make_synthetic(**arguments)
+
+
+# --- random graphs --------------------------------------------------------------------------
+
+
+def test_random_graphs_are_connected_sparse_and_skewed():
+    import networkx as nx
+
+    graphs = make_random_graphs(300, random_state=0)
+    assert (graphs.sizes.min(), graphs.sizes.max()) == (20, 30)
+    assert all(nx.is_connected(graph.to_networkx()) for graph in graphs)
+    rings = graphs.n_edges - graphs.n_nodes + len(graphs)
+    assert 1.5 < rings / len(graphs) < 3.5
+    assert graphs.n_self_loops == 0
+    shares = np.bincount(graphs.node_codes) / graphs.n_nodes
+    assert shares[0] == pytest.approx(0.645, abs=0.03)
+    assert shares[0] > shares[1] > shares[2] > shares[-1]
+
+
+def test_random_graphs_follow_seed_and_sizes():
+    a, b, c = (make_random_graphs(20, random_state=seed) for seed in (1, 1, 2))
+    assert list(a) == list(b)
+    assert list(a) != list(c)
+    small = make_random_graphs(50, n_nodes=(1, 3), n_labels=2, label_skew=0.0, random_state=0)
+    assert set(small.sizes) == {1, 2, 3}
+    assert small.n_edges == small.n_nodes - len(small)
+    assert len(make_random_graphs(0)) == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"n_graphs": -1}, {"n_graphs": 1, "n_labels": 0}, {"n_graphs": 1, "n_nodes": (0, 3)}],
+)
+def test_random_graphs_refuse_senseless_numbers(arguments):
+    with pytest.raises(GraphDataError):
+        make_random_graphs(**arguments)
