@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from treelens import GraphCollection, read_tudataset
 
 
 @pytest.fixture(scope="session")
@@ -16,6 +19,28 @@ def data_folder() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("needs real data sets: set TREELENS_DATA to a folder with tu/ and smiles/")
     return Path(folder)
+
+
+def _mutag_path() -> Path | None:
+    """MUTAG from the data folder, else the copy that the grakel wheel carries."""
+    places = (
+        [Path(os.environ["TREELENS_DATA"], "tu", "MUTAG.zip")]
+        if os.environ.get("TREELENS_DATA")
+        else []
+    )
+    grakel = importlib.util.find_spec("grakel")
+    if grakel is not None and grakel.origin is not None:
+        places.append(Path(grakel.origin).parent / "tests" / "data" / "MUTAG")
+    return next((place for place in places if place.exists()), None)
+
+
+@pytest.fixture(scope="session")
+def mutag() -> tuple[GraphCollection, np.ndarray]:
+    """The 188 graphs of MUTAG and their classes, or a skip that says why."""
+    path = _mutag_path()
+    if path is None:
+        pytest.skip("needs MUTAG: install grakel, or set TREELENS_DATA to a folder with tu/")
+    return read_tudataset(path)
 
 
 @pytest.fixture

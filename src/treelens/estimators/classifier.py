@@ -66,7 +66,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     gamma : float or sequence of float, default="auto"
         Scale of the exponential forms.
     C : float or sequence of float, default="auto"
-        Cost of the support vector machine.
+        Cost of the support vector machine, relative to the kernel's mean diagonal.
     include_depth_zero : bool, default=True
         Whether the node labels themselves count as patterns.
     edge_labels : bool or "auto", default="auto"

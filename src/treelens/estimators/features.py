@@ -47,11 +47,11 @@ class PatternExtractor:
         """Features of new graphs."""
         histograms = self.histograms(graphs, n_jobs)
         pairs = self.pairs(histograms)
-        unseen = self._unseen_self_sums(graphs, histograms, pairs)
+        unseen = self._unseen_self_sums(graphs, histograms)
         return Features(pairs, pairs.self_sums(weights) + unseen)
 
     def _unseen_self_sums(
-        self, graphs: GraphCollection, histograms: PatternHistograms, pairs: PairFeatures
+        self, graphs: GraphCollection, histograms: PatternHistograms
     ) -> np.ndarray:
         """What patterns outside the vocabulary, at weight one, add to ``<W, Z(G, G)>``.
 
@@ -69,7 +69,14 @@ class PatternExtractor:
             graphs, self.vocabulary.depth, self.vocabulary.uses_edge_labels
         )
         own = PatternExtractor(vocabulary, self.first_depth, self.kind)
-        return own.pairs(own.count(colors)).self_sums() - pairs.self_sums()
+        unseen_squares = _sum_of_squares(own.count(colors)) - _sum_of_squares(histograms)
+        return unseen_squares / histograms.n_depths
+
+
+def _sum_of_squares(histograms: PatternHistograms) -> np.ndarray:
+    """Squared counts of every graph: whole numbers, so the order of adding does not matter."""
+    squares = histograms.counts.astype(np.float64) ** 2
+    return np.bincount(histograms.graphs, weights=squares, minlength=histograms.n_graphs)
 
 
 def first_depth_of(depth: int, include_depth_zero: bool) -> int:

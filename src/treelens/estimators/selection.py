@@ -20,7 +20,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
-from treelens.estimators.machine import fit_machine, predicted_codes
+from treelens.estimators.machine import fit_machine_path, predicted_codes
 from treelens.kernels.forms import FORMS, form_kernel
 from treelens.kernels.gram import pair_sums
 from treelens.patterns.histograms import PatternHistograms
@@ -29,6 +29,8 @@ from treelens.patterns.pairs import PairFeatures
 Split = tuple[np.ndarray, np.ndarray]
 # Candidates behind the leader by more than this many standard errors leave the race.
 _RACE_WIDTH = 2.0
+# Below this many graphs, starting threads costs more than they bring.
+_WORTH_THREADS = 500
 
 
 class Candidate(NamedTuple):
@@ -135,7 +137,7 @@ class KernelSearch:
         self.first_depth = first_depth
         self.sample_weight = sample_weight
         self.score = score
-        self.n_jobs = n_jobs
+        self.n_jobs = n_jobs if len(codes) >= _WORTH_THREADS else 1
         self.tick = tick
 
     def run(self, candidates: Sequence[Candidate], result: SearchResult | None = None,
@@ -228,15 +230,16 @@ class KernelSearch:
         new_kernel = form_kernel(
             form, sums[np.ix_(validation, train)], selves[validation], selves[train], offset, gamma
         )
-        results = []
-        for candidate in block:
-            machine = fit_machine(
-                fit_kernel, self.codes[train], self.n_classes, candidate.C,
-                self.sample_weight[train],
-            )  # fmt: skip
-            decisions = machine.decide(new_kernel)
-            results.append((candidate, self.score(self.codes[validation], decisions), decisions))
-        return results
+        ascending = sorted(block, key=lambda c: c.C)
+        machines = fit_machine_path(
+            fit_kernel, self.codes[train], self.n_classes, [c.C for c in ascending],
+            self.sample_weight[train],
+        )  # fmt: skip
+        all_decisions = [machine.decide(new_kernel) for machine in machines]
+        return [
+            (candidate, self.score(self.codes[validation], decisions), decisions)
+            for candidate, decisions in zip(ascending, all_decisions, strict=True)
+        ]
 
 
 def accuracy(codes: np.ndarray, decisions: np.ndarray) -> float:

@@ -196,8 +196,8 @@ class _Molecules:
     def _add(self, molecule: Any) -> None:
         n_atoms, label = molecule.GetNumAtoms(), self.atom_label
         self.sizes.append(n_atoms)
-        # Both ways below are RDKit's fast ones: iterating over GetAtoms() takes twice as long,
-        # asking bond by bond seven times.
+        # Both ways below are RDKit's fast ones: iterating over GetAtoms() takes about twice as
+        # long, asking bond by bond several times.
         self.atoms += map(label, map(molecule.GetAtomWithIdx, range(n_atoms)))
         orders = self.chem.GetAdjacencyMatrix(molecule, useBO=True, force=True).ravel()
         bonds = orders.nonzero()[0]

@@ -87,6 +87,9 @@ def apply_in_place(
     function: Callable[[np.ndarray, int, int], Any], matrix: np.ndarray, n_jobs: int
 ) -> np.ndarray:
     """Let ``function(rows, first, last)`` rewrite blocks of rows, in threads."""
+    if n_jobs <= 1:
+        function(matrix, 0, len(matrix))
+        return matrix
     edges = np.unique(np.linspace(0, len(matrix), 8 * n_jobs + 1).astype(int)).tolist()
     with ThreadPoolExecutor(n_jobs) as pool:
         list(pool.map(lambda a, b: function(matrix[a:b], a, b), edges[:-1], edges[1:]))
@@ -96,7 +99,7 @@ def apply_in_place(
 def _weighted_values(
     left: PairFeatures, right: PairFeatures, weights: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Values with the weights inside: on both sides of a minimum, on one side of a product."""
+    """Values with the weights inside, the same way on both sides, so that sums are symmetric."""
     if weights is None:
         return left.rows.values, right.lists.values
     weights = np.asarray(weights, dtype=np.float64)
@@ -104,9 +107,9 @@ def _weighted_values(
         raise ValueError(
             f"There are {left.n_patterns} patterns; weights has shape {weights.shape}."
         )
-    left_values = left.rows.values * weights[left.rows.indices]
     if not left.minimum:
-        return left_values, right.lists.values
+        weights = np.sqrt(weights)  # a product takes one root from each side
+    left_values = left.rows.values * weights[left.rows.indices]
     return left_values, right.lists.values * np.repeat(weights, np.diff(right.lists.offsets))
 
 

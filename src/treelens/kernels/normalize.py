@@ -31,15 +31,8 @@ def normalize_kernel(
         return kernel
     if how not in NORMALIZATIONS:
         raise ValueError(f"normalize must be None, 'cosine' or 'tanimoto', got {how!r}.")
-    if how == "cosine":
-        kernel *= _reciprocal(np.sqrt(left_self))[:, None]
-        kernel *= _reciprocal(np.sqrt(right_self))[None, :]
-        return kernel
     for row, own in zip(kernel, left_self, strict=True):  # row by row: no second matrix
-        union = own + right_self - row
-        np.divide(row, union, out=row, where=union > 0)
+        # Both are symmetric in the two graphs to the last bit, and so is the result.
+        norm = np.sqrt(own * right_self) if how == "cosine" else own + right_self - row
+        np.divide(row, norm, out=row, where=norm > 0)
     return kernel
-
-
-def _reciprocal(values: np.ndarray) -> np.ndarray:
-    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)

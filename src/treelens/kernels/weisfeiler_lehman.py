@@ -77,9 +77,9 @@ def metric_distance(
     distance = pair_sums(left, right, weights, n_jobs=n_jobs, out=out)
 
     def finish(rows: np.ndarray, first: int, last: int) -> None:
-        np.subtract(0.5 * right_self[None, :], rows, out=rows)
-        rows += 0.5 * left_self[first:last, None]
-        np.maximum(rows, 0.0, out=rows)
+        for row, own in zip(rows, left_self[first:last], strict=True):
+            np.subtract(0.5 * (own + right_self), row, out=row)
+            np.maximum(row, 0.0, out=row)
 
     return apply_in_place(finish, distance, n_jobs)
 

@@ -190,61 +190,73 @@ def _one_step_further(ends, end_counts, base, n_nodes, neighbor_offsets, neighbo
 
 
 @njit(cache=True, nogil=True)
+def _walks_of_graph(base, n, neighbor_offsets, neighbors, node_keys, arc_keys, max_length):
+    """The entries of one graph, as :func:`walks_of_graphs` describes them."""
+    lengths, parents = np.empty(64, np.int16), np.empty(64, np.int32)
+    keys, totals = np.empty(64, np.int64), np.empty(64)
+    # Per length: the ends of the walks at hand, grouped by the key of their last step.
+    width = max(n, neighbor_offsets[base + n] - neighbor_offsets[base])
+    step_keys = np.empty((max_length + 1, width), np.int64)
+    ends, counts = np.empty((max_length + 1, width), np.int32), np.empty((max_length + 1, width))
+    cursor, size = np.zeros(max_length + 1, np.int64), np.zeros(max_length + 1, np.int64)
+    entry_at = np.empty(max_length + 1, np.int32)
+    codes, amounts = node_keys[base : base + n] * n + np.arange(n), np.ones(n)
+    size[0] = _merge_ends(codes, amounts, n, step_keys[0], ends[0], counts[0])
+    codes, amounts = np.empty(width, np.int64), np.empty(width)
+    entry = 0
+    k = 0
+    while k >= 0:
+        start = cursor[k]
+        if start == size[k]:  # every extension of the sequence above is done
+            k -= 1
+            continue
+        lengths, parents = _with_room(lengths, entry + 1), _with_room(parents, entry + 1)
+        keys, totals = _with_room(keys, entry + 1), _with_room(totals, entry + 1)
+        lengths[entry], keys[entry], totals[entry] = k, step_keys[k, start], 0.0
+        parents[entry] = entry_at[k - 1] if k > 0 else -1
+        while cursor[k] < size[k] and step_keys[k, cursor[k]] == keys[entry]:
+            totals[entry] += counts[k, cursor[k]]
+            cursor[k] += 1
+        entry_at[k] = entry
+        entry += 1
+        if k < max_length:
+            group = slice(start, cursor[k])
+            k += 1
+            size[k] = _one_step_further(
+                ends[k - 1, group], counts[k - 1, group], base, n, neighbor_offsets, neighbors,
+                arc_keys, codes, amounts, step_keys[k], ends[k], counts[k],
+            )  # fmt: skip
+            cursor[k] = 0
+    return lengths[:entry], parents[:entry], keys[:entry], totals[:entry]
+
+
+@njit(cache=True, nogil=True)
 def walks_of_graphs(first_graph, last_graph, node_offsets, neighbor_offsets, neighbors, node_keys,
                     arc_keys, max_length):  # fmt: skip
     """Count the walks of up to ``max_length`` steps by the labels they meet.
 
-    The label sequences of a graph form a tree: its root's children are the node labels, and a
-    sequence's children are its one-step extensions. The tree is walked depth first; at every
+    The label sequences of a graph form a tree: the node labels are its first level, and the
+    children of a sequence are its one-step extensions. The tree is walked depth first; at every
     sequence only the nodes in which its walks end are kept, with the number of walks in each. So
-    memory is one list of nodes per length, and each distinct sequence is visited once.
+    each distinct sequence is visited once, and memory is one list of nodes per length.
 
     Returns where each graph's entries begin (n_share + 1,) and, for every distinct sequence of
     the graph in lexicographic order: its length in steps, the entry (within the graph) of the
-    sequence without the last step or -1, the key of the last step, and the number of walks.
+    sequence without its last step or -1, the key of the last step, and the number of walks.
     """
     offsets = np.zeros(last_graph - first_graph + 1, np.int64)
     lengths, parents = np.empty(1024, np.int16), np.empty(1024, np.int32)
     keys, totals = np.empty(1024, np.int64), np.empty(1024)
-    cursor, size = np.zeros(max_length + 1, np.int64), np.zeros(max_length + 1, np.int64)
-    entry_at = np.empty(max_length + 1, np.int32)
     for graph in range(first_graph, last_graph):
         base = node_offsets[graph]
-        n = node_offsets[graph + 1] - base
-        width = max(n, neighbor_offsets[base + n] - neighbor_offsets[base])
-        step_keys = np.empty((max_length + 1, width), np.int64)
-        ends = np.empty((max_length + 1, width), np.int32)
-        counts = np.empty((max_length + 1, width))
-        codes, amounts = np.empty(width, np.int64), np.ones(width)
-        for node in range(n):
-            codes[node] = node_keys[base + node] * n + node
-        cursor[0] = 0
-        size[0] = _merge_ends(codes[:n], amounts[:n], n, step_keys[0], ends[0], counts[0])
-        start = entry = offsets[graph - first_graph]
-        k = 0
-        while k >= 0:
-            i = cursor[k]
-            if i == size[k]:  # all extensions of the sequence above are done
-                k -= 1
-                continue
-            if entry == len(keys):
-                lengths, parents = _with_room(lengths, entry + 1), _with_room(parents, entry + 1)
-                keys, totals = _with_room(keys, entry + 1), _with_room(totals, entry + 1)
-            lengths[entry], keys[entry], totals[entry] = k, step_keys[k, i], 0.0
-            parents[entry] = entry_at[k - 1] if k > 0 else -1
-            while cursor[k] < size[k] and step_keys[k, cursor[k]] == keys[entry]:
-                totals[entry] += counts[k, cursor[k]]
-                cursor[k] += 1
-            entry_at[k] = entry - start
-            entry += 1
-            if k < max_length:
-                size[k + 1] = _one_step_further(
-                    ends[k, i : cursor[k]], counts[k, i : cursor[k]], base, n, neighbor_offsets,
-                    neighbors, arc_keys, codes, amounts, step_keys[k + 1], ends[k + 1],
-                    counts[k + 1],
-                )  # fmt: skip
-                cursor[k + 1] = 0
-                k += 1
-        offsets[graph - first_graph + 1] = entry
-    n_entries = offsets[-1]
-    return offsets, lengths[:n_entries], parents[:n_entries], keys[:n_entries], totals[:n_entries]
+        found = _walks_of_graph(base, node_offsets[graph + 1] - base, neighbor_offsets, neighbors,
+                                node_keys, arc_keys, max_length)  # fmt: skip
+        start = offsets[graph - first_graph]
+        stop = start + len(found[0])
+        lengths, parents = _with_room(lengths, stop), _with_room(parents, stop)
+        keys, totals = _with_room(keys, stop), _with_room(totals, stop)
+        lengths[start:stop], parents[start:stop] = found[0], found[1]
+        keys[start:stop], totals[start:stop] = found[2], found[3]
+        offsets[graph - first_graph + 1] = stop
+    n = offsets[-1]
+    return offsets, lengths[:n], parents[:n], keys[:n], totals[:n]

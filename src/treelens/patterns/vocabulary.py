@@ -41,9 +41,15 @@ class PatternTree:
         return f"{self.label}({','.join(map(_child_text, self.children))})"
 
 
+def _edge_text(edge: Any) -> str:
+    """What stands before a child: nothing, a sign such as ``=``, or a word and a colon."""
+    text = "" if edge is None else str(edge)
+    return f"{text}:" if text[-1:].isalnum() else text
+
+
 def _child_text(child: tuple[Any, PatternTree]) -> str:
     edge, tree = child
-    return ("" if edge is None else str(edge)) + str(tree)
+    return _edge_text(edge) + str(tree)
 
 
 @dataclass(frozen=True)
@@ -264,7 +270,7 @@ def _composed(root: str, children: Iterator[tuple[Any, int]], below: list[str]) 
 
     Texts that differ only behind the cut are equal as texts, so their order does not matter.
     """
-    inside = ",".join(sorted(("" if e is None else str(e)) + below[c] for e, c in children))
+    inside = ",".join(sorted(_edge_text(e) + below[c] for e, c in children))
     text = f"{root}({inside})" if inside else root
     return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
 

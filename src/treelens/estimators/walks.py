@@ -1,0 +1,222 @@
+"""The shortest-path and the random-walk kernel as scikit-learn transformers."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from treelens.estimators.base import Features, GraphKernel
+from treelens.graphs.collection import GraphCollection
+from treelens.kernels._compiled_walks import WalkedGraphs
+from treelens.kernels.normalize import normalize_kernel
+from treelens.kernels.random_walk import (
+    check_convergence,
+    geometric_diagonal,
+    geometric_kernel,
+    walked_graphs,
+)
+from treelens.patterns.paths import (
+    PathCounts,
+    ShortestPathVocabulary,
+    WalkVocabulary,
+    read_labels,
+)
+from treelens.patterns.vocabulary import PatternVocabulary
+
+
+def _features(counts: PathCounts) -> Features:
+    return Features(counts.pair_features(), counts.self_sums())
+
+
+class ShortestPath(GraphKernel):
+    """Shortest-path kernel: dot products of counts of (label, label, distance) triples.
+
+    A graph is described by the pairs of different nodes that some path joins: the labels of the
+    two and the number of edges of a shortest path between them (Borgwardt and Kriegel 2005).
+    Pairs that no path joins, and a node with itself, count for nothing.
+
+    Parameters
+    ----------
+    ordered : bool, default=True
+        Whether a pair of nodes is seen from both ends, as two ordered triples. Two graphs with
+        ``c`` and ``c'`` pairs of one kind then get ``2 c c'`` where the two labels differ and
+        ``4 c c'`` where they are the same; this is what GraKeL's ``ShortestPath`` computes, and
+        the two kernels are equal. With False, every kind counts ``c c'``. There is no constant
+        factor between the two unless all labels are equal (then it is 4).
+    normalize : {None, "cosine", "tanimoto"}, default=None
+    n_jobs : int, optional
+        Threads; -1 means all processors. The result does not depend on it.
+
+    Attributes
+    ----------
+    vocabulary_ : ShortestPathVocabulary
+
+    Examples
+    --------
+    >>> from treelens import ShortestPath
+    >>> path = [(0, 1), (1, 2)], {0: "C", 1: "C", 2: "O"}
+    >>> triangle = [(0, 1), (1, 2), (2, 0)], {0: "C", 1: "C", 2: "C"}
+    >>> ShortestPath(ordered=False).fit_transform([path, triangle])
+    array([[3., 3.],
+           [3., 9.]])
+    >>> kernel = ShortestPath().fit([path, triangle])
+    >>> kernel.transform([triangle])
+    array([[12., 36.]])
+    >>> kernel.get_feature_names_out().tolist()
+    ['1:C,C', '1:C,O', '2:C,O']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **GraphKernel._parameter_constraints,
+        "ordered": ["boolean"],
+    }
+
+    def __init__(
+        self, *, ordered: bool = True, normalize: str | None = None, n_jobs: int | None = None
+    ) -> None:
+        self.ordered = ordered
+        self.normalize = normalize
+        self.n_jobs = n_jobs
+
+    def _fit_features(self, graphs: GraphCollection, y: Any) -> Features:
+        self.vocabulary_, counts = ShortestPathVocabulary.fit(graphs, self.ordered, self._n_jobs())
+        return _features(counts)
+
+    def _new_features(self, graphs: GraphCollection) -> Features:
+        return _features(self.vocabulary_.transform(graphs, self.ordered, self._n_jobs()))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Text forms ``"distance:label,label"`` of the triples, in ``feature_map`` order."""
+        check_is_fitted(self)
+        return self.vocabulary_.feature_names()
+
+
+class _WholeGraphs(NamedTuple):
+    """What the full series needs of some graphs: the graphs, and their kernel with themselves."""
+
+    graphs: WalkedGraphs
+    self_sums: np.ndarray  # (n_graphs,)
+
+
+def _has_feature_map(kernel: RandomWalk) -> bool:
+    if kernel.max_length is None:
+        raise AttributeError(
+            "The full series (max_length=None) has infinitely many features. Set max_length to a "
+            "number for an explicit feature map."
+        )
+    return True
+
+
+class RandomWalk(GraphKernel):
+    """Random-walk kernel: common labelled walks, weighted by ``decay ** length``.
+
+    ``K(G, G') = sum_k decay^k sum_s count_G(s) count_G'(s)`` over the lengths ``k`` and the label
+    sequences ``s`` met along walks of ``k`` steps (Gärtner, Flach and Wrobel 2003). The sum begins
+    at ``k = 0``, the node labels. A walk may turn back, and a walk and its reverse are two walks.
+    It equals the geometric series on the direct product of the two graphs.
+
+    With a finite ``max_length`` the counts of label sequences are an explicit feature map and the
+    kernel is a sparse dot product; any ``decay`` will do. Their number grows exponentially with
+    ``max_length`` where there are many labels. ``max_length=None`` sums all lengths by solving a
+    linear system for every pair of graphs, which takes long on more than some hundred graphs;
+    ``decay`` must then be small enough for the series to converge, for training graphs and for
+    new ones, and an error says how small.
+
+    Parameters
+    ----------
+    max_length : int or None, default=4
+        Largest number of steps of a walk; None sums over all lengths.
+    decay : float, default=0.1
+        The ``lambda`` of the series: what a walk is worth compared with one a step shorter.
+    edge_labels : bool, default=False
+        Whether walks tell edge labels apart.
+    normalize : {None, "cosine", "tanimoto"}, default=None
+    n_jobs : int, optional
+        Threads; -1 means all processors. The result does not depend on it.
+
+    Attributes
+    ----------
+    vocabulary_ : WalkVocabulary or PatternVocabulary
+        The label sequences, or with ``max_length=None`` just the labels.
+
+    Examples
+    --------
+    >>> from treelens import RandomWalk
+    >>> path = [(0, 1), (1, 2)], {0: "C", 1: "C", 2: "O"}
+    >>> triangle = [(0, 1), (1, 2), (2, 0)], {0: "C", 1: "C", 2: "C"}
+    >>> RandomWalk(max_length=1, decay=0.5).fit_transform([path, triangle])
+    array([[ 8., 12.],
+           [12., 27.]])
+    >>> RandomWalk(max_length=None, decay=0.1).fit_transform([path, triangle]).round(3)
+    array([[ 5.692,  7.5  ],
+           [ 7.5  , 15.   ]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **GraphKernel._parameter_constraints,
+        "max_length": [Interval(Integral, 0, None, closed="left"), None],
+        "decay": [Interval(Real, 0, None, closed="neither")],
+        "edge_labels": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        max_length: int | None = 4,
+        *,
+        decay: float = 0.1,
+        edge_labels: bool = False,
+        normalize: str | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.max_length = max_length
+        self.decay = decay
+        self.edge_labels = edge_labels
+        self.normalize = normalize
+        self.n_jobs = n_jobs
+
+    def _fit_features(self, graphs: GraphCollection, y: Any) -> Any:
+        if self.max_length is None:
+            self.vocabulary_ = PatternVocabulary.empty(0, self.edge_labels)
+            features, self.vocabulary_ = self._whole_graphs(graphs)
+            return features
+        self.vocabulary_, counts = WalkVocabulary.fit(
+            graphs, self.max_length, self.decay, self.edge_labels, self._n_jobs()
+        )
+        return _features(counts)
+
+    def _new_features(self, graphs: GraphCollection) -> Any:
+        if self.max_length is None:
+            return self._whole_graphs(graphs)[0]
+        return _features(self.vocabulary_.transform(graphs, self.decay, self._n_jobs()))
+
+    def _whole_graphs(self, graphs: GraphCollection) -> tuple[_WholeGraphs, PatternVocabulary]:
+        """Graphs for the full series, and the vocabulary extended by their labels."""
+        vocabulary, codes = read_labels(graphs, self.vocabulary_)
+        walked = walked_graphs(graphs, codes)
+        check_convergence(walked, self.decay)
+        return _WholeGraphs(walked, geometric_diagonal(walked, self.decay)), vocabulary
+
+    def _kernel(self, left: Any, right: Any) -> np.ndarray:
+        if self.max_length is not None:
+            return super()._kernel(left, right)
+        other = None if right is None else right.graphs
+        kernel = geometric_kernel(left.graphs, other, self.decay, self._n_jobs())
+        right_self = left.self_sums if right is None else right.self_sums
+        return normalize_kernel(kernel, left.self_sums, right_self, self.normalize)
+
+    @available_if(_has_feature_map)
+    def feature_map(self, X: Any) -> sparse.csr_array:
+        """Explicit features ``sqrt(decay ** length) * count``, shape (n_graphs, n_features)."""
+        return super().feature_map(X)
+
+    @available_if(_has_feature_map)
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Text forms ``"length:label-label-..."`` of the sequences, in ``feature_map`` order."""
+        check_is_fitted(self)
+        return self.vocabulary_.feature_names()

@@ -1,0 +1,1 @@
+"""Looking inside: what each pattern, node and training graph adds to a decision, in pictures."""

@@ -1,0 +1,40 @@
+"""Compiled loops of the explain room. Plain-Python twins: ``tests/naive/explain.py``.
+
+One graph against many training graphs: the graph comes as its patterns with their values, the
+training graphs as inverted lists by pattern, so the work is the number of shared patterns.
+"""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def shared_sums(patterns, values, weights, offsets, graphs, list_values, minimum, n_graphs):
+    """``sum over v of w_v combine(x_v, y_iv)`` for every training graph ``i``: (n_graphs,).
+
+    ``weights`` is aligned with ``patterns``.
+    """
+    sums = np.zeros(n_graphs)
+    for a in range(len(patterns)):
+        x, weight = values[a], weights[a]
+        for b in range(offsets[patterns[a]], offsets[patterns[a] + 1]):
+            y = list_values[b]
+            sums[graphs[b]] += weight * (min(x, y) if minimum else x * y)
+    return sums
+
+
+@njit(cache=True, nogil=True)
+def pattern_sums(patterns, values, factors, offsets, graphs, list_values, minimum):
+    """``sum over i of factor_i combine(x_v, y_iv)`` for every pattern of the graph.
+
+    ``factors`` is (n_graphs,); the result is aligned with ``patterns``.
+    """
+    sums = np.zeros(len(patterns))
+    for a in range(len(patterns)):
+        x = values[a]
+        total = 0.0
+        for b in range(offsets[patterns[a]], offsets[patterns[a] + 1]):
+            y = list_values[b]
+            total += factors[graphs[b]] * (min(x, y) if minimum else x * y)
+        sums[a] = total
+    return sums

@@ -1,0 +1,405 @@
+"""Why a graph was decided the way it was: what every pattern, node and training graph added.
+
+A decision value is ``f(G) = c + sum over i of a_i k(G, G_i)`` with one coefficient ``a_i`` per
+training graph. :mod:`treelens.explain.paths` divides each kernel value among the patterns of the
+graph; the contribution of a pattern is the sum of its shares, times ``a_i``, over all training
+graphs. The contributions of all patterns add up to ``decision - base``:
+
+========================================  ====================================================
+form                                      base
+========================================  ====================================================
+linear, assignment, subtree               the intercept ``c``; every contribution is exact, for
+                                          these kernels are sums over patterns
+tanimoto, subtree-cosine                  the intercept ``c``
+exponential                               the decision for a graph without any known pattern:
+                                          ``c + sum of a_i exp(-gamma b)``
+metric                                    the same: ``c + sum of a_i exp(-gamma (U + B_i) / 2)``,
+                                          ``B_i`` the training graph's sum with itself, ``U`` the
+                                          part of the graph's own that training never saw
+========================================  ====================================================
+
+Each pattern's contribution is divided equally among its occurrences in the graph and then spread
+over the nodes and edges of the occurrence (:mod:`treelens.explain.spreading`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from treelens.explain import _compiled
+from treelens.explain.paths import KernelSums, PathSlopes, path_slopes
+from treelens.explain.spreading import Arcs, spread_over_edges, spread_over_nodes
+from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.errors import GraphDataError
+from treelens.kernels.forms import FORMS
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.vocabulary import PatternVocabulary
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Whatever is usual in training, below the first an unseen share is no news, above the second
+# the model has not seen most of the graph.
+_LEAST_UNSEEN_LIMIT, _MOST_UNSEEN_LIMIT = 0.1, 0.5
+
+
+@dataclass(frozen=True)
+class KernelDecision:
+    """A fitted decision function as plain data.
+
+    Attributes
+    ----------
+    vocabulary : PatternVocabulary
+    first_depth : int
+        The shallowest depth in use; the deepest is that of the vocabulary.
+    form : str
+        A key of ``treelens.kernels.forms.FORMS``.
+    weights : ndarray, shape (n_patterns,)
+        Of the patterns from ``first_depth`` on.
+    offset : float
+    gamma : float or None
+        Only the exponential and metric forms have one.
+    pairs : PairFeatures
+        Of the n training graphs that have a coefficient.
+    self_sums : ndarray, shape (n,)
+        ``<W, Z(G_i, G_i)>`` of these.
+    coefficients : ndarray, shape (n_outputs, n)
+    intercepts : ndarray, shape (n_outputs,)
+    classes : ndarray, shape (n_classes,)
+        Two classes share one output, positive for the second; more have one output each.
+    training_indices : ndarray, shape (n,)
+        Where these graphs stood in the training set.
+    training_codes : ndarray, shape (n,)
+        Their classes, as positions in ``classes``.
+    unseen_limit : float
+        The unseen share above which an explanation warns; see :func:`usual_unseen_share`.
+    """
+
+    vocabulary: PatternVocabulary
+    first_depth: int
+    form: str
+    weights: np.ndarray
+    offset: float
+    gamma: float | None
+    pairs: PairFeatures
+    self_sums: np.ndarray
+    coefficients: np.ndarray
+    intercepts: np.ndarray
+    classes: np.ndarray
+    training_indices: np.ndarray
+    training_codes: np.ndarray
+    unseen_limit: float = 0.3
+
+    @property
+    def depths(self) -> range:
+        return range(self.first_depth, self.vocabulary.depth + 1)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a graph was decided the way it was.
+
+    Attributes
+    ----------
+    decision : float
+        The decision value in favour of ``class_label``.
+    base : float
+        The decision value before any known pattern of the graph is counted.
+    class_label : object
+        The class that positive numbers speak for.
+    predicted_class : object
+    pattern_contributions : DataFrame
+        One row per known pattern of the graph, the largest contribution (in absolute value)
+        first: ``pattern`` (text form), ``depth``, ``weight``, ``count`` (nodes that carry it) and
+        ``contribution``. The index is the pattern's id in the vocabulary.
+    node_contributions : ndarray, shape (n_nodes,)
+        They add up to ``decision - base``.
+    edge_contributions : ndarray, shape (n_edges,)
+        In the order of ``graph.edges``: another view of the same patterns, those of depth 1 and
+        more, spread over their edges instead of their nodes.
+    neighbors : DataFrame
+        The training graphs that spoke most for and against: the index is the position in the
+        training set, the columns ``class_label``, ``similarity`` (the kernel value),
+        ``coefficient`` and ``contribution``, their product.
+    unseen_share : float
+        Share of the graph's patterns, each counted as often as it occurs, that training never saw.
+    node_unseen_shares : ndarray, shape (n_nodes,)
+        The same for each node: 1 where no pattern of any depth was known.
+    warning : str or None
+        Says so when the unseen share is large.
+    graph : Graph
+    """
+
+    decision: float
+    base: float
+    class_label: Any
+    predicted_class: Any
+    pattern_contributions: pd.DataFrame
+    node_contributions: np.ndarray
+    edge_contributions: np.ndarray
+    neighbors: pd.DataFrame
+    unseen_share: float
+    node_unseen_shares: np.ndarray
+    warning: str | None
+    graph: Graph
+
+    def __repr__(self) -> str:
+        lines = [
+            f"Explanation(predicted {self.predicted_class!r}; decision {self.decision:+.3f} for "
+            f"{self.class_label!r}, of which {self.base:+.3f} is the base; "
+            f"{self.unseen_share:.0%} of the patterns unseen)"
+        ]
+        strongest = self.pattern_contributions.head(5)
+        lines += [
+            f"  {row.contribution:+.3f}  {row.pattern}  (depth {row.depth}, {row.count} nodes)"
+            for row in strongest.itertuples()
+        ]
+        return "\n".join(lines if self.warning is None else [*lines, f"  {self.warning}"])
+
+
+def explain_decision(
+    graph: GraphCollection,
+    decision: KernelDecision,
+    class_label: Any = None,
+    n_neighbors: int = 5,
+) -> Explanation:
+    """Divide the decision value of one graph among its patterns, nodes and edges.
+
+    Parameters
+    ----------
+    graph : GraphCollection
+        Of length one.
+    decision : KernelDecision
+    class_label : object, optional
+        The class to explain. By default, with two classes the second, so that the numbers have
+        the sign of ``decision_function``, and with more the one that was predicted.
+    n_neighbors : int
+        How many training graphs to name on either side.
+    """
+    if len(graph) != 1:
+        raise GraphDataError(f"Expected one graph to explain; got {len(graph)} of them.")
+    found = _find_patterns(graph, decision)
+    sums = _kernel_sums(graph, found, decision)
+    slopes = path_slopes(decision.form, sums)
+    row, sign, label, predicted = _choose_output(slopes.end, decision, class_label)
+    coefficients = sign * decision.coefficients[row]  # (n_support,)
+    intercept = sign * float(decision.intercepts[row])
+    contributions = _divide(coefficients, slopes, found, decision)  # (n_found,)
+    shares = _root_shares(contributions, found)  # (n_depths, n_nodes)
+    arcs = Arcs(graph.neighbor_offsets, graph.neighbors)
+    unseen_share = float(found.histograms.unseen_share()[0])
+    return Explanation(
+        decision=intercept + float(coefficients @ slopes.end),
+        base=intercept + float(coefficients @ slopes.start),
+        class_label=label,
+        predicted_class=predicted,
+        pattern_contributions=_pattern_frame(contributions, found, decision),
+        node_contributions=spread_over_nodes(shares, decision.first_depth, arcs),
+        edge_contributions=spread_over_edges(shares, decision.first_depth, arcs),
+        neighbors=_neighbor_frame(coefficients, slopes.end, decision, n_neighbors),
+        unseen_share=unseen_share,
+        node_unseen_shares=(found.colors < 0).mean(axis=0),
+        warning=_unseen_warning(unseen_share, decision.unseen_limit),
+        graph=graph[0],
+    )
+
+
+def usual_unseen_share(histograms: PatternHistograms) -> float:
+    """The unseen share that a graph like those in training rarely exceeds.
+
+    A pattern that one training graph alone holds would be unseen had that graph been left out.
+    So the share of such patterns in a training graph is what its unseen share would have been;
+    the value returned is the 95th percentile of these, at least 0.1 and at most 0.5.
+
+    Parameters
+    ----------
+    histograms : PatternHistograms
+        Of the training graphs, the depths in use.
+    """
+    alone = histograms.offsets[:-1][histograms.support == 1]
+    lonely = np.bincount(
+        histograms.graphs[alone], weights=histograms.counts[alone], minlength=histograms.n_graphs
+    )
+    shares = lonely / np.maximum(histograms.n_nodes * histograms.n_depths, 1)
+    return float(np.clip(np.quantile(shares, 0.95), _LEAST_UNSEEN_LIMIT, _MOST_UNSEEN_LIMIT))
+
+
+# --- the graph's patterns ---------------------------------------------------------------------
+
+
+class _FoundPatterns(NamedTuple):
+    """The known patterns of one graph, numbered from ``first_depth`` on."""
+
+    colors: np.ndarray  # (n_depths, n_nodes), numbered per depth, -1 where unseen
+    histograms: PatternHistograms
+    pairs: PairFeatures
+
+    @property
+    def patterns(self) -> np.ndarray:
+        return self.pairs.rows.indices
+
+    @property
+    def values(self) -> np.ndarray:
+        return self.pairs.rows.values
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Nodes that carry each pattern; with one graph, the lists by pattern are its row."""
+        return self.histograms.counts
+
+    def own_terms(self, weights: np.ndarray) -> np.ndarray:
+        """Each pattern's term in ``<W, Z(G, G)>``, shape (n_found,)."""
+        values = self.values if self.pairs.minimum else self.values**2
+        return weights[self.patterns] * values * self.pairs.scale[0] ** 2
+
+
+def _find_patterns(graph: GraphCollection, decision: KernelDecision) -> _FoundPatterns:
+    vocabulary, first = decision.vocabulary, decision.first_depth
+    colors = vocabulary.transform(graph)
+    histograms = PatternHistograms.from_colors(vocabulary, colors)
+    histograms = histograms.select_depths(first, vocabulary.depth)
+    pairs = PairFeatures.from_histograms(histograms, FORMS[decision.form].kind, unit=False)
+    return _FoundPatterns(colors.colors[first:], histograms, pairs)
+
+
+def _unseen_self_sum(
+    graph: GraphCollection, found: _FoundPatterns, decision: KernelDecision
+) -> float:
+    """What patterns outside the vocabulary, at weight one, add to ``<W, Z(G, G)>``."""
+    if not found.histograms.unseen.any():
+        return 0.0
+    vocabulary, colors = PatternVocabulary.fit(
+        graph, decision.vocabulary.depth, decision.vocabulary.uses_edge_labels
+    )
+    every = PatternHistograms.from_colors(vocabulary, colors)
+    every = every.select_depths(decision.first_depth, vocabulary.depth)
+    pairs = PairFeatures.from_histograms(every, FORMS[decision.form].kind, unit=False)
+    return max(0.0, float(pairs.self_sums()[0] - found.pairs.self_sums()[0]))
+
+
+# --- from kernel values to patterns ----------------------------------------------------------
+
+
+def _kernel_sums(
+    graph: GraphCollection, found: _FoundPatterns, decision: KernelDecision
+) -> KernelSums:
+    lists = decision.pairs.lists
+    shared = _compiled.shared_sums(
+        found.patterns, found.values, decision.weights[found.patterns], lists.offsets,
+        lists.indices, lists.values, decision.pairs.minimum, decision.pairs.n_graphs,
+    )  # fmt: skip
+    return KernelSums(
+        shared=shared * (found.pairs.scale[0] * decision.pairs.scale),
+        own_known=float(found.own_terms(decision.weights).sum()),
+        own_unseen=_unseen_self_sum(graph, found, decision),
+        others=decision.self_sums,
+        offset=decision.offset,
+        gamma=0.0 if decision.gamma is None else decision.gamma,
+    )
+
+
+def _divide(
+    coefficients: np.ndarray, slopes: PathSlopes, found: _FoundPatterns, decision: KernelDecision
+) -> np.ndarray:
+    """The contribution of every pattern of the graph, shape (n_found,)."""
+    lists = decision.pairs.lists
+    factors = coefficients * slopes.per_shared * (found.pairs.scale[0] * decision.pairs.scale)
+    matched = _compiled.pattern_sums(
+        found.patterns, found.values, factors, lists.offsets, lists.indices, lists.values,
+        decision.pairs.minimum,
+    )  # fmt: skip
+    own = found.own_terms(decision.weights) * float(coefficients @ slopes.per_own)
+    return decision.weights[found.patterns] * matched + own
+
+
+def _root_shares(contributions: np.ndarray, found: _FoundPatterns) -> np.ndarray:
+    """What the pattern rooted at each node contributes at each depth: (n_depths, n_nodes).
+
+    A pattern's contribution is divided equally among the nodes that carry it.
+    """
+    known = found.colors >= 0
+    starts = found.histograms.level_offsets[:-1, None]  # (n_depths, 1)
+    place = np.searchsorted(found.patterns, (found.colors + starts)[known])
+    shares = np.zeros(found.colors.shape)
+    shares[known] = (contributions / found.counts)[place]
+    return shares
+
+
+def _choose_output(
+    kernel: np.ndarray, decision: KernelDecision, class_label: Any
+) -> tuple[int, float, Any, Any]:
+    """Row of the output to explain, the sign it counts with, its class, the predicted class."""
+    classes = decision.classes
+    decisions = decision.coefficients @ kernel + decision.intercepts  # (n_outputs,)
+    two = len(decisions) == 1
+    predicted = int(decisions[0] > 0) if two else int(decisions.argmax())
+    if class_label is None:
+        code = 1 if two else predicted
+    else:
+        matches = np.flatnonzero(classes == class_label)
+        if len(matches) != 1:
+            raise ValueError(
+                f"class_label must be one of the classes {classes.tolist()}, got {class_label!r}."
+            )
+        code = int(matches[0])
+    row, sign = (0, 1.0 if code == 1 else -1.0) if two else (code, 1.0)
+    return row, sign, classes[code], classes[predicted]
+
+
+# --- what people read ------------------------------------------------------------------------
+
+
+def _pattern_frame(
+    contributions: np.ndarray, found: _FoundPatterns, decision: KernelDecision
+) -> pd.DataFrame:
+    import pandas as pd
+
+    order = np.lexsort((found.patterns, -np.abs(contributions)))
+    patterns = found.patterns[order]
+    ids = patterns + int(decision.vocabulary.level_offsets[decision.first_depth])
+    depths = np.searchsorted(decision.vocabulary.level_offsets, ids, side="right") - 1
+    return pd.DataFrame(
+        {
+            "pattern": decision.vocabulary.texts(ids),
+            "depth": depths,
+            "weight": decision.weights[patterns],
+            "count": found.counts[order],
+            "contribution": contributions[order],
+        },
+        index=pd.Index(ids, name="pattern_id"),
+    )
+
+
+def _neighbor_frame(
+    coefficients: np.ndarray, kernel: np.ndarray, decision: KernelDecision, n_neighbors: int
+) -> pd.DataFrame:
+    """The strongest voices for the class, strongest first, then those against, strongest last."""
+    import pandas as pd
+
+    votes = coefficients * kernel
+    order = np.lexsort((decision.training_indices, -votes))
+    most_for = order[:n_neighbors][votes[order[:n_neighbors]] > 0]
+    last = order[len(order) - min(n_neighbors, len(order)) :]
+    picked = np.concatenate([most_for, last[votes[last] < 0]])
+    return pd.DataFrame(
+        {
+            "class_label": decision.classes[decision.training_codes[picked]],
+            "similarity": kernel[picked],
+            "coefficient": coefficients[picked],
+            "contribution": votes[picked],
+        },
+        index=pd.Index(decision.training_indices[picked], name="training_graph"),
+    )
+
+
+def _unseen_warning(unseen_share: float, limit: float) -> str | None:
+    if unseen_share <= limit:
+        return None
+    return (
+        f"Training never saw {unseen_share:.0%} of this graph's patterns (up to {limit:.0%} is "
+        "usual): the decision rests on the others, so treat it with care."
+    )

@@ -1,0 +1,364 @@
+"""Shortest paths and walks as patterns: named once, counted per graph, recognised in new graphs.
+
+Both are sparse counts with an explicit feature map, so they end in the same
+:class:`~treelens.patterns.pairs.PairFeatures` as the subtree patterns do. Node and edge labels are
+read through a :class:`~treelens.patterns.vocabulary.PatternVocabulary` of depth 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.labels import translate_codes
+from treelens.patterns import _compiled, _compiled_paths
+from treelens.patterns.histograms import SparseRows
+from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.refinement import run_in_shares
+from treelens.patterns.vocabulary import PatternVocabulary
+
+
+class LabelCodes(NamedTuple):
+    """Labels of a collection as codes; labels that training never saw have codes of their own."""
+
+    nodes: np.ndarray  # (n_nodes,) int32
+    edges: np.ndarray  # (n_arcs,) int32; all zero where edge labels are left out
+    n_node_labels: int
+    n_edge_labels: int  # at least 1
+
+
+def read_labels(
+    graphs: GraphCollection, known: PatternVocabulary
+) -> tuple[PatternVocabulary, LabelCodes]:
+    """Codes of node and edge labels, and the vocabulary (depth 0) that lists all of them.
+
+    Codes in ``known`` are kept, so what is new gets codes that no known pattern holds.
+    """
+    extended, colors = known.extend(graphs)
+    edges = np.zeros(len(graphs.neighbors), dtype=np.int32)
+    if extended.edge_alphabet is not None and graphs.edge_codes is not None:
+        edges = translate_codes(
+            graphs.edge_codes, graphs.edge_alphabet or (), extended.edge_alphabet
+        )
+    n_edge_labels = max(1, len(extended.edge_alphabet or ()))
+    codes = LabelCodes(colors.colors[0], edges, len(extended.node_alphabet), n_edge_labels)
+    return extended, codes
+
+
+@dataclass(frozen=True)
+class PathCounts:
+    """How often each graph holds each path or walk, those outside the vocabulary included.
+
+    Attributes
+    ----------
+    offsets : ndarray of int64, shape (n_graphs + 1,)
+        Where the entries of each graph begin.
+    patterns : ndarray of int32
+        Number of the path or walk; -1 where training never saw it.
+    counts : ndarray of float64
+    weights : ndarray of float64
+        What one match is worth: the kernel is ``sum of weight * count * count'``.
+    level_offsets : ndarray of int64
+        As in :class:`PairFeatures`; the last one is the number of patterns known.
+    """
+
+    offsets: np.ndarray
+    patterns: np.ndarray
+    counts: np.ndarray
+    weights: np.ndarray
+    level_offsets: np.ndarray
+
+    def _graphs(self) -> np.ndarray:
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+    def self_sums(self) -> np.ndarray:
+        """Kernel value of every graph with itself, shape (n_graphs,)."""
+        return np.bincount(
+            self._graphs(), self.weights * self.counts**2, minlength=len(self.offsets) - 1
+        )
+
+    def pair_features(self) -> PairFeatures:
+        """The explicit feature map: ``sqrt(weight) * count`` of every known path or walk."""
+        n_graphs, n_patterns = len(self.offsets) - 1, int(self.level_offsets[-1])
+        known = self.patterns >= 0
+        sizes = np.bincount(self._graphs()[known], minlength=n_graphs)
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        values = (np.sqrt(self.weights) * self.counts)[known]
+        # Turned over twice, the entries of a row come out in ascending order.
+        lists = SparseRows(*_compiled.transpose(offsets, self.patterns[known], values, n_patterns))
+        rows = SparseRows(
+            *_compiled.transpose(lists.offsets, lists.indices, lists.values, n_graphs)
+        )
+        return PairFeatures(lists, rows, self.level_offsets, False, np.ones(n_graphs))
+
+
+# --- shortest paths -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ShortestPathVocabulary:
+    """The (label, label, distance) triples of a training collection.
+
+    A triple stands for an unordered pair of different nodes that some path joins: the labels of
+    the two and the number of edges of a shortest path between them. Triples are numbered in order
+    of first appearance, graph by graph.
+
+    Attributes
+    ----------
+    labels : PatternVocabulary
+        Of depth 0: the node labels.
+    triples : ndarray of int64, shape (n_patterns, 3)
+        Codes of the two labels, smaller first, and the distance.
+
+    Examples
+    --------
+    >>> from treelens import as_graph_collection
+    >>> graphs = as_graph_collection([([(0, 1), (1, 2)], {0: "C", 1: "C", 2: "O"})])
+    >>> vocabulary, counts = ShortestPathVocabulary.fit(graphs)
+    >>> vocabulary.feature_names().tolist()
+    ['1:C,C', '1:C,O', '2:C,O']
+    >>> counts.counts.tolist()
+    [1.0, 1.0, 1.0]
+    """
+
+    labels: PatternVocabulary
+    triples: np.ndarray
+
+    @classmethod
+    def fit(
+        cls, graphs: GraphCollection, ordered: bool = False, n_jobs: int = 1
+    ) -> tuple[ShortestPathVocabulary, PathCounts]:
+        """Name every triple of a collection and count it in every graph."""
+        labels, codes = read_labels(graphs, PatternVocabulary.empty(0))
+        offsets, keys, counts = _count_triples(graphs, codes, n_jobs)
+        patterns, distinct = _compiled_paths.learn_keys(keys)
+        vocabulary = cls(labels, _split_triples(distinct, codes.n_node_labels))
+        weights = _direction_weights(keys, codes.n_node_labels, ordered)
+        return vocabulary, PathCounts(
+            offsets, patterns, counts, weights, vocabulary._level_offsets()
+        )
+
+    def transform(
+        self, graphs: GraphCollection, ordered: bool = False, n_jobs: int = 1
+    ) -> PathCounts:
+        """Count the triples of new graphs; those never seen in training get number -1."""
+        _, codes = read_labels(graphs, self.labels)
+        offsets, keys, counts = _count_triples(graphs, codes, n_jobs)
+        low, high, distance = self.triples.T
+        known = (distance * codes.n_node_labels + low) * codes.n_node_labels + high
+        patterns = _compiled_paths.look_up_keys(keys, known)
+        weights = _direction_weights(keys, codes.n_node_labels, ordered)
+        return PathCounts(offsets, patterns, counts, weights, self._level_offsets())
+
+    def _level_offsets(self) -> np.ndarray:
+        return np.array([0, len(self.triples)], dtype=np.int64)
+
+    def feature_names(self) -> np.ndarray:
+        """One text form per triple: ``"2:C,O"`` (distance, labels in the order of their text)."""
+        alphabet = self.labels.node_alphabet
+        names = [
+            f"{distance}:" + ",".join(sorted((str(alphabet[low]), str(alphabet[high]))))
+            for low, high, distance in self.triples.tolist()
+        ]
+        return np.array(names, dtype=object)
+
+
+def _count_triples(
+    graphs: GraphCollection, codes: LabelCodes, n_jobs: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Offsets by graph, triple keys and counts of a whole collection."""
+
+    def share(first: int, last: int) -> Any:
+        return _compiled_paths.triples_of_graphs(
+            first, last, graphs.node_offsets, graphs.neighbor_offsets, graphs.neighbors,
+            codes.nodes, codes.n_node_labels,
+        )  # fmt: skip
+
+    offsets, keys, counts = _joined(run_in_shares(share, len(graphs), n_jobs))
+    return offsets, keys, counts
+
+
+def _split_triples(keys: np.ndarray, n_labels: int) -> np.ndarray:
+    n_labels = max(1, n_labels)
+    low, high = keys // n_labels % n_labels, keys % n_labels
+    return np.stack([low, high, keys // n_labels**2], axis=1)
+
+
+def _direction_weights(keys: np.ndarray, n_labels: int, ordered: bool) -> np.ndarray:
+    """What a match of two node pairs is worth: 1, or the number of ordered matches.
+
+    Seen from both ends, a pair with equal labels gives the same ordered triple twice, so two such
+    pairs match 2 * 2 times; a pair with different labels gives two triples, which match once each.
+    """
+    if not ordered:
+        return np.ones(len(keys))
+    triples = _split_triples(keys, n_labels)
+    return np.where(triples[:, 0] == triples[:, 1], 4.0, 2.0)
+
+
+# --- walks ----------------------------------------------------------------------------------
+
+
+class WalkLevel(NamedTuple):
+    """The label sequences of one length: each is a sequence one step shorter and a last step."""
+
+    prefix: np.ndarray  # (n_sequences,) int64, number among the sequences one step shorter
+    node: np.ndarray  # (n_sequences,) int64, code of the last node label
+    edge: np.ndarray  # (n_sequences,) int64, code of the last edge label; 0 where left out
+
+
+@dataclass(frozen=True)
+class WalkVocabulary:
+    """The label sequences met along walks of 0 to ``max_length`` steps in a training collection.
+
+    A walk may turn back and visit a node again; a walk and its reverse are two walks. Sequences
+    are numbered by length and, within a length, in order of first appearance.
+
+    Attributes
+    ----------
+    labels : PatternVocabulary
+        Of depth 0: node labels and, where they are used, edge labels.
+    levels : tuple of WalkLevel
+        One for each length from 0 on.
+
+    Examples
+    --------
+    >>> from treelens import as_graph_collection
+    >>> graphs = as_graph_collection([([(0, 1), (1, 2)], {0: "C", 1: "C", 2: "O"})])
+    >>> vocabulary, counts = WalkVocabulary.fit(graphs, max_length=1, decay=0.5)
+    >>> vocabulary.feature_names().tolist()
+    ['0:C', '0:O', '1:C-C', '1:C-O', '1:O-C']
+    >>> counts.pair_features().rows.values.round(3).tolist()
+    [2.0, 1.0, 1.414, 0.707, 0.707]
+    """
+
+    labels: PatternVocabulary
+    levels: tuple[WalkLevel, ...]
+
+    @classmethod
+    def fit(
+        cls,
+        graphs: GraphCollection,
+        max_length: int,
+        decay: float = 1.0,
+        edge_labels: bool = False,
+        n_jobs: int = 1,
+    ) -> tuple[WalkVocabulary, PathCounts]:
+        """Name every label sequence of a collection and count it in every graph."""
+        labels, codes = read_labels(graphs, PatternVocabulary.empty(0, edge_labels))
+        walks = _count_walks(graphs, codes, max_length, n_jobs)
+        numbers = np.empty(len(walks.lengths), dtype=np.int32)
+        levels = []
+        for length in range(max_length + 1):
+            here = np.flatnonzero(walks.lengths == length)
+            keys = walks.keys_given(numbers, here)
+            numbers[here], distinct = _compiled_paths.learn_keys(keys)
+            levels.append(_split_walks(distinct, codes))
+        vocabulary = cls(labels, tuple(levels))
+        return vocabulary, vocabulary._path_counts(walks, numbers, decay)
+
+    def transform(self, graphs: GraphCollection, decay: float = 1.0, n_jobs: int = 1) -> PathCounts:
+        """Count the sequences of new graphs; those never seen in training get number -1."""
+        _, codes = read_labels(graphs, self.labels)
+        walks = _count_walks(graphs, codes, len(self.levels) - 1, n_jobs)
+        numbers = np.empty(len(walks.lengths), dtype=np.int32)
+        for length, level in enumerate(self.levels):
+            here = np.flatnonzero(walks.lengths == length)
+            known = (level.prefix * codes.n_edge_labels + level.edge) * codes.n_node_labels
+            numbers[here] = _compiled_paths.look_up_keys(
+                walks.keys_given(numbers, here), known + level.node
+            )
+        return self._path_counts(walks, numbers, decay)
+
+    @property
+    def level_offsets(self) -> np.ndarray:
+        """Sequences ``level_offsets[k]`` to ``level_offsets[k + 1]`` have ``k`` steps."""
+        sizes = [len(level.node) for level in self.levels]
+        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    def feature_names(self) -> np.ndarray:
+        """One text form per sequence: ``"2:C-C-O"``, with edge labels ``"2:C-[1]-C-[2]-O"``."""
+        nodes, edges = self.labels.node_alphabet, self.labels.edge_alphabet
+        names: list[str] = []
+        texts = [""]
+        for length, level in enumerate(self.levels):
+            joints = ["" if length == 0 else "-" if edges is None else f"-[{edges[edge]}]-"
+                      for edge in level.edge.tolist()]  # fmt: skip
+            texts = [
+                texts[prefix] + joint + str(nodes[node])
+                for prefix, joint, node in zip(
+                    level.prefix.tolist(), joints, level.node.tolist(), strict=True
+                )
+            ]
+            names += [f"{length}:{text}" for text in texts]
+        return np.array(names, dtype=object)
+
+    def _path_counts(self, walks: _Walks, numbers: np.ndarray, decay: float) -> PathCounts:
+        level_offsets = self.level_offsets
+        patterns = np.where(numbers < 0, -1, numbers + level_offsets[walks.lengths])
+        weights = np.power(decay, np.arange(len(self.levels)))[walks.lengths]
+        return PathCounts(
+            walks.offsets, patterns.astype(np.int32), walks.counts, weights, level_offsets
+        )
+
+
+class _Walks(NamedTuple):
+    """The distinct label sequences of every graph, each after the one it lengthens."""
+
+    offsets: np.ndarray  # (n_graphs + 1,)
+    lengths: np.ndarray  # (n_entries,) steps
+    parents: np.ndarray  # (n_entries,) entry of the sequence without its last step
+    step_keys: np.ndarray  # (n_entries,) edge code * n_node_labels + node code of the last step
+    counts: np.ndarray  # (n_entries,) number of walks
+    n_step_keys: int
+
+    def keys_given(self, numbers: np.ndarray, entries: np.ndarray) -> np.ndarray:
+        """Keys of the entries of one length, given the numbers of those one step shorter.
+
+        What lengthens an unknown sequence gets the key -1, which no vocabulary holds.
+        """
+        if not len(entries) or self.lengths[entries[0]] == 0:
+            return self.step_keys[entries]
+        prefix = numbers[self.parents[entries]].astype(np.int64)
+        return np.where(prefix < 0, -1, prefix * self.n_step_keys + self.step_keys[entries])
+
+
+def _count_walks(
+    graphs: GraphCollection, codes: LabelCodes, max_length: int, n_jobs: int
+) -> _Walks:
+    graph_starts = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # (n_nodes,)
+    arc_starts = np.repeat(graph_starts, np.diff(graphs.neighbor_offsets))  # (n_arcs,)
+    node_keys = codes.nodes.astype(np.int64)
+    arc_keys = node_keys[arc_starts + graphs.neighbors]
+    arc_keys += codes.edges.astype(np.int64) * codes.n_node_labels
+
+    def share(first: int, last: int) -> Any:
+        return _compiled_paths.walks_of_graphs(
+            first, last, graphs.node_offsets, graphs.neighbor_offsets, graphs.neighbors, node_keys,
+            arc_keys, max_length,
+        )  # fmt: skip
+
+    offsets, lengths, parents, step_keys, counts = _joined(
+        run_in_shares(share, len(graphs), n_jobs)
+    )
+    parents = parents + np.repeat(offsets[:-1], np.diff(offsets))  # now within the whole list
+    n_step_keys = codes.n_edge_labels * codes.n_node_labels
+    return _Walks(offsets, lengths, parents, step_keys, counts, n_step_keys)
+
+
+def _split_walks(keys: np.ndarray, codes: LabelCodes) -> WalkLevel:
+    rest, node = np.divmod(keys, max(1, codes.n_node_labels))
+    prefix, edge = np.divmod(rest, codes.n_edge_labels)
+    return WalkLevel(prefix, node, edge)
+
+
+def _joined(parts: list[Any]) -> list[np.ndarray]:
+    """One tuple of arrays from those of the shares; the first array of each holds offsets."""
+    starts = np.cumsum([0, *(part[0][-1] for part in parts)])
+    offsets = [part[0][:-1] + start for part, start in zip(parts, starts, strict=False)]
+    others = zip(*(part[1:] for part in parts), strict=True)
+    joined = [arrays[0] if len(arrays) == 1 else np.concatenate(arrays) for arrays in others]
+    return [np.concatenate([*offsets, starts[-1:]]).astype(np.int64), *joined]

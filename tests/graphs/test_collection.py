@@ -1,0 +1,199 @@
+"""GraphCollection: picking graphs, immutability, pickling, life inside scikit-learn."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, train_test_split
+
+from treelens import Graph, GraphCollection
+from treelens.graphs.build import build_collection
+from treelens.graphs.errors import GraphDataError
+
+
+def example() -> GraphCollection:
+    """A labelled path, nothing, a lone node, a triangle."""
+    return build_collection(
+        [3, 0, 1, 3],
+        np.array([[0, 1], [1, 2], [4, 5], [5, 6], [4, 6]]),
+        ["a", "b", "a", "c", "a", "b", "c"],
+        ["x", "y", "x", "x", "y"],
+        names=["path", "nothing", "dot", "triangle"],
+        graph_data={"pair": [(1, 2), (3, 4), (5, 6), (7, 8)]},
+    )
+
+
+def assert_same(left: GraphCollection, right: GraphCollection) -> None:
+    assert list(left) == list(right)
+
+
+def test_items_are_plain_graphs() -> None:
+    graphs = example()
+    assert graphs[0] == Graph(
+        ("a", "b", "a"), ((0, 1), (1, 2)), ("x", "y"), "path", {"pair": (1, 2)}
+    )
+    assert graphs[1] == Graph((), (), (), "nothing", {"pair": (3, 4)})
+    assert graphs[2].node_labels == ("c",)
+    assert graphs[-1].edges == ((0, 1), (0, 2), (1, 2))
+    assert len(graphs) == 4
+    assert (graphs.n_nodes, graphs.n_edges, graphs.shape) == (7, 5, (4,))
+
+
+KEYS = [
+    slice(1, 3),
+    slice(None, None, -1),
+    slice(3, 1),
+    slice(0, 4, 2),
+    [3, 0, 0],
+    np.array([-1, 1]),
+    np.array([True, False, False, True]),
+    [True, False, True, False],
+    [],
+    range(2),
+]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_picking_agrees_with_a_list_of_graphs(key) -> None:
+    graphs = example()
+    picked = graphs[key]
+    assert isinstance(picked, GraphCollection)
+    positions = np.arange(4)[key if isinstance(key, slice) else list(key)]
+    expected = [graphs[i] for i in positions.tolist()]
+    assert list(picked) == expected
+    # what was picked is a full citizen: picking again works the same
+    assert_same(picked[np.arange(len(picked))], picked)
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        (4, "holds 4 graphs"),
+        (-5, "holds 4 graphs"),
+        ([0, 9], "Graph 9 does not exist"),
+        ([-9, 0], "Graph -9 does not exist"),
+        ([True, False], "mask has 2 entries for 4 graphs"),
+        ([0.5], "not with float64"),
+        ("path", "one axis"),
+        (np.zeros((2, 2), int), "one axis"),
+        ((0, 1), "one axis"),
+    ],
+)
+def test_bad_keys_say_what_is_wrong(key, words) -> None:
+    with pytest.raises(IndexError, match=words):
+        example()[key]
+
+
+def test_a_slice_shares_memory_and_an_index_array_does_not() -> None:
+    graphs = example()
+    assert np.shares_memory(graphs[1:3].node_codes, graphs.node_codes)
+    assert np.shares_memory(graphs[1:].neighbors, graphs.neighbors)
+    assert not np.shares_memory(graphs[[1, 2]].node_codes, graphs.node_codes)
+
+
+def test_nothing_can_be_changed() -> None:
+    graphs = example()
+    with pytest.raises(AttributeError, match="immutable"):
+        graphs.node_codes = np.zeros(7)
+    for array in (graphs.node_codes, graphs.neighbors, graphs.edge_codes, graphs.names):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+    with pytest.raises(TypeError):
+        graphs.graph_data["pair"] = []
+    with pytest.raises(ValueError, match="read-only"):
+        graphs.graph_data["pair"][0] = 0
+
+
+def test_the_arrays_given_are_not_seen_to_change() -> None:
+    codes = np.zeros(2, dtype=np.int32)
+    graphs = GraphCollection([0, 2], [0, 1, 2], [1, 0], codes, ("a", "b"))
+    codes[0] = 1
+    assert graphs[0].node_labels == ("a", "a")
+
+
+@pytest.mark.parametrize(
+    "copier", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_copies_and_pickles_are_the_same(copier) -> None:
+    graphs = example()
+    again = copier(graphs)
+    assert_same(again, graphs)
+    assert again.degree_labels == graphs.degree_labels
+    with pytest.raises(AttributeError):
+        again.names = None
+
+
+def test_lengths_that_do_not_fit_are_an_error() -> None:
+    with pytest.raises(GraphDataError, match=r"node_codes has 1 entries; .* asks for 2"):
+        GraphCollection([0, 2], [0, 0, 0], [], [0], ("a",))
+    with pytest.raises(GraphDataError, match="together"):
+        GraphCollection([0, 1], [0, 0], [], [0], ("a",), edge_codes=[])
+    with pytest.raises(GraphDataError, match="names has 2 entries"):
+        GraphCollection([0, 1], [0, 0], [], [0], ("a",), names=["x", "y"])
+
+
+def test_zero_graphs() -> None:
+    graphs = example()[:0]
+    assert len(graphs) == 0
+    assert (graphs.n_nodes, graphs.n_edges) == (0, 0)
+    assert list(graphs) == []
+    assert "0 graphs" in repr(graphs)
+
+
+def test_to_networkx_keeps_labels() -> None:
+    graph = example()[0].to_networkx()
+    assert dict(graph.nodes(data="label")) == {0: "a", 1: "b", 2: "a"}
+    assert {(u, v, x) for u, v, x in graph.edges(data="label")} == {(0, 1, "x"), (1, 2, "y")}
+
+
+# --- inside scikit-learn --------------------------------------------------------------------
+
+
+class SeesCollections(ClassifierMixin, BaseEstimator):
+    """A classifier that insists on being handed collections, and counts single graphs made."""
+
+    def __init__(self, bias: int = 0) -> None:
+        self.bias = bias
+
+    def fit(self, X, y):
+        assert isinstance(X, GraphCollection)
+        assert len(X) == len(y)
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        assert isinstance(X, GraphCollection)
+        return np.resize(self.classes_, len(X) + self.bias)[: len(X)]
+
+
+@pytest.fixture
+def no_single_graphs(monkeypatch) -> None:
+    """Make any conversion of one graph at a time fail."""
+
+    def refuse(self, index):
+        raise AssertionError("scikit-learn took the collection apart graph by graph")
+
+    monkeypatch.setattr(GraphCollection, "_graph", refuse)
+
+
+@pytest.mark.usefixtures("no_single_graphs")
+def test_splitters_and_searches_pass_collections_on(mutag) -> None:
+    graphs, y = mutag
+    assert len(cross_val_score(SeesCollections(), graphs, y, cv=KFold(5))) == 5
+    search = GridSearchCV(SeesCollections(), {"bias": [0, 1]}, cv=3).fit(graphs, y)
+    assert search.best_params_["bias"] in (0, 1)
+    train, test, y_train, y_test = train_test_split(graphs, y, test_size=0.25, random_state=0)
+    assert isinstance(train, GraphCollection)
+    assert (len(train), len(test)) == (len(y_train), len(y_test)) == (141, 47)
+
+
+def test_train_test_split_keeps_graphs_with_their_classes(mutag) -> None:
+    graphs, y = mutag
+    everything = np.arange(len(graphs))
+    train, _, picked, _ = train_test_split(graphs, everything, random_state=3)
+    assert [graph.edges for graph in train] == [graphs[i].edges for i in picked]
+    assert len(y) == len(graphs)

@@ -1,0 +1,292 @@
+"""load_dataset: where it looks, what it checks, how it downloads, what it says when it cannot."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import hashlib
+import http.server
+import threading
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from treelens import load_dataset
+from treelens.graphs import datasets, registry
+from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
+
+FILES = {
+    "MINI_A.txt": b"1, 2\n",
+    "MINI_graph_indicator.txt": b"1\n1\n2\n",
+    "MINI_graph_labels.txt": b"1\n2\n",
+    "MINI_node_labels.txt": b"0\n1\n0\n",
+}
+SMILES = b"smiles,label\nCCO,1\nC1CC,0\nO,0\n"
+
+
+@pytest.fixture(autouse=True)
+def mini_world(monkeypatch, tmp_path):
+    """A registry of two tiny sets, an empty cache, no data folder, and nothing to download."""
+    pins = {name: hashlib.sha256(data).hexdigest() for name, data in FILES.items()}
+    tu = registry.DatasetInfo(
+        "MINI", "tu", 2, 1, "tiny", MappingProxyType(pins), "MINI", downloadable=True
+    )
+    smiles_pins = MappingProxyType({"MOLS.csv": hashlib.sha256(SMILES).hexdigest()})
+    smiles = registry.DatasetInfo("MOLS", "smiles", 3, None, "tiny", smiles_pins, "MOLS", False)
+    known = {**registry.DATASETS, "MINI": tu, "MOLS": smiles}
+    monkeypatch.setattr(registry, "DATASETS", known)
+    monkeypatch.setattr(datasets, "DATASETS", known)
+    monkeypatch.setattr(datasets, "OFFICIAL_ARCHIVES", "http://127.0.0.1:9")
+    monkeypatch.delenv("TREELENS_DATA", raising=False)
+    monkeypatch.setenv("TREELENS_CACHE", str(tmp_path / "cache"))
+
+
+def write_zip(path: Path, files: dict[str, bytes] = FILES) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(f"MINI/{name}", data)
+    return path
+
+
+def write_folder(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    for name, data in FILES.items():
+        (folder / name).write_bytes(data)
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    """A server of archives; what lies in the folder it returns can be downloaded."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_) -> None:
+            pass
+
+    handler = functools.partial(Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
+        thread = threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        monkeypatch.setattr(
+            datasets, "OFFICIAL_ARCHIVES", f"http://127.0.0.1:{running.server_port}"
+        )
+        yield folder
+        running.shutdown()
+        thread.join()
+
+
+def assert_is_mini(graphs, y) -> None:
+    assert [graph.edges for graph in graphs] == [((0, 1),), ()]
+    assert y.tolist() == [1, 2]
+
+
+# --- where it looks -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", ["tu/MINI.zip", "MINI.zip"])
+def test_zips_in_the_data_folder(tmp_path, monkeypatch, place) -> None:
+    write_zip(tmp_path / "data" / place)
+    monkeypatch.setenv("TREELENS_DATA", str(tmp_path / "data"))
+    assert_is_mini(*load_dataset("MINI"))
+
+
+@pytest.mark.parametrize("place", ["tu/MINI", "MINI", "."])
+def test_folders_named_by_hand(tmp_path, place) -> None:
+    write_folder(tmp_path / "data" / place)
+    assert_is_mini(*load_dataset("MINI", folder=tmp_path / "data"))
+
+
+def test_cache_comes_last_and_folder_first(tmp_path, monkeypatch) -> None:
+    places = [tmp_path / "cache", tmp_path / "data", tmp_path / "folder"]
+    for place in places:
+        write_zip(place / "MINI.zip")
+    info = registry.dataset_info("MINI")
+    assert datasets._locate(info, None) == places[0] / "MINI.zip"
+    monkeypatch.setenv("TREELENS_DATA", str(places[1]))
+    assert datasets._locate(info, None) == places[1] / "MINI.zip"
+    assert datasets._locate(info, places[2]) == places[2] / "MINI.zip"
+
+
+def test_a_folder_that_does_not_exist(tmp_path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"folder=.*typo.* is not a folder"):
+        load_dataset("MINI", folder=tmp_path / "typo")
+
+
+@pytest.mark.parametrize("name", ["smiles/MOLS.csv.gz", "MOLS.csv"])
+def test_molecules(tmp_path, name) -> None:
+    pytest.importorskip("rdkit", reason="needs RDKit")
+    path = tmp_path / "data" / name
+    path.parent.mkdir(parents=True)
+    path.write_bytes(gzip.compress(SMILES) if name.endswith(".gz") else SMILES)
+    with pytest.warns(InvalidMoleculesWarning, match=r"row 2 \(line 3\)"):
+        graphs, y = load_dataset("MOLS", folder=tmp_path / "data")
+    assert y.tolist() == [1, 0]
+    assert graphs.graph_data["row"].tolist() == [0, 2]
+
+
+# --- what it says ---------------------------------------------------------------------------
+
+
+def test_unknown_names_get_suggestions() -> None:
+    with pytest.raises(GraphDataError, match=r"named 'mutagg'. Did you mean 'MUTAG'.*NCI1"):
+        load_dataset("mutagg")
+    with pytest.raises(GraphDataError, match="'NCI1'"):
+        load_dataset("nci1")
+    with pytest.raises(GraphDataError, match="Known are: MUTAG"):
+        load_dataset("../../etc/passwd")
+
+
+def test_no_network_says_what_was_tried_and_what_to_do(tmp_path) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        load_dataset("MINI")
+    message = str(caught.value)
+    assert str(tmp_path / "cache") in message
+    assert "TREELENS_DATA is not set" in message
+    assert "http://127.0.0.1:9/MINI.zip" in message
+    assert "by hand" in message
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_no_download_when_told_or_when_there_is_none() -> None:
+    with pytest.raises(GraphDataError, match="download=False"):
+        load_dataset("MINI", download=False)
+    with pytest.raises(GraphDataError, match=r"no official archive.*MOLS\.csv\.gz"):
+        load_dataset("MOLS")
+
+
+def test_checksum_mismatch_names_file_expected_got_and_remedy(tmp_path) -> None:
+    changed = FILES | {"MINI_node_labels.txt": b"0\n1\n1\n"}
+    path = write_zip(tmp_path / "data" / "MINI.zip", changed)
+    with pytest.raises(GraphDataError) as caught:
+        load_dataset("MINI", folder=tmp_path / "data")
+    message = str(caught.value)
+    for data in (FILES["MINI_node_labels.txt"], changed["MINI_node_labels.txt"]):
+        assert hashlib.sha256(data).hexdigest() in message
+    for words in ("MINI_node_labels.txt", str(path), "delete it", "read_tudataset"):
+        assert words in message
+
+
+def test_a_pinned_file_that_is_missing(tmp_path) -> None:
+    fewer = {name: data for name, data in FILES.items() if "node_labels" not in name}
+    write_zip(tmp_path / "data" / "MINI.zip", fewer)
+    with pytest.raises(GraphDataError, match=r"MINI_node_labels.txt.*got no such file"):
+        load_dataset("MINI", folder=tmp_path / "data")
+
+
+def test_the_edges_of_an_unpinned_file_are_counted(tmp_path, monkeypatch) -> None:
+    info = registry.dataset_info("MINI")
+    pins = {name: pin for name, pin in info.sha256.items() if name != "MINI_A.txt"}
+    monkeypatch.setitem(registry.DATASETS, "MINI", replace(info, sha256=pins))
+    write_zip(tmp_path / "good" / "MINI.zip", FILES | {"MINI_A.txt": b"2,1\n1,2\n"})
+    assert_is_mini(*load_dataset("MINI", folder=tmp_path / "good"))
+    write_zip(tmp_path / "bad" / "MINI.zip", FILES | {"MINI_A.txt": b"1, 2\n1, 1\n"})
+    with pytest.raises(GraphDataError, match=r"MINI_A.txt holds 2 edges; MINI has 1"):
+        load_dataset("MINI", folder=tmp_path / "bad")
+
+
+# --- downloads ------------------------------------------------------------------------------
+
+
+def test_download_once_then_from_the_cache(server, tmp_path) -> None:
+    archive = write_zip(server / "MINI.zip")
+    assert_is_mini(*load_dataset("MINI"))
+    assert [file.name for file in (tmp_path / "cache").iterdir()] == ["MINI.zip"]
+    archive.unlink()
+    assert_is_mini(*load_dataset("MINI"))
+
+
+@pytest.mark.parametrize(
+    ("served", "words"),
+    [
+        (None, "404"),
+        (b"<html>please log in</html>", "cannot be used and was not kept.*read as a zip"),
+        (FILES | {"MINI_A.txt": b"1, 3\n"}, "was not kept: MINI_A.txt.*expected SHA-256"),
+    ],
+    ids=["missing", "not a zip", "other content"],
+)
+def test_bad_downloads_leave_nothing_behind(server, tmp_path, served, words) -> None:
+    if isinstance(served, bytes):
+        (server / "MINI.zip").write_bytes(served)
+    elif served is not None:
+        write_zip(server / "MINI.zip", served)
+    with pytest.raises(GraphDataError, match=words):
+        load_dataset("MINI")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_a_download_that_breaks_off_leaves_nothing_behind(tmp_path, monkeypatch) -> None:
+    def breaks_off(self, url, output_file, pooch, check_only=False):
+        Path(output_file).write_bytes(b"PK half of it")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pooch.HTTPDownloader.__call__", breaks_off)
+    with pytest.raises(KeyboardInterrupt):
+        load_dataset("MINI")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_the_cache_folder_follows_the_environment(tmp_path, monkeypatch) -> None:
+    assert datasets.cache_folder() == tmp_path / "cache"
+    monkeypatch.delenv("TREELENS_CACHE")
+    assert "treelens" in str(datasets.cache_folder())
+
+
+# --- lists and checks -----------------------------------------------------------------------
+
+
+def test_list_datasets_is_ready_for_a_data_frame(tmp_path) -> None:
+    write_zip(tmp_path / "cache" / "MINI.zip")
+    frame = pd.DataFrame(datasets.list_datasets()).set_index("name")
+    assert {"MUTAG", "NCI1", "DD", "HIV", "BBBP"} <= set(frame.index)
+    assert frame.loc["NCI1", "n_graphs"] == 4110
+    assert not frame.loc["PTC_DGCNN", "downloadable"]
+    assert frame.loc["MINI", "path"] == tmp_path / "cache" / "MINI.zip"
+    assert frame.loc["MOLS", "path"] is None
+
+
+def test_verify_tells_the_state_of_every_file(tmp_path) -> None:
+    files = FILES | {"MINI_graph_labels.txt": b"1\n1\n", "MINI_edge_labels.txt": b"0\n"}
+    write_zip(tmp_path / "data" / "MINI.zip", files)
+    rows = datasets.verify_dataset("MINI", folder=tmp_path / "data")
+    assert {row["file"]: row["status"] for row in rows} == {
+        "MINI_A.txt": "ok",
+        "MINI_edge_labels.txt": "unpinned",
+        "MINI_graph_indicator.txt": "ok",
+        "MINI_graph_labels.txt": "mismatch",
+        "MINI_node_labels.txt": "ok",
+    }
+    with pytest.raises(FileNotFoundError, match="was not found in"):
+        datasets.verify_dataset("MINI")
+
+
+# --- real data ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", list(registry.DATASETS))
+def test_the_pins_fit_the_real_files(data_folder, name) -> None:
+    rows = datasets.verify_dataset(name, folder=data_folder)
+    allowed = {"ok", "unpinned"} if name == "DD" else {"ok"}
+    assert {row["status"] for row in rows} <= allowed
+    assert len(rows) >= 1
+
+
+@pytest.mark.parametrize("name", ["MUTAG", "PTC_DGCNN", "ENZYMES"])
+def test_real_sets_load(data_folder, name) -> None:
+    graphs, y = load_dataset(name, folder=data_folder)
+    assert len(graphs) == len(y) == registry.DATASETS[name].n_graphs
+    assert y.dtype == np.int64
+
+
+@pytest.mark.parametrize(("name", "n_invalid"), [("Ames_Hansen2009", 6), ("PTC_MR_smiles", 0)])
+def test_real_molecules_load(data_folder, name, n_invalid, recwarn) -> None:
+    pytest.importorskip("rdkit", reason="needs RDKit")
+    graphs, y = load_dataset(name, folder=data_folder)
+    assert len(graphs) == len(y) == registry.DATASETS[name].n_graphs - n_invalid
+    assert len([w for w in recwarn if w.category is InvalidMoleculesWarning]) == bool(n_invalid)

@@ -1,0 +1,335 @@
+"""Molecules: against RDKit's own view, from every kind of file, with rows that do not parse."""
+
+from __future__ import annotations
+
+import gzip
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from treelens import read_smiles
+from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
+from treelens.graphs.molecules import molecule_of, molecules_to_collection, smiles_to_collection
+
+Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")
+
+SYMBOLS = {"SINGLE": "-", "DOUBLE": "=", "TRIPLE": "#", "AROMATIC": ":", "DATIVE": "-"}
+MOLECULES = [
+    "CCO", "c1ccccc1", "C#N", "CC(=O)[O-].[Na+]", "C", "[NH3]->[Cu]", "C1CC1C=O", "[2H]C",
+    "[H][H]", "O=C(O)c1ccccc1OC(C)=O", "[Cl].CC(C)NCC(O)COc1cccc2ccccc12",
+]  # fmt: skip
+
+
+def write(path: Path, text: str) -> Path:
+    data = text.encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+@pytest.mark.parametrize("smiles", MOLECULES)
+@pytest.mark.parametrize("hydrogens", [False, True])
+def test_atoms_and_bonds_are_as_rdkit_has_them(smiles, hydrogens) -> None:
+    graph = smiles_to_collection([smiles], hydrogens=hydrogens)[0]
+    molecule = Chem.MolFromSmiles(smiles)
+    molecule = Chem.AddHs(molecule) if hydrogens else molecule
+    assert graph.node_labels == tuple(atom.GetSymbol() for atom in molecule.GetAtoms())
+    expected = {
+        tuple(sorted((bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()))): SYMBOLS[
+            str(bond.GetBondType())
+        ]
+        for bond in molecule.GetBonds()
+    }
+    assert dict(zip(graph.edges, graph.edge_labels, strict=True)) == expected
+
+
+def test_many_molecules_are_each_as_if_alone() -> None:
+    together = smiles_to_collection(MOLECULES)
+    for i, smiles in enumerate(MOLECULES):
+        alone = smiles_to_collection([smiles])[0]
+        assert (together[i].node_labels, together[i].edges) == (alone.node_labels, alone.edges)
+        assert together[i].edge_labels == alone.edge_labels
+        assert together[i].data["smiles"] == smiles
+
+
+@pytest.mark.parametrize(
+    ("atom_label", "expected"),
+    [
+        ("element", ("C", "N", "C", "C", "C", "C", "O")),
+        ("element+charge", ("C", "N+1", "C", "C", "C", "C", "O-1")),
+        ("element+aromatic", ("c", "n", "c", "c", "c", "c", "O")),
+    ],
+)
+def test_atom_labels(atom_label, expected) -> None:
+    graph = smiles_to_collection(["c1[nH+]cccc1[O-]"], atom_label=atom_label)
+    assert graph[0].node_labels == expected
+
+
+@pytest.mark.parametrize("smiles", ["C~C", "[Na]~[Cl]"])
+def test_bonds_without_an_order_are_kept(smiles) -> None:
+    graph = smiles_to_collection([smiles])[0]
+    assert graph.edges == ((0, 1),)
+    assert graph.edge_labels == ("order 0",)
+
+
+def test_the_molecule_behind_a_graph_has_atoms_in_node_order() -> None:
+    molecules = [Chem.MolFromSmiles(smiles) for smiles in MOLECULES]
+    collections = [
+        smiles_to_collection(MOLECULES),
+        smiles_to_collection(MOLECULES, hydrogens=True),
+        molecules_to_collection(molecules),
+        pickle.loads(pickle.dumps(molecules_to_collection(molecules, hydrogens=True))),
+    ]
+    for graphs in collections:
+        for graph in graphs:
+            atoms = molecule_of(graph).GetAtoms()
+            assert tuple(atom.GetSymbol() for atom in atoms) == graph.node_labels
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(ValueError, match=r"atom_label must be one of 'element'.*got 'colour'"):
+        smiles_to_collection(["C"], atom_label="colour")
+    with pytest.raises(ValueError, match=r"on_invalid must be one of 'raise', 'skip'; got 'no'"):
+        smiles_to_collection(["C"], on_invalid="no")
+    with pytest.raises(ValueError, match="on_invalid"):
+        read_smiles("any.csv", on_invalid="drop")
+
+
+# --- files ----------------------------------------------------------------------------------
+
+TABLE = "smiles,label,id\nCCO,1,ethanol\nc1ccccc1,0,benzene\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("x.csv", TABLE),
+        ("x.csv.gz", TABLE),
+        ("x.tsv", TABLE.replace(",", "\t")),
+        ("x.csv", TABLE.replace(",", ";")),
+        ("x.csv", TABLE.replace("\n", "\r\n")),
+        ("x.csv", "\ufeff" + TABLE),
+        ("x.csv", TABLE.replace("ethanol", '"ethanol, or\nalcohol"')),
+        ("x.csv", "\n" + TABLE.replace("\nc1", "\n\nc1") + "\n\n"),
+        ("x.txt", TABLE.replace("smiles,", " smiles ,").replace("CCO,", "CCO ,")),
+    ],
+    ids=["csv", "gz", "tsv", "semicolon", "CRLF", "BOM", "quoted", "blank lines", "spaces"],
+)
+def test_tables_of_every_form(tmp_path, name, text) -> None:
+    graphs, y = read_smiles(write(tmp_path / name, text), names="id")
+    assert [graph.data["smiles"] for graph in graphs] == ["CCO", "c1ccccc1"]
+    assert [graph.data["row"] for graph in graphs] == [0, 1]
+    assert y.tolist() == [1, 0]
+    assert y.dtype == np.int64
+    assert graphs.names[1] == "benzene"
+
+
+def test_columns_by_name_and_no_target(tmp_path) -> None:
+    path = write(tmp_path / "x.csv", "structure,activity\nCCO,high\nO,low\n")
+    graphs, y = read_smiles(path, smiles="structure", target="activity")
+    assert y.tolist() == ["high", "low"]
+    assert graphs[0].node_labels == ("C", "C", "O")
+    assert read_smiles(path, "structure", None)[1] is None
+
+
+@pytest.mark.parametrize(
+    ("values", "expected", "kind"),
+    [
+        (["1", "0"], [1, 0], "i"),
+        (["-1", "+1"], [-1, 1], "i"),
+        (["1.0", "0.0"], [1, 0], "i"),
+        (["0.5", "2"], [0.5, 2.0], "f"),
+        (["yes", "no"], ["yes", "no"], "U"),
+        (["1", "toxic"], ["1", "toxic"], "U"),
+    ],
+)
+def test_kinds_of_target(tmp_path, values, expected, kind) -> None:
+    rows = "".join(f"C,{value}\n" for value in values)
+    _, y = read_smiles(write(tmp_path / "x.csv", "smiles,label\n" + rows))
+    assert y.tolist() == expected
+    assert y.dtype.kind == kind
+
+
+def test_smi_files_have_no_header(tmp_path) -> None:
+    path = write(tmp_path / "x.smi", "CCO ethanol\nO\twater\nC\n")
+    graphs, y = read_smiles(path, target=None, names="name")
+    assert y is None
+    assert graphs.names.tolist() == ["ethanol", "water", ""]
+    with pytest.raises(GraphDataError, match=r"no columns named 'label'.*'smiles', 'name'"):
+        read_smiles(path)
+
+
+def test_parquet(tmp_path) -> None:
+    pytest.importorskip("pyarrow", reason="needs pyarrow to write Parquet")
+    import pandas as pd
+
+    frame = pd.DataFrame({"smiles": ["CCO", "O", None], "label": [1, 0, 1]})
+    frame.to_parquet(tmp_path / "x.parquet")
+    with pytest.warns(InvalidMoleculesWarning, match="row 3"):
+        graphs, y = read_smiles(tmp_path / "x.parquet", on_invalid="skip")
+    assert (len(graphs), y.tolist()) == (2, [1, 0])
+
+
+def test_parquet_without_a_library_says_what_to_install(tmp_path, monkeypatch) -> None:
+    def missing(*_):
+        raise ImportError("no engine")
+
+    monkeypatch.setattr("pandas.read_parquet", missing)
+    with pytest.raises(ImportError, match="pip install pyarrow"):
+        read_smiles(write(tmp_path / "x.parquet", "PAR1"))
+
+
+def sdf_of(*smiles: str) -> str:
+    records = []
+    for i, text in enumerate(smiles):
+        block = Chem.MolToMolBlock(Chem.AddHs(Chem.MolFromSmiles(text)))
+        records.append(f"{block}>  <label>\n{i}\n\n>  <title>\n{text}\n\n$$$$\n")
+    return "".join(records)
+
+
+@pytest.mark.parametrize("name", ["x.sdf", "x.sdf.gz"])
+def test_sdf(tmp_path, name) -> None:
+    path = write(tmp_path / name, sdf_of("CCO", "c1ccccc1"))
+    graphs, y = read_smiles(path, names="title")
+    assert y.tolist() == [0, 1]
+    assert graphs[0].node_labels == ("C", "C", "O")
+    assert set(graphs[1].edge_labels) == {":"}
+    assert graphs.names.tolist() == ["CCO", "c1ccccc1"]
+    assert molecule_of(graphs[1]).GetNumAtoms() == 6
+    with_hydrogens, _ = read_smiles(path, hydrogens=True)
+    assert sorted(with_hydrogens[0].node_labels) == sorted("CCO" + "H" * 6)
+    with pytest.raises(GraphDataError, match=r"no columns named 'charge'.*'label', 'title'"):
+        read_smiles(path, target="charge")
+
+
+def test_sdf_with_a_bad_record(tmp_path) -> None:
+    good = sdf_of("C")
+    path = write(tmp_path / "x.sdf", good + "nonsense\n\n\n  what\n$$$$\n" + good)
+    line = good.count("\n") + 1
+    with pytest.raises(GraphDataError, match=rf"1 of 3 .* row 2 \(line {line}\)"):
+        read_smiles(path)
+    with pytest.warns(InvalidMoleculesWarning):
+        graphs, y = read_smiles(path, on_invalid="skip")
+    assert graphs.graph_data["row"].tolist() == [0, 2]
+    assert len(y) == 2
+
+
+# --- files that are wrong -------------------------------------------------------------------
+
+
+def test_unparsable_rows_raise_or_are_skipped_with_their_numbers(tmp_path, capfd) -> None:
+    text = "smiles,label\nCCO,1\nC1CC,0\nO,0\n,1\nnonsense,1\n"
+    path = write(tmp_path / "x.csv", text)
+    with pytest.raises(GraphDataError) as caught:
+        read_smiles(path)
+    message = str(caught.value)
+    assert "3 of 5 molecules" in message
+    for words in ("row 2 (line 3) 'C1CC'", "row 4 (line 5) ''", "row 5 (line 6)", "x.csv", "skip"):
+        assert words in message
+    with pytest.warns(InvalidMoleculesWarning, match=r"row 2 \(line 3\).*row 5 \(line 6\)") as seen:
+        graphs, y = read_smiles(path, on_invalid="skip")
+    assert len(seen) == 1
+    assert graphs.graph_data["row"].tolist() == [0, 2]
+    assert y.tolist() == [1, 0]
+    assert capfd.readouterr().err == ""  # RDKit keeps its own complaints to itself
+
+
+def test_lines_are_right_after_a_field_that_spans_lines(tmp_path) -> None:
+    path = write(tmp_path / "x.csv", 'smiles,label,note\nC,1,"two\nlines"\n\nC1CC,0,\n')
+    with pytest.raises(GraphDataError, match=r"row 2 \(line 5\)"):
+        read_smiles(path)
+
+
+def test_long_lists_of_bad_rows_are_cut(tmp_path) -> None:
+    path = write(tmp_path / "x.csv", "smiles,label\nC,1\n" + "C1CC,0\n" * 50)
+    with pytest.warns(InvalidMoleculesWarning, match="and 30 more"):
+        read_smiles(path, on_invalid="skip")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "x.csv is empty"),
+        ("smiles,label\n", "no molecule"),
+        ("SMILES,label\nC,1\n", r"no columns named 'smiles'.*smiles='smiles'.*'SMILES', 'label'"),
+        ("smiles,y\nC,1\n", r"no columns named 'label', which target='label'.*'smiles', 'y'"),
+        ("smiles,smiles,label\nC,C,1\n", r"2 columns named 'smiles'"),
+        ("smiles,label\nC,1\nC\n", r"line 3: expected 2 fields \(smiles, label\), found 1"),
+        ("smiles,label\nC,1\nC,1,2\n", r"line 3: expected 2 fields .* found 3"),
+        (
+            "smiles,label\nC,1\nO,\nN,nan\n",
+            r"'label' is missing in 2 rows: row 2 \(line 3\), row 3",
+        ),
+        ("smiles,label\nC1CC,1\n", "1 of 1 molecules"),
+    ],
+)
+def test_bad_tables(tmp_path, text, words) -> None:
+    with pytest.raises(GraphDataError, match=words):
+        read_smiles(write(tmp_path / "x.csv", text))
+
+
+def test_nothing_left_after_skipping(tmp_path) -> None:
+    path = write(tmp_path / "x.csv", "smiles,label\nC1CC,1\n")
+    with pytest.raises(GraphDataError, match="None is left"):
+        read_smiles(path, on_invalid="skip")
+
+
+def test_a_missing_target_of_a_skipped_row_does_not_matter(tmp_path) -> None:
+    path = write(tmp_path / "x.csv", "smiles,label\nC,1\nC1CC,\n")
+    with pytest.warns(InvalidMoleculesWarning):
+        assert read_smiles(path, on_invalid="skip")[1].tolist() == [1]
+
+
+def test_files_that_cannot_be_opened(tmp_path) -> None:
+    with pytest.raises(FileNotFoundError, match="not a file that exists"):
+        read_smiles(tmp_path / "gone.csv")
+    with pytest.raises(FileNotFoundError, match="not a file that exists"):
+        read_smiles(tmp_path / "gone.parquet")
+    (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(TABLE.encode())[:-9])
+    with pytest.raises(GraphDataError, match="damaged or cut off"):
+        read_smiles(tmp_path / "cut.csv.gz")
+    (tmp_path / "latin.csv").write_bytes("smiles,label\nC,é\n".encode("latin-1"))
+    with pytest.raises(GraphDataError, match="not UTF-8"):
+        read_smiles(tmp_path / "latin.csv")
+    (tmp_path / "empty.sdf").write_bytes(b"")
+    with pytest.raises(GraphDataError, match="is empty"):
+        read_smiles(tmp_path / "empty.sdf")
+
+
+def test_rdkit_missing_says_what_to_install(monkeypatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "rdkit", None)
+    with pytest.raises(ImportError, match=r"treelens\[chem\]"):
+        smiles_to_collection(["C"])
+
+
+# --- real molecules -------------------------------------------------------------------------
+
+
+def test_ptc_molecules_are_the_graphs_of_the_tu_set(data_folder) -> None:
+    """Same molecules in another order: the same sizes, once both are sorted."""
+    from treelens import load_dataset
+
+    molecules, _ = load_dataset("PTC_MR_smiles", folder=data_folder)
+    graphs, _ = load_dataset("PTC_MR", folder=data_folder)
+    assert sorted(molecules.sizes) == sorted(graphs.sizes)
+    assert molecules.n_edges == graphs.n_edges
+    assert len(molecules.node_alphabet) == len(graphs.node_alphabet)
+
+
+def test_molecules_that_ship_with_rdkit() -> None:
+    """Molecules that the rdkit wheel carries, against RDKit's own counts."""
+    from rdkit import RDConfig
+
+    folder = Path(RDConfig.RDContribDir) / "FreeWilson" / "data"
+    path = folder / "CHEMBL2321810.smi"
+    if not path.is_file():
+        pytest.skip("this rdkit does not carry Contrib/FreeWilson/data")
+    graphs, _ = read_smiles(path, target=None, names="name")
+    molecules = [Chem.MolFromSmiles(graph.data["smiles"]) for graph in graphs]
+    assert len(graphs) > 100
+    assert graphs.sizes.tolist() == [molecule.GetNumAtoms() for molecule in molecules]
+    assert [len(graph.edges) for graph in graphs] == [x.GetNumBonds() for x in molecules]
+    assert graphs.names[0] == "1520012"

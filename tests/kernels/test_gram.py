@@ -1,0 +1,168 @@
+"""Pair sums: the same matrix however the work is cut."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from strategies import random_collection
+from treelens.kernels import gram
+from treelens.kernels.gram import apply_in_place, pair_sums
+from treelens.kernels.weisfeiler_lehman import (
+    exponential,
+    linear_kernel,
+    metric_distance,
+    paper_distance,
+)
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.pairs import PAIR_KINDS, PairFeatures
+from treelens.patterns.vocabulary import PatternVocabulary
+
+ATOL = 1e-12
+
+
+def tables_of(kind: str, unit: bool = False) -> tuple[PairFeatures, PairFeatures]:
+    """Pair features of 40 graphs and of 15 others over the same patterns."""
+    rng = np.random.default_rng(7)
+    train, new = random_collection(rng, 40), random_collection(rng, 15)
+    vocabulary, colors = PatternVocabulary.fit(train, 2)
+    sides = [
+        PairFeatures.from_histograms(PatternHistograms.from_colors(vocabulary, c), kind, unit)
+        for c in (colors, vocabulary.transform(new))
+    ]
+    return sides[0], sides[1]
+
+
+def dense_rows(pairs: PairFeatures) -> np.ndarray:
+    table = np.zeros((pairs.n_graphs, pairs.n_patterns))
+    graph = np.repeat(np.arange(pairs.n_graphs), np.diff(pairs.rows.offsets))
+    table[graph, pairs.rows.indices] = pairs.rows.values
+    return table
+
+
+def by_definition(left: PairFeatures, right: PairFeatures, weights: np.ndarray) -> np.ndarray:
+    a, b = dense_rows(left)[:, None, :], dense_rows(right)[None, :, :]
+    combined = np.minimum(a, b) if left.minimum else a * b
+    return (combined @ weights) * left.scale[:, None] * right.scale[None, :]
+
+
+@pytest.fixture(params=PAIR_KINDS)
+def sides(request: pytest.FixtureRequest) -> tuple[PairFeatures, PairFeatures]:
+    return tables_of(request.param, unit=True)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_are_what_the_formula_says(sides, weighted: bool, rng: np.random.Generator) -> None:
+    train, new = sides
+    weights = rng.random(train.n_patterns) if weighted else None
+    ones = np.ones(train.n_patterns) if weights is None else weights
+    within, across = pair_sums(train, None, weights), pair_sums(new, train, weights)
+    np.testing.assert_allclose(within, by_definition(train, train, ones), atol=ATOL)
+    np.testing.assert_allclose(across, by_definition(new, train, ones), atol=ATOL)
+    shifted = pair_sums(new, train, weights, factor=-0.5, shift=2.0)
+    np.testing.assert_allclose(shifted, 2.0 - 0.5 * across, atol=ATOL)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_half_and_the_mirror_equal_the_whole(
+    sides, weighted: bool, rng: np.random.Generator
+) -> None:
+    train, _ = sides
+    weights = rng.random(train.n_patterns) if weighted else None
+    half = pair_sums(train, None, weights)
+    assert (half == half.T).all()
+    assert (half == pair_sums(train, train, weights)).all()
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_threads_change_no_bit(sides, n_jobs: int, rng: np.random.Generator) -> None:
+    train, new = sides
+    weights = rng.random(train.n_patterns)
+    for right in (None, new):
+        alone = pair_sums(train, right, weights, factor=-1.0, shift=3.0)
+        together = pair_sums(train, right, weights, factor=-1.0, shift=3.0, n_jobs=n_jobs)
+        assert (alone == together).all()
+
+
+@pytest.mark.parametrize(("share", "most"), [(0.0, 1000), (1.0, 128), (0.05, 2), (0.3, 7)])
+def test_which_patterns_are_dense_does_not_matter(
+    sides, share: float, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train, new = sides
+    expected = pair_sums(train), pair_sums(new, train)
+    monkeypatch.setattr(gram, "_DENSE_SHARE", share)
+    monkeypatch.setattr(gram, "_MOST_DENSE", most)
+    np.testing.assert_allclose(pair_sums(train), expected[0], atol=ATOL)
+    np.testing.assert_allclose(pair_sums(new, train), expected[1], atol=ATOL)
+
+
+def test_results_can_go_to_a_memory_map(sides, tmp_path: Path) -> None:
+    train, _ = sides
+    n = train.n_graphs
+    out = np.memmap(tmp_path / "gram", dtype=np.float64, mode="w+", shape=(n, n))
+    assert pair_sums(train, n_jobs=2, out=out) is out
+    assert (np.asarray(out) == pair_sums(train)).all()
+
+
+@pytest.mark.parametrize(
+    "out", [np.empty((3, 3)), np.empty((40, 40), np.float32), np.empty((40, 80))[:, ::2]]
+)
+def test_an_unfit_place_for_results(out: np.ndarray) -> None:
+    train, _ = tables_of("wasserstein")
+    with pytest.raises(ValueError, match=r"out must be a C-contiguous float64 .*\(40, 40\)"):
+        pair_sums(train, out=out)
+
+
+def test_weights_of_the_wrong_length() -> None:
+    train, _ = tables_of("wasserstein")
+    with pytest.raises(ValueError, match=rf"{train.n_patterns} patterns; .* shape \(3,\)"):
+        pair_sums(train, None, np.ones(3))
+
+
+def test_sides_of_different_kinds() -> None:
+    with pytest.raises(ValueError, match="same patterns and the same kind"):
+        pair_sums(tables_of("subtree")[0], tables_of("wasserstein")[0])
+
+
+@pytest.mark.parametrize("n_rows", [1, 7, 40])
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_every_row_is_rewritten_once(n_rows: int, n_jobs: int) -> None:
+    matrix = np.zeros((n_rows, 2))
+
+    def add_row_number(rows: np.ndarray, first: int, last: int) -> None:
+        rows += np.arange(first, last)[:, None]
+
+    assert apply_in_place(add_row_number, matrix, n_jobs) is matrix
+    assert matrix.tolist() == [[i, i] for i in range(n_rows)]
+
+
+# --- the functions built on the sums ------------------------------------------------------------
+
+
+def test_the_metric_is_half_the_weighted_l1_distance(rng: np.random.Generator) -> None:
+    train, new = tables_of("wasserstein")
+    weights = rng.random(train.n_patterns)
+    selves = {side: pairs.self_sums(weights) for side, pairs in [("train", train), ("new", new)]}
+    a, b = dense_rows(new)[:, None, :], dense_rows(train)[None, :, :]
+    found = metric_distance(
+        new, train, weights, left_self=selves["new"], right_self=selves["train"], n_jobs=2
+    )
+    np.testing.assert_allclose(found, 0.5 * np.abs(a - b) @ weights, atol=ATOL)
+    within = metric_distance(
+        train, None, weights, left_self=selves["train"], right_self=selves["train"]
+    )
+    assert (within == within.T).all()
+    np.testing.assert_allclose(np.diag(within), 0.0, atol=ATOL)
+
+
+def test_the_paper_distance_and_the_kernels(rng: np.random.Generator) -> None:
+    train, new = tables_of("wasserstein")
+    weights = rng.random(train.n_patterns)
+    sums = linear_kernel(new, train, weights)
+    distance = paper_distance(new, train, weights, offset=2.0)
+    np.testing.assert_allclose(distance, 2.0 - sums, atol=ATOL)
+    np.testing.assert_allclose(
+        exponential(distance.copy(), 0.3, n_jobs=2), np.exp(-0.3 * distance), rtol=1e-15
+    )

@@ -1,0 +1,94 @@
+"""Plain-Python twins of ``treelens/kernels/_compiled.py``, and the kernels by their definitions.
+
+The twins add in the same order as the compiled loops, so they agree to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import ot
+from scipy.optimize import linear_sum_assignment
+
+
+def sweep(row: list, columns: list[list], x: list[float], minimum: bool) -> list:
+    """A row plus several dense columns, each entry summed from left to right."""
+    result = []
+    for j, total in enumerate(row):
+        for column, value in zip(columns, x, strict=True):
+            total = total + (min(column[j], value) if minimum else column[j] * value)
+        result.append(total)
+    return result
+
+
+def pair_sum(
+    left: dict[int, float], right: dict[int, float], dense: set[int], minimum: bool
+) -> float:
+    """The sum over shared patterns: the dense ones first, then the others, each ascending."""
+    total = 0.0
+    for pattern in sorted(left, key=lambda p: (p not in dense, p)):
+        if pattern in right:
+            x, y = left[pattern], right[pattern]
+            total = total + (min(x, y) if minimum else x * y)
+    return total
+
+
+def finish(total: float, scales: float, factor: float, shift: float) -> float:
+    return max(0.0, shift + factor * (total * scales))
+
+
+def cross_rows(
+    left: list[dict], right: list[dict], dense: set[int], minimum: bool, left_scale: list,
+    scale: list, factor: float, shift: float,
+) -> list[list[float]]:  # fmt: skip
+    return [
+        [
+            finish(pair_sum(a, b, dense, minimum), left_scale[i] * scale[j], factor, shift)
+            for j, b in enumerate(right)
+        ]
+        for i, a in enumerate(left)
+    ]
+
+
+def mirror(matrix: list[list]) -> list[list]:
+    """The upper half copied into the lower."""
+    n = len(matrix)
+    return [[matrix[min(i, j)][max(i, j)] for j in range(n)] for i in range(n)]
+
+
+# --- the kernels by their definitions ---------------------------------------------------------
+
+
+def hamming(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Share of depths at which two nodes differ; node embeddings have shape (n_depths, n_nodes)."""
+    return (left[:, :, None] != right[:, None, :]).mean(axis=0)
+
+
+def wasserstein(left: np.ndarray, right: np.ndarray) -> float:
+    """The transport problem between two clouds of nodes, solved as a linear programme."""
+    n, m = left.shape[1], right.shape[1]
+    cost = np.ascontiguousarray(hamming(left, right))
+    return float(ot.emd2(np.full(n, 1 / n), np.full(m, 1 / m), cost))
+
+
+def assignment(left: np.ndarray, right: np.ndarray) -> float:
+    """The best assignment of nodes to nodes; the larger graph's other nodes match nothing."""
+    similarity = 1.0 - hamming(left, right)
+    return float(similarity[linear_sum_assignment(similarity, maximize=True)].sum())
+
+
+def subtree(left: np.ndarray, right: np.ndarray) -> float:
+    """The sum of the similarities of all pairs of nodes."""
+    return float((1.0 - hamming(left, right)).sum())
+
+
+def histogram_sum(left: np.ndarray, right: np.ndarray, combine, weight=lambda h, color: 1.0):
+    """``(1/H) sum_h sum_v w_v combine(mass(v), mass'(v))`` over patterns of either graph."""
+    total = 0.0
+    for h, (a, b) in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
+        in_a, in_b = Counter(a), Counter(b)
+        for color in in_a.keys() | in_b.keys():
+            masses = in_a[color] / max(len(a), 1), in_b[color] / max(len(b), 1)
+            total += weight(h, color) * combine(*masses)
+    return total / len(left)

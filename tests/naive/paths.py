@@ -1,0 +1,176 @@
+"""Plain-Python twins for paths and walks: what each compiled function means, slowly.
+
+Twins of ``treelens/patterns/_compiled_paths.py`` and ``treelens/kernels/_compiled_walks.py``, and
+the two kernels by their definitions on single graphs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from treelens.graphs.collection import Graph, GraphCollection
+
+# --- numbering keys ---------------------------------------------------------------------------
+
+
+def learn_keys(keys: list[int]) -> tuple[list[int], list[int]]:
+    number_of: dict[int, int] = {}
+    numbers = [number_of.setdefault(key, len(number_of)) for key in keys]
+    return numbers, list(number_of)
+
+
+def look_up_keys(keys: list[int], known: list[int]) -> list[int]:
+    number_of = {key: number for number, key in enumerate(known)}
+    return [number_of.get(key, -1) for key in keys]
+
+
+# --- shortest paths ---------------------------------------------------------------------------
+
+
+def distances(graph: Graph) -> list[list[float]]:
+    """All shortest path lengths, by Floyd and Warshall."""
+    n = graph.n_nodes
+    d = [[0 if i == j else inf for j in range(n)] for i in range(n)]
+    for u, v in graph.edges:
+        if u != v:
+            d[u][v] = d[v][u] = 1
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                d[i][j] = min(d[i][j], d[i][k] + d[k][j])
+    return d
+
+
+def triples(graph: Graph, ordered: bool) -> Counter:
+    """How many node pairs have each (label, label, distance)."""
+    d = distances(graph)
+    result: Counter = Counter()
+    for i in range(graph.n_nodes):
+        for j in range(i + 1, graph.n_nodes):
+            if d[i][j] < inf:
+                pair = (graph.node_labels[i], graph.node_labels[j])
+                if ordered:
+                    result[(*pair, d[i][j])] += 1
+                    result[(*pair[::-1], d[i][j])] += 1
+                else:
+                    result[(*sorted(pair), d[i][j])] += 1
+    return result
+
+
+def triples_of_graphs(graphs: GraphCollection) -> tuple[list[int], list[int], list[float]]:
+    """Offsets, sorted keys and counts; labels by their code in the collection's alphabet."""
+    code = {label: k for k, label in enumerate(graphs.node_alphabet)}
+    n = len(code)
+    offsets, keys, counts = [0], [], []
+    for graph in graphs:
+        found: Counter = Counter()
+        for (a, b, d), count in triples(graph, ordered=False).items():
+            low, high = sorted((code[a], code[b]))
+            found[(d * n + low) * n + high] += count
+        keys += sorted(found)
+        counts += [float(found[key]) for key in sorted(found)]
+        offsets.append(len(keys))
+    return offsets, keys, counts
+
+
+# --- walks ------------------------------------------------------------------------------------
+
+
+def steps(graph: Graph, edge_labels: bool) -> list[list[tuple[Any, int]]]:
+    """For every node the (edge label or None, neighbour) it can step along."""
+    result: list[list[tuple[Any, int]]] = [[] for _ in range(graph.n_nodes)]
+    labels = graph.edge_labels if edge_labels else [None] * len(graph.edges)
+    for (u, v), label in zip(graph.edges, labels or (), strict=True):
+        result[u].append((label, v))
+        if u != v:
+            result[v].append((label, u))
+    return result
+
+
+def sequences(graph: Graph, max_length: int, edge_labels: bool = False) -> Counter:
+    """How many walks meet each sequence of labels: ``(node, edge, node, edge, ..., node)``."""
+    step, result = steps(graph, edge_labels), Counter()
+
+    def walk_on(node: int, met: tuple) -> None:
+        met = (*met, graph.node_labels[node])
+        result[met] += 1
+        if len(met) // 2 < max_length:
+            for label, other in step[node]:
+                walk_on(other, (*met, label))
+
+    for node in range(graph.n_nodes):
+        walk_on(node, ())
+    return result
+
+
+def walks_of_graphs(graphs: GraphCollection, max_length: int) -> list[list[tuple]]:
+    """For every graph its (length, parent, last label code, count), sequences in sorted order."""
+    code = {label: k for k, label in enumerate(graphs.node_alphabet)}
+    result = []
+    for graph in graphs:
+        counts = sequences(graph, max_length)
+        coded = {tuple(code[label] for label in s[::2]): counts[s] for s in counts}
+        place = {s: k for k, s in enumerate(sorted(coded))}
+        rows = [(len(s) - 1, place.get(s[:-1], -1), s[-1], coded[s]) for s in place]
+        result.append(rows)
+    return result
+
+
+# --- the direct product graph -----------------------------------------------------------------
+
+
+def product_adjacency(a: Graph, b: Graph, edge_labels: bool = False) -> np.ndarray:
+    """Adjacency matrix over the node pairs with equal labels, in row-major order."""
+    pairs = [(u, v) for u in range(a.n_nodes) for v in range(b.n_nodes)
+             if a.node_labels[u] == b.node_labels[v]]  # fmt: skip
+    place = {pair: k for k, pair in enumerate(pairs)}
+    step_a, step_b = steps(a, edge_labels), steps(b, edge_labels)
+    adjacency = np.zeros((len(pairs), len(pairs)))
+    for (u, v), k in place.items():
+        for label, other_u in step_a[u]:
+            for other_label, other_v in step_b[v]:
+                if label == other_label and (other_u, other_v) in place:
+                    adjacency[k, place[other_u, other_v]] = 1.0
+    return adjacency
+
+
+def power_series(adjacency: np.ndarray, decay: float, max_length: int | None) -> float:
+    """``sum_k decay^k 1' W^k 1`` up to a length, or all of it."""
+    ones = np.ones(len(adjacency))
+    if max_length is None:
+        return float(np.linalg.solve(np.eye(len(ones)) - decay * adjacency, ones).sum())
+    total, power = 0.0, ones
+    for k in range(max_length + 1):
+        total += decay**k * power.sum()
+        power = adjacency @ power
+    return float(total)
+
+
+# --- kernels ----------------------------------------------------------------------------------
+
+
+def dot(a: Counter, b: Counter) -> float:
+    return float(sum(count * b[key] for key, count in a.items()))
+
+
+def shortest_path_kernel(
+    left: GraphCollection, right: GraphCollection, ordered: bool
+) -> np.ndarray:
+    return np.array([[dot(triples(a, ordered), triples(b, ordered)) for b in right] for a in left])
+
+
+def random_walk_kernel(
+    left: GraphCollection,
+    right: GraphCollection,
+    decay: float,
+    max_length: int | None,
+    edge_labels: bool = False,
+) -> np.ndarray:
+    return np.array([
+        [power_series(product_adjacency(a, b, edge_labels), decay, max_length) for b in right]
+        for a in left
+    ])  # fmt: skip

@@ -1,0 +1,144 @@
+"""Plain-Python twins of ``treelens/patterns/_compiled.py``: what each function means, slowly.
+
+A pattern is written as it is defined, ``(own colour, sorted child keys)``, and known patterns are a
+dict from patterns to colours, so that equality is equality of tuples and no hash can collide.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from treelens.graphs.collection import GraphCollection
+
+WORD = 2**64
+UNSEEN = -1
+
+
+def mix(value: int) -> int:
+    """The finaliser of splitmix64, in whole numbers."""
+    x = (value + 0x9E3779B97F4A7C15) % WORD
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % WORD
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB % WORD
+    return x ^ (x >> 31)
+
+
+def signature(own_color: int, keys: list[int]) -> int:
+    total = sum(mix(key) for key in keys) % WORD
+    return mix(total ^ mix(own_color + 1 + (len(keys) << 32)))
+
+
+def child_keys(
+    graphs: GraphCollection, colors: list[int], edge_codes: list[int] | None, n_edge_labels: int
+) -> list[list[int]]:
+    """The sorted keys of every node's neighbours."""
+    result = []
+    for graph in range(len(graphs)):
+        base = int(graphs.node_offsets[graph])
+        for node in range(base, int(graphs.node_offsets[graph + 1])):
+            arcs = range(graphs.neighbor_offsets[node], graphs.neighbor_offsets[node + 1])
+            keys = []
+            for arc in arcs:
+                color = int(colors[base + int(graphs.neighbors[arc])])
+                code = 0 if edge_codes is None else int(edge_codes[arc])
+                unseen = color == UNSEEN or code == UNSEEN
+                keys.append(UNSEEN if unseen else color * max(n_edge_labels, 1) + code)
+            result.append(sorted(keys))
+    return result
+
+
+def patterns_of(colors: list[int], keys: list[list[int]]) -> list[tuple]:
+    return [(int(color), tuple(own_keys)) for color, own_keys in zip(colors, keys, strict=True)]
+
+
+def known_patterns(own: list, child_offsets: list, child_keys: list) -> dict[tuple, int]:
+    """The patterns of one level as a dict from pattern to colour."""
+    return {
+        (int(own[color]), tuple(child_keys[child_offsets[color] : child_offsets[color + 1]])): color
+        for color in range(len(own))
+    }
+
+
+def learn_colors(patterns: list[tuple], known: dict[tuple, int]) -> list[int]:
+    """Colours of the patterns; ``known`` grows by those it lacks, in order of appearance."""
+    return [known.setdefault(pattern, len(known)) for pattern in patterns]
+
+
+def look_up_colors(patterns: list[tuple], known: dict[tuple, int]) -> list[int]:
+    """Colours of the patterns. A pattern that contains something unseen is never known."""
+    return [known.get(pattern, UNSEEN) for pattern in patterns]
+
+
+def all_colors_fit(patterns: list[tuple], known: dict[tuple, int], new_colors: list[int]) -> bool:
+    by_color = {color: pattern for pattern, color in known.items()}
+    return all(by_color[c] == pattern for c, pattern in zip(new_colors, patterns, strict=True))
+
+
+def slots_of(signatures: list[int], size: int) -> list[int]:
+    """An open-addressed table with linear probing, filled in order."""
+    slots = [UNSEEN] * size
+    for color, word in enumerate(signatures):
+        slot = word % size
+        while slots[slot] != UNSEEN:
+            slot = (slot + 1) % size
+        slots[slot] = color
+    return slots
+
+
+def inverted_lists(
+    colors: list[int], node_offsets: list[int], n_colors: int
+) -> list[list[tuple[int, int]]]:
+    """For every colour the (graph, count) pairs of the graphs that hold it."""
+    lists: list[list[tuple[int, int]]] = [[] for _ in range(n_colors)]
+    for graph in range(len(node_offsets) - 1):
+        counts = Counter(int(c) for c in colors[node_offsets[graph] : node_offsets[graph + 1]])
+        for color, count in counts.items():
+            if color != UNSEEN:
+                lists[color].append((graph, count))
+    return lists
+
+
+def transpose(rows: list[list[tuple]], n_columns: int) -> list[list[tuple]]:
+    """Rows of (column, value) pairs as columns of (row, value) pairs."""
+    columns: list[list[tuple]] = [[] for _ in range(n_columns)]
+    for row, entries in enumerate(rows):
+        for column, value in entries:
+            columns[column].append((row, value))
+    return columns
+
+
+# --- the room as a whole ----------------------------------------------------------------------
+
+
+def nested_colors(graphs: GraphCollection, depth: int, edge_labels: bool = False) -> list[list]:
+    """Every node's pattern at every depth as nested tuples of labels: colours without numbers.
+
+    Two nodes of any two graphs have equal tuples if and only if they have equal colours.
+    """
+    levels: list[list] = [[label for graph in graphs for label in graph.node_labels]]
+    for _ in range(depth):
+        previous, current = levels[-1], []
+        for index, graph in enumerate(graphs):
+            base = int(graphs.node_offsets[index])
+            around: list[list] = [[] for _ in graph.node_labels]
+            bonds = graph.edge_labels if edge_labels else [None] * len(graph.edges)
+            for (u, v), bond in zip(graph.edges, bonds, strict=True):
+                around[u].append((bond, previous[base + v]))
+                if u != v:
+                    around[v].append((bond, previous[base + u]))
+            current += [
+                (previous[base + node], tuple(sorted(children, key=repr)))
+                for node, children in enumerate(around)
+            ]
+        levels.append(current)
+    return levels
+
+
+def numbered(levels: list[list]) -> np.ndarray:
+    """Numbers per depth in order of first appearance, shape (depth + 1, n_nodes)."""
+    result = []
+    for level in levels:
+        number: dict = {}
+        result.append([number.setdefault(pattern, len(number)) for pattern in level])
+    return np.array(result, dtype=np.int32).reshape(len(levels), -1)

@@ -1,0 +1,167 @@
+"""Histograms: counts by definition, and every way of picking from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive import patterns as naive
+from strategies import collections, random_collection
+from treelens.graphs.build import build_collection
+from treelens.graphs.collection import GraphCollection
+from treelens.patterns import _compiled
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.vocabulary import PatternVocabulary
+
+
+def counted(train: GraphCollection, new: GraphCollection | None = None, depth: int = 2):
+    vocabulary, colors = PatternVocabulary.fit(train, depth)
+    colors = colors if new is None else vocabulary.transform(new)
+    return PatternHistograms.from_colors(vocabulary, colors), vocabulary, colors.colors
+
+
+def table(histograms: PatternHistograms, kind: str = "counts") -> np.ndarray:
+    return histograms.to_sparse(kind).toarray()
+
+
+def same(a: PatternHistograms, b: PatternHistograms) -> bool:
+    return (
+        np.array_equal(table(a), table(b))
+        and np.array_equal(a.level_offsets, b.level_offsets)
+        and np.array_equal(a.n_nodes, b.n_nodes)
+        and np.array_equal(a.unseen, b.unseen)
+        and a.first_depth == b.first_depth
+    )
+
+
+# --- compiled functions against their twins -------------------------------------------------
+
+
+@pytest.mark.parametrize("lowest", [0, -1])
+def test_inverted_lists(lowest: int, rng: np.random.Generator) -> None:
+    sizes = rng.integers(0, 9, 30)
+    node_offsets = np.concatenate([[0], np.cumsum(sizes)])
+    colors = rng.integers(lowest, 6, node_offsets[-1]).astype(np.int32)
+    offsets = np.zeros(8, np.int64)  # colour 6 occurs nowhere
+    graphs, counts = np.empty(len(colors), np.int32), np.empty(len(colors), np.int32)
+    used = _compiled.inverted_lists(colors, node_offsets, 7, offsets, graphs, counts)
+    expected = naive.inverted_lists(colors.tolist(), node_offsets.tolist(), 7)
+    entries = list(zip(graphs[:used].tolist(), counts[:used].tolist(), strict=True))
+    assert [entries[offsets[c] : offsets[c + 1]] for c in range(7)] == expected
+    assert used == sum(map(len, expected))
+
+
+def test_transpose(rng: np.random.Generator) -> None:
+    dense = np.where(rng.random((7, 5)) < 0.4, rng.random((7, 5)), 0.0)
+    rows = [[(int(c), dense[r, c]) for c in np.flatnonzero(dense[r])] for r in range(7)]
+    offsets = np.cumsum([0, *map(len, rows)])
+    indices = np.array([c for row in rows for c, _ in row], dtype=np.int32)
+    values = np.array([x for row in rows for _, x in row])
+    new_offsets, new_indices, new_values = _compiled.transpose(offsets, indices, values, 5)
+    entries = list(zip(new_indices.tolist(), new_values.tolist(), strict=True))
+    columns = [entries[new_offsets[c] : new_offsets[c + 1]] for c in range(5)]
+    assert columns == naive.transpose(rows, 5)
+
+
+# --- counting ---------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=60)
+@given(train=collections(min_nodes=0), new=collections(min_nodes=0))
+def test_counts_and_unseen_by_definition(train: GraphCollection, new: GraphCollection) -> None:
+    histograms, vocabulary, colors = counted(train, new)
+    for graph in range(len(new)):
+        nodes = slice(new.node_offsets[graph], new.node_offsets[graph + 1])
+        for depth in range(3):
+            expected = Counter(colors[depth, nodes].tolist())
+            assert histograms.unseen[graph, depth] == expected.pop(-1, 0)
+            first = vocabulary.level_offsets[depth]
+            found = table(histograms)[graph, first : vocabulary.level_offsets[depth + 1]]
+            assert {c: n for c, n in enumerate(found) if n} == dict(expected)
+
+
+@settings(deadline=None, max_examples=40)
+@given(train=collections(), new=collections())
+def test_seen_and_unseen_masses_make_one(train: GraphCollection, new: GraphCollection) -> None:
+    histograms, _, _ = counted(train, new)
+    seen = table(histograms, "masses").sum(axis=1) / histograms.n_depths
+    np.testing.assert_allclose(seen + histograms.unseen_share(), 1.0, atol=1e-14)
+    assert (counted(train)[0].unseen_share() == 0).all()
+
+
+def test_the_share_of_unseen_mass() -> None:
+    labels = build_collection([1, 2, 0], np.empty((0, 2)), ["C", "C", "N"])
+    histograms, _, _ = counted(labels[:1], labels, depth=1)
+    assert histograms.unseen_share().tolist() == [0.0, 0.5, 0.0]
+
+
+def test_support_and_depths(rng: np.random.Generator) -> None:
+    histograms, vocabulary, _ = counted(random_collection(rng))
+    assert (histograms.support == (table(histograms) > 0).sum(axis=0)).all()
+    assert histograms.depths.tolist() == [
+        vocabulary.depth_of(pattern) for pattern in range(vocabulary.n_patterns)
+    ]
+
+
+# --- picking ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 2), (1, 2), (0, 0), (1, 1)])
+def test_select_depths(first: int, last: int, rng: np.random.Generator) -> None:
+    histograms, _, _ = counted(random_collection(rng, 20), random_collection(rng, 9, labels="CS"))
+    chosen = histograms.select_depths(first, last)
+    keep = (histograms.depths >= first) & (histograms.depths <= last)
+    assert (table(chosen) == table(histograms)[:, keep]).all()
+    assert (chosen.unseen == histograms.unseen[:, first : last + 1]).all()
+    assert (chosen.depths == histograms.depths[keep]).all()
+    again = chosen.select_depths(last, last)  # depths keep their names after a first choice
+    assert same(again, histograms.select_depths(last, last))
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 3), (2, 1), (-1, 1)])
+def test_depths_that_were_not_counted(first: int, last: int, rng: np.random.Generator) -> None:
+    histograms, _, _ = counted(random_collection(rng))
+    with pytest.raises(ValueError, match=rf"Depths {first} to {last} are not among .* 0 to 2"):
+        histograms.select_depths(first, last)
+
+
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+def test_select_graphs(data: st.DataObject) -> None:
+    graphs = data.draw(collections(min_graphs=2))
+    picks = data.draw(st.lists(st.integers(0, len(graphs) - 1), min_size=1, max_size=8))
+    histograms, vocabulary, _ = counted(graphs)
+    chosen = histograms.select_graphs(np.array(picks))
+    colors = vocabulary.transform(graphs[picks])
+    assert same(chosen, PatternHistograms.from_colors(vocabulary, colors))
+    assert (np.diff(chosen.by_pattern().offsets) == chosen.support).all()
+
+
+def test_select_patterns_moves_the_rest_to_unseen(rng: np.random.Generator) -> None:
+    histograms, _, _ = counted(random_collection(rng, 20), random_collection(rng, 9, labels="CS"))
+    keep = rng.random(histograms.n_patterns) < 0.5
+    chosen = histograms.select_patterns(keep)
+    assert (table(chosen) == table(histograms)[:, keep]).all()
+    assert (chosen.depths == histograms.depths[keep]).all()
+    for level in range(histograms.n_depths):
+        lost = table(histograms)[:, ~keep & (histograms.depths == level)].sum(axis=1)
+        assert (chosen.unseen[:, level] == histograms.unseen[:, level] + lost).all()
+
+
+@pytest.mark.parametrize("kind", ["counts", "masses"])
+def test_the_forms_agree(kind: str, rng: np.random.Generator) -> None:
+    histograms, _, _ = counted(random_collection(rng))
+    expected = table(histograms)
+    if kind == "masses":
+        expected = expected / histograms.n_nodes[:, None]
+    assert (table(histograms, kind) == expected).all()
+    lists, rows = histograms.by_pattern(kind), histograms.by_graph(kind)
+    for sparse_rows, dense in ((lists, expected.T), (rows, expected)):
+        for row in range(len(sparse_rows)):
+            entries = slice(sparse_rows.offsets[row], sparse_rows.offsets[row + 1])
+            assert sparse_rows.indices[entries].tolist() == np.flatnonzero(dense[row]).tolist()
+            assert (sparse_rows.values[entries] == dense[row][dense[row] > 0]).all()

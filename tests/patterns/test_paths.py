@@ -1,0 +1,215 @@
+"""Shortest paths and walks: counts by definition, names, and recognising them in new graphs."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive import paths as naive
+from strategies import collections, random_collection
+from treelens import as_graph_collection
+from treelens.graphs.build import build_collection
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.errors import GraphDataError
+from treelens.patterns import _compiled_paths
+from treelens.patterns.paths import PathCounts, ShortestPathVocabulary, WalkVocabulary
+
+
+def by_name(counts: PathCounts, names: np.ndarray, graph: int) -> Counter:
+    entries = slice(counts.offsets[graph], counts.offsets[graph + 1])
+    pairs = zip(counts.patterns[entries].tolist(), counts.counts[entries].tolist(), strict=True)
+    return Counter({names[p]: n for p, n in pairs if p >= 0})
+
+
+def triple_name(triple: tuple) -> str:
+    return f"{triple[2]}:{triple[0]},{triple[1]}"
+
+
+def sequence_name(sequence: tuple) -> str:
+    text = str(sequence[0])
+    for edge, node in zip(sequence[1::2], sequence[2::2], strict=True):
+        text += ("-" if edge is None else f"-[{edge}]-") + str(node)
+    return f"{len(sequence) // 2}:{text}"
+
+
+def node_and_arc_keys(graphs: GraphCollection) -> tuple[np.ndarray, np.ndarray]:
+    node_keys = graphs.node_codes.astype(np.int64)
+    starts = np.repeat(np.repeat(graphs.node_offsets[:-1], graphs.sizes),
+                       np.diff(graphs.neighbor_offsets))  # fmt: skip
+    return node_keys, node_keys[starts + graphs.neighbors]
+
+
+# --- compiled functions against their twins ---------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 2**62), max_size=300).map(lambda x: x + x[::3]))
+def test_keys_are_numbered_as_by_a_dict(keys):
+    array = np.array(keys, dtype=np.int64)
+    numbers, known = _compiled_paths.learn_keys(array)
+    assert (numbers.tolist(), known.tolist()) == naive.learn_keys(keys)
+    half = known[::2].copy()
+    assert _compiled_paths.look_up_keys(array, half).tolist() == naive.look_up_keys(
+        keys, half.tolist()
+    )
+
+
+def test_many_keys_that_fall_into_few_slots_stay_apart():
+    # Multiples of a high power of two share their low bits, and many of them their mixed ones.
+    keys = np.concatenate([np.arange(5000) << 40, np.arange(5000)[::-1] << 40])
+    numbers, known = _compiled_paths.learn_keys(keys)
+    assert known.tolist() == keys[:5000].tolist()
+    assert numbers[5000:].tolist() == numbers[:5000][::-1].tolist()
+
+
+@given(collections(min_nodes=0))
+def test_triples_match_the_naive_twin(graphs):
+    found = _compiled_paths.triples_of_graphs(
+        0, len(graphs), graphs.node_offsets, graphs.neighbor_offsets, graphs.neighbors,
+        graphs.node_codes, len(graphs.node_alphabet),
+    )  # fmt: skip
+    assert tuple(array.tolist() for array in found) == naive.triples_of_graphs(graphs)
+
+
+def test_triples_of_a_large_sparse_graph_match_scipy(rng):
+    from scipy import sparse
+    from scipy.sparse.csgraph import shortest_path
+
+    n = 400
+    edges = rng.integers(0, n, (500, 2))
+    labels = rng.integers(0, 300, n)  # many labels: nearly every pair is a triple of its own
+    graphs = build_collection([n], edges, labels)
+    _, counts = ShortestPathVocabulary.fit(graphs)
+    matrix = sparse.coo_array((np.ones(500), edges.T), shape=(n, n))
+    d = shortest_path(matrix, directed=False, unweighted=True)
+    i, j = np.nonzero(np.triu(np.isfinite(d), 1))
+    pairs = np.sort(np.stack([labels[i], labels[j]], axis=1), axis=1)
+    expected = Counter(zip(*pairs.T.tolist(), d[i, j].tolist(), strict=True))
+    assert sorted(counts.counts.tolist()) == sorted(map(float, expected.values()))
+
+
+@settings(deadline=None)
+@given(collections(min_nodes=0, max_nodes=5), st.integers(0, 4))
+def test_walks_match_the_naive_twin(graphs, max_length):
+    offsets, *columns = _compiled_paths.walks_of_graphs(
+        0, len(graphs), graphs.node_offsets, graphs.neighbor_offsets, graphs.neighbors,
+        *node_and_arc_keys(graphs), max_length,
+    )  # fmt: skip
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    found = [rows[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    assert found == naive.walks_of_graphs(graphs, max_length)
+
+
+# --- vocabularies -----------------------------------------------------------------------------
+
+
+@given(collections(min_graphs=2), st.integers(1, 5))
+def test_every_triple_is_counted_under_its_name(graphs, cut):
+    train = graphs[: min(cut, len(graphs) - 1)]
+    vocabulary, train_counts = ShortestPathVocabulary.fit(train)
+    names = vocabulary.feature_names()
+    assert len(set(names)) == len(names)
+    counts = vocabulary.transform(graphs)
+    for index, graph in enumerate(graphs):
+        every = {triple_name(t): n for t, n in naive.triples(graph, ordered=False).items()}
+        assert by_name(counts, names, index) == Counter(
+            {name: n for name, n in every.items() if name in names}
+        )
+        assert counts.self_sums()[index] == sum(n**2 for n in every.values())
+    assert np.array_equal(counts.self_sums()[: len(train)], train_counts.self_sums())
+
+
+@settings(deadline=None)
+@given(collections(min_graphs=2, max_nodes=5, edge_labels=True), st.booleans(), st.integers(0, 3))
+def test_every_walk_is_counted_under_its_name(graphs, edge_labels, max_length):
+    train = graphs[1:]
+    vocabulary, _ = WalkVocabulary.fit(train, max_length, 0.5, edge_labels)
+    names = vocabulary.feature_names()
+    assert len(set(names)) == len(names)
+    counts = vocabulary.transform(graphs, 0.5)
+    for index, graph in enumerate(graphs):
+        found = naive.sequences(graph, max_length, edge_labels)
+        every = Counter({sequence_name(s): n for s, n in found.items()})
+        assert by_name(counts, names, index) == Counter(
+            {name: n for name, n in every.items() if name in names}
+        )
+        expected = sum(0.5 ** (len(s) // 2) * n**2 for s, n in found.items())
+        assert counts.self_sums()[index] == pytest.approx(expected, rel=1e-14)
+
+
+def test_triples_are_numbered_in_order_of_first_appearance():
+    chain = [(0, 1), (1, 2)]
+    graphs = as_graph_collection(
+        [(chain, {0: "O", 1: "O", 2: "O"}), (chain, {0: "C", 1: "O", 2: "C"})]
+    )
+    names = ShortestPathVocabulary.fit(graphs)[0].feature_names()
+    assert names.tolist() == ["1:O,O", "2:O,O", "1:C,O", "2:C,C"]
+
+
+def test_walks_of_one_length_are_neighbours():
+    vocabulary, counts = WalkVocabulary.fit(random_collection(np.random.default_rng(1)), 3)
+    lengths = [int(name.split(":")[0]) for name in vocabulary.feature_names()]
+    assert lengths == sorted(lengths)
+    assert np.diff(counts.level_offsets).tolist() == [lengths.count(k) for k in range(4)]
+    pairs = counts.pair_features()
+    assert np.array_equal(pairs.level_offsets, vocabulary.level_offsets)
+    for rows in (pairs.rows, pairs.lists):
+        for a, b in zip(rows.offsets[:-1], rows.offsets[1:], strict=True):
+            assert (np.diff(rows.indices[a:b]) > 0).all()
+
+
+def test_labels_are_recognised_whatever_their_codes():
+    train = as_graph_collection([([(0, 1)], {0: "C", 1: "O"})])
+    # Another alphabet: "A" and "B" come first, so "C" and "O" have other codes here.
+    new = as_graph_collection([([(0, 1), (2, 3)], {0: "O", 1: "C", 2: "A", 3: "B"})])
+    triples = ShortestPathVocabulary.fit(train)[0].transform(new)
+    assert sorted(triples.patterns.tolist()) == [-1, 0]
+    walks = WalkVocabulary.fit(train, 1)[0].transform(new)
+    assert sorted(walks.patterns.tolist()) == [-1] * 4 + [0, 1, 2, 3]
+
+
+def test_a_known_step_after_an_unknown_walk_is_unknown():
+    train = as_graph_collection([([(0, 1)], {0: "C", 1: "O"})])
+    new = as_graph_collection([([(0, 1), (1, 2)], {0: "N", 1: "C", 2: "O"})])
+    vocabulary, _ = WalkVocabulary.fit(train, 2)
+    found = by_name(vocabulary.transform(new), vocabulary.feature_names(), 0)
+    assert found == Counter(
+        {"0:C": 1, "0:O": 1, "1:C-O": 1, "1:O-C": 1, "2:C-O-C": 1, "2:O-C-O": 1}
+    )
+
+
+def test_edge_labels_must_be_there_when_they_are_asked_for():
+    labelled = as_graph_collection([([(0, 1)], {0: "C", 1: "O"}, {(0, 1): "="})])
+    plain = as_graph_collection([([(0, 1)], {0: "C", 1: "O"})])
+    vocabulary, _ = WalkVocabulary.fit(labelled, 1, edge_labels=True)
+    assert vocabulary.feature_names().tolist() == ["0:C", "0:O", "1:C-[=]-O", "1:O-[=]-C"]
+    with pytest.raises(GraphDataError, match="no edge labels"):
+        vocabulary.transform(plain)
+    with pytest.raises(GraphDataError, match="no edge labels"):
+        WalkVocabulary.fit(plain, 1, edge_labels=True)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_shares_change_nothing(rng, n_jobs):
+    graphs = random_collection(rng, 20)
+    for one, many in [
+        (
+            ShortestPathVocabulary.fit(graphs)[1],
+            ShortestPathVocabulary.fit(graphs, False, n_jobs)[1],
+        ),
+        (WalkVocabulary.fit(graphs, 3)[1], WalkVocabulary.fit(graphs, 3, n_jobs=n_jobs)[1]),
+    ]:
+        for name in ("offsets", "patterns", "counts", "weights", "level_offsets"):
+            assert np.array_equal(getattr(one, name), getattr(many, name))
+
+
+def test_graphs_without_nodes_or_edges_hold_no_triples():
+    graphs = build_collection([0, 1, 2], np.empty((0, 2), int), ["C", "C", "O"])
+    vocabulary, counts = ShortestPathVocabulary.fit(graphs)
+    assert len(vocabulary.feature_names()) == 0
+    assert counts.offsets.tolist() == [0, 0, 0, 0]
+    _, walks = WalkVocabulary.fit(graphs, 3)
+    assert walks.self_sums().tolist() == [0.0, 1.0, 2.0]

@@ -1,0 +1,232 @@
+"""The vocabulary: the same names whichever way the graphs come, and trees that unfold right."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive import patterns as naive
+from strategies import collections, random_collection
+from treelens import as_graph_collection
+from treelens.graphs.build import build_collection
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.errors import GraphDataError
+from treelens.patterns.vocabulary import LONGEST_TEXT, PatternTree, PatternVocabulary
+
+
+@pytest.fixture
+def path() -> GraphCollection:
+    """C - C = O"""
+    return build_collection([3], np.array([[0, 1], [1, 2]]), list("CCO"), list("-="))
+
+
+def same_vocabulary(a: PatternVocabulary, b: PatternVocabulary) -> bool:
+    return (
+        (a.node_alphabet, a.edge_alphabet) == (b.node_alphabet, b.edge_alphabet)
+        and a.depth == b.depth
+        and all(
+            np.array_equal(x.own, y.own)
+            and np.array_equal(x.child_offsets, y.child_offsets)
+            and np.array_equal(x.child_keys, y.child_keys)
+            for x, y in zip(a.levels, b.levels, strict=True)
+        )
+    )
+
+
+# --- learning in blocks, recognising -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("edge_labels", [False, True])
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_blocks_give_the_ids_of_the_whole(edge_labels: bool, data: st.DataObject) -> None:
+    graphs = data.draw(collections(min_graphs=2, edge_labels=edge_labels))
+    cut = data.draw(st.integers(0, len(graphs)))
+    whole, colors = PatternVocabulary.fit(graphs, 3, edge_labels)
+    blocks = PatternVocabulary.empty(3, edge_labels)
+    parts = []
+    for block in (graphs[:cut], graphs[cut:]):
+        blocks, block_colors = blocks.extend(block)
+        parts.append(block_colors.colors)
+    assert np.concatenate(parts, axis=1).tolist() == colors.colors.tolist()
+    assert same_vocabulary(whole, blocks)
+
+
+def test_blocks_whose_edge_alphabet_grows() -> None:
+    def star(bonds: str) -> GraphCollection:
+        edges = [(0, i + 1) for i in range(len(bonds))]
+        return build_collection([len(bonds) + 1], np.array(edges), ["C"] * (len(bonds) + 1), bonds)
+
+    blocks = PatternVocabulary.empty(2, edge_labels=True)
+    trees = []
+    for bonds in ("--", "-=", "#=-", "--"):
+        blocks, colors = blocks.extend(star(bonds))
+        hub = int(blocks.level_offsets[1] + colors.colors[1, 0])
+        trees.append(str(blocks.tree(hub)))
+    assert trees == ["C(-C,-C)", "C(-C,=C)", "C(#C,-C,=C)", "C(-C,-C)"]
+    assert blocks.edge_alphabet == ("-", "=", "#")
+    # Names from before the alphabet grew still mean the same, and are still recognised.
+    first_hub = int(blocks.level_offsets[1] + blocks.transform(star("--")).colors[1, 0])
+    assert str(blocks.tree(first_hub)) == "C(-C,-C)"
+    assert (blocks.transform(star("=#-")).colors[1:] >= 0).all()
+
+
+def test_extending_never_changes_an_id(rng: np.random.Generator) -> None:
+    vocabulary, _ = PatternVocabulary.fit(random_collection(rng, 10), 3)
+    extended, _ = vocabulary.extend(random_collection(rng, 10, labels="CNOS"))
+    for depth in range(4):
+        for color in range(np.diff(vocabulary.level_offsets)[depth]):
+            before = vocabulary.tree(int(vocabulary.level_offsets[depth]) + color)
+            assert before == extended.tree(int(extended.level_offsets[depth]) + color)
+
+
+def test_a_slice_counts_only_the_labels_it_holds() -> None:
+    graphs = build_collection([1, 1], np.empty((0, 2)), ["b", "a"])
+    vocabulary, _ = PatternVocabulary.fit(graphs[:1], 1)
+    assert vocabulary.node_alphabet == ("b",)
+    assert vocabulary.transform(graphs).colors.tolist() == [[0, -1], [0, -1]]
+
+
+@pytest.mark.parametrize("edge_labels", [False, True])
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_transform_knows_training_patterns_and_only_those(
+    edge_labels: bool, data: st.DataObject
+) -> None:
+    train = data.draw(collections(edge_labels=edge_labels))
+    new = data.draw(collections(edge_labels=edge_labels))
+    vocabulary, colors = PatternVocabulary.fit(train, 3, edge_labels)
+    assert vocabulary.transform(train).colors.tolist() == colors.colors.tolist()
+    found = vocabulary.transform(new).colors
+    known = naive.nested_colors(train, 3, edge_labels)
+    asked = naive.nested_colors(new, 3, edge_labels)
+    for depth in range(4):
+        color_of = dict(zip(known[depth], colors.colors[depth].tolist(), strict=True))
+        assert found[depth].tolist() == [color_of.get(x, -1) for x in asked[depth]]
+
+
+@settings(deadline=None, max_examples=40)
+@given(train=collections(), new=collections())
+def test_unseen_stays_unseen_at_every_further_depth(
+    train: GraphCollection, new: GraphCollection
+) -> None:
+    found = PatternVocabulary.fit(train, 3)[0].transform(new).colors
+    assert not ((found[:-1] == -1) & (found[1:] != -1)).any()
+
+
+def test_labels_may_be_of_any_hashable_kind() -> None:
+    labels = [("C", 1), "C", 1, frozenset({2})]
+    graphs = build_collection([4], np.array([[0, 1], [1, 2], [2, 3]]), labels)
+    vocabulary, _ = PatternVocabulary.fit(graphs, 1)
+    assert set(vocabulary.node_alphabet) == set(labels)
+    assert (vocabulary.transform(graphs).colors >= 0).all()
+
+
+def test_an_unseen_edge_label_makes_both_ends_unseen(path: GraphCollection) -> None:
+    vocabulary, _ = PatternVocabulary.fit(path, 1, edge_labels=True)
+    other = build_collection([3], np.array([[0, 1], [1, 2]]), list("CCO"), list("-#"))
+    assert vocabulary.transform(other).colors.tolist() == [[0, 0, 1], [0, -1, -1]]
+
+
+def test_edge_labels_are_wanted_but_missing() -> None:
+    graphs = build_collection([2], np.array([[0, 1]]), ["C", "C"])
+    with pytest.raises(GraphDataError, match=r"edge_labels=True.*no edge labels"):
+        PatternVocabulary.fit(graphs, 1, edge_labels=True)
+
+
+@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.DegreeLabelsWarning")
+def test_degrees_and_given_labels_do_not_mix(path: GraphCollection) -> None:
+    degrees = as_graph_collection([([(0, 1), (1, 2)],)])
+    with pytest.raises(GraphDataError, match="have degrees"):
+        PatternVocabulary.fit(path, 1)[0].transform(degrees)
+    with pytest.raises(GraphDataError, match="with degrees"):
+        PatternVocabulary.fit(degrees, 1)[0].transform(path)
+
+
+# --- reading patterns ---------------------------------------------------------------------------
+
+
+def as_tree(pattern, depth: int) -> PatternTree:
+    """A nested colour of the naive twin as the tree it stands for."""
+    if depth == 0:
+        return PatternTree(pattern)
+    own, children = pattern
+    subtrees = [(bond, as_tree(child, depth - 1)) for bond, child in children]
+    key = {id(t): ("" if b is None else b) + str(t) for b, t in subtrees}
+    subtrees.sort(key=lambda child: key[id(child[1])])
+    return PatternTree(as_tree(own, depth - 1).label, tuple(subtrees))
+
+
+@pytest.mark.parametrize("edge_labels", [False, True])
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+def test_trees_unfold_to_what_the_nodes_see(edge_labels: bool, data: st.DataObject) -> None:
+    graphs = data.draw(collections(edge_labels=edge_labels))
+    vocabulary, colors = PatternVocabulary.fit(graphs, 2, edge_labels)
+    nested = naive.nested_colors(graphs, 2, edge_labels)
+    for depth in range(3):
+        for node, pattern in enumerate(nested[depth]):
+            id_ = int(vocabulary.level_offsets[depth] + colors.colors[depth, node])
+            tree = as_tree(pattern, depth)
+            assert vocabulary.tree(id_) == tree
+            assert vocabulary.depth_of(id_) == depth
+            assert vocabulary.texts([id_]) == [str(tree)]
+
+
+def test_texts_and_names(path: GraphCollection) -> None:
+    plain, _ = PatternVocabulary.fit(path, 1)
+    assert plain.feature_names().tolist() == ["0:C", "0:O", "1:C(C)", "1:C(C,O)", "1:O(C)"]
+    assert plain.feature_names(1).tolist() == ["1:C(C)", "1:C(C,O)", "1:O(C)"]
+    bonds, _ = PatternVocabulary.fit(path, 1, edge_labels=True)
+    assert bonds.texts([2, 3, 4]) == ["C(-C)", "C(-C,=O)", "O(=C)"]
+
+
+def test_number_and_word_edge_labels_stay_apart_from_the_node_label() -> None:
+    graphs = build_collection([2], np.array([[0, 1]]), [1, 2], [3])
+    vocabulary, _ = PatternVocabulary.fit(graphs, 1, edge_labels=True)
+    assert vocabulary.texts([2, 3]) == ["1(3:2)", "2(3:1)"] == [
+        str(vocabulary.tree(2)), str(vocabulary.tree(3)),
+    ]  # fmt: skip
+
+
+def test_long_texts_are_cut() -> None:
+    edges = np.array([[i, j] for i in range(7) for j in range(i)])
+    vocabulary, _ = PatternVocabulary.fit(build_collection([7], edges, list("CCCCCCC")), 4)
+    text = vocabulary.texts([vocabulary.n_patterns - 1])[0]
+    assert len(text) == LONGEST_TEXT
+    assert text.endswith("…")
+
+
+def test_parents_are_the_same_node_one_depth_up(rng: np.random.Generator) -> None:
+    vocabulary, colors = PatternVocabulary.fit(random_collection(rng), 3)
+    ids = colors.colors + vocabulary.level_offsets[:-1, None]
+    for node in range(0, ids.shape[1], 7):
+        assert vocabulary.parent(int(ids[0, node])) is None
+        for depth in range(1, 4):
+            assert vocabulary.parent(int(ids[depth, node])) == ids[depth - 1, node]
+
+
+def test_truncated_is_what_a_shallower_fit_finds(rng: np.random.Generator) -> None:
+    graphs = random_collection(rng)
+    deep, _ = PatternVocabulary.fit(graphs, 3, edge_labels=True)
+    shallow, _ = PatternVocabulary.fit(graphs, 1, edge_labels=True)
+    assert same_vocabulary(deep.truncated(1), shallow)
+
+
+@pytest.mark.parametrize("pattern", [-1, 5])
+def test_a_pattern_that_does_not_exist(path: GraphCollection, pattern: int) -> None:
+    vocabulary, _ = PatternVocabulary.fit(path, 1)
+    with pytest.raises(IndexError, match=rf"Pattern {pattern} does not exist.*holds 5"):
+        vocabulary.tree(pattern)
+
+
+def test_pickle_keeps_every_pattern(rng: np.random.Generator) -> None:
+    graphs = random_collection(rng)
+    vocabulary, colors = PatternVocabulary.fit(graphs, 2, edge_labels=True)
+    again = pickle.loads(pickle.dumps(vocabulary))
+    assert same_vocabulary(vocabulary, again)
+    assert (again.transform(graphs).colors == colors.colors).all()

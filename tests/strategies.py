@@ -1,0 +1,77 @@
+"""Random graph collections: drawn by hypothesis, or from a seeded generator."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+from hypothesis import strategies as st
+
+from treelens.graphs.build import build_collection
+from treelens.graphs.collection import Graph, GraphCollection
+
+NODE_LABELS = "CNO"
+EDGE_LABELS = "-="
+
+
+@st.composite
+def collections(
+    draw: st.DrawFn,
+    min_graphs: int = 1,
+    max_graphs: int = 6,
+    min_nodes: int = 1,
+    max_nodes: int = 6,
+    edge_labels: bool = False,
+) -> GraphCollection:
+    """Small collections, self-loops, lonely nodes and (for ``min_nodes=0``) empty graphs included.
+
+    Few labels and few nodes make equal colours, within and between graphs, the common case.
+    """
+    sizes = draw(st.lists(st.integers(min_nodes, max_nodes), min_size=min_graphs,
+                          max_size=max_graphs))  # fmt: skip
+    edges: list[tuple[int, int]] = []
+    base = 0
+    for size in sizes:
+        possible = list(combinations_with_replacement(range(base, base + size), 2))
+        if possible:
+            edges += draw(st.lists(st.sampled_from(possible), unique=True, max_size=10))
+        base += size
+    labels = draw(st.lists(st.sampled_from(NODE_LABELS), min_size=base, max_size=base))
+    edge_alphabet = EDGE_LABELS if edge_labels else EDGE_LABELS[:1]
+    bonds = draw(st.lists(st.sampled_from(edge_alphabet), min_size=len(edges), max_size=len(edges)))
+    return build_collection(
+        sizes, np.array(edges, dtype=int).reshape(-1, 2), labels, bonds if edge_labels else None
+    )
+
+
+def random_collection(
+    rng: np.random.Generator,
+    n_graphs: int = 30,
+    max_nodes: int = 15,
+    density: float = 0.2,
+    labels: str = NODE_LABELS,
+) -> GraphCollection:
+    """Random graphs with node labels and edge labels."""
+    sizes = rng.integers(1, max_nodes + 1, n_graphs)
+    edges = []
+    for base, size in zip(np.cumsum(sizes) - sizes, sizes, strict=True):
+        joined = np.triu(rng.random((size, size)) < density)
+        edges.append(np.argwhere(joined) + base)
+    edges = np.concatenate(edges)
+    return build_collection(
+        sizes, edges, rng.choice(list(labels), sizes.sum()).tolist(),
+        rng.choice(list(EDGE_LABELS), len(edges)).tolist(),
+    )  # fmt: skip
+
+
+def renumbered(graphs: GraphCollection, rng: np.random.Generator) -> list[Graph]:
+    """The same graphs with the nodes of each in another order."""
+    return [_renumbered_graph(graph, rng.permutation(graph.n_nodes).tolist()) for graph in graphs]
+
+
+def _renumbered_graph(graph: Graph, new_name: list[int]) -> Graph:
+    labels = [None] * graph.n_nodes
+    for old, label in enumerate(graph.node_labels):
+        labels[new_name[old]] = label
+    renamed = [tuple(sorted((new_name[u], new_name[v]))) for u, v in graph.edges]
+    return Graph(tuple(labels), tuple(renamed), graph.edge_labels)
