@@ -14,6 +14,7 @@ _PUBLIC = {
     "Graph": "treelens.graphs.collection",
     "GraphCollection": "treelens.graphs.collection",
     "as_graph_collection": "treelens.graphs.convert",
+    "load": "treelens.estimators.persistence",
     "load_dataset": "treelens.graphs.datasets",
     "make_synthetic": "treelens.graphs.synthetic",
     "read_smiles": "treelens.graphs.molecules",

@@ -60,19 +60,32 @@ def known_patterns(own: list, child_offsets: list, child_keys: list) -> dict[tup
     }
 
 
-def learn_colors(patterns: list[tuple], known: dict[tuple, int]) -> list[int]:
-    """Colours of the patterns; ``known`` grows by those it lacks, in order of appearance."""
-    return [known.setdefault(pattern, len(known)) for pattern in patterns]
+def look_up_patterns(patterns: list[tuple], known: dict[tuple, int]) -> list[int]:
+    """Colours of the patterns. One that contains something unseen is never known."""
+    return [
+        UNSEEN if own == UNSEEN or UNSEEN in keys else known.get((own, keys), UNSEEN)
+        for own, keys in patterns
+    ]
 
 
-def look_up_colors(patterns: list[tuple], known: dict[tuple, int]) -> list[int]:
-    """Colours of the patterns. A pattern that contains something unseen is never known."""
-    return [known.get(pattern, UNSEEN) for pattern in patterns]
+def number_new_patterns(
+    patterns: list[tuple], colors: list[int], n_known: int
+) -> tuple[list[int], list[int]]:
+    """Colours with numbers from ``n_known`` on in place of -1, and the first node of each."""
+    new: dict[tuple, int] = {}
+    founders, result = [], []
+    for node, (pattern, color) in enumerate(zip(patterns, colors, strict=True)):
+        if color == UNSEEN:
+            if pattern not in new:
+                new[pattern] = n_known + len(new)
+                founders.append(node)
+            color = new[pattern]
+        result.append(color)
+    return result, founders
 
 
-def all_colors_fit(patterns: list[tuple], known: dict[tuple, int], new_colors: list[int]) -> bool:
-    by_color = {color: pattern for pattern, color in known.items()}
-    return all(by_color[c] == pattern for c, pattern in zip(new_colors, patterns, strict=True))
+def keys_of_founders(founders: list[int], keys: list[list[int]]) -> list[int]:
+    return [key for founder in founders for key in keys[founder]]
 
 
 def slots_of(signatures: list[int], size: int) -> list[int]:

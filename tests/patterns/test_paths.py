@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -46,6 +47,7 @@ def node_and_arc_keys(graphs: GraphCollection) -> tuple[np.ndarray, np.ndarray]:
 # --- compiled functions against their twins ---------------------------------------------------
 
 
+@settings(deadline=None)  # the first example may compile
 @given(st.lists(st.integers(0, 2**62), max_size=300).map(lambda x: x + x[::3]))
 def test_keys_are_numbered_as_by_a_dict(keys):
     array = np.array(keys, dtype=np.int64)
@@ -65,6 +67,7 @@ def test_many_keys_that_fall_into_few_slots_stay_apart():
     assert numbers[5000:].tolist() == numbers[:5000][::-1].tolist()
 
 
+@settings(deadline=None)  # the first example may compile
 @given(collections(min_nodes=0))
 def test_triples_match_the_naive_twin(graphs):
     found = _compiled_paths.triples_of_graphs(
@@ -91,7 +94,7 @@ def test_triples_of_a_large_sparse_graph_match_scipy(rng):
     assert sorted(counts.counts.tolist()) == sorted(map(float, expected.values()))
 
 
-@settings(deadline=None)
+@settings(deadline=None)  # the first example may compile
 @given(collections(min_nodes=0, max_nodes=5), st.integers(0, 4))
 def test_walks_match_the_naive_twin(graphs, max_length):
     offsets, *columns = _compiled_paths.walks_of_graphs(
@@ -99,13 +102,14 @@ def test_walks_match_the_naive_twin(graphs, max_length):
         *node_and_arc_keys(graphs), max_length,
     )  # fmt: skip
     rows = list(zip(*(column.tolist() for column in columns), strict=True))
-    found = [rows[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    found = [rows[a:b] for a, b in pairwise(offsets.tolist())]
     assert found == naive.walks_of_graphs(graphs, max_length)
 
 
 # --- vocabularies -----------------------------------------------------------------------------
 
 
+@settings(deadline=None)  # the first example may compile
 @given(collections(min_graphs=2), st.integers(1, 5))
 def test_every_triple_is_counted_under_its_name(graphs, cut):
     train = graphs[: min(cut, len(graphs) - 1)]
@@ -122,7 +126,7 @@ def test_every_triple_is_counted_under_its_name(graphs, cut):
     assert np.array_equal(counts.self_sums()[: len(train)], train_counts.self_sums())
 
 
-@settings(deadline=None)
+@settings(deadline=None)  # the first example may compile
 @given(collections(min_graphs=2, max_nodes=5, edge_labels=True), st.booleans(), st.integers(0, 3))
 def test_every_walk_is_counted_under_its_name(graphs, edge_labels, max_length):
     train = graphs[1:]
@@ -157,7 +161,7 @@ def test_walks_of_one_length_are_neighbours():
     pairs = counts.pair_features()
     assert np.array_equal(pairs.level_offsets, vocabulary.level_offsets)
     for rows in (pairs.rows, pairs.lists):
-        for a, b in zip(rows.offsets[:-1], rows.offsets[1:], strict=True):
+        for a, b in pairwise(rows.offsets.tolist()):
             assert (np.diff(rows.indices[a:b]) > 0).all()
 
 

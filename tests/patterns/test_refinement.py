@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from naive import patterns as naive
 from strategies import collections, random_collection
+from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns import _compiled, refinement
 from treelens.patterns.refinement import PatternLevel, run_in_shares
@@ -36,19 +37,10 @@ def test_mixing_is_splitmix64(value: int) -> None:
     assert int(_compiled._mix(np.int64(value))) == naive.mix(value)
 
 
-@pytest.mark.parametrize("length", [0, 1, 2, 31, 32, 33, 100])
-def test_a_run_is_sorted_and_nothing_else_moves(length: int, rng: np.random.Generator) -> None:
-    values = rng.integers(-1, 20, length + 4)
-    expected = values.copy()
-    expected[2 : length + 2] = sorted(expected[2 : length + 2].tolist())
-    _compiled._sort_run(values, 2, length + 2)
-    assert values.tolist() == expected.tolist()
-
-
 @pytest.mark.parametrize("keys", [[], [0], [3, 3, 5], [-1, 2**40]])
 def test_signatures(keys: list[int]) -> None:
-    padded = np.array([9, *keys, 9], dtype=np.int64)
-    found = _compiled._signature(np.int32(4), padded, 1, 1 + len(keys))
+    total = np.uint64(sum(naive.mix(key) for key in keys) % 2**64)
+    found = _compiled._signature(np.int32(4), len(keys), total)
     assert int(found) == naive.signature(4, keys)
 
 
@@ -83,6 +75,17 @@ def test_child_keys_of_nodes(with_edges: bool, rng: np.random.Generator) -> None
     ]
 
 
+@pytest.mark.parametrize("degree", [31, 32, 33, 100])
+def test_child_keys_of_hubs_are_sorted(degree: int, rng: np.random.Generator) -> None:
+    """Few neighbours are sorted by insertion, many by the library."""
+    spokes = np.stack([np.zeros(degree, int), np.arange(1, degree + 1)], axis=1)
+    star = build_collection([degree + 1], spokes, ["C"] * (degree + 1))
+    colors = rng.integers(-1, 50, degree + 1).astype(np.int32)
+    keys, _ = keys_by_node(star, colors, None, 0)
+    assert keys[0] == sorted(colors[1:].tolist())
+    assert keys[1:] == [[int(colors[0])]] * degree
+
+
 @pytest.mark.parametrize("mask", [2**64 - 1, 0x7, 0])
 def test_slots_are_filled_by_linear_probing(mask: int, rng: np.random.Generator) -> None:
     signatures = rng.integers(0, 2**63, 9, dtype=np.uint64) & np.uint64(mask)
@@ -91,57 +94,59 @@ def test_slots_are_filled_by_linear_probing(mask: int, rng: np.random.Generator)
     assert slots.tolist() == naive.slots_of(signatures.tolist(), 32)
 
 
+def table_of(signatures: list[int], size: int) -> np.ndarray:
+    return np.array(naive.slots_of(signatures, size), dtype=np.int32)
+
+
 @pytest.mark.parametrize("with_edges", [False, True])
 @pytest.mark.parametrize("mask", [2**64 - 1, 0x7, 0])
-def test_learning_and_looking_up_one_level(
-    with_edges: bool, mask: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+def test_looking_up_and_numbering_patterns(
+    with_edges: bool, mask: int, rng: np.random.Generator
 ) -> None:
-    monkeypatch.setattr(refinement, "HASH_MASK", np.uint64(mask))
+    """Half the patterns are known, some nodes unseen; then all others are numbered."""
     graphs = random_collection(rng)
     edge_codes = graphs.edge_codes if with_edges else None
-    n_edge_labels = 2 if with_edges else 0
-    keys = naive.child_keys(graphs, graphs.node_codes, edge_codes, n_edge_labels)
-    patterns = naive.patterns_of(graphs.node_codes.tolist(), keys)
-    known: dict[tuple, int] = {}
-    expected = naive.learn_colors(patterns, known)
-
-    colors, (level,) = refinement.learn(
-        graphs, graphs.node_codes, edge_codes, n_edge_labels, (PatternLevel.empty(),)
-    )
-    assert colors[1].tolist() == expected
-    assert patterns_of_level(level) == known
-    found = refinement.look_up(graphs, graphs.node_codes, edge_codes, n_edge_labels, (level,))
-    assert found[1].tolist() == expected
-
-    half = dict(list(known.items())[: len(known) // 2])
-    fewer = PatternLevel(
-        level.own[: len(half)], level.child_offsets[: len(half) + 1],
-        level.child_keys[: level.child_offsets[len(half)]],
-    )  # fmt: skip
-    found = refinement.look_up(graphs, graphs.node_codes, edge_codes, n_edge_labels, (fewer,))
-    assert found[1].tolist() == naive.look_up_colors(patterns, half)
-
-
-def test_a_colour_that_does_not_fit_is_found(rng: np.random.Generator) -> None:
-    graphs = random_collection(rng)
-    vocabulary, colors = fitted(graphs, depth=1)
-    level = vocabulary.levels[0]
-    keys = naive.child_keys(graphs, colors[0], None, 0)
-    patterns = naive.patterns_of(colors[0].tolist(), keys)
+    colors = np.where(rng.random(graphs.n_nodes) < 0.1, -1, graphs.node_codes).astype(np.int32)
+    keys, signatures = keys_by_node(graphs, colors, edge_codes, 2 if with_edges else 0)
+    signatures &= np.uint64(mask)
+    patterns = naive.patterns_of(colors.tolist(), keys)
     flat = np.array([key for own in keys for key in own], dtype=np.int64)
+    complete = {p for p in patterns if p[0] >= 0 and -1 not in p[1]}
+    known = {p: color for color, p in enumerate(sorted(complete)[::2])}
+    known_signatures = [naive.signature(own, list(k)) & mask for own, k in known]
 
-    def fits(new_colors: np.ndarray) -> bool:
-        return _compiled.all_colors_fit(
-            0, len(graphs), graphs.node_offsets, colors[0], graphs.neighbor_offsets, flat,
-            level.own, level.child_offsets, level.child_keys, new_colors,
+    found = np.full(graphs.n_nodes, -7, np.int32)
+    for first, last in [(0, 50), (50, graphs.n_nodes)]:
+        _compiled.look_up_patterns(
+            first, last, colors, graphs.neighbor_offsets, flat, signatures,
+            table_of(known_signatures, 256), np.array(known_signatures, np.uint64),
+            np.array([own for own, _ in known], np.int32),
+            np.cumsum([0, *(len(k) for _, k in known)]),
+            np.array([key for _, k in known for key in k], np.int64), found,
         )  # fmt: skip
+    assert found.tolist() == naive.look_up_patterns(patterns, known)
 
-    known = patterns_of_level(level)
-    assert fits(colors[1]) is naive.all_colors_fit(patterns, known, colors[1].tolist()) is True
-    for node in rng.integers(0, graphs.n_nodes, 20):
-        wrong = colors[1].copy()
-        wrong[node] = (wrong[node] + 1) % len(level)
-        assert fits(wrong) is naive.all_colors_fit(patterns, known, wrong.tolist()) is False
+    expected, expected_founders = naive.number_new_patterns(patterns, found.tolist(), len(known))
+    founders = np.empty(graphs.n_nodes, np.int32)
+    n_new = _compiled.number_new_patterns(
+        colors, graphs.neighbor_offsets, flat, signatures, table_of([], 512), len(known),
+        founders, found,
+    )  # fmt: skip
+    assert found.tolist() == expected
+    assert founders[:n_new].tolist() == expected_founders
+
+
+def test_keys_of_founders(rng: np.random.Generator) -> None:
+    graphs = random_collection(rng)
+    keys = naive.child_keys(graphs, graphs.node_codes, None, 0)
+    founders = rng.choice(graphs.n_nodes, 20, replace=False).astype(np.int32)
+    expected = naive.keys_of_founders(founders.tolist(), keys)
+    found = np.empty(len(expected), np.int64)
+    _compiled.keys_of_founders(
+        founders, graphs.neighbor_offsets, np.array([k for own in keys for k in own]),
+        np.cumsum([0, *(len(keys[founder]) for founder in founders)]), found,
+    )  # fmt: skip
+    assert found.tolist() == expected
 
 
 def test_signatures_of_patterns(rng: np.random.Generator) -> None:
@@ -186,21 +191,24 @@ def test_a_weak_hash_changes_nothing(
         assert patterns_of_level(level) == patterns_of_level(weak_level)
 
 
+@pytest.mark.parametrize("mask", [0, 0x7])
 def test_a_weak_hash_does_collide(
-    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+    mask: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The test above would be empty if the mask did not reach the hash."""
-    monkeypatch.setattr(refinement, "HASH_MASK", np.uint64(0x7))
-    outcomes = []
-    checked = _compiled.all_colors_fit
+    monkeypatch.setattr(refinement, "HASH_MASK", np.uint64(mask))
+    graphs = random_collection(rng, 40)
+    seen: list[np.ndarray] = []
+    number = _compiled.number_new_patterns
 
     def watched(*arguments):
-        outcomes.append(checked(*arguments))
-        return outcomes[-1]
+        seen.append(arguments[3])
+        return number(*arguments)
 
-    monkeypatch.setattr(_compiled, "all_colors_fit", watched)
-    fitted(random_collection(rng, 40))
-    assert False in outcomes
+    monkeypatch.setattr(_compiled, "number_new_patterns", watched)
+    vocabulary, _ = fitted(graphs)
+    for signatures, level in zip(seen, vocabulary.levels, strict=True):
+        assert len(np.unique(signatures)) <= mask + 1 < len(level)
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3])

@@ -80,11 +80,21 @@ class GraphKernel(TransformerMixin, BaseEstimator, metaclass=ABCMeta, auto_wrap_
         return self._kernel(self._fitted, None)
 
     def feature_map(self, X: Any) -> sparse.csr_array:
-        """Explicit features, shape (n_graphs, n_features); see ``get_feature_names_out``."""
+        """Explicit features, shape (n_graphs, n_features); see ``get_feature_names_out``.
+
+        Where the kernel is a sum of products, it is ``feature_map(X) @ feature_map(X_fit).T``
+        (before any normalisation); where it is a sum of minima, it is the sum of the minima.
+        """
         check_is_fitted(self)
-        rows = self._new_features(checked_graphs(X)).pairs.rows
-        shape = (len(rows), self._fitted.pairs.n_patterns)
-        return sparse.csr_array((rows.values, rows.indices, rows.offsets), shape=shape)
+        pairs = self._new_features(checked_graphs(X)).pairs
+        rows, weights = pairs.rows, self._weights()
+        if weights is None:
+            values = rows.values
+        else:
+            factors = weights if pairs.minimum else np.sqrt(weights)
+            values = rows.values * factors[rows.indices]
+        shape = (pairs.n_graphs, pairs.n_patterns)
+        return sparse.csr_array((values, rows.indices, rows.offsets), shape=shape)
 
     def _kernel(self, left: Features, right: Features | None) -> np.ndarray:
         target = left if right is None else right

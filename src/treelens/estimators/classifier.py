@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
+from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -28,7 +28,15 @@ from treelens.estimators.machine import (
 )
 from treelens.estimators.pattern_table import pattern_table
 from treelens.estimators.progress import progress_ticks
-from treelens.estimators.selection import SCORES, Candidate, KernelSearch, SearchResult, grid
+from treelens.estimators.selection import (
+    SCORES,
+    Candidate,
+    KernelSearch,
+    SearchResult,
+    grid,
+    leading_settings,
+    repetitions_for,
+)
 from treelens.estimators.weights import PairwiseWeights
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.forms import FORMS, form_kernel
@@ -39,12 +47,9 @@ from treelens.patterns.vocabulary import PatternVocabulary
 # What "auto" stands for. Wide enough that the choice is rarely at an edge.
 AUTO_FORMS = ("exponential", "tanimoto")
 AUTO_DEPTHS = (1, 2, 3, 4, 5, 6)
-AUTO_RADII = (0.0, 1.0, 4.0, 16.0)
+AUTO_RADII = (0.0, 0.3, 1.0, 3.0)
 AUTO_GAMMAS = (0.1, 1.0, 3.0, 10.0)
 AUTO_CS = (0.1, 1.0, 10.0, 100.0)
-# A training set smaller than this is split several times over, to steady the choice.
-_SMALL = 1000
-_MOST_REPETITIONS = 5
 
 
 class GraphClassifier(ClassifierMixin, BaseEstimator):
@@ -217,13 +222,9 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
                 "Drop the class, merge it with another or collect more of it."
             )
         n_folds = min(int(self.cv), smallest)
-        repetitions = int(np.clip(_SMALL // len(codes), 1, _MOST_REPETITIONS))
-        if repetitions == 1:
-            splitter: Any = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-        else:
-            splitter = RepeatedStratifiedKFold(
-                n_splits=n_folds, n_repeats=repetitions, random_state=seed
-            )
+        splitter = RepeatedStratifiedKFold(
+            n_splits=n_folds, n_repeats=repetitions_for(len(codes)), random_state=seed
+        )
         return list(splitter.split(codes, codes))
 
     def _search(
@@ -301,7 +302,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Classes, shape (n_graphs,)."""
-        return self.classes_[predicted_codes(self._decisions(checked_graphs(X)))]
+        codes = predicted_codes(self._decisions(checked_graphs(X)))
+        return self.classes_[codes]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, shape (n_graphs, n_classes).
@@ -368,15 +370,7 @@ def _staged(search: KernelSearch, candidates: list[Candidate]) -> tuple[SearchRe
         result = search.run(learned)
         return result, _must(result.best())
     result = search.run(uniform)
-    settings = set()
-    for form in {c.form for c in uniform}:
-        leader = result.best(lambda c, form=form: c.form == form)
-        if leader is not None:
-            settings |= {
-                c._replace(radius=0.0)
-                for c in result.finished()
-                if c.form == form and c.depth == leader.depth
-            }
+    settings = set(leading_settings(result))
     second = [c for c in learned if c._replace(radius=0.0) in settings]
     if second:
         result = search.run(second, result)

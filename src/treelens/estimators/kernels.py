@@ -111,7 +111,8 @@ class WLSubtree(_WeisfeilerLehmanKernel):
     Examples
     --------
     >>> from treelens import WLSubtree
-    >>> path, triangle = ([(0, 1), (1, 2)], "CCO"), ([(0, 1), (1, 2), (2, 0)], "CCC")
+    >>> path = ([(0, 1), (1, 2)], {0: "C", 1: "C", 2: "O"})
+    >>> triangle = ([(0, 1), (1, 2), (2, 0)], {0: "C", 1: "C", 2: "C"})
     >>> WLSubtree(depth=1, include_depth_zero=True).fit_transform([path, triangle])
     array([[4., 3.],
            [3., 9.]])
@@ -152,7 +153,8 @@ class WLOptimalAssignment(WLSubtree):
     Examples
     --------
     >>> from treelens import WLOptimalAssignment
-    >>> path, triangle = ([(0, 1), (1, 2)], "CCO"), ([(0, 1), (1, 2), (2, 0)], "CCC")
+    >>> path = ([(0, 1), (1, 2)], {0: "C", 1: "C", 2: "O"})
+    >>> triangle = ([(0, 1), (1, 2), (2, 0)], {0: "C", 1: "C", 2: "C"})
     >>> WLOptimalAssignment(depth=1, include_depth_zero=True).fit_transform([path, triangle])
     array([[3., 1.],
            [1., 3.]])
@@ -199,7 +201,8 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
     Examples
     --------
     >>> from treelens import WassersteinWL
-    >>> path, triangle = ([(0, 1), (1, 2)], "CCO"), ([(0, 1), (1, 2), (2, 0)], "CCC")
+    >>> path = ([(0, 1), (1, 2)], {0: "C", 1: "C", 2: "O"})
+    >>> triangle = ([(0, 1), (1, 2), (2, 0)], {0: "C", 1: "C", 2: "C"})
     >>> WassersteinWL(depth=1, include_depth_zero=True).distance([path, triangle]).round(3)
     array([[0.   , 0.667],
            [0.667, 0.   ]])

@@ -11,6 +11,7 @@ derives from it. Candidates race: after each split those that fall clearly behin
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -29,6 +30,12 @@ from treelens.patterns.pairs import PairFeatures
 Split = tuple[np.ndarray, np.ndarray]
 # Candidates behind the leader by more than this many standard errors leave the race.
 _RACE_WIDTH = 2.0
+# Relative gap and number of iterations that suffice to compare candidates.
+_ROUGH_GAP = 1e-2
+_ROUGH_STEPS = 40
+# A training set smaller than this is split several times over.
+_SMALL = 1000
+_MOST_REPETITIONS = 5
 # Below this many graphs, starting threads costs more than they bring.
 _WORTH_THREADS = 500
 
@@ -115,6 +122,8 @@ class KernelSearch:
     n_jobs : int
     tick : callable
         Told about every finished unit of work, for progress.
+    final : bool
+        Whether weights are learned to the learner's own tolerance instead of roughly.
     """
 
     def __init__(
@@ -128,6 +137,7 @@ class KernelSearch:
         score: Callable[[np.ndarray, np.ndarray], float],
         n_jobs: int = 1,
         tick: Callable[[str], None] = lambda what: None,
+        final: bool = False,
     ) -> None:
         self.histograms = histograms
         self.codes = codes
@@ -139,6 +149,7 @@ class KernelSearch:
         self.score = score
         self.n_jobs = n_jobs if len(codes) >= _WORTH_THREADS else 1
         self.tick = tick
+        self.final = final
 
     def run(self, candidates: Sequence[Candidate], result: SearchResult | None = None,
             race: bool = True) -> SearchResult:  # fmt: skip
@@ -203,14 +214,21 @@ class KernelSearch:
         pairs = PairFeatures.from_histograms(histograms, base.kind, unit=False)
         if base.radius == 0:
             return pairs, None
-        return pairs, self.learn(base, train).weights_
+        with warnings.catch_warnings():
+            # Rough weights will do to compare candidates; what is chosen is learned in full.
+            warnings.simplefilter("ignore")
+            return pairs, self.learn(base, train, rough=not self.final).weights_
 
-    def learn(self, base: Base, train: np.ndarray) -> Any:
+    def learn(self, base: Base, train: np.ndarray, rough: bool = False) -> Any:
         """The learner, fitted to the graphs of ``train``; other patterns keep weight one."""
         histograms = self.histograms.select_depths(self.first_depth, base.depth)
         part = histograms if len(train) == histograms.n_graphs else histograms.select_graphs(train)
         unit_pairs = PairFeatures.from_histograms(part, base.kind)
         learner = clone(self.learner).set_params(radius=base.radius)
+        if rough:
+            learner.set_params(
+                tol=max(learner.tol, _ROUGH_GAP), max_iter=min(learner.max_iter, _ROUGH_STEPS)
+            )
         return learner.fit(unit_pairs, self.codes[train])
 
     def _score_kernel(
@@ -297,6 +315,28 @@ def grid(
         for gamma in (gammas if FORMS[form].has_gamma else [None])
         for C in Cs
     ]
+
+
+def leading_settings(result: SearchResult) -> list[Candidate]:
+    """Settings to try learned weights at: what finished the race at the best depth of each form.
+
+    ``result`` is a finished search with uniform weights.
+    """
+    settings = []
+    for form in sorted({c.form for c in result.scores}):
+        leader = result.best(lambda c, form=form: c.form == form and c.radius == 0)  # type: ignore[misc]
+        if leader is not None:
+            settings += [
+                c
+                for c in result.finished()
+                if c.form == form and c.depth == leader.depth and c.radius == 0
+            ]
+    return settings
+
+
+def repetitions_for(n_graphs: int) -> int:
+    """How often to repeat a cross-validation: small sets are split anew, to steady the choice."""
+    return int(np.clip(_SMALL // max(n_graphs, 1), 1, _MOST_REPETITIONS))
 
 
 def _by_base(candidates: Sequence[Candidate]) -> dict[Base, list[Candidate]]:

@@ -149,8 +149,8 @@ class Explanation:
 
     def __repr__(self) -> str:
         lines = [
-            f"Explanation(predicted {self.predicted_class!r}; decision {self.decision:+.3f} for "
-            f"{self.class_label!r}, of which {self.base:+.3f} is the base; "
+            f"Explanation(predicted {self.predicted_class}; decision {self.decision:+.3f} for "
+            f"{self.class_label}, of which {self.base:+.3f} is the base; "
             f"{self.unseen_share:.0%} of the patterns unseen)"
         ]
         strongest = self.pattern_contributions.head(5)

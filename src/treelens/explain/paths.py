@@ -98,9 +98,7 @@ def _exponential(sums: KernelSums) -> PathSlopes:
     log_start = np.full_like(sums.shared, -sums.gamma * sums.offset)
     log_end = log_start + sums.gamma * sums.shared
     mean = _mean_exponential(log_start, log_end)
-    return PathSlopes(
-        np.exp(log_start), np.exp(log_end), sums.gamma * mean, np.zeros_like(mean)
-    )
+    return PathSlopes(np.exp(log_start), np.exp(log_end), sums.gamma * mean, np.zeros_like(mean))
 
 
 def _metric(sums: KernelSums) -> PathSlopes:
@@ -114,7 +112,7 @@ def _metric(sums: KernelSums) -> PathSlopes:
 
 
 def _tanimoto(sums: KernelSums) -> PathSlopes:
-    """``k = S / (A + B - S)``, with ``dk/dS = (A + B) / (A + B - S)^2`` and ``dk/dA = -S / (...)^2``.
+    """``k = S / (A + B - S)``, where ``dk/dS = (A + B) / (...)^2`` and ``dk/dA = -S / (...)^2``.
 
     Along the path the denominator is ``p + q t`` and the numerators are linear in t, so with
     ``r = q / p`` the integrals are those of ``1 / (1 + r t)^2`` and ``t / (1 + r t)^2``.

@@ -219,45 +219,72 @@ def all_pairs_pass(first, step, pairs, codes, weights, loss, with_gradient, grad
 
 
 @njit(cache=True, nogil=True)
-def _shared_patterns(pairs, i, j, patterns, products):
-    """The patterns that two graphs share and ``Z(i, j)`` there; returns their number.
-
-    The merge has no branches to mispredict: every step writes, and moves on where it must.
-    """
-    both = pairs.scale[i] * pairs.scale[j]
-    a, a_end = pairs.row_offsets[i], pairs.row_offsets[i + 1]
-    c, c_end = pairs.row_offsets[j], pairs.row_offsets[j + 1]
-    used = 0
-    while a < a_end and c < c_end:
-        p, q = pairs.row_patterns[a], pairs.row_patterns[c]
-        x, y = pairs.row_values[a], pairs.row_values[c]
-        patterns[used] = p
-        products[used] = both * (min(x, y) if pairs.minimum else x * y)
-        used += p == q
-        a += p <= q
-        c += q <= p
-    return used
+def similarity_counts(first, step, pairs, weights, largest, counts):
+    """Count the similarities of the pairs ``i < j`` of some rows in equal bins of [0, largest]."""
+    n = len(pairs.row_offsets) - 1
+    row = np.zeros(n)
+    head = pairs.list_offsets[:-1].copy()
+    room = pairs.dense.shape[0] + 4
+    columns, patterns, x = np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room)
+    per_unit = len(counts) / largest
+    for i in range(first, n, step):
+        n_dense = _split_row(pairs, i, columns, patterns, x)
+        _sum_row(pairs, weights, i, i, columns, patterns, x, n_dense, head, row)
+        for j in range(i + 1, n):
+            position = np.int64(pairs.scale[i] * pairs.scale[j] * row[j] * per_unit)
+            counts[min(position, len(counts) - 1)] += 1
 
 
 @njit(cache=True, nogil=True)
-def listed_pairs_pass(first, step, pairs, codes, left, right, pair_weights, weights, loss,
-                      with_gradient, gradient):  # fmt: skip
-    """Loss and gradient over listed pairs ``first, first + step, ...``: returns the loss."""
-    room = np.diff(pairs.row_offsets).max() + 1
-    patterns, products = np.zeros(room, np.int64), np.zeros(room)
-    total = 0.0
-    for k in range(first, len(left), step):
-        used = _shared_patterns(pairs, left[k], right[k], patterns, products)
-        distance = loss.b
-        for a in range(used):
-            distance -= weights[patterns[a]] * products[a]
-        same = codes[left[k]] == codes[right[k]]
-        inside = distance - loss.alpha2 if same else loss.alpha1 - distance
-        cut = min(max(inside, 0.0), loss.sigma)
-        total += pair_weights[k] * (cut * (inside - 0.5 * cut) / loss.sigma)
-        slope = pair_weights[k] * (cut / loss.sigma)
-        slope = -slope if same else slope
-        if with_gradient and slope != 0.0:
-            for a in range(used):
-                gradient[patterns[a]] += slope * products[a]
-    return total
+def _insert(similarity, graph, nearest, similarities):
+    """Keep the most similar graphs, best first; of equals the one that came first."""
+    if similarity <= similarities[-1]:
+        return
+    place = len(nearest) - 1
+    while place > 0 and similarities[place - 1] < similarity:
+        nearest[place], similarities[place] = nearest[place - 1], similarities[place - 1]
+        place -= 1
+    nearest[place], similarities[place] = graph, similarity
+
+
+@njit(cache=True, nogil=True)
+def nearest_graphs(first, step, pairs, codes, weights, nearest_same, nearest_other):
+    """The most similar graphs with the same and with another label, for some rows.
+
+    Both outputs are (n_graphs, n_neighbors) and hold -1 where there are fewer.
+    """
+    n, k = nearest_same.shape
+    row = np.zeros(n)
+    head = pairs.list_offsets[:-1].copy()
+    room = pairs.dense.shape[0] + 4
+    columns, patterns, x = np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room)
+    best_same, best_other = np.zeros(k), np.zeros(k)
+    for i in range(first, n, step):
+        n_dense = _split_row(pairs, i, columns, patterns, x)
+        _sum_row(pairs, weights, i, 0, columns, patterns, x, n_dense, head, row)
+        best_same[:], best_other[:] = -np.inf, -np.inf
+        nearest_same[i, :], nearest_other[i, :] = -1, -1
+        for j in range(n):
+            similarity = row[j] * pairs.scale[j]
+            if codes[j] != codes[i]:
+                _insert(similarity, j, nearest_other[i], best_other)
+            elif j != i:
+                _insert(similarity, j, nearest_same[i], best_same)
+
+
+@njit(cache=True, nogil=True)
+def shrunk_norm(shift, metric, multiplier):
+    """``||p||²`` for ``p = max(-1, metric shift / (metric + multiplier))``, and half its slope.
+
+    The slope is that in the multiplier, with the sign turned.
+    """
+    square, slope = 0.0, 0.0
+    for v in range(len(shift)):
+        both = metric[v] + multiplier
+        p = metric[v] * shift[v] / both
+        if p <= -1.0:
+            square += 1.0
+        else:
+            square += p * p
+            slope += p * p / both
+    return square, slope

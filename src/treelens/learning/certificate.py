@@ -49,4 +49,4 @@ class Certificate:
 
     @property
     def converged(self) -> bool:
-        return bool(self.gaps) and self.gaps[-1] <= self.tol
+        return bool(self.gaps and self.gaps[-1] <= self.tol)

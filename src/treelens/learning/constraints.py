@@ -8,24 +8,33 @@ minimiser of a linear function, which the solvers' certificate needs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from treelens.learning import _compiled
+
 CENTER = 1.0
 # A norm this little above the radius counts as on the sphere, so that projecting twice is
 # projecting once although norms are rounded.
 _ON_SPHERE = 1.0 + 1e-12
+_MOST_ROUNDS = 200
 
 
 class Constraint(Protocol):
     """A convex set of weight vectors that holds the vector of ones."""
 
     @property
+    def level_offsets(self) -> np.ndarray: ...
+
+    @property
     def radii(self) -> np.ndarray: ...
 
     def project(self, weights: np.ndarray) -> np.ndarray: ...
+
+    def project_in(self, metric: np.ndarray, weights: np.ndarray) -> np.ndarray: ...
 
     def linear_minimizer(self, gradient: np.ndarray) -> np.ndarray: ...
 
@@ -53,13 +62,19 @@ class BallConstraint:
         """The nearest point of the set."""
         return self._by_level(project_ball, weights)
 
+    def project_in(self, metric: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """The nearest point in the norm ``sum_v metric_v x_v²``."""
+        return self._by_level(project_ball_in, metric, weights)
+
     def linear_minimizer(self, gradient: np.ndarray) -> np.ndarray:
         """A point of the set where ``<gradient, w>`` is least."""
         return self._by_level(ball_minimizer, gradient)
 
-    def _by_level(self, function, vector: np.ndarray) -> np.ndarray:
+    def _by_level(self, function: Callable[..., np.ndarray], *vectors: np.ndarray) -> np.ndarray:
         parts = zip(self.level_offsets[:-1], self.level_offsets[1:], self.radii, strict=True)
-        return np.concatenate([function(vector[a:b], radius) for a, b, radius in parts])
+        return np.concatenate(
+            [function(*(vector[a:b] for vector in vectors), radius) for a, b, radius in parts]
+        )
 
 
 @dataclass(frozen=True)
@@ -90,10 +105,20 @@ class BoxConstraint:
         """The nearest point of the set."""
         return np.clip(weights, self.lower, self.upper)
 
+    def project_in(self, metric: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """The nearest point in the norm ``sum_v metric_v x_v²``: for a box the same."""
+        return self.project(weights)
+
     def linear_minimizer(self, gradient: np.ndarray) -> np.ndarray:
         """A point of the set where ``<gradient, w>`` is least."""
         corner = np.where(gradient > 0, self.lower, self.upper)
         return np.where(gradient == 0, CENTER, corner)
+
+
+CONSTRAINT_SETS: dict[str, type[BallConstraint] | type[BoxConstraint]] = {
+    "ball": BallConstraint,
+    "box": BoxConstraint,
+}
 
 
 def project_ball(weights: np.ndarray, radius: float) -> np.ndarray:
@@ -110,6 +135,29 @@ def project_ball(weights: np.ndarray, radius: float) -> np.ndarray:
         return np.maximum(weights, 0.0)
     shift = weights - CENTER
     return np.maximum(CENTER + shift / _divisor(shift, radius), 0.0)
+
+
+def project_ball_in(metric: np.ndarray, weights: np.ndarray, radius: float) -> np.ndarray:
+    """The same with distances measured as ``sum_v metric_v x_v²``.
+
+    Now ``w = max(0, 1 + metric (v - 1) / (metric + multiplier))``. One over the norm is nearly
+    linear in the multiplier, so Newton's method on that finds it in a few rounds; a bracket guards
+    it where coordinates leave zero on the way.
+    """
+    if radius == 0:
+        return np.full_like(weights, CENTER)
+    shift = weights - CENTER
+    multiplier, low, high = 0.0, 0.0, np.inf
+    for _ in range(_MOST_ROUNDS):
+        square, slope = _compiled.shrunk_norm(shift, metric, multiplier)
+        norm = np.sqrt(square)
+        if norm <= radius * _ON_SPHERE and (multiplier == 0 or norm >= radius / _ON_SPHERE):
+            break
+        low, high = (multiplier, high) if norm > radius else (low, multiplier)
+        multiplier = multiplier + (norm / radius - 1.0) * square / slope if slope > 0 else high
+        if not low < multiplier < high:
+            multiplier = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low + 1.0
+    return np.maximum(CENTER + metric * shift / (metric + multiplier), 0.0)
 
 
 def ball_minimizer(gradient: np.ndarray, radius: float) -> np.ndarray:

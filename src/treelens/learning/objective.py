@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from treelens.learning import _compiled
+from treelens.learning import _compiled, _compiled_pairs
 from treelens.learning._compiled import PairArrays, PairLoss
 from treelens.patterns.pairs import PairFeatures
 
@@ -23,6 +23,7 @@ N_SHARES = 8
 # A pattern held by more than this share of the graphs is kept as a dense column; at most so many.
 _DENSE_SHARE = 0.125
 _MOST_DENSE = 128
+_LEAST_CURVATURE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ class ListedPairsObjective:
     def _pass(self, weights: np.ndarray, with_gradient: bool) -> tuple[float, np.ndarray]:
         gradients = np.zeros((N_SHARES, self.n_patterns if with_gradient else 0))
         values = in_shares(
-            lambda k: _compiled.listed_pairs_pass(
+            lambda k: _compiled_pairs.listed_pairs_pass(
                 k, N_SHARES, self.pairs, self.codes, self.first, self.second, self.pair_weights,
                 weights, self.loss, with_gradient, gradients[k],
             ),
@@ -195,6 +196,18 @@ def largest_pair_norm(features: PairFeatures) -> float:
     graph = np.repeat(np.arange(features.n_graphs), np.diff(features.rows.offsets))
     squares = np.bincount(graph, weights=values**2, minlength=features.n_graphs)
     return float((features.scale**2 * np.sqrt(squares)).max(initial=0.0))
+
+
+def curvature_guess(features: PairFeatures) -> np.ndarray:
+    """How much each pattern adds to the similarities, relative to the most present one.
+
+    The mean of ``Z(i, i)``: its spread over the patterns follows that of the objective's
+    curvatures well enough to even them out. Shape (n_patterns,).
+    """
+    values = features.rows.values if features.minimum else features.rows.values**2
+    values = values * np.repeat(features.scale**2, np.diff(features.rows.offsets))
+    sums = np.bincount(features.rows.indices, weights=values, minlength=features.n_patterns)
+    return np.maximum(sums / max(sums.max(initial=0.0), np.finfo(float).tiny), _LEAST_CURVATURE)
 
 
 def in_shares(work: Callable[[int], float], n_jobs: int) -> list[float]:

@@ -1,10 +1,10 @@
 """Projected quasi-Newton: the default solver.
 
 Patterns differ in frequency by orders of magnitude, and so do the curvatures of the objective;
-plain gradients crawl. Here the last few steps give a limited-memory BFGS model of the curvature,
-the model is minimised over the constraint set (cheap: it never looks at the graphs), and a line
-search along the way there makes the objective fall. Every evaluation costs one pass over the pairs,
-and nearly every one is a step.
+plain gradients crawl. Here distances are measured in a metric that evens this out, the last few
+steps give a limited-memory BFGS model of what curvature remains, the model is minimised over the
+constraint set (cheap: it never looks at the graphs), and a line search along the way there makes
+the objective fall. Every evaluation costs one pass over the pairs, and nearly every one is a step.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from treelens.learning.batch import first_step
 from treelens.learning.certificate import Certificate
 from treelens.learning.constraints import Constraint
 from treelens.learning.objective import Objective
@@ -28,13 +27,23 @@ def projected_quasi_newton(
     objective: Objective,
     constraint: Constraint,
     start: np.ndarray,
+    metric: np.ndarray,
     *,
     max_iter: int,
     tol: float,
 ) -> tuple[np.ndarray, Certificate]:
-    """Minimise a convex objective over a convex set; see :func:`projected_gradient`."""
+    """Minimise a convex objective over a convex set.
+
+    Parameters
+    ----------
+    metric : ndarray, shape (n_patterns,)
+        Positive; a guess at the curvature in every coordinate, up to one factor for all. Ones
+        will do, but slower.
+    objective, constraint, start, max_iter, tol
+        See :func:`~treelens.learning.batch.projected_gradient`, also for what is returned.
+    """
     certificate = Certificate(constraint, tol)
-    curvature = CurvatureModel()
+    curvature = CurvatureModel(metric)
     weights = start
     # One thread: the vectors are short, and the sums do not depend on the machine's BLAS threads.
     with threadpool_limits(limits=1, user_api="blas"):
@@ -47,7 +56,7 @@ def projected_quasi_newton(
             if found is None:
                 if curvature.empty:
                     break  # not even the gradient itself leads down: rounding is all that is left
-                curvature = CurvatureModel()
+                curvature = CurvatureModel(metric)
                 continue
             new_weights, value, new_gradient = found
             curvature.learn(new_weights - weights, new_gradient - gradient)
@@ -57,9 +66,13 @@ def projected_quasi_newton(
 
 
 class CurvatureModel:
-    """Limited-memory BFGS: ``B = scale I - N^T M N``, from the last steps and gradient changes."""
+    """Limited-memory BFGS from the last steps and gradient changes.
 
-    def __init__(self) -> None:
+    ``B = scale diag(metric) - directions^T middle directions``.
+    """
+
+    def __init__(self, metric: np.ndarray) -> None:
+        self.metric = metric
         self._steps: list[np.ndarray] = []
         self._changes: list[np.ndarray] = []
         self.scale = 1.0
@@ -75,37 +88,41 @@ class CurvatureModel:
             return
         self._steps = [*self._steps, step][-_MEMORY:]
         self._changes = [*self._changes, change][-_MEMORY:]
-        self.scale = float(change @ change) / product
+        self.scale = float(change @ (change / self.metric)) / product
         steps, changes = np.array(self._steps), np.array(self._changes)  # (n_memory, n_patterns)
         products = steps @ changes.T
         lower = np.tril(products, -1)
-        self._directions = np.vstack([self.scale * steps, changes])
+        bent = self.scale * self.metric * steps
+        self._directions = np.vstack([bent, changes])
         self._middle = np.linalg.pinv(
             np.block([
-                [self.scale * (steps @ steps.T), lower],
+                [bent @ steps.T, lower],
                 [lower.T, -np.diag(np.diag(products))],
             ])
         )  # fmt: skip
 
     def times(self, vector: np.ndarray) -> np.ndarray:
         """``B @ vector``."""
+        plain = self.scale * self.metric * vector
         if self.empty:
-            return self.scale * vector
-        inner = self._middle @ (self._directions @ vector)
-        return self.scale * vector - inner @ self._directions
+            return plain
+        return plain - (self._middle @ (self._directions @ vector)) @ self._directions
 
 
 def _next_target(
     curvature: CurvatureModel, weights: np.ndarray, gradient: np.ndarray, constraint: Constraint
 ) -> np.ndarray:
-    """The minimiser of the model over the set, by spectral projected gradient."""
+    """The minimiser of the model over the set, by spectral projected gradient in the metric."""
+    metric = curvature.metric
     if curvature.empty:
-        return constraint.project(weights - first_step(gradient, constraint) * gradient)
+        return constraint.project_in(
+            metric, weights - _first_step(gradient, metric, constraint) * gradient / metric
+        )
     point, slope = weights, gradient
     step = 1.0 / curvature.scale
     first_promise = 0.0
     for _ in range(_MODEL_STEPS):
-        move = constraint.project(point - step * slope) - point
+        move = constraint.project_in(metric, point - step * slope / metric) - point
         promise = -float(slope @ move)
         if promise <= _MODEL_TOL * first_promise:
             break
@@ -114,8 +131,14 @@ def _next_target(
         bend = float(move @ bent)
         length = min(1.0, promise / bend) if bend > 0 else 1.0
         point, slope = point + length * move, slope + length * bent
-        step = float(move @ move) / bend if bend > 0 else step
+        step = float(move @ (metric * move)) / bend if bend > 0 else step
     return point
+
+
+def _first_step(gradient: np.ndarray, metric: np.ndarray, constraint: Constraint) -> float:
+    """A step that leads about as far as the constraint set reaches."""
+    length = float(np.sqrt(((gradient / metric) ** 2).sum()))
+    return float(constraint.radii.max()) / length if length > 0 else 1.0
 
 
 def _line_search(

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 UNSEEN = -1
-# Degrees up to this are sorted by insertion, which beats a library call on short runs.
+# Up to this many neighbours are sorted by insertion, which beats a library call on short runs.
 _SHORT_RUN = 32
 
 
@@ -23,27 +23,12 @@ def _mix(value):
 
 
 @njit(cache=True, nogil=True)
-def _sort_run(values, start, stop):
-    """Sort ``values[start:stop]`` in place."""
-    if stop - start > _SHORT_RUN:
-        values[start:stop] = np.sort(values[start:stop])
-        return
-    for i in range(start + 1, stop):
-        value = values[i]
-        j = i - 1
-        while j >= start and values[j] > value:
-            values[j + 1] = values[j]
-            j -= 1
-        values[j + 1] = value
+def _signature(own_color, n_children, total):
+    """64-bit hash of a pattern: own colour, number of children, sum of the mixed child keys.
 
-
-@njit(cache=True, nogil=True)
-def _signature(own_color, keys, start, stop):
-    """64-bit hash of (own colour, sorted child keys). Equal patterns have equal signatures."""
-    total = np.uint64(0)
-    for a in range(start, stop):
-        total += _mix(keys[a])  # a sum needs no sorting, and the mixing keeps it from cancelling
-    return _mix(total ^ _mix(np.int64(own_color) + np.int64(1) + (np.int64(stop - start) << 32)))
+    A sum needs no sorting, and the mixing keeps its terms from cancelling.
+    """
+    return _mix(total ^ _mix(np.int64(own_color) + np.int64(1) + (np.int64(n_children) << 32)))
 
 
 @njit(cache=True, nogil=True)
@@ -59,48 +44,33 @@ def child_keys_of_nodes(
         base = node_offsets[graph]
         for node in range(base, node_offsets[graph + 1]):
             start, stop = neighbor_offsets[node], neighbor_offsets[node + 1]
+            is_short = stop - start <= _SHORT_RUN
+            total = np.uint64(0)
             for a in range(start, stop):
-                color = np.int64(colors[base + neighbors[a]])
-                if n_edge_labels > 0 and color >= 0:
+                key = np.int64(colors[base + neighbors[a]])
+                if n_edge_labels > 0 and key >= 0:
                     code = edge_codes[a]
-                    color = color * n_edge_labels + code if code >= 0 else np.int64(UNSEEN)
-                keys[a] = color
-            _sort_run(keys, start, stop)
-            signatures[node] = _signature(colors[node], keys, start, stop)
+                    key = key * n_edge_labels + code if code >= 0 else np.int64(UNSEEN)
+                total += _mix(key)
+                b = a
+                while is_short and b > start and keys[b - 1] > key:  # sort by insertion
+                    keys[b] = keys[b - 1]
+                    b -= 1
+                keys[b] = key
+            if not is_short:
+                keys[start:stop] = np.sort(keys[start:stop])
+            signatures[node] = _signature(colors[node], stop - start, total)
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _same_pattern(color, own, child_offsets, child_keys, own_color, keys, start, stop):
-    if own[color] != own_color:
-        return False
-    first = child_offsets[color]
-    if child_offsets[color + 1] - first != stop - start:
-        return False
-    for a in range(stop - start):
-        if child_keys[first + a] != keys[start + a]:
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _find_slot(signature, slots, color_signatures, own, child_offsets, child_keys,
-               own_color, keys, start, stop, trust):  # fmt: skip
-    """The slot of a pattern in the open-addressed table: its own, or the free one it would take.
-
-    With ``trust`` equal signatures pass for equal patterns, and the caller checks afterwards;
-    without, the patterns themselves are compared, and two that collide take two slots.
-    """
-    mask = np.uint64(len(slots) - 1)
-    slot = signature & mask
-    while slots[slot] != UNSEEN:
-        color = slots[slot]
-        if color_signatures[color] == signature and (
-            trust
-            or _same_pattern(color, own, child_offsets, child_keys, own_color, keys, start, stop)
-        ):
-            return slot
-        slot = (slot + np.uint64(1)) & mask
-    return slot
+@njit(cache=True, nogil=True)
+def signatures_of_patterns(own, child_offsets, child_keys, signatures):
+    """Signatures of the patterns of one level, from what defines them."""
+    for color in range(len(own)):
+        start, stop = child_offsets[color], child_offsets[color + 1]
+        total = np.uint64(0)
+        for a in range(start, stop):
+            total += _mix(child_keys[a])
+        signatures[color] = _signature(own[color], stop - start, total)
 
 
 @njit(cache=True, nogil=True)
@@ -115,95 +85,128 @@ def fill_slots(slots, color_signatures):
 
 
 @njit(cache=True, nogil=True)
-def look_up_colors(colors, neighbor_offsets, keys, signatures, slots,
-                   color_signatures, own, child_offsets, child_keys, new_colors):  # fmt: skip
-    """Colours one depth further from a finished vocabulary; what it does not hold stays unseen."""
-    for node in range(len(colors)):
+def look_up_patterns(
+    first_node, last_node, colors, neighbor_offsets, keys, signatures, slots, color_signatures,
+    own, child_offsets, child_keys, new_colors,
+):  # fmt: skip
+    """Colours one depth further from known patterns; what they do not hold stays unseen.
+
+    Equal signatures only point to a candidate: the patterns themselves are compared, and two that
+    collide have two slots. One long loop on purpose: handing these arrays to a helper for every
+    node costs several times the work itself.
+    """
+    mask = np.uint64(len(slots) - 1)
+    for node in range(first_node, last_node):
         start, stop = neighbor_offsets[node], neighbor_offsets[node + 1]
-        new_colors[node] = UNSEEN
         # Keys are sorted, so an unseen neighbour shows in the first one.
         if colors[node] == UNSEEN or (stop > start and keys[start] == UNSEEN):
+            new_colors[node] = UNSEEN
             continue
-        slot = _find_slot(signatures[node], slots, color_signatures, own, child_offsets,
-                          child_keys, colors[node], keys, start, stop, False)  # fmt: skip
-        new_colors[node] = slots[slot]
+        slot = signatures[node] & mask
+        color = slots[slot]
+        while color != UNSEEN:
+            first = child_offsets[color]
+            same = (
+                color_signatures[color] == signatures[node]
+                and own[color] == colors[node]
+                and child_offsets[color + 1] - first == stop - start
+            )
+            a = start
+            while same and a < stop:
+                same = child_keys[first + a - start] == keys[a]
+                a += 1
+            if same:
+                break
+            slot = (slot + np.uint64(1)) & mask
+            color = slots[slot]
+        new_colors[node] = color
 
 
 @njit(cache=True, nogil=True)
-def learn_colors(colors, neighbor_offsets, keys, signatures, slots, n_known, color_signatures,
-                 own, child_offsets, child_keys, new_colors, trust):  # fmt: skip
-    """Colours one depth further, giving every new pattern the next number.
+def number_new_patterns(
+    colors, neighbor_offsets, keys, signatures, slots, n_known, founders, new_colors
+):
+    """Number the patterns of the nodes that ``new_colors`` has as unseen, from ``n_known`` on.
 
-    ``own``, ``child_offsets``, ``child_keys`` and ``color_signatures`` hold ``n_known`` patterns
-    and have room for all that may come. Returns the number of patterns known afterwards.
+    Numbers follow the order of first appearance. The first node of a pattern is its founder: it
+    is what later nodes are compared with, and what ``slots`` points to by its place in
+    ``founders`` (n_nodes,). Returns the number of founders.
     """
+    mask = np.uint64(len(slots) - 1)
+    n_new = 0
     for node in range(len(colors)):
+        if new_colors[node] != UNSEEN:
+            continue
         start, stop = neighbor_offsets[node], neighbor_offsets[node + 1]
-        slot = _find_slot(signatures[node], slots, color_signatures, own, child_offsets,
-                          child_keys, colors[node], keys, start, stop, trust)  # fmt: skip
-        if slots[slot] == UNSEEN:
-            slots[slot] = n_known
-            own[n_known] = colors[node]
-            color_signatures[n_known] = signatures[node]
-            first = child_offsets[n_known]
-            for a in range(stop - start):
-                child_keys[first + a] = keys[start + a]
-            child_offsets[n_known + 1] = first + stop - start
-            n_known += 1
-        new_colors[node] = slots[slot]
-    return n_known
+        slot = signatures[node] & mask
+        new = slots[slot]
+        while new != UNSEEN:
+            founder = founders[new]
+            first = neighbor_offsets[founder]
+            same = (
+                signatures[founder] == signatures[node]
+                and colors[founder] == colors[node]
+                and neighbor_offsets[founder + 1] - first == stop - start
+            )
+            a = start
+            while same and a < stop:
+                same = keys[first + a - start] == keys[a]
+                a += 1
+            if same:
+                break
+            slot = (slot + np.uint64(1)) & mask
+            new = slots[slot]
+        if new == UNSEEN:
+            new = n_new
+            slots[slot], founders[new] = new, node
+            n_new += 1
+        new_colors[node] = n_known + new
+    return n_new
 
 
 @njit(cache=True, nogil=True)
-def all_colors_fit(first_graph, last_graph, node_offsets, colors, neighbor_offsets, keys,
-                   own, child_offsets, child_keys, new_colors):  # fmt: skip
-    """Whether every node's pattern really is the one its new colour stands for."""
-    for node in range(node_offsets[first_graph], node_offsets[last_graph]):
-        if not _same_pattern(new_colors[node], own, child_offsets, child_keys, colors[node], keys,
-                             neighbor_offsets[node], neighbor_offsets[node + 1]):  # fmt: skip
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
-def signatures_of_patterns(own, child_offsets, child_keys, signatures):
-    """Signatures of the patterns of one level, from what defines them."""
-    for color in range(len(own)):
-        signatures[color] = _signature(
-            own[color], child_keys, child_offsets[color], child_offsets[color + 1]
-        )
+def keys_of_founders(founders, neighbor_offsets, keys, child_offsets, child_keys):
+    """The keys of the founders one after the other; ``child_offsets`` (n_founders + 1,) is set."""
+    for new in range(len(founders)):
+        first = child_offsets[new]
+        start, stop = neighbor_offsets[founders[new]], neighbor_offsets[founders[new] + 1]
+        for a in range(start, stop):
+            child_keys[first + a - start] = keys[a]
 
 
 @njit(cache=True, nogil=True)
 def inverted_lists(colors, node_offsets, n_colors, pattern_offsets, graphs, counts):
     """For every colour of one depth the graphs that hold it, ascending, and how often.
 
-    Two counting passes over the nodes, no sorting. ``pattern_offsets`` (n_colors + 1,) and the
-    first entries of ``graphs`` and ``counts`` (n_nodes,) are filled; returns their number.
+    The nodes' graphs are sorted by colour in counting passes; then runs of the same graph, which
+    stand together, are merged. ``pattern_offsets`` (n_colors + 1,), zeros at first, and the first
+    entries of ``graphs`` and ``counts`` (n_nodes,) are filled; returns their number.
     """
-    last_graph = np.full(n_colors, -1, np.int64)
-    for graph in range(len(node_offsets) - 1):
-        for node in range(node_offsets[graph], node_offsets[graph + 1]):
-            color = colors[node]
-            if color >= 0 and last_graph[color] != graph:
-                last_graph[color] = graph
-                pattern_offsets[color + 1] += 1
+    for node in range(len(colors)):
+        if colors[node] >= 0:
+            pattern_offsets[colors[node] + 1] += 1
     for color in range(n_colors):
         pattern_offsets[color + 1] += pattern_offsets[color]
     end = pattern_offsets[:-1].copy()  # one past the last entry written for each colour
-    last_graph[:] = -1
     for graph in range(len(node_offsets) - 1):
         for node in range(node_offsets[graph], node_offsets[graph + 1]):
             color = colors[node]
-            if color < 0:
-                continue
-            if last_graph[color] != graph:
-                last_graph[color] = graph
+            if color >= 0:
                 graphs[end[color]] = graph
-                counts[end[color]] = 0
                 end[color] += 1
-            counts[end[color] - 1] += 1
-    return pattern_offsets[n_colors]
+    used = start = np.int64(0)
+    for color in range(n_colors):
+        first, stop = used, pattern_offsets[color + 1]
+        pattern_offsets[color] = first
+        for a in range(start, stop):
+            if used > first and graphs[used - 1] == graphs[a]:
+                counts[used - 1] += 1
+            else:
+                graphs[used], counts[used] = graphs[a], 1
+                used += 1
+        start = stop
+    pattern_offsets[n_colors] = used
+    return used
 
 
 @njit(cache=True, nogil=True)
@@ -219,8 +222,7 @@ def transpose(offsets, indices, values, n_columns):
     end = new_offsets[:-1].copy()
     for row in range(len(offsets) - 1):
         for a in range(offsets[row], offsets[row + 1]):
-            column = indices[a]
-            new_indices[end[column]] = row
-            new_values[end[column]] = values[a]
-            end[column] += 1
+            place = end[indices[a]]
+            new_indices[place], new_values[place] = row, values[a]
+            end[indices[a]] = place + 1
     return new_offsets, new_indices, new_values

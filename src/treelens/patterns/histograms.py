@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from treelens.patterns import _compiled
+from treelens.patterns.refinement import run_in_shares
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
 
@@ -23,6 +24,11 @@ class SparseRows:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def transposed(self, n_columns: int) -> SparseRows:
+        """The columns as rows."""
+        arrays = _compiled.transpose(self.offsets, self.indices, self.values, n_columns)
+        return SparseRows(*arrays)
 
 
 @dataclass(frozen=True)
@@ -63,15 +69,17 @@ class PatternHistograms:
     unseen: np.ndarray
 
     @classmethod
-    def from_colors(cls, vocabulary: PatternVocabulary, colors: NodeColors) -> PatternHistograms:
+    def from_colors(
+        cls, vocabulary: PatternVocabulary, colors: NodeColors, n_jobs: int = 1
+    ) -> PatternHistograms:
         """Count the colours of a collection, all depths of the vocabulary."""
-        node_offsets = colors.node_offsets
-        parts = [
-            _count_level(level_colors, node_offsets, int(size))
-            for level_colors, size in zip(
-                colors.colors, np.diff(vocabulary.level_offsets), strict=True
-            )
-        ]
+        node_offsets, sizes = colors.node_offsets, np.diff(vocabulary.level_offsets)
+
+        def count(first: int, last: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+            depths = range(first, last)
+            return [_count_level(colors.colors[h], node_offsets, int(sizes[h])) for h in depths]
+
+        parts = [part for share in run_in_shares(count, len(sizes), n_jobs) for part in share]
         starts = np.concatenate([[0], np.cumsum([len(part[1]) for part in parts])])
         offsets = [part[0][:-1] + start for part, start in zip(parts, starts, strict=False)]
         n_nodes = np.diff(node_offsets)
@@ -170,10 +178,7 @@ class PatternHistograms:
 
     def by_graph(self, kind: str = "masses") -> SparseRows:
         """Rows by graph, with counts or masses as float64."""
-        lists = self.by_pattern(kind)
-        return SparseRows(
-            *_compiled.transpose(lists.offsets, lists.indices, lists.values, self.n_graphs)
-        )
+        return self.by_pattern(kind).transposed(self.n_graphs)
 
     def to_sparse(self, kind: str = "counts", dtype: Any = np.float64) -> sparse.csr_array:
         """A scipy matrix, shape (n_graphs, n_patterns)."""

@@ -318,12 +318,13 @@ class _Walks(NamedTuple):
     def keys_given(self, numbers: np.ndarray, entries: np.ndarray) -> np.ndarray:
         """Keys of the entries of one length, given the numbers of those one step shorter.
 
-        What lengthens an unknown sequence gets the key -1, which no vocabulary holds.
+        What lengthens an unknown sequence (number -1) gets a negative key, which no vocabulary
+        holds.
         """
         if not len(entries) or self.lengths[entries[0]] == 0:
             return self.step_keys[entries]
         prefix = numbers[self.parents[entries]].astype(np.int64)
-        return np.where(prefix < 0, -1, prefix * self.n_step_keys + self.step_keys[entries])
+        return prefix * self.n_step_keys + self.step_keys[entries]
 
 
 def _count_walks(

@@ -41,6 +41,16 @@ class PatternLevel:
     def __len__(self) -> int:
         return len(self.own)
 
+    def followed_by(self, other: PatternLevel) -> PatternLevel:
+        """These patterns and then others, which must be of the same depth and kind."""
+        if not len(self):
+            return other
+        return PatternLevel(
+            np.concatenate([self.own, other.own]),
+            np.concatenate([self.child_offsets, other.child_offsets[1:] + self.child_offsets[-1]]),
+            np.concatenate([self.child_keys, other.child_keys]),
+        )
+
     def with_edge_labels(self, old: int, new: int) -> PatternLevel:
         """The same patterns with keys for ``new`` instead of ``old`` edge labels."""
         if old == 0:  # no edge has been seen, so there are no keys
@@ -99,11 +109,7 @@ def look_up(
     refined[0] = colors
     for h, level in enumerate(levels):
         keys, signatures = _child_keys(graphs, refined[h], edge_codes, n_edge_labels, n_jobs)
-        known = _signatures(level)
-        _compiled.look_up_colors(
-            refined[h], graphs.neighbor_offsets, keys, signatures, _hash_table(known, len(level)),
-            known, level.own, level.child_offsets, level.child_keys, refined[h + 1],
-        )  # fmt: skip
+        _look_up_level(graphs, refined[h], keys, signatures, level, refined[h + 1], n_jobs)
     return refined
 
 
@@ -138,69 +144,59 @@ def _learn_level(
     new_colors: np.ndarray,
     n_jobs: int,
 ) -> PatternLevel:
-    """Name the patterns one depth further, at first by signature alone.
-
-    A check of every node then tells whether two patterns shared a signature; only in that
-    case the level is done again, comparing patterns at every step.
-    """
-    learned = _name_patterns(graphs, colors, keys, signatures, level, new_colors, trust=True)
-
-    def share(first: int, last: int) -> bool:
-        return _compiled.all_colors_fit(
-            first, last, graphs.node_offsets, colors, graphs.neighbor_offsets, keys,
-            learned.own, learned.child_offsets, learned.child_keys, new_colors,
-        )  # fmt: skip
-
-    if all(run_in_shares(share, len(graphs), n_jobs)):
-        return learned
-    return _name_patterns(graphs, colors, keys, signatures, level, new_colors, trust=False)
+    """Name the patterns one depth further; the level with those that it lacked."""
+    _look_up_level(graphs, colors, keys, signatures, level, new_colors, n_jobs)
+    founders = np.empty(len(colors), dtype=np.int32)
+    n_new = _compiled.number_new_patterns(
+        colors, graphs.neighbor_offsets, keys, signatures, _empty_table(len(colors)), len(level),
+        founders, new_colors,
+    )  # fmt: skip
+    return level.followed_by(_founded_level(graphs, colors, keys, founders[:n_new]))
 
 
-def _name_patterns(
+def _founded_level(
+    graphs: GraphCollection, colors: np.ndarray, keys: np.ndarray, founders: np.ndarray
+) -> PatternLevel:
+    """The patterns of some nodes."""
+    degrees = graphs.neighbor_offsets[founders + 1] - graphs.neighbor_offsets[founders]
+    child_offsets = np.zeros(len(founders) + 1, dtype=np.int64)
+    np.cumsum(degrees, out=child_offsets[1:])
+    child_keys = np.empty(child_offsets[-1], dtype=np.int64)
+    _compiled.keys_of_founders(founders, graphs.neighbor_offsets, keys, child_offsets, child_keys)
+    return PatternLevel(colors[founders], child_offsets, child_keys)
+
+
+def _look_up_level(
     graphs: GraphCollection,
     colors: np.ndarray,
     keys: np.ndarray,
     signatures: np.ndarray,
     level: PatternLevel,
     new_colors: np.ndarray,
-    trust: bool,
-) -> PatternLevel:
-    n_known, room = len(level), len(level) + len(colors)
-    own = _with_room(level.own, room)
-    child_offsets = _with_room(level.child_offsets, room + 1)
-    child_keys = _with_room(level.child_keys, len(level.child_keys) + len(keys))
-    color_signatures = _with_room(_signatures(level), room)
-    slots = _hash_table(color_signatures[:n_known], room)
-    n_known = _compiled.learn_colors(
-        colors, graphs.neighbor_offsets, keys, signatures, slots, n_known, color_signatures, own,
-        child_offsets, child_keys, new_colors, trust,
-    )  # fmt: skip
-    # Copies let go of the room that was not needed.
-    return PatternLevel(
-        own[:n_known].copy(),
-        child_offsets[: n_known + 1].copy(),
-        child_keys[: child_offsets[n_known]].copy(),
-    )
+    n_jobs: int,
+) -> None:
+    if not len(level):
+        new_colors[:] = _compiled.UNSEEN
+        return
+    known = np.empty(len(level), dtype=np.uint64)
+    _compiled.signatures_of_patterns(level.own, level.child_offsets, level.child_keys, known)
+    known &= HASH_MASK
+    slots = _empty_table(len(level))
+    _compiled.fill_slots(slots, known)
+
+    def share(first: int, last: int) -> None:
+        _compiled.look_up_patterns(
+            first, last, colors, graphs.neighbor_offsets, keys, signatures, slots, known,
+            level.own, level.child_offsets, level.child_keys, new_colors,
+        )  # fmt: skip
+
+    run_in_shares(share, len(colors), n_jobs)
 
 
-def _with_room(array: np.ndarray, size: int) -> np.ndarray:
-    result = np.empty(size, dtype=array.dtype)
-    result[: len(array)] = array
-    return result
-
-
-def _signatures(level: PatternLevel) -> np.ndarray:
-    signatures = np.empty(len(level), dtype=np.uint64)
-    _compiled.signatures_of_patterns(level.own, level.child_offsets, level.child_keys, signatures)
-    return signatures & HASH_MASK
-
-
-def _hash_table(signatures: np.ndarray, room: int) -> np.ndarray:
-    """An open-addressed table at most half full once ``room`` patterns are in it."""
+def _empty_table(room: int) -> np.ndarray:
+    """Slots of an open-addressed table that is at most half full with ``room`` patterns in it."""
     size = 1 << max(4, int(2 * room - 1).bit_length())
-    slots = np.full(size, _compiled.UNSEEN, dtype=np.int32)
-    _compiled.fill_slots(slots, signatures)
-    return slots
+    return np.full(size, _compiled.UNSEEN, dtype=np.int32)
 
 
 def run_in_shares(work: Callable[[int, int], Any], n_items: int, n_jobs: int) -> list[Any]:

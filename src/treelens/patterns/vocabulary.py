@@ -15,7 +15,6 @@ from treelens.graphs.labels import translate_codes
 from treelens.patterns import refinement
 from treelens.patterns.refinement import PatternLevel
 
-
 # Deep patterns of dense graphs unfold into thousands of nodes; a text form stops here.
 LONGEST_TEXT = 240
 
@@ -282,8 +281,10 @@ def _extended_codes(
     codes = np.empty(0, np.int32) if codes is None else codes
     position = {label: code for code, label in enumerate(known)}
     # Labels count as seen only where a node carries them: a slice keeps its parent's alphabet.
-    present, first = np.unique(codes, return_index=True)
-    for code in present[np.argsort(first)].tolist():
+    first = np.full(len(alphabet), -1)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]  # of equal codes the earliest is written last
+    present = np.flatnonzero(first >= 0)
+    for code in present[np.argsort(first[present])].tolist():
         position.setdefault(alphabet[code], len(position))
     table = np.array([position.get(label, -1) for label in alphabet], dtype=np.int32)
     return (table[codes] if len(codes) else codes), tuple(position)

@@ -1,0 +1,53 @@
+"""Clocks and data for the benchmarks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import treelens as tl
+
+THREADS = 2
+NEEDS_DATA = "skipped: needs TREELENS_DATA"
+
+
+def load(name: str) -> tuple[tl.GraphCollection, np.ndarray] | None:
+    """A data set from the data folder, or None: benchmarks never download."""
+    folder = os.environ.get("TREELENS_DATA")
+    if not folder or not Path(folder, "tu", f"{name}.zip").exists():
+        return None
+    return tl.load_dataset(name)
+
+
+def best_times(*works: Callable[[], Any], repeats: int = 7) -> list[float]:
+    """The shortest time of each work in seconds, taking turns so that all meet the same machine."""
+    for work in works:
+        work()  # compile, and warm the memory
+    times = [[_seconds(work) for work in works] for _ in range(repeats)]
+    return np.min(times, axis=0).tolist()
+
+
+def once(work: Callable[[], Any]) -> float:
+    """The time of one cold run, for rivals too slow to repeat."""
+    return _seconds(work)
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def in_fresh_process(program: str, *arguments: str) -> Any:
+    """What a Python program prints as JSON, run in an interpreter of its own."""
+    command = [sys.executable, "-c", program, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)

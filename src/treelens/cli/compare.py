@@ -1,0 +1,100 @@
+"""``treelens compare``: two models on the same graphs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from treelens.cli import options
+from treelens.cli.console import Output, command, percent
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from treelens.cli.data import GraphData
+    from treelens.estimators.classifier import GraphClassifier
+
+_ROWS_SHOWN = 20
+
+
+def compare_cli(
+    model_a: Annotated[Path, typer.Argument(metavar="A", help="A model file.")],
+    model_b: Annotated[Path, typer.Argument(metavar="B", help="Another model file.")],
+    data: options.Data,
+    target: options.Target = None,
+    smiles: options.Smiles = None,
+    max_invalid: options.MaxInvalid = 0.1,
+    jobs: options.Jobs = -1,
+    as_json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Compare two models, A and B, on DATA with known classes.
+
+    Prints the accuracy of each, McNemar's exact test on the graphs where one is right and the
+    other wrong, and those graphs. DATA should be graphs that neither was trained on.
+    """
+    with command(as_json, debug) as output:
+        from treelens.cli.data import read_training_data
+        from treelens.estimators.persistence import load
+
+        models = [load(model_a), load(model_b)]
+        for model in models:
+            model.n_jobs = jobs
+        rows = read_training_data(data, target, smiles, max_invalid, note=output.note)
+        result = compare_models(*models, rows)
+        output.finish({"a": str(model_a), "b": str(model_b), **result}, show_comparison)
+
+
+def compare_models(a: GraphClassifier, b: GraphClassifier, data: GraphData) -> dict[str, Any]:
+    """Accuracies, McNemar's exact test and the disagreements, as plain data."""
+    assert data.y is not None
+    truth = data.y.astype(str)
+    said_a = a.predict(data.graphs).astype(str)
+    said_b = b.predict(data.graphs).astype(str)
+    right_a, right_b = said_a == truth, said_b == truth
+    return {
+        "source": data.source,
+        "n_graphs": len(truth),
+        "accuracy_a": float(right_a.mean()),
+        "accuracy_b": float(right_b.mean()),
+        **mcnemar(right_a, right_b),
+        "disagreements": [
+            {
+                "row": int(data.rows[i]) + 1,
+                **({"smiles": data.texts[data.rows[i]]} if data.texts else {}),
+                "true": truth[i], "a": said_a[i], "b": said_b[i],
+            }
+            for i in (said_a != said_b).nonzero()[0].tolist()
+        ],
+    }  # fmt: skip
+
+
+def mcnemar(right_a: np.ndarray, right_b: np.ndarray) -> dict[str, Any]:
+    """The exact test whether one of two models is right more often on the same graphs."""
+    from scipy.stats import binomtest
+
+    only_a, only_b = int((right_a & ~right_b).sum()), int((~right_a & right_b).sum())
+    n = only_a + only_b
+    p_value = binomtest(only_a, n).pvalue if n else 1.0
+    return {"only_a_right": only_a, "only_b_right": only_b, "p_value": float(p_value)}
+
+
+def show_comparison(output: Output, result: dict[str, Any]) -> None:
+    """For a person at a terminal."""
+    rows = [
+        ["A", result["a"], percent(result["accuracy_a"]), result["only_a_right"]],
+        ["B", result["b"], percent(result["accuracy_b"]), result["only_b_right"]],
+    ]
+    title = f"{result['source']}: {result['n_graphs']} graphs"
+    output.table(["", "model", "accuracy", "right where the other is wrong"], rows, title)
+    output.line(f"McNemar's exact test: p = {result['p_value']:.3g}")
+    different = result["disagreements"]
+    if different:
+        columns = list(different[0])
+        shown = [[row[column] for column in columns] for row in different[:_ROWS_SHOWN]]
+        output.line()
+        output.table(columns, shown, f"They disagree on {len(different)} graphs")
+        if len(different) > len(shown):
+            output.line(f"... and {len(different) - len(shown)} more; --json lists all.")

@@ -1,0 +1,165 @@
+"""What every command shares: where output goes, how errors end, what the exit codes mean."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+OK, FAILED, BAD_INPUT, STOPPED = 0, 1, 2, 130
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 the work failed (no room, no permission, no network, a missing "
+    "package); 2 the command or its input is not right; 130 stopped by Ctrl-C, nothing half "
+    "written."
+)
+# Without a terminal there is no width to fit; wide enough that tables need not fold.
+_WIDTH_OF_A_FILE = 160
+
+
+class InputError(ValueError):
+    """Something in the command or the data must be changed by the person who gave it."""
+
+
+class Output:
+    """Results on standard output, all else on standard error; JSON and nothing else if asked."""
+
+    def __init__(self, as_json: bool) -> None:
+        self.as_json = as_json
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        """Something to know that is not the result."""
+        self.notes.append(text)
+        typer.echo(f"Note: {text}", err=True)
+
+    def progress(self, text: str) -> None:
+        """What is going on; for people only."""
+        typer.echo(text, err=True)
+
+    def finish(
+        self, result: dict[str, Any], show: Callable[[Output, dict[str, Any]], None]
+    ) -> None:
+        """The result of the command: as JSON, or shown to a person."""
+        if self.as_json:
+            typer.echo(json.dumps(plain({**result, "notes": self.notes}), indent=2))
+        else:
+            show(self, result)
+
+    def line(self, text: str = "") -> None:
+        self._console().print(text, soft_wrap=True)
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
+        """A table; numbers stand to the right."""
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        rows = [list(row) for row in rows]
+        table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left")
+        for position, name in enumerate(columns):
+            numeric = all(isinstance(row[position], (int, float)) for row in rows)
+            table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*(Text(_cell(value)) for value in row))
+        self._console().print(table)
+
+    def _console(self) -> Any:
+        from rich.console import Console
+
+        width = None if sys.stdout.isatty() else _WIDTH_OF_A_FILE
+        return Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def percent(share: float | None) -> str:
+    """``"87.4 %"``."""
+    return "" if share is None else f"{100 * share:.1f} %"
+
+
+def plain(value: Any) -> Any:
+    """A result as JSON has it: numpy scalars and arrays unpacked, NaN and infinities as null."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): plain(x) for key, x in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(x) for x in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
+
+
+@contextmanager
+def command(as_json: bool, debug: bool) -> Iterator[Output]:
+    """Run the body of a command; an error becomes one message and an exit code."""
+    output = Output(as_json)
+    try:
+        with _warnings_as_notes(output):
+            yield output
+            sys.stdout.flush()
+    except typer.Exit:
+        raise
+    except KeyboardInterrupt:
+        typer.echo("Stopped. Nothing half written is left behind.", err=True)
+        raise typer.Exit(STOPPED) from None
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(OK) from None
+    except Exception as error:
+        if debug:
+            raise
+        message, code = _explained(error)
+        _report(output, message, code)
+        raise typer.Exit(code) from error
+
+
+def _explained(error: Exception) -> tuple[str, int]:
+    """One message for a person, and the exit code."""
+    if isinstance(error, ValueError):  # data, model files, parameters
+        return str(error), BAD_INPUT
+    if isinstance(error, OSError):
+        named = f"{error.filename}: " if error.filename else ""
+        return f"{named}{error.strerror or error}", FAILED
+    if isinstance(error, ImportError):
+        return str(error), FAILED
+    if isinstance(error, MemoryError):
+        return "There is not enough memory for this. Use fewer graphs, or a smaller depth.", FAILED
+    return (
+        f"This should not happen: {type(error).__name__}: {error}. The option --debug shows where; "
+        "please report it."
+    ), FAILED
+
+
+def _report(output: Output, message: str, code: int) -> None:
+    typer.echo(f"Error: {message}", err=True)
+    if output.as_json:
+        typer.echo(json.dumps({"error": message, "exit_code": code, "notes": output.notes}))
+
+
+@contextmanager
+def _warnings_as_notes(output: Output) -> Iterator[None]:
+    """Warnings for the user become notes, each once; those for developers are left out."""
+    seen: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        text = str(message)
+        if issubclass(category, UserWarning) and text not in seen:
+            seen.add(text)
+            output.note(text)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        warnings.showwarning = show
+        yield

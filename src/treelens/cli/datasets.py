@@ -1,0 +1,128 @@
+"""``treelens datasets``: the data sets that are known by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from treelens.cli import options
+from treelens.cli.console import FAILED, OK, Output, command
+
+app = typer.Typer(
+    name="datasets", help="Known data sets: list, describe, fetch, verify.", no_args_is_help=True
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="As 'treelens datasets list' has it.")]
+Folder = Annotated[
+    Path | None, typer.Option("--folder", help="Where to look first.", show_default="TREELENS_DATA")
+]
+
+
+@app.command("list")
+def list_cli(
+    folder: Folder = None, as_json: options.Json = False, debug: options.Debug = False
+) -> None:
+    """List the known data sets, and where each was found on this machine."""
+    with command(as_json, debug) as output:
+        from treelens.graphs.datasets import list_datasets
+
+        output.finish({"datasets": list_datasets(folder)}, _show_list)
+
+
+def _show_list(output: Output, result: dict[str, Any]) -> None:
+    rows = [
+        [row["name"], row["kind"], row["n_graphs"], row["description"], _whereabouts(row)]
+        for row in result["datasets"]
+    ]
+    output.table(["name", "kind", "graphs", "what", "where"], rows)
+
+
+def _whereabouts(row: dict[str, Any]) -> str:
+    if row["path"] is not None:
+        return str(row["path"])
+    return "not here; 'fetch' gets it" if row["downloadable"] else "not here"
+
+
+@app.command("describe")
+def describe_cli(
+    name: Name,
+    folder: Folder = None,
+    as_json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Load a data set and describe it: graphs, classes, sizes, labels."""
+    with command(as_json, debug) as output:
+        output.finish(describe_dataset(name, folder), _show_facts)
+
+
+def describe_dataset(name: str, folder: Path | None = None) -> dict[str, Any]:
+    """What a data set holds, as plain data; it is not downloaded for this."""
+    from treelens.cli.fit import class_sizes
+    from treelens.graphs.datasets import load_dataset
+    from treelens.graphs.registry import dataset_info
+
+    graphs, y = load_dataset(name, folder=folder, download=False)
+    sizes = graphs.sizes
+    return {
+        "name": name,
+        "description": dataset_info(name).description,
+        "n_graphs": len(graphs),
+        "classes": class_sizes(y),
+        "n_nodes": graphs.n_nodes,
+        "n_edges": graphs.n_edges,
+        "nodes_per_graph": {
+            "smallest": int(sizes.min()), "mean": float(sizes.mean()), "largest": int(sizes.max()),
+        },
+        "node_labels": [str(label) for label in graphs.node_alphabet],
+        "edge_labels": None if graphs.edge_alphabet is None else list(graphs.edge_alphabet),
+    }  # fmt: skip
+
+
+@app.command("fetch")
+def fetch_cli(name: Name, as_json: options.Json = False, debug: options.Debug = False) -> None:
+    """Download a data set into the cache, unless a checked copy is on this machine already."""
+    with command(as_json, debug) as output:
+        from treelens.graphs.datasets import list_datasets, load_dataset
+
+        load_dataset(name)  # checks every file against its pinned checksum
+        path = next(row["path"] for row in list_datasets() if row["name"] == name)
+        output.finish({"name": name, "path": str(path)}, _show_facts)
+
+
+@app.command("verify")
+def verify_cli(
+    name: Name,
+    folder: Folder = None,
+    as_json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Compare every file of a data set with its pinned checksum; exit code 1 if one differs."""
+    with command(as_json, debug) as output:
+        from treelens.graphs.datasets import verify_dataset
+
+        rows = verify_dataset(name, folder=folder)
+        good = all(row["status"] in ("ok", "unpinned") for row in rows)
+        output.finish({"name": name, "ok": good, "files": rows}, _show_files)
+        raise typer.Exit(OK if good else FAILED)
+
+
+def _show_facts(output: Output, result: dict[str, Any]) -> None:
+    for key, value in result.items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{k}: {_short(v)}" for k, v in value.items())
+        elif isinstance(value, list):
+            value = ", ".join(map(str, value[:40])) + (", ..." if len(value) > 40 else "")
+        output.line(f"{key.replace('_', ' ')}: {value}")
+
+
+def _short(value: Any) -> str:
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
+
+
+def _show_files(output: Output, result: dict[str, Any]) -> None:
+    rows = [[row["file"], row["status"], row["found"] or ""] for row in result["files"]]
+    output.table(
+        ["file", "status", "SHA-256"], rows, f"{result['name']}: {result['files'][0]['path']}"
+    )

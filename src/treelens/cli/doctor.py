@@ -1,0 +1,148 @@
+"""``treelens doctor``: is everything here that treelens needs, and how to get the rest."""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from treelens.cli import options
+from treelens.cli.console import FAILED, OK, Output, command
+
+REQUIRED = (
+    "numpy", "scipy", "scikit-learn", "numba", "pandas", "networkx", "matplotlib", "pooch", "rich",
+    "typer", "jinja2",
+)  # fmt: skip
+# Package: (what it is for, how to get it).
+EXTRAS = {
+    "rdkit": ("molecules: SMILES and SDF", "pip install 'treelens[chem]'"),
+    "pyarrow": ("Parquet tables", "pip install pyarrow"),
+    "dask": ("kernels over several machines", "pip install 'treelens[distributed]'"),
+    "distributed": ("kernels over several machines", "pip install 'treelens[distributed]'"),
+}
+
+
+def doctor_cli(as_json: options.Json = False, debug: options.Debug = False) -> None:
+    """Check this installation: versions, threads, folders, what extras are missing.
+
+    Learns from a few made-up graphs, too. Exit code 1 if something that is needed does not work.
+    """
+    with command(as_json, debug) as output:
+        result = examine()
+        output.finish(result, _show)
+        raise typer.Exit(OK if result["healthy"] else FAILED)
+
+
+def examine() -> dict[str, Any]:
+    """The state of this installation as plain data."""
+    import treelens
+
+    problems: list[str] = []
+    versions = {name: _version(name) for name in REQUIRED}
+    problems += [
+        f"{name} is missing: pip install {name}" for name, v in versions.items() if v is None
+    ]
+    folders = {} if problems else _folders(problems)
+    seconds = None if problems else _try_to_learn(problems)
+    return {
+        "healthy": not problems,
+        "problems": problems,
+        "treelens": treelens.__version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processors": _processors(),
+        "versions": versions,
+        "extras": {
+            name: {"version": _version(name), "for": use, "get": how}
+            for name, (use, how) in EXTRAS.items()
+        },
+        "folders": folders,
+        "seconds_to_learn": seconds,
+    }
+
+
+def _version(package: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _processors() -> int:
+    """Processors this process may use, which a container may limit."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def _folders(problems: list[str]) -> dict[str, Any]:
+    """Where data and compiled code are kept."""
+    from treelens.graphs.datasets import cache_folder, list_datasets
+
+    data = os.environ.get("TREELENS_DATA")
+    if data and not Path(data).expanduser().is_dir():
+        problems.append(f"TREELENS_DATA={data} is not a folder: correct it, or unset it.")
+    compiled = os.environ.get("NUMBA_CACHE_DIR") or str(Path(__file__).parents[1])
+    return {
+        "TREELENS_DATA": data,
+        "downloads": str(cache_folder()),
+        "downloads_writable": _writable(cache_folder()),
+        "compiled_code": compiled,
+        "compiled_code_writable": _writable(Path(compiled)),
+        "data_sets_here": [row["name"] for row in list_datasets() if row["path"] is not None],
+    }
+
+
+def _writable(folder: Path) -> bool:
+    """Whether files can be made in a folder, or in the nearest one above it that exists."""
+    while not folder.is_dir() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def _try_to_learn(problems: list[str]) -> float:
+    """Seconds for a tiny fit, compilation included where it was not done before."""
+    from treelens.estimators.classifier import GraphClassifier
+    from treelens.graphs.synthetic import make_synthetic
+
+    start = time.perf_counter()
+    graphs, y = make_synthetic(n_per_substructure=4, random_state=0)
+    model = GraphClassifier("exponential", 2, [0.0, 1.0], 1.0, 10.0, cv=2, random_state=0)
+    model.fit(graphs, y)
+    if model.score(graphs, y) < 0.75:
+        problems.append("A tiny model learned nothing: please report it with this output.")
+    return time.perf_counter() - start
+
+
+def _show(output: Output, result: dict[str, Any]) -> None:
+    output.line(f"treelens {result['treelens']}, Python {result['python']}, {result['platform']}")
+    output.line(f"Processors: {result['processors']}")
+    output.line(", ".join(f"{name} {v or 'MISSING'}" for name, v in result["versions"].items()))
+    rows = [
+        [
+            name,
+            extra["version"] or "missing",
+            extra["for"],
+            "" if extra["version"] else extra["get"],
+        ]
+        for name, extra in result["extras"].items()
+    ]
+    output.table(["extra", "version", "for", "get it with"], rows)
+    for name, value in result["folders"].items():
+        shown = ", ".join(value) if isinstance(value, list) else value
+        output.line(f"{name.replace('_', ' ')}: {'not set' if shown is None else shown}")
+    if result["seconds_to_learn"] is not None:
+        output.line(f"A tiny model took {result['seconds_to_learn']:.1f} s.")
+    for problem in result["problems"]:
+        output.line(f"PROBLEM: {problem}")
+    output.line("All is well." if result["healthy"] else "Something is wrong, see above.")

@@ -1,0 +1,222 @@
+"""``treelens evaluate``: several kernels side by side, each chosen anew in every outer fold."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from treelens.cli import options
+from treelens.cli.console import InputError, Output, command, percent
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from treelens.cli.data import GraphData
+    from treelens.estimators.classifier import GraphClassifier
+
+DEFAULT_KERNELS = "wl_subtree,wl_oa,wwl,learned_wl_oa,learned_wwl,auto"
+
+
+def evaluate_cli(
+    data: options.Data,
+    target: options.Target = None,
+    smiles: options.Smiles = None,
+    kernels: Annotated[
+        str,
+        typer.Option(
+            "--kernels",
+            help="Which to compare: wl_subtree, wl_oa, wwl, the same with learned_ before it, auto "
+            "(what 'treelens fit' does). The first is what the others are tested against.",
+        ),
+    ] = DEFAULT_KERNELS,
+    depth: options.Depth = "auto",
+    folds: Annotated[int, typer.Option("--folds", help="Outer folds.", min=2)] = 10,
+    repeats: Annotated[int, typer.Option("--repeats", help="Repetitions of them.", min=1)] = 1,
+    edge_labels: options.EdgeLabels = None,
+    max_invalid: options.MaxInvalid = 0.1,
+    drop_duplicates: options.DropDuplicates = False,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = -1,
+    as_json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Compare kernels on DATA by nested cross-validation, with tests of significance.
+
+    All settings are chosen within the training part of each outer fold. A kernel with learned
+    weights is tested against the same kernel with uniform weights, the others against the first.
+    """
+    with command(as_json, debug) as output:
+        from treelens.cli.data import read_training_data
+
+        names = [name.strip() for name in kernels.split(",")]
+        models = kernel_models(names, depth, edge_labels, seed, jobs)
+        rows = read_training_data(data, target, smiles, max_invalid, drop_duplicates, output.note)
+        result = evaluate_kernels(rows, models, folds, repeats, seed, output.progress)
+        output.finish(result, show_evaluation)
+
+
+def kernel_models(
+    names: list[str], depth: str, edge_labels: bool | None, seed: int, jobs: int
+) -> dict[str, GraphClassifier]:
+    """An unfitted classifier for each name."""
+    from treelens.estimators.classifier import AUTO_RADII, GraphClassifier
+    from treelens.experiments.methods import WL_METHODS
+
+    models = {}
+    for name in dict.fromkeys(names):
+        if name not in WL_METHODS and name != "auto":
+            known = ", ".join([*WL_METHODS, "auto"])
+            raise InputError(f"--kernels {name}: there is no such kernel. Known are {known}.")
+        model = GraphClassifier(
+            depth=options.parsed_numbers(depth, "--depth", int),
+            edge_labels="auto" if edge_labels is None else edge_labels,
+            random_state=seed, n_jobs=jobs, progress=False,
+        )  # fmt: skip
+        if name != "auto":
+            model.form = list(WL_METHODS[name].forms)
+            model.radius = 0.0 if WL_METHODS[name].uniform is None else list(AUTO_RADII)
+        models[name] = model
+    return models
+
+
+def evaluate_kernels(
+    data: GraphData,
+    models: dict[str, GraphClassifier],
+    n_folds: int = 10,
+    n_repeats: int = 1,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """Nested cross-validation: accuracy on outer folds, and paired tests, as plain data."""
+    import numpy as np
+
+    splits = _outer_splits(data.y, n_folds, n_repeats, seed)
+    scores: dict[str, np.ndarray] = {}
+    seconds: dict[str, float] = {}
+    for name, model in models.items():
+        start = time.perf_counter()
+        scores[name] = np.array([_fold_accuracy(model, data, *split) for split in splits])
+        seconds[name] = time.perf_counter() - start
+        progress(f"{name}: {percent(scores[name].mean())} in {seconds[name]:.0f} s")
+    test_to_train = float(np.mean([len(test) / len(train) for train, test in splits]))
+    return {
+        "source": data.source,
+        "n_graphs": len(data.graphs),
+        "n_folds": n_folds,
+        "n_repeats": n_repeats,
+        "majority": _majority_on_folds(data.y, splits),
+        "kernels": [
+            {
+                "kernel": name,
+                "accuracy": float(x.mean()),
+                "standard_deviation": float(x.std()),
+                "scores": x.tolist(),
+                "seconds": seconds[name],
+            }
+            for name, x in scores.items()
+        ],
+        "tests": paired_tests(scores, test_to_train),
+    }
+
+
+def _outer_splits(y: Any, n_folds: int, n_repeats: int, seed: int) -> list[Any]:
+    import numpy as np
+    from sklearn.model_selection import RepeatedStratifiedKFold
+
+    classes, counts = np.unique(y, return_counts=True)
+    rarest = int(counts.min())
+    if rarest < n_folds:
+        raise InputError(
+            f"The class {classes[counts.argmin()].item()!r} has {rarest} members: with --folds "
+            f"{n_folds} some folds would have none. Use --folds {max(2, rarest)}, or more of it."
+        )
+    splitter = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=seed)
+    return list(splitter.split(y, y))
+
+
+def _fold_accuracy(
+    model: GraphClassifier, data: GraphData, train: np.ndarray, test: np.ndarray
+) -> float:
+    from sklearn.base import clone
+
+    assert data.y is not None
+    fitted = clone(model).fit(data.graphs[train], data.y[train])
+    return float((fitted.predict(data.graphs[test]) == data.y[test]).mean())
+
+
+def _majority_on_folds(y: Any, splits: list[Any]) -> float:
+    """Accuracy of the largest class of each training part on its test part."""
+    import numpy as np
+
+    classes, codes = np.unique(y, return_inverse=True)
+    most = [np.bincount(codes[train], minlength=len(classes)).argmax() for train, _ in splits]
+    hits = [np.mean(codes[test] == m) for m, (_, test) in zip(most, splits, strict=True)]
+    return float(np.mean(hits))
+
+
+def paired_tests(scores: dict[str, np.ndarray], test_to_train: float) -> list[dict[str, Any]]:
+    """Every kernel against its rival on the same folds: corrected t-test, Holm over all tests."""
+    from treelens.estimators.gain import corrected_paired_test
+
+    tests: list[dict[str, Any]] = []
+    for name in scores:
+        rival = _rival_of(name, list(scores))
+        if rival is not None:
+            difference = scores[name] - scores[rival]
+            mean, error, p_better = corrected_paired_test(difference, test_to_train)
+            p_value = min(1.0, 2 * min(p_better, 1 - p_better))
+            tests.append(
+                {"kernel": name, "against": rival, "difference": mean, "standard_error": error,
+                 "p_value": p_value}
+            )  # fmt: skip
+    adjusted = holm([test["p_value"] for test in tests])
+    return [{**test, "p_holm": p} for test, p in zip(tests, adjusted, strict=True)]
+
+
+def _rival_of(name: str, names: list[str]) -> str | None:
+    from treelens.experiments.methods import WL_METHODS
+
+    twin = WL_METHODS[name].uniform if name in WL_METHODS else None
+    rival = twin if twin in names else names[0]
+    return None if rival == name else rival
+
+
+def holm(p_values: list[float]) -> list[float]:
+    """P-values adjusted for their number (Holm 1979).
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    adjusted, largest = [0.0] * len(p_values), 0.0
+    for rank, position in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[position]))
+        adjusted[position] = largest
+    return adjusted
+
+
+def show_evaluation(output: Output, result: dict[str, Any]) -> None:
+    """For a person at a terminal."""
+    tests = {test["kernel"]: test for test in result["tests"]}
+    rows = [["majority class", percent(result["majority"]), "", "", "", ""]]
+    for row in result["kernels"]:
+        test = tests.get(row["kernel"])
+        accuracy = f"{percent(row['accuracy'])} ± {100 * row['standard_deviation']:.1f}"
+        verdict = ["", "", ""]
+        if test is not None:
+            change = f"{100 * test['difference']:+.1f} ± {100 * test['standard_error']:.1f}"
+            verdict = [change, test["against"], f"{test['p_holm']:.3f}"]
+        rows.append([row["kernel"], accuracy, *verdict, f"{row['seconds']:.0f} s"])
+    columns = ["kernel", "accuracy", "difference", "against", "p (Holm)", "time"]
+    title = (
+        f"{result['source']}: {result['n_graphs']} graphs, {result['n_folds']} outer folds"
+        + (f" x {result['n_repeats']}" if result["n_repeats"] > 1 else "")
+        + ", settings chosen within each"
+    )
+    output.table(columns, rows, title)
+    output.line("Differences in points; two-sided corrected resampled t-test (Nadeau and Bengio).")

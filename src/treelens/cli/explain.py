@@ -1,0 +1,57 @@
+"""``treelens explain``: a report on a model, and on its decisions, to open in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from treelens.cli import options
+from treelens.cli.console import Output, command
+
+if TYPE_CHECKING:
+    from treelens.cli.data import GraphData
+    from treelens.estimators.classifier import GraphClassifier
+
+
+def explain_cli(
+    model: options.ModelPath,
+    data: options.Data,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")] = Path(
+        "report.html"
+    ),
+    target: Annotated[
+        str | None,
+        typer.Option("--target", help="A column with the true class.", metavar="COLUMN"),
+    ] = None,
+    smiles: options.Smiles = None,
+    jobs: options.Jobs = -1,
+    as_json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Explain the decisions of a MODEL on DATA in one HTML file that needs nothing else."""
+    with command(as_json, debug) as output:
+        from treelens.cli.data import read_data, unreadable_rows
+        from treelens.estimators.files import checked_target
+        from treelens.estimators.persistence import load
+
+        checked_target(out)
+        loaded = load(model)
+        loaded.n_jobs = jobs
+        rows = read_data(data, target, smiles, note=output.note)
+        if rows.n_unreadable:
+            output.note(f"Left out, not readable: {unreadable_rows(rows)}.")
+        write_report(loaded, out, rows)
+        output.finish({"n_graphs": len(rows.graphs), "out": str(out)}, _show)
+
+
+def write_report(model: GraphClassifier, out: Path, data: GraphData) -> None:
+    """The report of a model on some graphs."""
+    if not hasattr(model, "report"):
+        raise ImportError("This version of treelens cannot write reports.")
+    model.report(out, data.graphs, data.y)
+
+
+def _show(output: Output, result: dict[str, Any]) -> None:
+    output.line(f"Report: {result['out']}")

@@ -1,0 +1,221 @@
+"""``treelens fit``: learn a classifier from a file and save it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from treelens.cli import options
+from treelens.cli.console import InputError, Output, command, percent
+
+if TYPE_CHECKING:
+    from treelens.cli.data import GraphData
+    from treelens.estimators.classifier import GraphClassifier
+    from treelens.estimators.selection import Candidate, SearchResult
+
+SCORINGS = ("accuracy", "balanced_accuracy", "roc_auc")
+
+
+def fit_cli(
+    data: options.Data,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to save the model.")] = Path(
+        "model.treelens"
+    ),
+    target: options.Target = None,
+    smiles: options.Smiles = None,
+    form: options.Form = "auto",
+    depth: options.Depth = "auto",
+    radius: options.Radius = "auto",
+    edge_labels: options.EdgeLabels = None,
+    scoring: options.Scoring = "accuracy",
+    max_invalid: options.MaxInvalid = 0.1,
+    drop_duplicates: options.DropDuplicates = False,
+    top: Annotated[int, typer.Option("--top", help="How many patterns to print.", min=0)] = 10,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = -1,
+    as_json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Learn a classifier from DATA and save it.
+
+    What is left at auto is chosen by cross-validation. Prints the cross-validated accuracy beside
+    that of the majority class and of uniform weights, and the patterns that matter.
+    """
+    with command(as_json, debug) as output:
+        settings = classifier_settings(form, depth, radius, edge_labels, scoring, seed, jobs)
+        from treelens.cli.data import read_training_data
+        from treelens.estimators.files import checked_target
+        from treelens.estimators.persistence import save_model
+
+        checked_target(out)  # before the work rather than after it
+        training = read_training_data(
+            data, target, smiles, max_invalid, drop_duplicates, output.note
+        )
+        output.progress(f"Learning from {len(training.graphs)} graphs of {data} ...")
+        model, result = fit_model(training, settings, top)
+        save_model(model, out)
+        output.finish({**result, "model": str(out)}, show_fit)
+
+
+def classifier_settings(
+    form: str = "auto",
+    depth: str = "auto",
+    radius: str = "auto",
+    edge_labels: bool | None = None,
+    scoring: str = "accuracy",
+    seed: int = 0,
+    jobs: int = -1,
+) -> dict[str, Any]:
+    """Options of the command line as parameters of ``GraphClassifier``."""
+    if scoring not in SCORINGS:
+        raise InputError(f"--scoring {scoring}: expected one of {', '.join(SCORINGS)}.")
+    if jobs == 0:
+        raise InputError("--jobs 0: expected a number of threads, or -1 for all processors.")
+    return {
+        "form": options.parsed_forms(form),
+        "depth": options.parsed_numbers(depth, "--depth", int),
+        "radius": options.parsed_numbers(radius, "--radius", float),
+        "edge_labels": "auto" if edge_labels is None else edge_labels,
+        "scoring": scoring,
+        "random_state": seed,
+        "n_jobs": jobs,
+    }
+
+
+def fit_model(
+    data: GraphData, settings: dict[str, Any], top: int = 10
+) -> tuple[GraphClassifier, dict[str, Any]]:
+    """Fit, and sum up what came of it as plain data."""
+    from treelens.cli.patterns import top_patterns
+    from treelens.estimators.classifier import GraphClassifier
+
+    start = time.perf_counter()
+    model = GraphClassifier(**settings).fit(data.graphs, data.y)
+    scores = compared_scores(model, data, settings)
+    return model, {
+        "data": {
+            "source": data.source,
+            "n_graphs": len(data.graphs),
+            "n_left_out": data.n_rows - len(data.graphs),
+            "classes": class_sizes(data.y),
+        },
+        "scoring": model.scoring,
+        "scores": scores,
+        "learning_gain": model.learning_gain_,
+        "choice": model.choice_,
+        "n_patterns": model.train_histograms_.n_patterns,
+        "patterns": top_patterns(model, top),
+        "seconds": time.perf_counter() - start,
+    }
+
+
+def class_sizes(y: Any) -> dict[str, int]:
+    """How many graphs each class has."""
+    import numpy as np
+
+    classes, counts = np.unique(y, return_counts=True)
+    return {str(c): n for c, n in zip(classes.tolist(), counts.tolist(), strict=True)}
+
+
+def compared_scores(
+    model: GraphClassifier, data: GraphData, settings: dict[str, Any]
+) -> dict[str, Any]:
+    """Cross-validated scores: majority class, best uniform and best learned candidate.
+
+    They come from the validation that also chose between candidates, so they are slightly
+    optimistic; ``treelens evaluate`` nests the choice.
+    """
+    from treelens.estimators.classifier import GraphClassifier
+
+    uniform_search = model.search_
+    if uniform_search.best(lambda c: c.radius == 0) is None:  # only radii above 0 were asked for
+        plain_model = GraphClassifier(**{**settings, "radius": 0.0}).fit(data.graphs, data.y)
+        uniform_search = plain_model.search_
+    uniform = uniform_search.best(lambda c: c.radius == 0)
+    learned = model.search_.best(lambda c: c.radius > 0)
+    return {
+        "majority": majority_score(data.y, model.scoring),
+        "uniform": _score_row(uniform_search, uniform),
+        "learned": _score_row(model.search_, learned),
+    }
+
+
+def majority_score(y: Any, scoring: str) -> float:
+    """What the largest class, given to all graphs, scores."""
+    import numpy as np
+
+    _, counts = np.unique(y, return_counts=True)
+    if scoring == "accuracy":
+        return float(counts.max() / counts.sum())
+    return 0.5 if scoring == "roc_auc" else 1.0 / len(counts)
+
+
+def _score_row(search: SearchResult, candidate: Candidate | None) -> dict[str, Any] | None:
+    import numpy as np
+
+    if candidate is None:
+        return None
+    scores = search.scores[candidate]
+    return {
+        "mean": float(np.mean(scores)),
+        "standard_deviation": float(np.std(scores)),
+        "n_splits": len(scores),
+        **candidate._asdict(),
+    }
+
+
+def show_fit(output: Output, result: dict[str, Any]) -> None:
+    """For a person at a terminal."""
+    from treelens.cli.patterns import show_patterns
+
+    data = result["data"]
+    classes = ", ".join(f"{name} ({n})" for name, n in data["classes"].items())
+    output.line(f"{data['source']}: {data['n_graphs']} graphs; classes {classes}")
+    show_scores(output, result)
+    output.line(chosen_sentence(result))
+    output.line()
+    show_patterns(output, result["patterns"], result["choice"]["radius"] > 0, result["n_patterns"])
+    output.line(f"Time: {result['seconds']:.1f} s")
+    if "model" in result:
+        output.line(f"Model: {result['model']}")
+
+
+def show_scores(output: Output, result: dict[str, Any]) -> None:
+    """The three rows that say whether anything was learned."""
+    scores, name = result["scores"], result["scoring"].replace("_", " ")
+    rows = [["majority class", percent(scores["majority"]), ""]]
+    for title, key in (("uniform weights", "uniform"), ("learned weights", "learned")):
+        row = scores[key]
+        if row is not None:
+            spread = f"{percent(row['mean'])} ± {100 * row['standard_deviation']:.1f}"
+            rows.append([title, spread, _setting(row)])
+    n_splits = scores["uniform"]["n_splits"]
+    output.table(
+        ["", name, "best setting"],
+        rows,
+        f"Cross-validated {name} (mean ± deviation of {n_splits} splits)",
+    )
+
+
+def _setting(row: dict[str, Any]) -> str:
+    parts = [row["form"], f"depth {row['depth']}"]
+    parts += [f"radius {row['radius']:g}"] if row["radius"] else []
+    parts += [] if row["gamma"] is None else [f"gamma {row['gamma']:g}"]
+    return ", ".join([*parts, f"C {row['C']:g}"])
+
+
+def chosen_sentence(result: dict[str, Any]) -> str:
+    """What was chosen, and whether learning helped, in a sentence or two."""
+    choice, gain = result["choice"], result["learning_gain"]
+    kind = "learned" if choice["radius"] > 0 else "uniform"
+    sentence = f"Chosen: {kind} weights, {_setting(choice)}."
+    if gain is not None:
+        sentence += (
+            f" Learning changed the score by {100 * gain['difference']:+.1f} ± "
+            f"{100 * gain['standard_error']:.1f} points (one-sided "
+            f"p = {gain['p_value']:.2f})."
+        )
+    return sentence

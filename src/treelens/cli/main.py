@@ -1,0 +1,72 @@
+"""The command ``treelens``: puts the commands together."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from treelens import __version__
+from treelens.cli import datasets
+from treelens.cli.compare import compare_cli
+from treelens.cli.console import EXIT_CODES, STOPPED
+from treelens.cli.demo import demo_cli
+from treelens.cli.doctor import doctor_cli
+from treelens.cli.evaluate import evaluate_cli
+from treelens.cli.explain import explain_cli
+from treelens.cli.fit import fit_cli
+from treelens.cli.patterns import patterns_cli
+from treelens.cli.predict import predict_cli
+from treelens.cli.reproduce import reproduce_cli
+
+app = typer.Typer(
+    name="treelens",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,  # a traceback with --debug is Python's own
+    rich_markup_mode=None,  # plain help: it fits a narrow terminal
+    add_completion=False,
+    epilog=EXIT_CODES,
+)
+COMMANDS = {
+    "fit": fit_cli,
+    "predict": predict_cli,
+    "explain": explain_cli,
+    "patterns": patterns_cli,
+    "evaluate": evaluate_cli,
+    "compare": compare_cli,
+    "reproduce": reproduce_cli,
+    "doctor": doctor_cli,
+    "demo": demo_cli,
+}
+for _name, _function in COMMANDS.items():
+    app.command(_name, epilog=EXIT_CODES)(_function)
+app.add_typer(datasets.app)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"treelens {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def treelens(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Graph classification that learns which subtree patterns matter, and shows them."""
+
+
+def main() -> None:
+    """The entry point."""
+    try:
+        app()
+    except KeyboardInterrupt:  # before a command began
+        sys.exit(STOPPED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""``treelens patterns``: the patterns that a model knows, and what it makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from treelens.cli import options
+from treelens.cli.console import InputError, Output, command
+
+if TYPE_CHECKING:
+    from treelens.estimators.classifier import GraphClassifier
+
+ORDERS = ("auto", "weight", "difference", "support")
+
+
+def patterns_cli(
+    model: options.ModelPath,
+    top: Annotated[int, typer.Option("--top", help="How many to print.", min=0)] = 20,
+    sort: Annotated[
+        str,
+        typer.Option(
+            "--sort",
+            help="weight; difference (between classes, of the mean share of nodes); support; auto: "
+            "weight where weights were learned, else difference.",
+        ),
+    ] = "auto",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write all patterns to this CSV file.")
+    ] = None,
+    as_json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Print the patterns of a MODEL: weight, support, and the class that each leans to."""
+    with command(as_json, debug) as output:
+        from treelens.estimators.persistence import load
+
+        loaded = load(model)
+        result = {
+            "model": str(model),
+            "choice": loaded.choice_,
+            "n_patterns": loaded.train_histograms_.n_patterns,
+            "patterns": top_patterns(loaded, top, sort),
+        }
+        if out is not None:
+            write_patterns(loaded, out)
+            result["out"] = str(out)
+        output.finish(result, _show)
+
+
+def top_patterns(model: GraphClassifier, n: int, order: str = "auto") -> list[dict[str, Any]]:
+    """The first ``n`` patterns in an order of :data:`ORDERS`, one dict each."""
+    if order not in ORDERS:
+        raise InputError(f"--sort {order}: expected one of {', '.join(ORDERS)}.")
+    table = model.patterns_  # sorted by weight already
+    masses = table[[column for column in table.columns if column.startswith("mass ")]]
+    table["difference"] = masses.max(axis=1) - masses.min(axis=1)
+    if order == "auto":
+        order = "weight" if model.learner_ is not None else "difference"
+    if order != "weight":
+        table = table.sort_values(order, ascending=False, kind="stable")
+    return [
+        {"pattern_id": int(pattern_id), **row}
+        for pattern_id, row in table.head(n).to_dict("index").items()
+    ]
+
+
+def write_patterns(model: GraphClassifier, path: Path) -> None:
+    """All patterns as CSV."""
+    from treelens.estimators.files import whole_file
+
+    with whole_file(path) as file:
+        file.write(model.patterns_.to_csv().encode("utf-8"))
+
+
+def _show(output: Output, result: dict[str, Any]) -> None:
+    show_patterns(output, result["patterns"], result["choice"]["radius"] > 0, result["n_patterns"])
+    if "out" in result:
+        output.line(f"All patterns: {result['out']}")
+
+
+def show_patterns(
+    output: Output, patterns: list[dict[str, Any]], learned: bool, n_patterns: int
+) -> None:
+    """A table; ``pattern`` reads root(neighbour(...),...), with the bond before the neighbour."""
+    rows = [
+        [row["pattern"], row["depth"], float(row["weight"]), row["support"], str(row["leans_to"]),
+         float(row["difference"])]
+        for row in patterns
+    ]  # fmt: skip
+    title = f"Patterns: {len(rows)} of {n_patterns}" + ("" if learned else " (weights are uniform)")
+    columns = ["pattern", "depth", "weight", "graphs", "leans to", "difference"]
+    output.table(columns, rows, title)

@@ -1,0 +1,34 @@
+"""``treelens reproduce``: run the published experiments again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from treelens.cli import options
+from treelens.cli.console import Output, command
+
+
+def reproduce_cli(
+    target: Annotated[str, typer.Argument(metavar="WHAT", help="Which table or figure, or all.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the results.")] = Path(
+        "results"
+    ),
+    quick: Annotated[bool, typer.Option("--quick", help="A small part of it, in minutes.")] = False,
+    as_json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Run an experiment of the paper again, and write its tables and figures."""
+    with command(as_json, debug) as output:
+        try:
+            from treelens.experiments.reproduce import reproduce
+        except ModuleNotFoundError as error:
+            raise ImportError("This installation of treelens has no experiments.") from error
+        written = reproduce(target, out, quick=quick)
+        output.finish({"target": target, "out": str(out), "written": written}, _show)
+
+
+def _show(output: Output, result: dict[str, Any]) -> None:
+    output.line(f"Results: {result['out']}")

@@ -1,0 +1,403 @@
+"""Model files: a fitted classifier to a file and back, without pickle.
+
+What is kept is what predicting, explaining and reporting need, as numbers and plain labels; the
+rest (pair features, the extractor) is built from it. Loading checks every array against the others
+before anything computes with it, since compiled loops follow its indices unchecked.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+import treelens
+from treelens.estimators.archive import (
+    Contents,
+    ModelFileError,
+    ModelFileNotFoundError,
+    read_archive,
+    write_archive,
+)
+from treelens.estimators.features import PatternExtractor
+from treelens.estimators.machine import KernelMachine
+from treelens.estimators.plain_data import UnknownKindError, to_plain
+from treelens.estimators.selection import Candidate, SearchResult
+from treelens.estimators.stored import Stored
+from treelens.estimators.weights import PairwiseWeights
+from treelens.kernels.forms import FORMS
+from treelens.learning.objective import Margins
+from treelens.learning.result import LearnedWeights
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.refinement import PatternLevel
+from treelens.patterns.vocabulary import PatternVocabulary
+
+if TYPE_CHECKING:
+    from treelens.estimators.classifier import GraphClassifier
+
+__all__ = ["ModelFileError", "ModelFileNotFoundError", "load", "load_model", "save_model"]
+
+_INT32_END = 2**31
+
+
+def save_model(model: GraphClassifier, path: str | Path) -> None:
+    """Write a fitted classifier to a file, whole or not at all; see :func:`load`.
+
+    Raises
+    ------
+    TypeError
+        If a label, a class or the learner is of a kind that a model file cannot keep.
+    """
+    check_is_fitted(model)
+    data: dict[str, Any] = {}
+    arrays: dict[str, np.ndarray] = {}
+    _put_settings(model, data)
+    _put_vocabulary(model.vocabulary_, data, arrays)
+    _put_histograms(model.train_histograms_, data, arrays)
+    _put_machine(model, data, arrays)
+    _put_learner(model.learner_, data, arrays)
+    _put_search(model, data, arrays)
+    write_archive(path, Contents(data, arrays), treelens.__version__)
+
+
+def load(path: str | Path) -> GraphClassifier:
+    """Load a classifier that ``model.save(path)`` wrote.
+
+    Loading runs no code from the file: it holds numbers and plain labels only. Predictions are
+    those of the saved model to the last bit, on the same machine.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Raises
+    ------
+    ModelFileError
+        A ``ValueError`` that says what is wrong: a file that is cut off, altered, of a version
+        that this treelens does not know, or no model at all.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import treelens as tl
+    >>> from treelens.estimators.persistence import save_model
+    >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+    >>> model = tl.GraphClassifier("exponential", 2, 0, 1.0, 10.0).fit(graphs, y)
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "model.treelens")
+    >>> save_model(model, path)
+    >>> bool((tl.load(path).decision_function(graphs) == model.decision_function(graphs)).all())
+    True
+    """
+    return load_model(path)
+
+
+def load_model(path: str | Path) -> GraphClassifier:
+    """The work of :func:`load`."""
+    stored = Stored(read_archive(path), str(path))
+    vocabulary = _get_vocabulary(stored)
+    histograms = _get_histograms(stored, vocabulary)
+    model = _get_settings(stored, vocabulary, histograms)
+    _get_learner(stored, model)
+    _get_machine(stored, model)
+    _get_search(stored, model)
+    return model
+
+
+# --- settings and what was chosen -----------------------------------------------------------
+
+
+def _put_settings(model: GraphClassifier, data: dict[str, Any]) -> None:
+    data["parameters"], data["parameters_not_kept"] = _plain_parameters(model)
+    data["learner_parameters"] = None
+    if model.learner is not None:
+        data["learner_parameters"] = _plain_parameters(_checked_learner(model.learner))[0]
+    data["classes"] = _plain(model.classes_, "a class")
+    data["choice"] = _plain(model.choice_, "choice_")
+    data["learning_gain"] = _plain(model.learning_gain_, "learning_gain_")
+
+
+def _plain_parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """Constructor parameters as plain data, and the text of those that have no plain form.
+
+    The latter (a splitter, a random generator) matter only for fitting again; a loaded model has
+    their defaults.
+    """
+    kept: dict[str, Any] = {}
+    not_kept: dict[str, str] = {}
+    for name, value in estimator.get_params(deep=False).items():
+        try:
+            kept[name] = to_plain(value)
+        except UnknownKindError:
+            not_kept[name] = repr(value)[:200]
+    return kept, not_kept
+
+
+def _plain(value: Any, what: str) -> Any:
+    try:
+        return to_plain(value)
+    except UnknownKindError as error:
+        raise UnknownKindError(
+            f"The model cannot be saved: {what} cannot be kept in a file. {error}"
+        ) from None
+
+
+def _get_settings(
+    stored: Stored, vocabulary: PatternVocabulary, histograms: PatternHistograms
+) -> GraphClassifier:
+    from treelens.estimators.classifier import GraphClassifier
+
+    model = GraphClassifier(**_known_parameters(stored, "parameters", GraphClassifier))
+    if stored.value("learner_parameters", dict, type(None)) is not None:
+        parameters = _known_parameters(stored, "learner_parameters", PairwiseWeights)
+        model.learner = PairwiseWeights(**parameters)
+    model.vocabulary_, model.train_histograms_ = vocabulary, histograms
+    model.classes_ = stored.value("classes", np.ndarray)
+    n_classes = len(model.classes_)
+    if n_classes < 2:
+        raise stored.error(f"'classes' should hold two or more, not {n_classes}")
+    model.choice_ = stored.value("choice", dict)
+    _check_choice(stored, model.choice_, vocabulary)
+    model.learning_gain_ = stored.value("learning_gain", dict, type(None))
+    kind = FORMS[model.choice_["form"]].kind
+    model._extractor = PatternExtractor(vocabulary, histograms.first_depth, kind)
+    model._uses_edge_labels = vocabulary.uses_edge_labels
+    return model
+
+
+def _known_parameters(stored: Stored, name: str, estimator: type) -> dict[str, Any]:
+    """Constructor parameters that this version knows; a later one may have more."""
+    parameters = stored.value(name, dict)
+    known = inspect.signature(estimator).parameters
+    return {key: value for key, value in parameters.items() if key in known}
+
+
+def _check_choice(stored: Stored, choice: dict[str, Any], vocabulary: PatternVocabulary) -> None:
+    form = choice.get("form")
+    if form not in FORMS:
+        raise stored.error(f"'choice' names the kernel form {str(form)[:40]!r}, which is unknown")
+    if choice.get("depth") != vocabulary.depth:
+        raise stored.error(f"'choice' names a depth that is not the patterns' {vocabulary.depth}")
+    for key in ("radius", "C", *(["gamma"] if FORMS[form].has_gamma else [])):
+        value = choice.get(key)
+        if type(value) not in (int, float) or not 0 <= value < np.inf:
+            raise stored.error(f"'choice' should give {key!r} a number, not {str(value)[:40]!r}")
+
+
+# --- patterns -------------------------------------------------------------------------------
+
+
+def _put_vocabulary(
+    vocabulary: PatternVocabulary, data: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    data["node_alphabet"] = _plain_labels(vocabulary.node_alphabet, "node")
+    edges = vocabulary.edge_alphabet
+    data["edge_alphabet"] = None if edges is None else _plain_labels(edges, "edge")
+    data["degree_labels"] = bool(vocabulary.degree_labels)
+    data["depth"] = vocabulary.depth
+    for depth, level in enumerate(vocabulary.levels, 1):
+        arrays[f"level_{depth}_own"] = level.own
+        arrays[f"level_{depth}_child_offsets"] = level.child_offsets
+        arrays[f"level_{depth}_child_keys"] = level.child_keys
+
+
+def _plain_labels(labels: Sequence[Any], what: str) -> list[Any]:
+    return [_plain(label, f"the {what} label {label!r}") for label in labels]
+
+
+def _get_vocabulary(stored: Stored) -> PatternVocabulary:
+    node_alphabet = tuple(stored.value("node_alphabet", list))
+    edges = stored.value("edge_alphabet", list, type(None))
+    for label in (*node_alphabet, *(edges or ())):
+        if isinstance(label, (list, dict, np.ndarray)):
+            raise stored.error(f"a label is a {type(label).__name__}, which no label can be")
+    n_keys_per_color = 1 if edges is None else len(edges)
+    levels: list[PatternLevel] = []
+    n_below = len(node_alphabet)
+    for depth in range(1, stored.value("depth", int) + 1):
+        level = _get_level(stored, f"level_{depth}", n_below, n_keys_per_color)
+        levels.append(level)
+        n_below = len(level)
+    return PatternVocabulary(
+        node_alphabet,
+        None if edges is None else tuple(edges),
+        tuple(levels),
+        stored.value("degree_labels", bool),
+    )
+
+
+def _get_level(stored: Stored, name: str, n_below: int, keys_per_color: int) -> PatternLevel:
+    own = stored.integers(f"{name}_own", np.int32, (None,), 0, n_below)
+    n_keys = n_below * keys_per_color
+    child_keys = stored.integers(f"{name}_child_keys", np.int64, (None,), 0, n_keys)
+    offsets = stored.offsets(f"{name}_child_offsets", len(own), len(child_keys))
+    return PatternLevel(own, offsets, child_keys)
+
+
+def _put_histograms(
+    histograms: PatternHistograms, data: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    data["first_depth"] = int(histograms.first_depth)
+    for name in ("offsets", "graphs", "counts", "n_nodes", "unseen"):
+        arrays[f"train_{name}"] = getattr(histograms, name)
+
+
+def _get_histograms(stored: Stored, vocabulary: PatternVocabulary) -> PatternHistograms:
+    first = stored.value("first_depth", int)
+    if not 0 <= first <= vocabulary.depth:
+        raise stored.error(f"'first_depth' should be 0 to {vocabulary.depth}, not {first}")
+    level_offsets = vocabulary.level_offsets[first:] - vocabulary.level_offsets[first]
+    n_nodes = stored.integers("train_n_nodes", np.int64, (None,), 0, _INT32_END)
+    graphs = stored.integers("train_graphs", np.int32, (None,), 0, len(n_nodes))
+    offsets = stored.offsets("train_offsets", int(level_offsets[-1]), len(graphs))
+    counts = stored.integers("train_counts", np.int32, (len(graphs),), 1, _INT32_END)
+    inside = np.ones(len(graphs), dtype=bool)  # not the first entry of a pattern's list
+    inside[offsets[:-1][offsets[:-1] < len(graphs)]] = False
+    if (np.diff(graphs) <= 0)[inside[1:]].any() or (n_nodes[graphs] == 0).any():
+        raise stored.error("the array 'train_graphs' should ascend within a pattern")
+    shape = (len(n_nodes), len(level_offsets) - 1)
+    unseen = stored.integers("train_unseen", np.int64, shape, 0, _INT32_END)
+    return PatternHistograms(offsets, graphs, counts, level_offsets, first, n_nodes, unseen)
+
+
+# --- weights and machine --------------------------------------------------------------------
+
+
+def _put_machine(
+    model: GraphClassifier, data: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    data["offset"] = float(model.offset_)
+    arrays["train_codes"] = model.train_codes_.astype(np.int64, copy=False)
+    arrays["support"] = model.support_.astype(np.int64, copy=False)
+    arrays["support_self_sums"] = model._support_selves
+    arrays["coefficients"] = model._machine.coefficients
+    arrays["intercepts"] = model._machine.intercepts
+    arrays["calibration_coefficients"], arrays["calibration_intercepts"] = model._calibration
+
+
+def _get_machine(stored: Stored, model: GraphClassifier) -> None:
+    histograms, n_classes = model.train_histograms_, len(model.classes_)
+    n_outputs = 1 if n_classes == 2 else n_classes
+    model.offset_ = stored.value("offset", float)
+    model.train_codes_ = stored.integers(
+        "train_codes", np.int64, (histograms.n_graphs,), 0, n_classes
+    )
+    support = stored.integers("support", np.int64, (None,), 0, histograms.n_graphs)
+    if (np.diff(support) <= 0).any():
+        raise stored.error("the array 'support' should ascend")
+    model.support_ = support
+    model._support_pairs = model._extractor.pairs(histograms.select_graphs(support))
+    model._support_selves = stored.floats("support_self_sums", (len(support),))
+    model._machine = KernelMachine(
+        stored.floats("coefficients", (n_outputs, len(support))),
+        stored.floats("intercepts", (n_outputs,)),
+    )
+    model._calibration = (
+        stored.floats("calibration_coefficients", (n_outputs, n_outputs)),
+        stored.floats("calibration_intercepts", (n_outputs,)),
+    )
+
+
+def _checked_learner(learner: Any) -> PairwiseWeights:
+    if type(learner) is not PairwiseWeights:
+        raise UnknownKindError(
+            f"The model cannot be saved: its learner is a {type(learner).__name__}; only "
+            "PairwiseWeights can be kept in a file."
+        )
+    return learner
+
+
+def _put_learner(learner: Any, data: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """The fitted learner; None, uniform weights, leaves no array of weights."""
+    data["learner"] = data["learning_result"] = None
+    if learner is None:
+        return
+    data["learner"] = _plain_parameters(_checked_learner(learner))[0]
+    arrays["weights"] = learner.weights_
+    result = asdict(learner.result_)  # its parts too
+    del result["weights"]
+    data["learning_result"] = _plain(result, "result_")
+
+
+def _get_learner(stored: Stored, model: GraphClassifier) -> None:
+    n_patterns = model.train_histograms_.n_patterns
+    if stored.value("learner", dict, type(None)) is None:
+        model.learner_, model.weights_ = None, np.ones(n_patterns)
+        return
+    learner = PairwiseWeights(**_known_parameters(stored, "learner", PairwiseWeights))
+    learner.weights_ = stored.floats("weights", (n_patterns,))
+    model.learner_, model.weights_ = learner, learner.weights_
+    result = _get_result(stored, learner.weights_)
+    learner.result_ = result
+    learner.history_, learner.gaps_ = result.history, result.gaps
+    learner.converged_, learner.n_iter_ = result.converged, result.n_iter
+
+
+def _get_result(stored: Stored, weights: np.ndarray) -> LearnedWeights:
+    record = stored.value("learning_result", dict)
+    known = {field.name for field in fields(LearnedWeights)} - {"weights", "margins"}
+    try:
+        margins = Margins(**record["margins"])
+        rest = {name: value for name, value in record.items() if name in known}
+        return LearnedWeights(weights, margins=margins, **rest)
+    except (KeyError, TypeError) as error:
+        raise stored.error(f"'learning_result' is not complete ({error})") from error
+
+
+# --- the search -----------------------------------------------------------------------------
+
+
+def _put_search(
+    model: GraphClassifier, data: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    """Scores of all candidates; held-out decision values of the few that are of interest."""
+    search = model.search_
+    candidates = list(search.scores)
+    data["search"] = {
+        "n_splits": search.n_splits,
+        "test_to_train": float(search.test_to_train),
+        "candidates": [to_plain(list(c)) for c in candidates],
+        "n_scores": [len(search.scores[c]) for c in candidates],
+    }
+    for name in ("scores", "losses"):
+        lists = [getattr(search, name)[c] for c in candidates]
+        arrays[f"search_{name}"] = np.concatenate([np.empty(0), *map(np.asarray, lists)])
+    for number, candidate in enumerate(candidates):
+        if candidate in _of_interest(search):
+            arrays[f"decisions_{number}"] = search.decisions[candidate]
+
+
+def _of_interest(search: SearchResult) -> list[Candidate]:
+    """The best candidate of all, with uniform and with learned weights."""
+    best = (
+        search.best(),
+        search.best(lambda c: c.radius == 0),
+        search.best(lambda c: c.radius > 0),
+    )
+    return [candidate for candidate in best if candidate is not None]
+
+
+def _get_search(stored: Stored, model: GraphClassifier) -> None:
+    record = stored.value("search", dict)
+    try:
+        candidates = [Candidate(*fields) for fields in record["candidates"]]
+        ends = np.cumsum([0, *record["n_scores"]]).tolist()
+        result = SearchResult(int(record["n_splits"]), float(record["test_to_train"]))
+        pairs = list(zip(candidates, ends[:-1], ends[1:], strict=True))
+        hash(tuple(candidates))
+        if min(record["n_scores"], default=0) < 0:
+            raise ValueError("a negative number of scores")
+    except (KeyError, TypeError, ValueError) as error:
+        raise stored.error(f"'search' is not complete ({error})") from error
+    for name in ("scores", "losses"):
+        values = stored.floats(f"search_{name}", (ends[-1],)).tolist()
+        getattr(result, name).update({c: values[start:end] for c, start, end in pairs})
+    shape = (model.train_histograms_.n_graphs, len(model._machine.intercepts))
+    for number, candidate in enumerate(candidates):
+        if stored.has_array(f"decisions_{number}"):
+            result.decisions[candidate] = stored.floats(f"decisions_{number}", shape)
+    model.search_ = result

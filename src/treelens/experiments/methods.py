@@ -1,0 +1,82 @@
+"""The methods of Table 2: which candidates each may choose from.
+
+One table drives the runner, the tables and the command line. A Weisfeiler-Lehman method is a list
+of kernel forms and whether its weights are learned; the others are lists of fixed kernels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+DEPTHS = (1, 2, 3, 4, 5, 6)
+CS = (0.1, 1.0, 10.0, 100.0)
+GAMMAS = (0.1, 1.0, 3.0, 10.0)
+RADII = (0.3, 1.0, 3.0)
+
+
+@dataclass(frozen=True)
+class WLMethod:
+    """A Weisfeiler-Lehman method.
+
+    Attributes
+    ----------
+    title : str
+    forms : tuple of str
+        Keys of ``treelens.kernels.forms.FORMS``.
+    uniform : str or None
+        For a learned method, the key of the same method with uniform weights, which is searched
+        first: learning is tried at its best depth.
+    learner : dict
+        Parameters of ``PairwiseWeights`` other than the radius.
+    radii : tuple of float
+    """
+
+    title: str
+    forms: tuple[str, ...]
+    uniform: str | None = None
+    learner: dict[str, Any] = field(default_factory=dict)
+    radii: tuple[float, ...] = RADII
+
+
+WL_METHODS: dict[str, WLMethod] = {
+    "wl_subtree": WLMethod("WL subtree", ("subtree", "subtree-cosine")),
+    "wl_oa": WLMethod("WL-OA", ("assignment", "tanimoto")),
+    "wwl": WLMethod("WWL", ("exponential",)),
+    "learned_wl_subtree": WLMethod(
+        "learned WL subtree", ("subtree", "subtree-cosine"), "wl_subtree"
+    ),
+    "learned_wl_oa": WLMethod("learned WL-OA", ("assignment", "tanimoto"), "wl_oa"),
+    "learned_wwl": WLMethod("learned WWL", ("exponential",), "wwl"),
+    "preset_paper": WLMethod(
+        "learned WWL, the paper's settings", ("exponential",), "wwl", {"preset": "paper"}, (1.0,)
+    ),
+    "preset_released_code": WLMethod(
+        "learned WWL, the released code's settings",
+        ("exponential",), "wwl", {"preset": "released-code"}, (1.0,),
+    ),
+}  # fmt: skip
+
+FIXED_METHODS: dict[str, tuple[str, list[dict[str, Any]]]] = {
+    "random_walk": (
+        "Random walk",
+        [
+            {"max_length": length, "decay": decay, "normalize": "cosine"}
+            for length in (2, 4)
+            for decay in (0.01, 0.1, 1.0)
+        ],
+    ),
+    "shortest_path": ("Shortest path", [{"normalize": None}, {"normalize": "cosine"}]),
+}
+
+# Order of the rows of the table.
+TABLE2_METHODS = (
+    "random_walk", "shortest_path", "wl_subtree", "wl_oa", "wwl",
+    "learned_wl_subtree", "learned_wl_oa", "learned_wwl",
+    "preset_paper", "preset_released_code",
+)  # fmt: skip
+
+
+def title_of(method: str) -> str:
+    """The name of a method as a table shows it."""
+    return WL_METHODS[method].title if method in WL_METHODS else FIXED_METHODS[method][0]

@@ -1,0 +1,187 @@
+"""One outer fold of the nested protocol: choose on the training part, score on the test part.
+
+All graphs of a data set are refined and counted once, for every fold. That leaks nothing: a kernel
+value depends only on patterns that both graphs hold, so entries between test and training graphs
+are what a vocabulary of the training part alone would give (``tests/experiments`` checks that a
+``GraphClassifier`` which sees the training part only gives the same predictions). Weights, machines
+and choices come from training graphs alone.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
+
+from treelens.estimators.machine import fit_machine_path
+from treelens.estimators.selection import (
+    Candidate,
+    KernelSearch,
+    SearchResult,
+    accuracy,
+    grid,
+    leading_settings,
+    repetitions_for,
+)
+from treelens.estimators.walks import RandomWalk, ShortestPath
+from treelens.estimators.weights import PairwiseWeights
+from treelens.experiments.methods import CS, DEPTHS, FIXED_METHODS, GAMMAS, WL_METHODS, WLMethod
+from treelens.graphs.collection import GraphCollection
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.vocabulary import PatternVocabulary
+
+N_OUTER = 10
+N_INNER = 5
+_FIRST_DEPTH = 0  # node labels are patterns too, as in WWL (2019) and the authors' program
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set as the protocol uses it: classes, and histograms of every depth."""
+
+    name: str
+    codes: np.ndarray
+    histograms: PatternHistograms
+    graphs: GraphCollection
+
+    @classmethod
+    def from_graphs(
+        cls, name: str, graphs: GraphCollection, y: np.ndarray, edge_labels: bool = False
+    ) -> DataSet:
+        vocabulary, colors = PatternVocabulary.fit(graphs, max(DEPTHS), edge_labels)
+        histograms = PatternHistograms.from_colors(vocabulary, colors)
+        return cls(name, np.unique(y, return_inverse=True)[1], histograms, graphs)
+
+
+def outer_split(
+    codes: np.ndarray, repetition: int, fold: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Training and test graphs of one fold of one repetition."""
+    splitter = StratifiedKFold(N_OUTER, shuffle=True, random_state=seed + repetition)
+    return list(splitter.split(codes, codes))[fold]
+
+
+def inner_splits(
+    codes: np.ndarray, train: np.ndarray, seed: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Splits of the training part, repeated where it is small, numbered as in the whole set."""
+    splitter = RepeatedStratifiedKFold(
+        n_splits=N_INNER, n_repeats=repetitions_for(len(train)), random_state=seed
+    )
+    return [(train[a], train[b]) for a, b in splitter.split(train, codes[train])]
+
+
+def run_wl_fold(
+    data: DataSet, repetition: int, fold: int, methods: list[str], seed: int = 0
+) -> list[dict[str, Any]]:
+    """Rows of several Weisfeiler-Lehman methods on one fold.
+
+    A learned method first needs the search of its uniform twin, which is shared.
+    """
+    train, test = outer_split(data.codes, repetition, fold, seed)
+    inner = inner_splits(data.codes, train, seed + 1000 * repetition + fold)
+    searches: dict[str, SearchResult] = {}
+    rows = []
+    for method in methods:
+        start = time.perf_counter()
+        spec = WL_METHODS[method]
+        family = spec.uniform or method
+        if family not in searches:
+            searches[family] = _search(data, inner, spec, seed).run(
+                grid(WL_METHODS[family].forms, DEPTHS, [0.0], GAMMAS, CS)
+            )
+        result = searches[family]
+        if spec.uniform is not None:
+            result = _search_learned(data, inner, spec, searches[family], seed)
+        chosen = result.best(lambda c, learned=spec.uniform is not None: (c.radius > 0) == learned)
+        assert chosen is not None
+        final = _search(data, [(train, test)], spec, seed, final=True).run([chosen], race=False)
+        rows.append(
+            {
+                "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
+                "accuracy": final.scores[chosen][0], "n_test": len(test), "seed": seed,
+                "choice": chosen._asdict(), "inner_score": result.mean(chosen),
+                "seconds": round(time.perf_counter() - start, 3),
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _search(
+    data: DataSet,
+    splits: list[tuple[np.ndarray, np.ndarray]],
+    spec: WLMethod,
+    seed: int,
+    final: bool = False,
+) -> KernelSearch:
+    return KernelSearch(
+        data.histograms, data.codes, splits,
+        PairwiseWeights(random_state=seed, **spec.learner), _FIRST_DEPTH,
+        np.ones(len(data.codes)), accuracy, final=final,
+    )  # fmt: skip
+
+
+def _search_learned(
+    data: DataSet,
+    inner: list[tuple[np.ndarray, np.ndarray]],
+    spec: WLMethod,
+    uniform: SearchResult,
+    seed: int,
+) -> SearchResult:
+    """Race the radii at the settings that lead with uniform weights."""
+    candidates = [
+        setting._replace(radius=radius)
+        for setting in leading_settings(uniform)
+        for radius in spec.radii
+    ]
+    return _search(data, inner, spec, seed).run(candidates)
+
+
+# --- kernels without weights ------------------------------------------------------------------
+
+
+def fixed_kernels(data: DataSet, method: str) -> list[np.ndarray]:
+    """Kernel matrices of all graphs, one per setting: fixed kernels do not depend on the fold."""
+    kind = {"random_walk": RandomWalk, "shortest_path": ShortestPath}[method]
+    return [kind(**settings).fit_transform(data.graphs) for settings in FIXED_METHODS[method][1]]
+
+
+def run_fixed_fold(
+    data: DataSet, kernels: list[np.ndarray], method: str, repetition: int, fold: int, seed: int = 0
+) -> dict[str, Any]:
+    """The row of a fixed kernel on one fold: setting and C chosen on the training part."""
+    start = time.perf_counter()
+    train, test = outer_split(data.codes, repetition, fold, seed)
+    inner = inner_splits(data.codes, train, seed + 1000 * repetition + fold)
+    scores = np.array(
+        [[_path_scores(kernel, data.codes, a, b) for a, b in inner] for kernel in kernels]
+    ).mean(axis=1)  # (n_settings, n_costs)
+    setting, cost = np.unravel_index(int(scores.argmax()), scores.shape)
+    final = _path_scores(kernels[setting], data.codes, train, test)
+    return {
+        "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
+        "accuracy": final[cost], "n_test": len(test), "seed": seed,
+        "choice": {**FIXED_METHODS[method][1][setting], "C": CS[cost]},
+        "inner_score": float(scores[setting, cost]),
+        "seconds": round(time.perf_counter() - start, 3),
+    }  # fmt: skip
+
+
+def _path_scores(
+    kernel: np.ndarray, codes: np.ndarray, train: np.ndarray, test: np.ndarray
+) -> list[float]:
+    """Accuracy on ``test`` for every C."""
+    machines = fit_machine_path(
+        np.ascontiguousarray(kernel[np.ix_(train, train)]), codes[train], int(codes.max()) + 1, CS,
+        np.ones(len(train)),
+    )  # fmt: skip
+    cross = kernel[np.ix_(test, train)]
+    return [accuracy(codes[test], machine.decide(cross)) for machine in machines]
+
+
+def candidate_of(choice: dict[str, Any]) -> Candidate:
+    """The candidate that a row's choice names."""
+    return Candidate(**choice)

@@ -1,0 +1,319 @@
+"""Drawings: graphs and molecules coloured by contribution, patterns as trees.
+
+Molecules are drawn by RDKit. Other graphs, and molecules too where files must stay small, are
+drawn plainly: circles, lines and letters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from treelens.explain.decode import Occurrence, TreeNode, unfold_within
+from treelens.explain.layout import is_molecule, node_positions
+from treelens.explain.palette import (
+    HIGHLIGHT,
+    color_limit,
+    diverging_rgb,
+    ink_on,
+    to_hex,
+)
+from treelens.explain.scene import LEGEND_HEIGHT, Disc, Lines, Mark, Scene, Words, legend_marks
+from treelens.graphs.collection import Graph
+from treelens.patterns.vocabulary import PatternVocabulary
+
+Format = Literal["svg", "png"]
+Color = tuple[float, float, float]
+Engine = Literal["auto", "plain", "rdkit"]
+
+_PLAIN_FILL = (0.91, 0.93, 0.95)
+_LARGEST_RADIUS = 12.0
+_LARGEST_SCALE = 46.0  # pixels per edge
+_MARGIN = 18.0
+# Lines beside the middle one, in units of their distance, and whether they are dashed.
+_BONDS = {
+    "-": ((0.0, False),),
+    "=": ((-0.5, False), (0.5, False)),
+    "#": ((-1.0, False), (0.0, False), (1.0, False)),
+    ":": ((-0.5, False), (0.5, True)),
+}
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a drawing is made.
+
+    Attributes
+    ----------
+    width, height : int
+        In pixels; a legend is added below.
+    legend : bool
+        Whether to explain the colours, where there are any.
+    toward : str or None
+        The class that positive numbers speak for, to be named in the legend.
+    title : str
+        What screen readers say.
+    limit : float or None
+        The contribution that gets the full colour; None: the largest of the graph. Give one to
+        make several drawings comparable.
+    """
+
+    width: int = 320
+    height: int = 240
+    legend: bool = True
+    toward: str | None = None
+    title: str = "graph"
+    limit: float | None = None
+
+
+def draw_graph(
+    graph: Graph,
+    node_contributions: np.ndarray | None = None,
+    edge_contributions: np.ndarray | None = None,
+    highlight: Occurrence | None = None,
+    *,
+    format: Format = "svg",
+    engine: Engine = "auto",
+    style: Style | None = None,
+) -> Any:
+    """Draw a graph, its nodes and edges coloured by what they contribute.
+
+    Parameters
+    ----------
+    graph : Graph
+    node_contributions : ndarray, shape (n_nodes,), optional
+    edge_contributions : ndarray, shape (n_edges,), optional
+        In the order of ``graph.edges``.
+    highlight : Occurrence, optional
+        A pattern to mark; its root is marked more strongly.
+    format : {"svg", "png"}
+    engine : {"auto", "plain", "rdkit"}
+        "auto" leaves molecules to RDKit; "plain" draws all graphs alike, in smaller files.
+    style : Style, optional
+
+    Returns
+    -------
+    str or bytes
+        The text of an ``<svg>`` element, or the bytes of a PNG file.
+
+    Examples
+    --------
+    >>> picture = draw_graph(Graph(("a", "<b>"), ((0, 1),)), np.array([0.5, -0.2]))
+    >>> picture[:4], "<b>" in picture
+    ('<svg', False)
+    """
+    _check_lengths(graph, node_contributions, edge_contributions)
+    style = Style() if style is None else style
+    if engine == "rdkit" or (engine == "auto" and is_molecule(graph)):
+        from treelens.explain.draw_molecules import draw_molecule
+
+        return draw_molecule(
+            graph, node_contributions, edge_contributions, highlight, format, style
+        )
+    scene = graph_scene(graph, node_contributions, edge_contributions, highlight, style)
+    return scene.to_svg() if format == "svg" else scene.to_png()
+
+
+def draw_pattern(
+    vocabulary: PatternVocabulary,
+    pattern: int,
+    *,
+    format: Format = "svg",
+    max_nodes: int = 60,
+    title: str | None = None,
+) -> Any:
+    """Draw the tree of a pattern, its root on top.
+
+    Layers that would make more than ``max_nodes`` nodes are left out, and dots stand for them.
+
+    Examples
+    --------
+    >>> from treelens import as_graph_collection
+    >>> graphs = as_graph_collection([([(0, 1), (1, 2)], {0: "C", 1: "C", 2: "O"})])
+    >>> vocabulary, _ = PatternVocabulary.fit(graphs, depth=1)
+    >>> draw_pattern(vocabulary, 3).count("<text")
+    3
+    """
+    words = vocabulary.texts(np.array([pattern]))[0] if title is None else title
+    scene = tree_scene(unfold_within(vocabulary, pattern, max_nodes), f"pattern {words}")
+    return scene.to_svg() if format == "svg" else scene.to_png()
+
+
+def _check_lengths(graph: Graph, nodes: np.ndarray | None, edges: np.ndarray | None) -> None:
+    for name, values, expected in (
+        ("node_contributions", nodes, graph.n_nodes),
+        ("edge_contributions", edges, len(graph.edges)),
+    ):
+        if values is not None and len(values) != expected:
+            raise ValueError(
+                f"{name} has {len(values)} entries; the graph asks for {expected}, one each."
+            )
+
+
+# --- graphs -----------------------------------------------------------------------------------
+
+
+def graph_scene(
+    graph: Graph,
+    node_contributions: np.ndarray | None,
+    edge_contributions: np.ndarray | None,
+    highlight: Occurrence | None,
+    style: Style,
+) -> Scene:
+    """The marks of a plainly drawn graph."""
+    points, scale = _fitted(node_positions(graph), style.width, style.height)
+    radius = min(_LARGEST_RADIUS, 0.3 * scale)
+    limit = color_limit(node_contributions, edge_contributions)
+    limit = limit if style.limit is None else style.limit
+    marks = _edge_marks(graph, points, edge_contributions, limit, radius)
+    if highlight is not None:
+        marks = _highlight_marks(points, highlight, radius) + marks
+    fills = [_PLAIN_FILL] * graph.n_nodes
+    if node_contributions is not None:
+        fills = [diverging_rgb(value, limit) for value in node_contributions.tolist()]
+    marks += _node_marks(points, radius, graph.node_labels, fills)
+    height = float(style.height)
+    colored = node_contributions is not None or edge_contributions is not None
+    if style.legend and colored:
+        marks += legend_marks(style.width, height, limit, style.toward)
+        height += LEGEND_HEIGHT
+    return Scene(style.width, height, style.title, tuple(marks))
+
+
+def _fitted(positions: np.ndarray, width: float, height: float) -> tuple[np.ndarray, float]:
+    """Positions in pixels, centred, and the pixels per unit of the layout."""
+    low, high = positions.min(axis=0), positions.max(axis=0)
+    room = np.array([width, height]) - 2 * _MARGIN
+    scale = float(min(_LARGEST_SCALE, *(room / np.maximum(high - low, 1e-9))))
+    return (positions - (low + high) / 2) * scale + [width / 2, height / 2], scale
+
+
+def _node_marks(
+    points: np.ndarray, radius: float, labels: Sequence[Any], fills: Sequence[Color]
+) -> list[Mark]:
+    """Discs, then the labels on them, those in one ink together."""
+    centers = [(float(x), float(y)) for x, y in points]
+    marks: list[Mark] = [
+        Disc(center, radius, to_hex(fill), rim="#777", rim_width=0.8)
+        for center, fill in zip(centers, fills, strict=True)
+    ]
+    if radius < 3.5:  # too small to write in
+        return marks
+    words = [
+        Words(center, min(1.15, 2.6 / max(len(label), 1)) * radius, label, ink_on(fill))
+        for center, label, fill in zip(centers, map(str, labels), fills, strict=True)
+    ]
+    return marks + sorted(words, key=lambda word: (str(word.color), word.size))
+
+
+def _edge_marks(
+    graph: Graph,
+    points: np.ndarray,
+    contributions: np.ndarray | None,
+    limit: float,
+    radius: float,
+) -> list[Mark]:
+    """The edges: bonds as chemists draw them, other labels as text beside the line."""
+    labels: Sequence[Any] = graph.edge_labels or [None] * len(graph.edges)
+    ends = points[np.array(graph.edges, dtype=int).reshape(-1, 2)]  # (n_edges, 2, 2)
+    strokes: dict[bool, list[np.ndarray]] = {False: [], True: []}
+    marks: list[Mark] = []
+    for edge, (segment, label) in enumerate(zip(ends, labels, strict=True)):
+        if contributions is not None:
+            color = to_hex(diverging_rgb(float(contributions[edge]), limit))
+            marks.append(Lines(segment[None], 0.8 * radius, color))
+        for shift, dashed in _BONDS.get(label, _BONDS["-"]):
+            strokes[dashed].append(segment + _sideways(segment, 0.4 * radius * shift))
+    width = max(0.6, 0.12 * radius)
+    marks += [
+        Lines(np.array(segments), width, dashed=dashed)
+        for dashed, segments in strokes.items()
+        if segments
+    ]
+    for segment, label in zip(ends, labels, strict=True):
+        if label is not None and label not in _BONDS:
+            x, y = segment.mean(axis=0) + _sideways(segment, 0.6 * radius)[0]
+            marks.append(Words((float(x), float(y)), 0.8 * radius, str(label)))
+    return marks
+
+
+def _sideways(segment: np.ndarray, distance: float) -> np.ndarray:
+    """A shift at right angles to a line, shape (1, 2)."""
+    along = segment[1] - segment[0]
+    length = float(np.hypot(*along))
+    return np.array([[-along[1], along[0]]]) * (distance / max(length, 1e-9))
+
+
+def _highlight_marks(points: np.ndarray, highlight: Occurrence, radius: float) -> list[Mark]:
+    """A broad green line under the pattern's edges and a rim around its nodes."""
+    ends = points[np.array(highlight.edges, dtype=int).reshape(-1, 2)]
+    marks: list[Mark] = [Lines(ends, 0.9 * radius, HIGHLIGHT)] if len(ends) else []
+    for node in highlight.nodes:
+        rim = 1.6 if node == highlight.root else 1.3
+        x, y = points[node]
+        marks.append(Disc((float(x), float(y)), rim * radius, HIGHLIGHT))
+    x, y = points[highlight.root]
+    return [*marks, Disc((float(x), float(y)), 1.3 * radius, "#fff")]
+
+
+# --- patterns ---------------------------------------------------------------------------------
+
+_TREE_STEP, _TREE_LAYER, _TREE_RADIUS = 26.0, 44.0, 10.0
+
+
+def tree_scene(tree: Sequence[TreeNode], title: str) -> Scene:
+    """The marks of an unfolded pattern, sized to fit."""
+    columns = _columns(tree)
+    points = np.array(
+        [
+            (_MARGIN + _TREE_STEP * column, _MARGIN + _TREE_LAYER * node.layer)
+            for column, node in zip(columns, tree, strict=True)
+        ]
+    )
+    graph = Graph(
+        tuple(node.label for node in tree),
+        tuple((node.parent, child) for child, node in enumerate(tree) if node.parent >= 0),
+        tuple(node.edge_label for node in tree if node.parent >= 0),
+    )
+    marks = _edge_marks(graph, points, None, 0.0, _TREE_RADIUS)
+    marks += _node_marks(points, _TREE_RADIUS, graph.node_labels, [_PLAIN_FILL] * len(tree))
+    marks += [
+        Words((float(x), float(y) + 16.0), 10, "…")
+        for node, (x, y) in zip(tree, points, strict=True)
+        if node.cut
+    ]
+    root = (float(points[0, 0]), float(points[0, 1]))
+    marks.insert(0, Disc(root, 1.3 * _TREE_RADIUS, HIGHLIGHT))
+    below = 8.0 if any(node.cut for node in tree) else 0.0
+    width, height = points.max(axis=0) + _MARGIN
+    return Scene(float(width), float(height) + below, title, tuple(marks))
+
+
+def _columns(tree: Sequence[TreeNode]) -> list[float]:
+    """Leaves side by side, every parent over the middle of its children."""
+    children: list[list[int]] = [[] for _ in tree]
+    for position, node in enumerate(tree):
+        if node.parent >= 0:
+            children[node.parent].append(position)
+    columns = [0.0] * len(tree)
+    next_free = 0.0
+    for position in _leaves_first(children):
+        below = children[position]
+        if below:
+            columns[position] = (columns[below[0]] + columns[below[-1]]) / 2
+        else:
+            columns[position], next_free = next_free, next_free + 1.0
+    return columns
+
+
+def _leaves_first(children: list[list[int]]) -> list[int]:
+    """Positions in the order left to right, children before parents."""
+    order, stack = [], [0]
+    while stack:
+        position = stack.pop()
+        order.append(position)
+        stack += children[position]
+    return order[::-1]

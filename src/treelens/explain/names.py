@@ -1,0 +1,94 @@
+"""What the codes of well-known data sets stand for, so that patterns read as chemistry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from treelens.graphs.collection import GraphCollection
+from treelens.patterns.vocabulary import PatternVocabulary
+
+
+@dataclass(frozen=True)
+class LabelNames:
+    """Names of the node and edge labels of a data set; labels without a name keep their code."""
+
+    nodes: Mapping[Any, str]
+    edges: Mapping[Any, str]
+    source: str
+
+
+_MUTAG = LabelNames(
+    nodes=MappingProxyType(dict(enumerate(["C", "N", "O", "F", "I", "Cl", "Br"]))),
+    edges=MappingProxyType({0: ":", 1: "-", 2: "=", 3: "#"}),
+    source="the README of MUTAG in the TU collection; the valences of all atoms agree",
+)
+_PTC_ELEMENTS = (
+    "In", "P", "O", "N", "Na", "C", "Cl", "S", "Br", "F", "K", "Cu", "Zn", "I", "Ba", "Sn", "Pb",
+    "Ca",
+)  # fmt: skip
+_PTC_MR = LabelNames(
+    nodes=MappingProxyType(dict(enumerate(_PTC_ELEMENTS))),
+    edges=MappingProxyType({0: "#", 1: "=", 2: "-", 3: ":"}),
+    source=(
+        "the SMILES of the same 344 molecules: all sum formulas agree, and so do the bonds of 337; "
+        "the others differ in what counts as aromatic"
+    ),
+)
+
+# NCI1 and PTC_DGCNN came without a list of their codes, so there the codes are shown.
+LABEL_NAMES: Mapping[str, LabelNames] = MappingProxyType({"MUTAG": _MUTAG, "PTC_MR": _PTC_MR})
+
+
+def with_label_names(graphs: GraphCollection, names: str | LabelNames) -> GraphCollection:
+    """The same graphs with names instead of codes.
+
+    Parameters
+    ----------
+    graphs : GraphCollection
+    names : str or LabelNames
+        A data set of :data:`LABEL_NAMES`, or names of your own. A data set that is not listed
+        there is returned as it is.
+
+    Examples
+    --------
+    >>> from treelens import as_graph_collection
+    >>> graphs = as_graph_collection([([(0, 1)], {0: 0, 1: 2})])
+    >>> with_label_names(graphs, "MUTAG")[0].node_labels
+    ('C', 'O')
+    """
+    found = _found(names)
+    if found is None:
+        return graphs
+    return GraphCollection(
+        graphs.node_offsets, graphs.neighbor_offsets, graphs.neighbors, graphs.node_codes,
+        _named(graphs.node_alphabet, found.nodes), graphs.edge_codes,
+        None if graphs.edge_alphabet is None else _named(graphs.edge_alphabet, found.edges),
+        graphs.names, graphs.graph_data, graphs.degree_labels,
+    )  # fmt: skip
+
+
+def named_vocabulary(vocabulary: PatternVocabulary, names: str | LabelNames) -> PatternVocabulary:
+    """The same patterns, with the same ids, whose text form has names instead of codes.
+
+    For reading only: it no longer recognises graphs that carry codes.
+    """
+    found = _found(names)
+    if found is None:
+        return vocabulary
+    edges = vocabulary.edge_alphabet
+    return replace(
+        vocabulary,
+        node_alphabet=_named(vocabulary.node_alphabet, found.nodes),
+        edge_alphabet=None if edges is None else _named(edges, found.edges),
+    )
+
+
+def _found(names: str | LabelNames) -> LabelNames | None:
+    return names if isinstance(names, LabelNames) else LABEL_NAMES.get(names)
+
+
+def _named(alphabet: tuple[Any, ...], names: Mapping[Any, str]) -> tuple[Any, ...]:
+    return tuple(names.get(label, label) for label in alphabet)

@@ -1,0 +1,191 @@
+"""A drawing as a short list of marks, and the two ways to put it on paper: SVG and PNG.
+
+The SVG is written compactly, since a report holds hundreds of drawings, and everything that comes
+from data is escaped. The PNG is matplotlib's, by its Figure object: no display, no global state.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+from xml.sax.saxutils import escape
+
+import numpy as np
+
+from treelens.explain.palette import INK, diverging_rgb, to_hex
+
+LEGEND_HEIGHT = 34
+_LEGEND_STEPS = 11
+_LONGEST_TEXT = 16
+_PIXELS_PER_INCH = 100
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Straight lines of one style; ``segments`` has shape (n, 2, 2)."""
+
+    segments: np.ndarray
+    width: float
+    color: str | None = None  # None: the colour of the page's text
+    dashed: bool = False
+
+    def svg(self) -> str:
+        path = "".join(
+            f"M{_short(a[0])} {_short(a[1])}L{_short(b[0])} {_short(b[1])}"
+            for a, b in self.segments
+        )
+        return f'<path d="{path}"/>'
+
+    def shared_svg(self) -> str:
+        dashes = ' stroke-dasharray="2 2"' if self.dashed else ""
+        color = "currentColor" if self.color is None else self.color
+        return f'stroke="{color}" stroke-width="{_short(self.width)}"{dashes}'
+
+    def png(self, axes: Any) -> None:
+        from matplotlib.collections import LineCollection
+
+        style = (0, (2, 2)) if self.dashed else "solid"
+        lines = LineCollection(
+            list(self.segments), colors=self.color or INK, linewidths=_points(self.width),
+            linestyles=[style],
+        )  # fmt: skip
+        axes.add_collection(lines)
+
+
+@dataclass(frozen=True)
+class Disc:
+    """A filled circle, with or without a rim."""
+
+    center: tuple[float, float]
+    radius: float
+    fill: str
+    rim: str | None = None
+    rim_width: float = 1.0
+
+    def svg(self) -> str:
+        x, y = self.center
+        return (
+            f'<circle cx="{_short(x)}" cy="{_short(y)}" r="{_short(self.radius)}" '
+            f'fill="{self.fill}"/>'
+        )
+
+    def shared_svg(self) -> str:
+        if self.rim is None:
+            return ""
+        return f'stroke="{self.rim}" stroke-width="{_short(self.rim_width)}"'
+
+    def png(self, axes: Any) -> None:
+        from matplotlib.patches import Circle
+
+        disc = Circle(
+            self.center, self.radius, facecolor=self.fill, edgecolor=self.rim or "none",
+            linewidth=_points(self.rim_width), zorder=2,
+        )  # fmt: skip
+        axes.add_patch(disc)
+
+
+@dataclass(frozen=True)
+class Words:
+    """A centred text; what is too long for a drawing is cut."""
+
+    center: tuple[float, float]
+    size: float
+    text: str
+    color: str | None = None
+
+    @property
+    def shown(self) -> str:
+        long = len(self.text) > _LONGEST_TEXT
+        return self.text[: _LONGEST_TEXT - 1] + "…" if long else self.text
+
+    def svg(self) -> str:
+        x, y = self.center
+        # Not every viewer knows dominant-baseline: the shift centres capitals everywhere.
+        place = f'x="{_short(x)}" y="{_short(y + 0.35 * self.size)}"'
+        return f"<text {place}>{escape(self.shown)}</text>"
+
+    def shared_svg(self) -> str:
+        color = "currentColor" if self.color is None else self.color
+        return f'font-size="{_short(self.size)}" fill="{color}"'
+
+    def png(self, axes: Any) -> None:
+        axes.text(
+            *self.center, self.shown, fontsize=_points(self.size), color=self.color or INK,
+            ha="center", va="center_baseline", zorder=3, parse_math=False,
+        )  # fmt: skip
+
+
+Mark = Lines | Disc | Words
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Marks on a sheet, drawn one over the other."""
+
+    width: float
+    height: float
+    title: str
+    marks: tuple[Mark, ...]
+
+    def to_svg(self) -> str:
+        """The text of an ``<svg>`` element; it takes on the text colour of its page."""
+        width, height = _short(self.width), _short(self.height)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}" role="img" font-family="sans-serif" '
+            f'text-anchor="middle" fill="none"><title>{escape(self.title)}</title>'
+            f"{''.join(self._groups())}</svg>"
+        )
+
+    def _groups(self) -> Iterator[str]:
+        """Neighbouring marks in one style, which is written once for all of them."""
+        for shared, marks in groupby(self.marks, key=lambda mark: mark.shared_svg()):
+            inside = "".join(mark.svg() for mark in marks)
+            yield f"<g {shared}>{inside}</g>" if shared else inside
+
+    def to_png(self) -> bytes:
+        """The bytes of a PNG file on white ground."""
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        size = (self.width / _PIXELS_PER_INCH, self.height / _PIXELS_PER_INCH)
+        figure = Figure(figsize=size, dpi=2 * _PIXELS_PER_INCH)
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_axis_off()
+        axes.set_xlim(0, self.width)
+        axes.set_ylim(self.height, 0)
+        for mark in self.marks:
+            mark.png(axes)
+        buffer = io.BytesIO()
+        FigureCanvasAgg(figure).print_png(buffer)
+        return buffer.getvalue()
+
+
+def legend_marks(width: float, top: float, limit: float, toward: str | None) -> list[Mark]:
+    """A bar of colours from against to for, with the numbers at its ends."""
+    left, step, middle = 0.28 * width, 0.44 * width / _LEGEND_STEPS, top + 10.0
+    marks: list[Mark] = []
+    for k in range(_LEGEND_STEPS):
+        color = to_hex(diverging_rgb(2 * k / (_LEGEND_STEPS - 1) - 1, 1.0))
+        start = left + k * step
+        marks.append(Lines(np.array([[(start, middle), (start + step + 0.3, middle)]]), 9, color))
+    for place, value in ((left, -limit), (0.5 * width, 0.0), (left + 0.44 * width, limit)):
+        marks.append(Words((place, top + 24), 9, f"{value:+.2g}" if value else "0"))
+    side = "" if toward is None else f" {toward}"
+    marks.append(Words((0.14 * width, middle), 10, "against" + side))
+    marks.append(Words((0.86 * width, middle), 10, "for" + side))
+    return marks
+
+
+def _short(value: float) -> str:
+    """A number with one digit after the point at most."""
+    text = f"{value:.1f}"
+    return text[:-2] if text.endswith(".0") else text
+
+
+def _points(pixels: float) -> float:
+    """matplotlib measures lines and letters in points, 72 to the inch."""
+    return pixels * 72 / _PIXELS_PER_INCH

@@ -1,0 +1,253 @@
+"""The one door of this room: pair features and labels in, learned weights out."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from treelens.learning._compiled import PairArrays, PairLoss
+from treelens.learning.batch import projected_gradient
+from treelens.learning.certificate import Certificate
+from treelens.learning.constraints import (
+    CENTER,
+    CONSTRAINT_SETS,
+    BallConstraint,
+    BoxConstraint,
+)
+from treelens.learning.margins import (
+    DistanceQuantiles,
+    choose_margins,
+    listed_weights,
+    local_pairs,
+)
+from treelens.learning.objective import (
+    AllPairsObjective,
+    ListedPairsObjective,
+    Margins,
+    curvature_guess,
+    largest_pair_norm,
+    pair_arrays,
+    pair_weights,
+)
+from treelens.learning.quasi_newton import projected_quasi_newton
+from treelens.learning.result import LearnedWeights, distance_moved
+from treelens.learning.settings import LearnerSettings, with_preset
+from treelens.learning.stochastic import Schedule, stochastic_gradient
+from treelens.patterns.pairs import PairFeatures
+
+
+def learn_weights(
+    features: PairFeatures, y: Any, *, preset: str | None = None, **options: Any
+) -> LearnedWeights:
+    """Learn one weight per pattern from pairs of labelled graphs.
+
+    Graphs of different classes should be far apart under ``d = b - <W, Z>``, graphs of one class
+    near. The objective, a weighted mean of smoothed hinges over pairs, is convex.
+
+    Parameters
+    ----------
+    features : PairFeatures
+    y : array-like, shape (n_graphs,)
+        Class labels, any number of classes.
+    preset : {None, "paper", "released-code"}
+        ``"paper"``: the literal numbers of the paper, which hardly move the weights;
+        ``"released-code"``: what the program released with it does. They override the options.
+    **options
+        See :class:`~treelens.learning.settings.LearnerSettings`.
+
+    Returns
+    -------
+    LearnedWeights
+
+    Examples
+    --------
+    >>> from treelens.graphs.build import build_collection
+    >>> from treelens.patterns.histograms import PatternHistograms
+    >>> from treelens.patterns.vocabulary import PatternVocabulary
+    >>> edges = [[0, 1], [1, 2], [3, 4], [4, 5], [6, 7], [7, 8], [9, 10], [10, 11]]
+    >>> graphs = build_collection([3, 3, 3, 3], np.array(edges), list("CCOCCOCCNCCN"))
+    >>> histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, depth=1))
+    >>> features = PairFeatures.from_histograms(histograms)
+    >>> learned = learn_weights(features, [0, 0, 1, 1], radius=0.5, margins=(1.0, 0.0))
+    >>> learned.converged
+    True
+    >>> learned.weights[:2].round(2).tolist()  # C is in both classes, O only in the first
+    [0.5, 1.0]
+    """
+    settings = with_preset(LearnerSettings(**options), preset)
+    settings.check()
+    radii = settings.radii(len(features.level_offsets) - 1)
+    codes = class_codes(y, features.n_graphs)
+    movable = np.diff(features.lists.offsets) >= settings.min_support  # (n_patterns,)
+    _warn_single_members(codes)
+    pairs = pair_arrays(features)
+    margins = _margins(features, pairs, settings)
+    pair_norm = largest_pair_norm(features)
+    if not radii.any() or not _can_learn(features, movable):
+        return _uniform(features, margins, radii, pair_norm)
+    objective = _objective(pairs, codes, movable, margins, settings)
+    constraint = CONSTRAINT_SETS[settings.constraint](features.level_offsets, radii)
+    schedule = _schedule(settings, radii, pair_norm, features.n_graphs)
+    metric = curvature_guess(features)
+    weights, certificate, n_iter = _solve(objective, constraint, schedule, metric, settings)
+    learned = LearnedWeights(
+        weights, np.array(certificate.values), np.array(certificate.gaps), certificate.converged,
+        n_iter, margins, distance_moved(weights, features.level_offsets), radii, pair_norm,
+        settings.solver, schedule.step_size if settings.solver == "stochastic" else None,
+    )  # fmt: skip
+    _report(learned, settings, preset)
+    return learned
+
+
+def class_codes(y: Any, n_graphs: int) -> np.ndarray:
+    """Labels numbered from 0, checked, shape (n_graphs,), int32."""
+    labels = np.asarray(y)
+    if labels.ndim != 1 or len(labels) != n_graphs:
+        raise ValueError(
+            f"y must hold one label for each of the {n_graphs} graphs, got shape {labels.shape}."
+        )
+    missing = np.flatnonzero([_is_missing(label) for label in labels.tolist()])
+    if len(missing):
+        raise ValueError(
+            f"The label of graph {missing[0]} is missing ({labels[missing[0]]!r}): leave out the "
+            f"{len(missing)} graphs without a label."
+        )
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        found = f"only {classes[0]!r}" if len(classes) else "no label at all"
+        raise ValueError(f"Learning weights needs at least two classes; y holds {found}.")
+    return codes.astype(np.int32)
+
+
+def _is_missing(label: Any) -> bool:
+    return label is None or label != label  # NaN is the value that differs from itself
+
+
+def _warn_single_members(codes: np.ndarray) -> None:
+    if np.bincount(codes).max() < 2:
+        warnings.warn(
+            f"No two of the {len(codes)} graphs share a label: nothing can be drawn together, "
+            "weights are learned from pairs of different classes alone.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _can_learn(features: PairFeatures, movable: np.ndarray) -> bool:
+    """Whether some pattern that may move is shared by two graphs; warns if not."""
+    support = np.diff(features.lists.offsets)
+    if (movable & (support >= 2)).any():
+        return True
+    shared = "no two graphs share a pattern"
+    if (support >= 2).any():
+        shared = f"no pattern has the minimum support ({support.max()} graphs is the most)"
+    warnings.warn(
+        f"Nothing to learn: {shared}. The weights stay uniform; a smaller depth gives patterns "
+        "that graphs share.",
+        UserWarning,
+        stacklevel=3,
+    )
+    return False
+
+
+def _margins(features: PairFeatures, pairs: PairArrays, settings: LearnerSettings) -> Margins:
+    quantiles = None
+    if isinstance(settings.margins, str) or isinstance(settings.sigma, str):
+        quantiles = DistanceQuantiles(features, pairs, settings.b, settings.n_jobs)
+    return choose_margins(settings.margins, settings.sigma, settings.b, quantiles)
+
+
+def _objective(
+    pairs: PairArrays,
+    codes: np.ndarray,
+    movable: np.ndarray,
+    margins: Margins,
+    settings: LearnerSettings,
+) -> AllPairsObjective | ListedPairsObjective:
+    loss = PairLoss(
+        margins.b, margins.alpha1, margins.alpha2, margins.sigma,
+        *pair_weights(codes, settings.balance),
+    )  # fmt: skip
+    if settings.pairs == "all":
+        return AllPairsObjective(pairs, codes, loss, movable, settings.n_jobs)
+    first, second = local_pairs(pairs, codes, settings.n_neighbors, settings.n_jobs)
+    weights = listed_weights(codes[first] == codes[second], settings.balance)
+    return ListedPairsObjective(
+        pairs, codes, loss, movable, first, second, weights, settings.n_jobs
+    )
+
+
+def _solve(
+    objective: AllPairsObjective | ListedPairsObjective,
+    constraint: BallConstraint | BoxConstraint,
+    schedule: Schedule,
+    metric: np.ndarray,
+    settings: LearnerSettings,
+) -> tuple[np.ndarray, Certificate, int]:
+    """Run the chosen solver from uniform weights; returns weights, certificate, iterations."""
+    if settings.solver == "stochastic":
+        rng = np.random.default_rng(settings.random_state)
+        return stochastic_gradient(objective, constraint, schedule, tol=settings.tol, rng=rng)
+    start = np.full(objective.n_patterns, CENTER)
+    limits: dict[str, Any] = {"max_iter": settings.max_iter, "tol": settings.tol}
+    if settings.solver == "batch":
+        weights, certificate = projected_gradient(
+            objective, constraint, start, step_size=settings.step_size, **limits
+        )
+    else:
+        weights, certificate = projected_quasi_newton(
+            objective, constraint, start, metric, **limits
+        )
+    return weights, certificate, len(certificate.values) - 1
+
+
+def _schedule(
+    settings: LearnerSettings, radii: np.ndarray, pair_norm: float, n_graphs: int
+) -> Schedule:
+    """The stochastic solver's plan; the step of its own is (size of the set) / (slope sqrt(T))."""
+    schedule = Schedule(
+        settings.n_steps, settings.n_epochs, settings.step_size or 1.0, settings.average,
+        settings.n_checks,
+    )  # fmt: skip
+    if settings.step_size is not None:
+        return schedule
+    reach = float(np.linalg.norm(radii))
+    n_steps = max(schedule.total_steps(n_graphs), 1)
+    return replace(schedule, step_size=reach / (pair_norm * np.sqrt(n_steps)))
+
+
+def _uniform(
+    features: PairFeatures, margins: Margins, radii: np.ndarray, pair_norm: float
+) -> LearnedWeights:
+    """Weights of 1, exactly optimal where nothing may or can move."""
+    return LearnedWeights(
+        np.full(features.n_patterns, CENTER), np.zeros(0), np.zeros(0), True, 0, margins,
+        np.zeros(len(radii)), radii, pair_norm, "none",
+    )  # fmt: skip
+
+
+def _report(learned: LearnedWeights, settings: LearnerSettings, preset: str | None) -> None:
+    """Say what the user should know: a preset that hardly moves, a solver that did not arrive."""
+    if preset == "paper":
+        moved = ", ".join(f"{distance:.2g}" for distance in learned.moved)
+        low, high = learned.weights.min(), learned.weights.max()
+        warnings.warn(
+            f"preset='paper' takes {learned.n_iter} single-pair steps of {learned.step_size:g}: "
+            f"the weights of the depths moved by {moved} in norm (radius "
+            f"{learned.radii.max():g}) and lie in [{low:.6f}, {high:.6f}], which is uniform for "
+            "all purposes. preset=None converges.",
+            UserWarning,
+            stacklevel=3,
+        )
+    elif not learned.converged and preset is None and len(learned.gaps):
+        limit = "n_steps" if settings.solver == "stochastic" else "max_iter"
+        warnings.warn(
+            f"The {settings.solver} solver stopped after {learned.n_iter} iterations at a relative "
+            f"gap of {learned.gaps[-1]:.2g}, above tol={settings.tol:g}: raise {limit}, or tol.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

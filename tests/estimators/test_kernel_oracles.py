@@ -1,0 +1,97 @@
+"""The closed forms against programs that solve the problem they claim to solve."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import grakel
+import numpy as np
+import pytest
+
+from naive import kernels as naive
+from naive import patterns as naive_patterns
+from strategies import random_collection
+from treelens import GraphCollection, WassersteinWL, WLOptimalAssignment, WLSubtree
+
+DEPTH = 3
+ATOL = 1e-12
+
+
+@pytest.fixture(params=["random", "mutag"])
+def graphs(request: pytest.FixtureRequest, rng: np.random.Generator) -> GraphCollection:
+    """Thirty graphs: random ones with bonds and loops, or a sample of real molecules."""
+    if request.param == "random":
+        return random_collection(rng, 30)
+    molecules, _ = request.getfixturevalue("mutag")
+    return molecules[rng.choice(len(molecules), 30, replace=False)]
+
+
+def embeddings(graphs: GraphCollection, first_depth: int) -> list[np.ndarray]:
+    """Each graph's nodes as columns of colours, shape (n_depths, n_nodes)."""
+    colors = naive_patterns.numbered(naive_patterns.nested_colors(graphs, DEPTH))[first_depth:]
+    return [colors[:, first:last] for first, last in pairwise(graphs.node_offsets)]
+
+
+def all_pairs(compare: Any, left: list[np.ndarray], right: list[np.ndarray]) -> np.ndarray:
+    return np.array([[compare(a, b) for b in right] for a in left])
+
+
+@pytest.mark.parametrize("include_depth_zero", [False, True])
+def test_wasserstein_distance_is_the_optimal_transport(
+    graphs: GraphCollection, include_depth_zero: bool
+) -> None:
+    nodes = embeddings(graphs, 0 if include_depth_zero else 1)
+    expected = all_pairs(naive.wasserstein, nodes, nodes)
+    model = WassersteinWL(DEPTH, include_depth_zero=include_depth_zero)
+    np.testing.assert_allclose(model.distance(graphs), expected, rtol=0, atol=ATOL)
+    out_of_sample = model.fit(graphs[:20]).transform(graphs[20:])
+    np.testing.assert_allclose(-np.log(out_of_sample), expected[20:, :20], rtol=0, atol=ATOL)
+
+
+@pytest.mark.parametrize("include_depth_zero", [False, True])
+def test_optimal_assignment_is_the_best_assignment(
+    graphs: GraphCollection, include_depth_zero: bool
+) -> None:
+    nodes = embeddings(graphs, 0 if include_depth_zero else 1)
+    expected = all_pairs(naive.assignment, nodes, nodes)
+    model = WLOptimalAssignment(DEPTH, include_depth_zero=include_depth_zero)
+    np.testing.assert_allclose(model.fit_transform(graphs), expected, rtol=0, atol=ATOL)
+    out_of_sample = model.fit(graphs[:20]).transform(graphs[20:])
+    np.testing.assert_allclose(out_of_sample, expected[20:, :20], rtol=0, atol=ATOL)
+
+
+# --- GraKeL ---------------------------------------------------------------------------------
+
+
+def as_grakel(graphs: GraphCollection) -> list[tuple]:
+    return [
+        (
+            {u: [v for a, b in graph.edges for v in ((b,) if a == u else (a,) if b == u else ())]
+             for u in range(graph.n_nodes)},
+            dict(enumerate(graph.node_labels)),
+        )
+        for graph in graphs
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (WLSubtree, grakel.WeisfeilerLehman),
+        (WLOptimalAssignment, grakel.WeisfeilerLehmanOptimalAssignment),
+    ],
+)
+@pytest.mark.parametrize("normalize", [None, "cosine"])
+def test_grakel_computes_the_same_times_the_number_of_depths(
+    ours: Any, theirs: Any, normalize: str | None, mutag: tuple[GraphCollection, np.ndarray]
+) -> None:
+    graphs, _ = mutag
+    train, new = graphs[:130], graphs[130:]
+    model = ours(DEPTH, include_depth_zero=True, normalize=normalize)
+    other = theirs(n_iter=DEPTH, normalize=normalize is not None)
+    scale = DEPTH + 1 if normalize is None else 1
+    expected = other.fit_transform(as_grakel(train))
+    np.testing.assert_allclose(scale * model.fit_transform(train), expected, rtol=1e-12)
+    expected = other.transform(as_grakel(new))
+    np.testing.assert_allclose(scale * model.transform(new), expected, rtol=1e-12)

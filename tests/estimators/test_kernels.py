@@ -1,0 +1,447 @@
+"""The three Weisfeiler-Lehman kernels as estimators: what must hold whatever the graphs."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from naive import kernels as naive
+from naive import patterns as naive_patterns
+from strategies import collections, random_collection, renumbered
+from treelens import GraphCollection, WassersteinWL, WLOptimalAssignment, WLSubtree
+from treelens.graphs.errors import GraphDataError, NotGraphsError
+
+KERNELS = [WLSubtree, WLOptimalAssignment, WassersteinWL]
+NORMALIZE = [None, "cosine", "tanimoto"]
+FORMS = ["exponential", "metric", "linear"]
+VARIANTS: list[Any] = [
+    *(kernel(2, normalize=how) for kernel in KERNELS for how in NORMALIZE),
+    *(WassersteinWL(2, form=form) for form in FORMS[1:]),
+    WLSubtree(2, include_depth_zero=True, edge_labels=True, normalize="tanimoto"),
+    WassersteinWL(0, include_depth_zero=True),
+]
+ATOL = 1e-12
+
+every_kernel = pytest.mark.parametrize("kernel", KERNELS)
+every_variant = pytest.mark.parametrize("model", VARIANTS, ids=repr)
+few_examples = settings(deadline=None, max_examples=12)
+
+
+def labelled(**options: Any) -> st.SearchStrategy[GraphCollection]:
+    return collections(edge_labels=True, **options)
+
+
+def with_random_weights(model: Any, graphs: GraphCollection, seed: int = 0) -> Any:
+    n_patterns = len(clone(model).fit(graphs).weights_)
+    weights = 2 * np.random.default_rng(seed).random(n_patterns)
+    return clone(model).set_params(weights=weights)
+
+
+# --- properties -----------------------------------------------------------------------------
+
+
+@every_variant
+@few_examples
+@given(data=st.data())
+def test_reordering_the_graphs_reorders_the_matrix(model: Any, data: st.DataObject) -> None:
+    graphs = data.draw(labelled())
+    order = data.draw(st.permutations(range(len(graphs))))
+    expected = model.fit_transform(graphs)[np.ix_(order, order)]
+    np.testing.assert_allclose(model.fit_transform(graphs[order]), expected, atol=ATOL)
+
+
+@every_variant
+@few_examples
+@given(graphs=labelled(), new=labelled(), seed=st.integers(0, 99))
+def test_renumbering_the_nodes_changes_nothing(
+    model: Any, graphs: GraphCollection, new: GraphCollection, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    expected = model.fit_transform(graphs), model.transform(new)
+    found = model.fit_transform(renumbered(graphs, rng)), model.transform(renumbered(new, rng))
+    np.testing.assert_allclose(found[0], expected[0], atol=ATOL)
+    np.testing.assert_allclose(found[1], expected[1], atol=ATOL)
+
+
+@every_variant
+@pytest.mark.parametrize("weighted", [False, True])
+@few_examples
+@given(graphs=labelled())
+def test_transform_of_the_training_graphs_is_fit_transform(
+    model: Any, weighted: bool, graphs: GraphCollection
+) -> None:
+    model = with_random_weights(model, graphs) if weighted else model
+    assert (model.fit_transform(graphs) == model.transform(graphs)).all()
+
+
+@every_variant
+@few_examples
+@given(data=st.data())
+def test_blocks_join_to_the_same_matrix(model: Any, data: st.DataObject) -> None:
+    train, new = data.draw(labelled()), data.draw(labelled(min_graphs=2))
+    cut = data.draw(st.integers(1, len(new) - 1))
+    whole = clone(model).fit(train).transform(new)
+    blocks = [clone(model).fit(train).transform(part) for part in (new[:cut], new[cut:])]
+    assert (np.concatenate(blocks) == whole).all()
+
+
+@every_variant
+@pytest.mark.parametrize("weighted", [False, True])
+@few_examples
+@given(graphs=labelled(max_graphs=10))
+def test_gram_matrices_are_symmetric_and_positive_semidefinite(
+    model: Any, weighted: bool, graphs: GraphCollection
+) -> None:
+    model = with_random_weights(model, graphs) if weighted else model
+    gram = model.fit_transform(graphs)
+    assert (gram == gram.T).all()
+    assert np.linalg.eigvalsh(gram).min() > -1e-10
+
+
+@pytest.mark.parametrize("model", [*VARIANTS[:9:2], *VARIANTS[9:]], ids=repr)
+def test_gram_matrix_of_real_graphs_is_positive_semidefinite(
+    model: Any, mutag: tuple[GraphCollection, np.ndarray]
+) -> None:
+    gram = model.fit_transform(mutag[0])
+    assert (gram == gram.T).all()
+    assert np.linalg.eigvalsh(gram).min() > -1e-10 * np.linalg.norm(gram, 2)
+
+
+@every_variant
+def test_no_bit_depends_on_threads_or_on_the_run(model: Any, rng: np.random.Generator) -> None:
+    train, new = random_collection(rng, 40), random_collection(rng, 20)
+    model = with_random_weights(model, train)
+    expected = model.fit_transform(train), model.transform(new)
+    for n_jobs in (1, 2, 3, None):
+        again = clone(model).set_params(n_jobs=n_jobs)
+        assert (again.fit_transform(train) == expected[0]).all()
+        assert (again.transform(new) == expected[1]).all()
+
+
+@every_kernel
+@pytest.mark.parametrize("include_depth_zero", [False, True])
+@pytest.mark.parametrize("edge_labels", [False, True])
+def test_kernels_by_definition(
+    kernel: Any, include_depth_zero: bool, edge_labels: bool, rng: np.random.Generator
+) -> None:
+    """Node embeddings, all pairs of nodes: no histogram, no vocabulary."""
+    graphs = random_collection(rng, 12)
+    nested = naive_patterns.nested_colors(graphs, 2, edge_labels)
+    colors = naive_patterns.numbered(nested)[0 if include_depth_zero else 1 :]
+    nodes = [colors[:, a:b] for a, b in zip(graphs.node_offsets, graphs.node_offsets[1:])]  # noqa: B905
+    compare = {
+        WLSubtree: naive.subtree,
+        WLOptimalAssignment: naive.assignment,
+        WassersteinWL: lambda a, b: np.exp(-naive.wasserstein(a, b)),
+    }[kernel]
+    expected = [[compare(a, b) for b in nodes] for a in nodes]
+    model = kernel(2, include_depth_zero=include_depth_zero, edge_labels=edge_labels)
+    np.testing.assert_allclose(model.fit_transform(graphs), expected, rtol=1e-12)
+
+
+# --- unseen patterns ------------------------------------------------------------------------
+
+
+@every_variant
+@few_examples
+@given(train=labelled(), new=labelled())
+def test_training_alone_or_together_gives_the_same_values(
+    model: Any, train: GraphCollection, new: GraphCollection
+) -> None:
+    """Unseen patterns match nothing in the training set, yet count for the graph itself."""
+    from treelens import as_graph_collection
+
+    together = as_graph_collection([*train, *new])
+    whole = clone(model).fit_transform(together)
+    found = clone(model).fit(train).transform(new)
+    np.testing.assert_allclose(found, whole[len(train) :, : len(train)], atol=ATOL)
+
+
+@every_kernel
+def test_unseen_share(kernel: Any) -> None:
+    model = kernel(1, include_depth_zero=True).fit([([(0, 1)], {0: "C", 1: "C"})])
+    share = model.unseen_share(
+        [
+            ([(0, 1)], {0: "C", 1: "C"}),
+            ([(0, 1)], {0: "C", 1: "N"}),  # one of two labels, both patterns
+            ([(0, 1)], {0: "N", 1: "N"}),
+        ]
+    )
+    assert share.tolist() == [0.0, 0.75, 1.0]
+
+
+def test_a_graph_of_unseen_patterns_only_is_as_far_as_can_be() -> None:
+    model = WassersteinWL(1).fit([([(0, 1)], {0: "C", 1: "C"})])
+    assert model.transform([([(0, 1)], {0: "N", 1: "N"})]).tolist() == [[np.exp(-1.0)]]
+
+
+# --- distances --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def some_graphs(rng: np.random.Generator) -> GraphCollection:
+    return random_collection(rng, 25)
+
+
+def test_the_kernel_is_the_exponential_of_the_distance(some_graphs: GraphCollection) -> None:
+    model = WassersteinWL(3, gamma=0.7)
+    distance = model.distance(some_graphs)
+    np.testing.assert_allclose(
+        model.fit_transform(some_graphs), np.exp(-0.7 * distance), rtol=1e-14
+    )
+    np.testing.assert_allclose(np.diag(distance), 0.0, atol=1e-14)
+    assert distance.max() <= 1.0
+    assert distance.min() >= 0.0
+
+
+def test_distance_between_two_collections(rng: np.random.Generator) -> None:
+    left, right = random_collection(rng, 8), random_collection(rng, 5, labels="CNS")
+    model = WassersteinWL(2)
+    found = model.distance(left, right)
+    assert found.shape == (8, 5)
+    np.testing.assert_allclose(found, model.distance(right, left).T, atol=ATOL)
+    np.testing.assert_allclose(-np.log(model.fit(right).transform(left)), found, atol=ATOL)
+
+
+def test_the_metric_form_obeys_the_triangle_inequality(some_graphs: GraphCollection) -> None:
+    model = with_random_weights(WassersteinWL(2, form="metric"), some_graphs).fit(some_graphs)
+    d = model.distance(some_graphs)
+    assert (d[:, None, :] <= d[:, :, None] + d[None, :, :] + ATOL).all()
+    np.testing.assert_allclose(np.diag(d), 0.0, atol=1e-14)
+
+
+def embeddings(graphs: GraphCollection, model: WassersteinWL) -> tuple[list[np.ndarray], Any]:
+    """Node embeddings in the model's own colours, and the weight of (depth, colour)."""
+    colors = model.vocabulary_.transform(graphs).colors[1:]
+    starts = model.vocabulary_.level_offsets[1:] - model.vocabulary_.level_offsets[1]
+    nodes = [
+        colors[:, graphs.node_offsets[i] : graphs.node_offsets[i + 1]] for i in range(len(graphs))
+    ]
+    return nodes, lambda h, color: model.weights_[starts[h] + color]
+
+
+def test_distances_with_weights_by_definition(some_graphs: GraphCollection) -> None:
+    metric = with_random_weights(WassersteinWL(2, form="metric"), some_graphs).fit(some_graphs)
+    nodes, weight = embeddings(some_graphs, metric)
+
+    def all_pairs(combine: Any) -> np.ndarray:
+        return np.array([[naive.histogram_sum(a, b, combine, weight) for b in nodes]
+                         for a in nodes])  # fmt: skip
+
+    half_l1 = 0.5 * all_pairs(lambda a, b: abs(a - b))
+    np.testing.assert_allclose(metric.distance(some_graphs), half_l1, atol=ATOL)
+    shared = all_pairs(min)
+    paper = clone(metric).set_params(form="exponential").fit(some_graphs)
+    b = shared.diagonal().max()
+    np.testing.assert_allclose(paper.distance(some_graphs), b - shared, atol=ATOL)
+    np.testing.assert_allclose(paper.fit_transform(some_graphs), np.exp(shared - b), atol=ATOL)
+    linear = clone(metric).set_params(form="linear")
+    np.testing.assert_allclose(linear.fit_transform(some_graphs), shared, atol=ATOL)
+
+
+def test_without_weights_metric_and_paper_form_are_one(rng: np.random.Generator) -> None:
+    train, new = random_collection(rng, 12), random_collection(rng, 6, labels="CS")
+    metric, paper = WassersteinWL(2, form="metric"), WassersteinWL(2)
+    np.testing.assert_allclose(metric.distance(train), paper.distance(train), atol=ATOL)
+    np.testing.assert_allclose(
+        metric.fit(train).transform(new), paper.fit(train).transform(new), atol=ATOL
+    )
+
+
+@pytest.mark.parametrize("form", ["metric", "exponential"])
+def test_weighted_distance_of_new_graphs_gives_unseen_patterns_weight_one(
+    form: str, rng: np.random.Generator
+) -> None:
+    train, new = random_collection(rng, 10), random_collection(rng, 6, labels="CNS")
+    ones = WassersteinWL(2, form=form)
+    n_patterns = len(ones.fit(train).weights_)
+    weighted = WassersteinWL(2, form=form, weights=np.ones(n_patterns)).fit(train)
+    np.testing.assert_allclose(weighted.distance(new), ones.distance(new), atol=ATOL)
+    np.testing.assert_allclose(weighted.distance(new, train), ones.distance(new, train), atol=ATOL)
+    heavy = WassersteinWL(2, form=form, weights=np.full(n_patterns, 3.0)).fit(train)
+    assert (heavy.distance(new) >= 0).all()
+
+
+@pytest.mark.parametrize("form", FORMS[:2])
+def test_distance_written_into_a_memory_map(
+    form: str, some_graphs: GraphCollection, tmp_path: Any
+) -> None:
+    n = len(some_graphs)
+    out = np.memmap(tmp_path / "distance", dtype=np.float64, mode="w+", shape=(n, n))
+    model = WassersteinWL(2, form=form, n_jobs=2)
+    assert model.distance(some_graphs, out=out) is out
+    assert (np.asarray(out) == model.distance(some_graphs)).all()
+    for start in range(0, n, 10):  # block by block, as a matrix too large for memory would be
+        stop = min(start + 10, n)
+        model.distance(some_graphs[start:stop], some_graphs, out=out[start:stop])
+    np.testing.assert_allclose(out, model.distance(some_graphs), atol=ATOL)
+
+
+# --- weights and the feature map ----------------------------------------------------------------
+
+
+@every_kernel
+def test_weights_of_one_change_nothing(kernel: Any, some_graphs: GraphCollection) -> None:
+    uniform = kernel(2).fit(some_graphs)
+    weighted = kernel(2, weights=np.ones(len(uniform.weights_)))
+    np.testing.assert_allclose(
+        weighted.fit_transform(some_graphs), uniform.transform(some_graphs), rtol=1e-14
+    )
+
+
+@every_kernel
+def test_a_pattern_of_weight_zero_counts_for_nothing(
+    kernel: Any, some_graphs: GraphCollection
+) -> None:
+    n_patterns = len(kernel(2).fit(some_graphs).weights_)
+    model = kernel(2, weights=np.zeros(n_patterns))
+    gram = model.fit_transform(some_graphs)
+    assert (gram == (1.0 if kernel is WassersteinWL else 0.0)).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("include_depth_zero", [False, True])
+def test_the_subtree_kernel_is_the_product_of_its_features(
+    weighted: bool, include_depth_zero: bool, rng: np.random.Generator
+) -> None:
+    train, new = random_collection(rng, 20), random_collection(rng, 9)
+    model = WLSubtree(2, include_depth_zero=include_depth_zero)
+    model = (with_random_weights(model, train) if weighted else model).fit(train)
+    train_map, new_map = model.feature_map(train), model.feature_map(new)
+    np.testing.assert_allclose((new_map @ train_map.T).toarray(), model.transform(new), rtol=1e-12)
+    assert train_map.shape == (20, len(model.weights_))
+
+
+def test_the_assignment_kernel_is_the_sum_of_minima_of_its_features(
+    some_graphs: GraphCollection,
+) -> None:
+    model = with_random_weights(WLOptimalAssignment(2), some_graphs)
+    gram = model.fit_transform(some_graphs)
+    features = model.feature_map(some_graphs).toarray()
+    minima = np.minimum(features[:, None], features[None]).sum(axis=-1)
+    np.testing.assert_allclose(minima, gram, rtol=1e-12)
+
+
+@every_kernel
+def test_feature_names_fit_the_features(kernel: Any) -> None:
+    graphs = [([(0, 1)], {0: "C", 1: "N"})]
+    model = kernel(1, include_depth_zero=True).fit(graphs)
+    assert model.get_feature_names_out().tolist() == ["0:C", "0:N", "1:C(N)", "1:N(C)"]
+    assert kernel(1).fit(graphs).get_feature_names_out().tolist() == ["1:C(N)", "1:N(C)"]
+    assert model.feature_map(graphs).shape == (1, 4)
+
+
+# --- what is refused ----------------------------------------------------------------------------
+
+
+@every_kernel
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"depth": -1}, r"'depth' parameter .* must be an int in the range \[0, inf\)"),
+        ({"depth": 1.5}, "'depth' parameter"),
+        ({"depth": 0}, "depth=0 with include_depth_zero=False"),
+        ({"normalize": "length"}, "'normalize' parameter"),
+        ({"weights": "learned"}, "'weights' parameter"),
+        ({"weights": [1.0, 2.0]}, r"one number for each of the \d+ patterns.*\(2,\)"),
+        ({"n_jobs": 1.5}, "'n_jobs' parameter"),
+        ({"n_jobs": 0}, "n_jobs"),
+    ],
+)
+def test_parameters_out_of_range(kernel: Any, parameters: dict, message: str) -> None:
+    graphs = [([(0, 1)], {0: "C", 1: "N"}), ([(0, 1)], {0: "C", 1: "C"})]
+    with pytest.raises(ValueError, match=message):
+        kernel(**parameters).fit(graphs)
+
+
+@pytest.mark.parametrize("gamma", [0, -1.0])
+def test_gamma_must_be_positive(gamma: float, some_graphs: GraphCollection) -> None:
+    with pytest.raises(ValueError, match="'gamma' parameter"):
+        WassersteinWL(gamma=gamma).fit(some_graphs)
+    with pytest.raises(ValueError, match="'form' parameter"):
+        WassersteinWL(form="cubic").distance(some_graphs)
+
+
+@every_kernel
+@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf])
+def test_weights_must_be_finite_and_not_negative(
+    kernel: Any, bad: float, some_graphs: GraphCollection
+) -> None:
+    weights = np.ones(len(kernel(2).fit(some_graphs).weights_))
+    weights[3] = bad
+    with pytest.raises(ValueError, match="finite and not negative"):
+        kernel(2, weights=weights).fit(some_graphs)
+
+
+@every_kernel
+def test_before_fit(kernel: Any, some_graphs: GraphCollection) -> None:
+    for method in ("transform", "feature_map", "unseen_share", "get_feature_names_out"):
+        with pytest.raises(NotFittedError):
+            getattr(kernel(), method)(some_graphs)
+    with pytest.raises(NotFittedError):
+        WassersteinWL(1, weights=np.ones(3)).distance(some_graphs)
+
+
+@every_kernel
+def test_graphs_that_are_none(kernel: Any, some_graphs: GraphCollection) -> None:
+    for nothing in ([], some_graphs[:0]):
+        with pytest.raises(GraphDataError, match="0 graphs"):
+            kernel().fit(nothing)
+        with pytest.raises(GraphDataError, match="0 graphs"):
+            kernel().fit(some_graphs).transform(nothing)
+    with pytest.raises(NotGraphsError, match="list of NetworkX graphs"):
+        kernel().fit(np.eye(3))
+
+
+@every_kernel
+def test_edge_labels_that_are_missing(kernel: Any, some_graphs: GraphCollection) -> None:
+    bare = [([(0, 1)], {0: "C", 1: "N"})]
+    with pytest.raises(GraphDataError, match="no edge labels"):
+        kernel(edge_labels=True).fit(bare)
+    with pytest.raises(GraphDataError, match="no edge labels"):
+        kernel(edge_labels=True).fit(some_graphs).transform(bare)
+
+
+# --- in company ---------------------------------------------------------------------------------
+
+
+@every_variant
+def test_clone_and_pickle(model: Any, rng: np.random.Generator) -> None:
+    train, new = random_collection(rng, 15), random_collection(rng, 5)
+    fitted = with_random_weights(model, train).fit(train)
+    expected = fitted.transform(new)
+    assert (pickle.loads(pickle.dumps(fitted)).transform(new) == expected).all()
+    copy = clone(fitted)
+    assert not hasattr(copy, "vocabulary_")
+    assert (copy.fit(train).transform(new) == expected).all()
+
+
+@every_kernel
+def test_in_a_pipeline_and_a_grid_search(
+    kernel: Any, mutag: tuple[GraphCollection, np.ndarray]
+) -> None:
+    graphs, y = mutag
+    pipeline = make_pipeline(kernel(normalize="cosine"), SVC(kernel="precomputed", C=10))
+    search = GridSearchCV(pipeline, {f"{kernel.__name__.lower()}__depth": [1, 2]}, cv=3)
+    search.fit(graphs, y)
+    assert search.best_score_ > 0.75  # the larger class is 66.5 %
+    assert search.predict(graphs[:5]).shape == (5,)
+
+
+def test_splitters_take_collections_and_lists_alike(
+    mutag: tuple[GraphCollection, np.ndarray],
+) -> None:
+    graphs, y = mutag
+    pipeline = make_pipeline(WLOptimalAssignment(2), SVC(kernel="precomputed"))
+    scores = [cross_val_score(pipeline, X, y, cv=3) for X in (graphs, list(graphs))]
+    assert (scores[0] == scores[1]).all()

@@ -1,0 +1,274 @@
+"""ShortestPath and RandomWalk: by definition, against GraKeL, and as scikit-learn citizens."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from naive import paths as naive
+from strategies import collections, random_collection, renumbered
+from treelens import RandomWalk, ShortestPath, as_graph_collection
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.errors import GraphDataError
+
+NORMALIZATIONS = [None, "cosine", "tanimoto"]
+KERNELS = [
+    ShortestPath(),
+    ShortestPath(ordered=False),
+    RandomWalk(max_length=3, decay=0.3),
+    RandomWalk(max_length=None, decay=0.02),
+]
+ids = [repr(kernel) for kernel in KERNELS]
+every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=ids)
+every_normalization = pytest.mark.parametrize("normalize", NORMALIZATIONS)
+
+
+def close(a: np.ndarray, b: np.ndarray) -> bool:
+    return np.allclose(a, b, rtol=1e-12, atol=1e-14)
+
+
+# --- by definition ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_shortest_path_is_the_dot_product_of_triple_counts(rng, ordered):
+    graphs = random_collection(rng, 20)
+    kernel = ShortestPath(ordered=ordered).fit(graphs[:12])
+    expected = naive.shortest_path_kernel(graphs, graphs[:12], ordered)
+    assert close(kernel.transform(graphs), expected)
+    assert close(kernel.fit_transform(graphs[:12]), expected[:12])
+
+
+@pytest.mark.parametrize("edge_labels", [False, True])
+@pytest.mark.parametrize("max_length", [0, 1, 4, None])
+def test_random_walk_is_the_series_on_product_graphs(rng, max_length, edge_labels):
+    graphs = random_collection(rng, 14, max_nodes=8)
+    kernel = RandomWalk(max_length, decay=0.03, edge_labels=edge_labels).fit(graphs[:9])
+    expected = naive.random_walk_kernel(graphs, graphs[:9], 0.03, max_length, edge_labels)
+    assert close(kernel.transform(graphs), expected)
+    assert close(kernel.fit_transform(graphs[:9]), expected[:9])
+
+
+def test_longer_walks_approach_the_full_series(rng):
+    graphs = random_collection(rng, 8, max_nodes=7, labels="CN")
+    full = RandomWalk(None, decay=0.05).fit_transform(graphs)
+    gaps = [
+        np.abs(full - RandomWalk(p, decay=0.05).fit_transform(graphs)).max() for p in (1, 3, 6, 10)
+    ]
+    assert all(later < 0.5 * earlier for earlier, later in pairwise(gaps))
+    assert gaps[-1] < 1e-3 * full.max()
+
+
+@every_kernel
+@every_normalization
+def test_new_graphs_keep_what_training_never_saw_in_their_own_norm(rng, kernel, normalize):
+    known, new = random_collection(rng, 8, labels="CN"), random_collection(rng, 8, labels="NOS")
+    together = as_graph_collection([*known, *new])
+    kernel = clone(kernel).set_params(normalize=normalize)
+    expected = kernel.fit_transform(together)[8:, :8]
+    assert close(kernel.fit(known).transform(new), expected)
+
+
+# --- against GraKeL ---------------------------------------------------------------------------
+
+
+def as_grakel(graphs: GraphCollection) -> list:
+    import grakel
+
+    both = [
+        [set(graph.edges) | {(v, u) for u, v in graph.edges}, dict(enumerate(graph.node_labels))]
+        for graph in graphs
+    ]
+    return [grakel.Graph(edges, node_labels=labels) for edges, labels in both]
+
+
+@pytest.mark.parametrize("normalize", [None, "cosine"])
+def test_shortest_path_equals_grakel_on_mutag(mutag, normalize):
+    grakel = pytest.importorskip("grakel")
+    graphs, _ = mutag
+    train, new = graphs[::2], graphs[1::2]
+    theirs = grakel.ShortestPath(with_labels=True, normalize=normalize is not None)
+    ours = ShortestPath(normalize=normalize)
+    assert close(ours.fit_transform(train), theirs.fit_transform(as_grakel(train)))
+    assert close(ours.transform(new), theirs.transform(as_grakel(new)))
+
+
+def test_ordered_and_unordered_differ_by_four_where_all_labels_are_equal(rng):
+    graphs = random_collection(rng, 10, labels="C")
+    assert close(
+        ShortestPath().fit_transform(graphs),
+        4 * ShortestPath(ordered=False).fit_transform(graphs),
+    )
+
+
+# --- properties -------------------------------------------------------------------------------
+
+any_kernel = st.sampled_from(KERNELS)
+any_normalization = st.sampled_from(NORMALIZATIONS)
+
+
+@settings(deadline=None)  # the first example may compile
+@given(collections(max_nodes=5), any_kernel, any_normalization, st.integers(0, 99))
+def test_numbering_nodes_otherwise_changes_nothing(graphs, kernel, normalize, seed):
+    kernel = clone(kernel).set_params(normalize=normalize)
+    other = renumbered(graphs, np.random.default_rng(seed))
+    assert close(kernel.fit_transform(other), kernel.fit_transform(graphs))
+
+
+@settings(deadline=None)
+@given(collections(max_nodes=5), any_kernel, any_normalization, st.integers(0, 99))
+def test_reordering_graphs_reorders_rows_and_columns(graphs, kernel, normalize, seed):
+    kernel = clone(kernel).set_params(normalize=normalize)
+    order = np.random.default_rng(seed).permutation(len(graphs))
+    expected = kernel.fit_transform(graphs)[np.ix_(order, order)]
+    assert close(kernel.fit_transform(graphs[order]), expected)
+
+
+@settings(deadline=None)
+@given(collections(max_nodes=5, min_nodes=0), any_kernel, any_normalization)
+def test_transform_of_the_training_graphs_is_fit_transform(graphs, kernel, normalize):
+    kernel = clone(kernel).set_params(normalize=normalize)
+    expected = kernel.fit_transform(graphs)
+    found = kernel.transform(graphs)
+    # A linear system solved from the other side rounds otherwise; dot products do not.
+    same = close if getattr(kernel, "max_length", 0) is None else np.array_equal
+    assert same(found, expected)
+
+
+@settings(deadline=None)
+@given(collections(min_graphs=2, max_nodes=5), any_kernel, any_normalization, st.data())
+def test_blocks_join_to_the_whole_matrix(graphs, kernel, normalize, data):
+    kernel = clone(kernel).set_params(normalize=normalize)
+    cut = data.draw(st.integers(1, len(graphs) - 1))
+    a, b = graphs[:cut], graphs[cut:]
+    joined = np.block(
+        [
+            [kernel.fit_transform(a), kernel.fit(b).transform(a)],
+            [kernel.fit(a).transform(b), kernel.fit_transform(b)],
+        ]
+    )
+    assert close(joined, kernel.fit_transform(graphs))
+
+
+@settings(deadline=None)
+@given(collections(max_nodes=5), any_kernel, any_normalization)
+def test_kernels_are_symmetric_and_positive_semidefinite(graphs, kernel, normalize):
+    matrix = clone(kernel).set_params(normalize=normalize).fit_transform(graphs)
+    assert np.allclose(matrix, matrix.T, rtol=1e-15, atol=0)
+    assert np.linalg.eigvalsh(matrix).min() >= -1e-10 * max(1.0, matrix.max())
+
+
+@every_kernel
+def test_threads_and_repetition_change_no_bit(rng, kernel):
+    graphs = random_collection(rng, 25, max_nodes=8)
+    train, new = graphs[:15], graphs[15:]
+    first = clone(kernel).set_params(normalize="cosine")
+    in_sample, out_of_sample = first.fit_transform(train), first.transform(new)
+    for n_jobs in (1, 2, 3, -1):
+        again = clone(first).set_params(n_jobs=n_jobs)
+        assert np.array_equal(again.fit_transform(train), in_sample)
+        assert np.array_equal(again.transform(new), out_of_sample)
+
+
+# --- the explicit feature map -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", KERNELS[:3], ids=ids[:3])
+def test_the_feature_map_spans_the_kernel(rng, kernel):
+    graphs = random_collection(rng, 20)
+    kernel = clone(kernel).fit(graphs[:12])
+    features, new = kernel.feature_map(graphs[:12]), kernel.feature_map(graphs[12:])
+    assert features.shape == (12, len(kernel.get_feature_names_out()))
+    assert close((new @ features.T).toarray(), kernel.transform(graphs[12:]))
+
+
+def test_the_full_series_has_no_feature_map(rng):
+    kernel = RandomWalk(None, decay=0.01).fit(random_collection(rng, 4))
+    assert not hasattr(kernel, "feature_map")
+    assert not hasattr(kernel, "get_feature_names_out")
+    with pytest.raises(AttributeError, match="feature_map"):
+        kernel.feature_map(random_collection(rng, 4))
+
+
+# --- scikit-learn -----------------------------------------------------------------------------
+
+
+@every_kernel
+def test_kernels_pickle_and_clone(rng, kernel):
+    graphs = random_collection(rng, 12, max_nodes=8)
+    fitted = clone(kernel).fit(graphs[:8])
+    loaded = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(loaded.transform(graphs[8:]), fitted.transform(graphs[8:]))
+    assert clone(fitted).get_params() == kernel.get_params()
+    with pytest.raises(NotFittedError):
+        clone(fitted).transform(graphs)
+
+
+def test_kernels_sit_in_pipelines_and_grid_searches(mutag):
+    graphs, y = mutag
+    graphs, y = graphs[::3], y[::3]
+    for kernel, grid in [
+        (ShortestPath(normalize="tanimoto"), {"shortestpath__ordered": [True, False]}),
+        (RandomWalk(normalize="tanimoto"), {"randomwalk__max_length": [1, 4]}),
+    ]:
+        model = make_pipeline(kernel, SVC(kernel="precomputed"))
+        search = GridSearchCV(model, {**grid, "svc__C": [1.0, 100.0]}, cv=3).fit(graphs, y)
+        assert search.best_score_ > max(np.mean(y == label) for label in np.unique(y))
+
+
+# --- what bad input gets ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name"),
+    [
+        (ShortestPath(ordered="yes"), "ordered"),
+        (ShortestPath(normalize="l2"), "normalize"),
+        (RandomWalk(max_length=-1), "max_length"),
+        (RandomWalk(max_length=1.5), "max_length"),
+        (RandomWalk(decay=0.0), "decay"),
+        (RandomWalk(decay=-0.1), "decay"),
+        (RandomWalk(decay="auto"), "decay"),
+        (RandomWalk(edge_labels=1.0), "edge_labels"),
+    ],
+    ids=repr,
+)
+def test_bad_parameters_are_named(rng, kernel, name):
+    with pytest.raises(ValueError, match=rf"'{name}' parameter of {type(kernel).__name__}"):
+        kernel.fit(random_collection(rng, 3))
+
+
+def test_a_decay_that_does_not_converge_says_which_would():
+    square = [(0, 1), (1, 2), (2, 3), (3, 0)], dict.fromkeys(range(4), "C")
+    with pytest.raises(ValueError, match=r"decay=0\.5 \(the lambda.*decay < 0\.25, or a finite"):
+        RandomWalk(max_length=None, decay=0.5).fit([square])
+    assert np.isfinite(RandomWalk(max_length=None, decay=0.24).fit_transform([square])).all()
+    assert np.isfinite(RandomWalk(max_length=9, decay=0.5).fit_transform([square])).all()
+
+
+def test_new_graphs_must_converge_too():
+    edge = [(0, 1)], {0: "C", 1: "C"}
+    square = [(0, 1), (1, 2), (2, 3), (3, 0)], dict.fromkeys(range(4), "C")
+    kernel = RandomWalk(max_length=None, decay=0.5).fit([edge])
+    with pytest.raises(ValueError, match="does not converge"):
+        kernel.transform([square])
+
+
+def test_missing_edge_labels_and_no_graphs_are_errors():
+    edge = [(0, 1)], {0: "C", 1: "C"}
+    with pytest.raises(GraphDataError, match="no edge labels"):
+        RandomWalk(edge_labels=True).fit([edge])
+    with pytest.raises(GraphDataError, match="no edge labels"):
+        RandomWalk(max_length=None, edge_labels=True).fit([edge])
+    with pytest.raises(GraphDataError, match="0 graphs"):
+        ShortestPath().fit(as_graph_collection([edge])[:0])

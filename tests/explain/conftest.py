@@ -1,0 +1,54 @@
+"""A decision function fitted from the inner rooms alone, to be explained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+from treelens.explain.contributions import KernelDecision, usual_unseen_share
+from treelens.graphs.collection import GraphCollection
+from treelens.kernels.forms import FORMS, form_kernel
+from treelens.kernels.gram import pair_sums
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.vocabulary import PatternVocabulary
+
+
+def _fit_decision(
+    graphs: GraphCollection,
+    y: np.ndarray,
+    form: str = "exponential",
+    depth: int = 2,
+    first_depth: int = 0,
+    gamma: float = 1.0,
+    C: float = 10.0,
+    random_weights: bool = False,
+) -> KernelDecision:
+    vocabulary, colors = PatternVocabulary.fit(graphs, depth, graphs.edge_codes is not None)
+    histograms = PatternHistograms.from_colors(vocabulary, colors)
+    histograms = histograms.select_depths(first_depth, depth)
+    pairs = PairFeatures.from_histograms(histograms, FORMS[form].kind, unit=False)
+    rng = np.random.default_rng(7)
+    weights = rng.uniform(0, 2, pairs.n_patterns) if random_weights else np.ones(pairs.n_patterns)
+    selves = pairs.self_sums(weights)
+    offset = float(selves.max())
+    kernel = form_kernel(form, pair_sums(pairs, weights=weights), selves, selves, offset, gamma)
+    classes, codes = np.unique(y, return_inverse=True)
+    targets = [1] if len(classes) == 2 else range(len(classes))
+    coefficients, intercepts = np.zeros((len(targets), len(y))), np.zeros(len(targets))
+    for row, target in enumerate(targets):
+        svc = SVC(kernel="precomputed", C=C).fit(kernel, codes == target)
+        coefficients[row, svc.support_] = svc.dual_coef_[0]
+        intercepts[row] = svc.intercept_[0]
+    return KernelDecision(
+        vocabulary, first_depth, form, weights, offset, gamma, pairs, selves, coefficients,
+        intercepts, classes, np.arange(len(y)), codes, usual_unseen_share(histograms),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def fit_decision() -> Callable[..., KernelDecision]:
+    return _fit_decision

@@ -1,0 +1,166 @@
+"""Patterns found again in graphs, as molecules and as trees."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treelens as tl
+from treelens.explain.decode import atom_environment, find_occurrences, unfold_within
+from treelens.explain.names import LABEL_NAMES, LabelNames, named_vocabulary, with_label_names
+from treelens.graphs.errors import GraphDataError
+from treelens.graphs.synthetic import make_random_graphs
+from treelens.patterns.vocabulary import PatternVocabulary
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    return make_random_graphs(20, n_nodes=(5, 12), n_labels=3, random_state=4)
+
+
+def _size(tree) -> int:
+    return 1 + sum(_size(child) for _, child in tree.children)
+
+
+# --- occurrences --------------------------------------------------------------------------------
+
+
+def test_every_occurrence_is_found_with_its_ball(graphs):
+    vocabulary, colors = PatternVocabulary.fit(graphs, depth=2)
+    patterns = range(0, vocabulary.n_patterns, 7)
+    found = find_occurrences(vocabulary, graphs, patterns, per_pattern=None)
+    for pattern in patterns:
+        depth = vocabulary.depth_of(pattern)
+        expected = np.count_nonzero(
+            colors.colors[depth] == pattern - vocabulary.level_offsets[depth]
+        )
+        assert len(found[pattern]) == expected > 0
+        for place in found[pattern]:
+            _check_ball(graphs[place.graph_index], place)
+
+
+def _check_ball(graph, place):
+    import networkx as nx
+
+    distance = nx.single_source_shortest_path_length(graph.to_networkx(), place.root, place.depth)
+    assert set(place.nodes) == set(distance)
+    assert [distance[node] for node in place.nodes] == sorted(distance.values())
+    walked = {
+        (u, v)
+        for u, v in graph.edges
+        if min(distance.get(u, 99), distance.get(v, 99)) < place.depth
+    }
+    assert set(place.edges) == walked
+
+
+def test_the_smallest_graph_comes_first(graphs):
+    vocabulary, _ = PatternVocabulary.fit(graphs, depth=1)
+    every = find_occurrences(vocabulary, graphs, [0], per_pattern=None)[0]
+    sizes = [graphs.sizes[place.graph_index] for place in every]
+    assert sizes == sorted(sizes)
+    assert find_occurrences(vocabulary, graphs, [0])[0] == every[:1]
+
+
+def test_a_pattern_that_is_not_there_has_no_occurrence(graphs):
+    vocabulary, _ = PatternVocabulary.fit(graphs, depth=2)
+    assert find_occurrences(vocabulary, graphs[:1], [vocabulary.n_patterns - 1]) == {
+        vocabulary.n_patterns - 1: []
+    }
+
+
+def test_an_atom_environment_is_written_as_smiles_and_matches_its_molecule():
+    from rdkit import Chem
+
+    graphs = tl.as_graph_collection(["CCN", "O=[N+]([O-])c1ccccc1"])
+    vocabulary, _ = PatternVocabulary.fit(graphs, depth=1, edge_labels=True)
+    nitro = next(
+        p for p in range(vocabulary.n_patterns) if str(vocabulary.tree(p)) == "N(-C,-O,=O)"
+    )
+    place = find_occurrences(vocabulary, graphs, [nitro])[nitro][0]
+    environment = atom_environment(graphs[1], place)
+    assert sorted(environment.smiles.upper()) == sorted("[N+](=O)([O-])C")
+    query = Chem.MolFromSmarts(environment.smarts)
+    match = Chem.MolFromSmiles("O=[N+]([O-])c1ccccc1").GetSubstructMatch(query)
+    assert set(match) == set(place.nodes)
+    assert environment.note == "one occurrence, at atom 1 of training graph 1"
+
+
+def test_a_graph_without_a_molecule_has_no_atom_environment(graphs):
+    vocabulary, _ = PatternVocabulary.fit(graphs, depth=1)
+    place = find_occurrences(vocabulary, graphs, [0])[0][0]
+    with pytest.raises(GraphDataError, match="no molecule"):
+        atom_environment(graphs[place.graph_index], place)
+
+
+# --- trees --------------------------------------------------------------------------------------
+
+
+def test_unfolding_gives_the_whole_tree_where_it_fits(graphs):
+    vocabulary, _ = PatternVocabulary.fit(graphs, depth=3)
+    for pattern in range(0, vocabulary.n_patterns, 11):
+        whole = vocabulary.tree(pattern)
+        tree = unfold_within(vocabulary, pattern, max_nodes=10_000)
+        assert len(tree) == _size(whole)
+        assert not any(node.cut for node in tree)
+        assert tree[0].label == whole.label
+        first_layer = sorted(node.label for node in tree if node.layer == 1)
+        assert first_layer == sorted(child.label for _, child in whole.children)
+        assert all(tree[node.parent].layer == node.layer - 1 for node in tree[1:])
+
+
+def test_unfolding_stops_at_a_whole_layer():
+    complete = [(u, v) for v in range(12) for u in range(v)]
+    graphs = tl.as_graph_collection([(complete, dict.fromkeys(range(12), "a"))])
+    vocabulary, _ = PatternVocabulary.fit(graphs, depth=8)  # 11 ** 8 leaves
+    tree = unfold_within(vocabulary, vocabulary.n_patterns - 1, max_nodes=60)
+    assert len(tree) == 12
+    assert [node.cut for node in tree] == [False] + [True] * 11
+
+
+# --- names --------------------------------------------------------------------------------------
+
+
+def test_codes_become_elements_and_bonds():
+    nitro = ([(0, 1), (1, 2), (1, 3)], {0: 0, 1: 1, 2: 2, 3: 2}, {(0, 1): 1, (1, 2): 2, (1, 3): 2})
+    graphs = tl.as_graph_collection([nitro])
+    named = with_label_names(graphs, "MUTAG")
+    vocabulary, _ = PatternVocabulary.fit(named, depth=1, edge_labels=True)
+    assert "N(-C,=O,=O)" in vocabulary.texts(np.arange(vocabulary.n_patterns))
+    coded, _ = PatternVocabulary.fit(graphs, depth=1, edge_labels=True)
+    every = np.arange(coded.n_patterns)
+    assert named_vocabulary(coded, "MUTAG").texts(every) == vocabulary.texts(every)
+
+
+def test_unknown_data_sets_and_labels_keep_their_codes():
+    graphs = tl.as_graph_collection([([(0, 1)], {0: 3, 1: 8})])
+    assert with_label_names(graphs, "NCI1") is graphs
+    own = LabelNames({3: "C"}, {}, "mine")
+    assert with_label_names(graphs, own)[0].node_labels == ("C", 8)
+    vocabulary, _ = PatternVocabulary.fit(graphs, depth=1)
+    assert named_vocabulary(vocabulary, "NCI1") is vocabulary
+
+
+def test_ptc_names_agree_with_the_smiles_of_the_same_molecules(data_folder):
+    coded, y = tl.load_dataset("PTC_MR", folder=data_folder)
+    smiles, y_smiles = tl.load_dataset("PTC_MR_smiles", folder=data_folder)
+
+    def formulas(graphs, classes):
+        labels = (graph.node_labels for graph in graphs)
+        return sorted((sorted(x), int(c)) for x, c in zip(labels, classes, strict=True))
+
+    assert formulas(with_label_names(coded, "PTC_MR"), y) == formulas(smiles, y_smiles)
+
+
+def test_mutag_names_give_sound_valences(data_folder):
+    graphs, _ = tl.load_dataset("MUTAG", folder=data_folder)
+    order = {":": 1.5, "-": 1, "=": 2, "#": 3}
+    most = {"C": 4.5, "N": 4, "O": 3, "F": 1, "I": 1, "Cl": 1, "Br": 1}
+    n_over, n_atoms = 0, 0
+    for graph in with_label_names(graphs, "MUTAG"):
+        valence = np.zeros(graph.n_nodes)
+        for (u, v), label in zip(graph.edges, graph.edge_labels, strict=True):
+            valence[[u, v]] += order[label]
+        n_over += sum(x > most[a] for a, x in zip(graph.node_labels, valence, strict=True))
+        n_atoms += graph.n_nodes
+    assert n_over <= 2 < n_atoms  # two carbons of the data set carry five bonds
+    assert set(LABEL_NAMES["MUTAG"].nodes) == set(graphs.node_alphabet)

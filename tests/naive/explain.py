@@ -1,0 +1,76 @@
+"""Plain twins of the explain room: slow, obvious, and written from the definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def combine(x, y, minimum):
+    return min(x, y) if minimum else x * y
+
+
+def shared_sums(patterns, values, weights, offsets, graphs, list_values, minimum, n_graphs):
+    held = [{} for _ in range(n_graphs)]
+    for pattern in range(len(offsets) - 1):
+        for b in range(offsets[pattern], offsets[pattern + 1]):
+            held[graphs[b]][pattern] = list_values[b]
+    return np.array(
+        [
+            sum(
+                w * combine(x, other[v], minimum)
+                for v, x, w in zip(patterns, values, weights, strict=True)
+                if v in other
+            )
+            for other in held
+        ],
+        dtype=float,
+    )
+
+
+def pattern_sums(patterns, values, factors, offsets, graphs, list_values, minimum):
+    result = []
+    for v, x in zip(patterns, values, strict=True):
+        entries = range(offsets[v], offsets[v + 1])
+        result.append(
+            sum(factors[graphs[b]] * combine(x, list_values[b], minimum) for b in entries)
+        )
+    return np.array(result, dtype=float)
+
+
+def spread_over_nodes(shares, first_depth, neighbors):
+    """Hand every share down its unfolding tree; ``neighbors`` is a list of lists."""
+    result = np.zeros(len(neighbors))
+    for k, row in enumerate(shares):
+        depth = first_depth + k
+        for root, share in enumerate(row):
+            if not neighbors[root]:
+                result[root] += share
+                continue
+            layer = [(root, share / (depth + 1))]
+            for _ in range(depth + 1):
+                for node, part in layer:
+                    result[node] += part
+                layer = _children(layer, neighbors)
+    return result
+
+
+def spread_over_edges(shares, first_depth, neighbors):
+    """The same for the edges of the tree: a dict from (smaller, larger node) to a number."""
+    result = {(u, v): 0.0 for u, around in enumerate(neighbors) for v in around if u <= v}
+    for k, row in enumerate(shares):
+        depth = first_depth + k
+        for root, share in enumerate(row):
+            layer = [(root, share / max(depth, 1))]
+            for _ in range(depth):
+                for node, part in layer:
+                    for other in neighbors[node]:
+                        edge = (min(node, other), max(node, other))
+                        result[edge] += part / len(neighbors[node])
+                layer = _children(layer, neighbors)
+    return result
+
+
+def _children(layer, neighbors):
+    return [
+        (child, part / len(neighbors[node])) for node, part in layer for child in neighbors[node]
+    ]
