@@ -166,7 +166,9 @@ def test_labels_keep_value_and_kind(labels, tmp_path):
 @pytest.mark.parametrize("label", [frozenset("C"), b"C", 1j, Path("C")])
 def test_labels_of_other_kinds_are_an_error_that_names_them(label, tmp_path):
     model = fitted("linear", 0.0, graphs=relabelled(["N", "O", label, "S"]))
-    with pytest.raises(TypeError, match="node label .* cannot be kept in a file.*expected integers"):
+    with pytest.raises(
+        TypeError, match="node label .* cannot be kept in a file.*expected integers"
+    ):
         save_model(model, tmp_path / "x.treelens")
     assert not list(tmp_path.iterdir())
 

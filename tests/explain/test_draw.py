@@ -136,7 +136,7 @@ def test_a_pattern_is_drawn_as_its_tree():
     graphs = tl.as_graph_collection([([(0, 1), (1, 2)], {0: "C", 1: EVIL, 2: "O"})])
     vocabulary, _ = PatternVocabulary.fit(graphs, depth=2)
     svg = draw_pattern(vocabulary, vocabulary.n_patterns - 1)
-    assert sorted(_texts(svg))[:3] == ["<script>alert('…", "C", "O"]
+    assert sorted(_texts(svg))[:3] == ["<scri…", "C", "O"]
     assert _png_size(draw_pattern(vocabulary, 0, format="png"))[0] > 0
 
 

@@ -38,8 +38,11 @@ def demo_cli(
         data, story = demo_data()
         output.progress(story)
         model, result = fit_model(data, classifier_settings(seed=seed, jobs=jobs))
-        write_report(model, out, data)
-        output.finish({"story": story, **result, "report": str(out)}, _show)
+        result = {"story": story, **result, "report": None}
+        if hasattr(model, "report"):
+            write_report(model, out, data)
+            result["report"] = str(out)
+        output.finish(result, _show)
 
 
 def demo_data() -> tuple[GraphData, str]:
@@ -96,4 +99,5 @@ def _show(output: Output, result: dict[str, Any]) -> None:
     from treelens.cli.fit import show_fit
 
     show_fit(output, result)
-    output.line(f"Report: {result['report']} (open it in a browser)")
+    if result["report"] is not None:
+        output.line(f"Report: {result['report']} (open it in a browser)")

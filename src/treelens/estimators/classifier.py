@@ -47,7 +47,7 @@ from treelens.patterns.vocabulary import PatternVocabulary
 # What "auto" stands for. Wide enough that the choice is rarely at an edge.
 AUTO_FORMS = ("exponential", "tanimoto")
 AUTO_DEPTHS = (1, 2, 3, 4, 5, 6)
-AUTO_RADII = (0.0, 0.3, 1.0, 3.0)
+AUTO_RADII = (0.0, 0.3, 1.0, 3.0, 10.0, 30.0)
 AUTO_GAMMAS = (0.1, 1.0, 3.0, 10.0)
 AUTO_CS = (0.1, 1.0, 10.0, 100.0)
 

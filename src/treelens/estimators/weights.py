@@ -62,10 +62,13 @@ class PairwiseWeights(BaseEstimator):
     n_epochs : int or None, default=None
         Epochs over disjoint pairs instead.
     step_size : float or None, default=None
-        Of the stochastic solver; None chooses it from the number of steps and the radius. With the
-        batch solver a number makes its step constant.
+        First step of the stochastic solver; None chooses it from the radius. With the batch solver
+        a number makes its step constant.
+    halvings : int, default=10
+        How often the stochastic solver halves its step; each stage is twice as long as the one
+        before. 0 keeps the step constant.
     average : bool, default=True
-        Whether the stochastic solver returns the mean of its iterates instead of the last.
+        Whether the stochastic solver returns the mean of its last stage instead of the last point.
     n_checks : int, default=10
         How often the stochastic solver evaluates the full objective; 0 leaves ``history_`` empty.
     n_jobs : int or None, default=None
@@ -116,6 +119,7 @@ class PairwiseWeights(BaseEstimator):
         "n_steps": [_AT_LEAST_ONE],
         "n_epochs": [_AT_LEAST_ONE, None],
         "step_size": [Interval(Real, 0, None, closed="neither"), None],
+        "halvings": [Interval(Integral, 0, None, closed="left")],
         "average": ["boolean"],
         "n_checks": [Interval(Integral, 0, None, closed="left")],
         "n_jobs": [Integral, None],
@@ -141,6 +145,7 @@ class PairwiseWeights(BaseEstimator):
         n_steps: int = 1_000_000,
         n_epochs: int | None = None,
         step_size: float | None = None,
+        halvings: int = 10,
         average: bool = True,
         n_checks: int = 10,
         n_jobs: int | None = None,
@@ -162,6 +167,7 @@ class PairwiseWeights(BaseEstimator):
         self.n_steps = n_steps
         self.n_epochs = n_epochs
         self.step_size = step_size
+        self.halvings = halvings
         self.average = average
         self.n_checks = n_checks
         self.n_jobs = n_jobs

@@ -12,7 +12,7 @@ from typing import Any
 DEPTHS = (1, 2, 3, 4, 5, 6)
 CS = (0.1, 1.0, 10.0, 100.0)
 GAMMAS = (0.1, 1.0, 3.0, 10.0)
-RADII = (0.3, 1.0, 3.0)
+RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,8 @@ from treelens.patterns.vocabulary import PatternVocabulary
 
 N_OUTER = 10
 N_INNER = 5
+N_INNER_LARGE = 3  # for training parts of more than _LARGE graphs, where a fold tells enough
+_LARGE = 2000
 _FIRST_DEPTH = 0  # node labels are patterns too, as in WWL (2019) and the authors' program
 
 
@@ -68,8 +70,9 @@ def inner_splits(
     codes: np.ndarray, train: np.ndarray, seed: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Splits of the training part, repeated where it is small, numbered as in the whole set."""
+    n_folds = N_INNER if len(train) <= _LARGE else N_INNER_LARGE
     splitter = RepeatedStratifiedKFold(
-        n_splits=N_INNER, n_repeats=repetitions_for(len(train)), random_state=seed
+        n_splits=n_folds, n_repeats=repetitions_for(len(train)), random_state=seed
     )
     return [(train[a], train[b]) for a, b in splitter.split(train, codes[train])]
 

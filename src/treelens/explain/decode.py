@@ -237,7 +237,9 @@ def _next_layer(
             continue
         start = int(vocabulary.level_offsets[node.depth - 1])
         _, pairs = vocabulary.children(node.depth, node.color)
-        ordered = sorted(pairs, key=lambda p: (str(p[0]), *vocabulary.texts([start + p[1]])))
+        ordered = sorted(
+            pairs, key=lambda p: (str(p[0]), *vocabulary.texts(np.array([start + p[1]])))
+        )
         children += [_Unfolding(position, node.depth - 1, color, edge) for edge, color in ordered]
         if len(children) > room:
             return None

@@ -16,6 +16,7 @@ from treelens.explain.decode import Occurrence, TreeNode, unfold_within
 from treelens.explain.layout import is_molecule, node_positions
 from treelens.explain.palette import (
     HIGHLIGHT,
+    INK,
     color_limit,
     diverging_rgb,
     ink_on,
@@ -33,6 +34,7 @@ _PLAIN_FILL = (0.91, 0.93, 0.95)
 _LARGEST_RADIUS = 12.0
 _LARGEST_SCALE = 46.0  # pixels per edge
 _MARGIN = 18.0
+_LONGEST_LABEL = 6
 # Lines beside the middle one, in units of their distance, and whether they are dashed.
 _BONDS = {
     "-": ((0.0, False),),
@@ -204,9 +206,15 @@ def _node_marks(
         return marks
     words = [
         Words(center, min(1.15, 2.6 / max(len(label), 1)) * radius, label, ink_on(fill))
-        for center, label, fill in zip(centers, map(str, labels), fills, strict=True)
+        for center, label, fill in zip(centers, map(_cut, labels), fills, strict=True)
     ]
     return marks + sorted(words, key=lambda word: (str(word.color), word.size))
+
+
+def _cut(label: Any) -> str:
+    """A label short enough to be read on a disc."""
+    text = str(label)
+    return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
 
 
 def _edge_marks(
@@ -223,13 +231,14 @@ def _edge_marks(
     marks: list[Mark] = []
     for edge, (segment, label) in enumerate(zip(ends, labels, strict=True)):
         if contributions is not None:
-            color = to_hex(diverging_rgb(float(contributions[edge]), limit))
-            marks.append(Lines(segment[None], 0.8 * radius, color))
+            band = to_hex(diverging_rgb(float(contributions[edge]), limit))
+            marks.append(Lines(segment[None], 0.8 * radius, band))
         for shift, dashed in _BONDS.get(label, _BONDS["-"]):
             strokes[dashed].append(segment + _sideways(segment, 0.4 * radius * shift))
     width = max(0.6, 0.12 * radius)
+    color = None if contributions is None else INK  # on a light band, whatever the page's colour
     marks += [
-        Lines(np.array(segments), width, dashed=dashed)
+        Lines(np.array(segments), width, color, dashed)
         for dashed, segments in strokes.items()
         if segments
     ]

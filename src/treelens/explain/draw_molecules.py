@@ -67,7 +67,7 @@ def _bond_colors(
     limit: float,
 ) -> dict[int, tuple[float, ...]]:
     """Colours by contribution, and over them the bonds of a pattern that is to be shown."""
-    colors = {}
+    colors: dict[int, tuple[float, ...]] = {}
     if contributions is not None:
         for (u, v), x in zip(graph.edges, contributions, strict=True):
             colors[molecule.GetBondBetweenAtoms(u, v).GetIdx()] = diverging_rgb(float(x), limit)
@@ -87,7 +87,6 @@ def _rdkit_drawing(molecule: Any, atoms: dict, bonds: dict, style: Style, format
     options = drawer.drawOptions()
     options.useBWAtomPalette()  # elements in colour would fight with the contributions
     options.padding = 0.08
-    options.fixedBondLength = -1
     rdMolDraw2D.PrepareAndDrawMolecule(
         drawer, molecule, highlightAtoms=list(atoms), highlightBonds=list(bonds),
         highlightAtomColors=atoms, highlightBondColors=bonds,

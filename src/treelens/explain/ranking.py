@@ -13,8 +13,6 @@ from treelens.patterns.histograms import PatternHistograms
 if TYPE_CHECKING:
     import pandas as pd
 
-RANKINGS = ("weight", "separation", "support")
-
 
 def rank_patterns(table: pd.DataFrame, by: str = "weight") -> pd.DataFrame:
     """Sort a pattern table by one of its columns, largest first.

@@ -82,6 +82,19 @@ def _hinge(distance, same, loss):
 
 
 @njit(cache=True, nogil=True)
+def listed_similarities(pairs, left, right, weights, similarities):
+    """``<W, Z>`` of listed pairs."""
+    room = np.diff(pairs.row_offsets).max() + 1
+    patterns, products = np.zeros(room, np.int64), np.zeros(room)
+    entry_of_pattern = np.full(len(weights), -1, np.int64)
+    for k in range(len(left)):
+        used = _shared_patterns(pairs, left[k], right[k], entry_of_pattern, patterns, products)
+        similarities[k] = 0.0
+        for a in range(used):
+            similarities[k] += weights[patterns[a]] * products[a]
+
+
+@njit(cache=True, nogil=True)
 def listed_pairs_pass(first, step, pairs, codes, left, right, pair_weights, weights, loss,
                       with_gradient, gradient):  # fmt: skip
     """Loss and gradient over listed pairs ``first, first + step, ...``: returns the loss."""

@@ -7,9 +7,11 @@ the default margins are quantiles of the training distances under uniform weight
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from treelens.learning import _compiled
+from treelens.learning import _compiled, _compiled_pairs
 from treelens.learning._compiled import PairArrays
 from treelens.learning.objective import N_SHARES, Margins, in_shares
 from treelens.patterns.pairs import PairFeatures
@@ -22,35 +24,69 @@ SAME_QUANTILE = 0.1
 # The hinges bend over this share of the interquartile range of the distances.
 SIGMA_SHARE = 0.5
 _N_BINS = 1 << 14
-_LEAST_SIGMA = 1e-3  # relative to the largest similarity, where all distances are equal
+_LEAST_SPREAD = 1e-2  # relative to the largest similarity, where all distances are equal
 
 
+@dataclass(frozen=True)
 class DistanceQuantiles:
-    """Quantiles of ``b - <1, Z(i, j)>`` over the pairs ``i < j``, from a fine histogram."""
+    """Quantiles of the distances ``b - <1, Z>`` of some pairs.
 
-    def __init__(self, features: PairFeatures, pairs: PairArrays, b: float, n_jobs: int) -> None:
-        self.largest = float(max(features.self_sums().max(initial=0.0), np.finfo(float).tiny))
-        self.b = b
+    Attributes
+    ----------
+    shares, distances : ndarray, shape (n_knots,)
+        This share of the pairs is nearer than that distance; both ascending.
+    largest : float
+        The largest similarity there can be.
+    """
+
+    shares: np.ndarray
+    distances: np.ndarray
+    largest: float
+
+    @classmethod
+    def of_all_pairs(
+        cls, features: PairFeatures, pairs: PairArrays, b: float, n_jobs: int
+    ) -> DistanceQuantiles:
+        """Of all pairs ``i < j``, from a fine histogram of their similarities."""
+        largest = _largest_similarity(features)
         ones = np.ones(features.n_patterns)
         counts = np.zeros((N_SHARES, _N_BINS), dtype=np.int64)
 
         def count(share: int) -> float:
-            _compiled.similarity_counts(share, N_SHARES, pairs, ones, self.largest, counts[share])
+            _compiled.similarity_counts(share, N_SHARES, pairs, ones, largest, counts[share])
             return 0.0
 
         in_shares(count, n_jobs)
-        self._below = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
-        self._edges = np.linspace(0.0, self.largest, _N_BINS + 1)
+        above = np.cumsum(counts.sum(axis=0)[::-1])  # pairs at least so similar, bin by bin
+        distances = b - np.linspace(largest, 0.0, _N_BINS + 1)
+        return cls(np.concatenate([[0.0], above / max(above[-1], 1)]), distances, largest)
+
+    @classmethod
+    def of_listed_pairs(
+        cls, features: PairFeatures, pairs: PairArrays, b: float, first: np.ndarray,
+        second: np.ndarray,
+    ) -> DistanceQuantiles:  # fmt: skip
+        """Of the listed pairs, exactly."""
+        similarities = np.empty(len(first))
+        ones = np.ones(features.n_patterns)
+        _compiled_pairs.listed_similarities(pairs, first, second, ones, similarities)
+        distances = b - np.sort(similarities)[::-1]
+        return cls(np.linspace(0.0, 1.0, len(first)), distances, _largest_similarity(features))
 
     def __call__(self, share: float) -> float:
         """The distance below which this share of the pairs lies."""
-        wanted = (1.0 - share) * self._below[-1]
-        return self.b - float(np.interp(wanted, self._below, self._edges))
+        return float(np.interp(share, self.shares, self.distances))
 
     @property
     def spread(self) -> float:
         """Interquartile range, never zero."""
-        return max(self(0.75) - self(0.25), _LEAST_SIGMA * self.largest)
+        return max(self(0.75) - self(0.25), _LEAST_SPREAD * self.largest)
+
+
+def _largest_similarity(features: PairFeatures) -> float:
+    """No pair is more similar than the graph that is most similar to itself."""
+    largest = float(features.self_sums().max(initial=0.0))
+    return largest if largest > 0 else 1.0
 
 
 def choose_margins(

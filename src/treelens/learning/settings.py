@@ -42,10 +42,10 @@ class LearnerSettings:
     max_iter : int
     tol : float
         Relative gap at which the solver stops.
-    n_steps, n_epochs, step_size, average, n_checks
+    n_steps, n_epochs, step_size, halvings, average, n_checks
         Of the stochastic solver; see :class:`~treelens.learning.stochastic.Schedule`. Without a
-        ``step_size`` it is chosen from ``n_steps`` and the radius. ``step_size`` also makes the
-        step of the batch solver constant.
+        ``step_size`` the first one is chosen from the radius. ``step_size`` also makes the step of
+        the batch solver constant.
     n_jobs : int
         Threads; the result is the same for every number of them.
     random_state : int, Generator or None
@@ -66,6 +66,7 @@ class LearnerSettings:
     n_steps: int = 1_000_000
     n_epochs: int | None = None
     step_size: float | None = None
+    halvings: int = 10
     average: bool = True
     n_checks: int = 10
     n_jobs: int = 1
@@ -97,6 +98,9 @@ class LearnerSettings:
             raise ValueError("n_epochs pairs all graphs off: use pairs='all', or n_steps.")
         if self.step_size is not None and not self.step_size > 0:
             raise ValueError(f"step_size must be positive, got {self.step_size!r}.")
+        for name in ("halvings", "n_checks"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative, got {getattr(self, name)!r}.")
         if self.tol < 0:
             raise ValueError(f"tol must not be negative, got {self.tol!r}.")
 
@@ -123,14 +127,14 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
         "solver": "stochastic", "constraint": "ball", "margins": (1.0, 0.5), "sigma": 0.1,
         "b": 1.0, "balance": False, "pairs": "all", "min_support": 1,
-        "n_steps": 500, "n_epochs": None, "step_size": 1e-4, "average": False,
+        "n_steps": 500, "n_epochs": None, "step_size": 1e-4, "halvings": 0, "average": False,
     },
     # What the program released with the paper does: both hinges are always active, so the
     # weights drift until the box stops them.
     "released-code": {
         "radius": 1.0, "solver": "stochastic", "constraint": "box", "margins": (5.0, -5.0),
         "sigma": 0.1, "b": 1.0, "balance": False, "pairs": "all", "min_support": 1,
-        "n_epochs": 500, "step_size": 0.01, "average": False,
+        "n_epochs": 500, "step_size": 0.01, "halvings": 0, "average": False,
     },
 }  # fmt: skip
 

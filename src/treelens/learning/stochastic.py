@@ -32,8 +32,11 @@ class Schedule:
     n_epochs : int or None
         Passes over a random cut of the graphs into disjoint pairs.
     step_size : float
+    halvings : int
+        How often the step is halved. Every stage has twice as many steps as the one before, so
+        that the noise of the steps dies out while the weights can still get everywhere.
     average : bool
-        Return the mean of all iterates instead of the last.
+        Return the mean of the last stage's iterates instead of the last one.
     n_checks : int
         How often the full objective is evaluated, the end included; 0 never.
     """
@@ -41,12 +44,19 @@ class Schedule:
     n_steps: int
     n_epochs: int | None
     step_size: float
+    halvings: int
     average: bool
     n_checks: int
 
     def total_steps(self, n_graphs: int) -> int:
         """Number of single-pair steps."""
         return self.n_steps if self.n_epochs is None else self.n_epochs * (n_graphs // 2)
+
+    def stage_ends(self, n_graphs: int) -> list[int]:
+        """After how many steps each stage ends."""
+        n_total = self.total_steps(n_graphs)
+        return [n_total * (2**k - 1) // (2 ** (self.halvings + 1) - 1)
+                for k in range(1, self.halvings + 2)]  # fmt: skip
 
 
 def stochastic_gradient(
@@ -69,30 +79,37 @@ def stochastic_gradient(
     """
     certificate = Certificate(constraint, tol)
     state = _fresh_state(objective.n_patterns, len(constraint.radii))
+    n_graphs = len(objective.codes)
+    ends = schedule.stage_ends(n_graphs)
+    checks = np.linspace(0, ends[-1], schedule.n_checks + 1).astype(int)[1:]
+    n_done, stage, stage_start = 0, 0, 0
     rules = _rules(objective, constraint, schedule.step_size)
-    n_total = schedule.total_steps(len(objective.codes))
-    checks = np.linspace(0, n_total, schedule.n_checks + 1).astype(int)[1:]
-    n_done = 0
     if schedule.n_checks:
         _check(objective, certificate, np.full(objective.n_patterns, CENTER))
-    for first, second, factors in draw_pairs(objective, schedule, rng, checks):
+    weights = np.full(objective.n_patterns, CENTER)
+    for first, second, factors in draw_pairs(objective, schedule, rng, {*ends, *checks.tolist()}):
         _compiled_pairs.run_steps(
             objective.pairs, objective.codes, rules, state, first, second, factors
         )
         _rescale(state, constraint.level_offsets)
         n_done += len(first)
+        weights = _weights(state, constraint, schedule.average, n_done - stage_start)
         if n_done in checks:
-            _check(objective, certificate, _weights(state, constraint, schedule.average, n_done))
+            _check(objective, certificate, weights)
             if certificate.converged:
                 break
-    return _weights(state, constraint, schedule.average, n_done), certificate, n_done
+        while stage < schedule.halvings and n_done >= ends[stage]:
+            stage, stage_start = stage + 1, n_done
+            rules = rules._replace(step_size=0.5 * rules.step_size)
+            state.total[:] = 0.0
+    return weights, certificate, n_done
 
 
 def draw_pairs(
     objective: AllPairsObjective | ListedPairsObjective,
     schedule: Schedule,
     rng: np.random.Generator,
-    stops: np.ndarray,
+    stops: set[int],
 ) -> Iterator[Draw]:
     """The drawn pairs in chunks; no chunk runs over one of the ``stops``."""
     n_graphs = len(objective.codes)
@@ -104,7 +121,7 @@ def draw_pairs(
     done = 0
     for chunk in chunks:
         size = len(chunk[0])
-        inside = [int(stop) - done for stop in stops if 0 < stop - done < size]
+        inside = sorted(stop - done for stop in stops if 0 < stop - done < size)
         for start, stop in zip([0, *inside], [*inside, size], strict=True):
             yield chunk[0][start:stop], chunk[1][start:stop], chunk[2][start:stop]
         done += size
@@ -177,9 +194,11 @@ def _rescale(state: StepState, level_offsets: np.ndarray) -> None:
         _compiled_pairs.rescale_level(state, level, start, stop)
 
 
-def _weights(state: StepState, constraint: Constraint, average: bool, n_done: int) -> np.ndarray:
+def _weights(
+    state: StepState, constraint: Constraint, average: bool, n_averaged: int
+) -> np.ndarray:
     """Weights of a rescaled state; projecting again only removes rounding."""
-    shift = state.total / max(n_done, 1) if average else state.u
+    shift = state.total / max(n_averaged, 1) if average else state.u.copy()
     return constraint.project(CENTER + shift)
 
 

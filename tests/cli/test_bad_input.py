@@ -1,0 +1,179 @@
+"""Bad input: one clear message that says what to do next, exit code 2, no traceback."""
+
+from __future__ import annotations
+
+import gzip
+import random
+
+import pytest
+
+from cli.conftest import ALCOHOLS, AMINES, MOLECULES, QUICK, run, write_csv
+from treelens.cli import data as data_module
+
+
+def fit(path, tmp_path, *more):
+    return run("fit", path, "--out", tmp_path / "m.treelens", *QUICK, *more)
+
+
+def refused(done, *words):
+    """One message, with these words, exit code 2, and nothing on standard output."""
+    assert done.code == 2
+    assert done.out == ""
+    assert "Traceback" not in done.err
+    assert done.err.count("Error: ") == 1
+    for word in words:
+        assert word in done.err, done.err
+
+
+def test_a_missing_column_lists_those_that_exist(molecules, tmp_path):
+    refused(
+        fit(molecules, tmp_path, "--target", "lable"),
+        "no column 'lable' (--target)", "Did you mean 'label'?", "'smiles', 'label'",
+    )  # fmt: skip
+    refused(fit(molecules, tmp_path, "--smiles", "structure"), "no column 'structure' (--smiles)")
+
+
+def test_columns_that_must_be_named(tmp_path):
+    two = write_csv(tmp_path / "two.csv", [("C", "C", 1)], "a_smiles,b_smiles,label")
+    refused(fit(two, tmp_path), "several columns", "--smiles COLUMN", "'a_smiles', 'b_smiles'")
+    none = write_csv(tmp_path / "none.csv", [("C", 1)], "structure,outcome")
+    refused(fit(none, tmp_path), "no column with 'smiles' in the name", "'structure', 'outcome'")
+    refused(fit(none, tmp_path, "--smiles", "structure"), "--target COLUMN", "'outcome'")
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "\ufeff"])
+def test_an_empty_file(content, tmp_path):
+    (tmp_path / "empty.csv").write_text(content, encoding="utf-8")
+    refused(fit(tmp_path / "empty.csv", tmp_path), "is empty")
+
+
+def test_a_file_with_column_names_only(tmp_path):
+    refused(fit(write_csv(tmp_path / "x.csv", []), tmp_path), "column names but no rows")
+
+
+def test_one_class(tmp_path):
+    data = write_csv(tmp_path / "x.csv", [(s, "a") for s in ALCOHOLS])
+    refused(fit(data, tmp_path), "one class only ('a', 20 times)", "--target")
+
+
+def test_five_hundred_classes(tmp_path):
+    rows = [(f"{'C' * (1 + i % 30)}O", f"name{i % 500}") for i in range(1500)]
+    data = write_csv(tmp_path / "x.csv", rows)
+    refused(fit(data, tmp_path), "500 classes in 1500 rows", "identifier", "--target")
+
+
+def test_floats_look_like_regression(tmp_path):
+    rows = [(s, 5 + 0.13 * i) for i, (s, _) in enumerate(MOLECULES)]
+    data = write_csv(tmp_path / "x.csv", rows)
+    refused(fit(data, tmp_path), "looks like regression", "40 different numbers", "(the median)")
+    counts = write_csv(tmp_path / "y.csv", [(s, 7 * i) for i, (s, _) in enumerate(MOLECULES)])
+    refused(fit(counts, tmp_path), "measurement (regression)")
+
+
+def test_a_label_that_appears_once(tmp_path):
+    data = write_csv(tmp_path / "x.csv", [*MOLECULES, ("CCF", "amnie")])
+    refused(fit(data, tmp_path), "'amnie' appears once, in row 41", "at least twice")
+
+
+def test_a_missing_class(tmp_path):
+    data = write_csv(tmp_path / "x.csv", [*MOLECULES, ("CCF", ""), ("CCCF", "NA")])
+    refused(fit(data, tmp_path), "missing in 2 of 42 rows", "row 41 (line 42)", "Fill it in")
+
+
+def test_many_unreadable_molecules(tmp_path):
+    rows = [(s if i % 10 > 2 else "C(C(", c) for i, (s, c) in enumerate(MOLECULES)]
+    data = write_csv(tmp_path / "x.csv", rows)
+    refused(fit(data, tmp_path), "12 of 40 rows (30 %)", "row 1 'C(C('", "--max-invalid 0.31")
+    done = fit(data, tmp_path, "--max-invalid", "0.31", "--json")
+    assert done.code == 0, done.err
+    assert done.data["data"]["n_left_out"] == 12
+    assert "12 of 40 rows" in done.data["notes"][0]
+
+
+def test_duplicate_rows_are_told_and_can_be_dropped(tmp_path):
+    rows = [*MOLECULES, *MOLECULES[:3], (MOLECULES[4][0], "amine")]
+    data = write_csv(tmp_path / "x.csv", rows)
+    done = fit(data, tmp_path)
+    assert done.code == 0, done.err
+    assert "4 rows repeat a molecule" in done.err
+    assert "1 of them with another class" in done.err
+    assert "--drop-duplicates" in done.err
+    done = fit(data, tmp_path, "--drop-duplicates", "--json")
+    assert done.data["data"]["n_graphs"] == 40
+
+
+def test_a_bom_semicolons_and_windows_lines_are_read(tmp_path):
+    lines = ["SMILES;Label", *(f"{s};{c}" for s, c in MOLECULES)]
+    (tmp_path / "x.csv").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
+    done = fit(tmp_path / "x.csv", tmp_path, "--json")
+    assert done.code == 0, done.err
+    assert done.data["data"]["n_graphs"] == 40
+
+
+def test_a_line_of_many_megabytes(tmp_path, monkeypatch):
+    monkeypatch.setattr(data_module, "LONGEST_LINE_BYTES", 2**20)
+    for text, line in [("smiles,label\n" + "C" * 2**21 + ",1\n", 2), ("a," * 2**20, 1)]:
+        (tmp_path / "long.csv").write_text(text)
+        refused(fit(tmp_path / "long.csv", tmp_path), f"line {line}", "longer than 1 MB", "save it")
+        (tmp_path / "long.csv.gz").write_bytes(gzip.compress(text.encode()))
+        refused(fit(tmp_path / "long.csv.gz", tmp_path), f"line {line}", "longer than 1 MB")
+
+
+def test_a_damaged_gzip(tmp_path):
+    noise = random.Random(0).randbytes(5000)
+    (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(noise)[:3000])
+    refused(fit(tmp_path / "cut.csv.gz", tmp_path), "cannot be unpacked", "Fetch it again")
+
+
+def test_what_does_not_exist(molecules, tmp_path):
+    refused(fit(tmp_path / "molecule.csv", tmp_path), "neither a file", "molecules.csv?")
+    refused(fit("MUTAGG", tmp_path), "Did you mean MUTAG?", "treelens datasets list")
+    (tmp_path / "x.docx").write_bytes(b"PK")
+    refused(fit(tmp_path / "x.docx", tmp_path), "has an ending that tells nothing", ".csv")
+    refused(run("predict", tmp_path / "no.treelens", molecules), "not a model file that exists")
+    refused(run("patterns", molecules), "cannot be read as a model file")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--depth", "deep"), ("--depth", "-1"), ("--depth", "1.5"), ("--radius", "nan"),
+     ("--form", "best"), ("--scoring", "f1"), ("--jobs", "0")],
+)  # fmt: skip
+def test_options_with_a_wrong_value(option, value, molecules, tmp_path):
+    done = run("fit", molecules, "--out", tmp_path / "m.treelens", f"{option}={value}")
+    refused(done, option, value, "xpected" if option != "--form" else "no such kernel form")
+
+
+def test_errors_as_json(molecules):
+    done = run("fit", molecules, "--target", "x", "--json")
+    assert done.code == 2
+    assert done.data["exit_code"] == 2
+    assert "no column 'x'" in done.data["error"]
+
+
+def test_a_traceback_with_debug_only(molecules):
+    from typer.testing import CliRunner
+
+    from treelens.cli.main import app
+
+    result = CliRunner().invoke(app, ["fit", str(molecules), "--target", "x", "--debug"])
+    assert isinstance(result.exception, ValueError)
+
+
+def test_a_place_that_cannot_be_written_is_found_before_the_work(molecules, tmp_path):
+    for out, words in [(tmp_path / "no" / "m.treelens", "does not exist. Create it"),
+                       (tmp_path, "is a folder"), ("/dev/full", "is a device")]:  # fmt: skip
+        done = run("fit", molecules, "--out", out, *QUICK)
+        assert done.code == 1
+        assert words in done.err
+        assert "Learning from" not in done.err
+
+
+def test_only_one_kind_of_molecule_is_fine_to_predict(model, tmp_path):
+    data = write_csv(tmp_path / "x.csv", [(s, "amine") for s in AMINES])
+    assert run("predict", model, data).code == 0
+
+
+def test_a_file_without_any_molecule(model, tmp_path):
+    data = write_csv(tmp_path / "x.csv", [("?",), ("!",)], "smiles")
+    refused(run("predict", model, data), "None is left")

@@ -1,0 +1,337 @@
+"""Every command, in this process: what it prints, what it writes, what its JSON holds."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import treelens as tl
+from cli.conftest import ALCOHOLS, AMINES, MOLECULES, QUICK, run, write_csv
+from treelens.cli import demo, options
+from treelens.cli.compare import mcnemar
+from treelens.cli.console import plain
+from treelens.cli.data import GraphData
+from treelens.cli.evaluate import holm, paired_tests
+from treelens.cli.fit import SCORINGS, fit_model, majority_score
+from treelens.estimators.selection import SCORES
+from treelens.kernels.forms import FORMS
+
+
+def tiny_tu(folder, n=8):
+    """Class 1: a path with a 9 in the middle; class 0: a triangle without."""
+    edges, owner, labels, classes = [], [], [], []
+    for graph in range(2 * n):
+        first, positive = 3 * graph + 1, graph % 2
+        edges += [(first, first + 1), (first + 1, first + 2)]
+        edges += [] if positive else [(first, first + 2)]
+        owner += [graph + 1] * 3
+        labels += [graph % 3, 9 if positive else 8, graph % 3]
+        classes.append(positive)
+    files = {"A": [f"{u}, {v}" for u, v in edges], "graph_indicator": owner,
+             "node_labels": labels, "graph_labels": classes}  # fmt: skip
+    folder.mkdir()
+    for part, lines in files.items():
+        (folder / f"{folder.name}_{part}.txt").write_text("\n".join(map(str, lines)) + "\n")
+    return folder
+
+
+# --- options that repeat what stands elsewhere ----------------------------------------------
+
+
+def test_the_options_name_every_form_and_every_score():
+    assert set(options.FORM_NAMES) == set(FORMS)
+    assert set(SCORINGS) == set(SCORES)
+
+
+def test_help_lists_the_commands_and_the_exit_codes():
+    top = run("--help")
+    for name in ("fit", "predict", "explain", "patterns", "evaluate", "compare", "datasets",
+                 "reproduce", "doctor", "demo"):  # fmt: skip
+        assert re.search(rf"^  {name} ", top.out, re.MULTILINE), name
+    assert "130 stopped by Ctrl-C" in " ".join(top.out.split())
+    assert "130 stopped by Ctrl-C" in " ".join(run("fit", "--help").out.split())
+    assert run("--version").out == f"treelens {tl.__version__}\n"
+
+
+# --- fit ------------------------------------------------------------------------------------
+
+
+def test_fit_prints_scores_beside_their_rivals_and_the_patterns(molecules, tmp_path):
+    done = run("fit", molecules, "--target", "label", "--out", tmp_path / "m.treelens",
+               "--depth", 1, "--form", "tanimoto", "--radius", "0,2")  # fmt: skip
+    assert done.code == 0, done.err
+    for words in ("majority class", "50.0 %", "uniform weights", "learned weights", "100.0 %",
+                  "leans to", "alcohol (20), amine (20)", "Time: ", "m.treelens"):  # fmt: skip
+        assert words in done.out
+    assert "\x1b" not in done.out + done.err
+    assert tl.load(tmp_path / "m.treelens").predict(["CCCO", "CCCN"]).tolist() == [
+        "alcohol", "amine",
+    ]  # fmt: skip
+
+
+def test_fit_as_json(molecules, tmp_path):
+    done = run("fit", molecules, "--out", tmp_path / "m.treelens", *QUICK, "--json", "--top", 3)
+    assert done.code == 0, done.err
+    assert done.data["data"]["classes"] == {"alcohol": 20, "amine": 20}
+    assert done.data["scores"]["majority"] == 0.5
+    assert done.data["scores"]["uniform"]["mean"] > 0.9
+    assert done.data["scores"]["learned"] is None
+    assert len(done.data["patterns"]) == 3
+    assert done.data["model"] == str(tmp_path / "m.treelens")
+    assert "Learning from 40 graphs" in done.err
+
+
+def test_with_learned_weights_only_the_uniform_kernel_is_still_shown(molecules):
+    graphs, y = tl.read_smiles(molecules)
+    data = GraphData("x", graphs, y, np.arange(len(y)), len(y))
+    settings = {"form": "linear", "depth": 1, "radius": 2.0, "cv": 2, "C": 1.0, "random_state": 0}
+    _, result = fit_model(data, settings)
+    assert result["scores"]["uniform"]["radius"] == 0
+    assert result["scores"]["learned"]["radius"] == 2.0
+
+
+def test_the_seed_settles_everything(molecules, tmp_path):
+    for name in ("a", "b"):
+        assert run("fit", molecules, "-o", tmp_path / name, *QUICK, "--seed", 3).code == 0
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_fit_reads_an_sdf_with_a_property(tmp_path):
+    from rdkit import Chem
+
+    with Chem.SDWriter(str(tmp_path / "mols.sdf")) as writer:
+        for smiles, label in MOLECULES:
+            molecule = Chem.MolFromSmiles(smiles)
+            molecule.SetProp("kind", label)
+            writer.write(molecule)
+    args = ["fit", tmp_path / "mols.sdf", "-o", tmp_path / "m.treelens", *QUICK]
+    assert run(*args, "--target", "kind").code == 0
+    without = run(*args)
+    assert without.code == 2
+    assert "--target COLUMN" in without.err
+    assert "Its columns are: 'kind'" in without.err
+
+
+def test_fit_reads_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    table = pd.DataFrame(MOLECULES, columns=["Canonical_SMILES", "Class"])
+    table.to_parquet(tmp_path / "mols.parquet")
+    assert run("fit", tmp_path / "mols.parquet", "-o", tmp_path / "m", *QUICK).code == 0
+
+
+def test_majority_scores():
+    y = np.array(["a", "a", "a", "b"])
+    assert majority_score(y, "accuracy") == 0.75
+    assert majority_score(y, "balanced_accuracy") == 0.5
+    assert majority_score(y, "roc_auc") == 0.5
+
+
+# --- predict --------------------------------------------------------------------------------
+
+
+def test_predict_keeps_unreadable_rows_empty(model, tmp_path):
+    data = write_csv(tmp_path / "new.csv", [("CCCCO",), ("no molecule",), ("CCCCCN",)], "smiles")
+    out = tmp_path / "predictions.csv"
+    done = run("predict", model, data, "--out", out)
+    assert done.code == 0, done.err
+    assert "1 of 3 rows could not be read" in done.err
+    assert "row 2 'no molecule'" in done.err
+    table = pd.read_csv(out)
+    assert list(table.columns) == [
+        "row", "smiles", "class", "probability", "decision", "unseen_share",
+        "probability alcohol", "probability amine", "problem",
+    ]  # fmt: skip
+    assert table["class"].tolist()[::2] == ["alcohol", "amine"]
+    assert table.iloc[1, 2:8].isna().all()
+    assert table["problem"][1] == "no molecule that RDKit can read"
+    expected = tl.load(model)
+    np.testing.assert_array_equal(
+        table["decision"][[0, 2]], expected.decision_function(["CCCCO", "CCCCCN"])
+    )
+    assert table["probability"][0] == expected.predict_proba(["CCCCO"])[0, 0]
+
+
+def test_predict_prints_csv_or_json_and_counts_hits(model, molecules):
+    done = run("predict", model, molecules, "--target", "label")
+    assert len(done.out.splitlines()) == 41
+    assert "Accuracy: 100.0 %" in done.err
+    done = run("predict", model, molecules, "--target", "label", "--json")
+    assert done.data["accuracy"] == 1.0
+    assert done.data["predictions"][0]["class"] == "alcohol"
+
+
+def test_predict_says_when_the_graphs_are_strange(model, tmp_path):
+    data = write_csv(tmp_path / "new.csv", [("[Si][Ge]",), ("[Se][Ge]",)], "smiles")
+    done = run("predict", model, data)
+    assert done.code == 0
+    assert "Training never saw 100.0 %" in done.err
+
+
+def test_predict_with_several_classes(tmp_path):
+    rows = [*MOLECULES, *((f"{'C' * n}F", "fluoride") for n in range(2, 12))]
+    data = write_csv(tmp_path / "three.csv", rows)
+    assert run("fit", data, "-o", tmp_path / "m.treelens", *QUICK).code == 0
+    done = run("predict", tmp_path / "m.treelens", data, "--target", "label", "--json")
+    assert done.data["accuracy"] > 0.9
+    row = done.data["predictions"][-1]
+    assert row["class"] == "fluoride"
+    assert row["probability"] == max(row[f"probability {c}"] for c in done.data["predicted"])
+
+
+def test_a_tu_zip_goes_all_the_way(tmp_path):
+    folder = tiny_tu(tmp_path / "TINY")
+    with zipfile.ZipFile(tmp_path / "TINY.zip", "w") as file:
+        for path in folder.iterdir():
+            file.write(path, f"TINY/{path.name}")
+    out = tmp_path / "m.treelens"
+    assert run("fit", tmp_path / "TINY.zip", "--out", out, *QUICK).code == 0
+    done = run("predict", out, folder, "--json", "--target", "unused")
+    assert done.data["accuracy"] == 1.0
+    assert "--target unused is not used" in done.err
+
+
+# --- looking at models ----------------------------------------------------------------------
+
+
+def test_patterns(model, tmp_path):
+    done = run("patterns", model, "--top", 4, "--json")
+    shown = done.data["patterns"]
+    assert [row["difference"] for row in shown] == sorted(
+        (row["difference"] for row in shown), reverse=True
+    )
+    assert {"O", "N"} <= {row["pattern"] for row in shown}
+    by_support = run("patterns", model, "--sort", "support", "--json").data["patterns"]
+    assert by_support[0]["pattern"] == "C"
+    done = run("patterns", model, "--out", tmp_path / "patterns.csv")
+    assert "C(-C,-O)" in done.out
+    assert len(pd.read_csv(tmp_path / "patterns.csv")) == len(tl.load(model).patterns_)
+    assert run("patterns", model, "--sort", "beauty").code == 2
+
+
+def test_compare_counts_what_only_one_gets_right(model, molecules, tmp_path):
+    wrong = [(s, "amine") for s in ALCOHOLS] + [(s, "alcohol") for s in AMINES]
+    other = tmp_path / "other.treelens"
+    assert run("fit", write_csv(tmp_path / "wrong.csv", wrong), "-o", other, *QUICK).code == 0
+    done = run("compare", model, other, molecules, "--json")
+    assert done.code == 0, done.err
+    assert (done.data["accuracy_a"], done.data["accuracy_b"]) == (1.0, 0.0)
+    assert (done.data["only_a_right"], done.data["only_b_right"]) == (40, 0)
+    assert done.data["p_value"] == pytest.approx(2 * 0.5**40)
+    assert done.data["disagreements"][0] == {
+        "row": 1, "smiles": "CCO", "true": "alcohol", "a": "alcohol", "b": "amine",
+    }  # fmt: skip
+    shown = run("compare", model, other, molecules)
+    assert "They disagree on 40 graphs" in shown.out
+    assert "and 20 more" in shown.out
+
+
+def test_mcnemar_against_the_binomial_distribution():
+    right_a = np.array([1] * 8 + [0] * 2 + [1] * 5, bool)
+    right_b = np.array([0] * 8 + [1] * 2 + [1] * 5, bool)
+    tail = (1 + 10 + 45) / 2**10  # 0, 1 or 2 of 10
+    assert mcnemar(right_a, right_b) == {
+        "only_a_right": 8, "only_b_right": 2, "p_value": pytest.approx(2 * tail),
+    }  # fmt: skip
+    assert mcnemar(right_a, right_a)["p_value"] == 1.0
+
+
+# --- evaluate -------------------------------------------------------------------------------
+
+
+def test_evaluate_puts_kernels_side_by_side(molecules):
+    done = run("evaluate", molecules, "--kernels", "wl_oa,wwl,learned_wl_oa", "--folds", 2,
+               "--depth", 1, "--json", "--jobs", 1)  # fmt: skip
+    assert done.code == 0, done.err
+    assert [row["kernel"] for row in done.data["kernels"]] == ["wl_oa", "wwl", "learned_wl_oa"]
+    assert all(len(row["scores"]) == 2 for row in done.data["kernels"])
+    assert done.data["majority"] == 0.5
+    assert [(t["kernel"], t["against"]) for t in done.data["tests"]] == [
+        ("wwl", "wl_oa"), ("learned_wl_oa", "wl_oa"),
+    ]  # fmt: skip
+    assert run("evaluate", molecules, "--kernels", "magic").code == 2
+    few = run("evaluate", molecules, "--folds", 30)
+    assert few.code == 2
+    assert "Use --folds 20" in few.err
+
+
+def test_paired_tests_pair_learned_kernels_with_their_uniform_twin():
+    rng = np.random.default_rng(0)
+    base = rng.normal(0.8, 0.02, 10)
+    scores = {"wl_oa": base, "wwl": base + 0.1 + rng.normal(0, 0.001, 10),
+              "learned_wwl": base + 0.1 + rng.normal(0, 0.001, 10)}  # fmt: skip
+    tests = {t["kernel"]: t for t in paired_tests(scores, 1 / 9)}
+    assert tests["wwl"]["against"] == "wl_oa"
+    assert tests["wwl"]["p_holm"] < 0.001
+    assert tests["learned_wwl"]["against"] == "wwl"
+    assert tests["learned_wwl"]["p_holm"] > 0.05
+
+
+def test_holm_against_the_definition():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+# --- data sets, doctor, demo ----------------------------------------------------------------
+
+
+def test_datasets_are_listed_described_and_verified(data_folder):
+    listed = run("datasets", "list", "--folder", data_folder, "--json").data["datasets"]
+    assert next(row for row in listed if row["name"] == "MUTAG")["path"].endswith("MUTAG.zip")
+    facts = run("datasets", "describe", "MUTAG", "--folder", data_folder, "--json").data
+    assert (facts["n_graphs"], facts["classes"]) == (188, {"-1": 63, "1": 125})
+    checked = run("datasets", "verify", "MUTAG", "--folder", data_folder)
+    assert checked.code == 0
+    assert "MUTAG_A.txt" in checked.out
+    fetched = run("datasets", "fetch", "MUTAG", "--json")
+    assert fetched.code == 0
+    assert fetched.data["path"].endswith("MUTAG.zip")
+
+
+def test_a_damaged_data_set_fails_to_verify(tmp_path):
+    folder = tiny_tu(tmp_path / "MUTAG")
+    done = run("datasets", "verify", "MUTAG", "--folder", tmp_path, "--json")
+    assert done.code == 1
+    assert not done.data["ok"]
+    assert folder.name in done.data["files"][0]["path"]
+    unknown = run("datasets", "describe", "MUTAGG")
+    assert unknown.code == 2
+    assert "Did you mean 'MUTAG'?" in unknown.err
+
+
+def test_doctor(monkeypatch, tmp_path):
+    done = run("doctor", "--json")
+    assert done.code == 0, done.err
+    assert done.data["healthy"]
+    assert done.data["treelens"] == tl.__version__
+    assert done.data["extras"]["rdkit"]["get"] == "pip install 'treelens[chem]'"
+    monkeypatch.setenv("TREELENS_DATA", str(tmp_path / "gone"))
+    done = run("doctor")
+    assert done.code == 1
+    assert "gone is not a folder" in done.out
+
+
+def test_the_demo_has_molecules_to_learn_from():
+    data, story = demo.demo_data()
+    assert len(data.graphs) == 1017
+    assert "above the median of 6.44" in story
+    assert np.unique(data.y, return_counts=True)[1].tolist() == [508, 509]
+
+
+def test_without_rdkit_the_demo_has_made_up_graphs(monkeypatch):
+    monkeypatch.setattr(demo, "_rdkit_examples", lambda: None)
+    data, story = demo.demo_data()
+    assert len(data.graphs) == 160
+    assert "pip install 'treelens[chem]'" in story
+
+
+def test_plain_leaves_nothing_that_json_cannot_hold():
+    value = {1: np.float64("nan"), "a": [np.int8(3), (np.bool_(True), None)], "b": np.arange(2)}
+    assert json.loads(json.dumps(plain(value), allow_nan=False)) == {
+        "1": None, "a": [3, [True, None]], "b": [0, 1],
+    }  # fmt: skip

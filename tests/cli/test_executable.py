@@ -1,0 +1,162 @@
+"""End to end through the real executable: files, pipes, signals, limits."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import treelens as tl
+from cli.conftest import QUICK, write_csv
+
+EXECUTABLE = Path(sys.executable).with_name("treelens")
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="signals, pipes and limits of POSIX"),
+    pytest.mark.skipif(not EXECUTABLE.exists(), reason="needs treelens installed beside Python"),
+]
+
+
+def execute(*arguments, **more):
+    words = [str(EXECUTABLE), *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=300, **more)
+
+
+def test_a_table_of_smiles_goes_all_the_way(molecules, tmp_path):
+    model, predictions = tmp_path / "model.treelens", tmp_path / "predictions.csv"
+    fitted = execute("fit", molecules, "--target", "label", "--out", model, *QUICK)
+    assert fitted.returncode == 0, fitted.stderr
+    assert "\x1b" not in fitted.stdout + fitted.stderr  # piped: no colour codes
+    assert "majority class" in fitted.stdout
+    predicted = execute("predict", model, molecules, "--out", predictions)
+    assert predicted.returncode == 0, predicted.stderr
+    # Another process, the same bits: decimal text holds a float exactly.
+    graphs, _ = tl.read_smiles(molecules)
+    with predictions.open(newline="") as file:
+        decisions = [float(row["decision"]) for row in csv.DictReader(file)]
+    assert decisions == tl.load(model).decision_function(graphs).tolist()
+
+
+@pytest.mark.skipif(not hasattr(tl.GraphClassifier, "report"), reason="reports are not there yet")
+def test_a_report(model, molecules, tmp_path):
+    done = execute("explain", model, molecules, "--target", "label", "--out", tmp_path / "r.html")
+    assert done.returncode == 0, done.stderr
+    assert "<html" in (tmp_path / "r.html").read_text(encoding="utf-8")[:2000]
+
+
+def test_a_tu_zip_becomes_predictions_as_json(tmp_path, mutag):
+    graphs, y = mutag
+    write_tu(tmp_path / "SMALL.zip", graphs[:60], y[:60])
+    model = tmp_path / "model.treelens"
+    fitted = execute("fit", tmp_path / "SMALL.zip", "--out", model, *QUICK, "--json")
+    assert fitted.returncode == 0, fitted.stderr
+    assert json.loads(fitted.stdout)["data"]["n_graphs"] == 60
+    predicted = execute("predict", model, tmp_path / "SMALL.zip", "--json")
+    rows = json.loads(predicted.stdout)["predictions"]
+    expected = tl.load(model).predict(graphs[:60]).astype(str).tolist()
+    assert [row["class"] for row in rows] == expected
+
+
+def write_tu(path: Path, graphs, y) -> None:
+    edges, owner, labels, edge_labels, start = [], [], [], [], 1
+    for number, graph in enumerate(graphs, 1):
+        edges += [f"{u + start}, {v + start}" for u, v in graph.edges]
+        edge_labels += graph.edge_labels
+        owner += [number] * graph.n_nodes
+        labels += graph.node_labels
+        start += graph.n_nodes
+    parts = {"A": edges, "graph_indicator": owner, "graph_labels": y.tolist(),
+             "node_labels": labels, "edge_labels": edge_labels}  # fmt: skip
+    with zipfile.ZipFile(path, "w") as file:
+        for part, lines in parts.items():
+            file.writestr(f"{path.stem}_{part}.txt", "\n".join(map(str, lines)) + "\n")
+
+
+def test_ctrl_c_in_the_middle_of_a_fit(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [("".join(rng.choice(["C", "N", "O", "CC(C)", "S"], 30)), i % 2) for i in range(1500)]
+    data = write_csv(tmp_path / "many.csv", rows)
+    process = subprocess.Popen(
+        [EXECUTABLE, "fit", data, "--out", tmp_path / "model.treelens"],
+        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    assert "Learning from" in process.stderr.readline()
+    time.sleep(2.0)  # well into the work
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert errors.startswith("Stopped.")
+    assert "Traceback" not in errors
+    assert list(tmp_path.iterdir()) == [data]
+
+
+def test_a_disk_that_is_full(molecules, tmp_path):
+    import resource
+
+    def no_more_than_2000_bytes():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+    out = tmp_path / "out"
+    out.mkdir()
+    done = execute("fit", molecules, "--out", out / "model.treelens", *QUICK, "--json",
+                   preexec_fn=no_more_than_2000_bytes)  # fmt: skip
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("Error: ")
+    assert json.loads(done.stdout)["exit_code"] == 1
+    assert not list(out.iterdir())
+
+
+def test_a_full_device_behind_standard_output(model, molecules):
+    if not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    words = [EXECUTABLE, "predict", model, molecules]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=300)
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_has_seen_enough(model):
+    done = subprocess.run(
+        f"'{EXECUTABLE}' patterns '{model}' --json | head -n 1; exit ${{PIPESTATUS[0]}}",
+        shell=True, executable="/bin/bash", capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.stdout == "{\n"
+    assert done.stderr == ""
+    assert done.returncode == 0
+
+
+def test_a_line_of_200_megabytes(tmp_path):
+    with (tmp_path / "long.csv").open("wb") as file:
+        file.write(b"smiles,label\n")
+        for _ in range(200):
+            file.write(b"C" * 2**20)
+    done = execute("fit", tmp_path / "long.csv")
+    assert done.returncode == 2
+    assert "long.csv, line 2: the line is longer than 10 MB" in done.stderr
+
+
+def test_help_needs_no_heavy_imports():
+    code = (
+        "import sys, treelens.cli.main\n"
+        "heavy = {'numpy', 'sklearn', 'numba', 'pandas', 'rich', 'rdkit'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_python_m_treelens():
+    words = [sys.executable, "-m", "treelens", "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == f"treelens {tl.__version__}\n"
