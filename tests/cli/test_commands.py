@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+import types
 import zipfile
 
 import numpy as np
@@ -16,9 +18,10 @@ from treelens.cli import demo, options
 from treelens.cli.compare import mcnemar
 from treelens.cli.console import plain
 from treelens.cli.data import GraphData
-from treelens.cli.evaluate import holm, paired_tests
-from treelens.cli.fit import SCORINGS, fit_model, majority_score
+from treelens.cli.evaluate import holm, kernel_plans, paired_tests
+from treelens.cli.fit import SCORINGS, compared_scores, fit_model, majority_score
 from treelens.estimators.selection import SCORES
+from treelens.experiments.methods import WL_METHODS
 from treelens.kernels.forms import FORMS
 
 
@@ -249,6 +252,7 @@ def test_evaluate_puts_kernels_side_by_side(molecules):
     assert done.code == 0, done.err
     assert [row["kernel"] for row in done.data["kernels"]] == ["wl_oa", "wwl", "learned_wl_oa"]
     assert all(len(row["scores"]) == 2 for row in done.data["kernels"])
+    assert [row["n_folds_learned"] for row in done.data["kernels"]] == [0, 0, 2]
     assert done.data["majority"] == 0.5
     assert [(t["kernel"], t["against"]) for t in done.data["tests"]] == [
         ("wwl", "wl_oa"), ("learned_wl_oa", "wl_oa"),
@@ -257,6 +261,27 @@ def test_evaluate_puts_kernels_side_by_side(molecules):
     few = run("evaluate", molecules, "--folds", 30)
     assert few.code == 2
     assert "Use --folds 20" in few.err
+
+
+def test_a_learned_kernel_learns_with_its_own_learner_even_where_uniform_is_as_good(molecules):
+    graphs, y = tl.read_smiles(molecules)  # every kernel gets all of these right
+    plans = kernel_plans(["wwl", "learned_wwl", "preset_paper"], "1", None, seed=0, jobs=1)
+    assert plans["wwl"].fit(graphs, y).choice_["radius"] == 0
+    assert plans["learned_wwl"].fit(graphs, y).choice_["radius"] > 0
+    assert plans["learned_wwl"].learner.preset is None
+    assert plans["preset_paper"].learner.preset == "paper"
+    assert plans["preset_paper"].radii == tuple(WL_METHODS["preset_paper"].radii)
+    assert all(0 not in plan.radii for plan in plans.values())
+
+
+def test_learned_weights_that_fell_behind_are_told(model):
+    fitted = tl.load(model)
+    uniform = fitted.search_.best()
+    fitted.search_.scores[uniform._replace(radius=1.0)] = [0.1]  # left after one split
+    data = GraphData("x", None, np.array(["a", "b"]), np.arange(2), 2)
+    scores = compared_scores(fitted, data, {})
+    assert scores["learned"] is None
+    assert scores["learned_fell_behind"]
 
 
 def test_paired_tests_pair_learned_kernels_with_their_uniform_twin():
@@ -269,6 +294,11 @@ def test_paired_tests_pair_learned_kernels_with_their_uniform_twin():
     assert tests["wwl"]["p_holm"] < 0.001
     assert tests["learned_wwl"]["against"] == "wwl"
     assert tests["learned_wwl"]["p_holm"] > 0.05
+
+
+def test_equal_differences_are_no_evidence():
+    constant = {"wl_oa": np.array([0.5, 0.5]), "wwl": np.array([0.75, 0.75])}
+    assert paired_tests(constant, 1.0)[0]["p_value"] == 1.0
 
 
 def test_holm_against_the_definition():
@@ -302,6 +332,19 @@ def test_a_damaged_data_set_fails_to_verify(tmp_path):
     unknown = run("datasets", "describe", "MUTAGG")
     assert unknown.code == 2
     assert "Did you mean 'MUTAG'?" in unknown.err
+
+
+def test_reproduce_hands_over_to_the_experiments(monkeypatch, tmp_path):
+    calls = []
+    module = types.ModuleType("treelens.experiments.__main__")
+    module.reproduce = lambda target, out, quick: calls.append((target, out, quick)) or ["a.md"]
+    monkeypatch.setitem(sys.modules, "treelens.experiments.__main__", module)
+    done = run("reproduce", "table2", "--out", tmp_path, "--quick", "--json")
+    assert done.code == 0, done.err
+    assert done.data["written"] == ["a.md"]
+    assert calls == [("table2", tmp_path, True)]
+    del module.reproduce
+    assert run("reproduce", "table2").code == 1
 
 
 def test_doctor(monkeypatch, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from treelens.cli.data import GraphData
     from treelens.estimators.classifier import GraphClassifier
+    from treelens.estimators.weights import PairwiseWeights
 
 DEFAULT_KERNELS = "wl_subtree,wl_oa,wwl,learned_wl_oa,learned_wwl,auto"
 
@@ -45,27 +47,55 @@ def evaluate_cli(
 ) -> None:
     """Compare kernels on DATA by nested cross-validation, with tests of significance.
 
-    All settings are chosen within the training part of each outer fold. A kernel with learned
-    weights is tested against the same kernel with uniform weights, the others against the first.
+    All settings are chosen within the training part of each outer fold. A kernel named learned_
+    always learns, and is tested against itself with uniform weights, the others against the first;
+    auto learns only where that looks better, and the table says in how many folds.
     """
     with command(as_json, debug) as output:
         from treelens.cli.data import read_training_data
 
         names = [name.strip() for name in kernels.split(",")]
-        models = kernel_models(names, depth, edge_labels, seed, jobs)
+        plans = kernel_plans(names, depth, edge_labels, seed, jobs)
         rows = read_training_data(data, target, smiles, max_invalid, drop_duplicates, output.note)
-        result = evaluate_kernels(rows, models, folds, repeats, seed, output.progress)
+        result = evaluate_kernels(rows, plans, folds, repeats, seed, output.progress)
         output.finish(result, show_evaluation)
 
 
-def kernel_models(
+@dataclass(frozen=True)
+class KernelPlan:
+    """A row of the table: a classifier and, where weights are learned, within which radii.
+
+    A plan with radii always learns: radius 0 is not among them, or the row would be that of
+    uniform weights wherever the inner validation prefers those. Learning is tried at the form and
+    depth that uniform weights choose in the same fold.
+    """
+
+    model: GraphClassifier
+    radii: tuple[float, ...] = ()
+    learner: PairwiseWeights | None = None
+
+    def fit(self, graphs: Any, y: Any) -> GraphClassifier:
+        from sklearn.base import clone
+
+        fitted = clone(self.model).fit(graphs, y)
+        if not self.radii:
+            return fitted
+        form, depth = fitted.choice_["form"], fitted.choice_["depth"]
+        learned = clone(self.model).set_params(
+            form=form, depth=depth, radius=list(self.radii), learner=self.learner
+        )
+        return learned.fit(graphs, y)
+
+
+def kernel_plans(
     names: list[str], depth: str, edge_labels: bool | None, seed: int, jobs: int
-) -> dict[str, GraphClassifier]:
-    """An unfitted classifier for each name."""
-    from treelens.estimators.classifier import AUTO_RADII, GraphClassifier
+) -> dict[str, KernelPlan]:
+    """A plan for each name: those of the published experiments, and ``"auto"``."""
+    from treelens.estimators.classifier import GraphClassifier
+    from treelens.estimators.weights import PairwiseWeights
     from treelens.experiments.methods import WL_METHODS
 
-    models = {}
+    plans = {}
     for name in dict.fromkeys(names):
         if name not in WL_METHODS and name != "auto":
             known = ", ".join([*WL_METHODS, "auto"])
@@ -75,16 +105,20 @@ def kernel_models(
             edge_labels="auto" if edge_labels is None else edge_labels,
             random_state=seed, n_jobs=jobs, progress=False,
         )  # fmt: skip
-        if name != "auto":
-            model.form = list(WL_METHODS[name].forms)
-            model.radius = 0.0 if WL_METHODS[name].uniform is None else list(AUTO_RADII)
-        models[name] = model
-    return models
+        if name == "auto":
+            plans[name] = KernelPlan(model)
+            continue
+        method = WL_METHODS[name]
+        model.set_params(form=list(method.forms), radius=0.0)
+        learner = PairwiseWeights(random_state=seed, **method.learner)
+        radii = () if method.uniform is None else tuple(method.radii)
+        plans[name] = KernelPlan(model, radii, learner)
+    return plans
 
 
 def evaluate_kernels(
     data: GraphData,
-    models: dict[str, GraphClassifier],
+    plans: dict[str, KernelPlan],
     n_folds: int = 10,
     n_repeats: int = 1,
     seed: int = 0,
@@ -96,10 +130,13 @@ def evaluate_kernels(
     splits = _outer_splits(data.y, n_folds, n_repeats, seed)
     scores: dict[str, np.ndarray] = {}
     seconds: dict[str, float] = {}
-    for name, model in models.items():
+    n_learned: dict[str, int] = {}
+    for name, plan in plans.items():
         start = time.perf_counter()
-        scores[name] = np.array([_fold_accuracy(model, data, *split) for split in splits])
+        folds = [_run_fold(plan, data, *split) for split in splits]
         seconds[name] = time.perf_counter() - start
+        scores[name] = np.array([accuracy for accuracy, _ in folds])
+        n_learned[name] = sum(learned for _, learned in folds)
         progress(f"{name}: {percent(scores[name].mean())} in {seconds[name]:.0f} s")
     test_to_train = float(np.mean([len(test) / len(train) for train, test in splits]))
     return {
@@ -114,6 +151,7 @@ def evaluate_kernels(
                 "accuracy": float(x.mean()),
                 "standard_deviation": float(x.std()),
                 "scores": x.tolist(),
+                "n_folds_learned": n_learned[name],
                 "seconds": seconds[name],
             }
             for name, x in scores.items()
@@ -137,14 +175,14 @@ def _outer_splits(y: Any, n_folds: int, n_repeats: int, seed: int) -> list[Any]:
     return list(splitter.split(y, y))
 
 
-def _fold_accuracy(
-    model: GraphClassifier, data: GraphData, train: np.ndarray, test: np.ndarray
-) -> float:
-    from sklearn.base import clone
-
+def _run_fold(
+    plan: KernelPlan, data: GraphData, train: np.ndarray, test: np.ndarray
+) -> tuple[float, bool]:
+    """Accuracy on the test part, and whether the model that was chosen has learned weights."""
     assert data.y is not None
-    fitted = clone(model).fit(data.graphs[train], data.y[train])
-    return float((fitted.predict(data.graphs[test]) == data.y[test]).mean())
+    fitted = plan.fit(data.graphs[train], data.y[train])
+    accuracy = float((fitted.predict(data.graphs[test]) == data.y[test]).mean())
+    return accuracy, fitted.choice_["radius"] > 0
 
 
 def _majority_on_folds(y: Any, splits: list[Any]) -> float:
@@ -167,7 +205,8 @@ def paired_tests(scores: dict[str, np.ndarray], test_to_train: float) -> list[di
         if rival is not None:
             difference = scores[name] - scores[rival]
             mean, error, p_better = corrected_paired_test(difference, test_to_train)
-            p_value = min(1.0, 2 * min(p_better, 1 - p_better))
+            # Equal differences on all folds have no spread to test against: no evidence.
+            p_value = min(1.0, 2 * min(p_better, 1 - p_better)) if error > 0 else 1.0
             tests.append(
                 {"kernel": name, "against": rival, "difference": mean, "standard_error": error,
                  "p_value": p_value}
@@ -203,7 +242,8 @@ def holm(p_values: list[float]) -> list[float]:
 def show_evaluation(output: Output, result: dict[str, Any]) -> None:
     """For a person at a terminal."""
     tests = {test["kernel"]: test for test in result["tests"]}
-    rows = [["majority class", percent(result["majority"]), "", "", "", ""]]
+    n_splits = result["n_folds"] * result["n_repeats"]
+    rows = [["majority class", percent(result["majority"]), "", "", "", "", ""]]
     for row in result["kernels"]:
         test = tests.get(row["kernel"])
         accuracy = f"{percent(row['accuracy'])} ± {100 * row['standard_deviation']:.1f}"
@@ -211,8 +251,9 @@ def show_evaluation(output: Output, result: dict[str, Any]) -> None:
         if test is not None:
             change = f"{100 * test['difference']:+.1f} ± {100 * test['standard_error']:.1f}"
             verdict = [change, test["against"], f"{test['p_holm']:.3f}"]
-        rows.append([row["kernel"], accuracy, *verdict, f"{row['seconds']:.0f} s"])
-    columns = ["kernel", "accuracy", "difference", "against", "p (Holm)", "time"]
+        learned = f"{row['n_folds_learned']} of {n_splits} folds"
+        rows.append([row["kernel"], accuracy, learned, *verdict, f"{row['seconds']:.0f} s"])
+    columns = ["kernel", "accuracy", "learned in", "difference", "against", "p (Holm)", "time"]
     title = (
         f"{result['source']}: {result['n_graphs']} graphs, {result['n_folds']} outer folds"
         + (f" x {result['n_repeats']}" if result["n_repeats"] > 1 else "")

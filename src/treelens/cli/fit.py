@@ -140,6 +140,7 @@ def compared_scores(
         "majority": majority_score(data.y, model.scoring),
         "uniform": _score_row(uniform_search, uniform),
         "learned": _score_row(model.search_, learned),
+        "learned_fell_behind": learned is None and any(c.radius > 0 for c in model.search_.scores),
     }
 
 
@@ -175,6 +176,10 @@ def show_fit(output: Output, result: dict[str, Any]) -> None:
     classes = ", ".join(f"{name} ({n})" for name, n in data["classes"].items())
     output.line(f"{data['source']}: {data['n_graphs']} graphs; classes {classes}")
     show_scores(output, result)
+    output.line(
+        "The settings were chosen on these same splits, so the figures are slightly optimistic; "
+        "'treelens evaluate' nests the choice."
+    )
     output.line(chosen_sentence(result))
     output.line()
     show_patterns(output, result["patterns"], result["choice"]["radius"] > 0, result["n_patterns"])
@@ -192,6 +197,8 @@ def show_scores(output: Output, result: dict[str, Any]) -> None:
         if row is not None:
             spread = f"{percent(row['mean'])} ± {100 * row['standard_deviation']:.1f}"
             rows.append([title, spread, _setting(row)])
+    if scores["learned_fell_behind"]:
+        rows.append(["learned weights", "", "tried, clearly behind after a few splits"])
     n_splits = scores["uniform"]["n_splits"]
     output.table(
         ["", name, "best setting"],

@@ -23,9 +23,11 @@ def reproduce_cli(
     """Run an experiment of the paper again, and write its tables and figures."""
     with command(as_json, debug) as output:
         try:
-            from treelens.experiments.reproduce import reproduce
-        except ModuleNotFoundError as error:
-            raise ImportError("This installation of treelens has no experiments.") from error
+            from treelens.experiments.__main__ import reproduce
+        except ImportError as error:
+            raise ImportError(
+                f"This installation of treelens cannot run the experiments ({error})."
+            ) from error
         written = reproduce(target, out, quick=quick)
         output.finish({"target": target, "out": str(out), "written": written}, _show)
 

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from treelens.estimators.features import Features
+from treelens.patterns.features import Features
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_graph_collection
 from treelens.graphs.errors import GraphDataError

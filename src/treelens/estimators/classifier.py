@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -16,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from treelens.estimators.base import checked_graphs
-from treelens.estimators.features import PatternExtractor, first_depth_of
+from treelens.patterns.features import PatternExtractor, first_depth_of
 from treelens.estimators.gain import learning_gain
 from treelens.estimators.machine import (
     KernelMachine,
@@ -38,7 +39,14 @@ from treelens.estimators.selection import (
     repetitions_for,
 )
 from treelens.estimators.weights import PairwiseWeights
+from treelens.explain.contributions import (
+    Explanation,
+    KernelDecision,
+    explain_decision,
+    usual_unseen_share,
+)
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import as_single_graph
 from treelens.kernels.forms import FORMS, form_kernel
 from treelens.kernels.gram import pair_sums
 from treelens.patterns.histograms import PatternHistograms
@@ -342,6 +350,76 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
             self.train_codes_,
             self.classes_,
         )
+
+    def explain(self, graph: Any, class_label: Any = None, n_neighbors: int = 5) -> Explanation:
+        """Why one graph is decided the way it is: contributions of patterns, nodes and edges.
+
+        Parameters
+        ----------
+        graph : one graph, of any kind that :func:`treelens.as_graph_collection` takes
+        class_label : optional
+            The class to explain; by default, with two classes, the second, whose decision values
+            are positive, and with more the predicted one.
+        n_neighbors : int, default=5
+            How many training graphs that spoke for and against to name.
+
+        Returns
+        -------
+        Explanation
+            With ``decision``, ``base``, ``pattern_contributions``, ``node_contributions``,
+            ``edge_contributions``, ``neighbors`` and ``unseen_share``.
+        """
+        check_is_fitted(self)
+        explanation = explain_decision(
+            as_single_graph(graph), self._decision, class_label=class_label, n_neighbors=n_neighbors
+        )
+        if explanation.warning:
+            warnings.warn(explanation.warning, UserWarning, stacklevel=2)
+        return explanation
+
+    @property
+    def _decision(self) -> KernelDecision:
+        """The fitted model as plain data, which is what the explain room works on."""
+        return KernelDecision(
+            vocabulary=self.vocabulary_,
+            first_depth=self._extractor.first_depth,
+            form=self.choice_["form"],
+            weights=self.weights_,
+            offset=self.offset_,
+            gamma=self.choice_["gamma"],
+            pairs=self._support_pairs,
+            self_sums=self._support_selves,
+            coefficients=self._machine.coefficients,
+            intercepts=self._machine.intercepts,
+            classes=self.classes_,
+            training_indices=self.support_,
+            training_codes=self.train_codes_[self.support_],
+            unseen_limit=usual_unseen_share(self.train_histograms_),
+        )
+
+    def summary(self, X: Any = None, y: Any = None) -> dict[str, Any]:
+        """The content of the report as plain data, ready for JSON.
+
+        Parameters
+        ----------
+        X, y : graphs and their classes, optional
+            What to score and to show; without them the summary is about the model alone.
+        """
+        from treelens.report import summarize
+
+        return summarize(self, X, y)
+
+    def report(self, path: Any, X: Any = None, y: Any = None) -> Any:
+        """Write the report: one HTML file that needs nothing else; see :meth:`summary`."""
+        from treelens.report import write_report
+
+        return write_report(self, path, X, y)
+
+    def save(self, path: Any) -> None:
+        """Write the model to a file that :func:`treelens.load` reads; no pickle is involved."""
+        from treelens.estimators.persistence import save_model
+
+        save_model(self, path)
 
     def _weights(self) -> np.ndarray | None:
         return None if self.learner_ is None else self.weights_

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from treelens.estimators.base import GraphKernel, checked_graphs
-from treelens.estimators.features import Features, PatternExtractor, first_depth_of
+from treelens.patterns.features import Features, PatternExtractor, first_depth_of
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.normalize import normalize_kernel
 from treelens.kernels.weisfeiler_lehman import (

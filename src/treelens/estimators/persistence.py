@@ -24,7 +24,7 @@ from treelens.estimators.archive import (
     read_archive,
     write_archive,
 )
-from treelens.estimators.features import PatternExtractor
+from treelens.patterns.features import PatternExtractor
 from treelens.estimators.machine import KernelMachine
 from treelens.estimators.plain_data import UnknownKindError, to_plain
 from treelens.estimators.selection import Candidate, SearchResult

@@ -64,7 +64,7 @@ class PairwiseWeights(BaseEstimator):
     step_size : float or None, default=None
         First step of the stochastic solver; None chooses it from the radius. With the batch solver
         a number makes its step constant.
-    halvings : int, default=10
+    halvings : int, default=8
         How often the stochastic solver halves its step; each stage is twice as long as the one
         before. 0 keeps the step constant.
     average : bool, default=True
@@ -145,7 +145,7 @@ class PairwiseWeights(BaseEstimator):
         n_steps: int = 1_000_000,
         n_epochs: int | None = None,
         step_size: float | None = None,
-        halvings: int = 10,
+        halvings: int = 8,
         average: bool = True,
         n_checks: int = 10,
         n_jobs: int | None = None,

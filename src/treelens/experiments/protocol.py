@@ -28,7 +28,15 @@ from treelens.estimators.selection import (
 )
 from treelens.estimators.walks import RandomWalk, ShortestPath
 from treelens.estimators.weights import PairwiseWeights
-from treelens.experiments.methods import CS, DEPTHS, FIXED_METHODS, GAMMAS, WL_METHODS, WLMethod
+from treelens.experiments.methods import (
+    CS,
+    DEPTHS,
+    FIXED_METHODS,
+    GAMMAS,
+    LEARNER,
+    WL_METHODS,
+    radii_for,
+)
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -82,65 +90,90 @@ def run_wl_fold(
 ) -> list[dict[str, Any]]:
     """Rows of several Weisfeiler-Lehman methods on one fold.
 
-    A learned method first needs the search of its uniform twin, which is shared.
+    Searches are shared: a learned method builds on the search of its uniform twin.
     """
     train, test = outer_split(data.codes, repetition, fold, seed)
-    inner = inner_splits(data.codes, train, seed + 1000 * repetition + fold)
-    searches: dict[str, SearchResult] = {}
+    searches = _FoldSearches(
+        data, inner_splits(data.codes, train, seed + 1000 * repetition + fold), seed
+    )
     rows = []
     for method in methods:
         start = time.perf_counter()
-        spec = WL_METHODS[method]
-        family = spec.uniform or method
-        if family not in searches:
-            searches[family] = _search(data, inner, spec, seed).run(
-                grid(WL_METHODS[family].forms, DEPTHS, [0.0], GAMMAS, CS)
-            )
-        result = searches[family]
-        if spec.uniform is not None:
-            result = _search_learned(data, inner, spec, searches[family], seed)
-        chosen = result.best(lambda c, learned=spec.uniform is not None: (c.radius > 0) == learned)
-        assert chosen is not None
-        final = _search(data, [(train, test)], spec, seed, final=True).run([chosen], race=False)
+        chosen, inner_score = searches.choose(method)
+        learner = WL_METHODS[method].learner
+        final = _search(data, [(train, test)], learner, seed, final=True)
         rows.append(
             {
                 "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
-                "accuracy": final.scores[chosen][0], "n_test": len(test), "seed": seed,
-                "choice": chosen._asdict(), "inner_score": result.mean(chosen),
-                "seconds": round(time.perf_counter() - start, 3),
+                "accuracy": final.run([chosen], race=False).scores[chosen][0],
+                "n_test": len(test), "seed": seed, "choice": chosen._asdict(),
+                "inner_score": inner_score, "seconds": round(time.perf_counter() - start, 3),
             }
         )  # fmt: skip
     return rows
 
 
+class _FoldSearches:
+    """The searches of one outer fold, each made when it is first asked for."""
+
+    def __init__(self, data: DataSet, inner: list[tuple[np.ndarray, np.ndarray]], seed: int):
+        self.data, self.inner, self.seed = data, inner, seed
+        self._uniform: dict[str, SearchResult] = {}
+        self._learned: dict[str, SearchResult] = {}
+
+    def choose(self, method: str) -> tuple[Candidate, float]:
+        """The candidate that a method chooses on the training part, and its inner score."""
+        spec = WL_METHODS[method]
+        if spec.members:
+            choices = [self.choose(member) for member in spec.members]
+            return max(choices, key=lambda choice: choice[1])
+        result = self.uniform(spec.uniform or method)
+        if spec.preset:  # no search of its own: WWL's setting, with weights as the preset has them
+            chosen = _must(result.best())
+            return chosen._replace(radius=1.0), result.mean(chosen)
+        if spec.uniform is not None:
+            result = self.learned(method)
+        chosen = _must(result.best())
+        return chosen, result.mean(chosen)
+
+    def uniform(self, family: str) -> SearchResult:
+        if family not in self._uniform:
+            candidates = grid(WL_METHODS[family].forms, DEPTHS, [0.0], GAMMAS, CS)
+            search = _search(self.data, self.inner, {}, self.seed)
+            self._uniform[family] = search.run(candidates)
+        return self._uniform[family]
+
+    def learned(self, method: str) -> SearchResult:
+        """Race the radii at the settings that lead with uniform weights."""
+        if method not in self._learned:
+            spec = WL_METHODS[method]
+            candidates = [
+                setting._replace(radius=radius)
+                for setting in leading_settings(self.uniform(str(spec.uniform)))
+                for radius in radii_for(len(self.inner[0][0]))
+            ]
+            search = _search(self.data, self.inner, spec.learner, self.seed)
+            self._learned[method] = search.run(candidates)
+        return self._learned[method]
+
+
 def _search(
     data: DataSet,
     splits: list[tuple[np.ndarray, np.ndarray]],
-    spec: WLMethod,
+    learner: dict[str, Any],
     seed: int,
     final: bool = False,
 ) -> KernelSearch:
     return KernelSearch(
         data.histograms, data.codes, splits,
-        PairwiseWeights(random_state=seed, **spec.learner), _FIRST_DEPTH,
+        PairwiseWeights(random_state=seed, **{**LEARNER, **learner}), _FIRST_DEPTH,
         np.ones(len(data.codes)), accuracy, final=final,
     )  # fmt: skip
 
 
-def _search_learned(
-    data: DataSet,
-    inner: list[tuple[np.ndarray, np.ndarray]],
-    spec: WLMethod,
-    uniform: SearchResult,
-    seed: int,
-) -> SearchResult:
-    """Race the radii at the settings that lead with uniform weights."""
-    candidates = [
-        setting._replace(radius=radius)
-        for setting in leading_settings(uniform)
-        for radius in spec.radii
-    ]
-    return _search(data, inner, spec, seed).run(candidates)
+def _must(candidate: Candidate | None) -> Candidate:
+    assert candidate is not None, "the leader of a race always finishes"
+    return candidate
 
 
 # --- kernels without weights ------------------------------------------------------------------
@@ -183,8 +216,3 @@ def _path_scores(
     )  # fmt: skip
     cross = kernel[np.ix_(test, train)]
     return [accuracy(codes[test], machine.decide(cross)) for machine in machines]
-
-
-def candidate_of(choice: dict[str, Any]) -> Candidate:
-    """The candidate that a row's choice names."""
-    return Candidate(**choice)

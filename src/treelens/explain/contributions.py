@@ -35,6 +35,7 @@ from treelens.explain.spreading import Arcs, spread_over_edges, spread_over_node
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.kernels.forms import FORMS
+from treelens.patterns.features import PatternExtractor
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -97,6 +98,10 @@ class KernelDecision:
     @property
     def depths(self) -> range:
         return range(self.first_depth, self.vocabulary.depth + 1)
+
+    @property
+    def extractor(self) -> PatternExtractor:
+        return PatternExtractor(self.vocabulary, self.first_depth, FORMS[self.form].kind)
 
 
 @dataclass(frozen=True)
@@ -258,27 +263,10 @@ class _FoundPatterns(NamedTuple):
 
 
 def _find_patterns(graph: GraphCollection, decision: KernelDecision) -> _FoundPatterns:
-    vocabulary, first = decision.vocabulary, decision.first_depth
-    colors = vocabulary.transform(graph)
-    histograms = PatternHistograms.from_colors(vocabulary, colors)
-    histograms = histograms.select_depths(first, vocabulary.depth)
-    pairs = PairFeatures.from_histograms(histograms, FORMS[decision.form].kind, unit=False)
-    return _FoundPatterns(colors.colors[first:], histograms, pairs)
-
-
-def _unseen_self_sum(
-    graph: GraphCollection, found: _FoundPatterns, decision: KernelDecision
-) -> float:
-    """What patterns outside the vocabulary, at weight one, add to ``<W, Z(G, G)>``."""
-    if not found.histograms.unseen.any():
-        return 0.0
-    vocabulary, colors = PatternVocabulary.fit(
-        graph, decision.vocabulary.depth, decision.vocabulary.uses_edge_labels
-    )
-    every = PatternHistograms.from_colors(vocabulary, colors)
-    every = every.select_depths(decision.first_depth, vocabulary.depth)
-    pairs = PairFeatures.from_histograms(every, FORMS[decision.form].kind, unit=False)
-    return max(0.0, float(pairs.self_sums()[0] - found.pairs.self_sums()[0]))
+    colors = decision.vocabulary.transform(graph)
+    histograms = decision.extractor.count(colors)
+    pairs = decision.extractor.pairs(histograms)
+    return _FoundPatterns(colors.colors[decision.first_depth :], histograms, pairs)
 
 
 # --- from kernel values to patterns ----------------------------------------------------------
@@ -295,7 +283,9 @@ def _kernel_sums(
     return KernelSums(
         shared=shared * (found.pairs.scale[0] * decision.pairs.scale),
         own_known=float(found.own_terms(decision.weights).sum()),
-        own_unseen=_unseen_self_sum(graph, found, decision),
+        own_unseen=float(
+            decision.extractor.unseen_self_sums(graph, found.histograms, found.pairs)[0]
+        ),
         others=decision.self_sums,
         offset=decision.offset,
         gamma=0.0 if decision.gamma is None else decision.gamma,

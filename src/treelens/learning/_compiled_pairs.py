@@ -53,19 +53,21 @@ def _shared_patterns(pairs, i, j, entry_of_pattern, patterns, products):
     Graph ``i`` leaves the places of its entries in a table over all patterns, graph ``j`` looks
     them up. What earlier graphs left there needs no clearing: their places are not among ``i``'s.
     """
-    row_patterns, row_values, minimum = pairs.row_patterns, pairs.row_values, pairs.minimum
+    row_patterns, row_values = pairs.row_patterns, pairs.row_values
     start, stop = pairs.row_offsets[i], pairs.row_offsets[i + 1]
     for a in range(start, stop):
         entry_of_pattern[row_patterns[a]] = a
     used = 0
-    both = pairs.scale[i] * pairs.scale[j]
     for c in range(pairs.row_offsets[j], pairs.row_offsets[j + 1]):
         a = entry_of_pattern[row_patterns[c]]
-        if start <= a < stop:
-            x, y = row_values[a], row_values[c]
-            patterns[used] = row_patterns[c]
-            products[used] = both * (min(x, y) if minimum else x * y)
-            used += 1
+        patterns[used] = c  # written in any case, kept if shared: no branch to mispredict
+        used += (a >= start) & (a < stop)
+    both = pairs.scale[i] * pairs.scale[j]
+    for k in range(used):
+        c = patterns[k]
+        patterns[k] = row_patterns[c]
+        x, y = row_values[entry_of_pattern[patterns[k]]], row_values[c]
+        products[k] = both * (min(x, y) if pairs.minimum else x * y)
     return used
 
 

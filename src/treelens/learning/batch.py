@@ -47,7 +47,9 @@ def projected_gradient(
     certificate.observe(weights, value, gradient)
     certificate.record(value)
     step = first_step(gradient, constraint) if step_size is None else step_size
-    while len(certificate.values) <= max_iter and not certificate.converged:
+    while len(certificate.values) <= max_iter and not (
+        certificate.converged or certificate.stalled
+    ):
         candidate = constraint.project(weights - step * gradient)
         new_value, new_gradient = objective.value_and_gradient(candidate)
         certificate.observe(candidate, new_value, new_gradient)
@@ -60,8 +62,6 @@ def projected_gradient(
         certificate.record(value)
         if adaptive:
             step *= _GROW
-        if not move.any():
-            break  # a fixed point of the projected step: what remains of the gap is rounding
     return weights, certificate
 
 

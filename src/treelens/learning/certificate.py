@@ -11,6 +11,8 @@ from treelens.learning.constraints import Constraint
 # A gap is relative to the objective, but never to less than this share of its first value: an
 # objective that falls to zero would otherwise never count as reached.
 _LEAST_SHARE = 1e-9
+_PATIENCE = 30
+_ROUNDING = 1e-15
 
 
 @dataclass
@@ -50,3 +52,10 @@ class Certificate:
     @property
     def converged(self) -> bool:
         return bool(self.gaps and self.gaps[-1] <= self.tol)
+
+    @property
+    def stalled(self) -> bool:
+        """Whether the objective has not fallen by more than rounding for a good while."""
+        if len(self.values) <= _PATIENCE:
+            return False
+        return self.values[-_PATIENCE - 1] - self.values[-1] <= _ROUNDING * abs(self.values[-1])

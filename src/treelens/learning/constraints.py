@@ -21,6 +21,7 @@ CENTER = 1.0
 # projecting once although norms are rounded.
 _ON_SPHERE = 1.0 + 1e-12
 _MOST_ROUNDS = 200
+_FLAT = 1e-150  # slopes so much flatter than the steepest count as zero: their squares would vanish
 
 
 class Constraint(Protocol):
@@ -167,12 +168,14 @@ def ball_minimizer(gradient: np.ndarray, radius: float) -> np.ndarray:
     ``max(0, 1 - gradient / t)``, with the norm at the radius; or, when every slope is upward and
     the ball reaches that far, at zero.
     """
-    moving = gradient != 0
-    if radius == 0 or not moving.any():
+    steepest = np.abs(gradient).max(initial=0.0)
+    if radius == 0 or steepest == 0:
         return np.full_like(gradient, CENTER)
-    if (gradient >= 0).all() and np.sqrt(np.count_nonzero(moving)) <= radius:
+    shift = -gradient / steepest
+    shift[np.abs(shift) < _FLAT] = 0.0
+    moving = shift != 0
+    if (shift <= 0).all() and np.sqrt(np.count_nonzero(moving)) <= radius:
         return np.where(moving, 0.0, CENTER)
-    shift = -gradient / np.abs(gradient).max()
     return np.maximum(CENTER + shift / _divisor(shift, radius), 0.0)
 
 
@@ -184,12 +187,12 @@ def _divisor(shift: np.ndarray, radius: float) -> float:
     """
     if radius <= CENTER:  # one coordinate alone fills the ball before it reaches -1
         return _norm(shift) / radius
-    falling = np.sort(-shift[shift < 0])[::-1]
-    falling = falling[: int(min(len(falling), np.ceil(radius**2 - 1)))]
-    squares = np.concatenate([[0.0], np.cumsum(falling**2)])
-    rest = np.maximum(float(shift @ shift) - squares, 0.0)
-    room = radius**2 - np.arange(len(rest))
-    divisors = np.sqrt(rest / room)
+    rising = np.maximum(shift, 0.0)
+    falling = np.sort(-shift[shift < 0])  # summed from the smallest up: nothing cancels
+    rest = float(rising @ rising) + np.concatenate([[0.0], np.cumsum(falling**2)])[::-1]
+    n_candidates = int(min(len(falling), np.ceil(radius**2 - 1)))
+    falling, rest = falling[::-1][:n_candidates], rest[: n_candidates + 1]
+    divisors = np.sqrt(rest / (radius**2 - np.arange(n_candidates + 1)))
     # k fits when coordinate k (from 1) lies below -t_k and coordinate k + 1 does not.
     enough = np.append(falling <= divisors[:-1], True)
     return float(divisors[np.argmax(enough)])

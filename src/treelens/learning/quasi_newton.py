@@ -50,7 +50,9 @@ def projected_quasi_newton(
         value, gradient = objective.value_and_gradient(weights)
         certificate.observe(weights, value, gradient)
         certificate.record(value)
-        while len(certificate.values) <= max_iter and not certificate.converged:
+        while len(certificate.values) <= max_iter and not (
+            certificate.converged or certificate.stalled
+        ):
             target = _next_target(curvature, weights, gradient, constraint)
             found = _line_search(objective, certificate, weights, target, value, gradient)
             if found is None:

@@ -66,7 +66,7 @@ class LearnerSettings:
     n_steps: int = 1_000_000
     n_epochs: int | None = None
     step_size: float | None = None
-    halvings: int = 10
+    halvings: int = 8
     average: bool = True
     n_checks: int = 10
     n_jobs: int = 1
@@ -108,8 +108,7 @@ class LearnerSettings:
         if isinstance(self.margins, str):
             _check_choice("margins", self.margins, ("quantile",), "or a pair (alpha1, alpha2)")
         else:
-            alpha1, alpha2 = self.margins
-            if not alpha1 >= alpha2:
+            if len(self.margins) != 2 or not self.margins[0] >= self.margins[1]:
                 raise ValueError(
                     "margins must be (alpha1, alpha2) with alpha1 >= alpha2, got "
                     f"{self.margins!r}: different classes should be at least alpha1 apart, equal "

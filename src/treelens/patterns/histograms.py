@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -166,14 +165,15 @@ class PatternHistograms:
 
     # --- forms ------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def masses(self) -> np.ndarray:
         """Counts divided by the number of nodes of their graph, aligned with ``counts``."""
         return self.counts / self.n_nodes[self.graphs]
 
-    def by_pattern(self, kind: str = "masses") -> SparseRows:
-        """Lists by pattern, with counts or masses as float64."""
+    def by_pattern(self, kind: str = "masses", factor: float = 1.0) -> SparseRows:
+        """Lists by pattern, with counts or masses as float64, times a factor."""
         values = self.masses if kind == "masses" else self.counts.astype(np.float64)
+        values *= factor  # in place: both are new
         return SparseRows(self.offsets, self.graphs, values)
 
     def by_graph(self, kind: str = "masses") -> SparseRows:

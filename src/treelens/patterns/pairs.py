@@ -62,8 +62,7 @@ class PairFeatures:
         minimum = kind != "subtree"
         # The product carries the factor 1 / n_depths as two square roots.
         factor = 1.0 / histograms.n_depths if minimum else 1.0 / np.sqrt(histograms.n_depths)
-        lists = histograms.by_pattern("masses" if kind == "wasserstein" else "counts")
-        lists = SparseRows(lists.offsets, lists.indices, lists.values * factor)
+        lists = histograms.by_pattern("masses" if kind == "wasserstein" else "counts", factor)
         rows = lists.transposed(histograms.n_graphs)
         plain = cls(lists, rows, histograms.level_offsets, minimum, np.ones(histograms.n_graphs))
         if not unit or kind == "wasserstein":

@@ -204,5 +204,6 @@ def run_in_shares(work: Callable[[int, int], Any], n_items: int, n_jobs: int) ->
     if n_jobs <= 1 or n_items < 2 * n_jobs:
         return [work(0, n_items)]
     bounds = np.linspace(0, n_items, n_jobs + 1).astype(int).tolist()
-    with ThreadPoolExecutor(n_jobs) as pool:
-        return list(pool.map(work, bounds[:-1], bounds[1:]))
+    with ThreadPoolExecutor(n_jobs - 1) as pool:
+        others = pool.map(work, bounds[1:-1], bounds[2:])  # begins at once
+        return [work(*bounds[:2]), *others]  # this thread does the first share

@@ -47,10 +47,10 @@ class PatternExtractor:
         """Features of new graphs."""
         histograms = self.histograms(graphs, n_jobs)
         pairs = self.pairs(histograms)
-        unseen = self._unseen_self_sums(graphs, histograms)
+        unseen = self.unseen_self_sums(graphs, histograms)
         return Features(pairs, pairs.self_sums(weights) + unseen)
 
-    def _unseen_self_sums(
+    def unseen_self_sums(
         self, graphs: GraphCollection, histograms: PatternHistograms
     ) -> np.ndarray:
         """What patterns outside the vocabulary, at weight one, add to ``<W, Z(G, G)>``.

@@ -1,0 +1,135 @@
+"""PairwiseWeights as an estimator: parameters, clones, pickles, messages."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils._param_validation import InvalidParameterError
+
+import treelens as tl
+from strategies import random_collection
+from treelens.learning.learn import learn_weights
+from treelens.learning.settings import LearnerSettings
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.vocabulary import PatternVocabulary
+
+
+@pytest.fixture(scope="module")
+def features():
+    graphs = random_collection(np.random.default_rng(1), 30)
+    return PairFeatures.from_histograms(
+        PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 2))
+    )
+
+
+@pytest.fixture(scope="module")
+def y():
+    return np.random.default_rng(2).choice(["no", "yes", "maybe"], size=30)
+
+
+def test_the_learner_is_public():
+    assert tl.PairwiseWeights is not None
+
+
+def test_attributes_are_those_of_the_result(features, y):
+    learner = tl.PairwiseWeights(radius=0.5).fit(features, y)
+    expected = learn_weights(features, y, radius=0.5)
+    np.testing.assert_array_equal(learner.weights_, expected.weights)
+    np.testing.assert_array_equal(learner.history_, expected.history)
+    np.testing.assert_array_equal(learner.gaps_, expected.gaps)
+    assert (learner.converged_, learner.n_iter_) == (expected.converged, expected.n_iter)
+    assert learner.converged_ is True
+    assert learner.result_.margins == expected.margins
+
+
+def test_parameters_and_settings_are_the_same_list():
+    """One list: what the learning room can do, the estimator offers, with the same defaults."""
+    ours = tl.PairwiseWeights().get_params()
+    fields = LearnerSettings.__dataclass_fields__
+    assert set(ours) == {*fields, "preset"}
+    differing = {"n_jobs"}  # scikit-learn says None for one thread
+    assert all(ours[n] == f.default for n, f in fields.items() if n not in differing)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("solver", ["quasi-newton", "batch", "stochastic"])
+def test_clone_pickle_and_seed(features, y, solver):
+    learner = tl.PairwiseWeights(solver=solver, n_steps=2000, random_state=3, max_iter=30)
+    fitted = clone(learner).fit(features, y)
+    again = clone(learner).set_params(n_jobs=2).fit(features, y)
+    np.testing.assert_array_equal(fitted.weights_, again.weights_)
+    back = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(fitted.weights_, back.weights_)
+    assert back.get_params() == fitted.get_params()
+    assert not hasattr(learner, "weights_")
+
+
+def test_random_state_instances_are_taken(features, y):
+    options = {"solver": "stochastic", "n_steps": 500, "n_checks": 0}
+    a, b = (
+        tl.PairwiseWeights(random_state=np.random.RandomState(5), **options).fit(features, y)
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(a.weights_, b.weights_)
+
+
+BAD = [
+    {"radius": [-1.0, "wide"]},
+    {"solver": ["newton"]},
+    {"constraint": ["cone"]},
+    {"margins": ["median", 0.5]},
+    {"sigma": [0.0, -1.0, "wide"]},
+    {"balance": ["yes"]},
+    {"pairs": ["some"]},
+    {"n_neighbors": [0]},
+    {"min_support": [0, 1.5]},
+    {"preset": ["mine"]},
+    {"max_iter": [0]},
+    {"tol": [-1.0]},
+    {"n_steps": [0]},
+    {"n_epochs": [0]},
+    {"step_size": [0.0]},
+    {"halvings": [-1]},
+    {"n_checks": [-1]},
+    {"n_jobs": ["two"]},
+    {"random_state": ["seed"]},
+]
+
+
+@pytest.mark.parametrize("parameters", list(ParameterGrid(BAD)), ids=str)
+def test_bad_parameters_are_named_by_fit(features, y, parameters):
+    (name,) = parameters
+    learner = tl.PairwiseWeights(**parameters)
+    with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of PairwiseWeights"):
+        learner.fit(features, y)
+
+
+def test_margins_the_wrong_way_round(features, y):
+    with pytest.raises(ValueError, match="alpha1 >= alpha2"):
+        tl.PairwiseWeights(margins=(0.2, 0.8)).fit(features, y)
+    with pytest.raises(ValueError, match="margins"):
+        tl.PairwiseWeights(margins=(0.2,)).fit(features, y)
+
+
+def test_graphs_are_sent_to_the_kernel(y):
+    graphs = random_collection(np.random.default_rng(1), 30)
+    with pytest.raises(TypeError, match="pass the learner to a kernel"):
+        tl.PairwiseWeights().fit(graphs, y)
+
+
+def test_learning_on_permuted_labels_finds_less(features):
+    """With labels that mean nothing the objective falls, but less than with labels that do."""
+    graphs, y = tl.make_synthetic(15, (1, 2, 3, 4), random_state=0)
+    histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 2))
+    pairs = PairFeatures.from_histograms(histograms.select_depths(1, 2))
+    true = tl.PairwiseWeights().fit(pairs, y)
+    drop = 1 - true.history_[-1] / true.history_[0]
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        permuted = tl.PairwiseWeights().fit(pairs, rng.permutation(y))
+        assert 1 - permuted.history_[-1] / permuted.history_[0] < 0.5 * drop
