@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -151,3 +153,22 @@ def test_different_labels_push_shared_patterns_down_and_same_labels_up(features)
         draw = np.array([0], np.int32), np.array([other], np.int32), np.ones(1)
         _compiled_pairs.run_steps(sums.pairs, sums.codes, rules, state, *draw)
         np.testing.assert_array_equal(np.sign(state.u), sign * np.sign(z))
+
+
+@pytest.mark.parametrize("n_steps", [1, 2, 5])
+def test_more_stages_than_steps(features, labels, n_steps):
+    """The mean must not be taken over an empty stage: here the last stage is the last steps."""
+    sums = problem(features, labels)
+    sums = replace(sums, loss=sums.loss._replace(alpha1=5.0, alpha2=-5.0))  # every step moves
+    ball = CONSTRAINT_SETS["ball"](features.level_offsets, np.ones(3))
+    last, mean = (
+        stochastic_gradient(
+            sums, ball, plan(n_steps, halvings=8, average=average), tol=0.0,
+            rng=np.random.default_rng(1),
+        )[0]
+        for average in (False, True)
+    )  # fmt: skip
+    assert np.abs(last - 1).max() > 0
+    assert np.abs(mean - 1).max() > 0
+    if n_steps == 1:
+        np.testing.assert_allclose(mean, last, atol=1e-15)

@@ -35,7 +35,7 @@ class RowFile:
 
     def append(self, row: dict[str, Any]) -> None:
         """Write one row in a single system call, then make sure that it is on disk."""
-        line = (json.dumps(row, sort_keys=True, default=_plain) + "\n").encode()
+        line = (json.dumps(row, sort_keys=True, default=plain) + "\n").encode()
         self.path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
@@ -77,7 +77,7 @@ def _version(name: str) -> str:
         return treelens.__version__ if name == "treelens" else "unknown"
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """numpy scalars and arrays as plain numbers and lists."""
     if hasattr(value, "tolist"):
         return value.tolist()

@@ -283,9 +283,7 @@ def _kernel_sums(
     return KernelSums(
         shared=shared * (found.pairs.scale[0] * decision.pairs.scale),
         own_known=float(found.own_terms(decision.weights).sum()),
-        own_unseen=float(
-            decision.extractor.unseen_self_sums(graph, found.histograms, found.pairs)[0]
-        ),
+        own_unseen=float(decision.extractor.unseen_self_sums(graph, found.histograms)[0]),
         others=decision.self_sums,
         offset=decision.offset,
         gamma=0.0 if decision.gamma is None else decision.gamma,

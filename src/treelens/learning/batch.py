@@ -65,10 +65,10 @@ def projected_gradient(
     return weights, certificate
 
 
-def first_step(gradient: np.ndarray, constraint: Constraint) -> float:
-    """A step that leads about as far as the constraint set reaches."""
-    steepest = float(np.sqrt(gradient @ gradient))
-    return float(constraint.radii.max()) / steepest if steepest > 0 else 1.0
+def first_step(direction: np.ndarray, constraint: Constraint) -> float:
+    """How often a direction fits into the constraint set, about."""
+    length = float(np.sqrt(direction @ direction))
+    return float(constraint.radii.max()) / length if length > 0 else 1.0
 
 
 def _rounding(value: float) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from treelens.learning._compiled import PairArrays, PairLoss
 from treelens.learning.batch import projected_gradient
@@ -97,7 +98,10 @@ def learn_weights(
     constraint = CONSTRAINT_SETS[settings.constraint](features.level_offsets, radii)
     schedule = _schedule(settings, radii, pair_norm)
     metric = curvature_guess(features)
-    weights, certificate, n_iter = _solve(objective, constraint, schedule, metric, settings)
+    # The vectors are short: more BLAS threads would only wait for each other. And with one the
+    # sums do not depend on the machine.
+    with threadpool_limits(limits=1, user_api="blas"):
+        weights, certificate, n_iter = _solve(objective, constraint, schedule, metric, settings)
     learned = LearnedWeights(
         weights, np.array(certificate.values), np.array(certificate.gaps), certificate.converged,
         n_iter, margins, distance_moved(weights, features.level_offsets), radii, pair_norm,

@@ -10,8 +10,8 @@ the objective fall. Every evaluation costs one pass over the pairs, and nearly e
 from __future__ import annotations
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from treelens.learning.batch import first_step
 from treelens.learning.certificate import Certificate
 from treelens.learning.constraints import Constraint
 from treelens.learning.objective import Objective
@@ -45,25 +45,23 @@ def projected_quasi_newton(
     certificate = Certificate(constraint, tol)
     curvature = CurvatureModel(metric)
     weights = start
-    # One thread: the vectors are short, and the sums do not depend on the machine's BLAS threads.
-    with threadpool_limits(limits=1, user_api="blas"):
-        value, gradient = objective.value_and_gradient(weights)
-        certificate.observe(weights, value, gradient)
+    value, gradient = objective.value_and_gradient(weights)
+    certificate.observe(weights, value, gradient)
+    certificate.record(value)
+    while len(certificate.values) <= max_iter and not (
+        certificate.converged or certificate.stalled
+    ):
+        target = _next_target(curvature, weights, gradient, constraint)
+        found = _line_search(objective, certificate, weights, target, value, gradient)
+        if found is None:
+            if curvature.empty:
+                break  # not even the gradient itself leads down: rounding is all that is left
+            curvature = CurvatureModel(metric)
+            continue
+        new_weights, value, new_gradient = found
+        curvature.learn(new_weights - weights, new_gradient - gradient)
+        weights, gradient = new_weights, new_gradient
         certificate.record(value)
-        while len(certificate.values) <= max_iter and not (
-            certificate.converged or certificate.stalled
-        ):
-            target = _next_target(curvature, weights, gradient, constraint)
-            found = _line_search(objective, certificate, weights, target, value, gradient)
-            if found is None:
-                if curvature.empty:
-                    break  # not even the gradient itself leads down: rounding is all that is left
-                curvature = CurvatureModel(metric)
-                continue
-            new_weights, value, new_gradient = found
-            curvature.learn(new_weights - weights, new_gradient - gradient)
-            weights, gradient = new_weights, new_gradient
-            certificate.record(value)
     return weights, certificate
 
 
@@ -117,9 +115,9 @@ def _next_target(
     """The minimiser of the model over the set, by spectral projected gradient in the metric."""
     metric = curvature.metric
     if curvature.empty:
-        return constraint.project_in(
-            metric, weights - _first_step(gradient, metric, constraint) * gradient / metric
-        )
+        direction = gradient / metric
+        reach = first_step(direction, constraint)
+        return constraint.project_in(metric, weights - reach * direction)
     point, slope = weights, gradient
     step = 1.0 / curvature.scale
     first_promise = 0.0
@@ -135,12 +133,6 @@ def _next_target(
         point, slope = point + length * move, slope + length * bent
         step = float(move @ (metric * move)) / bend if bend > 0 else step
     return point
-
-
-def _first_step(gradient: np.ndarray, metric: np.ndarray, constraint: Constraint) -> float:
-    """A step that leads about as far as the constraint set reaches."""
-    length = float(np.sqrt(((gradient / metric) ** 2).sum()))
-    return float(constraint.radii.max()) / length if length > 0 else 1.0
 
 
 def _line_search(

@@ -82,27 +82,26 @@ def stochastic_gradient(
     n_graphs = len(objective.codes)
     ends = schedule.stage_ends(n_graphs)
     checks = np.linspace(0, ends[-1], schedule.n_checks + 1).astype(int)[1:]
-    n_done, stage, stage_start = 0, 0, 0
+    n_done, n_averaged, stage, stage_start = 0, 0, 0, 0
     rules = _rules(objective, constraint, schedule.step_size)
     if schedule.n_checks:
         _check(objective, certificate, np.full(objective.n_patterns, CENTER))
-    weights = np.full(objective.n_patterns, CENTER)
     for first, second, factors in draw_pairs(objective, schedule, rng, {*ends, *checks.tolist()}):
+        while stage < schedule.halvings and n_done >= ends[stage]:
+            stage, stage_start = stage + 1, n_done
+            rules = rules._replace(step_size=0.5 * rules.step_size)
+            state.total[:] = 0.0
         _compiled_pairs.run_steps(
             objective.pairs, objective.codes, rules, state, first, second, factors
         )
         _rescale(state, constraint.level_offsets)
         n_done += len(first)
-        weights = _weights(state, constraint, schedule.average, n_done - stage_start)
+        n_averaged = n_done - stage_start if schedule.average else 0
         if n_done in checks:
-            _check(objective, certificate, weights)
+            _check(objective, certificate, _weights(state, constraint, n_averaged))
             if certificate.converged:
                 break
-        while stage < schedule.halvings and n_done >= ends[stage]:
-            stage, stage_start = stage + 1, n_done
-            rules = rules._replace(step_size=0.5 * rules.step_size)
-            state.total[:] = 0.0
-    return weights, certificate, n_done
+    return _weights(state, constraint, n_averaged), certificate, n_done
 
 
 def draw_pairs(
@@ -194,11 +193,12 @@ def _rescale(state: StepState, level_offsets: np.ndarray) -> None:
         _compiled_pairs.rescale_level(state, level, start, stop)
 
 
-def _weights(
-    state: StepState, constraint: Constraint, average: bool, n_averaged: int
-) -> np.ndarray:
-    """Weights of a rescaled state; projecting again only removes rounding."""
-    shift = state.total / max(n_averaged, 1) if average else state.u.copy()
+def _weights(state: StepState, constraint: Constraint, n_averaged: int) -> np.ndarray:
+    """Mean of the last iterates, or for 0 the last one, of a rescaled state.
+
+    Projecting again only removes rounding.
+    """
+    shift = state.total / n_averaged if n_averaged else state.u
     return constraint.project(CENTER + shift)
 
 

@@ -109,7 +109,9 @@ def look_up(
     refined[0] = colors
     for h, level in enumerate(levels):
         keys, signatures = _child_keys(graphs, refined[h], edge_codes, n_edge_labels, n_jobs)
-        _look_up_level(graphs, refined[h], keys, signatures, level, refined[h + 1], n_jobs)
+        look_up_level(
+            refined[h], graphs.neighbor_offsets, keys, signatures, level, refined[h + 1], n_jobs
+        )
     return refined
 
 
@@ -145,7 +147,7 @@ def _learn_level(
     n_jobs: int,
 ) -> PatternLevel:
     """Name the patterns one depth further; the level with those that it lacked."""
-    _look_up_level(graphs, colors, keys, signatures, level, new_colors, n_jobs)
+    look_up_level(colors, graphs.neighbor_offsets, keys, signatures, level, new_colors, n_jobs)
     founders = np.empty(len(colors), dtype=np.int32)
     n_new = _compiled.number_new_patterns(
         colors, graphs.neighbor_offsets, keys, signatures, _empty_table(len(colors)), len(level),
@@ -166,15 +168,16 @@ def _founded_level(
     return PatternLevel(colors[founders], child_offsets, child_keys)
 
 
-def _look_up_level(
-    graphs: GraphCollection,
+def look_up_level(
     colors: np.ndarray,
+    key_offsets: np.ndarray,
     keys: np.ndarray,
     signatures: np.ndarray,
     level: PatternLevel,
     new_colors: np.ndarray,
-    n_jobs: int,
+    n_jobs: int = 1,
 ) -> None:
+    """Find what has these own colours and sorted keys in a level: -1 where it is not there."""
     if not len(level):
         new_colors[:] = _compiled.UNSEEN
         return
@@ -186,7 +189,7 @@ def _look_up_level(
 
     def share(first: int, last: int) -> None:
         _compiled.look_up_patterns(
-            first, last, colors, graphs.neighbor_offsets, keys, signatures, slots, known,
+            first, last, colors, key_offsets, keys, signatures, slots, known,
             level.own, level.child_offsets, level.child_keys, new_colors,
         )  # fmt: skip
 

@@ -1,0 +1,293 @@
+"""Explicit features whose dot products are, or come near, the kernels: cost linear in the graphs.
+
+============  ===============================  =================================================
+map           forms                            how near
+============  ===============================  =================================================
+random        metric, exponential              unbiased, error of order 1 / sqrt(n_components)
+Nyström       all                              exact on the span of the landmarks
+unary         assignment, linear, subtree,     exact
+              subtree-cosine
+============  ===============================  =================================================
+
+The distance in metric form is a weighted L1 distance between histograms, so ``exp(-gamma d)`` is
+the characteristic function of independent Cauchy variables, one per pattern: cosines and sines of
+Cauchy sums are its random features. A pattern outside the vocabulary would add a Cauchy draw of its
+own to the sum; its expectation, a factor ``exp(-gamma mass / 2)``, is known and needs no draw.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import eigh
+
+from treelens.kernels import _compiled_approximate as compiled
+from treelens.kernels.forms import FORMS, form_kernel
+from treelens.kernels.gram import pair_sums
+from treelens.patterns.features import Features
+from treelens.patterns.pairs import PairFeatures
+
+RANDOM_FORMS = ("metric", "exponential")
+UNARY_FORMS = ("assignment", "linear", "subtree", "subtree-cosine")
+# Graphs whose angles are held at once, and frequencies handled in one sweep (they stay in cache).
+_GRAPHS_AT_ONCE = 1024
+_FREQUENCIES_AT_ONCE = 64
+# Directions of the landmarks' kernel below this share of the largest are rounding, not structure.
+_LEAST_EIGENVALUE = 1e-12
+
+
+@dataclass(frozen=True)
+class RandomFeatures:
+    """Cosines and sines of Cauchy sums for the metric and the exponential form.
+
+    Attributes
+    ----------
+    n_components : int
+        Number of features, even: half as many frequencies.
+    seed : int
+    form : {"metric", "exponential"}
+    gamma : float
+    offset : float
+        The constant ``b`` of the exponential form.
+    weights : ndarray, shape (n_patterns,), or None
+    """
+
+    n_components: int
+    seed: int
+    form: str
+    gamma: float
+    offset: float = 1.0
+    weights: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        _check_form(self.form, RANDOM_FORMS, "random features")
+        if self.n_components < 2 or self.n_components % 2:
+            raise ValueError(
+                "n_components must be an even number of at least 2 (a cosine and a sine for "
+                f"every frequency), got {self.n_components}."
+            )
+
+    def transform(
+        self, features: Features, n_jobs: int = 1, dtype: type = np.float64
+    ) -> np.ndarray:
+        """Features of graphs, shape (n_graphs, n_components)."""
+        sums = cauchy_sums(
+            features.pairs, self.n_components // 2, self.seed, self.weights, n_jobs=n_jobs
+        )
+        result = fourier_features(sums, self.gamma, dtype)
+        result *= self.row_factors(features)[:, None].astype(dtype)
+        return result
+
+    def row_factors(self, features: Features) -> np.ndarray:
+        """What a graph's features are multiplied by, shape (n_graphs,)."""
+        return row_factors(features, self.form, self.gamma, self.offset, self.weights)
+
+
+def cauchy_sums(
+    pairs: PairFeatures,
+    n_frequencies: int,
+    seed: int,
+    weights: np.ndarray | None = None,
+    *,
+    patterns: tuple[int, int] | None = None,
+    n_jobs: int = 1,
+) -> np.ndarray:
+    """``sum over v of w_v a_v draw(v, j)`` for every graph and frequency.
+
+    Parameters
+    ----------
+    pairs : PairFeatures
+        With ``a`` the masses divided by the number of depths.
+    n_frequencies : int
+    seed : int
+    weights : ndarray, optional
+    patterns : (first, last), optional
+        Sum over this run of patterns only.
+    n_jobs : int
+        Threads; the sums are the same for every number of them.
+
+    Returns
+    -------
+    ndarray, shape (n_graphs, n_frequencies)
+    """
+    lists, first_last = pairs.lists, patterns or (0, pairs.n_patterns)
+    values = lists.values
+    if weights is not None:
+        values = values * np.repeat(weights, np.diff(lists.offsets))
+    sums = np.zeros((pairs.n_graphs, n_frequencies))
+
+    def fill(first: int) -> None:
+        last = min(first + _FREQUENCIES_AT_ONCE, n_frequencies)
+        compiled.add_cauchy_sums(
+            first, last, *first_last, seed, lists.offsets, lists.indices, values, sums
+        )
+
+    with ThreadPoolExecutor(max(n_jobs, 1)) as pool:
+        list(pool.map(fill, range(0, n_frequencies, _FREQUENCIES_AT_ONCE)))
+    return sums
+
+
+def fourier_features(sums: np.ndarray, gamma: float, dtype: type = np.float64) -> np.ndarray:
+    """Cosines, then sines, of ``gamma / 2`` times Cauchy sums: (n_graphs, 2 n_frequencies)."""
+    n_frequencies = sums.shape[1]
+    result = np.empty((len(sums), 2 * n_frequencies), dtype=dtype)
+    for start in range(0, len(sums), _GRAPHS_AT_ONCE):
+        rows = slice(start, start + _GRAPHS_AT_ONCE)
+        angles = sums[rows] * (0.5 * gamma)
+        result[rows, :n_frequencies] = np.cos(angles)
+        result[rows, n_frequencies:] = np.sin(angles)
+    result *= dtype(np.sqrt(1.0 / n_frequencies))
+    return result
+
+
+def row_factors(
+    features: Features, form: str, gamma: float, offset: float, weights: np.ndarray | None
+) -> np.ndarray:
+    """From ``exp(-gamma d)`` over known patterns to the form itself, shape (n_graphs,)."""
+    known = features.pairs.self_sums(weights)
+    if form == "metric":
+        return np.exp(-0.5 * gamma * np.maximum(features.self_sums - known, 0.0))
+    return np.exp(0.5 * gamma * (known - offset))
+
+
+@dataclass(frozen=True)
+class NystroemFeatures:
+    """Kernel values with landmark graphs, whitened.
+
+    Attributes
+    ----------
+    landmarks : Features
+    form, gamma, offset, weights
+        Of the kernel; see :func:`treelens.kernels.forms.form_kernel`.
+    whitening : ndarray, shape (n_landmarks, n_components)
+        A root of the pseudo-inverse of the landmarks' kernel matrix.
+    """
+
+    landmarks: Features
+    form: str
+    gamma: float | None
+    offset: float
+    weights: np.ndarray | None
+    whitening: np.ndarray
+
+    @classmethod
+    def fit(
+        cls,
+        landmarks: Features,
+        form: str,
+        gamma: float | None = None,
+        offset: float = 1.0,
+        weights: np.ndarray | None = None,
+        n_jobs: int = 1,
+    ) -> NystroemFeatures:
+        """Features that reproduce the kernel on the landmarks."""
+        _check_form(form, tuple(FORMS), "Nyström features")
+        sums = pair_sums(landmarks.pairs, weights=weights, n_jobs=n_jobs)
+        selves = landmarks.self_sums
+        whitening = whitening_of(form_kernel(form, sums, selves, selves, offset, gamma))
+        return cls(landmarks, form, gamma, offset, weights, whitening)
+
+    def transform(self, features: Features, n_jobs: int = 1) -> np.ndarray:
+        """Features of graphs, shape (n_graphs, n_components)."""
+        sums = pair_sums(features.pairs, self.landmarks.pairs, self.weights, n_jobs=n_jobs)
+        kernel = form_kernel(
+            self.form, sums, features.self_sums, self.landmarks.self_sums, self.offset, self.gamma
+        )
+        return kernel @ self.whitening
+
+
+def whitening_of(kernel: np.ndarray) -> np.ndarray:
+    """``R`` with ``R R^T`` the pseudo-inverse of a kernel matrix, shape (n, rank)."""
+    values, vectors = eigh(kernel)
+    keep = values > _LEAST_EIGENVALUE * max(float(values[-1]), np.finfo(float).tiny)
+    return vectors[:, keep] / np.sqrt(values[keep])
+
+
+@dataclass(frozen=True)
+class UnaryFeatures:
+    """Exact sparse features of the kernels that are sums over patterns.
+
+    A minimum is an inner product of step functions: ``min(a, b)`` is the length that the intervals
+    ``[0, a]`` and ``[0, b]`` share. Cutting at the values that training graphs have makes the steps
+    few: one feature per pattern and distinct value. The product of a new graph's features with a
+    training graph's is the kernel exactly; that of two new graphs need not be. Products of counts
+    are inner products as they stand.
+
+    Attributes
+    ----------
+    form : {"assignment", "linear", "subtree", "subtree-cosine"}
+    weights : ndarray, shape (n_patterns,), or None
+    threshold_offsets : ndarray of int64, shape (n_patterns + 1,)
+    thresholds : ndarray
+        Distinct weighted values of each pattern, ascending.
+    """
+
+    form: str
+    weights: np.ndarray | None
+    threshold_offsets: np.ndarray
+    thresholds: np.ndarray
+
+    @classmethod
+    def fit(
+        cls, features: Features, form: str, weights: np.ndarray | None = None
+    ) -> UnaryFeatures:
+        """Find the distinct values of every pattern."""
+        _check_form(form, UNARY_FORMS, "unary features")
+        pairs = features.pairs
+        if not pairs.minimum:
+            return cls(form, weights, np.arange(pairs.n_patterns + 1), np.ones(pairs.n_patterns))
+        values = _weighted(pairs, weights)
+        order = np.lexsort((values, pairs.rows.indices))
+        pattern, value = pairs.rows.indices[order], values[order]
+        new = np.ones(len(order), dtype=bool)
+        new[1:] = (np.diff(pattern) != 0) | (np.diff(value) > 0)
+        new &= value > 0
+        counts = np.bincount(pattern[new], minlength=pairs.n_patterns)
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return cls(form, weights, offsets, value[new])
+
+    @property
+    def n_components(self) -> int:
+        return len(self.thresholds)
+
+    def transform(self, features: Features, n_jobs: int = 1) -> sparse.csr_array:
+        """Sparse features of graphs, shape (n_graphs, n_components)."""
+        pairs = features.pairs
+        values = _weighted(pairs, self.weights)
+        if not pairs.minimum:
+            if self.form == "subtree-cosine":
+                norms = np.sqrt(np.maximum(features.self_sums, np.finfo(float).tiny))
+                values = values / np.repeat(norms, np.diff(pairs.rows.offsets))
+            shape = (pairs.n_graphs, pairs.n_patterns)
+            return sparse.csr_array((values, pairs.rows.indices, pairs.rows.offsets), shape=shape)
+        return self._steps(pairs, values)
+
+    def _steps(self, pairs: PairFeatures, values: np.ndarray) -> sparse.csr_array:
+        places = (pairs.rows.indices, values, self.threshold_offsets, self.thresholds)
+        counts = np.empty(len(values), dtype=np.int64)
+        compiled.count_unary(*places, counts)
+        ends = np.concatenate([[0], np.cumsum(counts)])
+        columns = np.empty(ends[-1], dtype=np.int64)
+        entries = np.empty(ends[-1])
+        compiled.fill_unary(*places, ends[:-1], columns, entries)
+        shape = (pairs.n_graphs, self.n_components)
+        return sparse.csr_array((entries, columns, ends[pairs.rows.offsets]), shape=shape)
+
+
+FeatureMap = RandomFeatures | NystroemFeatures | UnaryFeatures
+
+
+def _weighted(pairs: PairFeatures, weights: np.ndarray | None) -> np.ndarray:
+    """Entries by graph with the weights inside: ``w min(a, b) = min(w a, w b)``."""
+    if weights is None:
+        return pairs.rows.values
+    factors = weights if pairs.minimum else np.sqrt(weights)
+    return pairs.rows.values * factors[pairs.rows.indices]
+
+
+def _check_form(form: str, known: tuple[str, ...], what: str) -> None:
+    if form not in known:
+        raise ValueError(f"{what} exist for the forms {', '.join(known)}; got form={form!r}.")

@@ -1,0 +1,127 @@
+"""Graphs small enough to send along by the hundred: a layout, labels and contributions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from treelens.explain.contributions import Explanation, KernelDecision, explain_decision
+from treelens.explain.layout import node_positions
+from treelens.graphs.collection import Graph
+from treelens.report.given import GivenGraphs
+from treelens.report.plain import short
+
+# A report shows every graph up to these limits, beyond them a sample.
+MOST_GRAPHS = 1500
+MOST_NODES = 60_000
+_SHARE_OF_EXTREMES = 3  # a third each: most wrong, most uncertain, by chance
+_PIXELS_PER_EDGE = 20
+_MOST_PATTERNS = 6
+_MOST_NEIGHBORS = 3
+
+
+@dataclass
+class GraphDetails:
+    """Explained graphs as plain data, and what their patterns did in all of them together.
+
+    Attributes
+    ----------
+    rows : list of dict
+        One per graph; see :func:`explained_graph`.
+    influence : dict of int to float
+        Mean absolute contribution of every pattern id over these graphs.
+    """
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    influence: dict[int, float] = field(default_factory=dict)
+
+
+def choose_graphs(
+    given: GivenGraphs, most_graphs: int = MOST_GRAPHS, most_nodes: int = MOST_NODES
+) -> np.ndarray:
+    """Positions of the graphs to show: all, or the most wrong, most uncertain and some others.
+
+    Ascending. Graphs that would break the limit on nodes are passed over.
+    """
+    n, part = len(given), most_graphs // _SHARE_OF_EXTREMES
+    others = np.random.default_rng(0).permutation(n)
+    queue = np.concatenate([given.most_wrong[:part], given.most_uncertain[:part], others])
+    sizes, room, chosen = given.graphs.sizes, most_nodes, set()
+    for index in queue.tolist():
+        if index not in chosen and sizes[index] <= room and len(chosen) < most_graphs:
+            chosen.add(index)
+            room -= sizes[index]
+    return np.array(sorted(chosen), dtype=np.int64)
+
+
+def explain_graphs(
+    decision: KernelDecision, given: GivenGraphs, positions: np.ndarray
+) -> GraphDetails:
+    """Explain some graphs and keep what a drawing of each needs."""
+    details = GraphDetails()
+    totals: dict[int, float] = defaultdict(float)
+    for index in positions.tolist():
+        one = given.graphs[index : index + 1]
+        explanation = explain_decision(one, decision, n_neighbors=_MOST_NEIGHBORS)
+        row = explained_graph(given.shown[index], explanation)
+        details.rows.append({"index": index, "name": given.name_of(index), **row})
+        frame = explanation.pattern_contributions
+        for pattern, value in zip(frame.index.tolist(), frame["contribution"], strict=True):
+            totals[pattern] += abs(value)
+    details.influence = {p: total / len(positions) for p, total in totals.items()}
+    return details
+
+
+def explained_graph(graph: Graph, explanation: Explanation) -> dict[str, Any]:
+    """A graph to draw, and why it was decided the way it was.
+
+    ``patterns`` are the ids and contributions of the strongest patterns, ``neighbors`` the
+    training graphs that spoke most for and against.
+    """
+    strongest = explanation.pattern_contributions.head(_MOST_PATTERNS)
+    return {
+        **drawable(graph),
+        "contributions": [short(x, 3) for x in explanation.node_contributions.tolist()],
+        "toward": str(explanation.class_label),
+        "decision": short(explanation.decision),
+        "base": short(explanation.base),
+        "unseen_share": short(explanation.unseen_share),
+        "warning": explanation.warning,
+        "patterns": [
+            [pattern, short(value, 3)]
+            for pattern, value in zip(
+                strongest.index.tolist(), strongest["contribution"].tolist(), strict=True
+            )
+        ],
+        "neighbors": [
+            {"index": index, "class": str(row.class_label), "contribution": short(row.contribution)}
+            for index, row in zip(
+                explanation.neighbors.index.tolist(),
+                explanation.neighbors.itertuples(index=False),
+                strict=True,
+            )
+        ],
+    }
+
+
+def drawable(graph: Graph) -> dict[str, Any]:
+    """Whole-number places (about 20 to an edge), edges as one flat list, labels as text.
+
+    Examples
+    --------
+    >>> drawable(Graph(("a", "b"), ((0, 1),)))["edges"]
+    [0, 1]
+    """
+    places = node_positions(graph)
+    places = np.rint((places - places.min(axis=0)) * _PIXELS_PER_EDGE).astype(int)
+    labels = graph.edge_labels
+    return {
+        "x": places[:, 0].tolist(),
+        "y": places[:, 1].tolist(),
+        "labels": [str(label) for label in graph.node_labels],
+        "edges": [node for edge in graph.edges for node in edge],
+        "edge_labels": None if labels is None else [str(label) for label in labels],
+    }

@@ -1,0 +1,138 @@
+"""The graphs a report is about, with everything the model says about them, computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from treelens.estimators.base import checked_graphs
+from treelens.estimators.classifier import GraphClassifier
+from treelens.estimators.machine import predicted_codes
+from treelens.explain.names import LabelNames, with_label_names
+from treelens.graphs.collection import GraphCollection
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.vocabulary import NodeColors
+
+
+@dataclass(frozen=True)
+class GivenGraphs:
+    """Graphs, their true classes where known, and the model's view of them.
+
+    Attributes
+    ----------
+    graphs : GraphCollection
+    shown : GraphCollection
+        The same graphs with the labels that people are to see.
+    codes : ndarray of int, shape (n_graphs,), or None
+        True classes as positions in ``classes``.
+    classes : ndarray
+    colors : NodeColors
+    histograms : PatternHistograms
+    self_sums : ndarray, shape (n_graphs,)
+        The weighted similarity of every graph with itself.
+    decisions : ndarray, shape (n_graphs, n_outputs)
+    probabilities : ndarray, shape (n_graphs, n_classes)
+    predicted : ndarray of int, shape (n_graphs,)
+    """
+
+    graphs: GraphCollection
+    shown: GraphCollection
+    codes: np.ndarray | None
+    classes: np.ndarray
+    colors: NodeColors
+    histograms: PatternHistograms
+    self_sums: np.ndarray
+    decisions: np.ndarray
+    probabilities: np.ndarray
+    predicted: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.graphs)
+
+    @cached_property
+    def most_uncertain(self) -> np.ndarray:
+        """Positions, those first whose two likeliest classes are nearest to each other."""
+        two = np.sort(self.probabilities, axis=1)[:, -2:]
+        return np.argsort(two[:, 1] - two[:, 0], kind="stable")
+
+    @cached_property
+    def most_wrong(self) -> np.ndarray:
+        """Positions of wrong predictions, the least likely true class first."""
+        if self.codes is None:
+            return np.empty(0, dtype=np.int64)
+        wrong = np.flatnonzero(self.predicted != self.codes)
+        of_truth = self.probabilities[wrong, self.codes[wrong]]
+        return wrong[np.argsort(of_truth, kind="stable")]
+
+    def name_of(self, index: int) -> str | None:
+        """What the data calls a graph: its name, else its SMILES."""
+        if self.graphs.names is not None and self.graphs.names[index] is not None:
+            return str(self.graphs.names[index])
+        smiles = self.graphs.graph_data.get("smiles")
+        return None if smiles is None or smiles[index] is None else str(smiles[index])
+
+
+def look_at(
+    model: GraphClassifier, X: Any, y: Any, names: str | LabelNames | None = None
+) -> GivenGraphs | None:
+    """Graphs as the model sees them; None where none are given."""
+    if X is None:
+        if y is not None:
+            raise ValueError("y was given without X: give the graphs that these classes belong to.")
+        return None
+    graphs = checked_graphs(X)
+    codes = None if y is None else _codes_of(y, model.classes_, len(graphs))
+    extractor, n_outputs = model._decision.extractor, len(model._machine.intercepts)
+    colors = extractor.vocabulary.transform(graphs)
+    decisions = model.decision_function(graphs).reshape(len(graphs), n_outputs)
+    return GivenGraphs(
+        graphs=graphs,
+        shown=graphs if names is None else with_label_names(graphs, names),
+        codes=codes,
+        classes=model.classes_,
+        colors=colors,
+        histograms=extractor.count(colors),
+        self_sums=extractor.features(graphs, model.weights_).self_sums,
+        decisions=decisions,
+        probabilities=model.predict_proba(graphs),
+        predicted=predicted_codes(decisions),
+    )
+
+
+def _codes_of(y: Any, classes: np.ndarray, n_graphs: int) -> np.ndarray:
+    """True classes as positions in ``classes``; a file may have read 1 where the model has "1"."""
+    y = np.asarray(y)
+    if y.shape != (n_graphs,):
+        raise ValueError(
+            f"y must hold one class for each of the {n_graphs} graphs; got the shape {y.shape}."
+        )
+    position = {str(label): code for code, label in enumerate(classes.tolist())}
+    position.update({label: code for code, label in enumerate(classes.tolist())})
+    codes = [position.get(label, position.get(str(label), -1)) for label in y.tolist()]
+    if -1 in codes:
+        place = codes.index(-1)
+        raise ValueError(
+            f"y[{place}] is {y.tolist()[place]!r}, a class that the model never learned: its "
+            f"classes are {classes.tolist()}. Leave such graphs out, or leave out y."
+        )
+    return np.array(codes, dtype=np.int64)
+
+
+def facts_of(given: GivenGraphs, positions: np.ndarray) -> list[dict[str, Any]]:
+    """What there is to say about some predictions, in the order given."""
+    unseen = given.histograms.unseen_share()
+    return [
+        {
+            "index": i,
+            "name": given.name_of(i),
+            "class": None if given.codes is None else str(given.classes[given.codes[i]]),
+            "predicted": str(given.classes[given.predicted[i]]),
+            "probability": given.probabilities[i, given.predicted[i]],
+            "unseen_share": unseen[i],
+            "n_nodes": given.graphs.sizes[i],
+        }
+        for i in positions.tolist()
+    ]

@@ -1,0 +1,118 @@
+"""A map of the graphs: near on paper where the learned distance is small."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import eigh
+
+from treelens.explain.contributions import KernelDecision
+from treelens.kernels.forms import FORMS, form_kernel
+from treelens.kernels.gram import pair_sums
+from treelens.patterns.histograms import PatternHistograms
+from treelens.report.given import GivenGraphs
+
+_MOST_LANDMARKS = 1200
+_MOST_POINTS = 6000
+# The similarity whose distance is drawn: masses as they are, counts freed of the graphs' sizes.
+_SIMILARITY_OF_KIND = {
+    "wasserstein": "linear",
+    "optimal-assignment": "tanimoto",
+    "subtree": "subtree-cosine",
+}
+
+
+def map_of_graphs(decision: KernelDecision, given: GivenGraphs, first: np.ndarray) -> dict:
+    """Positions of the graphs, with what colours and labels them.
+
+    Parameters
+    ----------
+    decision : KernelDecision
+    given : GivenGraphs
+    first : ndarray of int
+        Graphs that must be on the map, where it cannot hold all.
+    """
+    shown = _shown_graphs(len(given), first)
+    histograms = given.histograms.select_graphs(shown)
+    positions, share = place_graphs(decision, histograms, given.self_sums[shown])
+    placed = _on_grid(positions)
+    return {
+        "share_of_variance": share,
+        "n_graphs": len(given),
+        "index": shown,
+        "x": placed[:, 0],
+        "y": placed[:, 1],
+        "predicted": given.predicted[shown],
+        "class": None if given.codes is None else given.codes[shown],
+        "probability": given.probabilities[shown, given.predicted[shown]].round(3),
+    }
+
+
+def place_graphs(
+    decision: KernelDecision, histograms: PatternHistograms, self_sums: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Classical scaling of the learned distance to two dimensions.
+
+    The squared length between two points follows the distance ``s(x,x) + s(y,y) - 2 s(x,y)`` of
+    the weighted similarity ``s``; for kernels of masses that is twice the learned distance. With
+    many graphs, some serve as landmarks and the others are placed relative to these.
+
+    Returns
+    -------
+    positions : ndarray, shape (n_graphs, 2)
+    share : float
+        How much of the variance of the landmarks the two dimensions show.
+    """
+    rng = np.random.default_rng(0)
+    landmarks = np.sort(rng.permutation(histograms.n_graphs)[:_MOST_LANDMARKS])
+    similarity = _similarities(decision, histograms, self_sums, landmarks)  # (n, n_landmarks)
+    among = similarity[landmarks]
+    column_means, mean = among.mean(axis=0), among.mean()
+    centred = among - column_means - column_means[:, None] + mean
+    values, vectors = _leading(centred)
+    total = max(float(np.trace(centred)), np.finfo(float).tiny)
+    rows = similarity - column_means - similarity.mean(axis=1)[:, None] + mean
+    positions = rows @ (vectors / np.sqrt(np.maximum(values, 1e-12)))
+    return positions, float(np.clip(values.sum() / total, 0.0, 1.0))
+
+
+def _similarities(
+    decision: KernelDecision,
+    histograms: PatternHistograms,
+    self_sums: np.ndarray,
+    landmarks: np.ndarray,
+) -> np.ndarray:
+    extractor = decision.extractor
+    pairs = extractor.pairs(histograms)
+    some = extractor.pairs(histograms.select_graphs(landmarks))
+    sums = pair_sums(pairs, some, decision.weights)
+    form = _SIMILARITY_OF_KIND[FORMS[decision.form].kind]
+    return form_kernel(form, sums, self_sums, self_sums[landmarks], 0.0)
+
+
+def _leading(centred: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The two largest eigenvalues and their vectors, with signs that do not depend on luck."""
+    n = len(centred)
+    values, vectors = np.zeros(2), np.zeros((n, 2))
+    if n > 1:
+        found, directions = eigh(centred, subset_by_index=[max(0, n - 2), n - 1])
+        values[: len(found)] = np.maximum(found[::-1], 0.0)
+        vectors[:, : len(found)] = directions[:, ::-1]
+    strongest = np.abs(vectors).argmax(axis=0)
+    signs = np.where(vectors[strongest, [0, 1]] < 0, -1.0, 1.0)
+    return values, vectors * signs
+
+
+def _on_grid(positions: np.ndarray, size: int = 1000) -> np.ndarray:
+    """Whole numbers 0 to ``size``, both axes on one scale."""
+    low, high = positions.min(axis=0), positions.max(axis=0)
+    scale = size / max(float((high - low).max()), 1e-12)
+    centred = (positions - (low + high) / 2) * scale + size / 2
+    return np.rint(centred).astype(int)
+
+
+def _shown_graphs(n: int, first: np.ndarray) -> np.ndarray:
+    if n <= _MOST_POINTS:
+        return np.arange(n)
+    others = np.setdiff1d(np.arange(n), first)
+    extra = np.random.default_rng(0).permutation(others)[: max(0, _MOST_POINTS - len(first))]
+    return np.sort(np.concatenate([first, extra]))

@@ -1,0 +1,43 @@
+"""Anything a summary may hold, as JSON can hold it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+
+def plain(value: Any) -> Any:
+    """Numbers, texts, lists and dictionaries with text keys; what is not finite becomes None.
+
+    Examples
+    --------
+    >>> plain({"a": np.array([1.5, np.nan]), 2: np.int64(3), "name": ("x", object)})["a"]
+    [1.5, None]
+    """
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): plain(x) for key, x in value.items()}
+    if isinstance(value, (list, tuple, range)):
+        return [plain(x) for x in value]
+    return str(value)
+
+
+def short(value: float, digits: int = 4) -> float:
+    """A number with few significant digits, for files that hold thousands of them.
+
+    Examples
+    --------
+    >>> short(0.123456)
+    0.1235
+    """
+    return float(f"{value:.{digits}g}")

@@ -1,0 +1,180 @@
+"""The content of the report as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+import treelens
+from treelens.estimators.classifier import GraphClassifier
+from treelens.explain.names import LabelNames
+from treelens.kernels.forms import FORMS
+from treelens.report.details import GraphDetails, choose_graphs, explain_graphs
+from treelens.report.diagnostics import class_balance, diagnose
+from treelens.report.given import GivenGraphs, facts_of, look_at
+from treelens.report.graph_map import map_of_graphs
+from treelens.report.patterns import (
+    pattern_section,
+    short_texts,
+    shown_vocabulary,
+    weights_by_depth,
+)
+from treelens.report.plain import plain
+from treelens.report.scores import held_out_scores, score_decisions
+from treelens.report.words import form_words, learning_words, score_words, verdict_on_learning
+
+_MOST_EXAMPLES = 12
+_MOST_CANDIDATES = 10
+
+
+def summarize(
+    model: GraphClassifier, X: Any = None, y: Any = None, *, names: str | LabelNames | None = None
+) -> dict[str, Any]:
+    """Everything that the report shows, as data that ``json.dumps`` takes.
+
+    Parameters
+    ----------
+    model : GraphClassifier
+        Fitted.
+    X, y : graphs and their classes, optional
+        What to show and to score; without them the summary is about the model alone.
+    names : str or LabelNames, optional
+        Names for label codes: a data set of ``treelens.explain.names.LABEL_NAMES`` or your own.
+
+    Returns
+    -------
+    dict
+        With the keys ``treelens`` (version), ``model``, ``candidates``, ``learning``,
+        ``held_out`` (scores of the inner cross-validation), ``patterns``, ``weights``, ``bound``,
+        and, about the graphs given or else None, ``data``, ``scores``, ``map``, ``graphs``
+        and ``examples``.
+
+    Examples
+    --------
+    >>> import treelens as tl
+    >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+    >>> model = tl.GraphClassifier("exponential", 2, 0, 1.0, 10.0).fit(graphs, y)
+    >>> found = summarize(model, graphs, y)
+    >>> found["model"]["n_training_graphs"], found["scores"]["accuracy"]
+    (40, 1.0)
+    """
+    check_is_fitted(model)
+    given = look_at(model, X, y, names)
+    vocabulary = shown_vocabulary(model, names)
+    details = GraphDetails()
+    about_graphs: dict[str, Any] = dict.fromkeys(("data", "scores", "map", "graphs", "examples"))
+    if given is not None:
+        details, about_graphs = _about_graphs(model, given)
+    named = {pattern for row in details.rows for pattern, _ in row["patterns"]}
+    return plain(
+        {
+            "treelens": treelens.__version__,
+            "model": describe_model(model),
+            "candidates": leading_candidates(model),
+            "learning": describe_learning(model),
+            "held_out": held_out_scores(model),
+            "patterns": pattern_section(model, vocabulary, given, details.influence),
+            "pattern_texts": short_texts(vocabulary, named),
+            "weights": weights_by_depth(model),
+            "bound": generalization_bound(model),
+            **about_graphs,
+        }
+    )
+
+
+def _about_graphs(
+    model: GraphClassifier, given: GivenGraphs
+) -> tuple[GraphDetails, dict[str, Any]]:
+    decision = model._decision
+    chosen = choose_graphs(given)
+    details = explain_graphs(decision, given, chosen)
+    scores = None
+    if given.codes is not None:
+        scores = score_decisions(given.codes, given.decisions, given.classes)
+    examples = {
+        "most_uncertain": facts_of(given, given.most_uncertain[:_MOST_EXAMPLES]),
+        "most_wrong": facts_of(given, given.most_wrong[:_MOST_EXAMPLES]),
+        "n_wrong": None if given.codes is None else len(given.most_wrong),
+    }
+    return details, {
+        "data": diagnose(model, given),
+        "scores": scores,
+        "map": map_of_graphs(decision, given, chosen),
+        "graphs": {"n_all": len(given), "n_shown": len(chosen), "rows": details.rows},
+        "examples": examples,
+    }
+
+
+# --- the model --------------------------------------------------------------------------------
+
+
+def describe_model(model: GraphClassifier) -> dict[str, Any]:
+    """What the model is, and how it was chosen."""
+    choice = model.choice_
+    return {
+        **choice,
+        "formula": FORMS[choice["form"]].formula,
+        "form_words": form_words(choice["form"]),
+        "score_words": score_words(choice["scoring"]),
+        "classes": [str(label) for label in model.classes_.tolist()],
+        "training_classes": class_balance(model.train_codes_, model.classes_),
+        "n_training_graphs": model.train_histograms_.n_graphs,
+        "n_support_graphs": len(model.support_),
+        "n_patterns": model.train_histograms_.n_patterns,
+        "first_depth": model.train_histograms_.first_depth,
+        "node_labels": len(model.vocabulary_.node_alphabet),
+        "degree_labels": model.vocabulary_.degree_labels,
+    }
+
+
+def leading_candidates(model: GraphClassifier) -> list[dict[str, Any]]:
+    """The best settings of the search, with the mean and the spread of their scores."""
+    result = model.search_
+    if result is None:
+        return []
+    ordered = sorted(result.finished(), key=result.mean, reverse=True)[:_MOST_CANDIDATES]
+    chosen = tuple(model.choice_[name] for name in ("radius", "depth", "form", "gamma", "C"))
+    return [
+        {
+            **candidate._asdict(),
+            "score": result.mean(candidate),
+            "spread": float(np.std(result.scores[candidate])),
+            "chosen": tuple(candidate) == chosen,
+        }
+        for candidate in ordered
+    ]
+
+
+def describe_learning(model: GraphClassifier) -> dict[str, Any]:
+    """Whether learning beat uniform weights, and how the weights were found."""
+    gain, radius = model.learning_gain_, model.choice_["radius"]
+    verdict = verdict_on_learning(gain)
+    headline, words = learning_words(gain, verdict, radius, model.choice_["scoring"])
+    return {
+        "verdict": verdict,
+        "headline": headline,
+        "words": words,
+        "gain": gain,
+        "curve": None if model.learner_ is None else _curve(model.learner_.result_),
+    }
+
+
+def _curve(result: Any) -> dict[str, Any]:
+    return {
+        "objective": result.history,
+        "gaps": result.gaps,
+        "converged": result.converged,
+        "n_iter": result.n_iter,
+        "solver": result.solver,
+    }
+
+
+def generalization_bound(model: GraphClassifier, delta: float = 0.05) -> dict[str, Any] | None:
+    """The bound of the theory room as plain data; None where the model has none."""
+    if model.learner_ is None or not hasattr(model, "generalization_bound"):
+        return None
+    bound = model.generalization_bound(delta=delta)
+    return asdict(bound) if is_dataclass(bound) else bound

@@ -1,0 +1,1 @@
+"""Theory, computed: constants of the loss, stability and generalisation bounds, measured risk."""
