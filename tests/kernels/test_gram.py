@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from strategies import random_collection
-from treelens.kernels import gram
 from treelens.kernels.gram import apply_in_place, pair_sums
 from treelens.kernels.weisfeiler_lehman import (
     exponential,
@@ -16,6 +15,7 @@ from treelens.kernels.weisfeiler_lehman import (
     metric_distance,
     paper_distance,
 )
+from treelens.patterns import pairs as pairs_module
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PAIR_KINDS, PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -92,8 +92,8 @@ def test_which_patterns_are_dense_does_not_matter(
 ) -> None:
     train, new = sides
     expected = pair_sums(train), pair_sums(new, train)
-    monkeypatch.setattr(gram, "_DENSE_SHARE", share)
-    monkeypatch.setattr(gram, "_MOST_DENSE", most)
+    monkeypatch.setattr(pairs_module, "_DENSE_SHARE", share)
+    monkeypatch.setattr(pairs_module, "_MOST_DENSE", most)
     np.testing.assert_allclose(pair_sums(train), expected[0], atol=ATOL)
     np.testing.assert_allclose(pair_sums(new, train), expected[1], atol=ATOL)
 

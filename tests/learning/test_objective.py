@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from naive import learning as naive
-from treelens.learning import _compiled_pairs, objective
+from treelens.learning import _compiled_pairs
 from treelens.learning._compiled import PairLoss
 from treelens.learning.margins import DistanceQuantiles, listed_weights, local_pairs
 from treelens.learning.objective import (
@@ -18,6 +18,7 @@ from treelens.learning.objective import (
     pair_arrays,
     pair_weights,
 )
+from treelens.patterns import pairs as pairs_module
 
 MARGINS = Margins(alpha1=0.8, alpha2=0.6, sigma=0.15)
 
@@ -51,7 +52,7 @@ def test_gradient_is_the_mean_of_all_pair_gradients(
     features, labels, weights, balance, dense_share, monkeypatch
 ):
     """Whether patterns are laid out as dense columns, as lists, or as some of both."""
-    monkeypatch.setattr(objective, "_DENSE_SHARE", dense_share)
+    monkeypatch.setattr(pairs_module, "_DENSE_SHARE", dense_share)
     value, gradient = all_pairs(features, labels, balance).value_and_gradient(weights)
     expected = naive.objective(
         naive.all_pair_features(features), labels, naive.ordered_pair_weights(labels, balance),

@@ -13,12 +13,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from treelens.patterns.features import Features
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_graph_collection
 from treelens.graphs.errors import GraphDataError
 from treelens.kernels.normalize import normalize_kernel
 from treelens.kernels.weisfeiler_lehman import linear_kernel
+from treelens.patterns.features import Features
 
 
 def checked_graphs(X: Any) -> GraphCollection:

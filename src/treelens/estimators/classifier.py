@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,11 +12,14 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils import check_random_state
+from sklearn.utils._missing import is_pandas_na
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from treelens.estimators.approximation import APPROXIMATIONS, fit_approximate, forms_for
 from treelens.estimators.base import checked_graphs
+from treelens.estimators.feature_machine import FeatureMachine, additive_decision
 from treelens.estimators.gain import learning_gain
 from treelens.estimators.machine import (
     KernelMachine,
@@ -33,6 +36,7 @@ from treelens.estimators.selection import (
     Candidate,
     KernelSearch,
     SearchResult,
+    Split,
     grid,
     leading_settings,
     repetitions_for,
@@ -94,6 +98,13 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
         What the inner cross-validation maximises.
     class_weight : None, "balanced" or dict, default=None
+    approximation : {None, "random-features", "nystroem", "unary"}, default=None
+        Replace the kernel matrix by explicit features and the SVM by a linear model on them: time
+        and memory linear in the number of graphs. Settings are then chosen on one held-out part.
+        Random features approximate the exponential and metric forms, Nyström features any form;
+        unary ones are exact for the forms that are sums over patterns.
+    n_components : int, default=2048
+        Number of random features or of landmarks.
     n_jobs : int, optional
         Threads; -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -108,7 +119,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         The chosen form, depth, radius, gamma and C, with the inner score.
     learning_gain_ : dict or None
         Best learned against best uniform candidate in the inner validation: the paired
-        difference, its standard error and a p-value. None if no radius above 0 was tried.
+        difference, its standard error and a p-value. None if no radius above 0 was tried, or if
+        none was good enough to be tried on every split.
     weights_ : ndarray, shape (n_patterns,)
     learner_ : PairwiseWeights or None
         The learner fitted to all training graphs; None with uniform weights.
@@ -137,6 +149,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split"])],
         "scoring": [StrOptions(set(SCORES))],
         "class_weight": [StrOptions({"balanced"}), dict, None],
+        "approximation": [StrOptions(set(APPROXIMATIONS)), None],
+        "n_components": [Interval(Integral, 2, None, closed="left")],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "progress": ["boolean", None],
@@ -156,6 +170,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         cv: Any = 5,
         scoring: str = "accuracy",
         class_weight: Any = None,
+        approximation: str | None = None,
+        n_components: int = 2048,
         n_jobs: int | None = None,
         random_state: Any = None,
         progress: bool | None = None,
@@ -171,6 +187,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         self.cv = cv
         self.scoring = scoring
         self.class_weight = class_weight
+        self.approximation = approximation
+        self.n_components = n_components
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
@@ -192,6 +210,9 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         candidates = self._grid()
         self._uses_edge_labels = self._resolve_edge_labels(graphs)
+        if self.approximation is not None:
+            fit_approximate(self, graphs, codes, candidates, seed)
+            return self
         deepest = max(c.depth for c in candidates)
         vocabulary, colors = PatternVocabulary.fit(
             graphs, deepest, self._uses_edge_labels, self._n_jobs()
@@ -201,6 +222,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         with progress_ticks(self.progress, "Choosing a kernel") as search.tick:
             self.search_, chosen = _staged(search, candidates)
         self._record_choice(chosen, candidates)
+        if chosen.radius == 0:  # else the learner itself says so
+            _warn_if_nothing_shared(histograms)
         self._fit_chosen(chosen, vocabulary, search, graphs)
         return self
 
@@ -209,13 +232,18 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         depths = _listed(self.depth, AUTO_DEPTHS, "depth", Integral, first)
         first_depth_of(min(depths), self.include_depth_zero)
         candidates = grid(
-            _listed_forms(self.form),
+            self._listed_forms(),
             depths,
-            _listed(self.radius, AUTO_RADII, "radius", Real, 0.0),
-            _listed(self.gamma, AUTO_GAMMAS, "gamma", Real, 0.0),
-            _listed(self.C, AUTO_CS, "C", Real, 0.0),
+            _listed(self.radius, AUTO_RADII, "radius", Real, 0),
+            _listed(self.gamma, AUTO_GAMMAS, "gamma", Real, 0, positive=True),
+            _listed(self.C, AUTO_CS, "C", Real, 0, positive=True),
         )
         return candidates
+
+    def _listed_forms(self) -> list[str]:
+        if self.approximation is None:
+            return _listed_forms(self.form)
+        return forms_for(self.approximation, self.form)
 
     def _resolve_edge_labels(self, graphs: GraphCollection) -> bool:
         if self.edge_labels == "auto":
@@ -224,15 +252,22 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
     def _splits(self, codes: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
         if not isinstance(self.cv, Integral):
-            return [(np.asarray(a), np.asarray(b)) for a, b in self.cv.split(codes, codes)]
+            return _checked_splits(self.cv.split(codes, codes), codes)
         smallest = int(np.bincount(codes).min())
+        rare = self.classes_[int(np.bincount(codes).argmin())]
         if smallest < 2:
-            rare = self.classes_[int(np.bincount(codes).argmin())]
             raise ValueError(
                 f"Class {rare!r} has one member: cross-validation needs at least 2 of every class. "
                 "Drop the class, merge it with another or collect more of it."
             )
         n_folds = min(int(self.cv), smallest)
+        if n_folds < self.cv:
+            warnings.warn(
+                f"Class {rare!r} has {smallest} members, fewer than cv={self.cv} folds: "
+                f"cross-validating with {n_folds} folds, so that each holds one of them.",
+                UserWarning,
+                stacklevel=3,
+            )
         splitter = RepeatedStratifiedKFold(
             n_splits=n_folds, n_repeats=repetitions_for(len(codes)), random_state=seed
         )
@@ -241,17 +276,25 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     def _search(
         self, histograms: PatternHistograms, codes: np.ndarray, splits: list[Any], seed: int
     ) -> KernelSearch:
-        learner = self.learner if self.learner is not None else PairwiseWeights(random_state=seed)
         return KernelSearch(
             histograms,
             codes,
             splits,
-            learner,
+            self._seeded_learner(seed),
             first_depth=0 if self.include_depth_zero else 1,
             sample_weight=class_weights(self.class_weight, self.classes_, codes),
             score=SCORES[self.scoring],
             n_jobs=self._n_jobs(),
         )
+
+    def _seeded_learner(self, seed: int) -> Any:
+        """The learner that was given, or the default one; without a seed of its own it gets ours."""
+        if self.learner is None:
+            return PairwiseWeights(n_jobs=self.n_jobs, random_state=seed)
+        learner = clone(self.learner)
+        if learner.get_params().get("random_state", seed) is None:
+            learner.set_params(random_state=seed)
+        return learner
 
     def _record_choice(self, chosen: Candidate, candidates: list[Candidate]) -> None:
         result = self.search_
@@ -300,7 +343,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         self._support_pairs = self._extractor.pairs(histograms.select_graphs(self.support_))
         self._support_selves = selves[self.support_]
         held_out = self.search_.decisions[chosen]
-        self._calibration = fit_calibration(held_out, search.codes)
+        known = np.isfinite(held_out).all(axis=1)  # a splitter need not cover every graph
+        self._calibration = fit_calibration(held_out[known], search.codes[known])
         self.train_histograms_ = histograms
         self.train_codes_ = search.codes
 
@@ -331,6 +375,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     def _decisions(self, graphs: GraphCollection) -> np.ndarray:
         check_is_fitted(self)
         features = self._extractor.features(graphs, self._weights(), self._n_jobs())
+        if isinstance(self._machine, FeatureMachine):
+            return self._machine.decide(features, self._n_jobs())
         sums = pair_sums(
             features.pairs, self._support_pairs, self._weights(), n_jobs=self._n_jobs()
         )
@@ -373,8 +419,11 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
             ``edge_contributions``, ``neighbors`` and ``unseen_share``.
         """
         check_is_fitted(self)
+        single, decision = as_single_graph(graph), None
+        if isinstance(self._machine, FeatureMachine):  # no training graph carries it
+            decision, n_neighbors = additive_decision(self, single), 0
         explanation = explain_decision(
-            as_single_graph(graph), self._decision, class_label=class_label, n_neighbors=n_neighbors
+            single, decision or self._decision, class_label=class_label, n_neighbors=n_neighbors
         )
         if explanation.warning:
             warnings.warn(explanation.warning, UserWarning, stacklevel=2)
@@ -524,12 +573,13 @@ def _checked_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
     """Distinct classes and a code per graph, or an error that says what is wrong with ``y``."""
     if y is None:
         raise ValueError("GraphClassifier needs classes: call fit(graphs, y).")
-    y = np.asarray(y)
+    given, y = y, np.asarray(y)
     if y.ndim != 1:
         raise ValueError(f"y must be one class per graph, one-dimensional; got shape {y.shape}.")
     if len(y) != n_graphs:
         raise ValueError(f"There are {n_graphs} graphs but {len(y)} classes in y: give one each.")
-    missing = [i for i, value in enumerate(y.tolist()) if value is None or value != value]
+    # Looked for in what was given: among strings, an array would turn NaN into the class "nan".
+    missing = [i for i, value in enumerate(given) if _is_missing(value)]
     if missing:
         raise ValueError(
             f"y holds no class (NaN or None) for {len(missing)} graphs, the first at position "
@@ -544,6 +594,36 @@ def _checked_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
     return classes, codes
 
 
+def _is_missing(value: Any) -> bool:
+    return value is None or is_pandas_na(value) or bool(value != value)
+
+
+def _checked_splits(splits: Iterable[Any], codes: np.ndarray) -> list[Split]:
+    """What a splitter of the user's gave, or an error where a machine could not be fitted."""
+    checked = [(np.asarray(train), np.asarray(validation)) for train, validation in splits]
+    for number, (train, validation) in enumerate(checked):
+        if len(np.unique(codes[train])) < 2 or not len(validation):
+            raise ValueError(
+                f"Split {number} of cv has {len(np.unique(codes[train]))} classes among its "
+                f"{len(train)} training graphs and {len(validation)} validation graphs: at least "
+                "2 and 1 are needed. StratifiedKFold keeps every class in every part."
+            )
+    if not checked:
+        raise ValueError("cv gave no split at all: at least one is needed.")
+    return checked
+
+
+def _warn_if_nothing_shared(histograms: PatternHistograms) -> None:
+    if not (histograms.support >= 2).any():
+        warnings.warn(
+            "No two training graphs share a pattern, not even a node label: there is nothing to "
+            "learn from, and the weights are uniform. Are the node labels names of single nodes "
+            "rather than kinds?",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
 def _listed_forms(form: str | Sequence[str]) -> list[str]:
     if isinstance(form, str):
         return list(AUTO_FORMS) if form == "auto" else [form]
@@ -553,11 +633,17 @@ def _listed_forms(form: str | Sequence[str]) -> list[str]:
     return list(form)
 
 
-def _listed(value: Any, auto: Sequence[Any], name: str, kind: Any, least: float) -> list[Any]:
+def _listed(
+    value: Any, auto: Sequence[Any], name: str, kind: Any, least: int, positive: bool = False
+) -> list[Any]:
     """A parameter that may be "auto", one number or several, as a list of numbers."""
     if isinstance(value, str):
         return list(auto)
     values = [value] if isinstance(value, kind) else list(value)
-    if not values or not all(isinstance(v, kind) and v >= least for v in values):
-        raise ValueError(f"{name} must be 'auto' or numbers of at least {least:g}, got {value!r}.")
+    if not values or not all(
+        isinstance(v, kind) and least <= v < np.inf and (v > 0 or not positive) for v in values
+    ):
+        numbers = "whole numbers" if kind is Integral else "numbers"
+        bound = f"above {least}" if positive else f"of at least {least}"
+        raise ValueError(f"{name} must be 'auto' or finite {numbers} {bound}, got {value!r}.")
     return values

@@ -61,6 +61,6 @@ def corrected_paired_test(
     mean = float(np.mean(differences))
     variance = float(np.var(differences, ddof=1)) if n > 1 else 0.0
     error = float(np.sqrt((1.0 / n + test_to_train) * variance))
-    if error == 0.0:
-        return mean, 0.0, 0.5 if mean == 0 else float(mean < 0)
+    if error == 0.0:  # one split, or equal differences: no spread to judge the mean by
+        return mean, 0.0, 0.5
     return mean, error, float(stats.t.sf(mean / error, n - 1))

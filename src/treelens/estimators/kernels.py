@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from treelens.estimators.base import GraphKernel, checked_graphs
-from treelens.patterns.features import Features, PatternExtractor, first_depth_of
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.normalize import normalize_kernel
 from treelens.kernels.weisfeiler_lehman import (
@@ -19,6 +18,7 @@ from treelens.kernels.weisfeiler_lehman import (
     metric_distance,
     paper_distance,
 )
+from treelens.patterns.features import Features, PatternExtractor, first_depth_of
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
@@ -43,7 +43,7 @@ class _WeisfeilerLehmanKernel(GraphKernel):
             graphs, self.depth, self.edge_labels, self._n_jobs()
         )
         self._extractor = PatternExtractor(self.vocabulary_, first_depth, self._kind)
-        histograms = self._extractor.count(colors)
+        histograms = self._extractor.count(colors, self._n_jobs())
         self.weights_ = self._learn_weights(histograms, y)
         pairs = self._extractor.pairs(histograms)
         return Features(pairs, pairs.self_sums(self._weights()))
@@ -265,10 +265,18 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
             vocabulary, right_colors = vocabulary.extend(checked_graphs(Y), self._n_jobs())
         extractor = PatternExtractor(vocabulary, first_depth, self._kind)
         weights = None if uniform else self._extended_weights(vocabulary)
-        left = _as_features(extractor, left_colors, weights)
+        left = self._as_features(extractor, left_colors, weights)
         if Y is not None:
-            right = _as_features(extractor, right_colors, weights)
+            right = self._as_features(extractor, right_colors, weights)
         return self._distance(left, right, weights, out)
+
+    def _as_features(
+        self, extractor: PatternExtractor, colors: NodeColors, weights: np.ndarray | None
+    ) -> Features:
+        pairs = extractor.pairs(extractor.count(colors, self._n_jobs()))
+        if weights is None and self.form != "metric":  # every graph's mass is one
+            return Features(pairs, np.ones(pairs.n_graphs))
+        return Features(pairs, pairs.self_sums(weights))
 
     def _extended_weights(self, extended: PatternVocabulary) -> np.ndarray:
         """The learned weights, and ones for the patterns that an extended vocabulary adds."""
@@ -318,13 +326,6 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         if self.form == "metric":
             return np.ones(len(features.self_sums))
         return np.exp(-self.gamma * (self._offset() - features.self_sums))
-
-
-def _as_features(
-    extractor: PatternExtractor, colors: NodeColors, weights: np.ndarray | None
-) -> Features:
-    pairs = extractor.pairs(extractor.count(colors))
-    return Features(pairs, pairs.self_sums(weights))
 
 
 def _checked_weights(weights: Any, n_patterns: int) -> np.ndarray:

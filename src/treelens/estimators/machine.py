@@ -3,7 +3,7 @@
 It solves the problem that LIBSVM solves, by the same method, but on the matrix as it stands (no
 copy), without the interpreter lock, and along a path of costs with warm starts: several times
 faster than ``SVC(kernel="precomputed")`` where many machines share one matrix
-(``benchmarks/bench_learning.py`` measures it).
+(``benchmarks/bench_classifier.py`` measures it).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def fit_machine_path(
         one grid serves kernels of counts and of masses alike.
     sample_weight : ndarray, shape (n_train,)
     """
-    scale = max(float(np.mean(np.diagonal(kernel))), np.finfo(float).tiny)
+    scale = float(np.mean(np.diagonal(kernel))) or 1.0  # of a kernel of zeros any C will do
     targets = [1] if n_classes == 2 else range(n_classes)
     signs = [np.where(codes == target, 1.0, -1.0) for target in targets]
     states = [(np.zeros(len(codes)), -y) for y in signs]  # coefficients and gradient
@@ -104,8 +104,9 @@ def _solve_output(
     free = (beta > low) & (beta < high)
     if free.any():
         return -float(f[free].mean())
-    can_grow, can_shrink = f[beta < high], f[beta > low]
-    return -0.5 * float(can_grow.min(initial=np.inf) + can_shrink.max(initial=-np.inf))
+    # Any value between the two ends is optimal; with one class only there is one end.
+    ends = [f[beta < high].min(initial=np.inf), f[beta > low].max(initial=-np.inf)]
+    return -float(np.mean([end for end in ends if np.isfinite(end)]))
 
 
 def predicted_codes(decisions: np.ndarray) -> np.ndarray:
@@ -124,8 +125,12 @@ def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray) -> 
         return (len(codes) / (len(classes) * counts.clip(1)))[codes]
     unknown = set(class_weight) - set(classes.tolist())
     if unknown:
-        raise ValueError(f"class_weight names classes that y does not hold: {sorted(unknown)}.")
-    return np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])[codes]
+        names = ", ".join(sorted(map(repr, unknown)))
+        raise ValueError(f"class_weight names classes that y does not hold: {names}.")
+    weights = np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])
+    if not ((weights > 0) & np.isfinite(weights)).all():
+        raise ValueError(f"class_weight must be finite numbers above 0, got {class_weight!r}.")
+    return weights[codes]
 
 
 def fit_calibration(decisions: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

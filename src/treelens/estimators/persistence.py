@@ -24,7 +24,7 @@ from treelens.estimators.archive import (
     read_archive,
     write_archive,
 )
-from treelens.patterns.features import PatternExtractor
+from treelens.estimators.feature_machine import get_feature_machine, put_feature_map
 from treelens.estimators.machine import KernelMachine
 from treelens.estimators.plain_data import UnknownKindError, to_plain
 from treelens.estimators.selection import Candidate, SearchResult
@@ -33,6 +33,7 @@ from treelens.estimators.weights import PairwiseWeights
 from treelens.kernels.forms import FORMS
 from treelens.learning.objective import Margins
 from treelens.learning.result import LearnedWeights
+from treelens.patterns.features import PatternExtractor
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.refinement import PatternLevel
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -277,6 +278,7 @@ def _put_machine(
     arrays["coefficients"] = model._machine.coefficients
     arrays["intercepts"] = model._machine.intercepts
     arrays["calibration_coefficients"], arrays["calibration_intercepts"] = model._calibration
+    put_feature_map(model._machine, data, arrays)
 
 
 def _get_machine(stored: Stored, model: GraphClassifier) -> None:
@@ -292,10 +294,13 @@ def _get_machine(stored: Stored, model: GraphClassifier) -> None:
     model.support_ = support
     model._support_pairs = model._extractor.pairs(histograms.select_graphs(support))
     model._support_selves = stored.floats("support_self_sums", (len(support),))
-    model._machine = KernelMachine(
-        stored.floats("coefficients", (n_outputs, len(support))),
-        stored.floats("intercepts", (n_outputs,)),
-    )
+    if stored.has_value("feature_map"):
+        model._machine = get_feature_machine(stored, model, n_outputs)
+    else:
+        model._machine = KernelMachine(
+            stored.floats("coefficients", (n_outputs, len(support))),
+            stored.floats("intercepts", (n_outputs,)),
+        )
     model._calibration = (
         stored.floats("calibration_coefficients", (n_outputs, n_outputs)),
         stored.floats("calibration_intercepts", (n_outputs,)),
@@ -367,7 +372,7 @@ def _put_search(
         lists = [getattr(search, name)[c] for c in candidates]
         arrays[f"search_{name}"] = np.concatenate([np.empty(0), *map(np.asarray, lists)])
     for number, candidate in enumerate(candidates):
-        if candidate in _of_interest(search):
+        if candidate in _of_interest(search) and candidate in search.decisions:
             arrays[f"decisions_{number}"] = search.decisions[candidate]
 
 

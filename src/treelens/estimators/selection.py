@@ -71,7 +71,8 @@ class SearchResult:
     scores : dict of Candidate to ndarray
         One score per split; a candidate that left the race has fewer.
     decisions : dict of Candidate to ndarray, shape (n_graphs, n_outputs)
-        Held-out decision values, averaged over repetitions, of candidates that finished.
+        Held-out decision values, averaged over repetitions, of candidates that finished; NaN
+        for graphs that no split held out.
     losses : dict of Candidate to list
         Hinge loss per split, which tells candidates of equal score apart.
     n_splits : int
@@ -173,7 +174,9 @@ class KernelSearch:
             minlength=len(self.codes),
         )
         for candidate in remaining:
-            result.decisions[candidate] = held_out[candidate] / repetitions.clip(1)[:, None]
+            means = held_out[candidate] / repetitions.clip(1)[:, None]
+            means[repetitions == 0] = np.nan
+            result.decisions[candidate] = means
         return result
 
     def _still_racing(
@@ -306,8 +309,8 @@ def grid(
     gammas: Sequence[float],
     Cs: Sequence[float],
 ) -> list[Candidate]:
-    """All combinations; forms without a scale have ``gamma=None``."""
-    return [
+    """All combinations, each once; forms without a scale have ``gamma=None``."""
+    candidates = [
         Candidate(float(radius), int(depth), form, gamma, float(C))
         for radius in radii
         for depth in depths
@@ -315,6 +318,7 @@ def grid(
         for gamma in (gammas if FORMS[form].has_gamma else [None])
         for C in Cs
     ]
+    return list(dict.fromkeys(candidates))
 
 
 def leading_settings(result: SearchResult) -> list[Candidate]:

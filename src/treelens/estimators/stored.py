@@ -43,6 +43,9 @@ class Stored:
             raise self.error(f"{name!r} should be {wanted}, not {type(value).__name__}")
         return value
 
+    def has_value(self, name: str) -> bool:
+        return name in self._data
+
     def has_array(self, name: str) -> bool:
         return name in self._arrays
 

@@ -18,7 +18,7 @@ from treelens.experiments.sheets import Sheet, save_figure
 from treelens.explain.draw import Style, graph_scene
 from treelens.explain.palette import INK, to_hex
 from treelens.explain.scene import Disc, Lines, Mark, Scene, Words
-from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.collection import Graph
 from treelens.graphs.convert import as_graph_collection
 from treelens.learning.losses import (
     hinge_different,
@@ -34,14 +34,14 @@ LEFT = Graph(("C", "C", "O", "C"), ((0, 1), (1, 2), (1, 3)), name="G")
 RIGHT = Graph(("C", "C", "O", "C", "C"), ((0, 1), (1, 2), (1, 3), (3, 4)), name="G'")
 # Light fills, told apart by number as well as by colour.
 _FILLS = ("#d8e6f2", "#fbdcc4", "#cdeadf", "#f7f0c0", "#ead6e6", "#dddddd", "#c4e3f7", "#f4c9c9")
-_CELL_WIDTH, _CELL_HEIGHT = 260, 150
+_CELL_WIDTH, _CELL_HEIGHT = 210, 150
 
 
 def run_figures(out: str | Path, quick: bool = False) -> list[Path]:
     """Draw all three, quick or not, and write the page that shows them."""
     folder = Path(out)
     figures = folder / "figures"
-    comparison = compare_nodes(LEFT, RIGHT)
+    comparison = compare_nodes()
     written = [
         *draw_refinement().save(figures, "wl_scheme"),
         *draw_kernels(comparison).save(figures, "three_kernels"),
@@ -71,20 +71,22 @@ def run_figures(out: str | Path, quick: bool = False) -> list[Path]:
 # --- the scheme -------------------------------------------------------------------------------
 
 
-def _both() -> tuple[GraphCollection, PatternVocabulary, np.ndarray]:
+def _both() -> tuple[PatternVocabulary, np.ndarray]:
+    """The patterns of both graphs, and the colours of all nodes, (depth + 1, n_nodes)."""
     graphs = as_graph_collection(
         [(list(g.edges), dict(enumerate(g.node_labels))) for g in (LEFT, RIGHT)]
     )
     vocabulary, colors = PatternVocabulary.fit(graphs, DEPTH)
-    return graphs, vocabulary, colors.colors
+    return vocabulary, colors.colors
 
 
 def draw_refinement() -> Sheet:
     """Two graphs at depths 0, 1, 2, with the meaning of every colour beside them."""
-    _, vocabulary, colors = _both()
-    sheet = Sheet(80 + 2 * _CELL_WIDTH + 330, 40 + (DEPTH + 1) * _CELL_HEIGHT)
+    vocabulary, colors = _both()
+    sheet = Sheet(80 + 2 * _CELL_WIDTH + 260, 40 + (DEPTH + 1) * _CELL_HEIGHT)
     for column, graph in enumerate((LEFT, RIGHT)):
-        sheet.write(str(graph.name), 80 + (column + 0.5) * _CELL_WIDTH, 22, 16, weight="bold")
+        sheet.write(str(graph.name), 80 + (column + 0.5) * _CELL_WIDTH, 22, 16, ha="center",
+                    weight="bold")  # fmt: skip
     for depth in range(DEPTH + 1):
         top = 40 + depth * _CELL_HEIGHT
         sheet.write(f"h = {depth}", 14, top + _CELL_HEIGHT / 2, 14, weight="bold")
@@ -120,7 +122,7 @@ def _write_meanings(
         name = text if depth == 0 else f"{number + 1}"
         disc = Disc((11, 11), 9, _FILLS[number], rim="#777", rim_width=0.8)
         sheet.draw(Scene(22, 22, "", (disc, Words((11, 11), 10, name))), left, y - 11)
-        sheet.write("label" if depth == 0 else text, left + 32, y, 12)
+        sheet.write(f"label {text}" if depth == 0 else text, left + 32, y, 12)
 
 
 # --- the three kernels ------------------------------------------------------------------------
@@ -157,13 +159,10 @@ class NodeComparison:
         return float((self.plan * (1 - self.similarity)).sum())
 
 
-def compare_nodes(left: Graph, right: Graph) -> NodeComparison:
-    """Compare nodes by their colours at depths 1 to :data:`DEPTH`."""
-    graphs = as_graph_collection(
-        [(list(g.edges), dict(enumerate(g.node_labels))) for g in (left, right)]
-    )
-    _, colors = PatternVocabulary.fit(graphs, DEPTH)
-    ours, theirs = colors.colors[1:, : left.n_nodes], colors.colors[1:, left.n_nodes :]
+def compare_nodes() -> NodeComparison:
+    """Compare the nodes of both graphs by their colours at depths 1 to :data:`DEPTH`."""
+    _, colors = _both()
+    ours, theirs = colors[1:, : LEFT.n_nodes], colors[1:, LEFT.n_nodes :]
     similarity = (ours[:, :, None] == theirs[:, None, :]).mean(axis=0)  # (n_left, n_right)
     assignment = np.zeros_like(similarity)
     assignment[linear_sum_assignment(similarity, maximize=True)] = 1.0
@@ -201,14 +200,16 @@ def draw_kernels(comparison: NodeComparison) -> Sheet:
         sheet.write(title, middle, 22, 15, ha="center", weight="bold")
         sheet.draw(_bipartite(joined, similarity, width, height), number * width, 40)
         sheet.write(value, middle, height + 52, 13, ha="center")
-    legend = "Lines: broad = much, blue = equal colours at both depths, orange = at one, dashed = none."
+    legend = (
+        "Lines: broad = much, blue = equal colours at both depths, orange = at one, dashed = none."
+    )
     sheet.write(legend, 1.5 * width, height + 82, 12, ha="center")
     return sheet
 
 
 def _bipartite(joined: np.ndarray, similarity: np.ndarray, width: float, height: float) -> Scene:
     """Nodes of G on the left, those of G' on the right; line width by ``joined``."""
-    _, vocabulary, colors = _both()
+    vocabulary, colors = _both()
     heights = [np.linspace(34, height - 24, n) for n in joined.shape]
     xs = (0.30 * width, 0.70 * width)
     marks: list[Mark] = []

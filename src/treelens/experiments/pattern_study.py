@@ -78,9 +78,7 @@ def learned_patterns(graphs: Any, y: np.ndarray, name: str) -> tuple[PatternVoca
     named = named_vocabulary(vocabulary, name)
     weights = learn(np.arange(len(graphs)))
     table = pattern_table(named, histograms, weights, codes, classes)
-    stability = weight_stability(
-        learn, histograms, codes, n_resamples=N_RESAMPLES, random_state=0
-    )
+    stability = weight_stability(learn, histograms, codes, n_resamples=N_RESAMPLES, random_state=0)
     first = int(vocabulary.level_offsets[1])
     return named, table.assign(error=stability.error[table.index - first])
 

@@ -1,8 +1,8 @@
 """The study of made graphs: can learning find the one pattern that decides?
 
 Train on noisy copies of substructures 1 to 4 and test on those of 5 to 8 (see
-:mod:`treelens.graphs.synthetic`), depth 2, ten data sets. The rule of selection was fixed before
-the study was run, and it is the library's own: accuracy in repeated 5-fold cross-validation on the
+:mod:`treelens.graphs.synthetic`), depth 2, ten data sets. The rule of selection is the library's
+general one, not one made for this study: accuracy in repeated 5-fold cross-validation on the
 training graphs, ties broken by the hinge loss there, then in favour of what is simpler.
 """
 
@@ -50,11 +50,13 @@ _RADII = tuple(sorted({*radii_for(_N_TRAIN), *AUTO_RADII} - {0.0}))
 METHODS: dict[str, tuple[float, ...]] = {
     "wwl": (0.0,),
     "learned_wwl": _RADII,
+    "learned_wwl_paper_radii": (0.1, 0.5, 1.0),
     "as_chosen": (0.0, *_RADII),
 }
 _TITLES = {
     "wwl": "WWL (uniform weights)",
     "learned_wwl": "learned WWL",
+    "learned_wwl_paper_radii": "learned WWL, the paper's radii (0.1, 0.5, 1)",
     "as_chosen": "uniform or learned, as chosen inside",
 }
 
@@ -176,7 +178,7 @@ def _page_parts(summary: dict[str, Any], rows: list[dict[str, Any]]) -> list[str
     return [
         _design_text(), _accuracy_table(summary), _difference_text(rows),
         "![The eight substructures](figures/synthetic_substructures.png)",
-        _ranks_text(summary), "Radii chosen by learned WWL (radius: data sets): "
+        _ranks_text(summary), _inner_text(rows), "Radii chosen by learned WWL (radius: data sets): "
         + counts_text(row["choice"]["radius"] for row in learned) + ".",
         "![Patterns of depth 1 with their learned weights](figures/synthetic_patterns.png)",
         "## Every data set", _rows_table(rows),
@@ -187,16 +189,30 @@ def _design_text() -> str:
     return (
         "Noisy copies (20 each) of eight substructures; substructures 1 to 4 are for training, 5 "
         f"to 8 for testing; depth {DEPTH}; {N_DATASETS} data sets from seeds 0 to "
-        f"{N_DATASETS - 1}. The rule of selection was fixed in advance and is the library's own: "
-        "`gamma`, `C` and the radius by accuracy in five times repeated 5-fold cross-validation on "
-        "the training graphs, ties broken by the hinge loss on the held-out graphs, then in "
-        f"favour of the simpler. Radii: {', '.join(f'{r:g}' for r in _RADII)}.\n\n"
+        f"{N_DATASETS - 1}. The rule of selection is the library's general one and was fixed "
+        "before the run: `gamma`, `C` and the radius by accuracy in five times repeated 5-fold "
+        "cross-validation on the training graphs, ties broken by the hinge loss on the graphs "
+        "held out there, then in favour of the simpler. Radii: "
+        f"{', '.join(f'{r:g}' for r in _RADII)}.\n\n"
         "**How to read the figures.** The paper's drawings are lost. Our eight substructures were "
-        "designed to satisfy every sentence that the paper says about them, and the amount of "
-        "noise was tuned with an eye on test accuracy so that the study resembles the published "
-        "one. So agreement with the paper's 82.4 and 95 is by construction and no evidence for "
-        "the paper's figures. What the study does show is the mechanism: where the classes of the "
-        "training graphs share a pattern that uniform weights drown, learned weights find it."
+        "designed to satisfy every sentence that the paper says about them, and the design was "
+        "tuned, by its test accuracy, to resemble the published study. So agreement with the "
+        "paper's 82.4 and 95 is by construction, and no evidence for or against the paper's "
+        "figures. What the study does show is the mechanism: where all training graphs of a class "
+        "share a pattern that uniform weights drown, learned weights find it, and graphs of a new "
+        "kind that hold it are recognised."
+    )
+
+
+def _inner_text(rows: list[dict[str, Any]]) -> str:
+    def inner(method: str) -> float:
+        scores = [r["inner_score"] for r in rows if r["method"] == method]
+        return 100 * float(np.mean(scores))
+
+    return (
+        f"The inner accuracy, on graphs of the training substructures, is {inner('wwl'):.1f} with "
+        f"uniform and {inner('learned_wwl'):.1f} with learned weights: almost every candidate is "
+        "perfect there, so it is mostly the hinge loss that chooses the radius."
     )
 
 
@@ -216,9 +232,7 @@ def _accuracy_table(summary: dict[str, Any]) -> str:
 
 def _difference_text(rows: list[dict[str, Any]]) -> str:
     scores = {(r["method"], r["dataset"]): r["accuracy"] for r in rows if r["include_depth_zero"]}
-    gains = np.array(
-        [scores["learned_wwl", k] - scores["wwl", k] for m, k in scores if m == "wwl"]
-    )
+    gains = np.array([scores["learned_wwl", k] - scores["wwl", k] for m, k in scores if m == "wwl"])
     p_value = p_text(paired_t_test(gains)) if len(gains) > 1 else "-"
     return (
         f"Learned minus uniform: {100 * gains.mean():+.2f} points; better on "
@@ -254,7 +268,7 @@ def _rows_table(rows: list[dict[str, Any]]) -> str:
 
 def draw_substructures() -> Sheet:
     """The eight, positive ones with the pattern marked; training above, test below."""
-    width, height, heading = 250, 190, 26
+    width, height, heading = 250, 125, 22
     sheet = Sheet(4 * width, 2 * (height + 2 * heading))
     for row, numbers in enumerate((TRAINING_SUBSTRUCTURES, TEST_SUBSTRUCTURES)):
         top = row * (height + 2 * heading)

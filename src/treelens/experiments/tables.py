@@ -188,7 +188,7 @@ def _unfinished_text(summary: Summary) -> str:
         return f"Every figure comes from {whole} folds."
     return (
         f"Figures come from {whole} folds, save where another number stands beside them in square "
-        "brackets: those are unfinished, and only whole repetitions count as soon as there is one."
+        "brackets: those have fewer repetitions, and only whole ones count as soon as there is one."
     )
 
 
@@ -216,7 +216,7 @@ def _tests_text(tests: dict[str, dict[str, dict[str, Comparison]]]) -> str:
     n_tests = sum(len(row) for table in tests.values() for row in table.values())
     return (
         "Each cell: points by which the learned method of the column is ahead of the method of "
-        "the row (negative: behind), then two one-sided p-values for \"ahead\". The first is the "
+        'the row (negative: behind), then two one-sided p-values for "ahead". The first is the '
         "paper's paired t-test over the means of repetitions, which takes repetitions on the same "
         "graphs for independent and so finds significance too easily. The second is the corrected "
         "resampled t-test of Nadeau and Bengio over folds, which allows for overlapping training "

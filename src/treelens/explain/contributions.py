@@ -217,7 +217,8 @@ def usual_unseen_share(histograms: PatternHistograms) -> float:
     """The unseen share that a graph like those in training rarely exceeds.
 
     A pattern that one training graph alone holds would be unseen had that graph been left out.
-    So the share of such patterns in a training graph is what its unseen share would have been;
+    So the share of such patterns in a training graph is what its unseen share would have been
+    (patterns left out of the vocabulary for their rarity, which are unseen already, included);
     the value returned is the 95th percentile of these, at least 0.1 and at most 0.5.
 
     Parameters
@@ -229,6 +230,7 @@ def usual_unseen_share(histograms: PatternHistograms) -> float:
     lonely = np.bincount(
         histograms.graphs[alone], weights=histograms.counts[alone], minlength=histograms.n_graphs
     )
+    lonely = lonely + histograms.unseen.sum(axis=1)
     shares = lonely / np.maximum(histograms.n_nodes * histograms.n_depths, 1)
     return float(np.clip(np.quantile(shares, 0.95), _LEAST_UNSEEN_LIMIT, _MOST_UNSEEN_LIMIT))
 

@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 _GROUP = 4  # dense columns handled in one sweep over a row of the result
+_STRIP = 8  # numbers in a cache line
 
 
 @njit(cache=True, nogil=True)
@@ -125,12 +126,11 @@ def upper_rows(first, step, row_offsets, row_indices, row_values, dense_of_patte
 
 @njit(cache=True, nogil=True)
 def mirror(first, step, block, out):
-    """Copy the upper half into the lower, tile by tile so that both sides stay in cache."""
+    """Copy the upper half into the lower, in strips so narrow that both sides stay in cache."""
     n = len(out)
     for top in range(first * block, n, step * block):
         bottom = min(top + block, n)
-        for left in range(0, bottom, block):
-            right = min(left + block, n)
+        for left in range(0, bottom, _STRIP):
             for i in range(top, bottom):
-                for j in range(left, min(right, i)):
+                for j in range(left, min(left + _STRIP, i)):
                     out[i, j] = out[j, i]

@@ -231,9 +231,7 @@ class UnaryFeatures:
     thresholds: np.ndarray
 
     @classmethod
-    def fit(
-        cls, features: Features, form: str, weights: np.ndarray | None = None
-    ) -> UnaryFeatures:
+    def fit(cls, features: Features, form: str, weights: np.ndarray | None = None) -> UnaryFeatures:
         """Find the distinct values of every pattern."""
         _check_form(form, UNARY_FORMS, "unary features")
         pairs = features.pairs

@@ -4,28 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from treelens.kernels import _compiled
-from treelens.patterns.histograms import SparseRows
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.pairs import PairFeatures, dense_columns
 
-# A pattern held by more than this share of the graphs is kept as a dense column; at most so many.
-_DENSE_SHARE = 0.125
-_MOST_DENSE = 128
 _MIRROR_TILE = 64
-
-
-@dataclass(frozen=True)
-class _RightSide:
-    """Inverted lists, with the most common patterns as dense columns beside them."""
-
-    lists: SparseRows
-    dense_of_pattern: np.ndarray  # (n_patterns,) row of `dense`, or -1
-    dense: np.ndarray  # (n_dense, n_graphs)
 
 
 def pair_sums(
@@ -62,10 +48,10 @@ def pair_sums(
         raise ValueError("Both sides must hold the same patterns and the same kind of feature.")
     out = _checked_out(out, (left.n_graphs, target.n_graphs))
     left_values, right_values = _weighted_values(left, target, weights)
-    side = _right_side(target.lists, right_values, target.n_graphs)
+    dense_of_pattern, dense = dense_columns(target.lists, right_values, target.n_graphs)
     shared = (
-        left.rows.offsets, left.rows.indices, left_values, side.dense_of_pattern, side.dense,
-        side.lists.offsets, side.lists.indices, right_values, left.minimum,
+        left.rows.offsets, left.rows.indices, left_values, dense_of_pattern, dense,
+        target.lists.offsets, target.lists.indices, right_values, left.minimum,
     )  # fmt: skip
     if right is not None:
         _interleaved(
@@ -113,28 +99,15 @@ def _weighted_values(
     return left_values, right.lists.values * np.repeat(weights, np.diff(right.lists.offsets))
 
 
-def _right_side(lists: SparseRows, values: np.ndarray, n_graphs: int) -> _RightSide:
-    support = np.diff(lists.offsets)
-    common = np.flatnonzero(support > _DENSE_SHARE * n_graphs)
-    if len(common) > _MOST_DENSE:
-        heaviest = np.argsort(-support[common], kind="stable")[:_MOST_DENSE]
-        common = np.sort(common[heaviest])
-    dense_of_pattern = np.full(len(lists), -1, dtype=np.int32)
-    dense_of_pattern[common] = np.arange(len(common), dtype=np.int32)
-    dense = np.zeros((max(1, len(common)), n_graphs))
-    for row, pattern in enumerate(common):
-        entries = slice(lists.offsets[pattern], lists.offsets[pattern + 1])
-        dense[row, lists.indices[entries]] = values[entries]
-    return _RightSide(lists, dense_of_pattern, dense)
-
-
 def _interleaved(work: Callable[[int, int], Any], n_jobs: int) -> None:
     """Run ``work(k, n_jobs)`` for every thread ``k``: rows k, k + n_jobs, ... are its share."""
     if n_jobs <= 1:
         work(0, 1)
         return
-    with ThreadPoolExecutor(n_jobs) as pool:
-        list(pool.map(work, range(n_jobs), [n_jobs] * n_jobs))
+    with ThreadPoolExecutor(n_jobs - 1) as pool:
+        others = pool.map(work, range(1, n_jobs), [n_jobs] * (n_jobs - 1))  # begins at once
+        work(0, n_jobs)  # this thread does the first share
+        list(others)
 
 
 def _checked_out(out: np.ndarray | None, shape: tuple[int, int]) -> np.ndarray:

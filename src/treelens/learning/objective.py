@@ -15,14 +15,11 @@ import numpy as np
 
 from treelens.learning import _compiled, _compiled_pairs
 from treelens.learning._compiled import PairArrays, PairLoss
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.pairs import PairFeatures, dense_columns
 
 # The pairs are dealt out to so many shares, whatever the number of threads, and the shares are
 # added up in order: that is why the sums are the same, bit for bit, for every n_jobs.
 N_SHARES = 8
-# A pattern held by more than this share of the graphs is kept as a dense column; at most so many.
-_DENSE_SHARE = 0.125
-_MOST_DENSE = 128
 _LEAST_CURVATURE = 1e-3
 
 
@@ -155,17 +152,7 @@ class ListedPairsObjective:
 def pair_arrays(features: PairFeatures) -> PairArrays:
     """Lay pair features out for the compiled passes, the most common patterns as dense columns."""
     lists = features.lists
-    support = np.diff(lists.offsets)
-    common = np.flatnonzero(support > _DENSE_SHARE * features.n_graphs)
-    if len(common) > _MOST_DENSE:
-        heaviest = np.argsort(-support[common], kind="stable")[:_MOST_DENSE]
-        common = np.sort(common[heaviest])
-    dense_of_pattern = np.full(len(lists), -1, dtype=np.int32)
-    dense_of_pattern[common] = np.arange(len(common), dtype=np.int32)
-    dense = np.zeros((max(1, len(common)), features.n_graphs))
-    for row, pattern in enumerate(common):
-        entries = slice(lists.offsets[pattern], lists.offsets[pattern + 1])
-        dense[row, lists.indices[entries]] = lists.values[entries]
+    dense_of_pattern, dense = dense_columns(lists, lists.values, features.n_graphs)
     return PairArrays(
         features.rows.offsets, features.rows.indices, features.rows.values,
         lists.offsets, lists.indices, lists.values,

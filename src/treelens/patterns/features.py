@@ -28,14 +28,14 @@ class PatternExtractor:
     first_depth: int
     kind: str
 
-    def count(self, colors: NodeColors) -> PatternHistograms:
+    def count(self, colors: NodeColors, n_jobs: int = 1) -> PatternHistograms:
         """Histograms of the depths in use."""
-        counts = PatternHistograms.from_colors(self.vocabulary, colors)
+        counts = PatternHistograms.from_colors(self.vocabulary, colors, n_jobs)
         return counts.select_depths(self.first_depth, self.vocabulary.depth)
 
     def histograms(self, graphs: GraphCollection, n_jobs: int = 1) -> PatternHistograms:
         """Histograms of new graphs in terms of the vocabulary."""
-        return self.count(self.vocabulary.transform(graphs, n_jobs))
+        return self.count(self.vocabulary.transform(graphs, n_jobs), n_jobs)
 
     def pairs(self, histograms: PatternHistograms) -> PairFeatures:
         """Plain pair features: ``<1, Z>`` is the kernel itself."""

@@ -176,10 +176,6 @@ class PatternHistograms:
         values *= factor  # in place: both are new
         return SparseRows(self.offsets, self.graphs, values)
 
-    def by_graph(self, kind: str = "masses") -> SparseRows:
-        """Rows by graph, with counts or masses as float64."""
-        return self.by_pattern(kind).transposed(self.n_graphs)
-
     def to_sparse(self, kind: str = "counts", dtype: Any = np.float64) -> sparse.csr_array:
         """A scipy matrix, shape (n_graphs, n_patterns)."""
         values = self.masses if kind == "masses" else self.counts

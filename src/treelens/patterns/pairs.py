@@ -85,3 +85,43 @@ class PairFeatures:
             values = values * weights[self.rows.indices]
         graph = np.repeat(np.arange(self.n_graphs), np.diff(self.rows.offsets))
         return np.bincount(graph, weights=values, minlength=self.n_graphs) * self.scale**2
+
+
+# A pattern held by more than this share of the graphs is kept as a dense column; at most so many.
+_DENSE_SHARE = 0.125
+_MOST_DENSE = 128
+
+
+def dense_columns(
+    lists: SparseRows, values: np.ndarray, n_graphs: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The most common patterns as dense columns, which compiled loops sweep at vector speed.
+
+    Few patterns are that common, but they make up most of the entries that pairs share.
+
+    Parameters
+    ----------
+    lists : SparseRows
+        By pattern.
+    values : ndarray
+        Aligned with ``lists.indices``; may be scaled.
+    n_graphs : int
+
+    Returns
+    -------
+    dense_of_pattern : ndarray of int32, shape (n_patterns,)
+        The row of ``dense`` that holds a pattern, or -1.
+    dense : ndarray, shape (n_dense, n_graphs)
+    """
+    support = np.diff(lists.offsets)
+    common = np.flatnonzero(support > _DENSE_SHARE * n_graphs)
+    if len(common) > _MOST_DENSE:
+        heaviest = np.argsort(-support[common], kind="stable")[:_MOST_DENSE]
+        common = np.sort(common[heaviest])
+    dense_of_pattern = np.full(len(lists), -1, dtype=np.int32)
+    dense_of_pattern[common] = np.arange(len(common), dtype=np.int32)
+    dense = np.zeros((max(1, len(common)), n_graphs))
+    for row, pattern in enumerate(common):
+        entries = slice(lists.offsets[pattern], lists.offsets[pattern + 1])
+        dense[row, lists.indices[entries]] = values[entries]
+    return dense_of_pattern, dense

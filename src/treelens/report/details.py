@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from treelens.explain.contributions import Explanation, KernelDecision, explain_decision
 from treelens.explain.layout import node_positions
@@ -21,6 +22,7 @@ _SHARE_OF_EXTREMES = 3  # a third each: most wrong, most uncertain, by chance
 _PIXELS_PER_EDGE = 20
 _MOST_PATTERNS = 6
 _MOST_NEIGHBORS = 3
+_LONGEST_LABEL = 40
 
 
 @dataclass
@@ -63,14 +65,15 @@ def explain_graphs(
     """Explain some graphs and keep what a drawing of each needs."""
     details = GraphDetails()
     totals: dict[int, float] = defaultdict(float)
-    for index in positions.tolist():
-        one = given.graphs[index : index + 1]
-        explanation = explain_decision(one, decision, n_neighbors=_MOST_NEIGHBORS)
-        row = explained_graph(given.shown[index], explanation)
-        details.rows.append({"index": index, "name": given.name_of(index), **row})
-        frame = explanation.pattern_contributions
-        for pattern, value in zip(frame.index.tolist(), frame["contribution"], strict=True):
-            totals[pattern] += abs(value)
+    with threadpool_limits(limits=1):  # matrices this small only suffer from threads
+        for index in positions.tolist():
+            one = given.graphs[index : index + 1]
+            explanation = explain_decision(one, decision, n_neighbors=_MOST_NEIGHBORS)
+            row = explained_graph(given.shown[index], explanation)
+            details.rows.append({"index": index, "name": given.name_of(index), **row})
+            frame = explanation.pattern_contributions
+            for pattern, value in zip(frame.index.tolist(), frame["contribution"], strict=True):
+                totals[pattern] += abs(value)
     details.influence = {p: total / len(positions) for p, total in totals.items()}
     return details
 
@@ -121,7 +124,13 @@ def drawable(graph: Graph) -> dict[str, Any]:
     return {
         "x": places[:, 0].tolist(),
         "y": places[:, 1].tolist(),
-        "labels": [str(label) for label in graph.node_labels],
+        "labels": [_cut(label) for label in graph.node_labels],
         "edges": [node for edge in graph.edges for node in edge],
-        "edge_labels": None if labels is None else [str(label) for label in labels],
+        "edge_labels": None if labels is None else [_cut(label) for label in labels],
     }
+
+
+def _cut(label: Any) -> str:
+    """A label as text that cannot swell a file."""
+    text = str(label)
+    return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"

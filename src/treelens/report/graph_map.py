@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.sparse.linalg import eigsh
 
 from treelens.explain.contributions import KernelDecision
 from treelens.kernels.forms import FORMS, form_kernel
@@ -92,11 +92,15 @@ def _similarities(
 def _leading(centred: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The two largest eigenvalues and their vectors, with signs that do not depend on luck."""
     n = len(centred)
+    if n > 3:
+        start = np.random.default_rng(0).standard_normal(n)
+        found, directions = eigsh(centred, k=2, which="LA", v0=start)
+    else:  # too few for an iterative solver
+        found, directions = np.linalg.eigh(centred)
+    order = np.argsort(-found, kind="stable")[:2]
     values, vectors = np.zeros(2), np.zeros((n, 2))
-    if n > 1:
-        found, directions = eigh(centred, subset_by_index=[max(0, n - 2), n - 1])
-        values[: len(found)] = np.maximum(found[::-1], 0.0)
-        vectors[:, : len(found)] = directions[:, ::-1]
+    values[: len(order)] = np.maximum(found[order], 0.0)
+    vectors[:, : len(order)] = directions[:, order]
     strongest = np.abs(vectors).argmax(axis=0)
     signs = np.where(vectors[strongest, [0, 1]] < 0, -1.0, 1.0)
     return values, vectors * signs

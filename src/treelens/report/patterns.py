@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from treelens.estimators.classifier import GraphClassifier
 from treelens.explain.decode import Occurrence, atom_environment, find_occurrences, unfold_within
 from treelens.explain.layout import is_molecule
 from treelens.explain.names import LabelNames, named_vocabulary
-from treelens.explain.ranking import class_separation, rank_patterns
+from treelens.explain.ranking import class_separation, rank_patterns, weight_stability
+from treelens.kernels.forms import FORMS
+from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.report.details import drawable
 from treelens.report.given import GivenGraphs
@@ -24,6 +29,10 @@ _MOST_TREE_NODES = 40
 _LARGEST_OCCURRENCE = 150  # nodes; beyond that a drawing shows nothing
 _LONGEST_TEXT = 90
 _N_BINS = 24
+# Error bars need the weights learned again, to this gap, on so many parts of the graphs.
+_N_FOLDS = 5
+_ROUGH_GAP = 1e-2
+_MOST_RELEARNED = 5000
 
 
 def shown_vocabulary(
@@ -62,7 +71,10 @@ def _full_table(model: GraphClassifier, influence: Mapping[int, float] | None) -
     table = model.patterns_
     start = int(model.vocabulary_.level_offsets[model.train_histograms_.first_depth])
     separation = class_separation(model.train_histograms_, model.train_codes_, len(model.classes_))
-    table["separation"] = separation[table.index.to_numpy() - start]
+    own = table.index.to_numpy() - start  # position of every pattern among those in use
+    table["separation"] = separation[own]
+    errors = weight_errors(model)
+    table["weight_error"] = None if errors is None else errors[own]
     masses = [f"mass {label}" for label in model.classes_.tolist()]
     table["masses"] = table[masses].to_numpy().tolist()
     if influence is not None:
@@ -85,7 +97,9 @@ def _pattern_row(
     return {
         "id": pattern,
         "text": vocabulary.texts(np.array([pattern]))[0],
-        **{name: row[name] for name in ("depth", "weight", "support", "separation")},
+        **{
+            name: row[name] for name in ("depth", "weight", "weight_error", "support", "separation")
+        },
         "influence": row.get("influence"),
         "masses": row["masses"],
         "leans_to": str(row["leans_to"]),
@@ -146,6 +160,27 @@ def short_texts(vocabulary: PatternVocabulary, patterns: set[int]) -> dict[int, 
 
 
 # --- weights ----------------------------------------------------------------------------------
+
+
+def weight_errors(model: GraphClassifier) -> np.ndarray | None:
+    """Error bars of learned weights, from leaving out a fifth of the graphs at a time.
+
+    None with uniform weights, and where learning five times more would take too long.
+    """
+    histograms, codes = model.train_histograms_, model.train_codes_
+    if model.learner_ is None or histograms.n_graphs > _MOST_RELEARNED:
+        return None
+    kind = FORMS[model.choice_["form"]].kind
+    learner = clone(model.learner_).set_params(tol=_ROUGH_GAP)
+
+    def learn(indices: np.ndarray) -> np.ndarray:
+        pairs = PairFeatures.from_histograms(histograms.select_graphs(indices), kind)
+        with warnings.catch_warnings():  # a rough answer is what is wanted
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return clone(learner).fit(pairs, codes[indices]).weights_
+
+    found = weight_stability(learn, histograms, codes, n_resamples=_N_FOLDS, random_state=0)
+    return found.error
 
 
 def weights_by_depth(model: GraphClassifier) -> dict[str, Any]:

@@ -1,0 +1,188 @@
+"""From a summary to one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from treelens.estimators.classifier import GraphClassifier
+from treelens.estimators.files import checked_target, whole_file
+from treelens.explain.decode import TreeNode
+from treelens.explain.draw import tree_scene
+from treelens.explain.names import LabelNames
+from treelens.explain.palette import AGAINST, FOR, HIGHLIGHT, NEUTRAL
+from treelens.report.charts import Chart, bar_chart, line_chart
+from treelens.report.summarize import summarize
+
+_SCRIPTS = ("drawing.js", "panel.js", "map.js", "table.js")
+_MINUS = "\N{MINUS SIGN}"
+
+
+def write_report(
+    model: GraphClassifier,
+    path: str | Path,
+    X: Any = None,
+    y: Any = None,
+    *,
+    names: str | LabelNames | None = None,
+) -> Path:
+    """Write the report on a model: one HTML file, whole or not at all.
+
+    Parameters
+    ----------
+    model : GraphClassifier
+        Fitted.
+    path : str or Path
+    X, y, names : optional
+        See :func:`treelens.report.summarize`.
+
+    Returns
+    -------
+    Path
+        Where it was written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import treelens as tl
+    >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+    >>> model = tl.GraphClassifier("exponential", 2, 0, 1.0, 10.0).fit(graphs, y)
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "report.html")
+    >>> write_report(model, path, graphs, y).read_text(encoding="utf-8")[:15]
+    '<!doctype html>'
+    """
+    target = checked_target(path)  # better now than after the work
+    page = render(summarize(model, X, y, names=names))
+    with whole_file(target) as file:
+        file.write(page.encode("utf-8"))
+    return Path(path)
+
+
+def render(summary: Mapping[str, Any]) -> str:
+    """The page of a summary."""
+    script = "\n".join(_asset(name) for name in _SCRIPTS)
+    return _environment().get_template("report.html").render(
+        **summary,
+        style=Markup(_asset("report.css")),
+        script=Markup(script),
+        script_hash=_hash(script),
+        page_data=page_data(summary),
+        charts=charts_of(summary),
+        trees={row["id"]: tree_drawing(row) for row in summary["patterns"]["rows"]},
+    )  # fmt: skip
+
+
+def page_data(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """What the scripts of the page need."""
+    graphs = summary["graphs"]
+    return {
+        "classes": summary["model"]["classes"],
+        "map": summary["map"],
+        "graphs": [] if graphs is None else graphs["rows"],
+        "pattern_texts": summary["pattern_texts"],
+        "occurrences": {
+            row["id"]: row["occurrence"] for row in summary["patterns"]["rows"] if row["occurrence"]
+        },
+        "colors": {"for": FOR, "against": AGAINST, "neutral": NEUTRAL, "highlight": HIGHLIGHT},
+    }
+
+
+def charts_of(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """All charts of the page; None or empty where there is nothing to draw."""
+    edges = summary["weights"]["bin_edges"]
+    data = summary["data"]
+    return {
+        "roc": {name: _roc(summary[name]) for name in ("held_out", "scores")},
+        "weights": [
+            bar_chart(edges, depth["counts"]) for depth in summary["weights"]["depths"]
+        ],
+        "learning": _learning_curve(summary["learning"]["curve"]),
+        "unseen": None
+        if data is None or not data["unseen"]["most"]
+        else bar_chart(data["unseen"]["bin_edges"], data["unseen"]["counts"]),
+    }  # fmt: skip
+
+
+def tree_drawing(row: Mapping[str, Any]) -> Markup:
+    """The SVG of a pattern's tree; the scene escapes the labels."""
+    tree, layers, nodes = row["tree"], [], []
+    columns = (tree[name] for name in ("parents", "labels", "edge_labels", "cut"))
+    for parent, label, edge_label, cut in zip(*columns, strict=True):
+        layers.append(0 if parent < 0 else layers[parent] + 1)
+        nodes.append(TreeNode(parent, layers[-1], label, edge_label, cut))
+    return Markup(tree_scene(nodes, f"pattern {row['text']}").to_svg())
+
+
+def _roc(scores: Mapping[str, Any] | None) -> Chart | None:
+    if scores is None or not scores["roc"]:
+        return None
+    lines = [(c["false_positive_rate"], c["true_positive_rate"]) for c in scores["roc"]]
+    return line_chart(lines, (0.0, 1.0), (0.0, 1.0))
+
+
+def _learning_curve(curve: Mapping[str, Any] | None) -> Chart | None:
+    if curve is None or len(curve["objective"]) < 2:
+        return None
+    values = curve["objective"]
+    low, high = min(values), max(values)
+    room = 0.05 * (high - low) or 1.0
+    steps = list(range(len(values)))
+    return line_chart([(steps, values)], (0.0, steps[-1]), (low - room, high + room))
+
+
+# --- Jinja ------------------------------------------------------------------------------------
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FunctionLoader(_asset), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters.update(percent=percent, number=number, signed=signed)
+    # tojson writes <, > and & as escapes, so that no label can end the script element.
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    return environment
+
+
+def _asset(name: str) -> str:
+    return resources.files("treelens.report").joinpath("templates", name).read_text("utf-8")
+
+
+def _hash(script: str) -> str:
+    """What the page's security policy lets run: this script and no other."""
+    digest = hashlib.sha256(script.encode("utf-8")).digest()
+    return "sha256-" + base64.b64encode(digest).decode("ascii")
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """A share as per cent.
+
+    Examples
+    --------
+    >>> percent(0.8934), percent(None)
+    ('89.3 %', '–')
+    """
+    return "–" if value is None else f"{100 * value:.{digits}f}\N{NARROW NO-BREAK SPACE}%"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number as people write it: few digits, thousands apart."""
+    if value is None:
+        return "–"
+    if float(value).is_integer() and abs(value) < 1e15:
+        text = f"{int(value):,}"
+    else:
+        text = f"{value:,.{digits}g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return text.replace("-", _MINUS)
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """A number with its sign."""
+    return f"{value:+.{digits}f}".replace("-", _MINUS)

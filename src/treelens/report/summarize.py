@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -79,7 +78,7 @@ def summarize(
             "patterns": pattern_section(model, vocabulary, given, details.influence),
             "pattern_texts": short_texts(vocabulary, named),
             "weights": weights_by_depth(model),
-            "bound": generalization_bound(model),
+            "bound": model.generalization_bound(),
             **about_graphs,
         }
     )
@@ -170,11 +169,3 @@ def _curve(result: Any) -> dict[str, Any]:
         "n_iter": result.n_iter,
         "solver": result.solver,
     }
-
-
-def generalization_bound(model: GraphClassifier, delta: float = 0.05) -> dict[str, Any] | None:
-    """The bound of the theory room as plain data; None where the model has none."""
-    if model.learner_ is None or not hasattr(model, "generalization_bound"):
-        return None
-    bound = model.generalization_bound(delta=delta)
-    return asdict(bound) if is_dataclass(bound) else bound

@@ -1,0 +1,40 @@
+"""How the documentation is built: ``make docs``; warnings are errors."""
+
+from __future__ import annotations
+
+import treelens
+
+project = "treelens"
+author = "the treelens developers"
+project_copyright = author
+release = version = treelens.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "myst_parser",
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+
+# The reference: one page for each public name, from its docstring.
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc sections say the types in words
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+
+html_theme = "pydata_sphinx_theme"
+html_title = "treelens"
+html_show_sourcelink = False
+html_theme_options = {
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}

@@ -1,0 +1,124 @@
+"""Where the lines, bars and ticks of a chart lie; the templates draw them as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+Range = tuple[float, float]
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 10.0, 10.0, 38.0
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A drawn chart in pixels.
+
+    Attributes
+    ----------
+    width, height : float
+    box : tuple of float
+        Left, top, right and bottom of the plotting area.
+    x_ticks, y_ticks : list of (place, text)
+    lines : list of str
+        Path data.
+    bars : list of (left, top, width, height, text)
+    """
+
+    width: float
+    height: float
+    box: tuple[float, float, float, float]
+    x_ticks: list[tuple[float, str]]
+    y_ticks: list[tuple[float, str]]
+    lines: list[str] = field(default_factory=list)
+    bars: list[tuple[float, float, float, float, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Sheet:
+    """The way from data to pixels."""
+
+    width: float
+    height: float
+    x_range: Range
+    y_range: Range
+
+    @property
+    def box(self) -> tuple[float, float, float, float]:
+        return _LEFT, _TOP, self.width - _RIGHT, self.height - _BOTTOM
+
+    def x(self, value: float) -> float:
+        left, _, right, _ = self.box
+        return left + (right - left) * _share(value, self.x_range)
+
+    def y(self, value: float) -> float:
+        _, top, _, bottom = self.box
+        return bottom - (bottom - top) * _share(value, self.y_range)
+
+    def chart(self, **marks: list) -> Chart:
+        x_ticks = [(round(self.x(v), 1), text) for v, text in ticks(self.x_range)]
+        y_ticks = [(round(self.y(v), 1), text) for v, text in ticks(self.y_range)]
+        return Chart(self.width, self.height, self.box, x_ticks, y_ticks, **marks)
+
+
+def line_chart(
+    lines: Sequence[tuple[Sequence[float], Sequence[float]]],
+    x_range: Range,
+    y_range: Range,
+    size: tuple[float, float] = (360.0, 300.0),
+) -> Chart:
+    """Lines through points, each given as its x and its y values.
+
+    Examples
+    --------
+    >>> line_chart([([0, 1], [0, 1])], (0, 1), (0, 1)).lines
+    ['M46.0 262.0L350.0 10.0']
+    """
+    sheet = _Sheet(*size, x_range, y_range)
+    paths = [
+        "M" + "L".join(f"{sheet.x(x):.1f} {sheet.y(y):.1f}" for x, y in zip(xs, ys, strict=True))
+        for xs, ys in lines
+    ]
+    return sheet.chart(lines=paths)
+
+
+def bar_chart(
+    edges: Sequence[float], counts: Sequence[int], size: tuple[float, float] = (360.0, 170.0)
+) -> Chart:
+    """A histogram; a bar's text says what it counts."""
+    most = max(counts, default=0)
+    sheet = _Sheet(*size, (edges[0], edges[-1]), (0.0, float(max(most, 1))))
+    bars = []
+    for (low, high), count in zip(pairwise(edges), counts, strict=True):
+        if not count:
+            continue
+        left, top = sheet.x(low), min(sheet.y(count), sheet.box[3] - 1.5)
+        size_of_bar = (sheet.x(high) - left - 1.0, sheet.box[3] - top)
+        text = f"{low:.3g} to {high:.3g}: {count}"
+        bars.append((round(left, 1), round(top, 1), *(round(s, 1) for s in size_of_bar), text))
+    return sheet.chart(bars=bars)
+
+
+def ticks(values: Range, most: int = 5) -> list[tuple[float, str]]:
+    """Round numbers within a range, with their texts.
+
+    Examples
+    --------
+    >>> [text for _, text in ticks((0.0, 1.0))]
+    ['0', '0.25', '0.5', '0.75', '1']
+    """
+    low, high = values
+    span = max(high - low, 1e-12)
+    power = 10.0 ** np.floor(np.log10(span / most))
+    step = next(f * power for f in (1, 2, 2.5, 5, 10, 20) if span / (f * power) <= most)
+    first = np.ceil(low / step - 1e-9)
+    count = int(np.floor(high / step + 1e-9) - first) + 1
+    places = [float((first + k) * step) for k in range(count)]
+    return [(place, f"{place + 0.0:.6g}") for place in places]
+
+
+def _share(value: float, values: Range) -> float:
+    low, high = values
+    return (value - low) / max(high - low, 1e-12)
