@@ -21,6 +21,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.svm import LinearSVC
+from threadpoolctl import threadpool_limits
 
 from treelens.estimators.feature_machine import FeatureMachine
 from treelens.estimators.machine import KernelMachine, class_weights, fit_calibration
@@ -68,6 +69,8 @@ _SPLIT_AGAIN_BELOW = 2000
 _MARGIN_GRAPHS = 1000
 _TOLERANCE = 1e-5
 _MOST_ITERATIONS = 1000
+# Steps of the stochastic solver that suffice to compare settings.
+_ROUGH_STEPS = 200_000
 
 LinearModel = tuple[np.ndarray, np.ndarray]  # (n_outputs, n_features), (n_outputs,)
 
@@ -194,9 +197,12 @@ def fit_linear(
     else:
         model = LinearSVC(dual="auto", max_iter=_MOST_ITERATIONS, random_state=0)
     models = []
-    for C in Cs:
-        model.set_params(C=C / scale).fit(mapped, codes, sample_weight)
-        models.append((model.coef_.astype(np.float64), model.intercept_.astype(np.float64)))
+    # One BLAS thread: products with a vector gain nothing from a second, which on a busy machine
+    # makes them wait, and the sums do not depend on the machine.
+    with threadpool_limits(limits=1, user_api="blas"):
+        for C in Cs:
+            model.set_params(C=C / scale).fit(mapped, codes, sample_weight)
+            models.append((model.coef_.astype(np.float64), model.intercept_.astype(np.float64)))
     return models
 
 
@@ -280,7 +286,7 @@ class ApproximateSearch:
         for candidate in candidates:
             groups.setdefault(candidate.base, []).append(candidate)
         for base, group in groups.items():
-            weights = None if base.radius == 0 else self.learn(base, train).weights_
+            weights = None if base.radius == 0 else self.learn(base, train, _ROUGH_STEPS).weights_
             features = self._features(base, weights)
             settings: dict[tuple[str, float | None], list[Candidate]] = {}
             for candidate in group:
@@ -352,14 +358,17 @@ class ApproximateSearch:
                 )
         return sum(self._level_sums[level] for level in range(n_depths)) / n_depths
 
-    def learn(self, base: Base, train: np.ndarray) -> PairwiseWeights:
+    def learn(
+        self, base: Base, train: np.ndarray, most_steps: int | None = None
+    ) -> PairwiseWeights:
         """The learner, fitted to the graphs of ``train``."""
         histograms = self.histograms.select_depths(self.first_depth, base.depth)
         if len(train) < histograms.n_graphs:
             histograms = histograms.select_graphs(train)
         return learn_weights_linearly(
-            histograms, self.codes[train], base.kind, base.radius, self.learner, self.seed
-        )
+            histograms, self.codes[train], base.kind, base.radius, self.learner, self.seed,
+            most_steps,
+        )  # fmt: skip
 
 
 def learn_weights_linearly(
@@ -369,6 +378,7 @@ def learn_weights_linearly(
     radius: float,
     learner: PairwiseWeights | None,
     seed: int,
+    most_steps: int | None = None,
 ) -> PairwiseWeights:
     """Learn weights without ever looking at all pairs, whatever their number.
 
@@ -378,6 +388,8 @@ def learn_weights_linearly(
     if learner is None:
         learner = PairwiseWeights(solver="stochastic", n_checks=0, random_state=seed)
     learner = clone(learner).set_params(radius=radius)
+    if most_steps is not None:
+        learner.set_params(n_steps=min(learner.n_steps, most_steps))
     if histograms.n_graphs > _MARGIN_GRAPHS:
         picked = landmark_positions(
             histograms.n_graphs, _MARGIN_GRAPHS, np.random.default_rng(seed)

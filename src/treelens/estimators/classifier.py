@@ -39,6 +39,7 @@ from treelens.estimators.selection import (
     Split,
     grid,
     leading_settings,
+    radii_for,
     repetitions_for,
 )
 from treelens.estimators.weights import PairwiseWeights
@@ -62,7 +63,6 @@ from treelens.theory.fitted import fitted_bound
 # What "auto" stands for. Wide enough that the choice is rarely at an edge.
 AUTO_FORMS = ("exponential", "tanimoto")
 AUTO_DEPTHS = (1, 2, 3, 4, 5, 6)
-AUTO_RADII = (0.0, 0.3, 1.0, 3.0, 10.0, 30.0)
 AUTO_GAMMAS = (0.1, 1.0, 3.0, 10.0)
 AUTO_CS = (0.1, 1.0, 10.0, 100.0)
 
@@ -82,7 +82,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     depth : int or sequence of int, default="auto"
         Largest pattern depth; "auto" tries 1 to 6.
     radius : float or sequence of float, default="auto"
-        How far, per depth, the weights may move from one (Euclidean); 0 means uniform.
+        How far, per depth, the weights may move from one (Euclidean); 0 means uniform. "auto"
+        tries 0 and three radii that depend on the number of graphs.
     gamma : float or sequence of float, default="auto"
         Scale of the exponential forms.
     C : float or sequence of float, default="auto"
@@ -208,7 +209,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         graphs = checked_graphs(X)
         self.classes_, codes = _checked_classes(y, len(graphs))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        candidates = self._grid()
+        candidates = self._grid(len(graphs))
         self._uses_edge_labels = self._resolve_edge_labels(graphs)
         if self.approximation is not None:
             fit_approximate(self, graphs, codes, candidates, seed)
@@ -222,19 +223,17 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         with progress_ticks(self.progress, "Choosing a kernel") as search.tick:
             self.search_, chosen = _staged(search, candidates)
         self._record_choice(chosen, candidates)
-        if chosen.radius == 0:  # else the learner itself says so
-            _warn_if_nothing_shared(histograms)
         self._fit_chosen(chosen, vocabulary, search, graphs)
         return self
 
-    def _grid(self) -> list[Candidate]:
+    def _grid(self, n_graphs: int) -> list[Candidate]:
         first = 0 if self.include_depth_zero else 1
         depths = _listed(self.depth, AUTO_DEPTHS, "depth", Integral, first)
         first_depth_of(min(depths), self.include_depth_zero)
         candidates = grid(
             self._listed_forms(),
             depths,
-            _listed(self.radius, AUTO_RADII, "radius", Real, 0),
+            _listed(self.radius, (0.0, *radii_for(n_graphs)), "radius", Real, 0),
             _listed(self.gamma, AUTO_GAMMAS, "gamma", Real, 0, positive=True),
             _listed(self.C, AUTO_CS, "C", Real, 0, positive=True),
         )
@@ -254,7 +253,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(self.cv, Integral):
             return _checked_splits(self.cv.split(codes, codes), codes)
         smallest = int(np.bincount(codes).min())
-        rare = self.classes_[int(np.bincount(codes).argmin())]
+        rare = self.classes_.tolist()[int(np.bincount(codes).argmin())]
         if smallest < 2:
             raise ValueError(
                 f"Class {rare!r} has one member: cross-validation needs at least 2 of every class. "
@@ -288,7 +287,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         )
 
     def _seeded_learner(self, seed: int) -> Any:
-        """The learner that was given, or the default one; without a seed of its own it gets ours."""
+        """The learner that was given, or the default; without a seed of its own it gets ours."""
         if self.learner is None:
             return PairwiseWeights(n_jobs=self.n_jobs, random_state=seed)
         learner = clone(self.learner)
@@ -326,6 +325,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         first_depth = 0 if self.include_depth_zero else 1
         self._extractor = PatternExtractor(self.vocabulary_, first_depth, FORMS[chosen.form].kind)
         histograms = search.histograms.select_depths(first_depth, chosen.depth)
+        if chosen.radius == 0:  # else the learner itself says so
+            _warn_if_nothing_shared(histograms)
         self.learner_ = None if chosen.radius == 0 else search.learn(chosen.base, everything)
         self.weights_ = (
             np.ones(histograms.n_patterns) if self.learner_ is None else self.learner_.weights_
@@ -589,7 +590,7 @@ def _checked_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"y holds one class only ({classes[0]!r}): a classifier needs two or more."
+            f"y holds one class only ({classes.tolist()[0]!r}): a classifier needs two or more."
         )
     return classes, codes
 
@@ -616,11 +617,11 @@ def _checked_splits(splits: Iterable[Any], codes: np.ndarray) -> list[Split]:
 def _warn_if_nothing_shared(histograms: PatternHistograms) -> None:
     if not (histograms.support >= 2).any():
         warnings.warn(
-            "No two training graphs share a pattern, not even a node label: there is nothing to "
-            "learn from, and the weights are uniform. Are the node labels names of single nodes "
-            "rather than kinds?",
+            "Nothing to learn: no two training graphs share a pattern. The weights are uniform and "
+            "predictions hardly more than a guess. Do the node labels name single nodes instead of "
+            "their kinds?",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

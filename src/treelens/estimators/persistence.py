@@ -404,5 +404,6 @@ def _get_search(stored: Stored, model: GraphClassifier) -> None:
     shape = (model.train_histograms_.n_graphs, len(model._machine.intercepts))
     for number, candidate in enumerate(candidates):
         if stored.has_array(f"decisions_{number}"):
-            result.decisions[candidate] = stored.floats(f"decisions_{number}", shape)
+            # NaN: a graph that the user's splitter never held out
+            result.decisions[candidate] = stored.array(f"decisions_{number}", np.float64, shape)
     model.search_ = result

@@ -36,6 +36,8 @@ _ROUGH_STEPS = 40
 # A training set smaller than this is split several times over.
 _SMALL = 1000
 _MOST_REPETITIONS = 5
+# From this many graphs on, larger radii are tried.
+_MANY = 1500
 # Below this many graphs, starting threads costs more than they bring.
 _WORTH_THREADS = 500
 
@@ -336,6 +338,15 @@ def leading_settings(result: SearchResult) -> list[Candidate]:
                 if c.form == form and c.depth == leader.depth and c.radius == 0
             ]
     return settings
+
+
+def radii_for(n_graphs: int) -> tuple[float, ...]:
+    """The radii to try, beside 0, for a training set of this size.
+
+    Many graphs hold many patterns, and the norm of as many weights is larger; few graphs do not
+    support a large one.
+    """
+    return (0.3, 1.0, 3.0) if n_graphs < _MANY else (1.0, 10.0, 30.0)
 
 
 def repetitions_for(n_graphs: int) -> int:

@@ -12,17 +12,8 @@ from typing import Any
 DEPTHS = (1, 2, 3, 4, 5, 6)
 CS = (0.1, 1.0, 10.0, 100.0)
 GAMMAS = (0.1, 1.0, 3.0, 10.0)
-# Many graphs hold many patterns, and the norm of as many weights is larger.
-RADII = (0.3, 1.0, 3.0)
-RADII_LARGE = (1.0, 10.0, 30.0)
-_LARGE = 1500
 # The learner's settings where a method says nothing else.
 LEARNER: dict[str, Any] = {"tol": 1e-3, "max_iter": 60}
-
-
-def radii_for(n_train: int) -> tuple[float, ...]:
-    """The radii to try for a training set of this size."""
-    return RADII if n_train < _LARGE else RADII_LARGE
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from treelens.estimators.selection import (
     accuracy,
     grid,
     leading_settings,
+    radii_for,
     repetitions_for,
 )
 from treelens.estimators.walks import RandomWalk, ShortestPath
@@ -35,7 +36,6 @@ from treelens.experiments.methods import (
     GAMMAS,
     LEARNER,
     WL_METHODS,
-    radii_for,
 )
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.histograms import PatternHistograms

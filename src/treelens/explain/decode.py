@@ -162,9 +162,11 @@ def atom_environment(graph: Graph, occurrence: Occurrence) -> AtomEnvironment:
     nodes = list(occurrence.nodes)
     bonds = [molecule.GetBondBetweenAtoms(u, v).GetIdx() for u, v in occurrence.edges]
     part = {"atomsToUse": nodes, "bondsToUse": bonds}
+    # RDKit begins at a chosen atom only where the molecule is in one piece: not in salts.
+    root = occurrence.root if len(Chem.GetMolFrags(molecule)) == 1 else -1
     name = f"training graph {occurrence.graph_index}" if graph.name is None else f"{graph.name}"
     return AtomEnvironment(
-        Chem.MolFragmentToSmiles(molecule, **part, rootedAtAtom=occurrence.root),
+        Chem.MolFragmentToSmiles(molecule, **part, rootedAtAtom=root),
         Chem.MolFragmentToSmarts(molecule, **part),
         f"one occurrence, at atom {occurrence.root} of {name}",
     )

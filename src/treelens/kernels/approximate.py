@@ -260,7 +260,8 @@ class UnaryFeatures:
                 norms = np.sqrt(np.maximum(features.self_sums, np.finfo(float).tiny))
                 values = values / np.repeat(norms, np.diff(pairs.rows.offsets))
             shape = (pairs.n_graphs, pairs.n_patterns)
-            return sparse.csr_array((values, pairs.rows.indices, pairs.rows.offsets), shape=shape)
+            offsets = pairs.rows.offsets.astype(np.int32)
+            return sparse.csr_array((values, pairs.rows.indices, offsets), shape=shape)
         return self._steps(pairs, values)
 
     def _steps(self, pairs: PairFeatures, values: np.ndarray) -> sparse.csr_array:
@@ -268,11 +269,12 @@ class UnaryFeatures:
         counts = np.empty(len(values), dtype=np.int64)
         compiled.count_unary(*places, counts)
         ends = np.concatenate([[0], np.cumsum(counts)])
-        columns = np.empty(ends[-1], dtype=np.int64)
+        columns = np.empty(ends[-1], dtype=np.int32)
         entries = np.empty(ends[-1])
         compiled.fill_unary(*places, ends[:-1], columns, entries)
+        offsets = ends[pairs.rows.offsets].astype(np.int32)  # what liblinear takes
         shape = (pairs.n_graphs, self.n_components)
-        return sparse.csr_array((entries, columns, ends[pairs.rows.offsets]), shape=shape)
+        return sparse.csr_array((entries, columns, offsets), shape=shape)
 
 
 FeatureMap = RandomFeatures | NystroemFeatures | UnaryFeatures

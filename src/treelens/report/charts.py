@@ -107,7 +107,7 @@ def ticks(values: Range, most: int = 5) -> list[tuple[float, str]]:
     Examples
     --------
     >>> [text for _, text in ticks((0.0, 1.0))]
-    ['0', '0.25', '0.5', '0.75', '1']
+    ['0', '0.2', '0.4', '0.6', '0.8', '1']
     """
     low, high = values
     span = max(high - low, 1e-12)

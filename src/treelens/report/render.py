@@ -23,6 +23,16 @@ from treelens.report.summarize import summarize
 
 _SCRIPTS = ("drawing.js", "panel.js", "map.js", "table.js")
 _MINUS = "\N{MINUS SIGN}"
+# One sign for each class, as path data of about 12 by 12; classes beyond these repeat them.
+_SHAPES = (
+    "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0Z",
+    "M-4.5 -4.5H4.5V4.5H-4.5Z",
+    "M0 -5.5L5.5 4.5H-5.5Z",
+    "M0 -6L6 0L0 6L-6 0Z",
+    "M0 5.5L5.5 -4.5H-5.5Z",
+    "M-2 -6H2V-2H6V2H2V6H-2V2H-6V-2H-2Z",
+    "M-5.5 -3H5.5V3H-5.5Z",
+)
 
 
 def write_report(
@@ -73,6 +83,7 @@ def render(summary: Mapping[str, Any]) -> str:
         style=Markup(_asset("report.css")),
         script=Markup(script),
         script_hash=_hash(script),
+        shapes=_SHAPES,
         page_data=page_data(summary),
         charts=charts_of(summary),
         trees={row["id"]: tree_drawing(row) for row in summary["patterns"]["rows"]},
@@ -84,6 +95,7 @@ def page_data(summary: Mapping[str, Any]) -> dict[str, Any]:
     graphs = summary["graphs"]
     return {
         "classes": summary["model"]["classes"],
+        "shapes": _SHAPES,
         "map": summary["map"],
         "graphs": [] if graphs is None else graphs["rows"],
         "pattern_texts": summary["pattern_texts"],
