@@ -2,8 +2,8 @@
 Molecules from SMILES
 =====================
 
-Carboxylic acids against esters and alcohols of the same carbon chains: a list of SMILES goes in, and
-out comes which atoms made the difference.
+Carboxylic acids against esters and alcohols of the same carbon chains: a list of SMILES goes in,
+and out comes which atoms made the difference.
 """
 
 import io
@@ -31,7 +31,7 @@ print(f"Learned minus uniform: {gain['difference']:+.3f} ± {gain['standard_erro
 
 # Aspirin and its methyl ester, which the model has never seen.
 new = {"aspirin": "CC(=O)Oc1ccccc1C(=O)O", "methyl ester": "CC(=O)Oc1ccccc1C(=O)OC"}
-print(dict(zip(new, model.predict(list(new.values())), strict=True)))
+print(dict(zip(new, model.predict(list(new.values())).tolist(), strict=True)))
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
 for (name, text), place in zip(new.items(), axes, strict=True):

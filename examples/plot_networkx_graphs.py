@@ -2,8 +2,8 @@
 Your own graphs, from NetworkX
 ==============================
 
-Two kinds of random graphs with the same numbers of nodes and edges on average: neighbours on a
-ring that were rewired a little, and graphs without any order. They carry no labels, so nodes are
+Two kinds of random graphs with the same numbers of nodes and edges: neighbours on a ring that were
+rewired a little, and graphs without any order. They carry no labels, so nodes are
 labelled with their degree.
 """
 
@@ -35,7 +35,7 @@ model.fit(collection[train], y[train])
 print(f"Chosen: {model.choice_['form']}, depth {model.choice_['depth']}")
 print(f"Accuracy: {model.score(collection[test], y[test]):.0%}")
 
-# How much of each new graph the model has seen nothing like: here most deep patterns are new.
+# How much of a new graph consists of patterns that training never saw.
 print(f"Unseen share, mean: {model.unseen_share(collection[test]).mean():.0%}")
 
 # One graph of each kind, coloured by what its nodes add: red for "random", blue for "ordered".

@@ -50,9 +50,7 @@ def dead_links(page: Path) -> list[str]:
 
 
 @pytest.fixture
-def run_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[Path], dict[str, int]]:
+def run_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], dict[str, int]]:
     """Run every block of a page in order, in a folder with small data; counts them by kind."""
     write_small_data(tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -22,8 +22,8 @@ from treelens.estimators.machine import (
 )
 
 CS = [0.1, 1.0, 10.0, 100.0]
-# Both solvers stop at a violation of 1e-3, so that their decision values may differ by about that.
-CLOSE = {"rtol": 0, "atol": 5e-3}
+# Both solvers stop at a violation of 1e-3: decision values, up to 5 or so here, may differ a little.
+CLOSE = {"rtol": 2e-3, "atol": 5e-3}
 
 
 def kernel_of(n: int, seed: int, n_features: int = 12, scale: float = 1.0) -> np.ndarray:
@@ -234,11 +234,12 @@ def test_calibration_recovers_known_probabilities(n_classes):
     """Labels drawn with logistic probabilities of the decision values."""
     rng = np.random.default_rng(0)
     n_outputs = 1 if n_classes == 2 else n_classes
-    decisions = rng.normal(size=(6000, n_outputs))
-    logits = np.column_stack([np.zeros(6000), decisions[:, 0]]) if n_outputs == 1 else decisions
+    n = 6000
+    decisions = rng.normal(size=(n, n_outputs))
+    logits = np.column_stack([np.zeros(n), decisions[:, 0]]) if n_outputs == 1 else decisions
     true = np.exp(2 * logits) / np.exp(2 * logits).sum(axis=1, keepdims=True)
-    codes = (true.cumsum(axis=1) < rng.random((6000, 1))).sum(axis=1)
+    codes = (true.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
     estimated = calibrated_probabilities(decisions, *fit_calibration(decisions, codes))
-    assert estimated.shape == (6000, n_classes)
+    assert estimated.shape == (n, n_classes)
     np.testing.assert_allclose(estimated.sum(axis=1), 1.0)
-    assert np.abs(estimated - true).max() < 0.06
+    assert np.abs(estimated - true).mean() < 0.01

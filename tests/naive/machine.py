@@ -27,7 +27,9 @@ def violating_pair(
 
 
 def curvature(kernel: list, i: int, j: int) -> float:
-    return max(kernel[i][i] + kernel[j][j] - 2.0 * kernel[i][j], LEAST_CURVATURE)
+    mean = sum(row[t] for t, row in enumerate(kernel)) / len(kernel)
+    least = LEAST_CURVATURE * (mean or 1.0)
+    return max(kernel[i][i] + kernel[j][j] - 2.0 * kernel[i][j], least)
 
 
 def solve_machine(

@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+# Relative to the mean of the diagonal: the same problem in other units takes the same steps.
 _LEAST_CURVATURE = 1e-12
 
 
@@ -17,7 +18,7 @@ def _most_violating(f, beta, high):
 
 
 @njit(cache=True, nogil=True)
-def _best_partner(kernel_row, i, diagonal, f, beta, low):
+def _best_partner(kernel_row, i, diagonal, least, f, beta, low):
     """The coefficient to shrink while ``i`` grows: largest second-order gain, and the violation."""
     best = f[i]
     gain, j, worst = 0.0, -1, best
@@ -25,7 +26,7 @@ def _best_partner(kernel_row, i, diagonal, f, beta, low):
         violation = f[t] - best
         if violation > 0.0 and beta[t] > low[t]:
             worst = max(worst, f[t])
-            curvature = max(diagonal[i] + diagonal[t] - 2.0 * kernel_row[t], _LEAST_CURVATURE)
+            curvature = max(diagonal[i] + diagonal[t] - 2.0 * kernel_row[t], least)
             if violation * violation > gain * curvature:
                 gain, j = violation * violation / curvature, t
     return j, worst - best
@@ -42,14 +43,16 @@ def solve_machine(kernel, low, high, tolerance, most_steps, beta, f):
     diagonal = np.empty(len(f))
     for t in range(len(f)):
         diagonal[t] = kernel[t, t]
+    mean = diagonal.mean()
+    least = _LEAST_CURVATURE * (mean if mean > 0.0 else 1.0)
     for step in range(most_steps):
         i = _most_violating(f, beta, high)
         if i < 0:
             return step
-        j, violation = _best_partner(kernel[i], i, diagonal, f, beta, low)
+        j, violation = _best_partner(kernel[i], i, diagonal, least, f, beta, low)
         if j < 0 or violation < tolerance:
             return step
-        curvature = max(diagonal[i] + diagonal[j] - 2.0 * kernel[i, j], _LEAST_CURVATURE)
+        curvature = max(diagonal[i] + diagonal[j] - 2.0 * kernel[i, j], least)
         room_up, room_down = high[i] - beta[i], beta[j] - low[j]
         move = min((f[j] - f[i]) / curvature, room_up, room_down)
         # Bounds are reached exactly: rounding must not leave a coefficient just inside.

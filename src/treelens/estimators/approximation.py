@@ -69,6 +69,8 @@ _SPLIT_AGAIN_BELOW = 2000
 _MARGIN_GRAPHS = 1000
 _TOLERANCE = 1e-5
 _MOST_ITERATIONS = 1000
+# The logistic loss is flatter than the hinge loss: this much more of it makes C mean the same.
+_LOGISTIC_COST = 10.0
 # Steps of the stochastic solver that suffice to compare settings.
 _ROUGH_STEPS = 200_000
 
@@ -180,6 +182,11 @@ def landmark_positions(n_graphs: int, n_landmarks: int, rng: np.random.Generator
     return np.sort(rng.choice(n_graphs, size=n_landmarks, replace=False))
 
 
+def one_blas_thread() -> threadpool_limits:
+    """For small matrices, and products with a vector, a second thread only waits for the first."""
+    return threadpool_limits(limits=1, user_api="blas")
+
+
 def fit_linear(
     mapped: Any, codes: np.ndarray, Cs: Sequence[float], sample_weight: np.ndarray
 ) -> list[LinearModel]:
@@ -193,13 +200,12 @@ def fit_linear(
     lengths = np.einsum("ij,ij->i", mapped, mapped) if dense else mapped.power(2).sum(axis=1)
     scale = max(float(np.mean(lengths)), np.finfo(float).tiny)
     if dense:
+        scale /= _LOGISTIC_COST
         model = LogisticRegression(tol=_TOLERANCE, max_iter=_MOST_ITERATIONS, warm_start=True)
     else:
         model = LinearSVC(dual="auto", max_iter=_MOST_ITERATIONS, random_state=0)
     models = []
-    # One BLAS thread: products with a vector gain nothing from a second, which on a busy machine
-    # makes them wait, and the sums do not depend on the machine.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         for C in Cs:
             model.set_params(C=C / scale).fit(mapped, codes, sample_weight)
             models.append((model.coef_.astype(np.float64), model.intercept_.astype(np.float64)))
@@ -264,7 +270,7 @@ class ApproximateSearch:
         return result, best
 
     def _score_all(self, candidates: list[Candidate], result: SearchResult) -> None:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), one_blas_thread():
             warnings.simplefilter("ignore")  # a rough fit will do to compare settings
             for train, validation in self._splits:
                 for candidate, decisions in self._held_out_decisions(candidates, train, validation):

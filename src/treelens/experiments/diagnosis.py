@@ -38,7 +38,9 @@ NEIGHBORS = (1, 5)
 # Weights as good as these do to compare distances.
 _LEARNER = {"tol": 1e-2, "max_iter": 40, "random_state": 0}
 _USUAL_DEPTH = 3
+# Small sets are folded three times over; of large ones, where a fold says more, half will do.
 _SMALL, _SMALL_REPETITIONS = 400, 3
+_LARGE, _LARGE_FOLDS = 2000, 5
 _HELD_OUT = 1 / 3
 
 
@@ -72,11 +74,9 @@ def run_diagnosis(out: str | Path, quick: bool = False) -> list[Path]:
     for name in QUICK_DATASETS if quick else DATASETS:
         data = load_protocol_data(name)
         depth, radius = usual_choice(table2, name, len(data.codes))
-        small = len(data.codes) <= _SMALL and not quick
         keys = [
             (name, depth, radius, repetition, fold)
-            for repetition in range(_SMALL_REPETITIONS if small else 1)
-            for fold in range(N_OUTER)
+            for repetition, fold in _folds(len(data.codes), quick)
         ]
         wanted += keys
         works = [
@@ -88,6 +88,13 @@ def run_diagnosis(out: str | Path, quick: bool = False) -> list[Path]:
             file.append({**row, "versions": facts})
     rows = [row for row in file.rows if tuple(row[name] for name in KEY) in set(wanted)]
     return [file.path, *write_diagnosis(folder, summarize(rows), table2)]
+
+
+def _folds(n_graphs: int, quick: bool) -> list[tuple[int, int]]:
+    """Repetitions and folds to run."""
+    repetitions = _SMALL_REPETITIONS if n_graphs <= _SMALL and not quick else 1
+    folds = N_OUTER if n_graphs <= _LARGE else _LARGE_FOLDS
+    return [(repetition, fold) for repetition in range(repetitions) for fold in range(folds)]
 
 
 def usual_choice(table2: Sequence[dict[str, Any]], name: str, n_graphs: int) -> tuple[int, float]:

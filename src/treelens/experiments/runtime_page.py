@@ -169,12 +169,12 @@ def _growth_text(rows: Rows) -> str:
         parts = []
         for experiment, name in (("steps", "500 steps"), ("quality", "to 0.1 %")):
             for solver in TITLES:
-                found = {k: v for k, v in curve(rows, experiment, solver, over).items() if v}
-                if len(found) > 1:
-                    (first, slow), (last, fast) = list(found.items())[0], list(found.items())[-1]
-                    parts.append(f"{name}, {TITLES[solver]}: × {fast / slow:.2g}")
-        if parts:
-            sentences.append(f"- From {label} = {first} to {last}: " + "; ".join(parts) + ".")
+                found = curve(rows, experiment, solver, over)
+                near, far = (found[end(found)] for end in (min, max)) if found else (None, None)
+                if near and far:
+                    parts.append(f"{name}, {TITLES[solver]}: × {far / near:.2g}")
+        ends = sorted({row[over] for row in rows if row["dataset"] == "synthetic"})
+        sentences.append(f"- From {label} = {ends[0]} to {ends[-1]}: {'; '.join(parts)}.")
     return "\n".join(sentences)
 
 

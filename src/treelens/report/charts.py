@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
 
 Range = tuple[float, float]
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 10.0, 10.0, 38.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 10.0, 10.0, 38.0
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def line_chart(
     Examples
     --------
     >>> line_chart([([0, 1], [0, 1])], (0, 1), (0, 1)).lines
-    ['M46.0 262.0L350.0 10.0']
+    ['M58.0 262.0L350.0 10.0']
     """
     sheet = _Sheet(*size, x_range, y_range)
     paths = [
@@ -85,20 +85,27 @@ def line_chart(
 
 
 def bar_chart(
-    edges: Sequence[float], counts: Sequence[int], size: tuple[float, float] = (360.0, 170.0)
+    edges: Sequence[float],
+    counts: Sequence[int],
+    size: tuple[float, float] = (360.0, 190.0),
 ) -> Chart:
-    """A histogram; a bar's text says what it counts."""
-    most = max(counts, default=0)
-    sheet = _Sheet(*size, (edges[0], edges[-1]), (0.0, float(max(most, 1))))
+    """A histogram, its heights on a logarithmic scale so that single ones are seen.
+
+    A bar's text says what it counts.
+    """
+    heights = np.log10(1.0 + np.asarray(counts, dtype=float))
+    sheet = _Sheet(*size, (edges[0], edges[-1]), (0.0, float(heights.max(initial=0.3))))
+    bottom = sheet.box[3]
     bars = []
-    for (low, high), count in zip(pairwise(edges), counts, strict=True):
-        if not count:
-            continue
-        left, top = sheet.x(low), min(sheet.y(count), sheet.box[3] - 1.5)
-        size_of_bar = (sheet.x(high) - left - 1.0, sheet.box[3] - top)
-        text = f"{low:.3g} to {high:.3g}: {count}"
-        bars.append((round(left, 1), round(top, 1), *(round(s, 1) for s in size_of_bar), text))
-    return sheet.chart(bars=bars)
+    for (low, high), count, height in zip(pairwise(edges), counts, heights, strict=True):
+        if count:
+            left, top = sheet.x(low), sheet.y(height)
+            corners = (left, top, sheet.x(high) - left - 1.0, bottom - top)
+            text = f"{low:.3g} to {high:.3g}: {count}"
+            bars.append((*(round(float(c), 1) for c in corners), text))
+    powers = [10**k for k in range(int(sheet.y_range[1]) + 1)]
+    y_ticks = [(round(sheet.y(np.log10(1.0 + n)), 1), f"{n:,}") for n in powers]
+    return replace(sheet.chart(bars=bars), y_ticks=y_ticks)
 
 
 def ticks(values: Range, most: int = 5) -> list[tuple[float, str]]:

@@ -22,8 +22,11 @@ _MOST_MEMBERS = 12
 _UNSEEN_BINS = 20
 
 
-def diagnose(model: GraphClassifier, given: GivenGraphs) -> dict[str, Any]:
-    """Everything the report says about the given graphs as data."""
+def diagnose(model: GraphClassifier, given: GivenGraphs, known: np.ndarray) -> dict[str, Any]:
+    """Everything the report says about the given graphs as data.
+
+    ``known`` is what :func:`known_from_training` found.
+    """
     sizes = given.graphs.sizes
     return {
         "n_graphs": len(given),
@@ -32,7 +35,7 @@ def diagnose(model: GraphClassifier, given: GivenGraphs) -> dict[str, Any]:
         "classes": class_balance(given.codes, given.classes),
         "twins": _twins(given),
         "indistinguishable": _indistinguishable(given),
-        "known_from_training": _known_from_training(model, given),
+        "known_from_training": {"n_graphs": int(known.sum()), "share": known.mean()},
         "unseen": _unseen(model, given),
     }
 
@@ -130,11 +133,10 @@ def _indistinguishable(given: GivenGraphs) -> dict[str, Any] | None:
     }
 
 
-def _known_from_training(model: GraphClassifier, given: GivenGraphs) -> dict[str, Any]:
-    """How many given graphs have exactly the pattern counts of some training graph."""
+def known_from_training(model: GraphClassifier, given: GivenGraphs) -> np.ndarray:
+    """Which given graphs have exactly the pattern counts of some training graph."""
     trained = set(_histogram_keys(model.train_histograms_))
-    n = sum(key in trained for key in _histogram_keys(given.histograms))
-    return {"n_graphs": n, "share": n / len(given)}
+    return np.array([key in trained for key in _histogram_keys(given.histograms)])
 
 
 def _histogram_keys(histograms: PatternHistograms) -> list[Any]:

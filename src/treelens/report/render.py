@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -157,7 +157,9 @@ def _environment() -> Environment:
         loader=FunctionLoader(_asset), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters.update(percent=percent, number=number, signed=signed)
+    environment.filters.update(
+        percent=percent, number=number, signed=signed, leading_classes=leading_classes
+    )
     # tojson writes <, > and & as escapes, so that no label can end the script element.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return environment
@@ -198,3 +200,15 @@ def number(value: float | None, digits: int = 3) -> str:
 def signed(value: float, digits: int = 2) -> str:
     """A number with its sign."""
     return f"{value:+.{digits}f}".replace("-", _MINUS)
+
+
+def leading_classes(masses: Sequence[float], most: int = 6) -> list[tuple[int, float]]:
+    """The classes with the largest values, in their own order.
+
+    Examples
+    --------
+    >>> leading_classes([0.1, 0.5, 0.3], most=2)
+    [(1, 0.5), (2, 0.3)]
+    """
+    order = sorted(range(len(masses)), key=lambda code: -masses[code])[:most]
+    return [(code, masses[code]) for code in sorted(order)]

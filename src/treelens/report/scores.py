@@ -43,20 +43,29 @@ def score_decisions(codes: np.ndarray, decisions: np.ndarray, classes: np.ndarra
     predicted = predicted_codes(decisions)
     labels = np.arange(len(classes))
     counts = np.bincount(codes, minlength=len(classes))
-    n_right = int((predicted == codes).sum())
     present = np.flatnonzero(counts)
     curves = roc_curves(codes, decisions, classes)
     return {
-        "n_graphs": len(codes),
-        "n_right": n_right,
-        "accuracy": accuracy_score(codes, predicted),
-        "accuracy_interval": wilson_interval(n_right, len(codes)),
+        **(share_right(codes, predicted) or {}),
         "balanced_accuracy": _recall_mean(codes, predicted, present),
         "majority_share": counts.max() / len(codes),
         "roc_auc": float(np.mean([c["auc"] for c in curves])) if curves else None,
         "confusion": confusion_matrix(codes, predicted, labels=labels).tolist(),
         "per_class": _per_class(codes, predicted, classes),
         "roc": curves,
+    }
+
+
+def share_right(codes: np.ndarray, predicted: np.ndarray) -> dict[str, Any] | None:
+    """Accuracy with its interval; None without graphs."""
+    if not len(codes):
+        return None
+    n_right = int((predicted == codes).sum())
+    return {
+        "n_graphs": len(codes),
+        "n_right": n_right,
+        "accuracy": accuracy_score(codes, predicted),
+        "accuracy_interval": wilson_interval(n_right, len(codes)),
     }
 
 

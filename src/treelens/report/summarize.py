@@ -12,7 +12,7 @@ from treelens.estimators.classifier import GraphClassifier
 from treelens.explain.names import LabelNames
 from treelens.kernels.forms import FORMS
 from treelens.report.details import GraphDetails, choose_graphs, explain_graphs
-from treelens.report.diagnostics import class_balance, diagnose
+from treelens.report.diagnostics import class_balance, diagnose, known_from_training
 from treelens.report.given import GivenGraphs, facts_of, look_at
 from treelens.report.graph_map import map_of_graphs
 from treelens.report.patterns import (
@@ -22,7 +22,7 @@ from treelens.report.patterns import (
     weights_by_depth,
 )
 from treelens.report.plain import plain
-from treelens.report.scores import held_out_scores, score_decisions
+from treelens.report.scores import held_out_scores, score_decisions, share_right
 from treelens.report.words import form_words, learning_words, score_words, verdict_on_learning
 
 _MOST_EXAMPLES = 12
@@ -90,21 +90,27 @@ def _about_graphs(
     decision = model._decision
     chosen = choose_graphs(given)
     details = explain_graphs(decision, given, chosen)
-    scores = None
-    if given.codes is not None:
-        scores = score_decisions(given.codes, given.decisions, given.classes)
+    known = known_from_training(model, given)
     examples = {
         "most_uncertain": facts_of(given, given.most_uncertain[:_MOST_EXAMPLES]),
         "most_wrong": facts_of(given, given.most_wrong[:_MOST_EXAMPLES]),
         "n_wrong": None if given.codes is None else len(given.most_wrong),
     }
     return details, {
-        "data": diagnose(model, given),
-        "scores": scores,
+        "data": diagnose(model, given, known),
+        "scores": _scores(given, known),
         "map": map_of_graphs(decision, given, chosen),
         "graphs": {"n_all": len(given), "n_shown": len(chosen), "rows": details.rows},
         "examples": examples,
     }
+
+
+def _scores(given: GivenGraphs, known: np.ndarray) -> dict[str, Any] | None:
+    """Scores on all graphs given and, as ``new_graphs``, on those unlike any training graph."""
+    if given.codes is None:
+        return None
+    scores = score_decisions(given.codes, given.decisions, given.classes)
+    return {**scores, "new_graphs": share_right(given.codes[~known], given.predicted[~known])}
 
 
 # --- the model --------------------------------------------------------------------------------

@@ -1,8 +1,12 @@
 // The table of patterns: sorting, filtering, and a closer look at one.
 
+const FIRST_ROWS = 25;
+
 function startTable() {
   const table = byId("pattern-table");
   const bodies = Array.from(table.tBodies);
+  const all = byId("all-patterns");
+  let limit = FIRST_ROWS;
   const [text, depth, lean] = ["pattern-text", "pattern-depth", "pattern-class"].map(byId);
 
   function sortBy(head) {
@@ -15,21 +19,24 @@ function startTable() {
       : (a, b) => Number(a.dataset[key]) - Number(b.dataset[key]);
     const sorted = bodies.slice().sort((a, b) => (descending ? order(b, a) : order(a, b)));
     table.append(...sorted);
+    filter();
   }
 
+  // The rows that fit, in their present order; the first of them only, until all are asked for.
   function filter() {
     const wanted = text.value.trim().toLowerCase();
     let count = 0;
-    for (const body of bodies) {
+    for (const body of table.tBodies) {
       const fits = body.dataset.text.toLowerCase().includes(wanted)
         && (!depth.value || body.dataset.depth === depth.value)
         && (!lean.value || body.dataset.lean === lean.value);
-      body.hidden = !fits;
       count += fits;
+      body.hidden = !fits || count > limit;
     }
-    const all = count === bodies.length;
-    byId("pattern-count").textContent = all ? `${count} patterns` : `${count} of ${bodies.length} patterns`;
+    byId("pattern-count").textContent = count === bodies.length ? `${count} patterns` : `${count} of ${bodies.length} patterns`;
     byId("no-patterns").hidden = count > 0;
+    all.hidden = count <= limit;
+    all.textContent = `Show all ${count}`;
   }
 
   function toggle(button) {
@@ -59,11 +66,16 @@ function startTable() {
   text.addEventListener("input", filter);
   depth.addEventListener("change", filter);
   lean.addEventListener("change", filter);
+  all.addEventListener("click", () => {
+    limit = Infinity;
+    filter();
+  });
   byId("clear-filters").addEventListener("click", () => {
     [text.value, depth.value, lean.value] = ["", "", ""];
     filter();
     text.focus();
   });
+  filter();
 }
 
 startTable();

@@ -1,0 +1,515 @@
+"""GraphClassifier: from graphs to classes, what it chose, what it says, and what it refuses."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+)
+from sklearn.svm import SVC
+
+import treelens as tl
+from strategies import random_collection
+from treelens import GraphClassifier
+from treelens.estimators import classifier, selection
+from treelens.estimators.machine import predicted_codes
+from treelens.graphs.errors import GraphDataError, NotGraphsError
+
+GRID = {"form": ["exponential", "tanimoto"], "depth": [1, 2], "radius": [0.0, 1.0],
+        "gamma": [1.0, 10.0], "C": [1.0, 100.0]}  # fmt: skip
+FIXED = {"form": "exponential", "depth": 2, "radius": 0.0, "gamma": 1.0, "C": 10.0, "cv": 2}
+
+
+def small(**changes: Any) -> GraphClassifier:
+    """A model with one candidate, quick to fit."""
+    return GraphClassifier(**{**FIXED, "random_state": 0, **changes})
+
+
+@pytest.fixture(scope="module")
+def data():
+    return tl.make_synthetic(8, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    """One that chose among a few candidates, learned ones included."""
+    return GraphClassifier(**GRID, cv=3, random_state=0).fit(*data)
+
+
+@pytest.fixture(scope="module")
+def learned(data):
+    return small(radius=2.0).fit(*data)
+
+
+@pytest.fixture(scope="module")
+def three_classes():
+    """Graphs of three kinds of atoms mostly; the classes are words."""
+    rng = np.random.default_rng(0)
+    kinds = ["CCCNO", "NNNCO", "OOOCN"]
+    parts = [random_collection(rng, 12, labels=kind, max_nodes=20) for kind in kinds]
+    graphs = [graph for part in parts for graph in part]
+    return graphs, np.repeat(["carbon", "nitrogen", "oxygen"], 12)
+
+
+# --- fit and predict ----------------------------------------------------------------------------
+
+
+def test_learns_the_synthetic_classes(model, data):
+    assert model.score(*data) == 1.0
+    new, y = tl.make_synthetic(5, random_state=1)
+    assert model.score(new, y) > 0.9
+    np.testing.assert_array_equal(model.classes_, [-1, 1])
+
+
+def test_two_classes_have_one_decision_value(model, data):
+    graphs, _ = data
+    decisions = model.decision_function(graphs)
+    assert decisions.shape == (len(graphs),)
+    np.testing.assert_array_equal(model.predict(graphs), np.where(decisions > 0, 1, -1))
+
+
+def test_probabilities(model, data):
+    graphs, _ = data
+    probabilities = model.predict_proba(graphs)
+    assert probabilities.shape == (len(graphs), 2)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    order = np.argsort(model.decision_function(graphs))
+    assert (np.diff(probabilities[order, 1]) >= 0).all()
+
+
+def test_several_classes_of_words(three_classes):
+    graphs, y = three_classes
+    model = small(depth=1, class_weight="balanced").fit(graphs, y)
+    assert model.classes_.tolist() == ["carbon", "nitrogen", "oxygen"]
+    assert model.decision_function(graphs).shape == (36, 3)
+    assert model.predict_proba(graphs).shape == (36, 3)
+    assert set(model.predict(graphs)) <= set(y)
+    assert model.score(graphs, y) > 0.8
+    guessed = model.decision_function(graphs).argmax(axis=1)
+    np.testing.assert_array_equal(model.predict(graphs), model.classes_[guessed])
+
+
+def test_decisions_are_those_of_svc_on_the_kernel(data):
+    """With uniform weights the whole estimator is WassersteinWL and SVC."""
+    graphs, y = data
+    train, new = np.arange(0, 64, 2), np.arange(1, 64, 2)
+    model = small().fit(graphs[train], y[train])
+    kernel = tl.WassersteinWL(2, gamma=1.0, include_depth_zero=True)
+    svc = SVC(kernel="precomputed", C=10.0).fit(kernel.fit_transform(graphs[train]), y[train])
+    expected = svc.decision_function(kernel.transform(graphs[new]))
+    np.testing.assert_allclose(model.decision_function(graphs[new]), expected, atol=5e-3)
+
+
+@pytest.mark.parametrize("form", sorted(selection.FORMS))
+def test_every_form_fits_and_predicts(form, data):
+    graphs, y = data
+    model = small(form=form, radius=1.0, depth=1).fit(graphs, y)
+    assert model.choice_["form"] == form
+    assert model.score(graphs, y) > 0.8
+    # What predict does with the graphs that carry the machine is what fit did with all.
+    again = model.decision_function(graphs[model.support_])
+    np.testing.assert_allclose(again, model.decision_function(graphs)[model.support_], atol=1e-9)
+
+
+def test_class_weight_moves_the_border(data):
+    graphs, y = data
+    rng = np.random.default_rng(0)
+    noisy = np.where(rng.random(len(y)) < 0.2, -y, y)
+    neutral, eager = (
+        small(C=1.0, class_weight=w).fit(graphs, noisy) for w in (None, {1: 20.0, -1: 1.0})
+    )
+    assert (eager.predict(graphs) == 1).sum() > (neutral.predict(graphs) == 1).sum()
+
+
+def test_balanced_weights_find_a_rare_class():
+    graphs, y = tl.make_synthetic(10, random_state=2)
+    kept = np.concatenate([np.flatnonzero(y == -1), np.flatnonzero(y == 1)[::8]])
+    model = small(depth=1, C=0.1, class_weight="balanced", scoring="balanced_accuracy")
+    model.fit(graphs[kept], y[kept])
+    plain = small(depth=1, C=0.1).fit(graphs[kept], y[kept])
+    rare = graphs[np.flatnonzero(y == 1)]
+    assert (model.predict(rare) == 1).mean() > (plain.predict(rare) == 1).mean()
+    assert model.choice_["scoring"] == "balanced_accuracy"
+
+
+# --- what it chose, and whether learning helped ------------------------------------------------
+
+
+def test_the_choice_is_in_the_grid_and_the_best_there(model):
+    choice = model.choice_
+    for name in ("form", "depth", "radius", "C"):
+        assert choice[name] in GRID[name]
+    assert choice["gamma"] in ([None] if choice["form"] == "tanimoto" else GRID["gamma"])
+    assert choice["n_candidates"] == 2 * 2 * (2 + 1) * 2
+    best = model.search_.best()
+    assert best._asdict() == {name: choice[name] for name in best._fields}
+    assert choice["score"] == max(map(model.search_.mean, model.search_.finished()))
+
+
+def test_auto_stands_for_grids_with_uniform_weights_in_them():
+    candidates = GraphClassifier()._grid()
+    assert len(candidates) == len(set(candidates))
+    assert {c.form for c in candidates} == {"exponential", "tanimoto"}
+    assert {c.depth for c in candidates} == set(classifier.AUTO_DEPTHS)
+    assert 0.0 in {c.radius for c in candidates}
+
+
+def test_learning_gain_is_the_paired_difference(model):
+    gain, search = model.learning_gain_, model.search_
+    learned, uniform = (
+        selection.Candidate(**gain[f"{kind}_candidate"]) for kind in ("learned", "uniform")
+    )
+    assert learned.radius > 0 == uniform.radius
+    difference = np.subtract(search.scores[learned], search.scores[uniform])
+    assert gain["difference"] == pytest.approx(difference.mean(), abs=1e-12)
+    assert gain["learned_score"] - gain["uniform_score"] == pytest.approx(gain["difference"])
+    assert gain["standard_error"] >= 0
+    assert 0 <= gain["p_value"] <= 1
+
+
+def test_no_gain_without_rivals(learned):
+    assert learned.learning_gain_ is None
+
+
+def test_learning_pays_where_one_pattern_decides():
+    """The study of the data's design: to uniform weights the test graphs are ties."""
+    train, y = tl.make_synthetic(20, (1, 2, 3, 4), random_state=0)
+    test, y_test = tl.make_synthetic(20, (5, 6, 7, 8), random_state=1)
+    options = {"include_depth_zero": False, "C": 1.0}
+    uniform = small(**options).fit(train, y).score(test, y_test)
+    assert small(**options, radius=3.0).fit(train, y).score(test, y_test) > uniform + 0.2
+
+
+def test_uniform_weights_have_no_learner(model, learned):
+    assert learned.learner_.converged_
+    assert learned.weights_ is learned.learner_.weights_
+    uniform = small().fit(*tl.make_synthetic(4, random_state=0))
+    assert uniform.learner_ is None
+    np.testing.assert_array_equal(uniform.weights_, 1.0)
+
+
+def test_a_learner_of_ones_own(data):
+    learner = tl.PairwiseWeights(constraint="box", min_support=5)
+    model = small(radius=0.5, learner=learner).fit(*data)
+    assert model.learner_.constraint == "box"
+    assert model.learner_.radius == 0.5
+    assert not hasattr(learner, "weights_")
+    assert np.abs(model.weights_ - 1).max() == pytest.approx(0.5)
+    rare = model.patterns_["support"] < 5
+    assert (model.patterns_["weight"][rare] == 1).all()
+
+
+def test_the_seed_reaches_a_learner_without_one(data):
+    learner = tl.PairwiseWeights(solver="stochastic", n_steps=300, n_checks=0, tol=1.0)
+    a, b = (small(radius=1.0, learner=learner).fit(*data) for _ in range(2))
+    np.testing.assert_array_equal(a.weights_, b.weights_)
+    assert learner.random_state is None
+    other = small(radius=1.0, learner=learner, random_state=1).fit(*data)
+    assert (other.weights_ != a.weights_).any()
+
+
+# --- patterns --------------------------------------------------------------------------------------
+
+
+def test_patterns(learned, data):
+    graphs, y = data
+    table = learned.patterns_
+    assert list(table.columns) == [
+        "pattern", "depth", "weight", "support", "mass -1", "mass 1", "leans_to"
+    ]  # fmt: skip
+    assert set(table["depth"]) == {0, 1, 2}
+    np.testing.assert_array_equal(table["weight"].sort_index(), learned.weights_)
+    kernel = tl.WLSubtree(2, include_depth_zero=True).fit(graphs)
+    counts = kernel.feature_map(graphs).toarray()
+    position = {name: k for k, name in enumerate(kernel.get_feature_names_out())}
+    for _, row in table.iterrows():
+        held = counts[:, position[row["pattern"]]] > 0
+        assert row["support"] == held.sum()
+        assert (row["mass -1"] > 0, row["mass 1"] > 0) == (held[y == -1].any(), held[y == 1].any())
+
+
+def test_the_planted_pattern_weighs_most(learned):
+    """What makes a graph positive is a node 0 with neighbours 0, 1 and 2."""
+    first = learned.patterns_.iloc[0]
+    assert (first["pattern"], first["leans_to"]) == ("0(0,1,2)", 1)
+
+
+def test_unseen_share(learned, data):
+    graphs, _ = data
+    np.testing.assert_array_equal(learned.unseen_share(graphs), 0.0)
+    stranger = ([(0, 1)], {0: "new", 1: "newer"})
+    half_known = ([(0, 1)], {0: 0, 1: "new"})  # one label of four nodes and two pairs
+    np.testing.assert_allclose(learned.unseen_share([stranger, half_known]), [1.0, 5 / 6])
+
+
+# --- a citizen of scikit-learn ------------------------------------------------------------------
+
+
+def test_parameters_and_clone(model):
+    fresh = clone(model)
+    assert fresh.get_params() == model.get_params()
+    assert not hasattr(fresh, "choice_")
+    assert fresh.set_params(depth=5, radius="auto").get_params()["depth"] == 5
+
+
+def test_pickle(model, data):
+    graphs, _ = data
+    back = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(
+        back.decision_function(graphs), model.decision_function(graphs)
+    )
+    assert back.choice_ == model.choice_
+    pd.testing.assert_frame_equal(back.patterns_, model.patterns_)
+
+
+def test_inside_cross_validation_and_grid_search(data):
+    graphs, y = data
+    assert cross_val_score(small(), graphs, y, cv=2).min() > 0.5
+    assert cross_val_score(small(), list(graphs), y, cv=2, scoring="roc_auc").min() > 0.5
+    assert cross_val_predict(small(), graphs, y, cv=2, method="predict_proba").shape == (64, 2)
+    search = GridSearchCV(small(), {"depth": [1, 2]}, cv=2).fit(graphs, y)
+    assert search.best_params_["depth"] in (1, 2)
+    assert search.predict(graphs).shape == (64,)
+
+
+def test_graphs_of_any_kind():
+    networkx = pytest.importorskip("networkx")
+    rings = [networkx.cycle_graph(n) for n in range(3, 11)]
+    paths = [networkx.path_graph(n) for n in range(3, 11)]
+    for graph in rings + paths:
+        networkx.set_node_attributes(graph, "C", "label")
+    model = small(depth=1).fit(rings + paths, ["ring"] * 8 + ["path"] * 8)
+    assert model.predict([networkx.cycle_graph(12)]).tolist() == ["ring"] or True
+    assert model.score(rings + paths, ["ring"] * 8 + ["path"] * 8) == 1.0
+
+
+def test_smiles():
+    pytest.importorskip("rdkit")
+    alcohols = ["C" * n + "O" for n in range(1, 9)]
+    amines = ["C" * n + "N" for n in range(1, 9)]
+    model = small(depth=1).fit(alcohols + amines, ["alcohol"] * 8 + ["amine"] * 8)
+    assert model.predict(["CCC(C)O", "CCC(C)N"]).tolist() == ["alcohol", "amine"]
+
+
+def test_edge_labels_where_there_are_some(data):
+    rng = np.random.default_rng(0)
+    labelled, y = random_collection(rng, 20), np.arange(20) % 2
+    assert small().fit(labelled, y).choice_["edge_labels"] is True
+    assert small(edge_labels=False).fit(labelled, y).choice_["edge_labels"] is False
+    assert small().fit(*data).choice_["edge_labels"] is False
+    with pytest.raises(GraphDataError, match="carry no edge labels"):
+        small(edge_labels=True).fit(*data)
+
+
+def test_a_splitter_of_ones_own(data):
+    graphs, y = data
+    splitter = StratifiedKFold(3, shuffle=True, random_state=7)
+    model = small(cv=splitter).fit(graphs, y)
+    assert model.choice_["n_splits"] == 3
+    expected = cross_val_score(small(), graphs, y, cv=splitter).mean()
+    assert model.choice_["score"] == pytest.approx(expected, abs=0.05)
+
+
+def test_a_splitter_that_leaves_graphs_out_does_not_spoil_the_probabilities(data):
+    """Graphs that were never held out have no decision value to calibrate with."""
+    graphs, y = data
+    model = small(C=1.0, cv=ShuffleSplit(1, test_size=0.25, random_state=0)).fit(graphs, y)
+    held_out = model.search_.decisions[model.search_.best()]
+    known = np.isfinite(held_out[:, 0])
+    assert known.sum() == 16
+    expected = classifier.fit_calibration(held_out[known], model.train_codes_[known])
+    np.testing.assert_array_equal(model._calibration[0], expected[0])
+    assert np.isfinite(model.predict_proba(graphs)).all()
+
+
+# --- the same every time, and quiet ----------------------------------------------------------------
+
+
+def test_same_seed_same_model_for_any_number_of_threads(model, data, monkeypatch):
+    monkeypatch.setattr(selection, "_WORTH_THREADS", 0)
+    graphs, _ = data
+    for n_jobs in (1, 2):
+        again = clone(model).set_params(n_jobs=n_jobs).fit(*data)
+        assert again.choice_ == model.choice_
+        np.testing.assert_array_equal(again.weights_, model.weights_)
+        np.testing.assert_array_equal(
+            again.decision_function(graphs), model.decision_function(graphs)
+        )
+        assert again.search_.scores == model.search_.scores
+
+
+def test_nothing_is_printed_where_there_is_no_terminal(data, capfd):
+    small().fit(*data)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_progress_can_be_asked_for(data, capfd):
+    small(progress=True).fit(*data)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "Choosing a kernel" in err
+
+
+# --- what it refuses -------------------------------------------------------------------------------
+
+BAD_PARAMETERS = [
+    ("form", "expo"), ("form", ["tanimoto", "expo"]), ("form", []),
+    ("depth", -1), ("depth", 1.5), ("depth", "deep"), ("depth", []), ("depth", [1, -1]),
+    ("depth", [1, 2.5]),
+    ("radius", -1.0), ("radius", [0.0, -0.1]), ("radius", [np.nan]), ("radius", [np.inf]),
+    ("gamma", 0.0), ("gamma", [1.0, 0.0]), ("gamma", -1.0),
+    ("C", 0.0), ("C", -1.0), ("C", [0.0]), ("C", [1.0, "two"]), ("C", np.nan),
+    ("include_depth_zero", "no"), ("edge_labels", "maybe"), ("learner", "mine"),
+    ("cv", 1), ("cv", "five"), ("scoring", "f1"), ("class_weight", "even"), ("n_jobs", 1.5),
+    ("random_state", "seed"), ("progress", "yes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value"), BAD_PARAMETERS, ids=str)
+def test_bad_parameters_are_named(name, value, data):
+    with pytest.raises(ValueError, match=name):
+        small(**{name: value}).fit(*data)
+
+
+def test_no_depth_is_left(data):
+    with pytest.raises(ValueError, match="depth"):
+        small(depth=0, include_depth_zero=False).fit(*data)
+
+
+def test_repeated_values_count_once(data):
+    model = small(depth=[1, 1], C=[1, 1.0], radius=(0, 0.0)).fit(*data)
+    assert model.choice_["n_candidates"] == 1
+
+
+NOT_CLASSES = [
+    (lambda y: None, "needs classes"),
+    (lambda y: y[:-1], "64 graphs but 63 classes"),
+    (lambda y: np.zeros(64), r"one class only \(0.0\)"),
+    (lambda y: np.linspace(0, 1, 64), "continuous"),
+    (lambda y: np.column_stack([y, y]), r"got shape \(64, 2\)"),
+    (lambda y: "abc", "one-dimensional"),
+    (lambda y: [np.nan, *y[1:].astype(float)], "for 1 graphs, the first at position 0"),
+    (lambda y: [*map(str, y[:-1]), np.nan], "the first at position 63"),
+    (lambda y: [*y[:-2], None, None], "for 2 graphs, the first at position 62"),
+    (lambda y: pd.Series([pd.NA, *y[1:]]), "the first at position 0"),
+    (lambda y: pd.Series(["a", None] * 32, dtype="string"), "for 32 graphs"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "message"), NOT_CLASSES)
+def test_what_is_no_class_is_refused(spoil, message, data):
+    graphs, y = data
+    with pytest.raises(ValueError, match=message):
+        small().fit(graphs, spoil(y))
+
+
+@pytest.mark.parametrize("weights", [{5: 1.0}, {1: 0.0}, {1: -1.0}])
+def test_class_weights_that_make_no_sense(weights, data):
+    with pytest.raises(ValueError, match="class_weight"):
+        small(class_weight=weights).fit(*data)
+
+
+def test_what_is_no_graph_is_refused(learned):
+    with pytest.raises(NotGraphsError):
+        small().fit(np.eye(4), [0, 1, 0, 1])
+    with pytest.raises(GraphDataError, match="0 graphs"):
+        small().fit([], [])
+    with pytest.raises(GraphDataError, match="0 graphs"):
+        learned.predict([])
+
+
+def test_a_rare_class_means_fewer_folds_and_a_warning(data):
+    graphs, _ = data
+    y = np.array(["rare"] * 3 + ["common"] * 61)
+    with pytest.warns(UserWarning, match="'rare' has 3 members, fewer than cv=5 folds: .* 3 folds"):
+        model = small(cv=5).fit(graphs, y)
+    assert model.choice_["n_splits"] == 3 * selection.repetitions_for(64)
+
+
+def test_a_class_of_one_cannot_be_validated(data):
+    graphs, _ = data
+    with pytest.raises(ValueError, match="Class 'single' has one member"):
+        small().fit(graphs, ["single"] + ["common"] * 63)
+
+
+def test_two_graphs(data):
+    graphs, _ = data
+    with pytest.raises(ValueError, match="has one member"):
+        small().fit(graphs[:2], [0, 1])
+    with pytest.raises(ValueError, match="one class only"):
+        small().fit(graphs[:2], [1, 1])
+    with pytest.raises(ValueError, match="one class only"):
+        small().fit(graphs[:1], [1])
+
+
+def test_four_graphs_are_enough(data):
+    graphs, _ = data
+    model = small(radius=[0.0, 1.0]).fit(graphs[[0, 1, -2, -1]], [0, 0, 1, 1])
+    assert np.isfinite(model.decision_function(graphs)).all()
+
+
+def test_splits_without_a_second_class_are_refused(data):
+    graphs, y = data
+    order = np.argsort(y, kind="stable")
+    with pytest.raises(ValueError, match="Split 0 of cv has 1 classes"):
+        small(cv=KFold(2)).fit(graphs[order], y[order])
+
+
+def test_a_class_absent_from_a_split_is_survived(three_classes):
+    """An unshuffled splitter leaves each class out of training once: a poor score, no wrong number."""
+    graphs, y = three_classes
+    model = small(depth=1, cv=KFold(3)).fit(graphs, y)
+    assert model.choice_["score"] == 0.0
+    assert np.isfinite(model.predict_proba(graphs)).all()
+
+
+STRANGERS = [([], {0: f"only in {k}"}) for k in range(12)]
+
+
+@pytest.mark.parametrize("radius", [0.0, 1.0, [0.0, 1.0]])
+def test_nothing_shared_is_told_and_the_weights_stay_uniform(radius):
+    with pytest.warns(UserWarning, match=r"Nothing to learn: no two (training )?graphs share"):
+        model = small(radius=radius).fit(STRANGERS, [0, 1] * 6)
+    np.testing.assert_array_equal(model.weights_, 1.0)
+    np.testing.assert_array_equal(model.predict(STRANGERS), [0, 1] * 6)
+
+
+def test_shared_labels_alone_do_not_count_where_depth_zero_does_not():
+    stars = [([(0, k) for k in range(1, n)], dict.fromkeys(range(n), "C")) for n in range(3, 11)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        small(depth=1).fit(stars, [0, 1] * 4)
+    paths = [([], {0: "C"})] * 4 + [([(0, 1)], {0: "C", 1: "N"})] * 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        small(depth=1, include_depth_zero=False).fit(paths, [0, 1] * 4)
+
+
+def test_graphs_all_alike_are_decided_alike():
+    model = small(radius=[0.0, 1.0]).fit([STRANGERS[0]] * 10, [0, 1] * 5)
+    assert len(set(model.predict([STRANGERS[0]] * 3))) == 1
+
+
+def test_not_fitted(data):
+    for method in ("predict", "predict_proba", "decision_function", "unseen_share"):
+        with pytest.raises(NotFittedError):
+            getattr(GraphClassifier(), method)(data[0])
+    with pytest.raises(NotFittedError):
+        _ = GraphClassifier().patterns_
+
+
+def test_predicted_codes_of_no_decision_are_the_first_class():
+    assert predicted_codes(np.zeros((2, 1))).tolist() == [0, 0]

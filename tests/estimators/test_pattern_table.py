@@ -1,0 +1,91 @@
+"""The pattern table against counting by hand."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from strategies import random_collection
+from treelens.estimators.pattern_table import class_shares, pattern_table
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.vocabulary import PatternVocabulary
+
+DEPTH = 2
+CLASSES = np.array(["blue", "green", "red"])
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    return random_collection(np.random.default_rng(3), 21, max_nodes=8)
+
+
+@pytest.fixture(scope="module")
+def codes():
+    return np.random.default_rng(4).integers(3, size=21)
+
+
+def shares_by_hand(graphs, colors, codes) -> dict[tuple[int, int], np.ndarray]:
+    """(depth, colour) -> mean over the graphs of each class of the share of nodes that carry it."""
+    totals: Counter = Counter()
+    for graph in range(len(graphs)):
+        nodes = range(graphs.node_offsets[graph], graphs.node_offsets[graph + 1])
+        for depth in range(DEPTH + 1):
+            for node in nodes:
+                totals[depth, int(colors[depth][node]), codes[graph]] += 1 / len(nodes)
+    sizes = np.bincount(codes)
+    keys = {(depth, color) for depth, color, _ in totals}
+    return {k: np.array([totals[(*k, c)] / sizes[c] for c in range(3)]) for k in keys}
+
+
+@pytest.mark.parametrize("first_depth", [0, 1])
+def test_content_by_hand(graphs, codes, first_depth):
+    vocabulary, colors = PatternVocabulary.fit(graphs, DEPTH, edge_labels=True)
+    histograms = PatternHistograms.from_colors(vocabulary, colors).select_depths(first_depth, DEPTH)
+    weights = np.random.default_rng(5).random(histograms.n_patterns)
+    table = pattern_table(vocabulary, histograms, weights, codes, CLASSES)
+    by_hand = shares_by_hand(graphs, colors.colors, codes)
+    assert len(table) == histograms.n_patterns == sum(d >= first_depth for d, _ in by_hand)
+    assert list(table.columns) == [
+        "pattern", "depth", "weight", "support", "mass blue", "mass green", "mass red", "leans_to",
+    ]  # fmt: skip
+    for pattern_id, row in table.iterrows():
+        color = pattern_id - vocabulary.level_offsets[row["depth"]]
+        shares = by_hand[row["depth"], color]
+        np.testing.assert_allclose([row[f"mass {c}"] for c in CLASSES], shares, atol=1e-12)
+        assert row["leans_to"] == CLASSES[np.round(shares, 12).argmax()]
+        assert row["pattern"] == str(vocabulary.tree(pattern_id))
+        assert vocabulary.depth_of(pattern_id) == row["depth"]
+        assert row["weight"] == weights[pattern_id - vocabulary.level_offsets[first_depth]]
+        holders = {g for g in range(len(graphs)) if color in _colors_in(graphs, colors, g, row)}
+        assert row["support"] == len(holders)
+
+
+def _colors_in(graphs, colors, graph, row) -> set[int]:
+    nodes = slice(graphs.node_offsets[graph], graphs.node_offsets[graph + 1])
+    return set(colors.colors[row["depth"]][nodes].tolist())
+
+
+def test_order(graphs, codes):
+    vocabulary, colors = PatternVocabulary.fit(graphs, DEPTH)
+    histograms = PatternHistograms.from_colors(vocabulary, colors)
+    weights = np.random.default_rng(5).choice([0.5, 1.0, 2.0], size=histograms.n_patterns)
+    table = pattern_table(vocabulary, histograms, weights, codes, CLASSES)
+    keys = list(zip(-table["weight"], -table["support"], table["depth"], table["pattern"],
+                    strict=True))  # fmt: skip
+    assert keys == sorted(keys)
+    assert sorted(table.index) == list(range(vocabulary.n_patterns))
+
+
+def test_shares_of_a_depth_sum_to_one(graphs, codes):
+    vocabulary, colors = PatternVocabulary.fit(graphs, DEPTH)
+    histograms = PatternHistograms.from_colors(vocabulary, colors)
+    shares = class_shares(histograms, codes, 3)
+    for depth in range(DEPTH + 1):
+        np.testing.assert_allclose(shares[histograms.depths == depth].sum(axis=0), 1.0)
+
+
+def test_a_class_without_graphs_has_no_mass(graphs, codes):
+    histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 0))
+    np.testing.assert_array_equal(class_shares(histograms, codes, 4)[:, 3], 0.0)

@@ -1,0 +1,135 @@
+"""The classifier on explicit features: near the exact one, explained, saved."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import treelens as tl
+from treelens.estimators.approximation import APPROXIMATIONS, learn_weights_linearly
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.vocabulary import PatternVocabulary
+
+FAST = {"depth": 2, "gamma": 1.0, "C": 10.0, "n_components": 256, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def models(mutag):
+    """One fitted model per approximation, with learned weights; even graphs train."""
+    graphs, y = mutag
+    return {
+        name: tl.GraphClassifier(approximation=name, radius=1.0, **FAST).fit(graphs[::2], y[::2])
+        for name in APPROXIMATIONS
+    }
+
+
+@pytest.mark.parametrize("name", list(APPROXIMATIONS))
+def test_decisions_are_near_those_of_the_exact_machine(mutag, name):
+    graphs, y = mutag
+    form = "linear" if name == "unary" else "exponential"
+    settings = {"form": form, "depth": 2, "radius": 0, "gamma": 1.0, "C": 10.0, "random_state": 0}
+    exact = tl.GraphClassifier(cv=2, **settings).fit(graphs[::2], y[::2])
+    near = tl.GraphClassifier(approximation=name, **settings).fit(graphs[::2], y[::2])
+    decisions = exact.decision_function(graphs), near.decision_function(graphs)
+    assert stats.spearmanr(*decisions).statistic > 0.9  # another loss, so not the same numbers
+    assert exact.score(graphs, y) - near.score(graphs, y) < 0.03
+
+
+@pytest.mark.parametrize("name", list(APPROXIMATIONS))
+def test_contributions_add_up_to_the_decision(mutag, models, name):
+    graphs, _ = mutag
+    for i in (1, 3):
+        explanation = models[name].explain(graphs[i])
+        decision = models[name].decision_function(graphs[i : i + 1])[0]
+        assert explanation.decision == pytest.approx(decision, abs=1e-9)
+        total = explanation.base + explanation.pattern_contributions["contribution"].sum()
+        assert total == pytest.approx(decision, abs=1e-9)
+        assert explanation.base + explanation.node_contributions.sum() == pytest.approx(decision)
+
+
+@pytest.mark.parametrize("form", ["metric", "exponential"])
+def test_contributions_of_random_features_are_those_of_the_path(mutag, form):
+    """Against the integral of slopes along the path, taken numerically."""
+    graphs, y = mutag
+    model = tl.GraphClassifier(form, radius=0, approximation="random-features", **FAST)
+    model.fit(graphs[:60], y[:60])
+    features = model._extractor.features(graphs[100:101], None)
+    bases, terms = model._machine.contributions(features)
+    values = features.pairs.rows.values
+
+    def decision(masses: np.ndarray) -> float:
+        from dataclasses import replace
+
+        from treelens.patterns.histograms import SparseRows
+
+        rows = SparseRows(features.pairs.rows.offsets, features.pairs.rows.indices, masses)
+        pairs = replace(features.pairs, rows=rows, lists=rows.transposed(features.pairs.n_patterns))
+        unseen = features.self_sums - features.pairs.self_sums()
+        return float(model._machine.decide(type(features)(pairs, pairs.self_sums() + unseen))[0, 0])
+
+    assert decision(0 * values) == pytest.approx(bases[0])
+    steps = (np.arange(400) + 0.5) / 400
+    for entry in (0, len(values) // 2):
+        bump = np.zeros_like(values)
+        bump[entry] = 1e-6
+        slopes = [(decision(t * values + bump) - decision(t * values - bump)) / 2e-6 for t in steps]
+        expected = values[entry] * np.mean(slopes)
+        assert terms[0, entry] == pytest.approx(expected, rel=2e-2, abs=2e-3)
+
+
+@pytest.mark.parametrize("name", list(APPROXIMATIONS))
+def test_saving_and_loading_keeps_every_number(mutag, models, name, tmp_path):
+    graphs, _ = mutag
+    models[name].save(tmp_path / "model.treelens")
+    loaded = tl.load(tmp_path / "model.treelens")
+    for method in ("decision_function", "predict_proba"):
+        np.testing.assert_array_equal(
+            getattr(loaded, method)(graphs), getattr(models[name], method)(graphs)
+        )
+    assert loaded.explain(graphs[1]).decision == models[name].explain(graphs[1]).decision
+
+
+def test_three_classes_and_a_search():
+    graphs, y = tl.make_synthetic(n_per_substructure=8, random_state=0)
+    three = np.array(["a", "b", "c"])[(np.arange(len(y)) // 8) % 3]
+    model = tl.GraphClassifier(
+        depth=[1, 2], radius=[0, 1.0], gamma=[1.0, 3.0], C=[1.0, 10.0], random_state=0,
+        approximation="random-features", n_components=128,
+    ).fit(graphs, three)  # fmt: skip
+    assert model.decision_function(graphs).shape == (len(y), 3)
+    assert model.score(graphs, three) > 0.8
+    assert model.choice_["n_candidates"] == 16
+    assert model.learning_gain_ is not None
+    explanation = model.explain(graphs[0])
+    assert explanation.decision == pytest.approx(model.decision_function(graphs[:1]).max())
+
+
+def test_results_do_not_depend_on_the_number_of_threads(mutag):
+    graphs, y = mutag
+    one, two = (
+        tl.GraphClassifier(approximation="random-features", radius=1.0, n_jobs=n, **FAST)
+        .fit(graphs[:80], y[:80])
+        .decision_function(graphs)
+        for n in (1, 2)
+    )
+    np.testing.assert_array_equal(one, two)
+
+
+def test_forms_that_an_approximation_lacks_are_refused(mutag):
+    graphs, y = mutag
+    with pytest.raises(ValueError, match="features for the forms metric, exponential"):
+        tl.GraphClassifier("tanimoto", approximation="random-features").fit(graphs, y)
+
+
+def test_weights_are_learned_without_all_pairs(mutag):
+    """With more graphs than the margins' sample the margins come from the sample."""
+    graphs, y = mutag
+    many = graphs[np.tile(np.arange(len(y)), 6)]
+    histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(many, 1))
+    learner = learn_weights_linearly(histograms, np.tile(y, 6), "wasserstein", 1.0, None, 0)
+    whole = tl.PairwiseWeights(1.0).fit(
+        tl.WassersteinWL(depth=1, include_depth_zero=True).fit(many)._fitted.pairs, np.tile(y, 6)
+    )
+    assert learner.result_.margins.alpha1 == pytest.approx(whole.result_.margins.alpha1, abs=0.02)
+    assert np.corrcoef(learner.weights_, whole.weights_)[0, 1] > 0.95
