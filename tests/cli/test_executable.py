@@ -45,7 +45,6 @@ def test_a_table_of_smiles_goes_all_the_way(molecules, tmp_path):
     assert decisions == tl.load(model).decision_function(graphs).tolist()
 
 
-@pytest.mark.skipif(not hasattr(tl.GraphClassifier, "report"), reason="reports are not there yet")
 def test_a_report(model, molecules, tmp_path):
     done = execute("explain", model, molecules, "--target", "label", "--out", tmp_path / "r.html")
     assert done.returncode == 0, done.stderr

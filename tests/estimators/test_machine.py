@@ -22,7 +22,7 @@ from treelens.estimators.machine import (
 )
 
 CS = [0.1, 1.0, 10.0, 100.0]
-# Both solvers stop at a violation of 1e-3: decision values, up to 5 or so here, may differ a little.
+# Both solvers stop at a violation of 1e-3: decision values, up to 5 here, may differ a little.
 CLOSE = {"rtol": 2e-3, "atol": 5e-3}
 
 
@@ -97,7 +97,9 @@ def test_objective_and_decisions_are_those_of_svc(C, scale):
     fitted = fit_machine(kernel, codes, 2, C, np.ones(len(codes)))
     rival = SVC(kernel="precomputed", C=cost(kernel, C)).fit(kernel, codes)
     exact = SVC(kernel="precomputed", C=cost(kernel, C), tol=1e-8).fit(kernel, codes)
-    np.testing.assert_allclose(fitted.decide(kernel)[:, 0], rival.decision_function(kernel), **CLOSE)
+    np.testing.assert_allclose(
+        fitted.decide(kernel)[:, 0], rival.decision_function(kernel), **CLOSE
+    )
     y = np.where(codes == 1, 1.0, -1.0)
     reached, best = (
         naive.dual_objective(kernel, y, beta) for beta in (fitted.coefficients[0], dense(exact))
@@ -195,7 +197,9 @@ def test_a_class_with_one_member(C):
     codes = (np.arange(40) == 7).astype(int)
     fitted = fit_machine(kernel, codes, 2, C, np.ones(40))
     rival = SVC(kernel="precomputed", C=cost(kernel, C)).fit(kernel, codes)
-    np.testing.assert_allclose(fitted.decide(kernel)[:, 0], rival.decision_function(kernel), **CLOSE)
+    np.testing.assert_allclose(
+        fitted.decide(kernel)[:, 0], rival.decision_function(kernel), **CLOSE
+    )
 
 
 def test_a_class_that_is_absent_from_training_is_never_predicted():
@@ -243,3 +247,8 @@ def test_calibration_recovers_known_probabilities(n_classes):
     assert estimated.shape == (n, n_classes)
     np.testing.assert_allclose(estimated.sum(axis=1), 1.0)
     assert np.abs(estimated - true).mean() < 0.01
+
+
+def test_no_decision_either_way_is_the_first_class():
+    assert predicted_codes(np.zeros((2, 1))).tolist() == [0, 0]
+    assert predicted_codes(np.zeros((2, 3))).tolist() == [0, 0]

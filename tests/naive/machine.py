@@ -1,4 +1,4 @@
-"""Plain-Python twin of the support vector machine's compiled loop, and its problem by definition."""
+"""Plain-Python twin of the support vector machine's loop, and its problem by definition."""
 
 from __future__ import annotations
 

@@ -38,11 +38,8 @@ def demo_cli(
         data, story = demo_data()
         output.progress(story)
         model, result = fit_model(data, classifier_settings(seed=seed, jobs=jobs))
-        result = {"story": story, **result, "report": None}
-        if hasattr(model, "report"):
-            write_report(model, out, data)
-            result["report"] = str(out)
-        output.finish(result, _show)
+        write_report(model, out, data)
+        output.finish({"story": story, **result, "report": str(out)}, _show)
 
 
 def demo_data() -> tuple[GraphData, str]:
@@ -99,5 +96,4 @@ def _show(output: Output, result: dict[str, Any]) -> None:
     from treelens.cli.fit import show_fit
 
     show_fit(output, result)
-    if result["report"] is not None:
-        output.line(f"Report: {result['report']} (open it in a browser)")
+    output.line(f"Report: {result['report']} (open it in a browser)")

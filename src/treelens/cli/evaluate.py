@@ -63,28 +63,34 @@ def evaluate_cli(
 
 @dataclass(frozen=True)
 class KernelPlan:
-    """A row of the table: a classifier and, where weights are learned, within which radii.
+    """A row of the table: a classifier and, where weights are learned, how.
 
-    A plan with radii always learns: radius 0 is not among them, or the row would be that of
-    uniform weights wherever the inner validation prefers those. Learning is tried at the form and
-    depth that uniform weights choose in the same fold.
+    A plan with a learner always learns: radius 0 is not among the radii, or the row would be that
+    of uniform weights wherever the inner validation prefers those. Learning is tried at the form
+    and depth that uniform weights choose in the same fold.
     """
 
     model: GraphClassifier
-    radii: tuple[float, ...] = ()
     learner: PairwiseWeights | None = None
 
     def fit(self, graphs: Any, y: Any) -> GraphClassifier:
         from sklearn.base import clone
 
         fitted = clone(self.model).fit(graphs, y)
-        if not self.radii:
+        if self.learner is None:
             return fitted
         form, depth = fitted.choice_["form"], fitted.choice_["depth"]
         learned = clone(self.model).set_params(
-            form=form, depth=depth, radius=list(self.radii), learner=self.learner
+            form=form, depth=depth, radius=self.radii(len(graphs)), learner=self.learner
         )
         return learned.fit(graphs, y)
+
+    def radii(self, n_graphs: int) -> list[float]:
+        """The radii to choose from; a preset has the one of the published experiments."""
+        from treelens.estimators.selection import radii_for
+
+        assert self.learner is not None
+        return [1.0] if self.learner.preset else list(radii_for(n_graphs))
 
 
 def kernel_plans(
@@ -93,13 +99,15 @@ def kernel_plans(
     """A plan for each name: those of the published experiments, and ``"auto"``."""
     from treelens.estimators.classifier import GraphClassifier
     from treelens.estimators.weights import PairwiseWeights
-    from treelens.experiments.methods import WL_METHODS
+    from treelens.experiments.methods import LEARNER, WL_METHODS
 
+    known = [name for name, method in WL_METHODS.items() if not method.members] + ["auto"]
     plans = {}
     for name in dict.fromkeys(names):
-        if name not in WL_METHODS and name != "auto":
-            known = ", ".join([*WL_METHODS, "auto"])
-            raise InputError(f"--kernels {name}: there is no such kernel. Known are {known}.")
+        if name not in known:
+            raise InputError(
+                f"--kernels {name}: there is no such kernel. Known are {', '.join(known)}."
+            )
         model = GraphClassifier(
             depth=options.parsed_numbers(depth, "--depth", int),
             edge_labels="auto" if edge_labels is None else edge_labels,
@@ -110,9 +118,8 @@ def kernel_plans(
             continue
         method = WL_METHODS[name]
         model.set_params(form=list(method.forms), radius=0.0)
-        learner = PairwiseWeights(random_state=seed, **method.learner)
-        radii = () if method.uniform is None else tuple(method.radii)
-        plans[name] = KernelPlan(model, radii, learner)
+        learner = PairwiseWeights(random_state=seed, **{**LEARNER, **method.learner})
+        plans[name] = KernelPlan(model, None if method.uniform is None else learner)
     return plans
 
 

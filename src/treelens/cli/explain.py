@@ -47,10 +47,10 @@ def explain_cli(
 
 
 def write_report(model: GraphClassifier, out: Path, data: GraphData) -> None:
-    """The report of a model on some graphs."""
-    if not hasattr(model, "report"):
-        raise ImportError("This version of treelens cannot write reports.")
-    model.report(out, data.graphs, data.y)
+    """The report of a model on some graphs, with element names where the data set is known."""
+    from treelens import report
+
+    report.write_report(model, out, data.graphs, data.y, names=data.source)
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:

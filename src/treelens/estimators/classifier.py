@@ -147,7 +147,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         "include_depth_zero": ["boolean"],
         "edge_labels": ["boolean", StrOptions({"auto"})],
         "learner": [HasMethods(["fit", "get_params"]), None],
-        "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split"])],
+        "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split", "get_n_splits"])],
         "scoring": [StrOptions(set(SCORES))],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "approximation": [StrOptions(set(APPROXIMATIONS)), None],
@@ -422,7 +422,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         single, decision = as_single_graph(graph), None
         if isinstance(self._machine, FeatureMachine):  # no training graph carries it
-            decision, n_neighbors = additive_decision(self, single), 0
+            limit = usual_unseen_share(self.train_histograms_)
+            decision, n_neighbors = additive_decision(self, single, limit), 0
         explanation = explain_decision(
             single, decision or self._decision, class_label=class_label, n_neighbors=n_neighbors
         )

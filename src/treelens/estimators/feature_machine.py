@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treelens.explain.contributions import KernelDecision, usual_unseen_share
+from treelens.explain.contributions import KernelDecision
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels import _compiled_approximate as compiled
 from treelens.kernels.approximate import RandomFeatures, UnaryFeatures, cauchy_sums
@@ -100,7 +100,9 @@ def _mean_of_exponential(rate: np.ndarray) -> np.ndarray:
     return np.where(small, 1.0 + 0.5 * rate, (np.exp(safe) - 1.0) / safe)
 
 
-def additive_decision(model: GraphClassifier, graph: GraphCollection) -> KernelDecision:
+def additive_decision(
+    model: Any, graph: GraphCollection, unseen_limit: float
+) -> KernelDecision:
     """The decision on one graph as a sum over its patterns, in the terms of the explain room.
 
     Every pattern of the graph stands for one training "graph" that holds nothing else, with the
@@ -131,7 +133,7 @@ def additive_decision(model: GraphClassifier, graph: GraphCollection) -> KernelD
         classes=model.classes_,
         training_indices=np.arange(n),
         training_codes=np.zeros(n, dtype=int),
-        unseen_limit=usual_unseen_share(model.train_histograms_),
+        unseen_limit=unseen_limit,
     )
 
 

@@ -19,10 +19,10 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from treelens.estimators.gain import corrected_paired_test
+from treelens.estimators.selection import radii_for
 from treelens.estimators.weights import PairwiseWeights
 from treelens.experiments.alignment import alignment, change_up_to_scale, label_kernel
 from treelens.experiments.diagnosis_page import write_diagnosis
-from treelens.estimators.selection import radii_for
 from treelens.experiments.neighbors import neighbor_accuracy
 from treelens.experiments.progress import Work, run_all
 from treelens.experiments.protocol import N_OUTER, DataSet, outer_split

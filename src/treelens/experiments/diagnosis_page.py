@@ -25,7 +25,8 @@ Summary = dict[str, dict[str, Any]]
 def write_diagnosis(folder: Path, summary: Summary, table2: Sequence[dict[str, Any]]) -> list[Path]:
     """Write ``diagnosis.json`` and ``diagnosis.md``."""
     parts = [
-        _introduction(), "## In short", _in_short(summary), "## How far the weights move, and what that does to the kernel",
+        _introduction(), "## In short", _in_short(summary),
+        "## How far the weights move, and what that does to the kernel",
         _matrix_table(summary), _matrix_text(), "## Nearest neighbours: the distance alone",
         _neighbor_text(), *_neighbor_tables(summary), "## The SVM, and which radius it chooses",
         *_svm_parts(table2),
@@ -43,8 +44,8 @@ def _introduction() -> str:
         "learned WWL chooses most often in Table 2 (depth 3 and the middle radius where Table 2 "
         "has no rows yet), node labels counted as depth 0. The depth was chosen on training parts "
         "that overlap with the test parts of other folds; uniform and learned weights share it. "
-        "Means over 10 folds; three times 10 for sets of up to 400 graphs; 5 of the 10 for more than "
-        "2,000."
+        "Means over 10 folds; three times 10 for sets of up to 400 graphs; 5 of the 10 for more "
+        "than 2,000."
     )
 
 

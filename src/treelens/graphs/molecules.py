@@ -100,16 +100,49 @@ def read_smiles(
     else:
         table = read_table(path)
         data = {"smiles": table.column(smiles, "smiles")}
+    read = molecules_of_table(
+        table, data, target, names, on_invalid=on_invalid, hydrogens=hydrogens,
+        atom_label=atom_label,
+    )  # fmt: skip
+    assert read is not None, "only parts of a table may be empty"
+    return read
+
+
+def molecules_of_table(
+    table: Table,
+    data: Mapping[str, Sequence[Any]],
+    target: str | None,
+    names: str | None = None,
+    *,
+    on_invalid: str,
+    hydrogens: bool,
+    atom_label: str,
+    may_be_empty: bool = False,
+) -> tuple[GraphCollection, np.ndarray | None] | None:
+    """The molecules in ``data`` ("smiles" or "mol", aligned with the rows) and their targets.
+
+    None when all were left out and ``may_be_empty`` allows that.
+    """
     targets = None if target is None else table.column(target, "target")
     graph_names = None if names is None else table.column(names, "names")
-    molecules = data["mol"] if is_sdf else map(_parse_smiles(), data["smiles"])
-    shown = table.place if is_sdf else lambda i: f"{table.place(i)} {data['smiles'][i][:60]!r}"
+    smiles = data.get("smiles")
+    if smiles is None:
+        molecules, shown = data["mol"], table.place
+    else:
+        molecules = map(_parse_smiles(), smiles)
+        shown = lambda i: f"{table.place(i)} {smiles[i][:60]!r}"  # noqa: E731
     collected = _Molecules(atom_label, hydrogens).extend(molecules)
-    _report_invalid(collected.invalid, len(table.rows), shown, on_invalid, f"{path}: ")
+    n_least = 0 if may_be_empty else 1
+    _report_invalid(
+        collected.invalid, len(table.rows), shown, on_invalid, f"{table.source}: ", n_least
+    )
     kept = collected.kept
+    if not kept and may_be_empty:
+        return None
     y = None if targets is None else _as_target([targets[i] for i in kept], table, kept, target)
+    rows = [table.first_row + i for i in kept]
     graphs = collected.build(
-        {key: [values[i] for i in kept] for key, values in data.items()} | {"row": kept},
+        {key: [values[i] for i in kept] for key, values in data.items()} | {"row": rows},
         None if graph_names is None else [graph_names[i] for i in kept],
     )
     return graphs, y
@@ -309,7 +342,12 @@ def _read_sdf(path: Path, properties: list[str], keep_h: bool) -> tuple[list[Any
 
 
 def _report_invalid(
-    invalid: list[int], n_all: int, shown: Callable[[int], str], on_invalid: str, source: str
+    invalid: list[int],
+    n_all: int,
+    shown: Callable[[int], str],
+    on_invalid: str,
+    source: str,
+    n_least: int = 1,
 ) -> None:
     if not invalid:
         return
@@ -322,7 +360,7 @@ def _report_invalid(
             f"{found} Correct or remove them, or leave them out with on_invalid='skip' where "
             "molecules are read (read_smiles, smiles_to_collection)."
         )
-    if len(invalid) == n_all:
+    if n_all - len(invalid) < n_least:
         raise GraphDataError(f"{found} None is left.")
     warnings.warn(f"{found} They were left out.", InvalidMoleculesWarning, stacklevel=3)
 

@@ -6,11 +6,14 @@ import csv
 import gzip
 import io
 import zlib
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 from treelens.graphs.errors import GraphDataError, GraphFileNotFoundError
 
+Row = tuple[int, list[str]]  # line, fields
 _SEPARATORS = (",", "\t", ";")
 _SMI_ENDINGS = (".smi", ".smiles", ".ism")
 
@@ -22,6 +25,7 @@ class Table(NamedTuple):
     columns: list[str]
     rows: list[list[str]]  # each as long as columns
     lines: list[int] | None  # file line of each row, where the file has lines
+    first_row: int = 0  # where these rows begin, if they are a part of the table
 
     def column(self, name: str, parameter: str) -> list[str]:
         """The stripped values of one column; ``parameter`` is the argument that asked for it."""
@@ -37,7 +41,8 @@ class Table(NamedTuple):
 
     def place(self, row: int) -> str:
         """The words that name a row in a message: its number from 1, and its line."""
-        return f"row {row + 1}" + ("" if self.lines is None else f" (line {self.lines[row]})")
+        number = self.first_row + row + 1
+        return f"row {number}" + ("" if self.lines is None else f" (line {self.lines[row]})")
 
 
 def read_bytes(path: Path) -> bytes:
@@ -77,45 +82,92 @@ def read_table(path: Path) -> Table:
     return _delimited_table(path, text)
 
 
+def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
+    """The rows of a table, ``block_size`` at a time: no more of the file is held in memory.
+
+    The formats are those of :func:`read_table`, Parquet excepted.
+    """
+    if not path.is_file():
+        raise GraphFileNotFoundError(f"{path} is not a file that exists.")
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    try:
+        with opened(path, "rt", encoding="utf-8-sig", newline="") as stream:
+            if inner_suffix(path) in _SMI_ENDINGS:
+                columns, rows = ["smiles", "name"], _smi_rows(stream)
+            else:
+                columns, rows = _delimited_rows(path, stream)
+            first_row = 0
+            while block := list(islice(rows, block_size)):
+                lines, fields = [line for line, _ in block], [fields for _, fields in block]
+                yield Table(str(path), columns, fields, lines, first_row)
+                first_row += len(block)
+    except UnicodeDecodeError as error:
+        raise GraphDataError(
+            f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8."
+        ) from error
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise GraphDataError(
+            f"{path} cannot be unpacked ({error}): it is damaged or cut off. Fetch it again."
+        ) from error
+
+
 def _delimited_table(path: Path, text: str) -> Table:
-    if not text.strip():
+    columns, rows = _delimited_rows(path, io.StringIO(text, newline=""))
+    numbered = list(rows)
+    return Table(
+        str(path), columns, [fields for _, fields in numbered], [line for line, _ in numbered]
+    )
+
+
+def _delimited_rows(path: Path, stream: TextIO) -> tuple[list[str], Iterator[Row]]:
+    """Column names, and the rows one by one, each with the line that it begins on."""
+    first_line, n_before = "", 0
+    for first_line in stream:
+        if first_line.strip():
+            break
+        n_before += 1
+    if not first_line.strip():
         raise GraphDataError(f"{path} is empty: expected a line of column names, then the rows.")
-    first_line = text.lstrip("\r\n").partition("\n")[0]
     separator = max(_SEPARATORS, key=first_line.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    columns: list[str] = []
-    rows: list[list[str]] = []
-    lines: list[int] = []
+    reader = csv.reader(chain([first_line], stream), delimiter=separator)
+    numbered = _numbered(path, reader, n_before)
+    columns = [name.strip() for name in next(numbered)[1]]
+    return columns, _checked_rows(path, numbered, columns)
+
+
+def _numbered(path: Path, reader: Any, n_before: int) -> Iterator[Row]:
     last_line = 0
     try:
         for fields in reader:
             line, last_line = last_line + 1, reader.line_num  # a quoted field may span lines
-            if not fields:
-                continue
-            if not columns:
-                columns = [name.strip() for name in fields]
-            elif len(fields) != len(columns):
-                raise GraphDataError(
-                    f"{path}, line {line}: expected {len(columns)} fields ({', '.join(columns)}), "
-                    f"found {len(fields)}. Correct the line, or fetch the file again."
-                )
-            else:
-                rows.append(fields)
-                lines.append(line)
+            if fields:
+                yield n_before + line, fields
     except csv.Error as error:
-        raise GraphDataError(f"{path}, line {reader.line_num}: {error}.") from error
-    return Table(str(path), columns, rows, lines)
+        raise GraphDataError(f"{path}, line {n_before + reader.line_num}: {error}.") from error
+
+
+def _checked_rows(path: Path, rows: Iterator[Row], columns: list[str]) -> Iterator[Row]:
+    for line, fields in rows:
+        if len(fields) != len(columns):
+            raise GraphDataError(
+                f"{path}, line {line}: expected {len(columns)} fields ({', '.join(columns)}), "
+                f"found {len(fields)}. Correct the line, or fetch the file again."
+            )
+        yield line, fields
 
 
 def _smi_table(path: Path, text: str) -> Table:
     """A SMI file has no header: a SMILES, then perhaps a name, on every line."""
-    rows, lines = [], []
-    for number, line in enumerate(text.splitlines(), 1):
+    numbered = list(_smi_rows(text.splitlines()))
+    rows, lines = [fields for _, fields in numbered], [line for line, _ in numbered]
+    return Table(str(path), ["smiles", "name"], rows, lines)
+
+
+def _smi_rows(stream: Iterable[str]) -> Iterator[Row]:
+    for number, line in enumerate(stream, 1):
         if line.strip():
             smiles, _, name = line.strip().replace("\t", " ").partition(" ")
-            rows.append([smiles, name.strip()])
-            lines.append(number)
-    return Table(str(path), ["smiles", "name"], rows, lines)
+            yield number, [smiles, name.strip()]
 
 
 def _read_parquet(path: Path) -> Table:

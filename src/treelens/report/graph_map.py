@@ -53,8 +53,9 @@ def place_graphs(
     """Classical scaling of the learned distance to two dimensions.
 
     The squared length between two points follows the distance ``s(x,x) + s(y,y) - 2 s(x,y)`` of
-    the weighted similarity ``s``; for kernels of masses that is twice the learned distance. With
-    many graphs, some serve as landmarks and the others are placed relative to these.
+    the weighted similarity ``s``; for kernels of masses that is twice the learned distance, as
+    far as training knew the patterns. With many graphs, some serve as landmarks and the others
+    are placed relative to these.
 
     Returns
     -------

@@ -1,0 +1,1 @@
+"""The same work on many machines, by Dask: ``pip install 'treelens[distributed]'``."""

@@ -1,0 +1,429 @@
+"""A classifier for more graphs than fit into memory: it reads them in blocks, a few times over.
+
+Passes over the blocks: one for the vocabulary, one for a sample of graphs to learn weights from
+(if weights are learned), one for the features. The features of a block become sums of products, of
+a size that does not depend on the number of graphs, and the linear model is solved from those sums.
+
+What has to be done for one block are functions of that block alone; *where* they run is up to an
+executor (:mod:`treelens.estimators.executors`, :mod:`treelens.distributed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from treelens.estimators.approximation import landmark_positions, learn_weights_linearly
+from treelens.estimators.base import checked_graphs
+from treelens.estimators.executors import SerialExecutor
+from treelens.estimators.feature_machine import FeatureMachine, additive_decision
+from treelens.estimators.least_squares import ALPHAS, ProductSums, solve
+from treelens.estimators.machine import predicted_codes
+from treelens.explain.contributions import Explanation, explain_decision
+from treelens.graphs.blocks import Part, as_part, repeat_messages
+from treelens.graphs.convert import as_single_graph
+from treelens.graphs.errors import GraphDataError
+from treelens.kernels.approximate import RANDOM_FORMS, RandomFeatures
+from treelens.patterns.features import PatternExtractor, first_depth_of
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.merging import merge_vocabularies, select_patterns
+from treelens.patterns.vocabulary import PatternVocabulary
+
+_HELD_OUT_OF = 10  # one graph in so many is held out to choose alpha
+_UNSEEN_LIMIT = 0.5
+_ODD_WORD = np.uint64(0x9E3779B97F4A7C15)
+
+
+class PartCounts(NamedTuple):
+    """What the first pass learns from one part."""
+
+    vocabulary: PatternVocabulary
+    support: np.ndarray  # (n_patterns,) graphs that hold each pattern
+    classes: np.ndarray
+    class_counts: np.ndarray
+    messages: tuple[str, ...]
+
+
+class Plan(NamedTuple):
+    """All that a worker needs for the features of a part."""
+
+    extractor: PatternExtractor
+    feature_map: RandomFeatures
+    classes: np.ndarray
+    class_factors: np.ndarray  # (n_classes,)
+    seed: int
+    n_jobs: int
+
+
+# --- what is done with one part ---------------------------------------------------------------
+
+
+def count_part(part: Part, depth: int, edge_labels: bool, n_jobs: int = 1) -> PartCounts:
+    """The patterns of a part, numbered on their own, and its classes."""
+    block = part.load()
+    if block.graphs is None:
+        nothing = np.zeros(0, dtype=np.int64)
+        empty = PatternVocabulary.empty(depth, edge_labels)
+        return PartCounts(empty, nothing, nothing, nothing, block.messages)
+    if block.y is None:
+        raise GraphDataError("The blocks hold no classes: give every block its y (target=...).")
+    vocabulary, colors = PatternVocabulary.fit(block.graphs, depth, edge_labels, n_jobs)
+    support = PatternHistograms.from_colors(vocabulary, colors).support
+    return PartCounts(vocabulary, support, *np.unique(block.y, return_counts=True), block.messages)
+
+
+def pick_from_part(
+    part: Part, first: int, picked: np.ndarray, extractor: PatternExtractor, n_jobs: int = 1
+) -> tuple[PatternHistograms, np.ndarray] | None:
+    """Histograms and classes of the graphs whose numbers are in ``picked``, ascending."""
+    block = part.load()
+    if block.graphs is None:
+        return None
+    last = first + len(block.graphs)
+    rows = picked[np.searchsorted(picked, first) : np.searchsorted(picked, last)] - first
+    if not len(rows):
+        return None
+    return extractor.histograms(block.graphs[rows], n_jobs), np.asarray(block.y)[rows]
+
+
+def sums_of_part(part: Part, first: int, plan: Plan) -> ProductSums:
+    """Sums of products of the features of a part; ``first`` is the number of its first graph."""
+    block = part.load()
+    n_outputs = 1 if len(plan.classes) == 2 else len(plan.classes)
+    if block.graphs is None:
+        return ProductSums.zeros(plan.feature_map.n_components, n_outputs)
+    features = plan.extractor.features(block.graphs, plan.feature_map.weights, plan.n_jobs)
+    mapped = plan.feature_map.transform(features, plan.n_jobs)
+    codes = np.searchsorted(plan.classes, block.y)
+    held_out = _is_held_out(np.arange(first, first + len(codes)), plan.seed)
+    with threadpool_limits(limits=plan.n_jobs, user_api="blas"):
+        return ProductSums.of(mapped, codes, n_outputs, plan.class_factors[codes], held_out)
+
+
+def _is_held_out(numbers: np.ndarray, seed: int) -> np.ndarray:
+    """One graph in ten, by a hash of its number: the same ones however the blocks are cut."""
+    words = (numbers.astype(np.uint64) + np.uint64(seed)) * _ODD_WORD
+    return (words >> np.uint64(33)) % np.uint64(_HELD_OUT_OF) == 0
+
+
+# --- putting parts together -------------------------------------------------------------------
+
+
+class Tally:
+    """The growing vocabulary: parts are added in order, rare patterns dropped when it overflows.
+
+    Parameters
+    ----------
+    max_patterns : int or None
+        When more patterns are held, the rarest go, as many as needed; one that turns up again
+        later starts from zero. That bounds the memory, at the price that the result depends on
+        the blocks. None: patterns are dropped only at the end, by their exact support.
+    """
+
+    def __init__(self, depth: int, edge_labels: bool, max_patterns: int | None) -> None:
+        self.vocabulary = PatternVocabulary.empty(depth, edge_labels)
+        self.support = np.zeros(0, dtype=np.int64)
+        self.max_patterns = max_patterns
+        self.class_counts: dict[Any, int] = {}
+        self.n_graphs: list[int] = []
+
+    def add(self, counts: PartCounts) -> None:
+        """Take in the next part."""
+        self.n_graphs.append(int(counts.class_counts.sum()))
+        repeat_messages(counts.messages)
+        for label, count in zip(counts.classes.tolist(), counts.class_counts, strict=True):
+            self.class_counts[label] = self.class_counts.get(label, 0) + int(count)
+        old = self.vocabulary.level_offsets
+        self.vocabulary, ids = merge_vocabularies(self.vocabulary, counts.vocabulary)
+        support = np.zeros(self.vocabulary.n_patterns, dtype=np.int64)
+        shifts = np.repeat(self.vocabulary.level_offsets[:-1] - old[:-1], np.diff(old))
+        support[np.arange(len(self.support)) + shifts] = self.support
+        support[ids] += counts.support  # ids are distinct
+        self.support = support
+        if self.max_patterns is not None:
+            self._shrink(self.max_patterns)
+
+    def _shrink(self, most: int) -> None:
+        least = 1
+        while self.vocabulary.n_patterns > most:
+            least += 1
+            self.keep(least)
+
+    def keep(self, least: int) -> None:
+        """Drop the patterns that fewer graphs hold."""
+        mask = self.support >= least
+        self.vocabulary, self.support = select_patterns(self.vocabulary, mask), self.support[mask]
+
+
+class StreamingGraphClassifier(ClassifierMixin, BaseEstimator):
+    """Random features and a linear model, fitted to graphs that are read in blocks.
+
+    It holds one block, the vocabulary and two square matrices of size ``n_components`` in memory,
+    however many graphs there are: about ``block_size * n_components * 16 + n_components**2 * 40``
+    bytes, 100 bytes a pattern, and the graphs of the block.
+
+    Settings are given, not searched: choose them with
+    ``GraphClassifier(approximation="random-features")`` on a sample. Only ``alpha`` is chosen, on
+    every tenth graph, for that costs no further pass.
+
+    Parameters
+    ----------
+    form : {"metric", "exponential"}, default="metric"
+    depth : int, default=3
+    radius : float, default=0.0
+        How far weights may move from one; 0 keeps them uniform and saves a pass.
+    gamma : float, default=3.0
+    n_components : int, default=1024
+    min_support : int, default=2
+        Patterns that fewer graphs hold are dropped.
+    max_patterns : int or None, default=None
+        Most patterns to hold during the first pass; see :class:`Tally`.
+    alpha : float or "auto", default="auto"
+        Penalty of the least-squares model, relative to the number of graphs.
+    include_depth_zero : bool, default=True
+    edge_labels : bool or "auto", default="auto"
+    learner : PairwiseWeights, optional
+    n_weight_graphs : int, default=20_000
+        Weights are learned from a sample of so many graphs.
+    class_weight : {None, "balanced"}, default=None
+    n_jobs : int, optional
+        Threads within a block.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    vocabulary_ : PatternVocabulary
+    support_ : ndarray, shape (vocabulary_.n_patterns,)
+        Graphs that hold each pattern.
+    weights_ : ndarray
+        Of the patterns from the first depth in use on.
+    learner_ : PairwiseWeights or None
+    alpha_ : float
+    n_graphs_ : int
+
+    Examples
+    --------
+    >>> import treelens as tl
+    >>> from treelens.graphs.blocks import CollectionBlocks
+    >>> graphs, y = tl.make_synthetic(n_per_substructure=10, random_state=0)
+    >>> model = StreamingGraphClassifier(depth=2, n_components=256, random_state=0)
+    >>> model.fit(CollectionBlocks(graphs, y, block_size=30)).score(graphs, y) > 0.9
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "form": [StrOptions(set(RANDOM_FORMS))],
+        "depth": [Interval(Integral, 0, None, closed="left")],
+        "radius": [Interval(Real, 0, None, closed="left")],
+        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "n_components": [Interval(Integral, 2, None, closed="left")],
+        "min_support": [Interval(Integral, 1, None, closed="left")],
+        "max_patterns": [Interval(Integral, 1, None, closed="left"), None],
+        "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "include_depth_zero": ["boolean"],
+        "edge_labels": ["boolean", StrOptions({"auto"})],
+        "learner": [HasMethods(["fit", "get_params"]), None],
+        "n_weight_graphs": [Interval(Integral, 2, None, closed="left")],
+        "class_weight": [StrOptions({"balanced"}), None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        form: str = "metric",
+        depth: int = 3,
+        radius: float = 0.0,
+        gamma: float = 3.0,
+        *,
+        n_components: int = 1024,
+        min_support: int = 2,
+        max_patterns: int | None = None,
+        alpha: float | str = "auto",
+        include_depth_zero: bool = True,
+        edge_labels: bool | str = "auto",
+        learner: Any = None,
+        n_weight_graphs: int = 20_000,
+        class_weight: str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.form = form
+        self.depth = depth
+        self.radius = radius
+        self.gamma = gamma
+        self.n_components = n_components
+        self.min_support = min_support
+        self.max_patterns = max_patterns
+        self.alpha = alpha
+        self.include_depth_zero = include_depth_zero
+        self.edge_labels = edge_labels
+        self.learner = learner
+        self.n_weight_graphs = n_weight_graphs
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # --- fitting ----------------------------------------------------------------------------
+
+    def fit(self, X: Iterable[Any], y: None = None, *, executor: Any = None) -> Any:
+        """Read the blocks and fit the model.
+
+        Parameters
+        ----------
+        X : iterable that can be read several times
+            Of parts (``SmilesBlocks``, ``CollectionBlocks``) or of ``(graphs, y)`` pairs.
+        y : None
+            The classes come with the blocks.
+        executor : optional
+            Where parts are worked on; by default here, one after the other. The model does not
+            depend on it.
+        """
+        self._validate_params()
+        if iter(X) is X:
+            raise TypeError(
+                "The blocks are read several times, but this iterator can be read once: pass a "
+                "list, SmilesBlocks or CollectionBlocks."
+            )
+        executor = SerialExecutor() if executor is None else executor
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        first_depth_of(self.depth, self.include_depth_zero)
+        tally = self._count(X, executor)
+        self.classes_ = self._checked_classes(tally)
+        tally.keep(self.min_support)
+        self.vocabulary_, self.support_ = tally.vocabulary, tally.support
+        self.n_graphs_ = sum(tally.n_graphs)
+        first_depth = 0 if self.include_depth_zero else 1
+        self._extractor = PatternExtractor(self.vocabulary_, first_depth, "wasserstein")
+        starts = np.concatenate([[0], np.cumsum(tally.n_graphs)])[:-1].tolist()
+        self._learn_weights(X, starts, executor, seed)
+        self._fit_machine(X, starts, executor, seed, tally)
+        return self
+
+    def _count(self, X: Iterable[Any], executor: Any) -> Tally:
+        """First pass: the vocabulary, in the order of the parts."""
+        edge_labels = self.edge_labels
+        if edge_labels == "auto":
+            found = (as_part(part).load().graphs for part in X)
+            first = next((graphs for graphs in found if graphs is not None), None)
+            edge_labels = first is not None and first.edge_codes is not None
+        tally = Tally(self.depth, bool(edge_labels), self.max_patterns)
+        parts = ((as_part(part),) for part in X)
+        for counts in executor.map(count_part, parts, self.depth, edge_labels, self._n_jobs()):
+            tally.add(counts)
+        return tally
+
+    def _checked_classes(self, tally: Tally) -> np.ndarray:
+        if len(tally.class_counts) < 2:
+            raise GraphDataError(
+                f"The blocks hold {sum(tally.n_graphs)} graphs of {len(tally.class_counts)} "
+                "classes: a classifier needs two classes or more."
+            )
+        kinds = {type(label) for label in tally.class_counts}
+        if str in kinds and len(kinds) > 1:
+            raise GraphDataError("Some blocks have texts as classes, others numbers.")
+        return np.array(sorted(tally.class_counts))
+
+    def _learn_weights(self, X: Any, starts: list[int], executor: Any, seed: int) -> None:
+        n_patterns = self.vocabulary_.n_patterns
+        first_pattern = int(self.vocabulary_.level_offsets[self._extractor.first_depth])
+        self.learner_, self.weights_ = None, np.ones(n_patterns - first_pattern)
+        if self.radius == 0:
+            return
+        rng = np.random.default_rng(seed)
+        picked = landmark_positions(self.n_graphs_, self.n_weight_graphs, rng)
+        parts = zip(map(as_part, X), starts, strict=True)
+        found = executor.map(pick_from_part, parts, picked, self._extractor, self._n_jobs())
+        histograms, labels = zip(*(f for f in found if f is not None), strict=True)
+        codes = np.searchsorted(self.classes_, np.concatenate(labels))
+        self.learner_ = learn_weights_linearly(
+            joined_histograms(histograms), codes, "wasserstein", self.radius, self.learner, seed
+        )
+        self.weights_ = self.learner_.weights_
+
+    def _fit_machine(
+        self, X: Any, starts: list[int], executor: Any, seed: int, tally: Tally
+    ) -> None:
+        """Last pass: sums of products of features, and the linear model that they determine."""
+        weights = None if self.learner_ is None else self.weights_
+        feature_map = RandomFeatures(
+            self.n_components, seed, self.form, float(self.gamma), 1.0, weights
+        )
+        counts = np.array([tally.class_counts[label] for label in self.classes_.tolist()])
+        factors = np.ones(len(counts))
+        if self.class_weight == "balanced":
+            factors = self.n_graphs_ / (len(counts) * counts)
+        plan = Plan(self._extractor, feature_map, self.classes_, factors, seed, self._n_jobs())
+        parts = zip(map(as_part, X), starts, strict=True)
+        sums = executor.sum(sums_of_part, parts, plan)
+        alphas = ALPHAS if isinstance(self.alpha, str) else (self.alpha,)
+        coefficients, intercepts, self.alpha_ = solve(sums, alphas)
+        self._machine = FeatureMachine(feature_map, coefficients, intercepts)
+
+    # --- predicting -------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes)."""
+        decisions = self._decisions(X)
+        return decisions[:, 0] if decisions.shape[1] == 1 else decisions
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Classes, shape (n_graphs,)."""
+        return self.classes_[predicted_codes(self._decisions(X))]
+
+    def explain(self, graph: Any, class_label: Any = None) -> Explanation:
+        """Contributions of patterns, nodes and edges; see :meth:`GraphClassifier.explain`."""
+        check_is_fitted(self)
+        single = as_single_graph(graph)
+        decision = additive_decision(self, single, _UNSEEN_LIMIT)
+        return explain_decision(single, decision, class_label, n_neighbors=0)
+
+    def _decisions(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        weights = self._machine.feature_map.weights
+        features = self._extractor.features(checked_graphs(X), weights, self._n_jobs())
+        return self._machine.decide(features, self._n_jobs())
+
+    def _n_jobs(self) -> int:
+        return effective_n_jobs(self.n_jobs)
+
+    @property
+    def offset_(self) -> float:
+        return self._machine.feature_map.offset
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_machine")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False  # graphs come in, not tables
+        tags.no_validation = True
+        return tags
+
+
+def joined_histograms(parts: Iterable[PatternHistograms]) -> PatternHistograms:
+    """Histograms of several collections over the same patterns, one after the other."""
+    from scipy import sparse
+
+    parts = list(parts)
+    table = sparse.vstack([part.to_sparse(dtype=np.int32) for part in parts]).tocsc()
+    table.sort_indices()
+    return PatternHistograms(
+        table.indptr.astype(np.int64),
+        table.indices.astype(np.int32),
+        table.data,
+        parts[0].level_offsets,
+        parts[0].first_depth,
+        np.concatenate([part.n_nodes for part in parts]),
+        np.concatenate([part.unseen for part in parts]),
+    )

@@ -1,0 +1,177 @@
+"""GraphClassifier and input that is bad or odd: what it refuses, warns of and survives."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import KFold, StratifiedShuffleSplit
+
+import treelens as tl
+from strategies import random_collection
+from treelens import GraphClassifier
+from treelens.estimators import selection
+from treelens.graphs.errors import GraphDataError, NotGraphsError
+
+ONE_SPLIT = StratifiedShuffleSplit(1, test_size=0.5, random_state=0)
+
+
+def small(**changes: Any) -> GraphClassifier:
+    """A model with one candidate, quick to fit."""
+    one = {"form": "exponential", "depth": 2, "radius": 0.0, "gamma": 1.0, "C": 10.0}
+    return GraphClassifier(**{**one, "cv": ONE_SPLIT, "random_state": 0, **changes})
+
+
+@pytest.fixture(scope="module")
+def data():
+    return tl.make_synthetic(8, random_state=0)
+
+
+BAD_PARAMETERS = [
+    ("form", "expo"), ("form", ["tanimoto", "expo"]), ("form", []),
+    ("depth", -1), ("depth", 1.5), ("depth", "deep"), ("depth", []), ("depth", [1, -1]),
+    ("depth", [1, 2.5]),
+    ("radius", -1.0), ("radius", [0.0, -0.1]), ("radius", [np.nan]), ("radius", [np.inf]),
+    ("gamma", 0.0), ("gamma", [1.0, 0.0]), ("gamma", -1.0),
+    ("C", 0.0), ("C", -1.0), ("C", [0.0]), ("C", [1.0, "two"]), ("C", np.nan),
+    ("include_depth_zero", "no"), ("edge_labels", "maybe"), ("learner", "mine"),
+    ("cv", 1), ("cv", "five"), ("scoring", "f1"), ("class_weight", "even"), ("n_jobs", 1.5),
+    ("random_state", "seed"), ("progress", "yes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value"), BAD_PARAMETERS, ids=str)
+def test_bad_parameters_are_named(name, value, data):
+    with pytest.raises(ValueError, match=name):
+        small(**{name: value}).fit(*data)
+
+
+def test_no_depth_is_left(data):
+    with pytest.raises(ValueError, match="depth"):
+        small(depth=0, include_depth_zero=False).fit(*data)
+
+
+def test_repeated_values_count_once(data):
+    model = small(depth=[1, 1], C=[1, 1.0], radius=(0, 0.0)).fit(*data)
+    assert model.choice_["n_candidates"] == 1
+
+
+NOT_CLASSES = [
+    (lambda y: None, "needs classes"),
+    (lambda y: y[:-1], "64 graphs but 63 classes"),
+    (lambda y: np.zeros(64), r"one class only \(0.0\)"),
+    (lambda y: np.linspace(0, 1, 64), "continuous"),
+    (lambda y: np.column_stack([y, y]), r"got shape \(64, 2\)"),
+    (lambda y: "abc", "one-dimensional"),
+    (lambda y: [np.nan, *y[1:].astype(float)], "for 1 graphs, the first at position 0"),
+    (lambda y: [*map(str, y[:-1]), np.nan], "the first at position 63"),
+    (lambda y: [*y[:-2], None, None], "for 2 graphs, the first at position 62"),
+    (lambda y: pd.Series([pd.NA, *y[1:]]), "the first at position 0"),
+    (lambda y: pd.Series(["a", None] * 32, dtype="string"), "for 32 graphs"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "message"), NOT_CLASSES)
+def test_what_is_no_class_is_refused(spoil, message, data):
+    graphs, y = data
+    with pytest.raises(ValueError, match=message):
+        small().fit(graphs, spoil(y))
+
+
+@pytest.mark.parametrize("weights", [{5: 1.0}, {1: 0.0}, {1: -1.0}])
+def test_class_weights_that_make_no_sense(weights, data):
+    with pytest.raises(ValueError, match="class_weight"):
+        small(class_weight=weights).fit(*data)
+
+
+def test_what_is_no_graph_is_refused(data):
+    with pytest.raises(NotGraphsError):
+        small().fit(np.eye(4), [0, 1, 0, 1])
+    with pytest.raises(GraphDataError, match="0 graphs"):
+        small().fit([], [])
+    with pytest.raises(GraphDataError, match="0 graphs"):
+        small().fit(*data).predict([])
+
+
+def test_a_rare_class_means_fewer_folds_and_a_warning(data):
+    graphs, _ = data
+    y = np.array(["rare"] * 3 + ["common"] * 61)
+    with pytest.warns(UserWarning, match="'rare' has 3 members, fewer than cv=5 folds: .* 3 folds"):
+        model = small(cv=5).fit(graphs, y)
+    assert model.choice_["n_splits"] == 3 * selection.repetitions_for(64)
+
+
+def test_a_class_of_one_cannot_be_validated(data):
+    graphs, _ = data
+    with pytest.raises(ValueError, match="Class 'single' has one member"):
+        small(cv=5).fit(graphs, ["single"] + ["common"] * 63)
+
+
+def test_two_graphs(data):
+    graphs, _ = data
+    with pytest.raises(ValueError, match="has one member"):
+        small(cv=5).fit(graphs[:2], [0, 1])
+    with pytest.raises(ValueError, match="one class only"):
+        small().fit(graphs[:2], [1, 1])
+    with pytest.raises(ValueError, match="one class only"):
+        small().fit(graphs[:1], [1])
+
+
+def test_four_graphs_are_enough(data):
+    graphs, _ = data
+    model = small(radius=[0.0, 1.0], cv=2).fit(graphs[[0, 1, -2, -1]], [0, 0, 1, 1])
+    assert np.isfinite(model.decision_function(graphs)).all()
+
+
+def test_splits_without_a_second_class_are_refused(data):
+    graphs, y = data
+    order = np.argsort(y, kind="stable")
+    with pytest.raises(ValueError, match="Split 0 of cv has 1 classes"):
+        small(cv=KFold(2)).fit(graphs[order], y[order])
+
+
+def test_a_class_absent_from_a_split_is_survived():
+    """An unshuffled splitter leaves each class out of training once: nothing right, nothing NaN."""
+    graphs, y = random_collection(np.random.default_rng(0), 24), np.repeat([0, 1, 2], 8)
+    model = small(depth=1, cv=KFold(3)).fit(graphs, y)
+    assert model.choice_["score"] == 0.0
+    assert np.isfinite(model.predict_proba(graphs)).all()
+
+
+STRANGERS = [([], {0: f"only in {k}"}) for k in range(12)]
+
+
+@pytest.mark.parametrize("radius", [0.0, 1.0, [0.0, 1.0]])
+def test_nothing_shared_is_told_and_the_weights_stay_uniform(radius):
+    with pytest.warns(UserWarning, match=r"Nothing to learn: no two (training )?graphs share"):
+        model = small(radius=radius).fit(STRANGERS, [0, 1] * 6)
+    np.testing.assert_array_equal(model.weights_, 1.0)
+    np.testing.assert_array_equal(model.predict(STRANGERS), [0, 1] * 6)
+
+
+def test_shared_labels_alone_do_not_count_where_depth_zero_does_not():
+    stars = [([(0, k) for k in range(1, n)], dict.fromkeys(range(n), "C")) for n in range(3, 11)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        small(depth=1).fit(stars, [0, 1] * 4)
+    paths = [([], {0: "C"})] * 4 + [([(0, 1)], {0: "C", 1: "N"})] * 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        small(depth=1, include_depth_zero=False).fit(paths, [0, 1] * 4)
+
+
+def test_graphs_all_alike_are_decided_alike():
+    model = small(radius=[0.0, 1.0]).fit([STRANGERS[0]] * 10, [0, 1] * 5)
+    assert len(set(model.predict([STRANGERS[0]] * 3))) == 1
+
+
+def test_not_fitted(data):
+    for method in ("predict", "predict_proba", "decision_function", "unseen_share"):
+        with pytest.raises(NotFittedError):
+            getattr(GraphClassifier(), method)(data[0])
+    with pytest.raises(NotFittedError):
+        _ = GraphClassifier().patterns_

@@ -1,0 +1,60 @@
+"""The one door to all experiments."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments import tiny
+from treelens.experiments import __main__ as door
+from treelens.experiments import table2
+
+
+def test_an_unknown_target_is_named_with_those_there_are(tmp_path):
+    with pytest.raises(ValueError, match=r"no experiment 'table9'.*table2"):
+        door.reproduce("table9", tmp_path)
+
+
+def test_every_target_has_a_runner():
+    for name in door._RUNNERS:
+        assert callable(door._runner(name)), name
+    assert set(door._ALL) == {*door._RUNNERS, "table2"}
+
+
+def test_figures_come_back_as_plain_names(tmp_path):
+    written = door.reproduce("figures", tmp_path)
+    assert all(Path(name).is_file() for name in written)
+    json.dumps(written)
+
+
+def test_all_runs_every_target_once_and_table2_before_the_diagnosis(tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(door, "_runner", lambda name: lambda out, quick: calls.append(name) or [])
+    monkeypatch.setattr(
+        door, "_table2", lambda options: lambda out, quick: calls.append("table2") or []
+    )
+    door.reproduce("all", tmp_path, quick=True)
+    assert sorted(calls) == sorted({*door._RUNNERS, "table2"})
+    assert calls.index("table2") < calls.index("diagnosis")
+
+
+def test_table3_is_the_running_times(tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(door, "_runner", lambda name: lambda out, quick: calls.append(name) or [])
+    door.reproduce("table3", tmp_path)
+    assert calls == ["runtime"]
+
+
+def test_command_line_makes_rows_and_tables(tmp_path, monkeypatch):
+    monkeypatch.setattr(table2, "load_protocol_data", tiny.tiny_data)
+    options = ["table2", "--out", str(tmp_path), "--datasets", "tiny", "--methods", "shortest_path"]
+    door.main([*options, "--repetitions", "1"])
+    data = json.loads((tmp_path / "table2.json").read_text())
+    assert data["tiny"]["shortest_path"]["n_folds"] == 10
+    (tmp_path / "table2.json").unlink()
+    rows = (tmp_path / "table2.jsonl").read_bytes()
+    door.main(["table2", "--tables-only", "--out", str(tmp_path)])
+    assert json.loads((tmp_path / "table2.json").read_text()) == data
+    assert (tmp_path / "table2.jsonl").read_bytes() == rows

@@ -1,0 +1,175 @@
+"""The page as a file: complete, small, escaped, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import treelens as tl
+from report.conftest import QUICK
+from treelens.report import details, graph_map, summarize, write_report
+from treelens.report.details import choose_graphs
+from treelens.report.given import look_at
+from treelens.report.graph_map import place_graphs
+from treelens.report.render import number, render
+
+VOID = {"meta", "link", "input", "br", "img", "hr"}
+
+
+class Outline(HTMLParser):
+    """Checks that elements nest, and collects ids and what would be fetched."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.fetched: list[str] = []
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.ids += [found["id"]] if "id" in found else []
+        self.fetched += [found[k] for k in ("src", "href") if k in found and found[k][:1] != "#"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, f"</{tag}> closes something else"
+
+    def handle_startendtag(self, tag, attributes):
+        pass
+
+
+@pytest.fixture(scope="module")
+def page(summary):
+    return render(summary)
+
+
+def outline_of(page: str) -> Outline:
+    outline = Outline()
+    outline.feed(page)
+    assert outline.open == []
+    return outline
+
+
+def test_the_page_is_well_formed(page):
+    outline = outline_of(page)
+    assert len(set(outline.ids)) == len(outline.ids)
+    sections = {"glance", "patterns", "map", "examples", "scores", "learning", "model", "data"}
+    assert sections <= set(outline.ids)
+
+
+def test_nothing_is_fetched(page):
+    assert outline_of(page).fetched == ["data:,"]
+    outside = set(re.findall(r"https?://[^\s\"'<)]+", page))
+    assert outside <= {"http://www.w3.org/2000/svg"}  # a name, not an address
+
+
+def test_the_data_of_the_page_is_json(page, summary):
+    text = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', page)[1]
+    assert "<" not in text
+    assert json.loads(text)["graphs"] == summary["graphs"]["rows"]
+
+
+def test_a_page_on_the_model_alone(learned):
+    outline = outline_of(render(summarize(learned)))
+    assert "map" not in outline.ids
+    assert "scores" in outline.ids
+
+
+def test_a_page_on_graphs_without_classes(learned, synthetic):
+    outline = outline_of(render(summarize(learned, synthetic[0])))
+    assert "only-wrong" not in outline.ids
+    assert "map" in outline.ids
+
+
+def test_one_graph_is_enough(learned, synthetic):
+    graphs, y = synthetic
+    outline_of(render(summarize(learned, graphs[:1], y[:1])))
+
+
+def test_uniform_weights_and_many_classes(synthetic):
+    graphs, _ = synthetic
+    y = np.asarray(graphs.graph_data["substructure"], int)  # eight classes
+    model = tl.GraphClassifier("subtree-cosine", 1, 0, **QUICK).fit(graphs, y)
+    page = render(summarize(model, graphs, y))
+    outline_of(page)
+    assert "What tells 8 classes of graphs apart" in page
+
+
+def test_numbers_of_the_page_are_those_of_the_summary(page, summary):
+    words = re.sub(r"<[^>]+>", "", page)
+    assert f"{100 * summary['held_out']['accuracy']:.1f}" in words
+    assert summary["learning"]["headline"] in words
+    assert f"{summary['patterns']['rows'][0]['weight']:.2f}" in words
+
+
+def test_writing(learned, synthetic, tmp_path):
+    path = tmp_path / "report.html"
+    assert learned.report(path, *synthetic) == path
+    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(learned, tmp_path, monkeypatch):
+    monkeypatch.setattr("treelens.report.render.summarize", lambda *_, **__: pytest.fail("worked"))
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        write_report(learned, tmp_path / "nowhere" / "report.html")
+
+
+def test_the_same_input_gives_the_same_page(learned, synthetic, page):
+    assert render(summarize(learned, *synthetic)) == page
+
+
+# --- many graphs ------------------------------------------------------------------------------
+
+
+def test_a_sample_holds_the_wrong_and_the_uncertain(learned, synthetic):
+    graphs, y = synthetic
+    given = look_at(learned, graphs, np.where(np.arange(len(y)) < 4, -y, y))
+    chosen = choose_graphs(given, most_graphs=12)
+    assert len(chosen) == 12
+    assert set(given.most_wrong[:4]) <= set(chosen)
+    assert set(given.most_uncertain[:4]) <= set(chosen)
+    assert len(choose_graphs(given, most_nodes=40)) < 6
+    assert given.graphs.sizes[choose_graphs(given, most_nodes=40)].sum() <= 40
+
+
+def test_a_page_says_that_it_shows_a_sample(learned, synthetic, monkeypatch):
+    monkeypatch.setattr(details.choose_graphs, "__defaults__", (10, 60_000))
+    monkeypatch.setattr(graph_map, "_MOST_POINTS", 30)
+    page = render(summarize(learned, *synthetic))
+    assert "in this file for 10 of 64 graphs" in page
+    assert "The map holds 30 of 64 graphs" in page
+
+
+def test_the_map_keeps_distances(learned, synthetic):
+    """Three graphs fit on a plane without loss: squares on paper are twice the distance."""
+    given = look_at(learned, synthetic[0][[0, 20, 40]], None)
+    places, share = place_graphs(learned._decision, given.histograms, given.self_sums)
+    assert share == pytest.approx(1.0)
+    found = ((places[:, None] - places[None]) ** 2).sum(axis=2)
+    masses = given.histograms.to_sparse("masses").toarray()
+    gaps = np.abs(masses[:, None] - masses[None])  # (3, 3, n_patterns)
+    distance = 0.5 * (gaps * learned.weights_).sum(axis=2) / given.histograms.n_depths
+    np.testing.assert_allclose(found, 2 * distance, atol=1e-9)
+
+
+def test_landmarks_place_the_others_as_the_whole_does(learned, synthetic, monkeypatch):
+    given = look_at(learned, synthetic[0], None)
+    arguments = (learned._decision, given.histograms, given.self_sums)
+    whole, _ = place_graphs(*arguments)
+    monkeypatch.setattr(graph_map, "_MOST_LANDMARKS", 48)
+    some, _ = place_graphs(*arguments)
+    gaps = [np.hypot(*(p[:, None] - p[None]).transpose(2, 0, 1)).ravel() for p in (whole, some)]
+    assert np.corrcoef(*gaps)[0, 1] > 0.95
+
+
+def test_numbers_are_written_for_people():
+    assert number(1234567) == "1,234,567"
+    assert number(0.012345) == "0.0123"
+    assert number(-3) == "\N{MINUS SIGN}3"
+    assert number(None) == "–"

@@ -1,0 +1,163 @@
+"""Reading in blocks: the same model whatever the blocks, and messages that name the row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treelens as tl
+from treelens.estimators.executors import JoblibExecutor
+from treelens.estimators.least_squares import ProductSums, solve
+from treelens.estimators.streaming import StreamingGraphClassifier, joined_histograms
+from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks, loaded
+from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.vocabulary import PatternVocabulary
+
+SETTINGS = {"depth": 2, "radius": 1.0, "n_components": 64, "random_state": 0}
+SMILES = ["CCO", "CCN", "c1ccccc1", "CC(=O)O", "CCCl", "C1CC1", "CO", "CN", "CCCC", "OCCO"]
+
+
+@pytest.fixture(scope="module")
+def whole(mutag):
+    graphs, y = mutag
+    return StreamingGraphClassifier(**SETTINGS).fit([(graphs, y)])
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A function that writes SMILES and classes to a file and gives its path."""
+
+    def write(smiles, name="molecules.csv"):
+        rows = [f"{s},{i % 2}" for i, s in enumerate(smiles)]
+        path = tmp_path / name
+        path.write_text("smiles,label\n" + "\n".join(rows) + "\n")
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("block_size", [7, 50])
+def test_the_model_does_not_depend_on_the_blocks(mutag, whole, block_size):
+    graphs, y = mutag
+    model = StreamingGraphClassifier(**SETTINGS).fit(CollectionBlocks(graphs, y, block_size))
+    assert model.vocabulary_.feature_names().tolist() == whole.vocabulary_.feature_names().tolist()
+    np.testing.assert_array_equal(model.support_, whole.support_)
+    np.testing.assert_array_equal(model.weights_, whole.weights_)
+    assert model.alpha_ == whole.alpha_
+    np.testing.assert_allclose(
+        model.decision_function(graphs), whole.decision_function(graphs), atol=1e-7
+    )
+
+
+def test_processes_give_the_same_model(mutag, whole):
+    graphs, y = mutag
+    blocks = CollectionBlocks(graphs, y, 50)
+    model = StreamingGraphClassifier(**SETTINGS).fit(blocks, executor=JoblibExecutor(2))
+    np.testing.assert_array_equal(model.weights_, whole.weights_)
+    np.testing.assert_allclose(
+        model.decision_function(graphs), whole.decision_function(graphs), atol=1e-7
+    )
+
+
+def test_it_learns_and_explains(mutag, whole):
+    graphs, y = mutag
+    assert whole.score(graphs, y) > 0.85
+    explanation = whole.explain(graphs[0])
+    decision = whole.decision_function(graphs[:1])[0]
+    assert explanation.decision == pytest.approx(decision)
+    assert explanation.base + explanation.node_contributions.sum() == pytest.approx(decision)
+
+
+def test_the_support_is_that_of_all_graphs(mutag, whole):
+    graphs, _ = mutag
+    histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 2, True))
+    expected = histograms.support[histograms.support >= 2]
+    np.testing.assert_array_equal(whole.support_, expected)
+
+
+def test_a_bound_on_the_patterns_holds_and_keeps_the_common_ones(mutag, whole):
+    graphs, y = mutag
+    model = StreamingGraphClassifier(**SETTINGS, max_patterns=100)
+    model.fit(CollectionBlocks(graphs, y, 20))
+    assert model.vocabulary_.n_patterns <= 100
+    most_common = whole.vocabulary_.feature_names()[np.argsort(-whole.support_)[:20]]
+    assert set(most_common) <= set(model.vocabulary_.feature_names())
+
+
+def test_smiles_are_read_in_blocks_as_they_are_at_once(table):
+    path = table(SMILES)
+    graphs, y = tl.read_smiles(path)
+    blocks = list(loaded(SmilesBlocks(path, block_size=3)))
+    assert [len(block.graphs) for block in blocks] == [3, 3, 3, 1]
+    np.testing.assert_array_equal(np.concatenate([block.y for block in blocks]), y)
+    rows = np.concatenate([block.graphs.graph_data["row"] for block in blocks])
+    assert rows.tolist() == graphs.graph_data["row"].tolist()
+    names = [graph.node_labels for block in blocks for graph in block.graphs]
+    assert names == [graph.node_labels for graph in graphs]
+
+
+def test_a_bad_row_is_named_by_its_number_in_the_file(table):
+    path = table([*SMILES[:7], "not a molecule", *SMILES[7:]])
+    with pytest.raises(GraphDataError, match=r"row 8 \(line 9\) 'not a molecule'"):
+        list(loaded(SmilesBlocks(path, block_size=3)))
+    with pytest.warns(InvalidMoleculesWarning, match=r"row 8 \(line 9\)"):
+        blocks = list(loaded(SmilesBlocks(path, block_size=3, on_invalid="skip")))
+    rows = np.concatenate([block.graphs.graph_data["row"] for block in blocks])
+    assert rows.tolist() == [0, 1, 2, 3, 4, 5, 6, 8, 9, 10]
+
+
+def test_a_block_of_bad_rows_alone_is_left_out(table):
+    path = table([*SMILES[:2], "x", "y", *SMILES[2:]])
+    with pytest.warns(InvalidMoleculesWarning):
+        blocks = list(loaded(SmilesBlocks(path, block_size=2, on_invalid="skip")))
+    assert sum(len(block.graphs) for block in blocks) == len(SMILES)
+
+
+@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.InvalidMoleculesWarning")
+def test_a_model_from_a_file_with_bad_rows(table):
+    path = table([*SMILES, "bad one"] * 4)
+    blocks = SmilesBlocks(path, block_size=5, on_invalid="skip")
+    model = StreamingGraphClassifier(depth=1, n_components=16, random_state=0).fit(blocks)
+    assert model.n_graphs_ == 40
+    assert set(model.predict(["CCO", "CC"])) <= {0, 1}
+
+
+def test_mistakes_are_named(mutag, tmp_path):
+    graphs, y = mutag
+    model = StreamingGraphClassifier(**SETTINGS)
+    with pytest.raises(TypeError, match="read several times"):
+        model.fit(iter([(graphs, y)]))
+    with pytest.raises(GraphDataError, match="two classes or more"):
+        model.fit([(graphs, np.zeros(len(y)))])
+    with pytest.raises(GraphDataError, match="no classes"):
+        model.fit(CollectionBlocks(graphs, None))
+    with pytest.raises(ValueError, match="block_size"):
+        list(CollectionBlocks(graphs, y, 0))
+    with pytest.raises(GraphDataError, match="not a file"):
+        list(SmilesBlocks(tmp_path / "none.csv"))
+
+
+def test_the_linear_model_is_least_squares(rng):
+    features, codes = rng.normal(size=(50, 4)), rng.integers(0, 2, 50)
+    weight = rng.uniform(0.5, 2.0, 50)
+    sums = ProductSums.of(features, codes, 1, weight, np.zeros(50, dtype=bool))
+    coefficients, intercepts, _ = solve(sums, [0.01])
+    from sklearn.linear_model import Ridge
+
+    ridge = Ridge(alpha=0.01 * weight.sum()).fit(features, 2.0 * codes - 1, weight)
+    np.testing.assert_allclose(coefficients[0], ridge.coef_, rtol=1e-8)
+    assert intercepts[0] == pytest.approx(ridge.intercept_)
+
+
+def test_histograms_are_joined_as_if_counted_together(mutag):
+    graphs, _ = mutag
+    vocabulary, colors = PatternVocabulary.fit(graphs[:30], 1)
+    together = PatternHistograms.from_colors(vocabulary, colors)
+    parts = [
+        PatternHistograms.from_colors(vocabulary, vocabulary.transform(graphs[a:b]))
+        for a, b in ((0, 11), (11, 30))
+    ]
+    joined = joined_histograms(parts)
+    for name in ("offsets", "graphs", "counts", "n_nodes", "unseen"):
+        np.testing.assert_array_equal(getattr(joined, name), getattr(together, name))

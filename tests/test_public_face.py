@@ -1,0 +1,80 @@
+"""What ``import treelens`` offers, what it costs, and the few lines that everybody writes first."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+import treelens as tl
+
+HEAVY = ["numba", "sklearn", "scipy", "numpy", "pandas", "networkx", "matplotlib", "rdkit", "dask"]
+
+
+def in_a_fresh_interpreter(program: str) -> list[str]:
+    """The heavy modules that a program has loaded in the end."""
+    report = f"\nimport json, sys\nprint(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
+    done = subprocess.run(
+        [sys.executable, "-c", program + report], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    return json.loads(done.stdout)
+
+
+def test_the_import_loads_nothing_heavy():
+    assert in_a_fresh_interpreter("import treelens; dir(treelens); treelens.__version__") == []
+
+
+def test_a_model_needs_no_optional_library():
+    program = "import treelens; treelens.GraphClassifier()"
+    loaded = in_a_fresh_interpreter(program)
+    assert "sklearn" in loaded
+    assert not {"rdkit", "dask", "matplotlib", "networkx"} & set(loaded)
+
+
+@pytest.mark.parametrize("name", tl.__all__)
+def test_every_public_name_resolves(name):
+    value = getattr(tl, name)
+    assert name in dir(tl)
+    if name != "__version__":
+        assert value.__doc__
+        assert value.__module__.startswith("treelens.")
+        assert getattr(importlib.import_module(value.__module__), name) is value
+
+
+def test_star_import_and_unknown_names():
+    namespace: dict = {}
+    exec("from treelens import *", namespace)
+    assert set(tl.__all__) <= set(namespace)
+    with pytest.raises(AttributeError, match="no attribute 'GraphRegressor'"):
+        _ = tl.GraphRegressor
+
+
+def test_the_first_lines_that_everybody_writes(mutag, tmp_path):
+    graphs, y = mutag
+    train, test = np.arange(0, 188, 2), np.arange(1, 188, 2)
+    options = {"form": "exponential", "depth": [1, 2], "radius": [0, 1.0], "gamma": 1.0, "C": 10.0}
+    model = tl.GraphClassifier(**options, cv=2, random_state=0).fit(graphs[train], y[train])
+    assert model.score(graphs[test], y[test]) > 0.75
+    assert {"pattern", "depth", "weight", "support", "leans_to"} <= set(model.patterns_.columns)
+    explanation = model.explain(graphs[0])
+    assert explanation.decision == pytest.approx(model.decision_function(graphs[:1])[0], abs=1e-9)
+    model.report(tmp_path / "mutag.html")
+    assert "<html" in (tmp_path / "mutag.html").read_text(encoding="utf-8")
+
+
+def test_parts_compose_with_scikit_learn(mutag):
+    graphs, y = mutag
+    learner = tl.PairwiseWeights(radius=0.5, solver="stochastic", n_steps=1000, tol=1.0)
+    kernel = tl.WassersteinWL(depth=2, gamma=1.0, weights=learner)
+    pipeline = make_pipeline(kernel, SVC(kernel="precomputed"))
+    grid = {"wassersteinwl__weights__radius": [0.1, 0.5], "svc__C": [1.0, 10.0]}
+    search = GridSearchCV(pipeline, grid, cv=2).fit(graphs[::2], y[::2])
+    assert search.score(graphs[1::2], y[1::2]) > 0.7
