@@ -139,7 +139,7 @@ _COMMANDS: dict[str, Callable[[list[str], str], None]] = {
 def write_small_data(folder: Path) -> None:
     """What the pages speak of: tables of molecules, and a TU archive."""
     os.makedirs(folder, exist_ok=True)
-    alcohols = [f"{'C' * n}O" for n in range(2, 12)] + [f"{'C' * n}C(C)O" for n in range(1, 11)]
+    alcohols = [f"{'C' * n}O" for n in range(2, 8)] + [f"{'C' * n}C(C)O" for n in range(1, 7)]
     rows = [(smiles, "alcohol") for smiles in alcohols]
     rows += [(smiles.replace("O", "N"), "amine") for smiles in alcohols]
     table = ["smiles,label", *(",".join(row) for row in rows)]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from experiments import tiny
+from treelens.experiments import protocol, table2
 from treelens.experiments.rows import RowFile, read_rows
 
 SCRIPT = Path(tiny.__file__)
@@ -22,12 +23,12 @@ def without_times(path: Path) -> list[dict]:
     return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True))
 
 
-@pytest.fixture
-def restored_loader(monkeypatch):
-    """``tiny.run`` puts its own loader in place of the real one; take it out again afterwards."""
-    from treelens.experiments import table2
-
+@pytest.fixture(autouse=True)
+def restored(monkeypatch):
+    """``tiny.run`` changes the protocol to a small one; change it back afterwards."""
     monkeypatch.setattr(table2, "load_protocol_data", table2.load_protocol_data)
+    for name in ("DEPTHS", "GAMMAS", "CS", "radii_for"):
+        monkeypatch.setattr(protocol, name, getattr(protocol, name))
 
 
 def kill_after(out: Path, n_rows: int) -> int:
@@ -45,7 +46,7 @@ def kill_after(out: Path, n_rows: int) -> int:
     return path.read_bytes().count(b"\n")
 
 
-def test_killed_and_resumed_equals_uninterrupted(tmp_path, restored_loader):
+def test_killed_and_resumed_equals_uninterrupted(tmp_path):
     whole = tiny.run(tmp_path / "whole")
     killed = tmp_path / "killed"
     n_kept = kill_after(killed, n_rows=7)
@@ -59,7 +60,7 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path, restored_loader):
     assert without_times(resumed) == without_times(whole)
 
 
-def test_a_finished_run_makes_nothing(tmp_path, restored_loader, monkeypatch):
+def test_a_finished_run_makes_nothing(tmp_path, monkeypatch):
     path = tiny.run(tmp_path)
     before = path.read_bytes()
     monkeypatch.setattr(tiny, "tiny_data", None)  # not even the data are loaded

@@ -39,9 +39,7 @@ def make_case():
         training = extractor.features(graphs[:40], weights)
         offset = float(training.self_sums.max())
         sums = pair_sums(everything.pairs, training.pairs, weights)
-        kernel = form_kernel(
-            form, sums, everything.self_sums, training.self_sums, offset, GAMMA
-        )
+        kernel = form_kernel(form, sums, everything.self_sums, training.self_sums, offset, GAMMA)
         return Case(everything, training, weights, offset, kernel)
 
     return make

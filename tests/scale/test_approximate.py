@@ -42,7 +42,9 @@ def test_random_feature_error_falls_with_the_root_of_the_number(make_case, form)
 
 def test_random_features_are_unbiased_for_graphs_with_unseen_patterns(make_case):
     case = make_case("metric")
-    assert (case.everything.self_sums - case.everything.pairs.self_sums(case.weights))[40:].max() > 0
+    assert (case.everything.self_sums - case.everything.pairs.self_sums(case.weights))[
+        40:
+    ].max() > 0
     near = np.zeros_like(case.kernel)
     for seed in range(20):
         feature_map = RandomFeatures(1024, seed, "metric", GAMMA, case.offset, case.weights)
@@ -114,11 +116,7 @@ def test_forms_without_features_are_refused():
 def test_cauchy_sums_equal_their_twin(make_case):
     pairs = make_case("metric").training.pairs
     rows = [
-        dict(
-            zip(
-                pairs.rows.indices[a:b].tolist(), pairs.rows.values[a:b].tolist(), strict=True
-            )
-        )
+        dict(zip(pairs.rows.indices[a:b].tolist(), pairs.rows.values[a:b].tolist(), strict=True))
         for a, b in zip(pairs.rows.offsets[:4], pairs.rows.offsets[1:5], strict=True)
     ]
     expected = naive.cauchy_sums(rows, 9, seed=11)
@@ -150,6 +148,8 @@ def test_unary_entries_equal_their_twin(rng):
     columns, entries = np.empty(ends[-1], dtype=np.int32), np.empty(ends[-1])
     compiled.fill_unary(indices, values, offsets, flat, ends[:-1], columns, entries)
     flat_expected = [
-        (offsets[i] + place, x) for i, part in zip(indices, expected, strict=True) for place, x in part
+        (offsets[i] + place, x)
+        for i, part in zip(indices, expected, strict=True)
+        for place, x in part
     ]
     assert list(zip(columns.tolist(), entries.tolist(), strict=True)) == flat_expected

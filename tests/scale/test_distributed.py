@@ -72,24 +72,26 @@ def test_the_kernel_matrix_in_a_file_is_the_one_in_memory(mutag, client, tmp_pat
     np.testing.assert_array_equal(here, there)
 
 
-class SlowPart:
-    """A part that takes its time, so that a worker can be killed while it works on it."""
+def slow_parts(blocks, folder):
+    """Parts that take their time, so that a worker can be killed while it works on one."""
 
-    def __init__(self, part, started) -> None:
-        self.part, self.started = part, started
+    class SlowPart:  # defined here, it travels to the workers by value
+        def __init__(self, part, started) -> None:
+            self.part, self.started = part, started
 
-    def load(self):
-        self.started.touch()
-        time.sleep(0.2)
-        return self.part.load()
+        def load(self):
+            self.started.touch()
+            time.sleep(0.2)
+            return self.part.load()
+
+    return [SlowPart(part, folder / f"{i}") for i, part in enumerate(blocks)]
 
 
 def test_a_killed_worker_changes_nothing(mutag, tmp_path):
     graphs, y = mutag
     alone = StreamingGraphClassifier(**SETTINGS).fit([(graphs, y)])
-    blocks = CollectionBlocks(graphs, y, 20)
-    parts = [SlowPart(part, tmp_path / f"{i}") for i, part in enumerate(blocks)]
-    model = StreamingGraphClassifier(**SETTINGS)
+    parts = slow_parts(CollectionBlocks(graphs, y, 20), tmp_path)
+    model = StreamingGraphClassifier(**SETTINGS, edge_labels=True)
     with client_or_local(n_workers=2) as client:
         victim = client.submit(os.getpid, pure=False).result()
 
@@ -99,7 +101,7 @@ def test_a_killed_worker_changes_nothing(mutag, tmp_path):
                 time.sleep(0.01)
             os.kill(victim, signal.SIGKILL)
 
-        killer = threading.Thread(target=kill_in_the_middle)
+        killer = threading.Thread(target=kill_in_the_middle, daemon=True)
         killer.start()
         model.fit(parts, executor=DaskExecutor(client))
         killer.join()

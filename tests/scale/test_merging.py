@@ -31,7 +31,7 @@ def test_merging_blocks_gives_the_ids_of_reading_all_at_once(edge_labels, data):
     whole, _ = PatternVocabulary.fit(graphs, 2, edge_labels)
     merged = PatternVocabulary.empty(2, edge_labels)
     for block in (graphs[:cut], graphs[cut:]):
-        local, colors = PatternVocabulary.fit(block, 2, edge_labels)
+        local, _ = PatternVocabulary.fit(block, 2, edge_labels)
         merged, ids = merge_vocabularies(merged, local)
         assert merged.feature_names()[ids].tolist() == local.feature_names().tolist()
     assert_same(merged, whole)

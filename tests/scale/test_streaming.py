@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from treelens.estimators.least_squares import ProductSums, solve
 from treelens.estimators.streaming import StreamingGraphClassifier, joined_histograms
 from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks, loaded
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
+from treelens.graphs.tu_blocks import TUBlocks
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
@@ -161,3 +164,29 @@ def test_histograms_are_joined_as_if_counted_together(mutag):
     joined = joined_histograms(parts)
     for name in ("offsets", "graphs", "counts", "n_nodes", "unseen"):
         np.testing.assert_array_equal(getattr(joined, name), getattr(together, name))
+
+
+def test_tu_files_are_read_in_blocks_as_they_are_at_once(data_folder, tmp_path):
+    with zipfile.ZipFile(data_folder / "tu" / "MUTAG.zip") as archive:
+        archive.extractall(tmp_path)
+    graphs, y = tl.load_dataset("MUTAG")
+    blocks = list(loaded(TUBlocks(tmp_path / "MUTAG", block_size=50)))
+    assert [len(block.graphs) for block in blocks] == [50, 50, 50, 38]
+    np.testing.assert_array_equal(np.concatenate([block.y for block in blocks]), y)
+    assert [graph for block in blocks for graph in block.graphs] == list(graphs)
+
+
+def test_tu_files_out_of_order_are_refused(tmp_path):
+    for part, text in {
+        "A": "3, 4\n1, 2\n", "graph_indicator": "1\n1\n2\n2\n", "graph_labels": "1\n0\n",
+        "node_labels": "0\n0\n0\n0\n",
+    }.items():  # fmt: skip
+        (tmp_path / f"ODD_{part}.txt").write_text(text)
+    with pytest.raises(GraphDataError, match=r"ODD_A.txt, line 2: .*in the order of the graphs"):
+        list(TUBlocks(tmp_path, "ODD", block_size=1))
+    (tmp_path / "ODD_A.txt").write_text("1, 2\n3, x\n")
+    with pytest.raises(GraphDataError, match=r"line 2: expected integers"):
+        list(TUBlocks(tmp_path, "ODD", block_size=1))
+    (tmp_path / "ODD_A.txt").write_text("1, 2\n3, 5\n")
+    with pytest.raises(GraphDataError, match=r"more lines than the graphs"):
+        list(TUBlocks(tmp_path, "ODD", block_size=1))

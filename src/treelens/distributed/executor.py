@@ -111,9 +111,7 @@ def client_or_local(client: Any = None, n_workers: int = 2) -> Iterator[Any]:
         yield local
 
 
-def fit_distributed(
-    model: Any, blocks: Any, client: Any = None, n_workers: int = 2
-) -> Any:
+def fit_distributed(model: Any, blocks: Any, client: Any = None, n_workers: int = 2) -> Any:
     """Fit a :class:`~treelens.estimators.streaming.StreamingGraphClassifier` on a cluster.
 
     Parameters

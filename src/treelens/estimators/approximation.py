@@ -338,9 +338,7 @@ class ApproximateSearch:
             rng = np.random.default_rng(self.seed)
             picked = train[landmark_positions(len(train), self.n_components, rng)]
             landmarks = _selected(features, picked)
-            feature_map = NystroemFeatures.fit(
-                landmarks, form, gamma, offset, weights, self.n_jobs
-            )
+            feature_map = NystroemFeatures.fit(landmarks, form, gamma, offset, weights, self.n_jobs)
             mapped = feature_map.transform(features, self.n_jobs).astype(np.float32)
             return mapped[train], mapped[validation]
         unary = UnaryFeatures.fit(_selected(features, train), form, weights)
@@ -413,11 +411,7 @@ def _selected(features: Features, positions: np.ndarray) -> Features:
     table = sparse.csr_array(
         (rows.values, rows.indices, rows.offsets), shape=(pairs.n_graphs, pairs.n_patterns)
     )[positions]
-    picked = SparseRows(
-        table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data
-    )
+    picked = SparseRows(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data)
     lists = picked.transposed(pairs.n_patterns)
-    chosen = PairFeatures(
-        lists, picked, pairs.level_offsets, pairs.minimum, pairs.scale[positions]
-    )
+    chosen = PairFeatures(lists, picked, pairs.level_offsets, pairs.minimum, pairs.scale[positions])
     return Features(chosen, features.self_sums[positions])

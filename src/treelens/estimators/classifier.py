@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils import check_random_state
-from sklearn.utils._missing import is_pandas_na
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from treelens.estimators.approximation import APPROXIMATIONS, fit_approximate, forms_for
 from treelens.estimators.base import checked_graphs
+from treelens.estimators.bound import model_bound
 from treelens.estimators.feature_machine import FeatureMachine, additive_decision
 from treelens.estimators.gain import learning_gain
 from treelens.estimators.machine import (
@@ -35,12 +33,19 @@ from treelens.estimators.selection import (
     SCORES,
     Candidate,
     KernelSearch,
-    SearchResult,
-    Split,
     grid,
-    leading_settings,
     radii_for,
-    repetitions_for,
+    staged_search,
+)
+from treelens.estimators.settings import (
+    AUTO_CS,
+    AUTO_DEPTHS,
+    AUTO_GAMMAS,
+    checked_classes,
+    inner_splits,
+    listed,
+    listed_forms,
+    warn_if_nothing_shared,
 )
 from treelens.estimators.weights import PairwiseWeights
 from treelens.explain.contributions import (
@@ -53,18 +58,9 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_single_graph
 from treelens.kernels.forms import FORMS, form_kernel
 from treelens.kernels.gram import pair_sums
-from treelens.learning.settings import LearnerSettings, with_preset
 from treelens.patterns.features import PatternExtractor, first_depth_of
 from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.theory.fitted import fitted_bound
-
-# What "auto" stands for. Wide enough that the choice is rarely at an edge.
-AUTO_FORMS = ("exponential", "tanimoto")
-AUTO_DEPTHS = (1, 2, 3, 4, 5, 6)
-AUTO_GAMMAS = (0.1, 1.0, 3.0, 10.0)
-AUTO_CS = (0.1, 1.0, 10.0, 100.0)
 
 
 class GraphClassifier(ClassifierMixin, BaseEstimator):
@@ -207,7 +203,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         graphs = checked_graphs(X)
-        self.classes_, codes = _checked_classes(y, len(graphs))
+        self.classes_, codes = checked_classes(y, len(graphs))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         candidates = self._grid(len(graphs))
         self._uses_edge_labels = self._resolve_edge_labels(graphs)
@@ -219,58 +215,36 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
             graphs, deepest, self._uses_edge_labels, self._n_jobs()
         )
         histograms = PatternHistograms.from_colors(vocabulary, colors)
-        search = self._search(histograms, codes, self._splits(codes, seed), seed)
+        splits = inner_splits(self.cv, codes, self.classes_, seed)
+        search = self._search(histograms, codes, splits, seed)
         with progress_ticks(self.progress, "Choosing a kernel") as search.tick:
-            self.search_, chosen = _staged(search, candidates)
+            self.search_, chosen = staged_search(search, candidates)
         self._record_choice(chosen, candidates)
         self._fit_chosen(chosen, vocabulary, search, graphs)
         return self
 
     def _grid(self, n_graphs: int) -> list[Candidate]:
         first = 0 if self.include_depth_zero else 1
-        depths = _listed(self.depth, AUTO_DEPTHS, "depth", Integral, first)
+        depths = listed(self.depth, AUTO_DEPTHS, "depth", Integral, first)
         first_depth_of(min(depths), self.include_depth_zero)
         candidates = grid(
             self._listed_forms(),
             depths,
-            _listed(self.radius, (0.0, *radii_for(n_graphs)), "radius", Real, 0),
-            _listed(self.gamma, AUTO_GAMMAS, "gamma", Real, 0, positive=True),
-            _listed(self.C, AUTO_CS, "C", Real, 0, positive=True),
+            listed(self.radius, (0.0, *radii_for(n_graphs)), "radius", Real, 0),
+            listed(self.gamma, AUTO_GAMMAS, "gamma", Real, 0, positive=True),
+            listed(self.C, AUTO_CS, "C", Real, 0, positive=True),
         )
         return candidates
 
     def _listed_forms(self) -> list[str]:
         if self.approximation is None:
-            return _listed_forms(self.form)
+            return listed_forms(self.form)
         return forms_for(self.approximation, self.form)
 
     def _resolve_edge_labels(self, graphs: GraphCollection) -> bool:
         if self.edge_labels == "auto":
             return graphs.edge_codes is not None
         return bool(self.edge_labels)
-
-    def _splits(self, codes: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        if not isinstance(self.cv, Integral):
-            return _checked_splits(self.cv.split(codes, codes), codes)
-        smallest = int(np.bincount(codes).min())
-        rare = self.classes_.tolist()[int(np.bincount(codes).argmin())]
-        if smallest < 2:
-            raise ValueError(
-                f"Class {rare!r} has one member: cross-validation needs at least 2 of every class. "
-                "Drop the class, merge it with another or collect more of it."
-            )
-        n_folds = min(int(self.cv), smallest)
-        if n_folds < self.cv:
-            warnings.warn(
-                f"Class {rare!r} has {smallest} members, fewer than cv={self.cv} folds: "
-                f"cross-validating with {n_folds} folds, so that each holds one of them.",
-                UserWarning,
-                stacklevel=3,
-            )
-        splitter = RepeatedStratifiedKFold(
-            n_splits=n_folds, n_repeats=repetitions_for(len(codes)), random_state=seed
-        )
-        return list(splitter.split(codes, codes))
 
     def _search(
         self, histograms: PatternHistograms, codes: np.ndarray, splits: list[Any], seed: int
@@ -326,7 +300,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         self._extractor = PatternExtractor(self.vocabulary_, first_depth, FORMS[chosen.form].kind)
         histograms = search.histograms.select_depths(first_depth, chosen.depth)
         if chosen.radius == 0:  # else the learner itself says so
-            _warn_if_nothing_shared(histograms)
+            warn_if_nothing_shared(histograms)
         self.learner_ = None if chosen.radius == 0 else search.learn(chosen.base, everything)
         self.weights_ = (
             np.ones(histograms.n_patterns) if self.learner_ is None else self.learner_.weights_
@@ -492,21 +466,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         0.0
         """
         check_is_fitted(self)
-        pairs = PairFeatures.from_histograms(self.train_histograms_, self._extractor.kind)
-        learner = self.learner_
-        if learner is None:  # uniform weights: the margins are those it would have learned with
-            base = PairwiseWeights() if self.learner is None else clone(self.learner)
-            learner = base.set_params(radius=0.0, preset=None).fit(pairs, self.train_codes_)
-        parameters = learner.get_params(deep=False)
-        preset = parameters.pop("preset")
-        settings = with_preset(LearnerSettings(**parameters), preset)
-        bound = fitted_bound(pairs, self.train_codes_, settings, learner.result_, delta)
-        if self.choice_["n_candidates"] > 1:
-            bound["caveats"].append(
-                f"The model was chosen among {self.choice_['n_candidates']} candidates by "
-                "cross-validation on the same graphs; the theorems are about one fixed beforehand."
-            )
-        return bound
+        return model_bound(self, delta)
 
     def summary(self, X: Any = None, y: Any = None) -> dict[str, Any]:
         """The content of the report as plain data, ready for JSON.
@@ -546,106 +506,3 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.two_d_array = False  # graphs come in, not tables
         tags.no_validation = True
         return tags
-
-
-def _staged(search: KernelSearch, candidates: list[Candidate]) -> tuple[SearchResult, Candidate]:
-    """Uniform weights over the whole grid, then radii at the best depth of every form.
-
-    The second stage tries only settings that were still in the race at the end of the first.
-    """
-    uniform = [c for c in candidates if c.radius == 0]
-    learned = [c for c in candidates if c.radius > 0]
-    if not uniform:  # the caller wants learned weights only: search all of them
-        result = search.run(learned)
-        return result, _must(result.best())
-    result = search.run(uniform)
-    settings = set(leading_settings(result))
-    second = [c for c in learned if c._replace(radius=0.0) in settings]
-    if second:
-        result = search.run(second, result)
-    return result, _must(result.best())
-
-
-def _must(candidate: Candidate | None) -> Candidate:
-    assert candidate is not None, "the leader of a race always finishes"
-    return candidate
-
-
-def _checked_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct classes and a code per graph, or an error that says what is wrong with ``y``."""
-    if y is None:
-        raise ValueError("GraphClassifier needs classes: call fit(graphs, y).")
-    given, y = y, np.asarray(y)
-    if y.ndim != 1:
-        raise ValueError(f"y must be one class per graph, one-dimensional; got shape {y.shape}.")
-    if len(y) != n_graphs:
-        raise ValueError(f"There are {n_graphs} graphs but {len(y)} classes in y: give one each.")
-    # Looked for in what was given: among strings, an array would turn NaN into the class "nan".
-    missing = [i for i, value in enumerate(given) if _is_missing(value)]
-    if missing:
-        raise ValueError(
-            f"y holds no class (NaN or None) for {len(missing)} graphs, the first at position "
-            f"{missing[0]}: drop those graphs or give them a class."
-        )
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(
-            f"y holds one class only ({classes.tolist()[0]!r}): a classifier needs two or more."
-        )
-    return classes, codes
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or is_pandas_na(value) or bool(value != value)
-
-
-def _checked_splits(splits: Iterable[Any], codes: np.ndarray) -> list[Split]:
-    """What a splitter of the user's gave, or an error where a machine could not be fitted."""
-    checked = [(np.asarray(train), np.asarray(validation)) for train, validation in splits]
-    for number, (train, validation) in enumerate(checked):
-        if len(np.unique(codes[train])) < 2 or not len(validation):
-            raise ValueError(
-                f"Split {number} of cv has {len(np.unique(codes[train]))} classes among its "
-                f"{len(train)} training graphs and {len(validation)} validation graphs: at least "
-                "2 and 1 are needed. StratifiedKFold keeps every class in every part."
-            )
-    if not checked:
-        raise ValueError("cv gave no split at all: at least one is needed.")
-    return checked
-
-
-def _warn_if_nothing_shared(histograms: PatternHistograms) -> None:
-    if not (histograms.support >= 2).any():
-        warnings.warn(
-            "Nothing to learn: no two training graphs share a pattern. The weights are uniform and "
-            "predictions hardly more than a guess. Do the node labels name single nodes instead of "
-            "their kinds?",
-            UserWarning,
-            stacklevel=4,
-        )
-
-
-def _listed_forms(form: str | Sequence[str]) -> list[str]:
-    if isinstance(form, str):
-        return list(AUTO_FORMS) if form == "auto" else [form]
-    unknown = [f for f in form if f not in FORMS]
-    if unknown or not len(form):
-        raise ValueError(f"form must be 'auto' or among {sorted(FORMS)}, got {form!r}.")
-    return list(form)
-
-
-def _listed(
-    value: Any, auto: Sequence[Any], name: str, kind: Any, least: int, positive: bool = False
-) -> list[Any]:
-    """A parameter that may be "auto", one number or several, as a list of numbers."""
-    if isinstance(value, str):
-        return list(auto)
-    values = [value] if isinstance(value, kind) else list(value)
-    if not values or not all(
-        isinstance(v, kind) and least <= v < np.inf and (v > 0 or not positive) for v in values
-    ):
-        numbers = "whole numbers" if kind is Integral else "numbers"
-        bound = f"above {least}" if positive else f"of at least {least}"
-        raise ValueError(f"{name} must be 'auto' or finite {numbers} {bound}, got {value!r}.")
-    return values

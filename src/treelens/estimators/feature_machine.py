@@ -1,4 +1,4 @@
-"""A linear model on explicit features: decisions, what patterns add to them, and its stored form."""
+"""A linear model on explicit features: decisions, what patterns add to them, its stored form."""
 
 from __future__ import annotations
 
@@ -72,7 +72,11 @@ class FeatureMachine:
         and sines of ``t angle``. The integrals of both are parts of one complex exponential; a
         pattern's share of every angle, and of the growth, is its term in their sums.
         """
-        rows, weights, half_gamma = features.pairs.rows, feature_map.weights, 0.5 * feature_map.gamma
+        rows, weights, half_gamma = (
+            features.pairs.rows,
+            feature_map.weights,
+            0.5 * feature_map.gamma,
+        )
         n = feature_map.n_components // 2
         sums = cauchy_sums(features.pairs, n, feature_map.seed, weights)[0]
         known = float(features.pairs.self_sums(weights)[0])
@@ -100,9 +104,7 @@ def _mean_of_exponential(rate: np.ndarray) -> np.ndarray:
     return np.where(small, 1.0 + 0.5 * rate, (np.exp(safe) - 1.0) / safe)
 
 
-def additive_decision(
-    model: Any, graph: GraphCollection, unseen_limit: float
-) -> KernelDecision:
+def additive_decision(model: Any, graph: GraphCollection, unseen_limit: float) -> KernelDecision:
     """The decision on one graph as a sum over its patterns, in the terms of the explain room.
 
     Every pattern of the graph stands for one training "graph" that holds nothing else, with the

@@ -52,9 +52,7 @@ class ProductSums(NamedTuple):
         return ProductSums(*(mine + others for mine, others in zip(self, other, strict=True)))
 
 
-def solve(
-    sums: ProductSums, alphas: Sequence[float]
-) -> tuple[np.ndarray, np.ndarray, float]:
+def solve(sums: ProductSums, alphas: Sequence[float]) -> tuple[np.ndarray, np.ndarray, float]:
     """Least squares with a penalty ``alpha * total weight * |w|^2``; the intercept is free.
 
     ``alpha`` is the one with the smallest squared error on what was held out; then all is fitted.
@@ -74,9 +72,7 @@ def solve(
     return best[:-1].T, best[-1], float(alpha)
 
 
-def _ridge(
-    features: np.ndarray, targets: np.ndarray, alphas: Sequence[float]
-) -> list[np.ndarray]:
+def _ridge(features: np.ndarray, targets: np.ndarray, alphas: Sequence[float]) -> list[np.ndarray]:
     """Coefficients with the intercept last, shape (n_features + 1, n_outputs), per alpha."""
     weight = features[-1, -1]
     means, target_means = features[-1, :-1] / weight, targets[-1] / weight

@@ -98,6 +98,12 @@ class SearchResult:
         candidates = [c for c in self.finished() if keep(c)]
         return max(candidates, key=self._merit, default=None)
 
+    def winner(self) -> Candidate:
+        """The best of all: the leader of a race always finishes."""
+        winner = self.best()
+        assert winner is not None
+        return winner
+
     def _merit(self, candidate: Candidate) -> tuple[float, float]:
         loss = float(np.mean(self.losses[candidate]))
         return round(self.mean(candidate), 12), -round(loss, 12)
@@ -321,6 +327,26 @@ def grid(
         for C in Cs
     ]
     return list(dict.fromkeys(candidates))
+
+
+def staged_search(
+    search: KernelSearch, candidates: list[Candidate]
+) -> tuple[SearchResult, Candidate]:
+    """Uniform weights over the whole grid, then radii at the best depth of every form.
+
+    The second stage tries only settings that were still in the race at the end of the first.
+    """
+    uniform = [c for c in candidates if c.radius == 0]
+    learned = [c for c in candidates if c.radius > 0]
+    if not uniform:  # the caller wants learned weights only: search all of them
+        result = search.run(learned)
+        return result, result.winner()
+    result = search.run(uniform)
+    settings = set(leading_settings(result))
+    second = [c for c in learned if c._replace(radius=0.0) in settings]
+    if second:
+        result = search.run(second, result)
+    return result, result.winner()
 
 
 def leading_settings(result: SearchResult) -> list[Candidate]:

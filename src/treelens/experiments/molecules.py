@@ -19,9 +19,10 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import StratifiedKFold
 
-from treelens.estimators.classifier import AUTO_CS, GraphClassifier
+from treelens.estimators.classifier import GraphClassifier
 from treelens.estimators.machine import fit_machine, fit_machine_path
 from treelens.estimators.selection import accuracy, roc_auc
+from treelens.estimators.settings import AUTO_CS
 from treelens.experiments.molecules_page import write_molecules
 from treelens.experiments.progress import Work, run_all
 from treelens.experiments.rows import RowFile, versions
@@ -117,7 +118,8 @@ def run_molecules(
     for name in datasets[:1] if quick else datasets:
         works = list(_fold_works(name, _QUICK_FOLDS if quick else N_FOLDS, seed, file))
         for rows in run_all(works, n_jobs, f"Molecules, {name}"):
-            for row in rows:
+            # A run stopped between the two graph methods has one of their rows already.
+            for row in (row for row in rows if row not in file):
                 file.append({**row, "versions": facts})
     for name in () if quick else datasets:
         works = list(_atom_works(name, seed, atoms))
@@ -138,13 +140,13 @@ def _relabelled(graphs: GraphCollection, atom_label: str) -> GraphCollection:
 
 
 def _fold_works(name: str, n_folds: int, seed: int, file: RowFile) -> Iterator[Work]:
-    """The folds that still miss rows: cheap baselines first, so that every fold has its rivals."""
+    """What still misses rows, fold by fold, so that a run cut short compares on whole folds."""
     groups = [*((method,) for method in BASELINES), GRAPH_METHODS]
     missing = [
         (split, fold, methods)
         for split in SPLITS
-        for methods in groups
         for fold in range(n_folds)
+        for methods in groups
         if any(dict(zip(KEY, (name, split, fold, m, seed), strict=True)) not in file
                for m in methods)
     ]  # fmt: skip
@@ -290,7 +292,8 @@ def _fit_tanimoto_svm(
     """A C-SVC on the Tanimoto kernel, its cost chosen by ROC AUC inside the training part."""
     start = time.perf_counter()
     kernel = tanimoto_kernel(fingerprints)
-    splitter = StratifiedKFold(_N_INNER, shuffle=True, random_state=seed)
+    n_inner = GRIDS[grid_for(len(train))].get("cv", _N_INNER)
+    splitter = StratifiedKFold(n_inner, shuffle=True, random_state=seed)
     inner = [(train[a], train[b]) for a, b in splitter.split(train, codes[train])]
     scores = np.mean([_path_scores(kernel, codes, a, b) for a, b in inner], axis=0)
     C = AUTO_CS[int(np.argmax(scores))]

@@ -149,8 +149,8 @@ def _grid_text(groups: Mapping[tuple[str, str], Methods]) -> str:
         return "The grid is the default one of `GraphClassifier` everywhere."
     return (
         f"On {', '.join(reduced)} the grid is smaller than the default, to save time: three inner "
-        "folds, depths 1 to 4, gamma 1, 3 and 10, C 1, 10 and 100, radius 0, 1 and 10. Elsewhere "
-        "it is the default one."
+        "folds (for the SVMs too), depths 1 to 4, gamma 1, 3 and 10, C 1, 10 and 100, radius 0, 1 "
+        "and 10. Elsewhere it is the default one."
     )
 
 

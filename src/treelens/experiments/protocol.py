@@ -129,11 +129,11 @@ class _FoldSearches:
             return max(choices, key=lambda choice: choice[1])
         result = self.uniform(spec.uniform or method)
         if spec.preset:  # no search of its own: WWL's setting, with weights as the preset has them
-            chosen = _must(result.best())
+            chosen = result.winner()
             return chosen._replace(radius=1.0), result.mean(chosen)
         if spec.uniform is not None:
             result = self.learned(method)
-        chosen = _must(result.best())
+        chosen = result.winner()
         return chosen, result.mean(chosen)
 
     def uniform(self, family: str) -> SearchResult:
@@ -169,11 +169,6 @@ def _search(
         PairwiseWeights(random_state=seed, **{**LEARNER, **learner}), _FIRST_DEPTH,
         np.ones(len(data.codes)), accuracy, final=final,
     )  # fmt: skip
-
-
-def _must(candidate: Candidate | None) -> Candidate:
-    assert candidate is not None, "the leader of a race always finishes"
-    return candidate
 
 
 # --- kernels without weights ------------------------------------------------------------------

@@ -62,7 +62,7 @@ class CollectionBlocks:
     block_size: int = 5000
 
     def __iter__(self) -> Iterator[GraphPart]:
-        _check_block_size(self.block_size)
+        check_block_size(self.block_size)
         y = None if self.y is None else np.asarray(self.y)
         if y is not None and len(y) != len(self.graphs):
             raise GraphDataError(f"There are {len(self.graphs)} graphs but {len(y)} classes in y.")
@@ -92,7 +92,8 @@ class SmilesPart:
                 hydrogens=self.hydrogens, atom_label=self.atom_label, may_be_empty=True,
             )  # fmt: skip
         messages = tuple(str(w.message) for w in caught)
-        return Block(*(read or (None, None)), messages)
+        graphs, y = (None, None) if read is None else read
+        return Block(graphs, y, messages)
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class SmilesBlocks:
     atom_label: str = "element"
 
     def __iter__(self) -> Iterator[SmilesPart]:
-        _check_block_size(self.block_size)
+        check_block_size(self.block_size)
         path = Path(self.path).expanduser()
         if inner_suffix(path) in (".sdf", ".sd", ".parquet", ".pq"):
             raise GraphDataError(
@@ -164,6 +165,9 @@ def repeat_messages(messages: tuple[str, ...]) -> None:
         warnings.warn(message, InvalidMoleculesWarning, stacklevel=3)
 
 
-def _check_block_size(block_size: Any) -> None:
+def check_block_size(block_size: Any) -> None:
+    """Raise unless it is a number of graphs."""
     if not isinstance(block_size, (int, np.integer)) or block_size < 1:
-        raise ValueError(f"block_size must be a number of graphs of at least 1, got {block_size!r}.")
+        raise ValueError(
+            f"block_size must be a number of graphs of at least 1, got {block_size!r}."
+        )

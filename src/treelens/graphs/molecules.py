@@ -126,11 +126,11 @@ def molecules_of_table(
     targets = None if target is None else table.column(target, "target")
     graph_names = None if names is None else table.column(names, "names")
     smiles = data.get("smiles")
-    if smiles is None:
-        molecules, shown = data["mol"], table.place
-    else:
-        molecules = map(_parse_smiles(), smiles)
-        shown = lambda i: f"{table.place(i)} {smiles[i][:60]!r}"  # noqa: E731
+    molecules = data["mol"] if smiles is None else map(_parse_smiles(), smiles)
+
+    def shown(row: int) -> str:
+        return table.place(row) + ("" if smiles is None else f" {smiles[row][:60]!r}")
+
     collected = _Molecules(atom_label, hydrogens).extend(molecules)
     n_least = 0 if may_be_empty else 1
     _report_invalid(

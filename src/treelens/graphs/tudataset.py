@@ -95,8 +95,8 @@ def collection_from_text(files: TextFiles) -> tuple[GraphCollection, np.ndarray]
     graphs = build_collection(
         np.bincount(graph_of - 1, minlength=len(y)),
         position[edges - 1],
-        None if node_labels is None else _labels(node_labels[by_graph]),
-        None if edge_labels is None else _labels(edge_labels),
+        None if node_labels is None else labels_of_columns(node_labels[by_graph]),
+        None if edge_labels is None else labels_of_columns(edge_labels),
     )
     return graphs, y
 
@@ -105,7 +105,7 @@ def _graph(number: int) -> str:
     return f"graph {number}, index {number - 1}"
 
 
-def _labels(table: np.ndarray) -> Any:
+def labels_of_columns(table: np.ndarray) -> Any:
     """One label a row: the number itself, or a tuple where there are several columns."""
     return table[:, 0] if table.shape[1] == 1 else [tuple(row) for row in table.tolist()]
 

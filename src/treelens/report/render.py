@@ -19,7 +19,7 @@ from treelens.explain.draw import tree_scene
 from treelens.explain.names import LabelNames
 from treelens.explain.palette import AGAINST, FOR, HIGHLIGHT, NEUTRAL
 from treelens.report.charts import Chart, bar_chart, line_chart
-from treelens.report.summarize import summarize
+from treelens.report.summary import summarize
 
 _SCRIPTS = ("drawing.js", "panel.js", "map.js", "table.js")
 _MINUS = "\N{MINUS SIGN}"
@@ -124,7 +124,8 @@ def charts_of(summary: Mapping[str, Any]) -> dict[str, Any]:
 
 def tree_drawing(row: Mapping[str, Any]) -> Markup:
     """The SVG of a pattern's tree; the scene escapes the labels."""
-    tree, layers, nodes = row["tree"], [], []
+    tree, nodes = row["tree"], []
+    layers: list[int] = []
     columns = (tree[name] for name in ("parents", "labels", "edge_labels", "cut"))
     for parent, label, edge_label, cut in zip(*columns, strict=True):
         layers.append(0 if parent < 0 else layers[parent] + 1)
@@ -180,8 +181,8 @@ def percent(value: float | None, digits: int = 1) -> str:
 
     Examples
     --------
-    >>> percent(0.8934), percent(None)
-    ('89.3 %', '–')
+    >>> percent(0.8934).split(), percent(None)
+    (['89.3', '%'], '–')
     """
     return "–" if value is None else f"{100 * value:.{digits}f}\N{NARROW NO-BREAK SPACE}%"
 

@@ -22,15 +22,6 @@ function code(text) {
   return made;
 }
 
-function graphButton(index) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = "show-graph";
-  button.dataset.graph = index;
-  button.textContent = `Graph ${index}`;
-  return button;
-}
-
 function verdict(place) {
   const map = page.map;
   const predicted = page.classes[map.predicted[place]];
