@@ -144,7 +144,13 @@ def write_small_data(folder: Path) -> None:
     rows += [(smiles.replace("O", "N"), "amine") for smiles in alcohols]
     table = ["smiles,label", *(",".join(row) for row in rows)]
     (folder / "molecules.csv").write_text("\n".join(table) + "\n", encoding="utf-8")
-    new = ["smiles,label", "CCCCCCCCCCCCO,alcohol", "OCC(C)C,alcohol", "NC(C)(C)C,amine", "NCC(C)C,amine"]
+    new = [
+        "smiles,label",
+        "CCCCCCCCCCCCO,alcohol",
+        "OCC(C)C,alcohol",
+        "NC(C)(C)C,amine",
+        "NCC(C)C,amine",
+    ]
     (folder / "new.csv").write_text("\n".join(new) + "\n", encoding="utf-8")
     write_tu(folder / "MINE.zip", *tl.make_synthetic(n_per_substructure=5, random_state=0))
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 
 from docs.conftest import ROOT, blocks, dead_links
@@ -9,7 +12,6 @@ from docs.conftest import ROOT, blocks, dead_links
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 
 
-@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.DegreeLabelsWarning")
 def test_every_block_of_the_readme_runs(run_page):
     counts = run_page(ROOT / "README.md")
     assert counts["python"] >= 1
@@ -42,3 +44,28 @@ def test_a_wrong_output_is_noticed(run_page, tmp_path):
     page.write_text("```pycon\n>>> 1 + 1\n3\n```\n")
     with pytest.raises(AssertionError, match="Expected"):
         run_page(page)
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/paper.md"])
+def test_figures_of_the_synthetic_study_are_those_that_were_measured(name):
+    study = json.loads((ROOT / "docs/results/synthetic.json").read_text(encoding="utf-8"))
+    ranks = study["top_pattern_rank"]["ranks"]
+    text = " ".join((ROOT / name).read_text(encoding="utf-8").split())
+    quoted = re.search(
+        r"WWL ([\d.]+) %, (?:with )?learned weights ([\d.]+) %; the (?:planted )?pattern has the "
+        r"largest weight of its depth on (\d+) of (\d+) data sets", text,
+    )  # fmt: skip
+    assert quoted is not None
+    measured = [f"{study[method]['mean']:.1f}" for method in ("wwl", "learned_wwl")]
+    assert list(quoted.groups()) == [*measured, str(ranks.count(1)), str(len(ranks))]
+
+
+def test_figures_on_toxicophores_are_those_that_were_measured():
+    table = (ROOT / "docs/results/toxicophores.md").read_text(encoding="utf-8")
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    quoted = re.search(r"ROC curve ([\d.]+); occlusion of a fingerprint forest has ([\d.]+)", text)
+    rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines()]
+    common = {row[1]: row[5] for row in rows if len(row) == 8}
+    expected = common["learned weights"], common["ECFP4 random forest, occlusion"]
+    assert quoted is not None
+    assert quoted.groups() == expected

@@ -468,23 +468,25 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return model_bound(self, delta)
 
-    def summary(self, X: Any = None, y: Any = None) -> dict[str, Any]:
+    def summary(self, X: Any = None, y: Any = None, *, names: Any = None) -> dict[str, Any]:
         """The content of the report as plain data, ready for JSON.
 
         Parameters
         ----------
         X, y : graphs and their classes, optional
             What to score and to show; without them the summary is about the model alone.
+        names : str, optional
+            A data set whose label codes have names: ``"MUTAG"`` shows elements instead of numbers.
         """
         from treelens.report import summarize
 
-        return summarize(self, X, y)
+        return summarize(self, X, y, names=names)
 
-    def report(self, path: Any, X: Any = None, y: Any = None) -> Any:
+    def report(self, path: Any, X: Any = None, y: Any = None, *, names: Any = None) -> Any:
         """Write the report: one HTML file that needs nothing else; see :meth:`summary`."""
         from treelens.report import write_report
 
-        return write_report(self, path, X, y)
+        return write_report(self, path, X, y, names=names)
 
     def save(self, path: Any) -> None:
         """Write the model to a file that :func:`treelens.load` reads; no pickle is involved."""
