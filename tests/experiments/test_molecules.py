@@ -17,7 +17,8 @@ pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[che
 
 CORES = ("c1ccccc1", "C1CCCCC1", "c1ccncc1", "C1CCNCC1", "c1ccc2ccccc2c1", "C")
 TAILS = ("O", "N", "Cl", "CC", "C(=O)O", "[N+](=O)[O-]", "CCO", "C#N", "CBr", "OC")
-N_ROWS = 2 * 5 * len(TITLES)
+N_FOLDS = 3
+N_ROWS = 2 * N_FOLDS * len(TITLES)
 
 
 def made_smiles() -> tuple[list[str], np.ndarray]:
@@ -37,7 +38,8 @@ def made_dataset(name: str, folder: str | None = None):
 
 @pytest.fixture
 def small_study(monkeypatch):
-    """The study with a made set, a small grid and few trees."""
+    """The study with a made set, fewer folds, a small grid and few trees."""
+    monkeypatch.setattr(study, "N_FOLDS", N_FOLDS)
     monkeypatch.setattr(study, "load_dataset", made_dataset)
     monkeypatch.setattr(study, "_N_TREES", 5)
     small = {"cv": 2, "depth": (1, 2), "gamma": (1.0,), "C": (1.0, 10.0), "radius": (0.0, 3.0)}

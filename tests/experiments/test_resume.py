@@ -23,12 +23,20 @@ def without_times(path: Path) -> list[dict]:
     return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True))
 
 
-@pytest.fixture(autouse=True)
-def restored(monkeypatch):
+@pytest.fixture(scope="module", autouse=True)
+def restored():
     """``tiny.run`` changes the protocol to a small one; change it back afterwards."""
-    monkeypatch.setattr(table2, "load_protocol_data", table2.load_protocol_data)
-    for name in ("DEPTHS", "GAMMAS", "CS", "radii_for"):
-        monkeypatch.setattr(protocol, name, getattr(protocol, name))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table2, "load_protocol_data", table2.load_protocol_data)
+        for name in ("DEPTHS", "GAMMAS", "CS", "radii_for"):
+            patch.setattr(protocol, name, getattr(protocol, name))
+        yield
+
+
+@pytest.fixture(scope="module")
+def whole(restored, tmp_path_factory) -> Path:
+    """The rows of a run that nothing interrupted."""
+    return tiny.run(tmp_path_factory.mktemp("whole"))
 
 
 def kill_after(out: Path, n_rows: int) -> int:
@@ -46,8 +54,7 @@ def kill_after(out: Path, n_rows: int) -> int:
     return path.read_bytes().count(b"\n")
 
 
-def test_killed_and_resumed_equals_uninterrupted(tmp_path):
-    whole = tiny.run(tmp_path / "whole")
+def test_killed_and_resumed_equals_uninterrupted(tmp_path, whole):
     killed = tmp_path / "killed"
     n_kept = kill_after(killed, n_rows=7)
     assert 7 <= n_kept < tiny.N_ROWS, "the run must be killed half-way for this test to say much"
@@ -60,11 +67,10 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path):
     assert without_times(resumed) == without_times(whole)
 
 
-def test_a_finished_run_makes_nothing(tmp_path, monkeypatch):
-    path = tiny.run(tmp_path)
-    before = path.read_bytes()
+def test_a_finished_run_makes_nothing(whole, monkeypatch):
+    before = whole.read_bytes()
     monkeypatch.setattr(tiny, "tiny_data", None)  # not even the data are loaded
-    assert tiny.run(tmp_path).read_bytes() == before
+    assert tiny.run(whole.parent).read_bytes() == before
 
 
 def test_a_row_cut_short_is_taken_off(tmp_path):

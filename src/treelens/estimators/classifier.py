@@ -394,16 +394,19 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
             ``edge_contributions``, ``neighbors`` and ``unseen_share``.
         """
         check_is_fitted(self)
-        single, decision = as_single_graph(graph), None
-        if isinstance(self._machine, FeatureMachine):  # no training graph carries it
-            limit = usual_unseen_share(self.train_histograms_)
-            decision, n_neighbors = additive_decision(self, single, limit), 0
+        single = as_single_graph(graph)
         explanation = explain_decision(
-            single, decision or self._decision, class_label=class_label, n_neighbors=n_neighbors
+            single, self._decision_on(single), class_label=class_label, n_neighbors=n_neighbors
         )
         if explanation.warning:
             warnings.warn(explanation.warning, UserWarning, stacklevel=2)
         return explanation
+
+    def _decision_on(self, graph: GraphCollection) -> KernelDecision:
+        """What explains the decision on one graph: on features no training graph carries it."""
+        if isinstance(self._machine, FeatureMachine):
+            return additive_decision(self, graph, usual_unseen_share(self.train_histograms_))
+        return self._decision
 
     @property
     def _decision(self) -> KernelDecision:

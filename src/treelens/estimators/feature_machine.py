@@ -133,7 +133,7 @@ def additive_decision(model: Any, graph: GraphCollection, unseen_limit: float) -
         coefficients=np.divide(terms, units, out=np.zeros_like(terms), where=units > 0),
         intercepts=bases,
         classes=model.classes_,
-        training_indices=np.arange(n),
+        training_indices=np.full(n, -1),
         training_codes=np.zeros(n, dtype=int),
         unseen_limit=unseen_limit,
     )

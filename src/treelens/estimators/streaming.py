@@ -386,7 +386,7 @@ class StreamingGraphClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         single = as_single_graph(graph)
         decision = additive_decision(self, single, _UNSEEN_LIMIT)
-        return explain_decision(single, decision, class_label, n_neighbors=0)
+        return explain_decision(single, decision, class_label)
 
     def _decisions(self, X: Any) -> np.ndarray:
         check_is_fitted(self)

@@ -66,14 +66,27 @@ def _in_short(summary: Summary) -> str:
             "- The alignment of the kernel matrix with the classes, which is what learning works "
             f"for, rises by {min(gains['train']):+.3f} to {max(gains['train']):+.3f} on the "
             f"training graphs and by {min(gains['test']):+.3f} to {max(gains['test']):+.3f} on "
-            "test graphs: what is learned carries over, but there is little of it.",
+            "test graphs.",
             "- Nearest neighbours under the distance chosen on the training part gain between "
             f"{_gain_text(worst)} and {_gain_text(best)} points; of {len(cells)} such gains "
             f"{n_sure} are significant at 0.05 by the corrected test, one-sided.",
-            "- Weights learned for `b - <W, Z>` are not made for the metric form: with a large "
-            "radius they harm it.",
+            "- Weights are learned for the distance `b - <W, Z>`. Over all data sets and rules, "
+            f"radius 10 changes accuracy there by {_mean_gain(summary, metric=False):+.1f} points "
+            f"on average, and by {_mean_gain(summary, metric=True):+.1f} in the metric form, for "
+            "which they were not learned.",
         ]
     )
+
+
+def _mean_gain(summary: Summary, metric: bool) -> float:
+    gains = [
+        cell["gain"]
+        for s in summary.values()
+        for kinds in s["neighbors"].values()
+        for kind, cell in kinds.items()
+        if "radius 10" in kind and kind.endswith("metric form") == metric
+    ]
+    return sum(gains) / len(gains)
 
 
 def _gain(pair: dict[str, float]) -> float:

@@ -23,7 +23,7 @@ from treelens.estimators.classifier import GraphClassifier
 from treelens.estimators.machine import fit_machine, fit_machine_path
 from treelens.estimators.selection import accuracy, roc_auc
 from treelens.estimators.settings import AUTO_CS
-from treelens.experiments.molecules_page import write_molecules
+from treelens.experiments.molecules_page import N_FOLDS, SPLITS, write_molecules
 from treelens.experiments.progress import Work, run_all
 from treelens.experiments.rows import RowFile, versions
 from treelens.graphs.collection import GraphCollection
@@ -31,8 +31,6 @@ from treelens.graphs.datasets import load_dataset
 from treelens.graphs.molecules import ATOM_LABELS, molecule_of, smiles_to_collection
 
 DATASETS = ("BBBP", "Ames_Hansen2009")
-SPLITS = ("random", "scaffold")
-N_FOLDS = 5
 KEY = ("dataset", "split", "fold", "method", "seed")
 ATOM_KEY = ("dataset", "atom_label", "seed")
 # No atom label was clearly better inside the first training part, so the reader's default stays.

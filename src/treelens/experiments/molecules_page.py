@@ -34,6 +34,7 @@ OURS = "graph_classifier"
 RIVALS = ("ecfp4_tanimoto_svm", "ecfp4_random_forest")
 AIMS = {"BBBP": 0.005, "Ames_Hansen2009": 0.015}
 MEASURES = {"roc_auc": "ROC AUC", "accuracy": "accuracy"}
+SPLITS = ("random", "scaffold")
 N_FOLDS = 5
 
 
@@ -178,9 +179,7 @@ def _missing_text(groups: Mapping[tuple[str, str], Methods]) -> str:
         for method in TITLES
         if (n := len(methods.get(method, {}))) < N_FOLDS
     ]
-    absent = [
-        f"{d}, {s}: all" for d in AIMS for s in ("random", "scaffold") if (d, s) not in groups
-    ]
+    absent = [f"{d}, {s}: all" for d in AIMS for s in SPLITS if (d, s) not in groups]
     if not missing and not absent:
         return ""
     return (

@@ -73,7 +73,8 @@ class KernelDecision:
     classes : ndarray, shape (n_classes,)
         Two classes share one output, positive for the second; more have one output each.
     training_indices : ndarray, shape (n,)
-        Where these graphs stood in the training set.
+        Where these graphs stood in the training set; -1 for what stands for no single graph of
+        it, and is never named as a neighbour.
     training_codes : ndarray, shape (n,)
         Their classes, as positions in ``classes``.
     unseen_limit : float
@@ -372,6 +373,7 @@ def _neighbor_frame(
 
     votes = coefficients * kernel
     order = np.lexsort((decision.training_indices, -votes))
+    order = order[decision.training_indices[order] >= 0]
     most_for = order[:n_neighbors][votes[order[:n_neighbors]] > 0]
     last = order[len(order) - min(n_neighbors, len(order)) :]
     picked = np.concatenate([most_for, last[votes[last] < 0]])

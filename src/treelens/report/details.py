@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from treelens.explain.contributions import Explanation, KernelDecision, explain_decision
 from treelens.explain.layout import node_positions
-from treelens.graphs.collection import Graph
+from treelens.graphs.collection import Graph, GraphCollection
 from treelens.report.given import GivenGraphs
 from treelens.report.plain import short
 
@@ -60,7 +61,9 @@ def choose_graphs(
 
 
 def explain_graphs(
-    decision: KernelDecision, given: GivenGraphs, positions: np.ndarray
+    decision_on: Callable[[GraphCollection], KernelDecision],
+    given: GivenGraphs,
+    positions: np.ndarray,
 ) -> GraphDetails:
     """Explain some graphs and keep what a drawing of each needs."""
     details = GraphDetails()
@@ -68,7 +71,7 @@ def explain_graphs(
     with threadpool_limits(limits=1):  # matrices this small only suffer from threads
         for index in positions.tolist():
             one = given.graphs[index : index + 1]
-            explanation = explain_decision(one, decision, n_neighbors=_MOST_NEIGHBORS)
+            explanation = explain_decision(one, decision_on(one), n_neighbors=_MOST_NEIGHBORS)
             row = explained_graph(given.shown[index], explanation)
             details.rows.append({"index": index, "name": given.name_of(index), **row})
             frame = explanation.pattern_contributions

@@ -89,7 +89,7 @@ def _about_graphs(
 ) -> tuple[GraphDetails, dict[str, Any]]:
     decision = model._decision
     chosen = choose_graphs(given)
-    details = explain_graphs(decision, given, chosen)
+    details = explain_graphs(model._decision_on, given, chosen)
     known = known_from_training(model, given)
     examples = {
         "most_uncertain": facts_of(given, given.most_uncertain[:_MOST_EXAMPLES]),
