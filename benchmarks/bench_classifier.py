@@ -71,7 +71,7 @@ def search_against_grid_search(data: Data) -> tuple[str, bool]:
     scored = sum(map(len, model.search_.scores.values()))
     return (
         f"{ratio:.0f} × ({ours:.0f} s against {theirs / 60:.0f} min, estimated from {timed} of the "
-        f"rival's {n_fits:,} fits and halved for two cores; the race left {scored:,} fits to us)",
+        f"rival's {n_fits:,} fits and halved for two cores; the race left us {scored:,})",
         ratio >= 5,
     )
 

@@ -147,7 +147,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         "scoring": [StrOptions(set(SCORES))],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "approximation": [StrOptions(set(APPROXIMATIONS)), None],
-        "n_components": [Interval(Integral, 2, None, closed="left")],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "progress": ["boolean", None],

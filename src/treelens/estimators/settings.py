@@ -52,12 +52,13 @@ def checked_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
     """Distinct classes and a code per graph, or an error that says what is wrong with ``y``."""
     if y is None:
         raise ValueError("GraphClassifier needs classes: call fit(graphs, y).")
-    given, y = y, np.asarray(y)
+    array = np.asarray(y)
+    # Among strings, an array turns NaN into the class "nan": a list is searched as it is.
+    given, y = (y if isinstance(y, (list, tuple)) else array.tolist()), array
     if y.ndim != 1:
         raise ValueError(f"y must be one class per graph, one-dimensional; got shape {y.shape}.")
     if len(y) != n_graphs:
         raise ValueError(f"There are {n_graphs} graphs but {len(y)} classes in y: give one each.")
-    # Looked for in what was given: among strings, an array would turn NaN into the class "nan".
     missing = [i for i, value in enumerate(given) if _is_missing(value)]
     if missing:
         raise ValueError(

@@ -195,8 +195,9 @@ def _aims_text(summary: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
         aim = splits.get("random", {}).get("aim")
         if aim is not None:
             lines.append(
-                f"- {dataset}, random folds: {aim['ahead_by']:+.4f} ROC AUC ahead of the better of "
-                f"the two rivals named beforehand ({TITLES[aim['of']]}); the aim was "
+                f"- {dataset}, random folds: ROC AUC {aim['ahead_by']:+.4f} against the better of "
+                f"the two rivals named beforehand ({TITLES[aim['of']]}), over "
+                f"{splits['random']['differences'][aim['of']]['n_folds']} folds; the aim was "
                 f"{aim['aim']:+.3f}: **{'met' if aim['met'] else 'not met'}**."
             )
     return "\n".join(lines)
@@ -262,7 +263,7 @@ def _atoms_text(rows: Sequence[Row]) -> str:
     return (
         "Compared inside the training part of the first random fold alone, with uniform weights, "
         "by the inner cross-validation that also chooses form, depth, gamma and C:\n\n"
-        f"{table}\n\nNo label is clearly better for prediction on both sets (a fold's ROC AUC "
-        "varies by more), so the reader's default, the element alone, was kept. For *explaining* "
+        f"{table}\n\nNo label is clearly better for prediction (scores of single folds vary by "
+        "more than the labels differ), so the reader's default, the element alone, was kept. For *explaining* "
         "predictions aromatic-aware labels are better: see `toxicophores.md`."
     )
