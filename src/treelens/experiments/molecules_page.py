@@ -264,6 +264,6 @@ def _atoms_text(rows: Sequence[Row]) -> str:
         "Compared inside the training part of the first random fold alone, with uniform weights, "
         "by the inner cross-validation that also chooses form, depth, gamma and C:\n\n"
         f"{table}\n\nNo label is clearly better for prediction (scores of single folds vary by "
-        "more than the labels differ), so the reader's default, the element alone, was kept. For *explaining* "
-        "predictions aromatic-aware labels are better: see `toxicophores.md`."
+        "more than the labels differ), so the reader's default, the element alone, was kept. For "
+        "*explaining* predictions aromatic-aware labels are better: see `toxicophores.md`."
     )

@@ -55,7 +55,11 @@ METHODS: dict[str, tuple[float, ...]] = {
     "learned_wwl_wide_radii": (0.3, 1.0, 3.0, 10.0, 30.0),
     "as_chosen": (0.0, *_RADII),
 }
-_WITHOUT_DEPTH_ZERO = ("wwl", "learned_wwl", "learned_wwl_wide_radii")
+# Whether node labels count as patterns -> the methods to run
+_METHODS_BY_DEPTH_ZERO = {
+    True: tuple(METHODS),
+    False: ("wwl", "learned_wwl", "learned_wwl_wide_radii"),
+}
 _TITLES = {
     "wwl": "WWL (uniform weights)",
     "learned_wwl": "learned WWL",
@@ -70,7 +74,7 @@ def run_synthetic(out: str | Path, quick: bool = False) -> list[Path]:
     folder = Path(out)
     file = RowFile(folder / "synthetic.jsonl", KEY)
     facts = versions()
-    for row in run_all(_works(2 if quick else N_DATASETS, file), 1, "Synthetic study"):
+    for row in run_all(_works(quick, file), 1, "Synthetic study"):
         file.append({**row, "versions": facts})
     figures = [
         *draw_substructures().save(folder / "figures", "synthetic_substructures"),
@@ -84,12 +88,14 @@ def run_synthetic(out: str | Path, quick: bool = False) -> list[Path]:
     return [file.path, write_json(folder / "synthetic.json", summary), page, *figures]
 
 
-def _works(n_datasets: int, file: RowFile) -> list[Work]:
+def _works(quick: bool, file: RowFile) -> list[Work]:
+    """The rows that are missing; a quick run compares two methods on two data sets."""
+    methods = {True: ("wwl", "learned_wwl"), False: ()} if quick else _METHODS_BY_DEPTH_ZERO
     return [
         Work(run_one, key)
         for depth_zero in (True, False)
-        for dataset in range(n_datasets)
-        for method in (METHODS if depth_zero else _WITHOUT_DEPTH_ZERO)
+        for dataset in range(2 if quick else N_DATASETS)
+        for method in methods[depth_zero]
         if dict(zip(KEY, key := (dataset, method, depth_zero), strict=True)) not in file
     ]
 
@@ -153,18 +159,23 @@ def summarize(rows: list[dict[str, Any]]) -> dict[str, Any]:
     learned = [row["pattern"] for row in chosen if row["method"] == "learned_wwl"]
     ranks = [standing["rank"] for standing in learned]
     return {
-        **{method: _summary(chosen, method) for method in METHODS},
+        **_summaries(chosen),
         "top_pattern_rank": {
             "pattern": "1-0(-2)-0", "depth": 1, "median": float(np.median(ranks)), "ranks": ranks,
             "mean_weight": float(np.mean([standing["weight"] for standing in learned])),
             "n_patterns": [standing["n_patterns"] for standing in learned],
         },
-        "without_depth_zero": {
-            method: _summary([r for r in rows if not r["include_depth_zero"]], method)
-            for method in _WITHOUT_DEPTH_ZERO
-        },
+        "without_depth_zero": _summaries([r for r in rows if not r["include_depth_zero"]]),
         "published": PAPER_SYNTHETIC,
     }  # fmt: skip
+
+
+def _summaries(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {method: _summary(rows, method) for method in _methods_of(rows)}
+
+
+def _methods_of(rows: list[dict[str, Any]]) -> list[str]:
+    return [method for method in METHODS if any(row["method"] == method for row in rows)]
 
 
 def _summary(rows: list[dict[str, Any]], method: str) -> dict[str, Any]:
@@ -224,11 +235,11 @@ def _inner_text(rows: list[dict[str, Any]]) -> str:
 
 def _accuracy_table(summary: dict[str, Any]) -> str:
     lines = []
-    for method, title in _TITLES.items():
+    for method in (m for m in METHODS if m in summary):
         main, other = summary[method], summary["without_depth_zero"].get(method)
         without = "" if other is None else plus_minus(other["mean"], other["std"])
         lines.append(
-            [title, plus_minus(main["mean"], main["std"]), without,
+            [_TITLES[method], plus_minus(main["mean"], main["std"]), without,
              PAPER_SYNTHETIC.get(method, ""), main["n_datasets"]]
         )  # fmt: skip
     header = ["method", "test accuracy", "depths 1 and 2 only", "paper", "data sets"]
@@ -260,13 +271,15 @@ def _ranks_text(summary: dict[str, Any]) -> str:
 
 def _rows_table(rows: list[dict[str, Any]]) -> str:
     cells = {(r["dataset"], r["method"]): r for r in rows if r["include_depth_zero"]}
+    methods = _methods_of(rows)
     lines = []
     for dataset in sorted({dataset for dataset, _ in cells}):
         learned = cells[dataset, "learned_wwl"]
-        scores = [f"{100 * cells[dataset, m]['accuracy']:.1f}" for m in METHODS]
-        lines.append([dataset, *scores, f"{learned['choice']['radius']:g}",
-                      learned["pattern"]["rank"]])  # fmt: skip
-    return markdown_table(["seed", *_TITLES.values(), "radius", "rank of the pattern"], lines)
+        scores = [f"{100 * cells[dataset, m]['accuracy']:.1f}" for m in methods]
+        choice = f"{learned['choice']['radius']:g}"
+        lines.append([dataset, *scores, choice, learned["pattern"]["rank"]])
+    titles = [_TITLES[method] for method in methods]
+    return markdown_table(["seed", *titles, "radius", "rank of the pattern"], lines)
 
 
 # --- figures ----------------------------------------------------------------------------------
