@@ -95,7 +95,7 @@ def test_duplicate_rows_are_told_and_can_be_dropped(tmp_path):
     data = write_csv(tmp_path / "x.csv", rows)
     done = fit(data, tmp_path)
     assert done.code == 0, done.err
-    assert "4 rows repeat a molecule" in done.err
+    assert "4 rows repeat the SMILES of another row" in done.err
     assert "1 of them with another class" in done.err
     assert "--drop-duplicates" in done.err
     done = fit(data, tmp_path, "--drop-duplicates", "--json")

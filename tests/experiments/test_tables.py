@@ -81,3 +81,14 @@ def test_files(rows, tmp_path):
 def test_no_rows_is_an_error_that_says_what_to_do(tmp_path):
     with pytest.raises(ValueError, match="--tables-only"):
         write_table2(tmp_path)
+
+
+def test_a_few_lucky_folds_do_not_make_the_best_method(rows, tmp_path):
+    lucky = [row("learned_wl_oa", 0, fold, 1.0) for fold in range(3)]
+    file = RowFile(tmp_path / "table2.jsonl", KEY)
+    for r in [*rows, *lucky]:
+        file.append(r)
+    write_table2(tmp_path)
+    page = (tmp_path / "table2.md").read_text()
+    assert "| learned WL-OA | 100.00 [3 folds] |" in page  # shown, but not bold
+    assert "| learned WL-OA |\n" not in page  # nor our best learned method

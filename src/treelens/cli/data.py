@@ -339,7 +339,7 @@ def _without_duplicates(data: GraphData, drop: bool, note: Callable[[str], None]
     assert data.y is not None
     _, codes = np.unique(data.y, return_inverse=True)
     n_torn = int((codes != codes[first][which]).sum())
-    found = f"{n_copies} rows repeat a molecule (the same SMILES)"
+    found = f"{n_copies} rows repeat the SMILES of another row, letter for letter"
     found += f", {n_torn} of them with another class" if n_torn else ""
     if drop:
         note(f"{found}; they were left out.")

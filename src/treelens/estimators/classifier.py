@@ -214,7 +214,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         vocabulary, colors = PatternVocabulary.fit(
             graphs, deepest, self._uses_edge_labels, self._n_jobs()
         )
-        histograms = PatternHistograms.from_colors(vocabulary, colors)
+        histograms = PatternHistograms.from_colors(vocabulary, colors, self._n_jobs())
         splits = inner_splits(self.cv, codes, self.classes_, seed)
         search = self._search(histograms, codes, splits, seed)
         with progress_ticks(self.progress, "Choosing a kernel") as search.tick:
@@ -224,8 +224,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _grid(self, n_graphs: int) -> list[Candidate]:
-        first = 0 if self.include_depth_zero else 1
-        depths = listed(self.depth, AUTO_DEPTHS, "depth", Integral, first)
+        depths = listed(self.depth, AUTO_DEPTHS, "depth", Integral, 0)
         first_depth_of(min(depths), self.include_depth_zero)
         candidates = grid(
             self._listed_forms(),

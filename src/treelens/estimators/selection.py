@@ -70,7 +70,7 @@ class SearchResult:
 
     Attributes
     ----------
-    scores : dict of Candidate to ndarray
+    scores : dict of Candidate to list
         One score per split; a candidate that left the race has fewer.
     decisions : dict of Candidate to ndarray, shape (n_graphs, n_outputs)
         Held-out decision values, averaged over repetitions, of candidates that finished; NaN
@@ -175,7 +175,7 @@ class KernelSearch:
                     hinge_loss(validation_codes, decisions)
                 )
                 held_out[candidate][self.splits[number][1]] += decisions
-            if race:
+            if race and number + 1 < len(self.splits):
                 remaining = self._still_racing(remaining, result, number + 1)
         repetitions = np.bincount(
             np.concatenate([validation for _, validation in self.splits]),
@@ -237,9 +237,10 @@ class KernelSearch:
         unit_pairs = PairFeatures.from_histograms(part, base.kind)
         learner = clone(self.learner).set_params(radius=base.radius)
         if rough:
-            learner.set_params(
-                tol=max(learner.tol, _ROUGH_GAP), max_iter=min(learner.max_iter, _ROUGH_STEPS)
-            )
+            limits = {"tol": (max, _ROUGH_GAP), "max_iter": (min, _ROUGH_STEPS)}
+            known = learner.get_params(deep=False)
+            rougher = {k: f(known[k], limit) for k, (f, limit) in limits.items() if k in known}
+            learner.set_params(**rougher)
         return learner.fit(unit_pairs, self.codes[train])
 
     def _score_kernel(

@@ -90,6 +90,12 @@ def _checked_splits(splits: Iterable[Any], codes: np.ndarray) -> list[Split]:
             )
     if not checked:
         raise ValueError("cv gave no split at all: at least one is needed.")
+    held_out = np.concatenate([validation for _, validation in checked])
+    if len(np.unique(codes[held_out])) < len(np.unique(codes)):
+        raise ValueError(
+            "The splits of cv never hold out a graph of some class, so its probability cannot be "
+            "estimated. StratifiedKFold keeps every class in every part."
+        )
     return checked
 
 

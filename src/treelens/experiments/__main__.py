@@ -22,11 +22,13 @@ _RUNNERS = {
     "runtime": ("runtime", "run_runtime"),
     "bounds": ("bounds", "run_bounds"),
     "diagnosis": ("diagnosis", "run_diagnosis"),
+    "molecules": ("molecules", "run_molecules"),
 }
 _ALIASES = {"table3": "runtime"}
-# In the order in which "all" makes them: the diagnosis reads the rows of Table 2.
+# In the order in which "all" makes them: the diagnosis reads the rows of Table 2. Molecules are no
+# experiment of the paper, need RDKit and take long, so they run by name only.
 _ALL = ("table1", "figures", "synthetic", "patterns", "runtime", "bounds", "table2", "diagnosis")
-TARGETS = (*_ALL, *_ALIASES, "all")
+TARGETS = (*_ALL, *_ALIASES, "molecules", "all")
 QUICK_DATASETS = ("MUTAG",)
 QUICK_REPETITIONS = 2
 

@@ -161,7 +161,8 @@ class Explanation:
         ]
         strongest = self.pattern_contributions.head(5)
         lines += [
-            f"  {row.contribution:+.3f}  {row.pattern}  (depth {row.depth}, {row.count} nodes)"
+            f"  {row.contribution:+.3f}  {row.pattern}  (depth {row.depth}, at {row.count} node"
+            f"{'' if row.count == 1 else 's'})"
             for row in strongest.itertuples()
         ]
         return "\n".join(lines if self.warning is None else [*lines, f"  {self.warning}"])

@@ -17,7 +17,7 @@ HASH_MASK = np.uint64(0xFFFFFFFFFFFFFFFF)
 _NO_EDGE_CODES = np.empty(0, dtype=np.int32)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PatternLevel:
     """The patterns of one depth: own colour and child keys, both one depth down.
 

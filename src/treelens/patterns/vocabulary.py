@@ -51,7 +51,7 @@ def _child_text(child: tuple[Any, PatternTree]) -> str:
     return _edge_text(edge) + str(tree)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NodeColors:
     """The colour of every node of a collection at every depth.
 
@@ -66,7 +66,7 @@ class NodeColors:
     node_offsets: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PatternVocabulary:
     """All patterns of a training collection, depths 0 to ``depth``.
 
@@ -136,15 +136,16 @@ class PatternVocabulary:
         colors, node_alphabet = _extended_codes(
             graphs.node_codes, graphs.node_alphabet, self.node_alphabet
         )
+        known_levels = self.levels
         edge_codes, edge_alphabet = None, self.edge_alphabet
         if self.edge_alphabet is not None:
             edge_codes, edge_alphabet = _extended_codes(
                 graphs.edge_codes, graphs.edge_alphabet or (), self.edge_alphabet
             )
             if edge_alphabet != self.edge_alphabet and self.n_patterns:
-                self = self._with_edge_alphabet(edge_alphabet)
+                known_levels = self._with_edge_alphabet(edge_alphabet).levels
         refined, levels = refinement.learn(
-            graphs, colors, edge_codes, len(edge_alphabet or ()), self.levels, n_jobs
+            graphs, colors, edge_codes, len(edge_alphabet or ()), known_levels, n_jobs
         )
         extended = PatternVocabulary(
             node_alphabet, edge_alphabet, levels, graphs.degree_labels or self.degree_labels
@@ -229,8 +230,11 @@ class PatternVocabulary:
 
     def texts(self, patterns: np.ndarray) -> list[str]:
         """The text form of several patterns, such as ``"C(C,O)"``; very long ones are cut."""
-        every = self._texts
-        return [every[pattern] for pattern in np.asarray(patterns).tolist()]
+        every, chosen = self._texts, np.asarray(patterns)
+        for pattern in (chosen.min(initial=0), chosen.max(initial=0)):
+            if len(chosen):
+                self._check_pattern(int(pattern))
+        return [every[pattern] for pattern in chosen.tolist()]
 
     def feature_names(self, first_depth: int = 0) -> np.ndarray:
         """One name per pattern, from ``first_depth`` on: ``"1:C(C,O)"`` (depth, text form)."""
