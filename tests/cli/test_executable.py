@@ -86,6 +86,8 @@ def test_ctrl_c_in_the_middle_of_a_fit(tmp_path):
     process = subprocess.Popen(
         [EXECUTABLE, "fit", data, "--out", tmp_path / "model.treelens"],
         stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+        # A test run in the background ignores Ctrl-C, and its children would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     assert process.stderr is not None
     assert "Learning from" in process.stderr.readline()
