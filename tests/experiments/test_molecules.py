@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from treelens.experiments import molecules as study
-from treelens.experiments.molecules_page import TITLES, write_molecules
+from treelens.experiments.molecules_page import SVM_CS, TITLES, _with_costs, write_molecules
 from treelens.experiments.rows import read_rows
 
 pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")
@@ -210,3 +210,11 @@ def test_the_aim_is_against_the_better_rival(tmp_path, lead, met):
     assert ("**met**" in page) is met
     assert "smaller than the default" in page
     assert "Ames_Hansen2009, scaffold: all" in page  # what is missing is said
+
+
+def test_the_coarse_grid_of_costs_is_chosen_from_by_inner_scores_alone():
+    inner = [0.1, 0.2, 0.7, 0.9, 0.8, 0.6, 0.5, 0.4]  # best of all: C = 2; of the coarse grid: 1
+    outer = [0.0, 0.0, 0.61, 0.62, 0.99, 0.0, 0.0, 0.98]
+    folds = {0: {"inner_by_C": inner, "roc_auc_by_C": outer}}
+    assert _with_costs(folds, SVM_CS) == 0.62
+    assert _with_costs(folds, (0.1, 1.0, 10.0, 100.0)) == 0.61
