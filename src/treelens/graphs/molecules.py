@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -374,10 +375,8 @@ def _as_target(values: list[str], table: Table, rows: list[int], column: str | N
             f"{table.source}: the target {column!r} is missing in {len(missing)} rows: {listed}. "
             "Fill or remove them, or pass target=None."
         )
-    try:
+    with suppress(ValueError, OverflowError):  # not all are whole numbers: try the next kind
         return np.array([int(x) for x in values], dtype=np.int64)
-    except (ValueError, OverflowError):
-        pass
     try:
         numbers = np.array([float(x) for x in values], dtype=np.float64)
     except ValueError:

@@ -56,8 +56,41 @@ class Objective(Protocol):
     def value_and_gradient(self, weights: np.ndarray) -> tuple[float, np.ndarray]: ...
 
 
+class _SumInShares:
+    """What both objectives share: the shares of a sum over pairs, added up in order."""
+
+    movable: np.ndarray
+    n_jobs: int
+
+    def _share(
+        self, k: int, weights: np.ndarray, with_gradient: bool, gradient: np.ndarray
+    ) -> float:
+        """The value of share ``k``; adds its part to ``gradient``."""
+        raise NotImplementedError
+
+    @property
+    def n_patterns(self) -> int:
+        return len(self.movable)
+
+    def value(self, weights: np.ndarray) -> float:
+        """The objective alone: half the work."""
+        return self._pass(weights, False)[0]
+
+    def value_and_gradient(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """The objective and its gradient, shape (n_patterns,)."""
+        return self._pass(weights, True)
+
+    def _pass(self, weights: np.ndarray, with_gradient: bool) -> tuple[float, np.ndarray]:
+        gradients = np.zeros((N_SHARES, self.n_patterns if with_gradient else 0))
+        values = in_shares(
+            lambda k: self._share(k, weights, with_gradient, gradients[k]), self.n_jobs
+        )
+        gradient = gradients.sum(axis=0)
+        return sum(values), np.where(self.movable, gradient, 0.0) if with_gradient else gradient
+
+
 @dataclass(frozen=True)
-class AllPairsObjective:
+class AllPairsObjective(_SumInShares):
     """The mean loss over all ordered pairs of graphs, a graph with itself included.
 
     Attributes
@@ -79,33 +112,16 @@ class AllPairsObjective:
     movable: np.ndarray
     n_jobs: int = 1
 
-    @property
-    def n_patterns(self) -> int:
-        return len(self.movable)
-
-    def value(self, weights: np.ndarray) -> float:
-        """The objective alone: half the work."""
-        return self._pass(weights, False)[0]
-
-    def value_and_gradient(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        """The objective and its gradient, shape (n_patterns,)."""
-        return self._pass(weights, True)
-
-    def _pass(self, weights: np.ndarray, with_gradient: bool) -> tuple[float, np.ndarray]:
-        gradients = np.zeros((N_SHARES, self.n_patterns if with_gradient else 0))
-        values = in_shares(
-            lambda k: _compiled.all_pairs_pass(
-                k, N_SHARES, self.pairs, self.codes, weights, self.loss, with_gradient,
-                gradients[k],
-            ),
-            self.n_jobs,
-        )  # fmt: skip
-        gradient = gradients.sum(axis=0)
-        return sum(values), np.where(self.movable, gradient, 0.0) if with_gradient else gradient
+    def _share(
+        self, k: int, weights: np.ndarray, with_gradient: bool, gradient: np.ndarray
+    ) -> float:
+        return _compiled.all_pairs_pass(
+            k, N_SHARES, self.pairs, self.codes, weights, self.loss, with_gradient, gradient
+        )
 
 
 @dataclass(frozen=True)
-class ListedPairsObjective:
+class ListedPairsObjective(_SumInShares):
     """The weighted mean loss over a list of pairs; see :class:`AllPairsObjective`.
 
     Attributes
@@ -124,29 +140,13 @@ class ListedPairsObjective:
     pair_weights: np.ndarray
     n_jobs: int = 1
 
-    @property
-    def n_patterns(self) -> int:
-        return len(self.movable)
-
-    def value(self, weights: np.ndarray) -> float:
-        """The objective alone."""
-        return self._pass(weights, False)[0]
-
-    def value_and_gradient(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        """The objective and its gradient, shape (n_patterns,)."""
-        return self._pass(weights, True)
-
-    def _pass(self, weights: np.ndarray, with_gradient: bool) -> tuple[float, np.ndarray]:
-        gradients = np.zeros((N_SHARES, self.n_patterns if with_gradient else 0))
-        values = in_shares(
-            lambda k: _compiled_pairs.listed_pairs_pass(
-                k, N_SHARES, self.pairs, self.codes, self.first, self.second, self.pair_weights,
-                weights, self.loss, with_gradient, gradients[k],
-            ),
-            self.n_jobs,
+    def _share(
+        self, k: int, weights: np.ndarray, with_gradient: bool, gradient: np.ndarray
+    ) -> float:
+        return _compiled_pairs.listed_pairs_pass(
+            k, N_SHARES, self.pairs, self.codes, self.first, self.second, self.pair_weights,
+            weights, self.loss, with_gradient, gradient,
         )  # fmt: skip
-        gradient = gradients.sum(axis=0)
-        return sum(values), np.where(self.movable, gradient, 0.0) if with_gradient else gradient
 
 
 def pair_arrays(features: PairFeatures) -> PairArrays:
