@@ -169,7 +169,7 @@ def test_the_choice_is_in_the_grid_and_the_best_there(model):
 def test_auto_stands_for_grids_with_uniform_weights_in_them():
     candidates = GraphClassifier()._grid(n_graphs=100)
     assert len(candidates) == len(set(candidates))
-    assert {c.form for c in candidates} == {"exponential", "tanimoto"}
+    assert {c.form for c in candidates} == set(settings.AUTO_FORMS)
     assert {c.depth for c in candidates} == set(settings.AUTO_DEPTHS)
     assert 0.0 in {c.radius for c in candidates}
 

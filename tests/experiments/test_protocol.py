@@ -92,7 +92,7 @@ def test_classes_of_the_test_part_change_nothing(made):
     found = []
     for data in (made, replace(made, codes=lies)):
         searches = _FoldSearches(data, inner_splits(made.codes, train, 1), 0)
-        for method in ("wwl", "learned_wwl", "best_of_all"):
+        for method in ("wwl", "learned_wwl", "learned_wl_tanimoto"):
             choice, score = searches.choose(method)
             found.append((choice, score, final_decisions(data, choice, train, test)))
     for honest, lied in zip(found[:3], found[3:], strict=True):

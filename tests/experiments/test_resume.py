@@ -91,3 +91,23 @@ def test_a_file_with_nothing_whole_in_it(tmp_path):
     path.write_bytes(b'{"key"')
     assert read_rows(path) == []
     assert path.read_bytes() == b""
+
+
+def test_a_method_that_chooses_takes_the_row_with_the_best_inner_score(tmp_path):
+    """Per fold, the first on a tie; a fold where a member is missing gets no row."""
+    members = ("wwl", "wl_oa", "learned_wwl", "learned_wl_oa")
+    scores = {0: (0.7, 0.9, 0.8, 0.9), 1: (0.6, 0.6, 0.6, 0.6), 2: (0.5, 0.9, 0.9)}
+    file = RowFile(tmp_path / "table2.jsonl", table2.KEY)
+    for fold, inner in scores.items():
+        for place, (method, score) in enumerate(zip(members, inner, strict=False)):
+            file.append(
+                {"dataset": "made", "method": method, "repetition": 0, "fold": fold, "seed": 0,
+                 "inner_score": score, "accuracy": place / 10, "choice": {"C": place}}
+            )  # fmt: skip
+    for _ in range(2):  # the second time adds nothing
+        table2.run_table2(tmp_path, datasets=[], methods=["best_of_all"])
+    added = [r for r in read_rows(file.path) if r["method"] == "best_of_all"]
+    assert [(r["fold"], r["chosen_method"], r["accuracy"]) for r in added] == [
+        (0, "wl_oa", 0.1),
+        (1, "wwl", 0.0),
+    ]

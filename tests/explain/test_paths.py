@@ -84,6 +84,15 @@ def test_tanimoto_keeps_its_digits_where_graphs_are_almost_equal(ratio):
     assert path.per_own[0] == pytest.approx(exact, rel=1e-12)
 
 
+@pytest.mark.parametrize("ratio", [0.0, 1e-13, 1e-6, 3.0, 200.0])
+@pytest.mark.parametrize("gamma", [0.1, 3.0, 10.0])
+def test_tanimoto_exponential_closes_the_gap_for_graphs_of_any_size(ratio, gamma):
+    sums = KernelSums(np.array([1.0, 0.5]), 1.0 + ratio, 0.0, np.array([1.0, 2.0]), 0.0, gamma)
+    path = path_slopes("tanimoto-exponential", sums)
+    gap = path.per_shared * sums.shared + path.per_own * sums.own_known
+    np.testing.assert_allclose(gap, path.end - path.start, atol=1e-13)
+
+
 def test_unknown_form_is_named():
     with pytest.raises(ValueError, match="'nonsense'"):
         path_slopes("nonsense", _sums(np.random.default_rng(0), 0.0))

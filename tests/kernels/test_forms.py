@@ -29,6 +29,7 @@ FORMULAS = {
     "exponential": lambda s, d, b: np.exp(-GAMMA * (b - s)),
     "metric": lambda s, d, b: np.exp(-GAMMA * (0.5 * (d[:, None] + d[None]) - s)),
     "tanimoto": lambda s, d, b: s / (d[:, None] + d[None] - s),
+    "tanimoto-exponential": lambda s, d, b: np.exp(-GAMMA * (1 - s / (d[:, None] + d[None] - s))),
     "assignment": lambda s, d, b: s,
     "subtree": lambda s, d, b: s,
     "linear": lambda s, d, b: s,

@@ -10,7 +10,8 @@ import typer
 from treelens.cli.console import InputError
 
 FORM_NAMES = (
-    "exponential", "metric", "tanimoto", "assignment", "subtree", "linear", "subtree-cosine",
+    "exponential", "metric", "tanimoto", "tanimoto-exponential", "assignment", "subtree", "linear",
+    "subtree-cosine",
 )  # fmt: skip
 
 Data = Annotated[
@@ -52,7 +53,7 @@ Form = Annotated[
     str,
     typer.Option(
         "--form", "--kernel",
-        help="Kernel form: auto (exponential or tanimoto, by cross-validation), "
+        help="Kernel form: auto (exponential or tanimoto-exponential, by cross-validation), "
         f"{', '.join(FORM_NAMES)}; or several with commas.",
     ),
 ]  # fmt: skip

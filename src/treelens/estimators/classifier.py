@@ -74,7 +74,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     form : str or sequence of str, default="auto"
-        Keys of ``treelens.kernels.forms.FORMS``; "auto" tries "exponential" and "tanimoto".
+        Keys of ``treelens.kernels.forms.FORMS``; "auto" tries "exponential" and
+        "tanimoto-exponential".
     depth : int or sequence of int, default="auto"
         Largest pattern depth; "auto" tries 1 to 6.
     radius : float or sequence of float, default="auto"

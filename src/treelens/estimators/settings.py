@@ -17,10 +17,10 @@ from treelens.kernels.forms import FORMS
 from treelens.patterns.histograms import PatternHistograms
 
 # What "auto" stands for. Wide enough that the choice is rarely at an edge.
-AUTO_FORMS = ("exponential", "tanimoto")
+AUTO_FORMS = ("exponential", "tanimoto-exponential")
 AUTO_DEPTHS = (1, 2, 3, 4, 5, 6)
 AUTO_GAMMAS = (0.1, 1.0, 3.0, 10.0)
-AUTO_CS = (0.1, 1.0, 10.0, 100.0)
+AUTO_CS = (0.1, 1.0, 3.0, 10.0, 100.0)
 
 
 def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> list[Split]:

@@ -31,7 +31,8 @@ class WLMethod:
     learner : dict
         Parameters of ``PairwiseWeights`` other than the radius.
     members : tuple of str
-        For a method that chooses among others: their keys.
+        For a method that chooses among others, by their score inside: their keys. It needs no run
+        of its own, since their rows say all.
     """
 
     title: str
@@ -59,6 +60,10 @@ WL_METHODS: dict[str, WLMethod] = {
         "WWL or WL-OA, learned or not, as chosen inside",
         members=("wwl", "wl_oa", "learned_wwl", "learned_wl_oa"),
     ),
+    "wl_tanimoto": WLMethod("WL Tanimoto, exponential", ("tanimoto-exponential",)),
+    "learned_wl_tanimoto": WLMethod(
+        "learned WL Tanimoto, exponential", ("tanimoto-exponential",), "wl_tanimoto"
+    ),
     "preset_paper": WLMethod(
         "learned WWL, the paper's settings", ("exponential",), "wwl", {"preset": "paper"}
     ),
@@ -82,8 +87,8 @@ FIXED_METHODS: dict[str, tuple[str, list[dict[str, Any]]]] = {
 
 # Order of the rows of the table.
 TABLE2_METHODS = (
-    "random_walk", "shortest_path", "wl_subtree", "wl_oa", "wwl",
-    "learned_wl_subtree", "learned_wl_oa", "learned_wwl",
+    "random_walk", "shortest_path", "wl_subtree", "wl_oa", "wwl", "wl_tanimoto",
+    "learned_wl_subtree", "learned_wl_oa", "learned_wwl", "learned_wl_tanimoto",
     "best_of_all", "preset_paper", "preset_released_code",
 )  # fmt: skip
 

@@ -10,6 +10,7 @@ and choices come from training graphs alone.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from treelens.estimators.selection import (
     Candidate,
     KernelSearch,
     SearchResult,
+    Split,
     accuracy,
     grid,
     leading_settings,
@@ -56,6 +58,7 @@ class DataSet:
     codes: np.ndarray
     histograms: PatternHistograms
     graphs: GraphCollection
+    vocabulary: PatternVocabulary
 
     @classmethod
     def from_graphs(
@@ -63,7 +66,7 @@ class DataSet:
     ) -> DataSet:
         vocabulary, colors = PatternVocabulary.fit(graphs, max(DEPTHS), edge_labels)
         histograms = PatternHistograms.from_colors(vocabulary, colors)
-        return cls(name, np.unique(y, return_inverse=True)[1], histograms, graphs)
+        return cls(name, np.unique(y, return_inverse=True)[1], histograms, graphs, vocabulary)
 
 
 def outer_split(
@@ -74,9 +77,7 @@ def outer_split(
     return list(splitter.split(codes, codes))[fold]
 
 
-def inner_splits(
-    codes: np.ndarray, train: np.ndarray, seed: int
-) -> list[tuple[np.ndarray, np.ndarray]]:
+def inner_splits(codes: np.ndarray, train: np.ndarray, seed: int) -> list[Split]:
     """Splits of the training part, repeated where it is small, numbered as in the whole set."""
     n_folds = N_INNER if len(train) <= _LARGE else N_INNER_LARGE
     splitter = RepeatedStratifiedKFold(
@@ -116,7 +117,7 @@ def run_wl_fold(
 class _FoldSearches:
     """The searches of one outer fold, each made when it is first asked for."""
 
-    def __init__(self, data: DataSet, inner: list[tuple[np.ndarray, np.ndarray]], seed: int):
+    def __init__(self, data: DataSet, inner: list[Split], seed: int):
         self.data, self.inner, self.seed = data, inner, seed
         self._uniform: dict[str, SearchResult] = {}
         self._learned: dict[str, SearchResult] = {}
@@ -124,9 +125,6 @@ class _FoldSearches:
     def choose(self, method: str) -> tuple[Candidate, float]:
         """The candidate that a method chooses on the training part, and its inner score."""
         spec = WL_METHODS[method]
-        if spec.members:
-            choices = [self.choose(member) for member in spec.members]
-            return max(choices, key=lambda choice: choice[1])
         result = self.uniform(spec.uniform or method)
         if spec.preset:  # no search of its own: WWL's setting, with weights as the preset has them
             chosen = result.winner()
@@ -138,37 +136,67 @@ class _FoldSearches:
 
     def uniform(self, family: str) -> SearchResult:
         if family not in self._uniform:
-            candidates = grid(WL_METHODS[family].forms, DEPTHS, [0.0], GAMMAS, CS)
-            search = _search(self.data, self.inner, {}, self.seed)
-            self._uniform[family] = search.run(candidates)
+            self._uniform[family] = uniform_search(
+                self.data, self.inner, WL_METHODS[family].forms, self.seed
+            )
         return self._uniform[family]
 
     def learned(self, method: str) -> SearchResult:
-        """Race the radii at the settings that lead with uniform weights."""
         if method not in self._learned:
             spec = WL_METHODS[method]
-            candidates = [
-                setting._replace(radius=radius)
-                for setting in leading_settings(self.uniform(str(spec.uniform)))
-                for radius in radii_for(len(self.inner[0][0]))
-            ]
-            search = _search(self.data, self.inner, spec.learner, self.seed)
-            self._learned[method] = search.run(candidates)
+            self._learned[method] = learned_search(
+                self.data, self.inner, self.uniform(str(spec.uniform)),
+                _learner(spec.learner, self.seed),
+            )  # fmt: skip
         return self._learned[method]
 
 
-def _search(
+def uniform_search(
+    data: DataSet, inner: list[Split], forms: Sequence[str], seed: int
+) -> SearchResult:
+    """Race all depths, scales and ``C`` of some kernel forms with uniform weights."""
+    candidates = grid(forms, DEPTHS, [0.0], GAMMAS, CS)
+    return _search(data, inner, {}, seed).run(candidates)
+
+
+def learned_search(
     data: DataSet,
-    splits: list[tuple[np.ndarray, np.ndarray]],
-    learner: dict[str, Any],
-    seed: int,
-    final: bool = False,
+    inner: list[Split],
+    uniform: SearchResult,
+    learner: Any,
+    radii: Sequence[float] | None = None,
+) -> SearchResult:
+    """Race the radii at the settings that lead with uniform weights.
+
+    ``learner`` is a :class:`~treelens.PairwiseWeights` or one with the same ``fit``. Without
+    ``radii`` they are those for the size of the training part.
+    """
+    candidates = [
+        setting._replace(radius=radius)
+        for setting in leading_settings(uniform)
+        for radius in radii or radii_for(len(inner[0][0]))
+    ]
+    return kernel_search(data, inner, learner).run(candidates)
+
+
+def kernel_search(
+    data: DataSet, splits: list[Split], learner: Any, final: bool = False
 ) -> KernelSearch:
+    """The search of a data set; ``final`` learns weights to the learner's own tolerance."""
     return KernelSearch(
-        data.histograms, data.codes, splits,
-        PairwiseWeights(random_state=seed, **{**LEARNER, **learner}), _FIRST_DEPTH,
-        np.ones(len(data.codes)), accuracy, final=final,
+        data.histograms, data.codes, splits, learner, _FIRST_DEPTH, np.ones(len(data.codes)),
+        accuracy, final=final,
     )  # fmt: skip
+
+
+def _search(
+    data: DataSet, splits: list[Split], learner: dict[str, Any], seed: int, final: bool = False
+) -> KernelSearch:
+    return kernel_search(data, splits, _learner(learner, seed), final)
+
+
+def _learner(settings: dict[str, Any], seed: int) -> PairwiseWeights:
+    return PairwiseWeights(random_state=seed, **{**LEARNER, **settings})
 
 
 # --- kernels without weights ------------------------------------------------------------------

@@ -13,6 +13,7 @@ linear, assignment, subtree               the intercept ``c``; every contributio
 tanimoto, subtree-cosine                  the intercept ``c``
 exponential                               the decision for a graph without any known pattern:
                                           ``c + sum of a_i exp(-gamma b)``
+tanimoto-exponential                      the same: ``c + sum of a_i exp(-gamma)``
 metric                                    the same: ``c + sum of a_i exp(-gamma (U + B_i) / 2)``,
                                           ``B_i`` the training graph's sum with itself, ``U`` the
                                           part of the graph's own that training never saw

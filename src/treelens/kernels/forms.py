@@ -26,6 +26,9 @@ FORMS = {
     "exponential": KernelForm("wasserstein", True, "exp(-gamma (b - <W, Z>))"),
     "metric": KernelForm("wasserstein", True, "exp(-gamma d), d the weighted L1 metric"),
     "tanimoto": KernelForm("optimal-assignment", False, "k(x,y) / (k(x,x) + k(y,y) - k(x,y))"),
+    "tanimoto-exponential": KernelForm(
+        "optimal-assignment", True, "exp(-gamma (1 - t)), t the tanimoto form"
+    ),
     "assignment": KernelForm("optimal-assignment", False, "sum of weighted minima of counts"),
     "subtree": KernelForm("subtree", False, "sum of weighted products of counts"),
     "linear": KernelForm("wasserstein", False, "sum of weighted minima of masses"),
@@ -64,6 +67,10 @@ def form_kernel(
         return exponential(np.maximum(distance, 0.0, out=distance), gamma)
     if form == "tanimoto":
         return normalize_kernel(sums.copy(), left_self, right_self, "tanimoto")
+    if form == "tanimoto-exponential":
+        assert gamma is not None
+        similarity = normalize_kernel(sums.copy(), left_self, right_self, "tanimoto")
+        return exponential(np.subtract(1.0, similarity, out=similarity), gamma)
     if form == "subtree-cosine":
         return normalize_kernel(sums.copy(), left_self, right_self, "cosine")
     if form in FORMS:

@@ -16,6 +16,8 @@ _FORM_WORDS = {
     "pattern differ; similarity falls off exponentially with it",
     "tanimoto": "two graphs are alike in as much as they hold the same patterns equally often: "
     "what they share, with weights, divided by what either holds",
+    "tanimoto-exponential": "what two graphs share, with weights, divided by what either holds; "
+    "similarity falls off exponentially with the rest",
     "assignment": "the best matching of the nodes of two graphs, with weights on the patterns "
     "that matched nodes share",
     "subtree": "the number of pairs of nodes that carry the same pattern, with weights",
