@@ -37,9 +37,9 @@ def compare_cli(
     """
     with command(as_json, debug) as output:
         from treelens.cli.data import read_training_data
-        from treelens.estimators.persistence import load
+        from treelens.estimators.persistence import load_model
 
-        models = [load(model_a), load(model_b)]
+        models = [load_model(model_a), load_model(model_b)]
         for model in models:
             model.n_jobs = jobs
         rows = read_training_data(data, target, smiles, max_invalid, note=output.note)

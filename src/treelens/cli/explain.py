@@ -34,10 +34,10 @@ def explain_cli(
     with command(as_json, debug) as output:
         from treelens.cli.data import read_data, unreadable_rows
         from treelens.estimators.files import checked_target
-        from treelens.estimators.persistence import load
+        from treelens.estimators.persistence import load_model
 
         checked_target(out)
-        loaded = load(model)
+        loaded = load_model(model)
         loaded.n_jobs = jobs
         rows = read_data(data, target, smiles, note=output.note)
         if rows.n_unreadable:

@@ -35,9 +35,9 @@ def patterns_cli(
 ) -> None:
     """Print the patterns of a MODEL: weight, support, and the class that each leans to."""
     with command(as_json, debug) as output:
-        from treelens.estimators.persistence import load
+        from treelens.estimators.persistence import load_model
 
-        loaded = load(model)
+        loaded = load_model(model)
         result = {
             "model": str(model),
             "choice": loaded.choice_,

@@ -46,11 +46,11 @@ def predict_cli(
     with command(as_json, debug) as output:
         from treelens.cli.data import read_data
         from treelens.estimators.files import checked_target
-        from treelens.estimators.persistence import load
+        from treelens.estimators.persistence import load_model
 
         if out is not None:
             checked_target(out)
-        loaded = load(model)
+        loaded = load_model(model)
         loaded.n_jobs = jobs
         rows = read_data(data, target, smiles, note=output.note)
         table = prediction_table(loaded, rows)

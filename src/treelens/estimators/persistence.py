@@ -40,6 +40,7 @@ from treelens.patterns.vocabulary import PatternVocabulary
 
 if TYPE_CHECKING:
     from treelens.estimators.classifier import GraphClassifier
+    from treelens.estimators.streaming import StreamingGraphClassifier
 
 __all__ = ["ModelFileError", "ModelFileNotFoundError", "load", "load_model", "save_model"]
 
@@ -58,7 +59,7 @@ def save_model(model: GraphClassifier, path: str | Path) -> None:
     data: dict[str, Any] = {}
     arrays: dict[str, np.ndarray] = {}
     _put_settings(model, data)
-    _put_vocabulary(model.vocabulary_, data, arrays)
+    put_vocabulary(model.vocabulary_, data, arrays)
     _put_histograms(model.train_histograms_, data, arrays)
     _put_machine(model, data, arrays)
     _put_learner(model.learner_, data, arrays)
@@ -66,7 +67,7 @@ def save_model(model: GraphClassifier, path: str | Path) -> None:
     write_archive(path, Contents(data, arrays), treelens.__version__)
 
 
-def load(path: str | Path) -> GraphClassifier:
+def load(path: str | Path) -> GraphClassifier | StreamingGraphClassifier:
     """Load a classifier that ``model.save(path)`` wrote.
 
     Loading runs no code from the file: it holds numbers and plain labels only. Predictions are
@@ -94,13 +95,31 @@ def load(path: str | Path) -> GraphClassifier:
     >>> bool((tl.load(path).decision_function(graphs) == model.decision_function(graphs)).all())
     True
     """
-    return load_model(path)
+    stored = Stored(read_archive(path), str(path))
+    if not _is_streaming(stored):
+        return _get_model(stored)
+    from treelens.estimators.stored_streaming import get_streaming
+
+    return get_streaming(stored)
 
 
 def load_model(path: str | Path) -> GraphClassifier:
-    """The work of :func:`load`."""
+    """A :class:`GraphClassifier` from its file; one fitted to blocks of graphs is refused."""
     stored = Stored(read_archive(path), str(path))
-    vocabulary = _get_vocabulary(stored)
+    if _is_streaming(stored):
+        raise ModelFileError(
+            f"{path}: this model was fitted to blocks of graphs (StreamingGraphClassifier), and "
+            "holds too little for commands. In Python, treelens.load(path) predicts and explains."
+        )
+    return _get_model(stored)
+
+
+def _is_streaming(stored: Stored) -> bool:
+    return stored.has_value("model") and stored.value("model", str) == "streaming"
+
+
+def _get_model(stored: Stored) -> GraphClassifier:
+    vocabulary = get_vocabulary(stored)
     histograms = _get_histograms(stored, vocabulary)
     model = _get_settings(stored, vocabulary, histograms)
     _get_learner(stored, model)
@@ -113,16 +132,16 @@ def load_model(path: str | Path) -> GraphClassifier:
 
 
 def _put_settings(model: GraphClassifier, data: dict[str, Any]) -> None:
-    data["parameters"], data["parameters_not_kept"] = _plain_parameters(model)
+    data["parameters"], data["parameters_not_kept"] = plain_parameters(model)
     data["learner_parameters"] = None
     if model.learner is not None:
-        data["learner_parameters"] = _plain_parameters(_checked_learner(model.learner))[0]
-    data["classes"] = _plain(model.classes_, "a class")
-    data["choice"] = _plain(model.choice_, "choice_")
-    data["learning_gain"] = _plain(model.learning_gain_, "learning_gain_")
+        data["learner_parameters"] = plain_parameters(_checked_learner(model.learner))[0]
+    data["classes"] = plain_value(model.classes_, "a class")
+    data["choice"] = plain_value(model.choice_, "choice_")
+    data["learning_gain"] = plain_value(model.learning_gain_, "learning_gain_")
 
 
-def _plain_parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
+def plain_parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """Constructor parameters as plain data, and the text of those that have no plain form.
 
     The latter (a splitter, a random generator) matter only for fitting again; a loaded model has
@@ -138,7 +157,7 @@ def _plain_parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
     return kept, not_kept
 
 
-def _plain(value: Any, what: str) -> Any:
+def plain_value(value: Any, what: str) -> Any:
     try:
         return to_plain(value)
     except UnknownKindError as error:
@@ -152,9 +171,9 @@ def _get_settings(
 ) -> GraphClassifier:
     from treelens.estimators.classifier import GraphClassifier
 
-    model = GraphClassifier(**_known_parameters(stored, "parameters", GraphClassifier))
+    model = GraphClassifier(**known_parameters(stored, "parameters", GraphClassifier))
     if stored.value("learner_parameters", dict, type(None)) is not None:
-        parameters = _known_parameters(stored, "learner_parameters", PairwiseWeights)
+        parameters = known_parameters(stored, "learner_parameters", PairwiseWeights)
         model.learner = PairwiseWeights(**parameters)
     model.vocabulary_, model.train_histograms_ = vocabulary, histograms
     model.classes_ = stored.value("classes", np.ndarray)
@@ -170,7 +189,7 @@ def _get_settings(
     return model
 
 
-def _known_parameters(stored: Stored, name: str, estimator: type) -> dict[str, Any]:
+def known_parameters(stored: Stored, name: str, estimator: type) -> dict[str, Any]:
     """Constructor parameters that this version knows; a later one may have more."""
     parameters = stored.value(name, dict)
     known = inspect.signature(estimator).parameters
@@ -192,7 +211,7 @@ def _check_choice(stored: Stored, choice: dict[str, Any], vocabulary: PatternVoc
 # --- patterns -------------------------------------------------------------------------------
 
 
-def _put_vocabulary(
+def put_vocabulary(
     vocabulary: PatternVocabulary, data: dict[str, Any], arrays: dict[str, np.ndarray]
 ) -> None:
     data["node_alphabet"] = _plain_labels(vocabulary.node_alphabet, "node")
@@ -207,10 +226,10 @@ def _put_vocabulary(
 
 
 def _plain_labels(labels: Sequence[Any], what: str) -> list[Any]:
-    return [_plain(label, f"the {what} label {label!r}") for label in labels]
+    return [plain_value(label, f"the {what} label {label!r}") for label in labels]
 
 
-def _get_vocabulary(stored: Stored) -> PatternVocabulary:
+def get_vocabulary(stored: Stored) -> PatternVocabulary:
     node_alphabet = tuple(stored.value("node_alphabet", list))
     edges = stored.value("edge_alphabet", list, type(None))
     for label in (*node_alphabet, *(edges or ())):
@@ -321,11 +340,11 @@ def _put_learner(learner: Any, data: dict[str, Any], arrays: dict[str, np.ndarra
     data["learner"] = data["learning_result"] = None
     if learner is None:
         return
-    data["learner"] = _plain_parameters(_checked_learner(learner))[0]
+    data["learner"] = plain_parameters(_checked_learner(learner))[0]
     arrays["weights"] = learner.weights_
     result = asdict(learner.result_)  # its parts too
     del result["weights"]
-    data["learning_result"] = _plain(result, "result_")
+    data["learning_result"] = plain_value(result, "result_")
 
 
 def _get_learner(stored: Stored, model: GraphClassifier) -> None:
@@ -333,7 +352,7 @@ def _get_learner(stored: Stored, model: GraphClassifier) -> None:
     if stored.value("learner", dict, type(None)) is None:
         model.learner_, model.weights_ = None, np.ones(n_patterns)
         return
-    learner = PairwiseWeights(**_known_parameters(stored, "learner", PairwiseWeights))
+    learner = PairwiseWeights(**known_parameters(stored, "learner", PairwiseWeights))
     learner.weights_ = stored.floats("weights", (n_patterns,))
     model.learner_, model.weights_ = learner, learner.weights_
     result = _get_result(stored, learner.weights_)

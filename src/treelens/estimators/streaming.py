@@ -388,6 +388,12 @@ class StreamingGraphClassifier(ClassifierMixin, BaseEstimator):
         decision = additive_decision(self, single, _UNSEEN_LIMIT)
         return explain_decision(single, decision, class_label)
 
+    def save(self, path: Any) -> None:
+        """Write the model to a file that :func:`treelens.load` reads; no pickle is involved."""
+        from treelens.estimators.stored_streaming import save_streaming
+
+        save_streaming(self, path)
+
     def _decisions(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         weights = self._machine.feature_map.weights
