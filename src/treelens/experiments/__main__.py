@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from treelens.experiments.formulations import FORMULATIONS
 from treelens.experiments.methods import TABLE2_METHODS
 from treelens.experiments.table2 import DATASETS, run_table2
 from treelens.experiments.tables import write_table2
@@ -22,19 +23,27 @@ _RUNNERS = {
     "runtime": ("runtime", "run_runtime"),
     "bounds": ("bounds", "run_bounds"),
     "diagnosis": ("diagnosis", "run_diagnosis"),
+    "formulations": ("formulation_study", "run_formulations"),
     "molecules": ("molecules", "run_molecules"),
 }
 _ALIASES = {"table3": "runtime"}
 # In the order in which "all" makes them: the diagnosis reads the rows of Table 2. Molecules are no
 # experiment of the paper, need RDKit and take long, so they run by name only.
-_ALL = ("table1", "figures", "synthetic", "patterns", "runtime", "bounds", "table2", "diagnosis")
+_ALL = (
+    "table1", "figures", "synthetic", "patterns", "runtime", "bounds", "table2", "diagnosis",
+    "formulations",
+)  # fmt: skip
 TARGETS = (*_ALL, *_ALIASES, "molecules", "all")
+# What an experiment can be told, alone and as one of all: its own seed and folds are its own.
+_SHARED = ("datasets", "repetitions", "n_jobs", "seed", "tables_only")
+_OPTIONS = {"table2": (*_SHARED, "methods"), "formulations": (*_SHARED, "formulations")}
+_ALL_OPTIONS = {"table2": _OPTIONS["table2"], "formulations": ("n_jobs",)}
 QUICK_DATASETS = ("MUTAG",)
 QUICK_REPETITIONS = 2
 
 
 def reproduce(
-    target: str, out: str | Path = "results", quick: bool = False, **table2_options: Any
+    target: str, out: str | Path = "results", quick: bool = False, **options: Any
 ) -> list[str]:
     """Make one table or figure, or all of them.
 
@@ -47,9 +56,10 @@ def reproduce(
         that was stopped goes on where it was.
     quick : bool
         A small part of it: two repetitions, small sets. All of it takes a few minutes.
-    **table2_options
-        ``datasets``, ``methods``, ``repetitions``, ``n_jobs``, ``seed`` and ``tables_only`` for
-        Table 2; the other targets have no options.
+    **options
+        ``datasets``, ``repetitions``, ``n_jobs``, ``seed`` and ``tables_only`` for Table 2 and for
+        the formulations, ``methods`` for the one and ``formulations`` for the other. With ``all``
+        they reach Table 2, and ``n_jobs`` both. The other targets have no options.
 
     Returns
     -------
@@ -60,19 +70,30 @@ def reproduce(
         raise ValueError(f"There is no experiment {target!r}: choose one of {', '.join(TARGETS)}.")
     written: list[str] = []
     for name in _ALL if target == "all" else (_ALIASES.get(target, target),):
-        run = _table2(table2_options) if name == "table2" else _runner(name)
-        written += [str(path) for path in run(out, quick)]
+        chosen = _options_of(name, target, options)
+        if name == "table2":
+            paths = _table2(chosen)(out, quick)
+        else:
+            paths = _runner(name)(out, quick, **chosen)
+        written += [str(path) for path in paths]
     return written
 
 
-def _runner(name: str) -> Callable[[str | Path, bool], Sequence[Path]]:
+def _options_of(name: str, target: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Those of the options given that one experiment takes."""
+    taken = _ALL_OPTIONS if target == "all" else _OPTIONS
+    known = taken.get(name, ())
+    return {key: value for key, value in options.items() if key in known and value is not None}
+
+
+def _runner(name: str) -> Callable[..., Sequence[Path]]:
     module, function = _RUNNERS[name]
     return getattr(importlib.import_module(f"treelens.experiments.{module}"), function)
 
 
 def _table2(options: dict[str, Any]) -> Callable[[str | Path, bool], Sequence[Path]]:
     """Rows, unless only the tables are wanted, and then the tables."""
-    options = {key: value for key, value in options.items() if value is not None}
+    options = dict(options)
     tables_only = options.pop("tables_only", False)
     seed = options.get("seed", 0)
 
@@ -94,10 +115,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("experiment", choices=TARGETS)
     parser.add_argument("--out", default="results", help="folder for the results")
     parser.add_argument("--quick", action="store_true", help="a small part of it, in minutes")
-    only = parser.add_argument_group("Table 2 only")
+    only = parser.add_argument_group("Table 2 and formulations only")
     only.add_argument("--tables-only", action="store_true", help="make no rows, only the tables")
     only.add_argument("--datasets", nargs="+", help=f"among {', '.join(DATASETS)}")
-    only.add_argument("--methods", nargs="+", choices=TABLE2_METHODS, metavar="METHOD")
+    only.add_argument(
+        "--methods", nargs="+", choices=TABLE2_METHODS, metavar="METHOD", help="of Table 2"
+    )
+    only.add_argument("--formulations", nargs="+", choices=tuple(FORMULATIONS), metavar="NAME")
     only.add_argument("--repetitions", type=int)
     only.add_argument("--jobs", type=int, help="processes")
     only.add_argument("--seed", type=int)
@@ -105,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     reproduce(
         options.experiment, options.out, options.quick, tables_only=options.tables_only,
         datasets=options.datasets, methods=options.methods, repetitions=options.repetitions,
-        n_jobs=options.jobs, seed=options.seed,
+        n_jobs=options.jobs, seed=options.seed, formulations=options.formulations,
     )  # fmt: skip
 
 
