@@ -15,6 +15,7 @@ from sklearn.model_selection import (
     cross_val_score,
 )
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 import treelens as tl
@@ -85,6 +86,10 @@ def pipeline_of(candidate: Candidate) -> Any:
         "metric": lambda: tl.WassersteinWL(depth, gamma=gamma, form="metric", **options),
         "linear": lambda: tl.WassersteinWL(depth, form="linear", **options),
         "tanimoto": lambda: tl.WLOptimalAssignment(depth, normalize="tanimoto", **options),
+        "tanimoto-exponential": lambda: make_pipeline(
+            tl.WLOptimalAssignment(depth, normalize="tanimoto", **options),
+            FunctionTransformer(lambda kernel: np.exp(-gamma * (1 - kernel))),
+        ),
         "assignment": lambda: tl.WLOptimalAssignment(depth, **options),
         "subtree": lambda: tl.WLSubtree(depth, **options),
         "subtree-cosine": lambda: tl.WLSubtree(depth, normalize="cosine", **options),
@@ -104,6 +109,8 @@ SHARED = [
     Candidate(2.0, 1, "metric", 3.0, 1.0),
     Candidate(1.0, 2, "tanimoto", None, 1.0),
     Candidate(0.5, 1, "subtree", None, 1.0),
+    Candidate(0.0, 2, "tanimoto-exponential", 3.0, 1.0),
+    Candidate(2.0, 1, "tanimoto-exponential", 1.0, 10.0),
 ]
 
 
