@@ -8,7 +8,10 @@ from scipy import stats
 
 import treelens as tl
 from treelens.estimators.approximation import APPROXIMATIONS, learn_weights_linearly
+from treelens.estimators.landmarks import hard_landmarks, landmark_positions, smallest_margins
+from treelens.patterns.features import Features
 from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
 
 FAST = {"depth": 2, "gamma": 1.0, "C": 10.0, "n_components": 256, "random_state": 0}
@@ -90,12 +93,13 @@ def test_saving_and_loading_keeps_every_number(mutag, models, name, tmp_path):
     assert loaded.explain(graphs[1]).decision == models[name].explain(graphs[1]).decision
 
 
-def test_three_classes_and_a_search():
+@pytest.mark.parametrize("name", ["random-bins", "random-features"])
+def test_three_classes_and_a_search(name):
     graphs, y = tl.make_synthetic(n_per_substructure=8, random_state=0)
     three = np.array(["a", "b", "c"])[(np.arange(len(y)) // 8) % 3]
     model = tl.GraphClassifier(
         depth=[1, 2], radius=[0, 1.0], gamma=[1.0, 3.0], C=[1.0, 10.0], random_state=0,
-        approximation="random-features", n_components=128,
+        approximation=name, n_components=128,
     ).fit(graphs, three)  # fmt: skip
     assert model.decision_function(graphs).shape == (len(y), 3)
     assert model.score(graphs, three) > 0.8
@@ -105,15 +109,68 @@ def test_three_classes_and_a_search():
     assert explanation.decision == pytest.approx(model.decision_function(graphs[:1]).max())
 
 
-def test_results_do_not_depend_on_the_number_of_threads(mutag):
+@pytest.mark.parametrize("name", ["random-bins", "random-features"])
+def test_results_do_not_depend_on_the_number_of_threads(mutag, name):
     graphs, y = mutag
     one, two = (
-        tl.GraphClassifier(approximation="random-features", radius=1.0, n_jobs=n, **FAST)
+        tl.GraphClassifier(approximation=name, radius=1.0, n_jobs=n, **FAST)
         .fit(graphs[:80], y[:80])
         .decision_function(graphs)
         for n in (1, 2)
     )
     np.testing.assert_array_equal(one, two)
+
+
+def test_many_bins_give_the_decisions_of_the_exact_machine(mutag):
+    """The same loss on nearly the same kernel: not only the same order, the same numbers."""
+    graphs, y = mutag
+    settings = {"depth": 2, "radius": 0, "gamma": 3.0, "C": 10.0, "random_state": 0}
+    exact = tl.GraphClassifier("exponential", cv=2, **settings).fit(graphs[::2], y[::2])
+    near = tl.GraphClassifier(
+        "exponential", approximation="random-bins", n_components=8192, **settings
+    ).fit(graphs[::2], y[::2])
+    wanted, found = exact.decision_function(graphs), near.decision_function(graphs)
+    assert np.corrcoef(wanted, found)[0, 1] > 0.99
+    assert np.abs(wanted - found).mean() < 0.1 * np.abs(wanted).mean()
+
+
+def test_a_report_on_random_bins(mutag, models, tmp_path):
+    graphs, y = mutag
+    path = tmp_path / "report.html"
+    models["random-bins"].report(path, graphs[1:20:2], y[1:20:2])
+    assert "</html>" in path.read_text(encoding="utf-8")
+
+
+def test_half_of_the_landmarks_are_the_graphs_in_doubt(mutag):
+    graphs, y = mutag
+    histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 2))
+    pairs = PairFeatures.from_histograms(histograms, "wasserstein", unit=False)
+    features, codes = Features(pairs, pairs.self_sums()), (y == y.max()).astype(int)
+    kernel, weight = ("exponential", 1.0, 1.0, None), np.ones(len(y))
+
+    def landmarks(n: int) -> np.ndarray:
+        rng = np.random.default_rng(3)
+        return hard_landmarks(features, codes, weight, kernel, n, rng)
+
+    np.testing.assert_array_equal(landmarks(len(y)), np.arange(len(y)))
+    picked = landmarks(40)
+    assert len(np.unique(picked)) == 40
+    drawn = landmark_positions(len(y), 20, np.random.default_rng(3))
+    assert np.isin(drawn, picked).all()
+    half = tl.GraphClassifier(
+        "exponential", 2, 0, 1.0, 10.0, approximation="nystroem", n_components=len(y)
+    ).fit(graphs, y)
+    margins = np.where(codes == 1, 1, -1) * half.decision_function(graphs)
+    others = np.setdiff1d(picked, drawn)
+    assert margins[others].mean() < margins[np.setdiff1d(np.arange(len(y)), picked)].mean() - 0.3
+
+
+def test_margins_are_those_of_the_worst_output():
+    decisions = np.array([[2.0, -1.0, 0.5], [-1.0, 3.0, -0.2]])
+    np.testing.assert_array_equal(smallest_margins(decisions, np.array([0, 2])), [-0.5, -3.0])
+    np.testing.assert_array_equal(
+        smallest_margins(np.array([[2.0], [-1.0]]), np.array([1, 1])), [2.0, -1.0]
+    )
 
 
 def test_forms_that_an_approximation_lacks_are_refused(mutag):

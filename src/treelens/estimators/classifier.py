@@ -96,13 +96,14 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
         What the inner cross-validation maximises.
     class_weight : None, "balanced" or dict, default=None
-    approximation : {None, "random-features", "nystroem", "unary"}, default=None
+    approximation : {None, "random-bins", "random-features", "nystroem", "unary"}, default=None
         Replace the kernel matrix by explicit features and the SVM by a linear model on them: time
-        and memory linear in the number of graphs. Settings are then chosen on one held-out part.
-        Random features approximate the exponential and metric forms, Nyström features any form;
-        unary ones are exact for the forms that are sums over patterns.
+        and memory linear in the number of graphs. Settings are then chosen on held-out parts.
+        Random bins, and with more noise random features, approximate the exponential and metric
+        forms, Nyström features any form; unary ones are exact for forms that are sums over
+        patterns.
     n_components : int, default=2048
-        Number of random features or of landmarks.
+        Number of grids of random bins, of random features or of landmarks.
     n_jobs : int, optional
         Threads; -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None

@@ -11,6 +11,7 @@ from treelens.explain.contributions import KernelDecision
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels import _compiled_approximate as compiled
 from treelens.kernels.approximate import RandomFeatures, UnaryFeatures, cauchy_sums
+from treelens.kernels.binning import RandomBins
 from treelens.patterns.features import Features
 from treelens.patterns.histograms import SparseRows
 from treelens.patterns.pairs import PairFeatures
@@ -29,12 +30,12 @@ class FeatureMachine:
 
     Attributes
     ----------
-    feature_map : RandomFeatures or UnaryFeatures
+    feature_map : RandomBins, RandomFeatures or UnaryFeatures
     coefficients : ndarray, shape (n_outputs, n_features)
     intercepts : ndarray, shape (n_outputs,)
     """
 
-    feature_map: RandomFeatures | UnaryFeatures
+    feature_map: RandomBins | RandomFeatures | UnaryFeatures
     coefficients: np.ndarray
     intercepts: np.ndarray
 
@@ -55,6 +56,9 @@ class FeatureMachine:
         """
         if isinstance(self.feature_map, RandomFeatures):
             return self._along_the_path(self.feature_map, features)
+        if isinstance(self.feature_map, RandomBins):
+            starts, terms = self.feature_map.path_terms(features, self.coefficients)
+            return self.intercepts + starts, terms
         mapped = self.feature_map.transform(features)
         offsets = self.feature_map.threshold_offsets
         pattern = np.searchsorted(offsets, mapped.indices, side="right") - 1
@@ -147,12 +151,14 @@ def put_feature_map(machine: Any, data: dict[str, Any], arrays: dict[str, np.nda
     if not isinstance(machine, FeatureMachine):
         return
     feature_map = machine.feature_map
-    if isinstance(feature_map, RandomFeatures):
+    if not isinstance(feature_map, UnaryFeatures):
         data["feature_map"] = {
             "kind": "random-features",
             "seed": feature_map.seed,
             "n_components": feature_map.n_components,
         }
+        if isinstance(feature_map, RandomBins):
+            data["feature_map"] |= {"kind": "random-bins", "n_buckets": feature_map.n_buckets}
         return
     data["feature_map"] = {"kind": "unary"}
     arrays["threshold_offsets"] = feature_map.threshold_offsets
@@ -162,12 +168,16 @@ def put_feature_map(machine: Any, data: dict[str, Any], arrays: dict[str, np.nda
 def get_feature_machine(stored: Stored, model: GraphClassifier, n_outputs: int) -> FeatureMachine:
     """The feature machine of a model whose patterns, weights and choice are there already."""
     record, choice = stored.value("feature_map", dict), model.choice_
-    if record.get("kind") == "random-features":
+    feature_map: Any
+    if record.get("kind") in ("random-features", "random-bins"):
         try:
-            feature_map: Any = RandomFeatures(
+            given = (
                 int(record["n_components"]), int(record["seed"]), choice["form"],
                 choice["gamma"], model.offset_, model._weights(),
             )  # fmt: skip
+            binned = record["kind"] == "random-bins"
+            n_buckets = int(record["n_buckets"]) if binned else 0
+            feature_map = RandomBins(*given, n_buckets) if binned else RandomFeatures(*given)
         except (KeyError, TypeError, ValueError) as error:
             raise stored.error(f"'feature_map' cannot be used ({error})") from error
     elif record.get("kind") == "unary":
@@ -177,8 +187,10 @@ def get_feature_machine(stored: Stored, model: GraphClassifier, n_outputs: int) 
         feature_map = UnaryFeatures(choice["form"], model._weights(), offsets, thresholds)
     else:
         raise stored.error(f"'feature_map' is of the kind {str(record.get('kind'))[:40]!r}")
+    bins = isinstance(feature_map, RandomBins)
+    n_features = feature_map.n_features if bins else feature_map.n_components
     return FeatureMachine(
         feature_map,
-        stored.floats("coefficients", (n_outputs, feature_map.n_components)),
+        stored.floats("coefficients", (n_outputs, n_features)),
         stored.floats("intercepts", (n_outputs,)),
     )

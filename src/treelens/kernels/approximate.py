@@ -63,7 +63,7 @@ class RandomFeatures:
     weights: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        _check_form(self.form, RANDOM_FORMS, "random features")
+        check_form(self.form, RANDOM_FORMS, "random features")
         if self.n_components < 2 or self.n_components % 2:
             raise ValueError(
                 "n_components must be an even number of at least 2 (a cosine and a sine for "
@@ -184,7 +184,7 @@ class NystroemFeatures:
         n_jobs: int = 1,
     ) -> NystroemFeatures:
         """Features that reproduce the kernel on the landmarks."""
-        _check_form(form, tuple(FORMS), "Nyström features")
+        check_form(form, tuple(FORMS), "Nyström features")
         sums = pair_sums(landmarks.pairs, weights=weights, n_jobs=n_jobs)
         selves = landmarks.self_sums
         whitening = whitening_of(form_kernel(form, sums, selves, selves, offset, gamma))
@@ -233,7 +233,7 @@ class UnaryFeatures:
     @classmethod
     def fit(cls, features: Features, form: str, weights: np.ndarray | None = None) -> UnaryFeatures:
         """Find the distinct values of every pattern."""
-        _check_form(form, UNARY_FORMS, "unary features")
+        check_form(form, UNARY_FORMS, "unary features")
         pairs = features.pairs
         if not pairs.minimum:
             return cls(form, weights, np.arange(pairs.n_patterns + 1), np.ones(pairs.n_patterns))
@@ -288,6 +288,7 @@ def _weighted(pairs: PairFeatures, weights: np.ndarray | None) -> np.ndarray:
     return pairs.rows.values * factors[pairs.rows.indices]
 
 
-def _check_form(form: str, known: tuple[str, ...], what: str) -> None:
+def check_form(form: str, known: tuple[str, ...], what: str) -> None:
+    """Refuse a form that a feature map does not know."""
     if form not in known:
         raise ValueError(f"{what} exist for the forms {', '.join(known)}; got form={form!r}.")

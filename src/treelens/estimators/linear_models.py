@@ -1,0 +1,69 @@
+"""Linear models of scikit-learn on explicit features, as plain coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+from threadpoolctl import threadpool_limits
+
+_TOLERANCE = 1e-5
+# Of the hinge loss's dual, in units of the margin; tighter ones change no prediction to speak of.
+_HINGE_TOLERANCE = 0.1
+_MOST_ITERATIONS = 1000
+# The logistic loss is flatter than the hinge loss: this much more of it makes C mean the same.
+_LOGISTIC_COST = 10.0
+
+LinearModel = tuple[np.ndarray, np.ndarray]  # (n_outputs, n_features), (n_outputs,)
+
+
+def one_blas_thread() -> threadpool_limits:
+    """For small matrices, and products with a vector, a second thread only waits for the first."""
+    return threadpool_limits(limits=1, user_api="blas")
+
+
+def fit_linear(
+    approximation: str,
+    mapped: Any,
+    codes: np.ndarray,
+    Cs: Sequence[float],
+    sample_weight: np.ndarray,
+    most_iterations: int = _MOST_ITERATIONS,
+) -> list[LinearModel]:
+    """Linear models on features for ascending ``C``.
+
+    ``C`` is relative to the mean squared length of the rows, as the kernel machine's is to the
+    kernel's mean diagonal.
+    """
+    dense = isinstance(mapped, np.ndarray)
+    lengths = np.einsum("ij,ij->i", mapped, mapped) if dense else mapped.power(2).sum(axis=1)
+    scale = max(float(np.mean(lengths)), np.finfo(float).tiny)
+    model = _linear_model(approximation, scale, most_iterations)
+    if approximation == "random-features":
+        scale /= _LOGISTIC_COST
+    models = []
+    with one_blas_thread():
+        for C in Cs:
+            model.set_params(C=C / scale).fit(mapped, codes, sample_weight)
+            models.append((model.coef_.astype(np.float64), model.intercept_.astype(np.float64)))
+    return models
+
+
+def _linear_model(approximation: str, scale: float, most_iterations: int) -> Any:
+    """What is fitted to features of a mean squared length of ``scale``.
+
+    Bins and Nyström features get the hinge loss, which makes them the kernel machine on the
+    approximate kernel. Random features get a logistic regression, which needs no copy of the
+    dense table and starts from the solution for the last ``C``.
+    """
+    if approximation == "random-features":
+        return LogisticRegression(tol=_TOLERANCE, max_iter=most_iterations, warm_start=True)
+    if approximation == "unary":
+        return LinearSVC(dual="auto", max_iter=most_iterations, random_state=0)
+    return LinearSVC(
+        loss="hinge", tol=_HINGE_TOLERANCE, max_iter=most_iterations, random_state=0,
+        intercept_scaling=np.sqrt(scale),
+    )  # fmt: skip
