@@ -69,3 +69,39 @@ def test_figures_on_toxicophores_are_those_that_were_measured():
     expected = common["learned weights"], common["ECFP4 random forest, occlusion"]
     assert quoted is not None
     assert quoted.groups() == expected
+
+
+PAPER_SETS = ("MUTAG", "PTC_MR", "PROTEINS", "NCI1")
+UNIFORM = ("wl_subtree", "wl_oa", "wwl")
+
+
+def table2() -> dict:
+    return json.loads((ROOT / "docs/results/table2.json").read_text(encoding="utf-8"))
+
+
+def test_figures_of_table_2_in_the_readme_are_those_that_were_measured():
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    figures = r"([\d.]+), ([\d.]+), ([\d.]+) and ([\d.]+) %"
+    quoted = re.search(
+        rf"our learned WWL has {figures}, our learned WL-OA {figures}, and the best of our kernels "
+        rf"with uniform weights {figures}. Learning adds ([\d.]+) points to WL-OA on ENZYMES", text,
+    )  # fmt: skip
+    assert quoted is not None
+    measured = table2()
+    rows = [[measured[s][m]["mean"] for s in PAPER_SETS] for m in ("learned_wwl", "learned_wl_oa")]
+    rows.append([max(measured[s][m]["mean"] for m in UNIFORM) for s in PAPER_SETS])
+    gain = measured["ENZYMES"]["learned_wl_oa"]["mean"] - measured["ENZYMES"]["wl_oa"]["mean"]
+    expected = [f"{x:.1f}" for x in (*(x for row in rows for x in row), gain)]
+    assert list(quoted.groups()) == expected
+
+
+def test_gains_of_learning_on_the_page_about_the_paper_are_those_that_were_measured():
+    text = " ".join((ROOT / "docs/paper.md").read_text(encoding="utf-8").split())
+    quoted = re.search(r"learned minus uniform WWL: (.*?): no gain", text)
+    assert quoted is not None
+    gains = {name: gain for gain, name in re.findall(r"([−+][\d.]+) \((\w+)\)", quoted[1])}
+    measured = {
+        name: methods["learned_wwl"]["mean"] - methods["wwl"]["mean"]
+        for name, methods in table2().items()
+    }
+    assert gains == {name: f"{x:+.2f}".replace("-", "−") for name, x in measured.items()}
