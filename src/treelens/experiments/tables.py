@@ -44,7 +44,7 @@ def write_table2(out: str | Path, seed: int = 0) -> list[Path]:
     summary, tests = summarize(rows), all_comparisons(rows)
     parts = [
         _protocol_text(summary), _accuracy_table(summary), _unfinished_text(summary),
-        _against_paper(summary), "## Is learning better?", _tests_text(tests),
+        _against_paper(summary), _time_text(rows), "## Is learning better?", _tests_text(tests),
         *_test_tables(tests), "## What was chosen", *_choice_tables(rows),
     ]  # fmt: skip
     command = command_line("table2")
@@ -217,6 +217,20 @@ def _against_paper(summary: Summary) -> str:
         "flattered; so is the paper's best."
     )
     return f"{markdown_table(header, rows)}\n\n{note}" if rows else ""
+
+
+def _time_text(rows: Rows) -> str:
+    """How long the paper's own experiment takes: learned WWL and the search that it builds on."""
+    sets = [name for name in DATASETS if name in PAPER_BEST]
+    seconds = sum(
+        row.get("seconds", 0.0) for row in rows
+        if row["method"] in ("wwl", "learned_wwl") and row["dataset"] in sets
+    )  # fmt: skip
+    return (
+        f"Learned WWL, with the search over uniform weights that it builds on, took "
+        f"{seconds / 3600:.1f} hours in one process over all folds of {', '.join(sets)} on file. "
+        "The rows were made on two machines, some while other work was running."
+    )
 
 
 def _tests_text(tests: dict[str, dict[str, dict[str, Comparison]]]) -> str:
