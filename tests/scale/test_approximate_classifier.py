@@ -39,6 +39,30 @@ def test_decisions_are_near_those_of_the_exact_machine(mutag, name):
     assert exact.score(graphs, y) - near.score(graphs, y) < 0.03
 
 
+@pytest.mark.parametrize("form", ["assignment", "subtree", "subtree-cosine"])
+def test_unary_features_are_the_exact_machine_on_unbalanced_classes_too(mutag, form):
+    graphs, y = mutag
+    codes = (np.asarray(y) == y[0]).astype(int)
+    few = np.flatnonzero(codes == codes.min())[:25]
+    rows = np.sort(np.concatenate([np.flatnonzero(codes != codes.min()), few]))
+    settings = {"form": form, "depth": 2, "radius": 0, "C": 1.0, "random_state": 0}
+    exact = tl.GraphClassifier(cv=2, **settings).fit(graphs[rows], codes[rows])
+    near = tl.GraphClassifier(approximation="unary", **settings).fit(graphs[rows], codes[rows])
+    assert np.mean(exact.predict(graphs) == near.predict(graphs)) > 0.97
+    decisions = exact.decision_function(graphs), near.decision_function(graphs)
+    assert np.corrcoef(*decisions)[0, 1] > 0.97
+
+
+def test_bins_leave_out_scales_that_too_few_grids_can_see():
+    graphs, y = tl.make_synthetic(n_per_substructure=10, random_state=0)
+    settings = {"approximation": "random-bins", "depth": 2, "radius": 0, "random_state": 0}
+    chosen = tl.GraphClassifier(n_components=512, **settings).fit(graphs, y).choice_
+    assert chosen["gamma"] * 512 / 2 >= 100
+    assert chosen["scored_on"] == "the exact kernel"
+    only = tl.GraphClassifier(n_components=64, gamma=0.1, **settings).fit(graphs, y)
+    assert only.choice_["gamma"] == 0.1  # what the user asks for is done
+
+
 @pytest.mark.parametrize("name", list(APPROXIMATIONS))
 def test_contributions_add_up_to_the_decision(mutag, models, name):
     graphs, _ = mutag

@@ -43,10 +43,13 @@ if TYPE_CHECKING:
 # few graphs of a search that machine costs less, and has no noise. (On three folds of NCI1 a second
 # round on the features themselves made the same choice, at several times the cost.)
 _SEARCHED_EXACTLY = ("random-bins",)
+# Bins tell graphs apart where a mass leaves its first interval, ``gamma / 2`` times per grid on
+# average; with fewer crossings than this in all, some patterns would be seen on no grid.
+_LEAST_CROSSINGS = 100
 # Settings are chosen on so many graphs and features at most, a quarter of the graphs held out;
 # small sets are split several times over.
 _MOST_SEARCHED = 6000
-_MOST_SEARCH_COMPONENTS = {"random-bins": 1024, "random-features": 1024, "nystroem": 1024}
+_MOST_SEARCH_COMPONENTS = 1024
 _HELD_OUT = 0.25
 _MOST_SPLITS = 5
 _SPLIT_AGAIN_BELOW = 12_000
@@ -78,8 +81,8 @@ class ApproximateSearch:
         self.sample_weight = class_weights(model.class_weight, model.classes_, codes)
         self.score = SCORES[model.scoring]
         self.learner = model.learner
-        most = _MOST_SEARCH_COMPONENTS.get(str(model.approximation), model.n_components)
-        self.n_components = min(model.n_components, most)
+        self.n_components = min(model.n_components, _MOST_SEARCH_COMPONENTS)
+        self.all_components = model.n_components
         self.tick = lambda what: None
         self.held_out: dict[Candidate, tuple[np.ndarray, np.ndarray]] = {}
         self._splits = self._sampled_splits()
@@ -99,6 +102,7 @@ class ApproximateSearch:
 
     def run(self, candidates: list[Candidate]) -> tuple[SearchResult, Candidate]:
         """Uniform weights at all settings, then radii at the best depth and scale of each form."""
+        candidates = self._fine_enough(candidates)
         ratio = float(np.mean([len(b) / len(a) for a, b in self._splits]))
         result = SearchResult(len(self._splits), ratio)
         uniform = [c for c in candidates if c.radius == 0]
@@ -113,6 +117,21 @@ class ApproximateSearch:
         best = result.best()
         assert best is not None, "every candidate is scored on every split"
         return result, best
+
+    def _fine_enough(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Without the scales for which there are too few bins; all, if the user wants no other."""
+        if self.approximation != "random-bins":
+            return candidates
+        fine = [
+            c for c in candidates
+            if self.all_components * (c.gamma or 0.0) / 2 >= _LEAST_CROSSINGS
+        ]  # fmt: skip
+        return fine or candidates
+
+    @property
+    def scored_on(self) -> str:
+        """What the scores of the search are those of."""
+        return "the exact kernel" if self.approximation in _SEARCHED_EXACTLY else "the features"
 
     def _score_all(
         self, candidates: list[Candidate], result: SearchResult, splits: list[Split] | None = None

@@ -6,7 +6,8 @@ landmarks, so that model *is* a kernel machine whose training graphs are the lan
 give a :class:`~treelens.estimators.feature_machine.FeatureMachine`.
 
 Patterns that a single training graph holds match no other graph; they are dropped, and count as
-unseen. That changes no kernel value between two graphs, and keeps the vocabulary small.
+unseen. That changes no kernel value between two training graphs, and keeps the vocabulary small;
+what a new graph would share with that single one is lost.
 """
 
 from __future__ import annotations
@@ -95,7 +96,10 @@ def fit_approximate(
     with progress_ticks(model.progress, "Choosing settings") as search.tick:
         model.search_, chosen = search.run(candidates)
     model._record_choice(chosen, candidates)
-    model.choice_ |= {"approximation": model.approximation, "n_components": model.n_components}
+    model.choice_ |= {
+        "approximation": model.approximation, "n_components": model.n_components,
+        "scored_on": search.scored_on,
+    }  # fmt: skip
     model._calibration = fit_calibration(*search.calibrating(chosen))
     _fit_chosen(model, chosen, vocabulary.truncated(chosen.depth), search, graphs)
 

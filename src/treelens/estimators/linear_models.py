@@ -55,14 +55,13 @@ def fit_linear(
 def _linear_model(approximation: str, scale: float, most_iterations: int) -> Any:
     """What is fitted to features of a mean squared length of ``scale``.
 
-    Bins and Nyström features get the hinge loss, which makes them the kernel machine on the
-    approximate kernel. Random features get a logistic regression, which needs no copy of the
-    dense table and starts from the solution for the last ``C``.
+    Unary features, bins and Nyström features get the hinge loss, which makes the model the kernel
+    machine on their kernel, but for a small penalty on the intercept. Random features get a
+    logistic regression, which needs no copy of the dense table and starts from the solution for
+    the last ``C``.
     """
     if approximation == "random-features":
         return LogisticRegression(tol=_TOLERANCE, max_iter=most_iterations, warm_start=True)
-    if approximation == "unary":
-        return LinearSVC(dual="auto", max_iter=most_iterations, random_state=0)
     return LinearSVC(
         loss="hinge", tol=_HINGE_TOLERANCE, max_iter=most_iterations, random_state=0,
         intercept_scaling=np.sqrt(scale),

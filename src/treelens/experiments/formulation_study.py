@@ -3,7 +3,7 @@
 In every fold the settings are raced with uniform weights first, then the formulation's radii at the
 leading settings, all on the training part; the test part is scored once. The uniform twin of a
 formulation, same fold, form and vocabulary, is scored beside it. Folds are drawn with a seed of
-their own, so that nothing is chosen on the folds of Table 2.
+their own: what leads here leads on other folds than Table 2's, though on the same graphs.
 """
 
 from __future__ import annotations

@@ -65,10 +65,10 @@ WL_METHODS: dict[str, WLMethod] = {
         "learned WL Tanimoto, exponential", ("tanimoto-exponential",), "wl_tanimoto"
     ),
     "preset_paper": WLMethod(
-        "learned WWL, the paper's settings", ("exponential",), "wwl", {"preset": "paper"}
+        "learned WWL, the paper's margins and steps", ("exponential",), "wwl", {"preset": "paper"}
     ),
     "preset_released_code": WLMethod(
-        "learned WWL, the released code's settings",
+        "learned WWL, the released code's margins and steps",
         ("exponential",), "wwl", {"preset": "released-code"},
     ),
 }  # fmt: skip

@@ -24,6 +24,7 @@ class RowFile:
     def __init__(self, path: str | Path, key: Iterable[str]) -> None:
         self.path = Path(path)
         self.key = tuple(key)
+        _drop_cut_line(self.path)
         self.rows = read_rows(self.path)
         self._known = {self._key_of(row) for row in self.rows}
 
@@ -48,16 +49,23 @@ class RowFile:
 
 
 def read_rows(path: str | Path) -> list[dict[str, Any]]:
-    """The rows of a file; a last line cut short by a crash is taken off and will be made again."""
+    """The rows of a file, less a last line that a crash cut short or that is being written."""
     path = Path(path)
     if not path.exists():
         return []
+    whole, _, _ = path.read_bytes().rpartition(b"\n")
+    return [json.loads(line) for line in whole.splitlines() if line.strip()]
+
+
+def _drop_cut_line(path: Path) -> None:
+    """Take off a last line that a crash cut short: its row will be made again."""
+    if not path.exists():
+        return
     text = path.read_bytes()
-    whole, _, rest = text.rpartition(b"\n")
+    rest = text.rpartition(b"\n")[2]
     if rest:
         with path.open("rb+") as handle:
             handle.truncate(len(text) - len(rest))
-    return [json.loads(line) for line in whole.splitlines() if line.strip()]
 
 
 def versions() -> dict[str, str]:

@@ -22,7 +22,8 @@ graph, hence to ``A``, and there they stay for all ``t``: what they do to the ke
 ``k(0)``, and no pattern or node is charged for it.
 
 The integrals have closed forms, written so that nothing cancels; where there is none, for
-``tanimoto-exponential``, Gauss-Legendre quadrature of an entire function gives all digits.
+``tanimoto-exponential``, Gauss-Legendre quadrature of an entire function gives all digits for any
+``gamma`` of use (up to about 100).
 """
 
 from __future__ import annotations

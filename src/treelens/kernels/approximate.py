@@ -3,7 +3,8 @@
 ============  ===============================  =================================================
 map           forms                            how near
 ============  ===============================  =================================================
-random        metric, exponential              unbiased, error of order 1 / sqrt(n_components)
+random        metric, exponential              unbiased, error of order 1 / sqrt(n_components);
+                                               bins (:mod:`~treelens.kernels.binning`): smaller
 Nyström       all                              exact on the span of the landmarks
 unary         assignment, linear, subtree,     exact
               subtree-cosine
@@ -275,9 +276,6 @@ class UnaryFeatures:
         offsets = ends[pairs.rows.offsets].astype(np.int32)  # what liblinear takes
         shape = (pairs.n_graphs, self.n_components)
         return sparse.csr_array((entries, columns, offsets), shape=shape)
-
-
-FeatureMap = RandomFeatures | NystroemFeatures | UnaryFeatures
 
 
 def _weighted(pairs: PairFeatures, weights: np.ndarray | None) -> np.ndarray:

@@ -14,8 +14,9 @@ holds 0. So absent patterns need nothing, and no table of patterns by grids exis
 The grids are not drawn independently of each other. Every pattern deals its offsets out over the
 grids evenly: each grid gets one from a share of the distribution of its own, in an order that is
 the pattern's (a Latin hypercube). One grid alone is distributed as before, so nothing is biased;
-but how many grids a pattern alone tells two graphs apart on is nearly certain. Of the variance a
-share ``x / (exp(x) - 1)`` goes, with ``x = gamma d``. And since offsets ascend in that order, a
+but how many grids a pattern alone tells two graphs apart on is nearly certain. With
+many grids and many small masses a share ``x / (exp(x) - 1)`` of the variance goes, ``x = gamma d``;
+with few or large ones less. And since offsets ascend in that order, a
 graph's bins take a step for every boundary that it crosses, which with uniform weights are
 ``gamma / 2`` per grid on average, however many patterns there are.
 """
