@@ -336,12 +336,14 @@ def test_a_damaged_data_set_fails_to_verify(tmp_path):
 def test_reproduce_hands_over_to_the_experiments(monkeypatch, tmp_path):
     calls = []
     module = types.ModuleType("treelens.experiments.__main__")
-    module.reproduce = lambda target, out, quick: calls.append((target, out, quick)) or ["a.md"]
+    module.reproduce = lambda *given, **options: calls.append((given, options)) or ["a.md"]
     monkeypatch.setitem(sys.modules, "treelens.experiments.__main__", module)
-    done = run("reproduce", "table2", "--out", tmp_path, "--quick", "--json")
+    choice = "--datasets", "MUTAG, NCI1", "--methods", "wwl", "--jobs", "2"
+    done = run("reproduce", "table2", "--out", tmp_path, "--quick", "--json", *choice)
     assert done.code == 0, done.err
     assert done.data["written"] == ["a.md"]
-    assert calls == [("table2", tmp_path, True)]
+    options = {"datasets": ["MUTAG", "NCI1"], "methods": ["wwl"], "n_jobs": 2, "quick": True}
+    assert calls == [(("table2", tmp_path), options)]
     del module.reproduce
     assert run("reproduce", "table2").code == 1
 

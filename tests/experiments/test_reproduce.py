@@ -59,3 +59,31 @@ def test_command_line_makes_rows_and_tables(tmp_path, monkeypatch):
     door.main(["table2", "--tables-only", "--out", str(tmp_path)])
     assert json.loads((tmp_path / "table2.json").read_text()) == data
     assert (tmp_path / "table2.jsonl").read_bytes() == rows
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "message"),
+    [
+        (
+            "synthetic",
+            {"datasets": ["MUTAG"]},
+            "has no option 'datasets'; it takes none",
+        ),
+        ("table2", {"methods": ["nope"]}, "no method 'nope': choose among random_walk"),
+        ("table2", {"formulations": ["box"]}, "'table2' has no option 'formulations'"),
+        ("table2", {"repetitions": 0}, "repetitions must be at least 1, got 0"),
+        ("molecules", {"methods": ["wwl"]}, "it takes datasets, n_jobs, seed"),
+    ],
+)
+def test_options_that_would_be_passed_over_are_refused(tmp_path, target, options, message):
+    with pytest.raises(ValueError, match=message):
+        door.reproduce(target, tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_noticed_before_any_work(tmp_path, capsys):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(SystemExit) as ended:
+        door.main(["table1", "--out", str(tmp_path / "file" / "out")])
+    assert ended.value.code == 1
+    assert "error: " in capsys.readouterr().err

@@ -36,7 +36,11 @@ _ALL = (
 TARGETS = (*_ALL, *_ALIASES, "molecules", "all")
 # What an experiment can be told, alone and as one of all: its own seed and folds are its own.
 _SHARED = ("datasets", "repetitions", "n_jobs", "seed", "tables_only")
-_OPTIONS = {"table2": (*_SHARED, "methods"), "formulations": (*_SHARED, "formulations")}
+_OPTIONS = {
+    "table2": (*_SHARED, "methods"),
+    "formulations": (*_SHARED, "formulations"),
+    "molecules": ("datasets", "n_jobs", "seed"),
+}
 _ALL_OPTIONS = {"table2": _OPTIONS["table2"], "formulations": ("n_jobs",)}
 QUICK_DATASETS = ("MUTAG",)
 QUICK_REPETITIONS = 2
@@ -58,8 +62,9 @@ def reproduce(
         A small part of it: two repetitions, small sets. All of it takes a few minutes.
     **options
         ``datasets``, ``repetitions``, ``n_jobs``, ``seed`` and ``tables_only`` for Table 2 and for
-        the formulations, ``methods`` for the one and ``formulations`` for the other. With ``all``
-        they reach Table 2, and ``n_jobs`` both. The other targets have no options.
+        the formulations, ``methods`` for the one and ``formulations`` for the other; ``datasets``,
+        ``n_jobs`` and ``seed`` for the molecules. With ``all`` they reach Table 2, and ``n_jobs``
+        both. The other targets have no options. None stands for what is usual.
 
     Returns
     -------
@@ -68,9 +73,12 @@ def reproduce(
     """
     if target not in TARGETS:
         raise ValueError(f"There is no experiment {target!r}: choose one of {', '.join(TARGETS)}.")
+    given = {k: value for k, value in options.items() if value is not None and value is not False}
+    _check_options(target, given)
+    Path(out).mkdir(parents=True, exist_ok=True)  # before hours of work, not after
     written: list[str] = []
     for name in _ALL if target == "all" else (_ALIASES.get(target, target),):
-        chosen = _options_of(name, target, options)
+        chosen = _options_of(name, target, given)
         if name == "table2":
             paths = _table2(chosen)(out, quick)
         else:
@@ -79,11 +87,29 @@ def reproduce(
     return written
 
 
-def _options_of(name: str, target: str, options: dict[str, Any]) -> dict[str, Any]:
+def _check_options(target: str, given: dict[str, Any]) -> None:
+    """An error for what the experiment would pass over."""
+    known = _OPTIONS["table2"] if target == "all" else _OPTIONS.get(_ALIASES.get(target, target))
+    for key in given:
+        if key not in (known or ()):
+            raise ValueError(
+                f"The experiment {target!r} has no option {key!r}; it takes "
+                f"{', '.join(known) if known else 'none'}."
+            )
+    unknown = [m for m in given.get("methods", ()) if m not in TABLE2_METHODS]
+    if unknown:
+        raise ValueError(
+            f"There is no method {unknown[0]!r}: choose among {', '.join(TABLE2_METHODS)}."
+        )
+    if given.get("repetitions", 1) < 1:
+        raise ValueError(f"repetitions must be at least 1, got {given['repetitions']}.")
+
+
+def _options_of(name: str, target: str, given: dict[str, Any]) -> dict[str, Any]:
     """Those of the options given that one experiment takes."""
     taken = _ALL_OPTIONS if target == "all" else _OPTIONS
     known = taken.get(name, ())
-    return {key: value for key, value in options.items() if key in known and value is not None}
+    return {key: value for key, value in given.items() if key in known}
 
 
 def _runner(name: str) -> Callable[..., Sequence[Path]]:
@@ -115,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("experiment", choices=TARGETS)
     parser.add_argument("--out", default="results", help="folder for the results")
     parser.add_argument("--quick", action="store_true", help="a small part of it, in minutes")
-    only = parser.add_argument_group("Table 2 and formulations only")
+    only = parser.add_argument_group("Table 2, formulations and (partly) molecules only")
     only.add_argument("--tables-only", action="store_true", help="make no rows, only the tables")
     only.add_argument("--datasets", nargs="+", help=f"among {', '.join(DATASETS)}")
     only.add_argument(
@@ -126,11 +152,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     only.add_argument("--jobs", type=int, help="processes")
     only.add_argument("--seed", type=int)
     options = parser.parse_args(arguments)
-    reproduce(
-        options.experiment, options.out, options.quick, tables_only=options.tables_only,
-        datasets=options.datasets, methods=options.methods, repetitions=options.repetitions,
-        n_jobs=options.jobs, seed=options.seed, formulations=options.formulations,
-    )  # fmt: skip
+    try:
+        reproduce(
+            options.experiment, options.out, options.quick, tables_only=options.tables_only,
+            datasets=options.datasets, methods=options.methods, repetitions=options.repetitions,
+            n_jobs=options.jobs, seed=options.seed, formulations=options.formulations,
+        )  # fmt: skip
+    except (ValueError, OSError, ImportError) as error:
+        parser.exit(1, f"error: {error}\n")
 
 
 if __name__ == "__main__":
