@@ -135,10 +135,134 @@ def test_mistakes_are_named(mutag, tmp_path):
         model.fit([(graphs, np.zeros(len(y)))])
     with pytest.raises(GraphDataError, match="no classes"):
         model.fit(CollectionBlocks(graphs, None))
+    with pytest.raises(GraphDataError, match=r"CollectionBlocks: .* 188 graphs but 3 classes"):
+        model.fit(CollectionBlocks(graphs, y[:3]))
     with pytest.raises(ValueError, match="block_size"):
         list(CollectionBlocks(graphs, y, 0))
     with pytest.raises(GraphDataError, match="not a file"):
         list(SmilesBlocks(tmp_path / "none.csv"))
+
+
+@pytest.mark.parametrize(
+    ("bad_block", "message"),
+    [
+        (lambda graphs, y: (graphs, None), "holds no classes"),
+        (lambda graphs, y: (graphs, y[:3]), "188 graphs but 3 classes"),
+        (lambda graphs, y: (graphs, 1), "one class per graph"),
+        (lambda graphs, y: ([1, 2], [0, 1]), "item 0 is int 1"),
+        (lambda graphs, y: (["CCO", 3], [0, 1]), "item 1 is int 3"),
+        (lambda graphs, y: graphs, r"is GraphCollection.*or a list of \(graphs, y\) pairs"),
+        (lambda graphs, y: ("CO", 1), r"is tuple \('CO', 1\): expected SmilesBlocks"),
+        (lambda graphs, y: "CO", r"is str 'CO': expected SmilesBlocks"),
+        (lambda graphs, y: None, r"is NoneType None: expected SmilesBlocks"),
+    ],
+)
+def test_a_bad_block_is_named_by_its_number(mutag, bad_block, message):
+    model = StreamingGraphClassifier(depth=1, n_components=16)
+    with pytest.raises(GraphDataError, match=rf"^Block 1 \(counted from 0\).*{message}"):
+        model.fit([mutag, bad_block(*mutag)])
+
+
+def test_what_is_no_iterable_of_blocks_is_refused(mutag):
+    graphs, y = mutag
+    model = StreamingGraphClassifier(depth=1, n_components=16)
+    with pytest.raises(TypeError, match=r"y was given beside them: pass CollectionBlocks"):
+        model.fit(graphs, y)
+    for given in (graphs, graphs[:2], None, 3, "molecules.csv"):
+        with pytest.raises(TypeError, match=r"SmilesBlocks, CollectionBlocks, TUBlocks or a list"):
+            model.fit(given)
+    with pytest.raises(TypeError, match=r"iterator can be read once.* TUBlocks"):
+        model.fit(iter([mutag]))
+
+
+def test_a_block_may_hold_graphs_of_any_kind():
+    model = StreamingGraphClassifier(depth=1, n_components=16, random_state=0)
+    blocks = [(SMILES[:5], [0, 1, 0, 1, 0]), (SMILES[5:], [1, 0, 1, 0, 1])]
+    at_once = CollectionBlocks(SMILES, [0, 1] * 5)
+    np.testing.assert_allclose(
+        model.fit(blocks).decision_function(SMILES), model.fit(at_once).decision_function(SMILES)
+    )
+
+
+class Unread:
+    """Blocks that must not be looked at."""
+
+    def __iter__(self):
+        raise AssertionError("read too early")
+
+
+def test_an_odd_number_of_features_is_refused_before_reading():
+    with pytest.raises(ValueError, match=r"n_components must be an even number .* got 65"):
+        StreamingGraphClassifier(n_components=65).fit(Unread())
+
+
+@pytest.mark.parametrize("setting", [{"on_invalid": "nope"}, {"on_invalid": "warn"}])
+def test_what_to_do_about_bad_rows_is_as_in_read_smiles(table, setting):
+    path = table([*SMILES, "bad one"])
+    for read in (tl.read_smiles, SmilesBlocks):
+        with pytest.raises(ValueError, match=r"on_invalid must be one of 'raise', 'skip'; got"):
+            read(path, **setting)
+        with pytest.raises(ValueError, match=r"atom_label must be one of .*; got 'colour'"):
+            read(path, atom_label="colour")
+
+
+# --- predicting ---------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.InvalidMoleculesWarning")
+def test_molecules_are_predicted_in_blocks(table, tmp_path):
+    model = StreamingGraphClassifier(depth=1, n_components=16, random_state=0)
+    model.fit(SmilesBlocks(table(SMILES * 3)))
+    path = tmp_path / "new.csv"
+    path.write_text("\n".join(["smiles", *SMILES[:4], "bad", "bad too", *SMILES[4:]]) + "\n")
+    blocks = SmilesBlocks(path, target=None, block_size=2, on_invalid="skip")
+    np.testing.assert_allclose(model.decision_function(blocks), model.decision_function(SMILES))
+    np.testing.assert_array_equal(model.predict(blocks), model.predict(SMILES))
+    path.write_text("smiles\nbad\n")
+    with pytest.raises(GraphDataError, match="The blocks hold 0 graphs"):
+        model.predict(blocks)
+
+
+def test_all_kinds_of_blocks_are_predicted(mutag, whole):
+    graphs, y = mutag
+    expected = whole.decision_function(graphs)
+    for blocks in (
+        CollectionBlocks(graphs, None, 50),
+        list(CollectionBlocks(graphs, y, 50)),
+        [(graphs[:100], None), (list(graphs[100:]), y[100:])],
+    ):
+        np.testing.assert_allclose(whole.decision_function(blocks), expected)
+    with pytest.raises(GraphDataError, match=r"Block 1 .*188 graphs but 3 classes"):
+        whole.predict([(graphs, y), (graphs, y[:3])])
+
+
+def test_blocks_are_predicted_one_at_a_time(mutag, whole):
+    loads = []
+
+    class Counted:
+        def __init__(self, part) -> None:
+            self.part = part
+
+        def load(self):
+            loads.append(self)
+            return self.part.load()
+
+    parts = [Counted(part) for part in CollectionBlocks(*mutag, 50)]
+    assert len(whole.predict(parts)) == 188
+    assert loads == parts  # each once, in order
+
+
+def test_graphs_that_look_like_pairs_are_still_graphs():
+    networkx = pytest.importorskip("networkx")
+    paths = [([(0, 1)], {0: "C", 1: "O"}), ([(0, 1)], {0: "C", 1: "N"})]  # GraKeL's tuples
+    model = StreamingGraphClassifier(depth=1, n_components=16, min_support=1, edge_labels=False)
+    model.fit([(paths, ["a", "b"])])
+    assert len(model.predict(paths)) == 2
+    with pytest.raises(GraphDataError, match="NetworkX graph by itself"):
+        model.predict(networkx.grid_graph((2, 2)))  # its nodes are pairs
+    for given in (None, [], [[0, 1], [1, 0]]):
+        with pytest.raises(GraphDataError, match="Expected"):
+            model.predict(given)
 
 
 def test_the_linear_model_is_least_squares(rng):

@@ -22,6 +22,7 @@ class DaskExecutor:
     Parameters
     ----------
     client : dask.distributed.Client
+        Of a scheduler whose workers have treelens installed.
 
     Examples
     --------
@@ -30,6 +31,11 @@ class DaskExecutor:
     """
 
     def __init__(self, client: Any) -> None:
+        if not (hasattr(client, "submit") and hasattr(client, "nthreads")):
+            raise TypeError(
+                "client must be a dask.distributed.Client (Client('scheduler:8786')), got "
+                f"{type(client).__name__} {client!r:.60}."
+            )
         self.client = client
 
     def map(
@@ -68,15 +74,18 @@ class DaskExecutor:
     def _submitted(
         self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], shared: Any
     ) -> Iterator[Any]:
+        inputs = [self._submit(_itself, x) for x in shared]
+        for part in parts:
+            yield self._submit(function, *part, *inputs)
+
+    def _submit(self, function: Callable[..., Any], *inputs: Any) -> Any:
         with warnings.catch_warnings():
             # Dask advises to scatter a large input; a scattered one would die with its worker.
             warnings.filterwarnings("ignore", "Sending large graph")
-            inputs = [self.client.submit(_itself, x, pure=False) for x in shared]
-            for part in parts:
-                yield self.client.submit(function, *part, *inputs, pure=False)
+            return self.client.submit(function, *inputs, pure=False)
 
     def _plus(self, left: Any, right: Any) -> Any:
-        return self.client.submit(_added, left, right, pure=False)
+        return self._submit(_added, left, right)
 
     def _window(self) -> int:
         return _TASKS_PER_THREAD * max(1, sum(self.client.nthreads().values()))
@@ -92,8 +101,12 @@ def _added(left: Any, right: Any) -> Any:
 
 @contextmanager
 def client_or_local(client: Any = None, n_workers: int = 2) -> Iterator[Any]:
-    """The client that was given, or one with worker processes on this machine for the while."""
-    if client is not None:
+    """The client that was given, or one for the while.
+
+    That is one of the scheduler whose address was given, or by default one with worker processes
+    on this machine.
+    """
+    if client is not None and not isinstance(client, str):
         yield client
         return
     try:
@@ -102,6 +115,10 @@ def client_or_local(client: Any = None, n_workers: int = 2) -> Iterator[Any]:
         raise ImportError(
             "Working on several machines needs Dask: pip install 'treelens[distributed]'."
         ) from error
+    if client is not None:
+        with Client(client) as connected:
+            yield connected
+        return
     with (
         LocalCluster(
             n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
@@ -118,9 +135,10 @@ def fit_distributed(model: Any, blocks: Any, client: Any = None, n_workers: int 
     ----------
     model : StreamingGraphClassifier
     blocks : iterable of parts
-        ``SmilesBlocks``, ``CollectionBlocks``, or a list of ``(graphs, y)`` pairs.
-    client : dask.distributed.Client, optional
-        By default worker processes are started on this machine and stopped at the end.
+        ``SmilesBlocks``, ``CollectionBlocks``, ``TUBlocks`` or a list of ``(graphs, y)`` pairs.
+    client : dask.distributed.Client or str, optional
+        A client, or the address of a scheduler to connect to for the while. By default
+        worker processes are started on this machine and stopped at the end.
     n_workers : int
         Number of those.
 

@@ -22,17 +22,27 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from treelens.estimators.approximation import landmark_positions, learn_weights_linearly
 from treelens.estimators.base import checked_graphs
 from treelens.estimators.executors import SerialExecutor
 from treelens.estimators.feature_machine import FeatureMachine, additive_decision
+from treelens.estimators.landmarks import landmark_positions
 from treelens.estimators.least_squares import ALPHAS, ProductSums, solve
 from treelens.estimators.machine import predicted_codes
+from treelens.estimators.stochastic_weights import learn_weights_linearly
 from treelens.explain.contributions import Explanation, explain_decision
-from treelens.graphs.blocks import Part, as_part, repeat_messages
+from treelens.graphs.blocks import (
+    Part,
+    block_name,
+    check_blocks,
+    holds_blocks,
+    loaded,
+    parts_of,
+    repeat_messages,
+)
+from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_single_graph
 from treelens.graphs.errors import GraphDataError
-from treelens.kernels.approximate import RANDOM_FORMS, RandomFeatures
+from treelens.kernels.approximate import RANDOM_FORMS, RandomFeatures, check_n_components
 from treelens.patterns.features import PatternExtractor, first_depth_of
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.merging import merge_vocabularies, select_patterns
@@ -67,7 +77,9 @@ class Plan(NamedTuple):
 # --- what is done with one part ---------------------------------------------------------------
 
 
-def count_part(part: Part, depth: int, edge_labels: bool, n_jobs: int = 1) -> PartCounts:
+def count_part(
+    part: Part, number: int, depth: int, edge_labels: bool, n_jobs: int = 1
+) -> PartCounts:
     """The patterns of a part, numbered on their own, and its classes."""
     block = part.load()
     if block.graphs is None:
@@ -75,7 +87,10 @@ def count_part(part: Part, depth: int, edge_labels: bool, n_jobs: int = 1) -> Pa
         empty = PatternVocabulary.empty(depth, edge_labels)
         return PartCounts(empty, nothing, nothing, nothing, block.messages)
     if block.y is None:
-        raise GraphDataError("The blocks hold no classes: give every block its y (target=...).")
+        raise GraphDataError(
+            f"{block_name(number)} holds no classes: give every block its y (SmilesBlocks: "
+            "target=..., CollectionBlocks: y=...)."
+        )
     vocabulary, colors = PatternVocabulary.fit(block.graphs, depth, edge_labels, n_jobs)
     support = PatternHistograms.from_colors(vocabulary, colors).support
     return PartCounts(vocabulary, support, *np.unique(block.y, return_counts=True), block.messages)
@@ -276,13 +291,14 @@ class StreamingGraphClassifier(ClassifierMixin, BaseEstimator):
 
     # --- fitting ----------------------------------------------------------------------------
 
-    def fit(self, X: Iterable[Any], y: None = None, *, executor: Any = None) -> Any:
+    def fit(self, X: Any, y: None = None, *, executor: Any = None) -> Any:
         """Read the blocks and fit the model.
 
         Parameters
         ----------
         X : iterable that can be read several times
-            Of parts (``SmilesBlocks``, ``CollectionBlocks``) or of ``(graphs, y)`` pairs.
+            ``SmilesBlocks``, ``CollectionBlocks``, ``TUBlocks`` or a list of ``(graphs, y)``
+            pairs.
         y : None
             The classes come with the blocks.
         executor : optional
@@ -290,11 +306,13 @@ class StreamingGraphClassifier(ClassifierMixin, BaseEstimator):
             depend on it.
         """
         self._validate_params()
-        if iter(X) is X:
+        check_n_components(self.n_components)
+        if y is not None:
             raise TypeError(
-                "The blocks are read several times, but this iterator can be read once: pass a "
-                "list, SmilesBlocks or CollectionBlocks."
+                "The classes come with the blocks, but y was given beside them: pass "
+                "CollectionBlocks(graphs, y) instead of (graphs, y)."
             )
+        check_blocks(X)
         executor = SerialExecutor() if executor is None else executor
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         first_depth_of(self.depth, self.include_depth_zero)
@@ -314,11 +332,11 @@ class StreamingGraphClassifier(ClassifierMixin, BaseEstimator):
         """First pass: the vocabulary, in the order of the parts."""
         edge_labels = self.edge_labels
         if edge_labels == "auto":
-            found = (as_part(part).load().graphs for part in X)
+            found = (part.load().graphs for part in parts_of(X))
             first = next((graphs for graphs in found if graphs is not None), None)
             edge_labels = first is not None and first.edge_codes is not None
         tally = Tally(self.depth, bool(edge_labels), self.max_patterns)
-        parts = ((as_part(part),) for part in X)
+        parts = ((part, number) for number, part in enumerate(parts_of(X)))
         for counts in executor.map(count_part, parts, self.depth, edge_labels, self._n_jobs()):
             tally.add(counts)
         return tally
@@ -342,7 +360,7 @@ class StreamingGraphClassifier(ClassifierMixin, BaseEstimator):
             return
         rng = np.random.default_rng(seed)
         picked = landmark_positions(self.n_graphs_, self.n_weight_graphs, rng)
-        parts = zip(map(as_part, X), starts, strict=True)
+        parts = zip(parts_of(X), starts, strict=True)
         found = executor.map(pick_from_part, parts, picked, self._extractor, self._n_jobs())
         histograms, labels = zip(*(f for f in found if f is not None), strict=True)
         codes = np.searchsorted(self.classes_, np.concatenate(labels))
@@ -364,7 +382,7 @@ class StreamingGraphClassifier(ClassifierMixin, BaseEstimator):
         if self.class_weight == "balanced":
             factors = self.n_graphs_ / (len(counts) * counts)
         plan = Plan(self._extractor, feature_map, self.classes_, factors, seed, self._n_jobs())
-        parts = zip(map(as_part, X), starts, strict=True)
+        parts = zip(parts_of(X), starts, strict=True)
         sums = executor.sum(sums_of_part, parts, plan)
         alphas = ALPHAS if isinstance(self.alpha, str) else (self.alpha,)
         coefficients, intercepts, self.alpha_ = solve(sums, alphas)
@@ -373,12 +391,19 @@ class StreamingGraphClassifier(ClassifierMixin, BaseEstimator):
     # --- predicting -------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes)."""
+        """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes).
+
+        Parameters
+        ----------
+        X : graphs of any accepted kind, or blocks as in :meth:`fit`
+            Blocks are read once, one in memory at a time, and need no classes. Rows that
+            ``on_invalid="skip"`` leaves out have no value; the warning names them.
+        """
         decisions = self._decisions(X)
         return decisions[:, 0] if decisions.shape[1] == 1 else decisions
 
     def predict(self, X: Any) -> np.ndarray:
-        """Classes, shape (n_graphs,)."""
+        """Classes, shape (n_graphs,), of graphs or blocks; see :meth:`decision_function`."""
         return self.classes_[predicted_codes(self._decisions(X))]
 
     def explain(self, graph: Any, class_label: Any = None) -> Explanation:
@@ -396,8 +421,16 @@ class StreamingGraphClassifier(ClassifierMixin, BaseEstimator):
 
     def _decisions(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
+        if not holds_blocks(X):
+            return self._decisions_of(checked_graphs(X))
+        found = [self._decisions_of(block.graphs) for block in loaded(X)]
+        if not found:
+            raise GraphDataError("The blocks hold 0 graphs: at least one is needed.")
+        return np.concatenate(found)
+
+    def _decisions_of(self, graphs: GraphCollection) -> np.ndarray:
         weights = self._machine.feature_map.weights
-        features = self._extractor.features(checked_graphs(X), weights, self._n_jobs())
+        features = self._extractor.features(graphs, weights, self._n_jobs())
         return self._machine.decide(features, self._n_jobs())
 
     def _n_jobs(self) -> int:

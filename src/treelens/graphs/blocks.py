@@ -7,7 +7,7 @@ What iterates over parts can be read again and again, one pass after the other.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -15,9 +15,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
-from treelens.graphs.molecules import molecules_of_table
+from treelens.graphs.convert import _described, _kind_of, as_graph_collection
+from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning, NotGraphsError
+from treelens.graphs.molecules import ATOM_LABELS, _check_choice, molecules_of_table
 from treelens.graphs.tables import Table, inner_suffix, read_table_blocks
+
+_EXPECTED = "SmilesBlocks, CollectionBlocks, TUBlocks or a list of (graphs, y) pairs"
 
 
 class Block(NamedTuple):
@@ -49,6 +52,13 @@ class GraphPart:
 class CollectionBlocks:
     """A collection in blocks of neighbouring graphs.
 
+    Parameters
+    ----------
+    graphs : GraphCollection or anything :func:`treelens.as_graph_collection` takes
+    y : array-like, shape (n_graphs,), optional
+        Classes; a prediction needs none.
+    block_size : int
+
     Examples
     --------
     >>> from treelens.graphs.synthetic import make_random_graphs
@@ -57,18 +67,17 @@ class CollectionBlocks:
     [4, 4, 2]
     """
 
-    graphs: GraphCollection
+    graphs: Any
     y: Any = None
     block_size: int = 5000
 
     def __iter__(self) -> Iterator[GraphPart]:
         check_block_size(self.block_size)
-        y = None if self.y is None else np.asarray(self.y)
-        if y is not None and len(y) != len(self.graphs):
-            raise GraphDataError(f"There are {len(self.graphs)} graphs but {len(y)} classes in y.")
-        for start in range(0, len(self.graphs), self.block_size):
+        graphs = as_graph_collection(self.graphs)
+        y = _checked_y(self.y, len(graphs), "CollectionBlocks")
+        for start in range(0, len(graphs), self.block_size):
             rows = slice(start, start + self.block_size)
-            yield GraphPart(self.graphs[rows], None if y is None else y[rows])
+            yield GraphPart(graphs[rows], None if y is None else y[rows])
 
 
 @dataclass(frozen=True)
@@ -128,6 +137,10 @@ class SmilesBlocks:
     hydrogens: bool = False
     atom_label: str = "element"
 
+    def __post_init__(self) -> None:
+        _check_choice("on_invalid", self.on_invalid, ("raise", "skip"))
+        _check_choice("atom_label", self.atom_label, tuple(ATOM_LABELS))
+
     def __iter__(self) -> Iterator[SmilesPart]:
         check_block_size(self.block_size)
         path = Path(self.path).expanduser()
@@ -142,21 +155,89 @@ class SmilesBlocks:
             )
 
 
-def loaded(parts: Any) -> Iterator[Block]:
-    """The blocks of an iterable of parts or of ``(graphs, y)`` pairs; warnings are passed on."""
-    for part in parts:
-        block = as_part(part).load()
+# --- blocks as they are given ----------------------------------------------------------------
+
+
+def loaded(blocks: Any) -> Iterator[Block]:
+    """Blocks with their graphs, one in memory at a time; warnings are passed on."""
+    for part in parts_of(blocks):
+        block = part.load()
         repeat_messages(block.messages)
         if block.graphs is not None:
             yield block
 
 
-def as_part(part: Any) -> Part:
-    """A part, or a pair of graphs and classes as one."""
-    if hasattr(part, "load"):
-        return part
-    graphs, y = part
-    return GraphPart(graphs, np.asarray(y))
+def parts_of(blocks: Any) -> Iterator[Part]:
+    """The parts of an iterable of parts or of ``(graphs, y)`` pairs."""
+    return (as_part(block, number) for number, block in enumerate(blocks))
+
+
+def as_part(block: Any, number: int) -> Part:
+    """A part, or a pair of graphs and classes as one; an error names the block."""
+    if hasattr(block, "load"):
+        return block
+    if not _is_pair(block):
+        raise NotGraphsError(
+            f"{block_name(number)} is {_described(block)}: expected {_EXPECTED}, where graphs is "
+            "a collection or a list of graphs."
+        )
+    graphs, y = block
+    try:
+        collection = as_graph_collection(graphs)
+    except GraphDataError as error:
+        raise type(error)(f"{block_name(number)}: {error}") from error
+    return GraphPart(collection, _checked_y(y, len(collection), block_name(number)))
+
+
+def block_name(number: int) -> str:
+    """How a message calls a block."""
+    return f"Block {number} (counted from 0)"
+
+
+def check_blocks(blocks: Any) -> None:
+    """Raise unless these may be blocks, and can be read several times; nothing is read yet."""
+    if isinstance(blocks, (str, bytes, GraphCollection)) or not isinstance(blocks, Iterable):
+        raise NotGraphsError(
+            f"Expected blocks: {_EXPECTED}; got {_described(blocks)}. A collection in memory is "
+            "given as CollectionBlocks(graphs, y)."
+        )
+    if isinstance(blocks, Iterator):
+        raise NotGraphsError(
+            "The blocks are read several times, but this iterator can be read once: pass "
+            f"{_EXPECTED}."
+        )
+
+
+def holds_blocks(given: Any) -> bool:
+    """Whether this is an iterable of blocks and not one of graphs; for what may be either."""
+    if isinstance(given, (GraphCollection, Iterator)) or not isinstance(given, Iterable):
+        return False
+    if _kind_of(given) is not None:  # a graph by itself: some can be iterated over
+        return False
+    first = next(iter(given), None)
+    return _kind_of(first) is None and (hasattr(first, "load") or _is_pair(first))
+
+
+def _is_pair(block: Any) -> bool:
+    if not isinstance(block, (tuple, list)) or len(block) != 2:
+        return False
+    graphs = block[0]
+    return isinstance(graphs, (GraphCollection, Iterable)) and not isinstance(graphs, (str, bytes))
+
+
+def _checked_y(y: Any, n_graphs: int, place: str) -> np.ndarray | None:
+    if y is None:
+        return None
+    classes = np.asarray(y)
+    if classes.ndim != 1:
+        raise GraphDataError(
+            f"{place}: y must be one class per graph, one-dimensional; got {_described(y)}."
+        )
+    if len(classes) != n_graphs:
+        raise GraphDataError(
+            f"{place}: there are {n_graphs} graphs but {len(classes)} classes in y: give one each."
+        )
+    return classes
 
 
 def repeat_messages(messages: tuple[str, ...]) -> None:

@@ -65,11 +65,7 @@ class RandomFeatures:
 
     def __post_init__(self) -> None:
         check_form(self.form, RANDOM_FORMS, "random features")
-        if self.n_components < 2 or self.n_components % 2:
-            raise ValueError(
-                "n_components must be an even number of at least 2 (a cosine and a sine for "
-                f"every frequency), got {self.n_components}."
-            )
+        check_n_components(self.n_components)
 
     def transform(
         self, features: Features, n_jobs: int = 1, dtype: type = np.float64
@@ -284,6 +280,15 @@ def _weighted(pairs: PairFeatures, weights: np.ndarray | None) -> np.ndarray:
         return pairs.rows.values
     factors = weights if pairs.minimum else np.sqrt(weights)
     return pairs.rows.values * factors[pairs.rows.indices]
+
+
+def check_n_components(n_components: int) -> None:
+    """Refuse a number of random features that is odd or too small."""
+    if n_components < 2 or n_components % 2:
+        raise ValueError(
+            "n_components must be an even number of at least 2 (a cosine and a sine for every "
+            f"frequency), got {n_components}."
+        )
 
 
 def check_form(form: str, known: tuple[str, ...], what: str) -> None:
