@@ -156,7 +156,7 @@ def test_options_reach_the_study(tmp_path, monkeypatch):
     monkeypatch.setattr(door, "_table2", lambda options: lambda out, quick: [])
     command = ["formulations", "--out", str(tmp_path), "--formulations", "box", "--jobs", "2"]
     door.main([*command, "--datasets", "MUTAG"])
-    expected = {"formulations": ["box"], "n_jobs": 2, "datasets": ["MUTAG"], "tables_only": False}
+    expected = {"formulations": ["box"], "n_jobs": 2, "datasets": ["MUTAG"]}
     assert calls == [("formulations", expected)]
     calls.clear()
     door.reproduce("all", tmp_path, n_jobs=2, seed=0, datasets=["MUTAG"])
