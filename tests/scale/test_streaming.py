@@ -10,7 +10,8 @@ import pytest
 import treelens as tl
 from treelens.estimators.executors import JoblibExecutor
 from treelens.estimators.least_squares import ProductSums, solve
-from treelens.estimators.streaming import StreamingGraphClassifier, joined_histograms
+from treelens.estimators.streaming import StreamingGraphClassifier
+from treelens.estimators.streaming_parts import joined_histograms
 from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks, loaded
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.graphs.tu_blocks import TUBlocks
@@ -314,3 +315,12 @@ def test_tu_files_out_of_order_are_refused(tmp_path):
     (tmp_path / "ODD_A.txt").write_text("1, 2\n3, 5\n")
     with pytest.raises(GraphDataError, match=r"more lines than the graphs"):
         list(TUBlocks(tmp_path, "ODD", block_size=1))
+
+
+def test_a_missing_class_is_named_with_its_block(mutag):
+    graphs, y = mutag
+    y = np.asarray(y, dtype=float)
+    y[60] = np.nan
+    blocks = CollectionBlocks(graphs, y, block_size=50)
+    with pytest.raises(GraphDataError, match=r"Block 1 .*no class .* 1 graphs, .* position 10"):
+        StreamingGraphClassifier(**SETTINGS).fit(blocks)

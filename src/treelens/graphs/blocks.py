@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import _described, _kind_of, as_graph_collection
+from treelens.graphs.convert import as_graph_collection, described, kind_of
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning, NotGraphsError
-from treelens.graphs.molecules import ATOM_LABELS, _check_choice, molecules_of_table
+from treelens.graphs.molecules import ATOM_LABELS, check_choice, molecules_of_table
 from treelens.graphs.tables import Table, inner_suffix, read_table_blocks
 
 _EXPECTED = "SmilesBlocks, CollectionBlocks, TUBlocks or a list of (graphs, y) pairs"
@@ -138,8 +138,8 @@ class SmilesBlocks:
     atom_label: str = "element"
 
     def __post_init__(self) -> None:
-        _check_choice("on_invalid", self.on_invalid, ("raise", "skip"))
-        _check_choice("atom_label", self.atom_label, tuple(ATOM_LABELS))
+        check_choice("on_invalid", self.on_invalid, ("raise", "skip"))
+        check_choice("atom_label", self.atom_label, tuple(ATOM_LABELS))
 
     def __iter__(self) -> Iterator[SmilesPart]:
         check_block_size(self.block_size)
@@ -178,7 +178,7 @@ def as_part(block: Any, number: int) -> Part:
         return block
     if not _is_pair(block):
         raise NotGraphsError(
-            f"{block_name(number)} is {_described(block)}: expected {_EXPECTED}, where graphs is "
+            f"{block_name(number)} is {described(block)}: expected {_EXPECTED}, where graphs is "
             "a collection or a list of graphs."
         )
     graphs, y = block
@@ -198,7 +198,7 @@ def check_blocks(blocks: Any) -> None:
     """Raise unless these may be blocks, and can be read several times; nothing is read yet."""
     if isinstance(blocks, (str, bytes, GraphCollection)) or not isinstance(blocks, Iterable):
         raise NotGraphsError(
-            f"Expected blocks: {_EXPECTED}; got {_described(blocks)}. A collection in memory is "
+            f"Expected blocks: {_EXPECTED}; got {described(blocks)}. A collection in memory is "
             "given as CollectionBlocks(graphs, y)."
         )
     if isinstance(blocks, Iterator):
@@ -212,10 +212,10 @@ def holds_blocks(given: Any) -> bool:
     """Whether this is an iterable of blocks and not one of graphs; for what may be either."""
     if isinstance(given, (GraphCollection, Iterator)) or not isinstance(given, Iterable):
         return False
-    if _kind_of(given) is not None:  # a graph by itself: some can be iterated over
+    if kind_of(given) is not None:  # a graph by itself: some can be iterated over
         return False
     first = next(iter(given), None)
-    return _kind_of(first) is None and (hasattr(first, "load") or _is_pair(first))
+    return kind_of(first) is None and (hasattr(first, "load") or _is_pair(first))
 
 
 def _is_pair(block: Any) -> bool:
@@ -231,7 +231,7 @@ def _checked_y(y: Any, n_graphs: int, place: str) -> np.ndarray | None:
     classes = np.asarray(y)
     if classes.ndim != 1:
         raise GraphDataError(
-            f"{place}: y must be one class per graph, one-dimensional; got {_described(y)}."
+            f"{place}: y must be one class per graph, one-dimensional; got {described(y)}."
         )
     if len(classes) != n_graphs:
         raise GraphDataError(

@@ -58,14 +58,14 @@ def as_graph_collection(
         _refuse_names(named, "a GraphCollection, which has its labels")
         return graphs
     items = _listed(graphs)
-    kind = _kind_of(items[0])
+    kind = kind_of(items[0])
     if kind is None:
-        raise NotGraphsError(f"Expected {_EXPECTED}; item 0 is {_described(items[0])}.")
+        raise NotGraphsError(f"Expected {_EXPECTED}; item 0 is {described(items[0])}.")
     stray = next((i for i, item in enumerate(items) if not kind.recognises(item)), None)
     if stray is not None:
         raise NotGraphsError(
             f"Expected graphs of one kind; item 0 is {kind.name}, item {stray} is "
-            f"{_described(items[stray])}."
+            f"{described(items[stray])}."
         )
     if kind.takes_attributes:
         return kind.convert(items, node_label, edge_label)
@@ -84,7 +84,7 @@ def as_single_graph(graph: Any) -> GraphCollection:
     if isinstance(graph, GraphCollection):
         collection = graph
     else:
-        collection = as_graph_collection([graph] if _kind_of(graph) is not None else graph)
+        collection = as_graph_collection([graph] if kind_of(graph) is not None else graph)
     if len(collection) != 1:
         raise GraphDataError(f"Expected one graph; got {len(collection)} of them.")
     return collection
@@ -154,7 +154,7 @@ _KINDS = (
 )
 
 
-def _kind_of(item: Any) -> _Kind | None:
+def kind_of(item: Any) -> _Kind | None:
     return next((kind for kind in _KINDS if kind.recognises(item)), None)
 
 
@@ -162,10 +162,10 @@ def _kind_of(item: Any) -> _Kind | None:
 
 
 def _listed(graphs: Any) -> list[Any]:
-    single = _kind_of(graphs)
+    single = kind_of(graphs)
     if single is not None:
         raise NotGraphsError(
-            f"Expected a list of graphs; got {single.name} by itself ({_described(graphs)}). Wrap "
+            f"Expected a list of graphs; got {single.name} by itself ({described(graphs)}). Wrap "
             "it in a list: [graph]."
         )
     not_one_axis = len(getattr(graphs, "shape", (0,))) != 1
@@ -173,14 +173,14 @@ def _listed(graphs: Any) -> list[Any]:
     text = numeric and graphs.dtype.kind in "UT" and graphs.ndim == 1
     not_a_list = isinstance(graphs, (Mapping, bytes)) or not isinstance(graphs, Iterable)
     if not_one_axis or not_a_list or (numeric and not text):
-        raise NotGraphsError(f"Expected {_EXPECTED}; got {_described(graphs)}.")
+        raise NotGraphsError(f"Expected {_EXPECTED}; got {described(graphs)}.")
     items = graphs.tolist() if isinstance(graphs, np.ndarray) else list(graphs)
     if not items:
         raise GraphDataError("Expected at least one graph; got none (0 graphs).")
     return items
 
 
-def _described(value: Any) -> str:
+def described(value: Any) -> str:
     kind = type(value).__name__
     if hasattr(value, "shape"):
         return f"{kind} of shape {tuple(value.shape)}"

@@ -92,7 +92,7 @@ def read_smiles(
     >>> graphs[0].node_labels, graphs[0].edge_labels, y.tolist()
     (('C', 'C', 'O'), ('-', '-'), [1, 0])
     """
-    _check_choice("on_invalid", on_invalid, ("raise", "skip"))
+    check_choice("on_invalid", on_invalid, ("raise", "skip"))
     path = Path(path).expanduser()
     is_sdf = inner_suffix(path) in (".sdf", ".sd")
     if is_sdf:
@@ -163,7 +163,7 @@ def smiles_to_collection(
     >>> smiles_to_collection(["CCO", "c1ccccc1"])
     GraphCollection(2 graphs, 9 nodes, 8 edges, 2 node labels, 2 edge labels)
     """
-    _check_choice("on_invalid", on_invalid, ("raise", "skip"))
+    check_choice("on_invalid", on_invalid, ("raise", "skip"))
     collected = _Molecules(atom_label, hydrogens).extend(map(_parse_smiles(), smiles))
     _report_invalid(
         collected.invalid, len(smiles), lambda i: f"graph {i} {smiles[i][:60]!r}", on_invalid, ""
@@ -202,7 +202,7 @@ class _Molecules:
     """Gathers the atoms and bonds of many molecules, to build the collection at once."""
 
     def __init__(self, atom_label: str, hydrogens: bool) -> None:
-        _check_choice("atom_label", atom_label, tuple(ATOM_LABELS))
+        check_choice("atom_label", atom_label, tuple(ATOM_LABELS))
         self.chem = _rdkit()
         self.atom_label = ATOM_LABELS[atom_label] or self.chem.Atom.GetAtomicNum
         self.labels_are_numbers = ATOM_LABELS[atom_label] is None
@@ -303,7 +303,7 @@ def _parse_smiles() -> Callable[[str], Any]:
     return _rdkit().MolFromSmiles
 
 
-def _check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:
+def check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise ValueError(
             f"{parameter} must be one of {', '.join(map(repr, choices))}; got {value!r}."
