@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 import treelens as tl
@@ -116,11 +117,13 @@ def _pipeline(data: Data, candidate: Candidate) -> Pipeline:
         "edge_labels": data.graphs.edge_codes is not None,
         "weights": learner if candidate.radius else "uniform",
     }
+    svm = "svm", SVC(kernel="precomputed")
     if candidate.form == "exponential":
         kernel = tl.WassersteinWL(candidate.depth, gamma=candidate.gamma, **options)
-    else:
-        kernel = tl.WLOptimalAssignment(candidate.depth, normalize="tanimoto", **options)
-    return Pipeline([("kernel", kernel), ("svm", SVC(kernel="precomputed"))])
+        return Pipeline([("kernel", kernel), svm])
+    similarity = tl.WLOptimalAssignment(candidate.depth, normalize="tanimoto", **options)
+    exponential = FunctionTransformer(lambda k: np.exp(-candidate.gamma * (1 - k)))
+    return Pipeline([("kernel", similarity), ("exponential", exponential), svm])
 
 
 # --- the machine --------------------------------------------------------------------------------
