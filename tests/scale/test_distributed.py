@@ -8,10 +8,12 @@ import threading
 import time
 import warnings
 
+import joblib
 import numpy as np
 import pytest
+from sklearn.model_selection import cross_val_score
 
-from treelens import PatternVocabulary
+from treelens import GraphClassifier, PatternVocabulary
 from treelens.distributed import gram
 from treelens.distributed.executor import DaskExecutor, client_or_local, fit_distributed
 from treelens.distributed.gram import gram_to_disk
@@ -47,6 +49,15 @@ def test_workers_give_the_model_of_one_process(mutag, client):
     model = StreamingGraphClassifier(**SETTINGS)
     fit_distributed(model, CollectionBlocks(graphs, y, 30), client)
     assert_same_model(model, alone, graphs)
+
+
+def test_cross_validation_runs_on_the_workers(mutag, client):
+    graphs, y = mutag
+    model = GraphClassifier("exponential", 1, 0, 1.0, 10.0, cv=2, random_state=0)
+    here = cross_val_score(model, graphs, y, cv=3)
+    with joblib.parallel_config("dask", client=client):
+        there = cross_val_score(model, graphs, y, cv=3, n_jobs=2)
+    np.testing.assert_array_equal(here, there)
 
 
 def test_a_bad_row_on_a_worker_is_named(tmp_path, client):

@@ -6,6 +6,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import treelens as tl
 from treelens.estimators.executors import JoblibExecutor
@@ -324,3 +325,10 @@ def test_a_missing_class_is_named_with_its_block(mutag):
     blocks = CollectionBlocks(graphs, y, block_size=50)
     with pytest.raises(GraphDataError, match=r"Block 1 .*no class .* 1 graphs, .* position 10"):
         StreamingGraphClassifier(**SETTINGS).fit(blocks)
+
+
+def test_not_fitted(mutag):
+    graphs, _ = mutag
+    for method in ("predict", "decision_function"):
+        with pytest.raises(NotFittedError):
+            getattr(StreamingGraphClassifier(), method)(graphs)

@@ -18,6 +18,8 @@ from treelens.estimators.selection import (
     Candidate,
     SearchResult,
     Split,
+    by_base,
+    by_kernel,
     hinge_loss,
 )
 from treelens.estimators.stochastic_weights import learn_weights_linearly
@@ -154,10 +156,7 @@ class ApproximateSearch:
     def _held_out_decisions(
         self, candidates: list[Candidate], train: np.ndarray, validation: np.ndarray
     ) -> Iterator[tuple[Candidate, np.ndarray]]:
-        groups: dict[Base, list[Candidate]] = {}
-        for candidate in candidates:
-            groups.setdefault(candidate.base, []).append(candidate)
-        for base, group in groups.items():
+        for base, group in by_base(candidates).items():
             weights = None if base.radius == 0 else self.learn(base, train, _ROUGH_STEPS).weights_
             features = self._features(base, weights)
             rows = [np.searchsorted(self._sample, x) for x in (train, validation)]
@@ -181,7 +180,8 @@ class ApproximateSearch:
         new_sums = pair_sums(new.pairs, known.pairs, weights, n_jobs=self.n_jobs)
         selves, offset = known.self_sums, float(known.self_sums.max())
         graphs = self._sample[train]
-        for (form, gamma), block in _by_kernel(group).items():
+        for block in by_kernel(group):
+            form, gamma = block[0].form, block[0].gamma
             kernel = form_kernel(form, sums, selves, selves, offset, gamma)
             new_kernel = form_kernel(form, new_sums, new.self_sums, selves, offset, gamma)
             machines = fit_machine_path(
@@ -201,7 +201,8 @@ class ApproximateSearch:
     ) -> Iterator[tuple[Candidate, np.ndarray]]:
         """Of linear models on features, for candidates of one base."""
         graphs = self._sample[train]
-        for (form, gamma), block in _by_kernel(group).items():
+        for block in by_kernel(group):
+            form, gamma = block[0].form, block[0].gamma
             fit, new = self._maps(form, gamma, block[0].base, features, weights, train, validation)
             models = fit_linear(
                 str(self.approximation), fit, self.codes[graphs], [c.C for c in block],
@@ -298,11 +299,3 @@ class ApproximateSearch:
             histograms, self.codes[train], base.kind, base.radius, self.learner, self.seed,
             most_steps,
         )  # fmt: skip
-
-
-def _by_kernel(group: list[Candidate]) -> dict[tuple[str, float | None], list[Candidate]]:
-    """Candidates that differ in C alone together, C ascending."""
-    blocks: dict[tuple[str, float | None], list[Candidate]] = {}
-    for candidate in sorted(group, key=lambda c: c.C):
-        blocks.setdefault((candidate.form, candidate.gamma), []).append(candidate)
-    return blocks

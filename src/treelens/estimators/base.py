@@ -1,4 +1,4 @@
-"""What every graph kernel estimator shares: the scikit-learn face over explicit pair features."""
+"""What estimators on graphs share: their scikit-learn face, as kernels and as classifiers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from treelens.estimators.machine import predicted_codes
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_graph_collection
 from treelens.graphs.errors import GraphDataError
@@ -29,7 +30,46 @@ def checked_graphs(X: Any) -> GraphCollection:
     return graphs
 
 
-class GraphKernel(TransformerMixin, BaseEstimator, metaclass=ABCMeta, auto_wrap_output_keys=None):
+class TakesGraphs:
+    """Tells scikit-learn that graphs come in, not tables; beside ``BaseEstimator``."""
+
+    n_jobs: int | None
+
+    def _n_jobs(self) -> int:
+        return effective_n_jobs(self.n_jobs)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.two_d_array = False
+        tags.no_validation = True
+        return tags
+
+
+class DecidesOnGraphs(TakesGraphs, ClassifierMixin):
+    """A classifier that has decision values, ``_decisions(X)`` of shape (n_graphs, n_outputs)."""
+
+    classes_: np.ndarray
+
+    def _decisions(self, X: Any) -> np.ndarray:
+        raise NotImplementedError
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes)."""
+        decisions = self._decisions(X)
+        return decisions[:, 0] if decisions.shape[1] == 1 else decisions
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Classes, shape (n_graphs,)."""
+        codes = predicted_codes(self._decisions(X))
+        return self.classes_[codes]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_machine")
+
+
+class GraphKernel(
+    TakesGraphs, TransformerMixin, BaseEstimator, metaclass=ABCMeta, auto_wrap_output_keys=None
+):
     """Base of the kernels: ``fit`` learns the features, ``transform`` gives kernel values.
 
     ``transform`` returns an array (n_new, n_fit), ready for ``SVC(kernel="precomputed")``. There is
@@ -106,15 +146,5 @@ class GraphKernel(TransformerMixin, BaseEstimator, metaclass=ABCMeta, auto_wrap_
         """Weights of the patterns; None means all ones."""
         return None
 
-    def _n_jobs(self) -> int:
-        return effective_n_jobs(self.n_jobs)
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fitted")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False  # graphs come in, not tables
-        tags.input_tags.one_d_array = False
-        tags.no_validation = True
-        return tags

@@ -8,14 +8,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from treelens.estimators.approximation import APPROXIMATIONS, fit_approximate, forms_for
-from treelens.estimators.base import checked_graphs
+from treelens.estimators.base import DecidesOnGraphs, checked_graphs
 from treelens.estimators.bound import model_bound
 from treelens.estimators.feature_machine import FeatureMachine, additive_decision
 from treelens.estimators.gain import learning_gain
@@ -25,7 +24,6 @@ from treelens.estimators.machine import (
     class_weights,
     fit_calibration,
     fit_machine,
-    predicted_codes,
 )
 from treelens.estimators.pattern_table import pattern_table
 from treelens.estimators.progress import progress_ticks
@@ -63,7 +61,7 @@ from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
 
-class GraphClassifier(ClassifierMixin, BaseEstimator):
+class GraphClassifier(DecidesOnGraphs, BaseEstimator):
     """Weisfeiler-Lehman patterns, learned weights, kernel and C-SVC in one estimator.
 
     Everything left at ``"auto"`` is chosen by cross-validation on the training graphs: first
@@ -326,31 +324,21 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
     # --- predicting -------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes)."""
-        decisions = self._decisions(checked_graphs(X))
-        return decisions[:, 0] if decisions.shape[1] == 1 else decisions
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Classes, shape (n_graphs,)."""
-        codes = predicted_codes(self._decisions(checked_graphs(X)))
-        return self.classes_[codes]
-
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, shape (n_graphs, n_classes).
 
         A logistic map fitted to decision values that the inner cross-validation held out.
         """
-        return calibrated_probabilities(self._decisions(checked_graphs(X)), *self._calibration)
+        return calibrated_probabilities(self._decisions(X), *self._calibration)
 
     def unseen_share(self, X: Any) -> np.ndarray:
         """Share of each graph's mass on patterns that training never saw, shape (n_graphs,)."""
         check_is_fitted(self)
         return self._extractor.histograms(checked_graphs(X), self._n_jobs()).unseen_share()
 
-    def _decisions(self, graphs: GraphCollection) -> np.ndarray:
+    def _decisions(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        features = self._extractor.features(graphs, self._weights(), self._n_jobs())
+        features = self._extractor.features(checked_graphs(X), self._weights(), self._n_jobs())
         if isinstance(self._machine, FeatureMachine):
             return self._machine.decide(features, self._n_jobs())
         sums = pair_sums(
@@ -500,15 +488,3 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
     def _weights(self) -> np.ndarray | None:
         return None if self.learner_ is None else self.weights_
-
-    def _n_jobs(self) -> int:
-        return effective_n_jobs(self.n_jobs)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_machine")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False  # graphs come in, not tables
-        tags.no_validation = True
-        return tags

@@ -203,12 +203,12 @@ class KernelSearch:
         self, candidates: list[Candidate], number: int
     ) -> Iterator[tuple[Candidate, float, np.ndarray]]:
         train, validation = self.splits[number]
-        for base, group in _by_base(candidates).items():
+        for base, group in by_base(candidates).items():
             pairs, weights = self.weighted_pairs(base, train)
             sums = pair_sums(pairs, weights=weights, n_jobs=self.n_jobs)
             selves = pairs.self_sums(weights)
             offset = float(selves[train].max())
-            blocks = _by_kernel(group)
+            blocks = by_kernel(group)
             scored = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                 delayed(self._score_kernel)(block, sums, selves, offset, train, validation)
                 for block in blocks
@@ -260,15 +260,14 @@ class KernelSearch:
         new_kernel = form_kernel(
             form, sums[np.ix_(validation, train)], selves[validation], selves[train], offset, gamma
         )
-        ascending = sorted(block, key=lambda c: c.C)
         machines = fit_machine_path(
-            fit_kernel, self.codes[train], self.n_classes, [c.C for c in ascending],
+            fit_kernel, self.codes[train], self.n_classes, [c.C for c in block],
             self.sample_weight[train],
         )  # fmt: skip
         all_decisions = [machine.decide(new_kernel) for machine in machines]
         return [
             (candidate, self.score(self.codes[validation], decisions), decisions)
-            for candidate, decisions in zip(ascending, all_decisions, strict=True)
+            for candidate, decisions in zip(block, all_decisions, strict=True)
         ]
 
 
@@ -381,15 +380,17 @@ def repetitions_for(n_graphs: int) -> int:
     return int(np.clip(_SMALL // max(n_graphs, 1), 1, _MOST_REPETITIONS))
 
 
-def _by_base(candidates: Sequence[Candidate]) -> dict[Base, list[Candidate]]:
+def by_base(candidates: Sequence[Candidate]) -> dict[Base, list[Candidate]]:
+    """Candidates that share one matrix of sums."""
     groups: dict[Base, list[Candidate]] = {}
     for c in candidates:
         groups.setdefault(c.base, []).append(c)
     return groups
 
 
-def _by_kernel(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+def by_kernel(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+    """Candidates of one base that differ in C alone together, C ascending."""
     groups: dict[tuple[str, float | None], list[Candidate]] = {}
     for c in candidates:
         groups.setdefault((c.form, c.gamma), []).append(c)
-    return list(groups.values())
+    return [sorted(group, key=lambda c: c.C) for group in groups.values()]

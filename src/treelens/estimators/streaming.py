@@ -15,18 +15,16 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from treelens.estimators.base import checked_graphs
+from treelens.estimators.base import DecidesOnGraphs, checked_graphs
 from treelens.estimators.executors import SerialExecutor
 from treelens.estimators.feature_machine import FeatureMachine, additive_decision
 from treelens.estimators.landmarks import landmark_positions
 from treelens.estimators.least_squares import ALPHAS, solve
-from treelens.estimators.machine import predicted_codes
 from treelens.estimators.stochastic_weights import learn_weights_linearly
 from treelens.estimators.streaming_parts import (
     Plan,
@@ -52,7 +50,7 @@ from treelens.patterns.features import PatternExtractor, first_depth_of
 _UNSEEN_LIMIT = 0.5
 
 
-class StreamingGraphClassifier(ClassifierMixin, BaseEstimator):
+class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
     """Random features and a linear model, fitted to graphs that are read in blocks.
 
     It holds one block, the vocabulary and two square matrices of size ``n_components`` in memory,
@@ -270,14 +268,10 @@ class StreamingGraphClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : graphs of any accepted kind, or blocks as in :meth:`fit`
             Blocks are read once, one in memory at a time, and need no classes. Rows that
-            ``on_invalid="skip"`` leaves out have no value; the warning names them.
+            ``on_invalid="skip"`` leaves out have no value; the warning names them. ``predict``
+            takes the same.
         """
-        decisions = self._decisions(X)
-        return decisions[:, 0] if decisions.shape[1] == 1 else decisions
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Classes, shape (n_graphs,), of graphs or blocks; see :meth:`decision_function`."""
-        return self.classes_[predicted_codes(self._decisions(X))]
+        return super().decision_function(X)
 
     def explain(self, graph: Any, class_label: Any = None) -> Explanation:
         """Contributions of patterns, nodes and edges; see :meth:`GraphClassifier.explain`."""
@@ -306,18 +300,6 @@ class StreamingGraphClassifier(ClassifierMixin, BaseEstimator):
         features = self._extractor.features(graphs, weights, self._n_jobs())
         return self._machine.decide(features, self._n_jobs())
 
-    def _n_jobs(self) -> int:
-        return effective_n_jobs(self.n_jobs)
-
     @property
     def offset_(self) -> float:
         return self._machine.feature_map.offset
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_machine")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False  # graphs come in, not tables
-        tags.no_validation = True
-        return tags
