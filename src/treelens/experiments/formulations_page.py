@@ -181,9 +181,9 @@ def _verdict(summary: Summary) -> str:
     winners = [test for test in tests if test[2]["p_value"] * len(tests) < _LEVEL]
     name, formulation, cell = min(tests, key=lambda test: test[2]["p_value"])
     return (
-        f"{_winners_text(winners)} Of {len(tests)} comparisons {len(ahead)} are significantly "
-        f"ahead of uniform weights at {_LEVEL:g} one by one ({_listed(ahead)}) and {len(behind)} "
-        f"significantly behind ({_listed(behind)}), where {_LEVEL * len(tests):.1f} of either kind "
+        f"{_winners_text(winners)} There are {len(tests)} comparisons. Taken one by one at "
+        f"{_LEVEL:g}, significantly ahead of uniform weights: {len(ahead)} ({_listed(ahead)}); "
+        f"behind: {len(behind)} ({_listed(behind)}). {_LEVEL * len(tests):.1f} of either kind "
         f"would be expected if nothing differed. The smallest p-value, {p_text(cell['p_value'])} "
         f"({_title(formulation)}, {name}), becomes "
         f"{p_text(min(1.0, cell['p_value'] * len(tests)))} after allowing for their number "

@@ -181,7 +181,7 @@ def _cell(methods: dict[str, dict[str, Any]], method: str, name: str, best: floa
     is_best = f"{cell['mean']:.2f}" == f"{best:.2f}" and method in _furthest(methods)
     text = f"**{text}**" if is_best else text
     star = "" if cell["n_folds"] == N_REPETITIONS * N_OUTER else f" [{cell['n_folds']} folds]"
-    return text + star + beside
+    return (text + star + beside).replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
 
 
 def _published_name(name: str) -> str:
