@@ -42,14 +42,14 @@ def rows() -> Iterator[Row]:
 
 def _explaining_time(
     graphs: tl.GraphCollection, y: np.ndarray, new: tl.GraphCollection
-) -> tuple[float, tl.GraphClassifier]:
-    model = tl.GraphClassifier("exponential", depth=5, radius=0, gamma=3.0, C=10.0, cv=2)
+) -> tuple[float, tl.GraphSVC]:
+    model = tl.GraphSVC("exponential", depth=5, radius=0, gamma=3.0, C=10.0, cv=2)
     model.fit(graphs, y)
     seconds = best_times(lambda: [model.explain(new[i]) for i in range(len(new))], repeats=3)[0]
     return 1000 * seconds / len(new), model
 
 
-def _drawing_size(model: tl.GraphClassifier, new: tl.GraphCollection) -> float:
+def _drawing_size(model: tl.GraphSVC, new: tl.GraphCollection) -> float:
     style = Style(legend=False)
     found = [model.explain(new[i]) for i in range(len(new))]
     return float(

@@ -150,7 +150,7 @@ def toxicophore_atoms(smiles: str) -> np.ndarray:
 def rate_kernel(ames: Ames, setting: KernelSetting) -> Rated:
     start = time.perf_counter()
     graphs, y = _read(ames.path, setting.atom_label)
-    model = tl.GraphClassifier(
+    model = tl.GraphSVC(
         setting.form, depth=setting.depth, radius=setting.radius, C=setting.C, cv=2,
         learner=tl.PairwiseWeights(pairs=setting.pairs), n_jobs=THREADS, random_state=0,
     ).fit(graphs[ames.train], y[ames.train])  # fmt: skip

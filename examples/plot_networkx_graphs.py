@@ -30,7 +30,7 @@ with warnings.catch_warnings():
 print(collection)
 
 train, test = np.arange(0, 120, 2), np.arange(1, 120, 2)
-model = tl.GraphClassifier(form="tanimoto", depth=[1, 2], radius=0, random_state=0)
+model = tl.GraphSVC(form="tanimoto", depth=[1, 2], radius=0, random_state=0)
 model.fit(collection[train], y[train])
 print(f"Chosen: {model.choice_['form']}, depth {model.choice_['depth']}")
 print(f"Accuracy: {model.score(collection[test], y[test]):.0%}")

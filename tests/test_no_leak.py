@@ -58,7 +58,7 @@ def test_learning_on_permuted_labels_brings_no_advantage():
             ("permuted, learned", shuffled, 3.0),
             ("true, learned", y, 3.0),
         ):
-            model = tl.GraphClassifier("exponential", radius=radius, **ONE)
+            model = tl.GraphSVC("exponential", radius=radius, **ONE)
             fitted = model.fit(graphs[train], labels[train])
             scores[name].append(fitted.score(graphs[test], labels[test]))
     means = {name: np.mean(x) for name, x in scores.items()}
@@ -73,7 +73,7 @@ def test_the_inner_validation_sees_through_permuted_labels(data):
     chosen = []
     for seed in range(3):
         shuffled = np.random.default_rng(seed).permutation(y)
-        model = tl.GraphClassifier("exponential", 2, 3.0, 1.0, 10.0, cv=2, random_state=seed)
+        model = tl.GraphSVC("exponential", 2, 3.0, 1.0, 10.0, cv=2, random_state=seed)
         chosen.append(model.fit(graphs, shuffled).choice_["score"])
         assert model.score(graphs, shuffled) > 0.9  # whereas the training graphs are fitted
     assert np.mean(chosen) == pytest.approx(0.5, abs=0.12)
@@ -142,7 +142,7 @@ def test_labels_of_held_out_graphs_change_no_decision(data):
 
 @pytest.fixture(scope="module", params=["exponential", "metric", "tanimoto", "subtree-cosine"])
 def fitted(request, data):
-    return tl.GraphClassifier(request.param, radius=1.0, **ONE).fit(*data)
+    return tl.GraphSVC(request.param, radius=1.0, **ONE).fit(*data)
 
 
 def test_a_prediction_does_not_depend_on_the_company(fitted):

@@ -33,7 +33,7 @@ def test_the_import_loads_nothing_heavy():
 
 
 def test_a_model_needs_no_optional_library():
-    program = "import treelens; treelens.GraphClassifier()"
+    program = "import treelens; treelens.GraphSVC()"
     loaded = in_a_fresh_interpreter(program)
     assert "sklearn" in loaded
     assert not {"rdkit", "dask", "matplotlib", "networkx"} & set(loaded)
@@ -61,7 +61,7 @@ def test_the_first_lines_that_everybody_writes(mutag, tmp_path):
     graphs, y = mutag
     train, test = np.arange(0, 188, 2), np.arange(1, 188, 2)
     options = {"form": "exponential", "depth": [1, 2], "radius": [0, 1.0], "gamma": 1.0, "C": 10.0}
-    model = tl.GraphClassifier(**options, cv=2, random_state=0).fit(graphs[train], y[train])
+    model = tl.GraphSVC(**options, cv=2, random_state=0).fit(graphs[train], y[train])
     assert model.score(graphs[test], y[test]) > 0.75
     assert {"pattern", "depth", "weight", "support", "leans_to"} <= set(model.patterns_.columns)
     explanation = model.explain(graphs[0])

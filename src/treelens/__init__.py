@@ -19,7 +19,7 @@ _PUBLIC = {
     "make_synthetic": "treelens.graphs.synthetic",
     "read_smiles": "treelens.graphs.molecules",
     "read_tudataset": "treelens.graphs.tudataset",
-    "GraphClassifier": "treelens.estimators.classifier",
+    "GraphSVC": "treelens.estimators.classifier",
     "PairwiseWeights": "treelens.estimators.weights",
     "CollectionBlocks": "treelens.graphs.blocks",
     "SmilesBlocks": "treelens.graphs.blocks",

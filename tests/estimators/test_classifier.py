@@ -1,4 +1,4 @@
-"""GraphClassifier: from graphs to classes, what it chose, what it says, and what it refuses."""
+"""GraphSVC: from graphs to classes, what it chose, what it says, and what it refuses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sklearn.svm import SVC
 
 import treelens as tl
 from strategies import random_collection
-from treelens import GraphClassifier
+from treelens import GraphSVC
 from treelens.estimators import selection, settings
 from treelens.estimators.machine import fit_calibration
 from treelens.graphs.errors import GraphDataError
@@ -40,9 +40,9 @@ FIXED = {
 }
 
 
-def small(**changes: Any) -> GraphClassifier:
+def small(**changes: Any) -> GraphSVC:
     """A model with one candidate, quick to fit."""
-    return GraphClassifier(**{**FIXED, "random_state": 0, **changes})
+    return GraphSVC(**{**FIXED, "random_state": 0, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def data():
 @pytest.fixture(scope="module")
 def model(data):
     """One that chose among a few candidates, learned ones included."""
-    return GraphClassifier(**GRID, cv=StratifiedKFold(4), random_state=0).fit(*data)
+    return GraphSVC(**GRID, cv=StratifiedKFold(4), random_state=0).fit(*data)
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +167,7 @@ def test_the_choice_is_in_the_grid_and_the_best_there(model):
 
 
 def test_auto_stands_for_grids_with_uniform_weights_in_them():
-    candidates = GraphClassifier()._grid(n_graphs=100)
+    candidates = GraphSVC()._grid(n_graphs=100)
     assert len(candidates) == len(set(candidates))
     assert {c.form for c in candidates} == set(settings.AUTO_FORMS)
     assert {c.depth for c in candidates} == set(settings.AUTO_DEPTHS)

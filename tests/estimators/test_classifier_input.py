@@ -1,4 +1,4 @@
-"""GraphClassifier and input that is bad or odd: what it refuses, warns of and survives."""
+"""GraphSVC and input that is bad or odd: what it refuses, warns of and survives."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from sklearn.model_selection import KFold, StratifiedShuffleSplit
 
 import treelens as tl
 from strategies import random_collection
-from treelens import GraphClassifier
+from treelens import GraphSVC
 from treelens.estimators import selection
 from treelens.graphs.errors import GraphDataError, NotGraphsError
 
 ONE_SPLIT = StratifiedShuffleSplit(1, test_size=0.5, random_state=0)
 
 
-def small(**changes: Any) -> GraphClassifier:
+def small(**changes: Any) -> GraphSVC:
     """A model with one candidate, quick to fit."""
     one = {"form": "exponential", "depth": 2, "radius": 0.0, "gamma": 1.0, "C": 10.0}
-    return GraphClassifier(**{**one, "cv": ONE_SPLIT, "random_state": 0, **changes})
+    return GraphSVC(**{**one, "cv": ONE_SPLIT, "random_state": 0, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -172,6 +172,6 @@ def test_graphs_all_alike_are_decided_alike():
 def test_not_fitted(data):
     for method in ("predict", "predict_proba", "decision_function", "unseen_share"):
         with pytest.raises(NotFittedError):
-            getattr(GraphClassifier(), method)(data[0])
+            getattr(GraphSVC(), method)(data[0])
     with pytest.raises(NotFittedError):
-        _ = GraphClassifier().patterns_
+        _ = GraphSVC().patterns_

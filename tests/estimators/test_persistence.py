@@ -37,7 +37,7 @@ THREE = np.array(["a", "b", "c"])[np.arange(len(Y)) % 3]
 def fitted(form="exponential", radius=2.0, y=Y, graphs=GRAPHS, **more):
     settings = {"depth": 2, "gamma": 1.0, "C": 10.0, "cv": 2, "random_state": 0, **more}
     settings.setdefault("learner", tl.PairwiseWeights(tol=0.05))
-    return tl.GraphClassifier(form, radius=radius, **settings).fit(graphs, y)
+    return tl.GraphSVC(form, radius=radius, **settings).fit(graphs, y)
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +198,7 @@ def test_a_foreign_learner_is_an_error(tmp_path):
 
 def test_an_unfitted_model_cannot_be_saved(tmp_path):
     with pytest.raises(NotFittedError):
-        save_model(tl.GraphClassifier(), tmp_path / "x.treelens")
+        save_model(tl.GraphSVC(), tmp_path / "x.treelens")
 
 
 scalars = st.one_of(

@@ -16,8 +16,8 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from treelens import (
-    GraphClassifier,
     GraphCollection,
+    GraphSVC,
     RandomWalk,
     ShortestPath,
     WassersteinWL,
@@ -80,7 +80,7 @@ class TableRandomWalk(TransformsTables, RandomWalk):
     pass
 
 
-class TableGraphClassifier(ReadsTables, GraphClassifier):
+class TableGraphClassifier(ReadsTables, GraphSVC):
     def predict(self, X: Any) -> np.ndarray:
         return super().predict(rows_as_graphs(X))
 
@@ -122,7 +122,7 @@ EXPECTED_FAILURES = {
 
 
 def expected_failures(estimator: Any) -> dict[str, str]:
-    if isinstance(estimator, GraphClassifier):
+    if isinstance(estimator, GraphSVC):
         return {**EXPECTED_FAILURES, "check_classifiers_train": CALIBRATED}
     return EXPECTED_FAILURES
 

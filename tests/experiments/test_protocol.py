@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from treelens import GraphClassifier, PairwiseWeights, WassersteinWL, make_synthetic
+from treelens import GraphSVC, PairwiseWeights, WassersteinWL, make_synthetic
 from treelens.estimators.gain import corrected_paired_test
 from treelens.estimators.selection import Candidate
 from treelens.experiments import protocol
@@ -45,9 +45,9 @@ def final_decisions(data: DataSet, choice: Candidate, train, test, seed=0) -> np
     return search.run([choice], race=False).decisions[choice][test, 0]
 
 
-def apart_classifier(choice: Candidate, seed=0) -> GraphClassifier:
+def apart_classifier(choice: Candidate, seed=0) -> GraphSVC:
     """A classifier with the setting that the protocol chose."""
-    return GraphClassifier(
+    return GraphSVC(
         form=choice.form, depth=choice.depth, radius=choice.radius, C=choice.C,
         gamma=1.0 if choice.gamma is None else choice.gamma, edge_labels=False,
         learner=PairwiseWeights(random_state=seed, **LEARNER), random_state=0, progress=False,

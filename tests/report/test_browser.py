@@ -157,7 +157,7 @@ def test_labels_and_classes_stay_text(browser, tmp_path):
     star = ([(0, 1), (0, 2)], {0: EVIL, 1: "b", 2: EVIL}, {(0, 1): EVIL, (0, 2): "x"})
     path = ([(0, 1), (1, 2)], {0: "b", 1: EVIL, 2: "b"}, {(0, 1): "x", (1, 2): EVIL})
     graphs, y = tl.as_graph_collection([star, path] * 6), [EVIL_CLASS, "plain"] * 6
-    model = tl.GraphClassifier("exponential", 1, 0, **QUICK).fit(graphs, y)
+    model = tl.GraphSVC("exponential", 1, 0, **QUICK).fit(graphs, y)
     visit = Visit(browser, write_report(model, tmp_path / "report.html", graphs, y))
     page = visit.page
     assert EVIL in "".join(visit.texts())

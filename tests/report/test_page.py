@@ -94,7 +94,7 @@ def test_one_graph_is_enough(learned, synthetic):
 def test_uniform_weights_and_many_classes(synthetic):
     graphs, _ = synthetic
     y = np.asarray(graphs.graph_data["substructure"], int)  # eight classes
-    model = tl.GraphClassifier("subtree-cosine", 1, 0, **QUICK).fit(graphs, y)
+    model = tl.GraphSVC("subtree-cosine", 1, 0, **QUICK).fit(graphs, y)
     page = render(summarize(model, graphs, y))
     outline_of(page)
     assert "What tells 8 classes of graphs apart" in page

@@ -129,7 +129,7 @@ def test_twins_and_contradictions():
     other = ([(0, 1), (1, 2)], {0: "C", 1: "O", 2: "C"})
     graphs = tl.as_graph_collection([path, turned, other, path, other, other])
     y = ["a", "b", "b", "a", "b", "b"]
-    model = tl.GraphClassifier("linear", 1, 0, C=1.0, cv=2, progress=False).fit(graphs, y)
+    model = tl.GraphSVC("linear", 1, 0, C=1.0, cv=2, progress=False).fit(graphs, y)
     found = summarize(model, graphs, y)["data"]
     twins = found["twins"]
     assert (twins["n_groups"], twins["n_graphs"]) == (2, 6)
@@ -159,7 +159,7 @@ def test_unseen_patterns_are_reported(learned):
 def test_more_than_two_classes(synthetic):
     graphs, _ = synthetic
     y = np.array(["one", "two", "three"])[np.asarray(graphs.graph_data["substructure"], int) % 3]
-    model = tl.GraphClassifier("exponential", 1, 0, **QUICK).fit(graphs, y)
+    model = tl.GraphSVC("exponential", 1, 0, **QUICK).fit(graphs, y)
     found = summarize(model, graphs, y)
     decisions = model.decision_function(graphs)
     expected = [
@@ -173,12 +173,12 @@ def test_more_than_two_classes(synthetic):
 
 def test_learning_is_told_in_words(synthetic):
     graphs, y = synthetic
-    model = tl.GraphClassifier("exponential", 2, [0.0, 3.0], **QUICK).fit(graphs, y)
+    model = tl.GraphSVC("exponential", 2, [0.0, 3.0], **QUICK).fit(graphs, y)
     found = summarize(model)["learning"]
     gain = model.learning_gain_
     assert found["gain"]["difference"] == gain["difference"]
     assert f"{100 * gain['difference']:+.1f} points" in found["words"]
-    uniform = tl.GraphClassifier("exponential", 1, 0, **QUICK).fit(graphs, y)
+    uniform = tl.GraphSVC("exponential", 1, 0, **QUICK).fit(graphs, y)
     assert summarize(uniform)["learning"]["verdict"] == "not tried"
     assert summarize(uniform)["weights"]["uniform"]
 
@@ -210,7 +210,7 @@ def test_classes_read_as_text_are_recognised(learned, synthetic, summary):
 
 def test_names_instead_of_codes(mutag):
     graphs, y = mutag
-    model = tl.GraphClassifier("tanimoto", 1, 0, C=10.0, cv=2, random_state=0, progress=False)
+    model = tl.GraphSVC("tanimoto", 1, 0, C=10.0, cv=2, random_state=0, progress=False)
     found = summarize(model.fit(graphs, y), graphs[:20], y[:20], names="MUTAG")
     assert "C(:C,:C,:C)" in [row["text"] for row in found["patterns"]["rows"]]
     assert {"C", "N", "O"} <= set(found["graphs"]["rows"][0]["labels"])
@@ -220,7 +220,7 @@ def test_molecules_have_environments_salts_included():
     pytest.importorskip("rdkit")
     smiles = ["CCO.Cl", "CCCO.Cl", "CCCCO.Cl", "CCN.Cl", "CCCN.Cl", "CCCCN.Cl"]
     graphs, y = tl.as_graph_collection(smiles), ["alcohol"] * 3 + ["amine"] * 3
-    model = tl.GraphClassifier("linear", 1, 0, C=10.0, cv=2, progress=False).fit(graphs, y)
+    model = tl.GraphSVC("linear", 1, 0, C=10.0, cv=2, progress=False).fit(graphs, y)
     rows = summarize(model, graphs, y)["patterns"]["rows"]
     places = {row["text"]: row["occurrence"] for row in rows}
     assert places["O(-C)"]["smiles"] in ("OC", "CO")

@@ -22,7 +22,7 @@ def models(mutag):
     """One fitted model per approximation, with learned weights; even graphs train."""
     graphs, y = mutag
     return {
-        name: tl.GraphClassifier(approximation=name, radius=1.0, **FAST).fit(graphs[::2], y[::2])
+        name: tl.GraphSVC(approximation=name, radius=1.0, **FAST).fit(graphs[::2], y[::2])
         for name in APPROXIMATIONS
     }
 
@@ -32,8 +32,8 @@ def test_decisions_are_near_those_of_the_exact_machine(mutag, name):
     graphs, y = mutag
     form = "linear" if name == "unary" else "exponential"
     settings = {"form": form, "depth": 2, "radius": 0, "gamma": 1.0, "C": 10.0, "random_state": 0}
-    exact = tl.GraphClassifier(cv=2, **settings).fit(graphs[::2], y[::2])
-    near = tl.GraphClassifier(approximation=name, **settings).fit(graphs[::2], y[::2])
+    exact = tl.GraphSVC(cv=2, **settings).fit(graphs[::2], y[::2])
+    near = tl.GraphSVC(approximation=name, **settings).fit(graphs[::2], y[::2])
     decisions = exact.decision_function(graphs), near.decision_function(graphs)
     assert stats.spearmanr(*decisions).statistic > 0.9  # another loss, so not the same numbers
     assert exact.score(graphs, y) - near.score(graphs, y) < 0.03
@@ -46,8 +46,8 @@ def test_unary_features_are_the_exact_machine_on_unbalanced_classes_too(mutag, f
     few = np.flatnonzero(codes == codes.min())[:25]
     rows = np.sort(np.concatenate([np.flatnonzero(codes != codes.min()), few]))
     settings = {"form": form, "depth": 2, "radius": 0, "C": 1.0, "random_state": 0}
-    exact = tl.GraphClassifier(cv=2, **settings).fit(graphs[rows], codes[rows])
-    near = tl.GraphClassifier(approximation="unary", **settings).fit(graphs[rows], codes[rows])
+    exact = tl.GraphSVC(cv=2, **settings).fit(graphs[rows], codes[rows])
+    near = tl.GraphSVC(approximation="unary", **settings).fit(graphs[rows], codes[rows])
     assert np.mean(exact.predict(graphs) == near.predict(graphs)) > 0.97
     decisions = exact.decision_function(graphs), near.decision_function(graphs)
     assert np.corrcoef(*decisions)[0, 1] > 0.97
@@ -56,10 +56,10 @@ def test_unary_features_are_the_exact_machine_on_unbalanced_classes_too(mutag, f
 def test_bins_leave_out_scales_that_too_few_grids_can_see():
     graphs, y = tl.make_synthetic(n_per_substructure=10, random_state=0)
     settings = {"approximation": "random-bins", "depth": 2, "radius": 0, "random_state": 0}
-    chosen = tl.GraphClassifier(n_components=512, **settings).fit(graphs, y).choice_
+    chosen = tl.GraphSVC(n_components=512, **settings).fit(graphs, y).choice_
     assert chosen["gamma"] * 512 / 2 >= 100
     assert chosen["scored_on"] == "the exact kernel"
-    only = tl.GraphClassifier(n_components=64, gamma=0.1, **settings).fit(graphs, y)
+    only = tl.GraphSVC(n_components=64, gamma=0.1, **settings).fit(graphs, y)
     assert only.choice_["gamma"] == 0.1  # what the user asks for is done
 
 
@@ -79,7 +79,7 @@ def test_contributions_add_up_to_the_decision(mutag, models, name):
 def test_contributions_of_random_features_are_those_of_the_path(mutag, form):
     """Against the integral of slopes along the path, taken numerically."""
     graphs, y = mutag
-    model = tl.GraphClassifier(form, radius=0, approximation="random-features", **FAST)
+    model = tl.GraphSVC(form, radius=0, approximation="random-features", **FAST)
     model.fit(graphs[:60], y[:60])
     features = model._extractor.features(graphs[100:101], None)
     bases, terms = model._machine.contributions(features)
@@ -121,7 +121,7 @@ def test_saving_and_loading_keeps_every_number(mutag, models, name, tmp_path):
 def test_three_classes_and_a_search(name):
     graphs, y = tl.make_synthetic(n_per_substructure=8, random_state=0)
     three = np.array(["a", "b", "c"])[(np.arange(len(y)) // 8) % 3]
-    model = tl.GraphClassifier(
+    model = tl.GraphSVC(
         depth=[1, 2], radius=[0, 1.0], gamma=[1.0, 3.0], C=[1.0, 10.0], random_state=0,
         approximation=name, n_components=128,
     ).fit(graphs, three)  # fmt: skip
@@ -137,7 +137,7 @@ def test_three_classes_and_a_search(name):
 def test_results_do_not_depend_on_the_number_of_threads(mutag, name):
     graphs, y = mutag
     one, two = (
-        tl.GraphClassifier(approximation=name, radius=1.0, n_jobs=n, **FAST)
+        tl.GraphSVC(approximation=name, radius=1.0, n_jobs=n, **FAST)
         .fit(graphs[:80], y[:80])
         .decision_function(graphs)
         for n in (1, 2)
@@ -149,8 +149,8 @@ def test_many_bins_give_the_decisions_of_the_exact_machine(mutag):
     """The same loss on nearly the same kernel: not only the same order, the same numbers."""
     graphs, y = mutag
     settings = {"depth": 2, "radius": 0, "gamma": 3.0, "C": 10.0, "random_state": 0}
-    exact = tl.GraphClassifier("exponential", cv=2, **settings).fit(graphs[::2], y[::2])
-    near = tl.GraphClassifier(
+    exact = tl.GraphSVC("exponential", cv=2, **settings).fit(graphs[::2], y[::2])
+    near = tl.GraphSVC(
         "exponential", approximation="random-bins", n_components=8192, **settings
     ).fit(graphs[::2], y[::2])
     wanted, found = exact.decision_function(graphs), near.decision_function(graphs)
@@ -181,7 +181,7 @@ def test_half_of_the_landmarks_are_the_graphs_in_doubt(mutag):
     assert len(np.unique(picked)) == 40
     drawn = landmark_positions(len(y), 20, np.random.default_rng(3))
     assert np.isin(drawn, picked).all()
-    half = tl.GraphClassifier(
+    half = tl.GraphSVC(
         "exponential", 2, 0, 1.0, 10.0, approximation="nystroem", n_components=len(y)
     ).fit(graphs, y)
     margins = np.where(codes == 1, 1, -1) * half.decision_function(graphs)
@@ -200,7 +200,7 @@ def test_margins_are_those_of_the_worst_output():
 def test_forms_that_an_approximation_lacks_are_refused(mutag):
     graphs, y = mutag
     with pytest.raises(ValueError, match="features for the forms metric, exponential"):
-        tl.GraphClassifier("tanimoto", approximation="random-features").fit(graphs, y)
+        tl.GraphSVC("tanimoto", approximation="random-features").fit(graphs, y)
 
 
 def test_weights_are_learned_without_all_pairs(mutag):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import cross_val_score
 
-from treelens import GraphClassifier, PatternVocabulary
+from treelens import GraphSVC, PatternVocabulary
 from treelens.distributed import gram
 from treelens.distributed.executor import DaskExecutor, client_or_local, fit_distributed
 from treelens.distributed.gram import gram_to_disk
@@ -53,7 +53,7 @@ def test_workers_give_the_model_of_one_process(mutag, client):
 
 def test_cross_validation_runs_on_the_workers(mutag, client):
     graphs, y = mutag
-    model = GraphClassifier("exponential", 1, 0, 1.0, 10.0, cv=2, random_state=0)
+    model = GraphSVC("exponential", 1, 0, 1.0, 10.0, cv=2, random_state=0)
     here = cross_val_score(model, graphs, y, cv=3)
     with joblib.parallel_config("dask", client=client):
         there = cross_val_score(model, graphs, y, cv=3, n_jobs=2)

@@ -19,7 +19,7 @@ def study():
 
 
 def fitted(study, learner=None, radius=1.0, form="exponential"):
-    model = tl.GraphClassifier(form, 2, radius, gamma=1.0, C=10.0, learner=learner, random_state=0)
+    model = tl.GraphSVC(form, 2, radius, gamma=1.0, C=10.0, learner=learner, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the presets say how little they do
         return model.fit(*study)
@@ -96,7 +96,7 @@ def test_local_pairs_and_boxes_have_no_bound(study):
 def test_caveat_about_the_choice_only_where_there_was_one(study):
     one = fitted(study).generalization_bound()
     assert not any("candidates" in caveat for caveat in one["caveats"])
-    several = tl.GraphClassifier("exponential", [1, 2], 0.5, gamma=1.0, C=10.0, random_state=0)
+    several = tl.GraphSVC("exponential", [1, 2], 0.5, gamma=1.0, C=10.0, random_state=0)
     bound = several.fit(*study).generalization_bound()
     assert any("2 candidates" in caveat for caveat in bound["caveats"])
 
@@ -119,7 +119,7 @@ def test_bound_is_plain_data_and_survives_saving(study, tmp_path):
 
 def test_bad_use(study):
     with pytest.raises(NotFittedError):
-        tl.GraphClassifier().generalization_bound()
+        tl.GraphSVC().generalization_bound()
     with pytest.raises(ValueError, match="delta must be a probability"):
         fitted(study, radius=0.0).generalization_bound(delta=2)
     assert np.isfinite(fitted(study).generalization_bound(delta=1e-9)["gap"])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from treelens.cli.data import GraphData
-    from treelens.estimators.classifier import GraphClassifier
+    from treelens.estimators.classifier import GraphSVC
 
 _ROWS_SHOWN = 20
 
@@ -47,7 +47,7 @@ def compare_cli(
         output.finish({"a": str(model_a), "b": str(model_b), **result}, show_comparison)
 
 
-def compare_models(a: GraphClassifier, b: GraphClassifier, data: GraphData) -> dict[str, Any]:
+def compare_models(a: GraphSVC, b: GraphSVC, data: GraphData) -> dict[str, Any]:
     """Accuracies, McNemar's exact test and the disagreements, as plain data."""
     assert data.y is not None
     truth = data.y.astype(str)

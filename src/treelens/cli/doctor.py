@@ -112,12 +112,12 @@ def _writable(folder: Path) -> bool:
 
 def _try_to_learn(problems: list[str]) -> float:
     """Seconds for a tiny fit, compilation included where it was not done before."""
-    from treelens.estimators.classifier import GraphClassifier
+    from treelens.estimators.classifier import GraphSVC
     from treelens.graphs.synthetic import make_synthetic
 
     start = time.perf_counter()
     graphs, y = make_synthetic(n_per_substructure=4, random_state=0)
-    model = GraphClassifier("exponential", 2, [0.0, 1.0], 1.0, 10.0, cv=2, random_state=0)
+    model = GraphSVC("exponential", 2, [0.0, 1.0], 1.0, 10.0, cv=2, random_state=0)
     model.fit(graphs, y)
     if model.score(graphs, y) < 0.75:
         problems.append("A tiny model learned nothing: please report it with this output.")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from treelens.cli.data import GraphData
-    from treelens.estimators.classifier import GraphClassifier
+    from treelens.estimators.classifier import GraphSVC
     from treelens.estimators.weights import PairwiseWeights
 
 DEFAULT_KERNELS = "wl_subtree,wl_oa,wwl,learned_wl_oa,learned_wwl,auto"
@@ -70,10 +70,10 @@ class KernelPlan:
     and depth that uniform weights choose in the same fold.
     """
 
-    model: GraphClassifier
+    model: GraphSVC
     learner: PairwiseWeights | None = None
 
-    def fit(self, graphs: Any, y: Any) -> GraphClassifier:
+    def fit(self, graphs: Any, y: Any) -> GraphSVC:
         from sklearn.base import clone
 
         fitted = clone(self.model).fit(graphs, y)
@@ -97,7 +97,7 @@ def kernel_plans(
     names: list[str], depth: str, edge_labels: bool | None, seed: int, jobs: int
 ) -> dict[str, KernelPlan]:
     """A plan for each name: those of the published experiments, and ``"auto"``."""
-    from treelens.estimators.classifier import GraphClassifier
+    from treelens.estimators.classifier import GraphSVC
     from treelens.estimators.weights import PairwiseWeights
     from treelens.experiments.methods import LEARNER, WL_METHODS
 
@@ -108,7 +108,7 @@ def kernel_plans(
             raise InputError(
                 f"--kernels {name}: there is no such kernel. Known are {', '.join(known)}."
             )
-        model = GraphClassifier(
+        model = GraphSVC(
             depth=options.parsed_numbers(depth, "--depth", int),
             edge_labels="auto" if edge_labels is None else edge_labels,
             random_state=seed, n_jobs=jobs, progress=False,

@@ -12,7 +12,7 @@ from treelens.cli.console import Output, command
 
 if TYPE_CHECKING:
     from treelens.cli.data import GraphData
-    from treelens.estimators.classifier import GraphClassifier
+    from treelens.estimators.classifier import GraphSVC
 
 
 def explain_cli(
@@ -46,7 +46,7 @@ def explain_cli(
         output.finish({"n_graphs": len(rows.graphs), "out": str(out)}, _show)
 
 
-def write_report(model: GraphClassifier, out: Path, data: GraphData) -> None:
+def write_report(model: GraphSVC, out: Path, data: GraphData) -> None:
     """The report of a model on some graphs, with element names where the data set is known."""
     from treelens import report
 

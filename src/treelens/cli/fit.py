@@ -13,7 +13,7 @@ from treelens.cli.console import InputError, Output, command, percent
 
 if TYPE_CHECKING:
     from treelens.cli.data import GraphData
-    from treelens.estimators.classifier import GraphClassifier
+    from treelens.estimators.classifier import GraphSVC
     from treelens.estimators.selection import Candidate, SearchResult
 
 SCORINGS = ("accuracy", "balanced_accuracy", "roc_auc")
@@ -69,7 +69,7 @@ def classifier_settings(
     seed: int = 0,
     jobs: int = -1,
 ) -> dict[str, Any]:
-    """Options of the command line as parameters of ``GraphClassifier``."""
+    """Options of the command line as parameters of ``GraphSVC``."""
     if scoring not in SCORINGS:
         raise InputError(f"--scoring {scoring}: expected one of {', '.join(SCORINGS)}.")
     if jobs == 0:
@@ -87,13 +87,13 @@ def classifier_settings(
 
 def fit_model(
     data: GraphData, settings: dict[str, Any], top: int = 10
-) -> tuple[GraphClassifier, dict[str, Any]]:
+) -> tuple[GraphSVC, dict[str, Any]]:
     """Fit, and sum up what came of it as plain data."""
     from treelens.cli.patterns import top_patterns
-    from treelens.estimators.classifier import GraphClassifier
+    from treelens.estimators.classifier import GraphSVC
 
     start = time.perf_counter()
-    model = GraphClassifier(**settings).fit(data.graphs, data.y)
+    model = GraphSVC(**settings).fit(data.graphs, data.y)
     scores = compared_scores(model, data, settings)
     return model, {
         "data": {
@@ -120,19 +120,17 @@ def class_sizes(y: Any) -> dict[str, int]:
     return {str(c): n for c, n in zip(classes.tolist(), counts.tolist(), strict=True)}
 
 
-def compared_scores(
-    model: GraphClassifier, data: GraphData, settings: dict[str, Any]
-) -> dict[str, Any]:
+def compared_scores(model: GraphSVC, data: GraphData, settings: dict[str, Any]) -> dict[str, Any]:
     """Cross-validated scores: majority class, best uniform and best learned candidate.
 
     They come from the validation that also chose between candidates, so they are slightly
     optimistic; ``treelens evaluate`` nests the choice.
     """
-    from treelens.estimators.classifier import GraphClassifier
+    from treelens.estimators.classifier import GraphSVC
 
     uniform_search = model.search_
     if uniform_search.best(lambda c: c.radius == 0) is None:  # only radii above 0 were asked for
-        plain_model = GraphClassifier(**{**settings, "radius": 0.0}).fit(data.graphs, data.y)
+        plain_model = GraphSVC(**{**settings, "radius": 0.0}).fit(data.graphs, data.y)
         uniform_search = plain_model.search_
     uniform = uniform_search.best(lambda c: c.radius == 0)
     learned = model.search_.best(lambda c: c.radius > 0)

@@ -11,7 +11,7 @@ from treelens.cli import options
 from treelens.cli.console import InputError, Output, command
 
 if TYPE_CHECKING:
-    from treelens.estimators.classifier import GraphClassifier
+    from treelens.estimators.classifier import GraphSVC
 
 ORDERS = ("auto", "weight", "difference", "support")
 
@@ -50,7 +50,7 @@ def patterns_cli(
         output.finish(result, _show)
 
 
-def top_patterns(model: GraphClassifier, n: int, order: str = "auto") -> list[dict[str, Any]]:
+def top_patterns(model: GraphSVC, n: int, order: str = "auto") -> list[dict[str, Any]]:
     """The first ``n`` patterns in an order of :data:`ORDERS`, one dict each."""
     if order not in ORDERS:
         raise InputError(f"--sort {order}: expected one of {', '.join(ORDERS)}.")
@@ -67,7 +67,7 @@ def top_patterns(model: GraphClassifier, n: int, order: str = "auto") -> list[di
     ]
 
 
-def write_patterns(model: GraphClassifier, path: Path) -> None:
+def write_patterns(model: GraphSVC, path: Path) -> None:
     """All patterns as CSV."""
     from treelens.estimators.files import whole_file
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from treelens.cli.data import GraphData
-    from treelens.estimators.classifier import GraphClassifier
+    from treelens.estimators.classifier import GraphSVC
 
 # Beyond this mean share of patterns never seen in training, the labels are probably other ones.
 _STRANGE = 0.5
@@ -65,7 +65,7 @@ def predict_cli(
         output.finish(result, _show)
 
 
-def prediction_table(model: GraphClassifier, data: GraphData) -> pd.DataFrame:
+def prediction_table(model: GraphSVC, data: GraphData) -> pd.DataFrame:
     """One line per row of the source, in its order.
 
     Columns: ``row`` (from 1), ``smiles`` where there are any, ``class``, ``probability`` (of that
@@ -99,7 +99,7 @@ def prediction_table(model: GraphClassifier, data: GraphData) -> pd.DataFrame:
 
 
 def summarise_predictions(
-    model: GraphClassifier, data: GraphData, table: pd.DataFrame, output: Output
+    model: GraphSVC, data: GraphData, table: pd.DataFrame, output: Output
 ) -> dict[str, Any]:
     """Counts, hits where the true class is known, and notes on what looks wrong."""
     import numpy as np

@@ -49,7 +49,7 @@ def gram_to_disk(
         The ``.npy`` file to write. It appears when it is complete; an older one stays until then.
     graphs : GraphCollection or anything :func:`treelens.as_graph_collection` takes
     form, depth, gamma, include_depth_zero, edge_labels
-        Of the kernel; see :class:`treelens.GraphClassifier`.
+        Of the kernel; see :class:`treelens.GraphSVC`.
     weights : array-like, optional
         One per pattern of the depths in use, in the order of the vocabulary of ``graphs``.
     block_size : int

@@ -39,7 +39,7 @@ from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 
 if TYPE_CHECKING:
-    from treelens.estimators.classifier import GraphClassifier
+    from treelens.estimators.classifier import GraphSVC
 
 # Approximations that come so near that settings may be chosen by the exact kernel machine. On the
 # few graphs of a search that machine costs less, and has no noise. (On three folds of NCI1 a second
@@ -65,7 +65,7 @@ class ApproximateSearch:
 
     Parameters
     ----------
-    model : GraphClassifier
+    model : GraphSVC
         Unfitted; its parameters say what to do.
     histograms : PatternHistograms
         Of all training graphs and depths.
@@ -74,7 +74,7 @@ class ApproximateSearch:
     """
 
     def __init__(
-        self, model: GraphClassifier, histograms: PatternHistograms, codes: np.ndarray, seed: int
+        self, model: GraphSVC, histograms: PatternHistograms, codes: np.ndarray, seed: int
     ) -> None:
         self.approximation, self.n_jobs = model.approximation, model._n_jobs()
         self._exactly = self.approximation in _SEARCHED_EXACTLY

@@ -40,7 +40,7 @@ from treelens.patterns.merging import select_patterns
 from treelens.patterns.vocabulary import PatternVocabulary
 
 if TYPE_CHECKING:
-    from treelens.estimators.classifier import GraphClassifier
+    from treelens.estimators.classifier import GraphSVC
 
 __all__ = [
     "APPROXIMATIONS",
@@ -75,7 +75,7 @@ def forms_for(approximation: str, form: Any) -> list[str]:
 
 
 def fit_approximate(
-    model: GraphClassifier,
+    model: GraphSVC,
     graphs: GraphCollection,
     codes: np.ndarray,
     candidates: list[Candidate],
@@ -83,7 +83,7 @@ def fit_approximate(
 ) -> None:
     """Choose settings on a validation split, then fit weights, features and linear model.
 
-    Sets what ``GraphClassifier.fit`` promises.
+    Sets what ``GraphSVC.fit`` promises.
     """
     n_jobs = model._n_jobs()
     vocabulary, colors = PatternVocabulary.fit(
@@ -105,7 +105,7 @@ def fit_approximate(
 
 
 def _fit_chosen(
-    model: GraphClassifier,
+    model: GraphSVC,
     chosen: Candidate,
     vocabulary: PatternVocabulary,
     search: ApproximateSearch,
@@ -140,7 +140,7 @@ def _fit_chosen(
 
 
 def _landmarks(
-    model: GraphClassifier, chosen: Candidate, features: Features, search: ApproximateSearch
+    model: GraphSVC, chosen: Candidate, features: Features, search: ApproximateSearch
 ) -> np.ndarray:
     """Positions of the landmarks; none where the features compare with no training graph."""
     if model.approximation != "nystroem":
@@ -154,7 +154,7 @@ def _landmarks(
 
 
 def _feature_map(
-    model: GraphClassifier, chosen: Candidate, features: Features, landmarks: Features, seed: int
+    model: GraphSVC, chosen: Candidate, features: Features, landmarks: Features, seed: int
 ) -> Any:
     weights, offset = model._weights(), model.offset_
     if model.approximation == "unary":

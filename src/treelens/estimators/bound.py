@@ -13,7 +13,7 @@ from treelens.theory.fitted import fitted_bound
 
 
 def model_bound(model: Any, delta: float) -> dict[str, Any]:
-    """See ``GraphClassifier.generalization_bound``."""
+    """See ``GraphSVC.generalization_bound``."""
     pairs = PairFeatures.from_histograms(model.train_histograms_, model._extractor.kind)
     learner = model.learner_
     if learner is None:  # uniform weights: the margins are those it would have learned with

@@ -61,7 +61,7 @@ from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
 
-class GraphClassifier(DecidesOnGraphs, BaseEstimator):
+class GraphSVC(DecidesOnGraphs, BaseEstimator):
     """Weisfeiler-Lehman patterns, learned weights, kernel and C-SVC in one estimator.
 
     Everything left at ``"auto"`` is chosen by cross-validation on the training graphs: first
@@ -129,7 +129,7 @@ class GraphClassifier(DecidesOnGraphs, BaseEstimator):
     --------
     >>> import treelens as tl
     >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-    >>> model = tl.GraphClassifier(depth=2, radius=0, gamma=1.0, C=10.0, form="exponential")
+    >>> model = tl.GraphSVC(depth=2, radius=0, gamma=1.0, C=10.0, form="exponential")
     >>> model.fit(graphs, y).predict(graphs[:2]).tolist() == y[:2].tolist()
     True
     """
@@ -192,7 +192,7 @@ class GraphClassifier(DecidesOnGraphs, BaseEstimator):
 
     # --- fitting ----------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any) -> GraphClassifier:
+    def fit(self, X: Any, y: Any) -> GraphSVC:
         """Choose and fit a model.
 
         Parameters
@@ -452,7 +452,7 @@ class GraphClassifier(DecidesOnGraphs, BaseEstimator):
         --------
         >>> import treelens as tl
         >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-        >>> model = tl.GraphClassifier("exponential", 2, 0, gamma=1.0, C=10.0).fit(graphs, y)
+        >>> model = tl.GraphSVC("exponential", 2, 0, gamma=1.0, C=10.0).fit(graphs, y)
         >>> bound = model.generalization_bound()
         >>> bound["stability"]["k_n"]  # uniform weights
         0.0

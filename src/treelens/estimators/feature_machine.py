@@ -17,7 +17,7 @@ from treelens.patterns.histograms import SparseRows
 from treelens.patterns.pairs import PairFeatures
 
 if TYPE_CHECKING:
-    from treelens.estimators.classifier import GraphClassifier
+    from treelens.estimators.classifier import GraphSVC
     from treelens.estimators.stored import Stored
 
 # The form that simply adds up the terms of the patterns, by kind of pair feature.
@@ -165,7 +165,7 @@ def put_feature_map(machine: Any, data: dict[str, Any], arrays: dict[str, np.nda
     arrays["thresholds"] = feature_map.thresholds
 
 
-def get_feature_machine(stored: Stored, model: GraphClassifier, n_outputs: int) -> FeatureMachine:
+def get_feature_machine(stored: Stored, model: GraphSVC, n_outputs: int) -> FeatureMachine:
     """The feature machine of a model whose patterns, weights and choice are there already."""
     record, choice = stored.value("feature_map", dict), model.choice_
     feature_map: Any

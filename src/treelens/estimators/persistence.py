@@ -39,7 +39,7 @@ from treelens.patterns.refinement import PatternLevel
 from treelens.patterns.vocabulary import PatternVocabulary
 
 if TYPE_CHECKING:
-    from treelens.estimators.classifier import GraphClassifier
+    from treelens.estimators.classifier import GraphSVC
     from treelens.estimators.streaming import StreamingGraphClassifier
 
 __all__ = ["ModelFileError", "ModelFileNotFoundError", "load", "load_model", "save_model"]
@@ -47,7 +47,7 @@ __all__ = ["ModelFileError", "ModelFileNotFoundError", "load", "load_model", "sa
 _INT32_END = 2**31
 
 
-def save_model(model: GraphClassifier, path: str | Path) -> None:
+def save_model(model: GraphSVC, path: str | Path) -> None:
     """Write a fitted classifier to a file, whole or not at all; see :func:`load`.
 
     Raises
@@ -67,7 +67,7 @@ def save_model(model: GraphClassifier, path: str | Path) -> None:
     write_archive(path, Contents(data, arrays), treelens.__version__)
 
 
-def load(path: str | Path) -> GraphClassifier | StreamingGraphClassifier:
+def load(path: str | Path) -> GraphSVC | StreamingGraphClassifier:
     """Load a classifier that ``model.save(path)`` wrote.
 
     Loading runs no code from the file: it holds numbers and plain labels only. Predictions are
@@ -89,7 +89,7 @@ def load(path: str | Path) -> GraphClassifier | StreamingGraphClassifier:
     >>> import treelens as tl
     >>> from treelens.estimators.persistence import save_model
     >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-    >>> model = tl.GraphClassifier("exponential", 2, 0, 1.0, 10.0).fit(graphs, y)
+    >>> model = tl.GraphSVC("exponential", 2, 0, 1.0, 10.0).fit(graphs, y)
     >>> path = pathlib.Path(tempfile.mkdtemp(), "model.treelens")
     >>> save_model(model, path)
     >>> bool((tl.load(path).decision_function(graphs) == model.decision_function(graphs)).all())
@@ -103,8 +103,8 @@ def load(path: str | Path) -> GraphClassifier | StreamingGraphClassifier:
     return get_streaming(stored)
 
 
-def load_model(path: str | Path) -> GraphClassifier:
-    """A :class:`GraphClassifier` from its file; one fitted to blocks of graphs is refused."""
+def load_model(path: str | Path) -> GraphSVC:
+    """A :class:`GraphSVC` from its file; one fitted to blocks of graphs is refused."""
     stored = Stored(read_archive(path), str(path))
     if _is_streaming(stored):
         raise ModelFileError(
@@ -118,7 +118,7 @@ def _is_streaming(stored: Stored) -> bool:
     return stored.has_value("model") and stored.value("model", str) == "streaming"
 
 
-def _get_model(stored: Stored) -> GraphClassifier:
+def _get_model(stored: Stored) -> GraphSVC:
     vocabulary = get_vocabulary(stored)
     histograms = _get_histograms(stored, vocabulary)
     model = _get_settings(stored, vocabulary, histograms)
@@ -131,7 +131,7 @@ def _get_model(stored: Stored) -> GraphClassifier:
 # --- settings and what was chosen -----------------------------------------------------------
 
 
-def _put_settings(model: GraphClassifier, data: dict[str, Any]) -> None:
+def _put_settings(model: GraphSVC, data: dict[str, Any]) -> None:
     data["parameters"], data["parameters_not_kept"] = plain_parameters(model)
     data["learner_parameters"] = None
     if model.learner is not None:
@@ -168,10 +168,10 @@ def plain_value(value: Any, what: str) -> Any:
 
 def _get_settings(
     stored: Stored, vocabulary: PatternVocabulary, histograms: PatternHistograms
-) -> GraphClassifier:
-    from treelens.estimators.classifier import GraphClassifier
+) -> GraphSVC:
+    from treelens.estimators.classifier import GraphSVC
 
-    model = GraphClassifier(**known_parameters(stored, "parameters", GraphClassifier))
+    model = GraphSVC(**known_parameters(stored, "parameters", GraphSVC))
     if stored.value("learner_parameters", dict, type(None)) is not None:
         parameters = known_parameters(stored, "learner_parameters", PairwiseWeights)
         model.learner = PairwiseWeights(**parameters)
@@ -287,9 +287,7 @@ def _get_histograms(stored: Stored, vocabulary: PatternVocabulary) -> PatternHis
 # --- weights and machine --------------------------------------------------------------------
 
 
-def _put_machine(
-    model: GraphClassifier, data: dict[str, Any], arrays: dict[str, np.ndarray]
-) -> None:
+def _put_machine(model: GraphSVC, data: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     data["offset"] = float(model.offset_)
     arrays["train_codes"] = model.train_codes_.astype(np.int64, copy=False)
     arrays["support"] = model.support_.astype(np.int64, copy=False)
@@ -300,7 +298,7 @@ def _put_machine(
     put_feature_map(model._machine, data, arrays)
 
 
-def _get_machine(stored: Stored, model: GraphClassifier) -> None:
+def _get_machine(stored: Stored, model: GraphSVC) -> None:
     histograms, n_classes = model.train_histograms_, len(model.classes_)
     n_outputs = 1 if n_classes == 2 else n_classes
     model.offset_ = stored.value("offset", float)
@@ -347,7 +345,7 @@ def _put_learner(learner: Any, data: dict[str, Any], arrays: dict[str, np.ndarra
     data["learning_result"] = plain_value(result, "result_")
 
 
-def _get_learner(stored: Stored, model: GraphClassifier) -> None:
+def _get_learner(stored: Stored, model: GraphSVC) -> None:
     n_patterns = model.train_histograms_.n_patterns
     if stored.value("learner", dict, type(None)) is None:
         model.learner_, model.weights_ = None, np.ones(n_patterns)
@@ -375,9 +373,7 @@ def _get_result(stored: Stored, weights: np.ndarray) -> LearnedWeights:
 # --- the search -----------------------------------------------------------------------------
 
 
-def _put_search(
-    model: GraphClassifier, data: dict[str, Any], arrays: dict[str, np.ndarray]
-) -> None:
+def _put_search(model: GraphSVC, data: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Scores of all candidates; held-out decision values of the few that are of interest."""
     search = model.search_
     candidates = list(search.scores)
@@ -405,7 +401,7 @@ def _of_interest(search: SearchResult) -> list[Candidate]:
     return [candidate for candidate in best if candidate is not None]
 
 
-def _get_search(stored: Stored, model: GraphClassifier) -> None:
+def _get_search(stored: Stored, model: GraphSVC) -> None:
     record = stored.value("search", dict)
     try:
         candidates = [Candidate(*fields) for fields in record["candidates"]]

@@ -1,4 +1,4 @@
-"""What a ``GraphClassifier`` is asked for: the grid behind "auto", classes and splits, checked."""
+"""What a ``GraphSVC`` is asked for: the grid behind "auto", classes and splits, checked."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> 
 def checked_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
     """Distinct classes and a code per graph, or an error that says what is wrong with ``y``."""
     if y is None:
-        raise ValueError("GraphClassifier needs classes: call fit(graphs, y).")
+        raise ValueError("GraphSVC needs classes: call fit(graphs, y).")
     array = np.asarray(y)
     # Among strings, an array turns NaN into the class "nan": a list is searched as it is.
     given, y = (y if isinstance(y, (list, tuple)) else array.tolist()), array

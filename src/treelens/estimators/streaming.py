@@ -58,7 +58,7 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
     bytes, 100 bytes a pattern, and the graphs of the block.
 
     Settings are given, not searched: choose them with
-    ``GraphClassifier(approximation="random-features")`` on a sample. Only ``alpha`` is chosen, on
+    ``GraphSVC(approximation="random-features")`` on a sample. Only ``alpha`` is chosen, on
     every tenth graph, for that costs no further pass.
 
     Parameters
@@ -274,7 +274,7 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
         return super().decision_function(X)
 
     def explain(self, graph: Any, class_label: Any = None) -> Explanation:
-        """Contributions of patterns, nodes and edges; see :meth:`GraphClassifier.explain`."""
+        """Contributions of patterns, nodes and edges; see :meth:`GraphSVC.explain`."""
         check_is_fitted(self)
         single = as_single_graph(graph)
         decision = additive_decision(self, single, _UNSEEN_LIMIT)

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import StratifiedKFold
 
-from treelens.estimators.classifier import GraphClassifier
+from treelens.estimators.classifier import GraphSVC
 from treelens.estimators.machine import fit_machine_path
 from treelens.estimators.selection import accuracy, roc_auc
 from treelens.experiments.molecules_page import N_FOLDS, SPLITS, SVM_CS, write_molecules
@@ -196,10 +196,10 @@ def grid_for(n_train: int) -> str:
     return "reduced" if n_train > _LARGE else "default"
 
 
-def classifier_for(n_train: int, seed: int, **settings: Any) -> GraphClassifier:
+def classifier_for(n_train: int, seed: int, **settings: Any) -> GraphSVC:
     """The classifier under test: the default one, with the ROC AUC as the inner score."""
     chosen = {**GRIDS[grid_for(n_train)], **settings}
-    return GraphClassifier(scoring="roc_auc", random_state=seed, n_jobs=1, progress=False, **chosen)
+    return GraphSVC(scoring="roc_auc", random_state=seed, n_jobs=1, progress=False, **chosen)
 
 
 def _fit_graph_methods(
@@ -220,7 +220,7 @@ def _fit_graph_methods(
 
 
 def _graph_result(
-    model: GraphClassifier, data: MoleculeSet, test: np.ndarray, start: float
+    model: GraphSVC, data: MoleculeSet, test: np.ndarray, start: float
 ) -> dict[str, Any]:
     scores = _scores(data.codes[test], model.decision_function(data.graphs[test]), start)
     gain = model.learning_gain_
@@ -233,9 +233,7 @@ def _graph_result(
     }
 
 
-def _uniform_twin(
-    model: GraphClassifier, graphs: GraphCollection, codes: np.ndarray
-) -> GraphClassifier:
+def _uniform_twin(model: GraphSVC, graphs: GraphCollection, codes: np.ndarray) -> GraphSVC:
     """The model itself where it chose uniform weights, else its best uniform candidate, fitted."""
     if model.choice_["radius"] == 0:
         return model
@@ -245,7 +243,7 @@ def _uniform_twin(
     return twin.set_params(gamma=best.gamma or "auto").fit(graphs, codes)
 
 
-def _uniform_score(model: GraphClassifier) -> float:
+def _uniform_score(model: GraphSVC) -> float:
     best = model.search_.best(lambda candidate: candidate.radius == 0)
     return float(model.search_.mean(best))
 

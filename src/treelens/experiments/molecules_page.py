@@ -24,7 +24,7 @@ Row = Mapping[str, Any]
 Methods = Mapping[str, Mapping[int, Row]]
 COMMAND = "treelens reproduce molecules --out docs/results"
 TITLES = {
-    "graph_classifier": "GraphClassifier",
+    "graph_classifier": "GraphSVC",
     "uniform": "the same, uniform weights",
     "ecfp4_tanimoto_svm": "ECFP4 bits, Tanimoto SVM",
     "ecfp4_count_tanimoto_svm": "ECFP4 counts, Tanimoto SVM",
@@ -137,7 +137,7 @@ def _protocol_text(groups: Mapping[tuple[str, str], Methods]) -> str:
         f"{N_FOLDS} folds of either kind, the same for every method: *random*, stratified by "
         "class; *scaffold*, whole Murcko scaffolds in one fold (the largest first, each into the "
         "emptiest fold; all molecules without rings count as one scaffold). Molecules are graphs "
-        "of heavy atoms labelled by their element, bond types as edge labels. `GraphClassifier` "
+        "of heavy atoms labelled by their element, bond types as edge labels. `GraphSVC` "
         "chooses form, depth, gamma, C and the radius of the learned weights by ROC AUC in a "
         "cross-validation inside the training part; its twin with uniform weights has the same "
         "search with radius 0. The SVMs choose C in the same way among "
@@ -153,7 +153,7 @@ def _grid_text(groups: Mapping[tuple[str, str], Methods]) -> str:
             for row in methods.get(OURS, {}).values()}  # fmt: skip
     reduced = sorted(dataset for dataset, grid in used if grid == "reduced")
     if not reduced:
-        return "The grid is the default one of `GraphClassifier` everywhere."
+        return "The grid is the default one of `GraphSVC` everywhere."
     return (
         f"On {', '.join(reduced)} the grid is smaller than the default, to save time: three inner "
         "folds (for the SVMs too), depths 1 to 4, gamma 1, 3 and 10, C 1, 3, 10 and 100, radius "
@@ -260,7 +260,7 @@ def _differences_table(
     summary: Mapping[str, Mapping[str, Mapping[str, Any]]], methods: Sequence[str]
 ) -> str:
     """ROC AUC of ours minus each other method, with the test for overlapping training sets."""
-    header = ["data set", "folds", "GraphClassifier minus", "ROC AUC", "error", "p", "better in"]
+    header = ["data set", "folds", "GraphSVC minus", "ROC AUC", "error", "p", "better in"]
     lines = []
     for dataset, splits in summary.items():
         for split, entry in splits.items():

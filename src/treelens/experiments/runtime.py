@@ -22,7 +22,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from treelens.estimators.classifier import GraphClassifier
+from treelens.estimators.classifier import GraphSVC
 from treelens.estimators.kernels import WassersteinWL
 from treelens.estimators.weights import PairwiseWeights
 from treelens.experiments.progress import Work, run_all
@@ -283,7 +283,7 @@ def _choose(
     solver: str,
     grid: dict[str, Any],
 ) -> tuple[float, dict[str, Any]]:
-    model = GraphClassifier(
+    model = GraphSVC(
         "exponential", **grid, include_depth_zero=False, edge_labels=False,
         learner=PairwiseWeights(random_state=0, **TASK_LEARNERS[solver]),
         cv=StratifiedKFold(5, shuffle=True, random_state=0), random_state=0, progress=False,

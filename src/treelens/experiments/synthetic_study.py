@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.estimators.classifier import GraphClassifier
+from treelens.estimators.classifier import GraphSVC
 from treelens.estimators.selection import radii_for
 from treelens.experiments.methods import CS, GAMMAS
 from treelens.experiments.pages import (
@@ -103,10 +103,10 @@ def _works(quick: bool, file: RowFile) -> list[Work]:
 # --- one data set -----------------------------------------------------------------------------
 
 
-def fit_one(dataset: int, method: str, include_depth_zero: bool = True) -> GraphClassifier:
+def fit_one(dataset: int, method: str, include_depth_zero: bool = True) -> GraphSVC:
     """The classifier chosen on the training substructures of one data set."""
     graphs, y = make_synthetic(random_state=dataset)
-    model = GraphClassifier(
+    model = GraphSVC(
         form="exponential", depth=DEPTH, radius=METHODS[method], gamma=GAMMAS, C=CS,
         include_depth_zero=include_depth_zero, random_state=dataset, progress=False,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.estimators.classifier import GraphClassifier
+from treelens.estimators.classifier import GraphSVC
 from treelens.explain.contributions import usual_unseen_share
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.histograms import PatternHistograms
@@ -22,7 +22,7 @@ _MOST_MEMBERS = 12
 _UNSEEN_BINS = 20
 
 
-def diagnose(model: GraphClassifier, given: GivenGraphs, known: np.ndarray) -> dict[str, Any]:
+def diagnose(model: GraphSVC, given: GivenGraphs, known: np.ndarray) -> dict[str, Any]:
     """Everything the report says about the given graphs as data.
 
     ``known`` is what :func:`known_from_training` found.
@@ -133,7 +133,7 @@ def _indistinguishable(given: GivenGraphs) -> dict[str, Any] | None:
     }
 
 
-def known_from_training(model: GraphClassifier, given: GivenGraphs) -> np.ndarray:
+def known_from_training(model: GraphSVC, given: GivenGraphs) -> np.ndarray:
     """Which given graphs have exactly the pattern counts of some training graph."""
     trained = set(_histogram_keys(model.train_histograms_))
     return np.array([key in trained for key in _histogram_keys(given.histograms)])
@@ -153,7 +153,7 @@ def _histogram_keys(histograms: PatternHistograms) -> list[Any]:
     ]
 
 
-def _unseen(model: GraphClassifier, given: GivenGraphs) -> dict[str, Any]:
+def _unseen(model: GraphSVC, given: GivenGraphs) -> dict[str, Any]:
     """The share of patterns that training never saw, and how many graphs have unusually many."""
     shares = given.histograms.unseen_share()
     limit = usual_unseen_share(model.train_histograms_)

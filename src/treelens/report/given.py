@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from treelens.estimators.base import checked_graphs
-from treelens.estimators.classifier import GraphClassifier
+from treelens.estimators.classifier import GraphSVC
 from treelens.estimators.machine import predicted_codes
 from treelens.explain.names import LabelNames, with_label_names
 from treelens.graphs.collection import GraphCollection
@@ -76,7 +76,7 @@ class GivenGraphs:
 
 
 def look_at(
-    model: GraphClassifier, X: Any, y: Any, names: str | LabelNames | None = None
+    model: GraphSVC, X: Any, y: Any, names: str | LabelNames | None = None
 ) -> GivenGraphs | None:
     """Graphs as the model sees them; None where none are given."""
     if X is None:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from treelens.estimators.classifier import GraphClassifier
+from treelens.estimators.classifier import GraphSVC
 from treelens.explain.decode import Occurrence, atom_environment, find_occurrences, unfold_within
 from treelens.explain.layout import is_molecule
 from treelens.explain.names import LabelNames, named_vocabulary
@@ -35,15 +35,13 @@ _ROUGH_GAP = 1e-2
 _MOST_RELEARNED = 5000
 
 
-def shown_vocabulary(
-    model: GraphClassifier, names: str | LabelNames | None = None
-) -> PatternVocabulary:
+def shown_vocabulary(model: GraphSVC, names: str | LabelNames | None = None) -> PatternVocabulary:
     """The vocabulary with the labels that people are to see."""
     return model.vocabulary_ if names is None else named_vocabulary(model.vocabulary_, names)
 
 
 def pattern_section(
-    model: GraphClassifier,
+    model: GraphSVC,
     vocabulary: PatternVocabulary,
     given: GivenGraphs | None,
     influence: Mapping[int, float],
@@ -60,13 +58,13 @@ def pattern_section(
     return {"n_all": len(table), "n_shown": len(rows), "sorted_by": by[0], "rows": rows}
 
 
-def _rankings(model: GraphClassifier, with_graphs: bool) -> list[str]:
+def _rankings(model: GraphSVC, with_graphs: bool) -> list[str]:
     """The columns that decide which patterns are shown, the one to sort by first."""
     learned = ["weight"] if model.learner_ is not None else []
     return [*learned, "separation", *(["influence"] if with_graphs else [])]
 
 
-def _full_table(model: GraphClassifier, influence: Mapping[int, float] | None) -> pd.DataFrame:
+def _full_table(model: GraphSVC, influence: Mapping[int, float] | None) -> pd.DataFrame:
     """All patterns with their separation, mass per class as one column, and their influence."""
     table = model.patterns_
     start = int(model.vocabulary_.level_offsets[model.train_histograms_.first_depth])
@@ -123,7 +121,7 @@ def tree_data(vocabulary: PatternVocabulary, pattern: int) -> dict[str, list[Any
 
 
 def _places(
-    model: GraphClassifier, given: GivenGraphs | None, patterns: list[int]
+    model: GraphSVC, given: GivenGraphs | None, patterns: list[int]
 ) -> dict[int, dict[str, Any]]:
     """One occurrence of each pattern in the given graphs, where there is one fit to be drawn."""
     if given is None:
@@ -162,7 +160,7 @@ def short_texts(vocabulary: PatternVocabulary, patterns: set[int]) -> dict[int, 
 # --- weights ----------------------------------------------------------------------------------
 
 
-def weight_errors(model: GraphClassifier) -> np.ndarray | None:
+def weight_errors(model: GraphSVC) -> np.ndarray | None:
     """Error bars of learned weights, from leaving out a fifth of the graphs at a time.
 
     None with uniform weights, and where learning five times more would take too long.
@@ -183,7 +181,7 @@ def weight_errors(model: GraphClassifier) -> np.ndarray | None:
     return found.error
 
 
-def weights_by_depth(model: GraphClassifier) -> dict[str, Any]:
+def weights_by_depth(model: GraphSVC) -> dict[str, Any]:
     """How the weights of each depth are spread: counts in common bins, and quantiles."""
     weights, histograms = model.weights_, model.train_histograms_
     low, high = min(0.0, float(weights.min())), max(2.0, float(weights.max()))

@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from treelens.estimators.classifier import GraphClassifier
+from treelens.estimators.classifier import GraphSVC
 from treelens.estimators.files import checked_target, whole_file
 from treelens.explain.decode import TreeNode
 from treelens.explain.draw import tree_scene
@@ -36,7 +36,7 @@ _SHAPES = (
 
 
 def write_report(
-    model: GraphClassifier,
+    model: GraphSVC,
     path: str | Path,
     X: Any = None,
     y: Any = None,
@@ -47,7 +47,7 @@ def write_report(
 
     Parameters
     ----------
-    model : GraphClassifier
+    model : GraphSVC
         Fitted.
     path : str or Path
     X, y, names : optional
@@ -63,7 +63,7 @@ def write_report(
     >>> import pathlib, tempfile
     >>> import treelens as tl
     >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-    >>> model = tl.GraphClassifier("exponential", 2, 0, 1.0, 10.0).fit(graphs, y)
+    >>> model = tl.GraphSVC("exponential", 2, 0, 1.0, 10.0).fit(graphs, y)
     >>> path = pathlib.Path(tempfile.mkdtemp(), "report.html")
     >>> write_report(model, path, graphs, y).read_text(encoding="utf-8")[:15]
     '<!doctype html>'

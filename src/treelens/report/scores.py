@@ -15,7 +15,7 @@ from sklearn.metrics import (
     roc_curve,
 )
 
-from treelens.estimators.classifier import GraphClassifier
+from treelens.estimators.classifier import GraphSVC
 from treelens.estimators.machine import predicted_codes
 from treelens.estimators.selection import Candidate
 
@@ -69,7 +69,7 @@ def share_right(codes: np.ndarray, predicted: np.ndarray) -> dict[str, Any] | No
     }
 
 
-def held_out_scores(model: GraphClassifier) -> dict | None:
+def held_out_scores(model: GraphSVC) -> dict | None:
     """Scores on the training graphs, each decided by machines that had not seen it.
 
     They come from the inner cross-validation of the chosen setting, so they are slightly too

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import treelens
-from treelens.estimators.classifier import GraphClassifier
+from treelens.estimators.classifier import GraphSVC
 from treelens.explain.names import LabelNames
 from treelens.kernels.forms import FORMS
 from treelens.report.details import GraphDetails, choose_graphs, explain_graphs
@@ -30,13 +30,13 @@ _MOST_CANDIDATES = 10
 
 
 def summarize(
-    model: GraphClassifier, X: Any = None, y: Any = None, *, names: str | LabelNames | None = None
+    model: GraphSVC, X: Any = None, y: Any = None, *, names: str | LabelNames | None = None
 ) -> dict[str, Any]:
     """Everything that the report shows, as data that ``json.dumps`` takes.
 
     Parameters
     ----------
-    model : GraphClassifier
+    model : GraphSVC
         Fitted.
     X, y : graphs and their classes, optional
         What to show and to score; without them the summary is about the model alone.
@@ -55,7 +55,7 @@ def summarize(
     --------
     >>> import treelens as tl
     >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-    >>> model = tl.GraphClassifier("exponential", 2, 0, 1.0, 10.0).fit(graphs, y)
+    >>> model = tl.GraphSVC("exponential", 2, 0, 1.0, 10.0).fit(graphs, y)
     >>> found = summarize(model, graphs, y)
     >>> found["model"]["n_training_graphs"], found["scores"]["accuracy"]
     (40, 1.0)
@@ -84,9 +84,7 @@ def summarize(
     )
 
 
-def _about_graphs(
-    model: GraphClassifier, given: GivenGraphs
-) -> tuple[GraphDetails, dict[str, Any]]:
+def _about_graphs(model: GraphSVC, given: GivenGraphs) -> tuple[GraphDetails, dict[str, Any]]:
     decision = model._decision
     chosen = choose_graphs(given)
     details = explain_graphs(model._decision_on, given, chosen)
@@ -116,7 +114,7 @@ def _scores(given: GivenGraphs, known: np.ndarray) -> dict[str, Any] | None:
 # --- the model --------------------------------------------------------------------------------
 
 
-def describe_model(model: GraphClassifier) -> dict[str, Any]:
+def describe_model(model: GraphSVC) -> dict[str, Any]:
     """What the model is, and how it was chosen."""
     choice = model.choice_
     return {
@@ -135,7 +133,7 @@ def describe_model(model: GraphClassifier) -> dict[str, Any]:
     }
 
 
-def leading_candidates(model: GraphClassifier) -> list[dict[str, Any]]:
+def leading_candidates(model: GraphSVC) -> list[dict[str, Any]]:
     """The best settings of the search, with the mean and the spread of their scores."""
     result = model.search_
     if result is None:
@@ -153,7 +151,7 @@ def leading_candidates(model: GraphClassifier) -> list[dict[str, Any]]:
     ]
 
 
-def describe_learning(model: GraphClassifier) -> dict[str, Any]:
+def describe_learning(model: GraphSVC) -> dict[str, Any]:
     """Whether learning beat uniform weights, and how the weights were found."""
     gain, radius = model.learning_gain_, model.choice_["radius"]
     verdict = verdict_on_learning(gain)

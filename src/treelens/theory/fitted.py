@@ -47,7 +47,7 @@ def fitted_bound(
     Returns
     -------
     dict
-        See :meth:`treelens.GraphClassifier.generalization_bound`.
+        See :meth:`treelens.GraphSVC.generalization_bound`.
     """
     factor = largest_pair_factor(codes, settings.balance)
     box = settings.constraint == "box"

@@ -19,7 +19,7 @@ def write_golden() -> None:
     graphs, y = tl.make_synthetic(n_per_substructure=4, random_state=0)
     new, _ = tl.make_synthetic(n_per_substructure=1, noise_nodes=(5, 8), random_state=1)
     settings = {"depth": 2, "gamma": 1.0, "C": 10.0, "cv": 2, "random_state": 0}
-    model = tl.GraphClassifier("exponential", radius=[0.0, 2.0], **settings).fit(graphs, y)
+    model = tl.GraphSVC("exponential", radius=[0.0, 2.0], **settings).fit(graphs, y)
     save_model(model, FOLDER / f"model-v{FORMAT_VERSION}.zip")
     known = {
         "graphs": [{"labels": g.node_labels, "edges": g.edges} for g in new],
