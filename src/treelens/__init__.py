@@ -19,6 +19,8 @@ _PUBLIC = {
     "make_synthetic": "treelens.graphs.synthetic",
     "read_smiles": "treelens.graphs.molecules",
     "read_tudataset": "treelens.graphs.tudataset",
+    "GraphClassifier": "treelens.estimators.evidence",
+    "GraphRegressor": "treelens.estimators.evidence",
     "GraphSVC": "treelens.estimators.classifier",
     "PairwiseWeights": "treelens.estimators.weights",
     "CollectionBlocks": "treelens.graphs.blocks",

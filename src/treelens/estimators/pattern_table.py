@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def pattern_table(
-    vocabulary: PatternVocabulary,
+    vocabulary: PatternVocabulary | PatternForest,
     histograms: PatternHistograms,
     weights: np.ndarray,
     codes: np.ndarray,
@@ -42,6 +43,38 @@ def pattern_table(
             "leans_to": classes[shares.argmax(axis=1)],
         },
         index=pd.Index(ids, name="pattern_id"),
+    )
+    return table.sort_values(
+        ["weight", "support", "depth", "pattern"], ascending=[False, False, True, True]
+    )
+
+
+def number_table(
+    forest: PatternForest, histograms: PatternHistograms, weights: np.ndarray, values: np.ndarray
+) -> pd.DataFrame:
+    """The same for a regression: instead of classes, ``mean_with``, the mean target of the graphs
+    that hold the pattern, and ``mean_without``, that of the others (NaN where there are none).
+    """
+    import pandas as pd
+
+    holds = histograms.to_sparse()
+    holds.data[:] = 1.0
+    n_with = np.asarray(holds.sum(axis=0)).ravel()
+    sum_with = holds.T @ values
+    n_without = len(values) - n_with
+    empty = np.full(len(n_with), np.nan)
+    table = pd.DataFrame(
+        {
+            "pattern": forest.texts(np.arange(histograms.n_patterns)),
+            "depth": histograms.depths,
+            "weight": weights,
+            "support": histograms.support,
+            "mean_with": np.divide(sum_with, n_with, out=empty.copy(), where=n_with > 0),
+            "mean_without": np.divide(
+                values.sum() - sum_with, n_without, out=empty.copy(), where=n_without > 0
+            ),
+        },
+        index=pd.RangeIndex(histograms.n_patterns, name="pattern_id"),
     )
     return table.sort_values(
         ["weight", "support", "depth", "pattern"], ascending=[False, False, True, True]

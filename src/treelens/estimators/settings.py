@@ -74,6 +74,34 @@ def checked_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
     return classes, codes
 
 
+def checked_numbers(y: Any, n_graphs: int) -> np.ndarray:
+    """The targets of a regression as floats, or an error that says what is wrong with them."""
+    if y is None:
+        raise ValueError("GraphRegressor needs values: call fit(graphs, y).")
+    try:
+        values = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "y holds values that are not numbers: a regressor needs one number per graph. For "
+            "classes use GraphClassifier."
+        ) from None
+    if values.ndim != 1:
+        raise ValueError(
+            f"y must be one value per graph, one-dimensional; got shape {values.shape}."
+        )
+    if len(values) != n_graphs:
+        raise ValueError(
+            f"There are {n_graphs} graphs but {len(values)} values in y: give one each."
+        )
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if len(wrong):
+        raise ValueError(
+            f"y holds NaN or infinity for {len(wrong)} graphs, the first at position {wrong[0]}: "
+            "drop those graphs or give them a value."
+        )
+    return values
+
+
 def _is_missing(value: Any) -> bool:
     return value is None or is_pandas_na(value) or bool(value != value)
 

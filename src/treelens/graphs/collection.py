@@ -90,6 +90,10 @@ class GraphCollection:
         More per-graph facts (for example ``"smiles"``); they are cut along with the graphs.
     degree_labels : bool
         Whether the node labels are degrees because the graphs came without labels.
+    fine_codes : array of int, shape (n_nodes,), optional
+        Positions in ``fine_alphabet``: finer labels of the nodes, each of which implies the node
+        label (of molecules, the element with its charge, hydrogens and ring).
+    fine_alphabet : tuple, optional
 
     Examples
     --------
@@ -110,10 +114,14 @@ class GraphCollection:
         node_alphabet: Sequence[Any],
         edge_codes: Any = None,
         edge_alphabet: Sequence[Any] | None = None,
-        names: Sequence[Any] | None = None,
+        names: Sequence[Any] | np.ndarray | None = None,
         graph_data: Mapping[str, Any] | None = None,
         degree_labels: bool = False,
+        fine_codes: Any = None,
+        fine_alphabet: Sequence[Any] | None = None,
     ) -> None:
+        if (fine_codes is None) != (fine_alphabet is None):
+            raise GraphDataError("Give fine_codes and fine_alphabet together, or neither.")
         if (edge_codes is None) != (edge_alphabet is None):
             raise GraphDataError("Give edge_codes and edge_alphabet together, or neither.")
         self.node_offsets = _frozen(node_offsets, np.int64)
@@ -127,6 +135,8 @@ class GraphCollection:
         data = {key: _frozen(_object_array(x), object) for key, x in (graph_data or {}).items()}
         self.graph_data: Mapping[str, np.ndarray] = MappingProxyType(data)
         self.degree_labels = degree_labels
+        self.fine_codes = None if fine_codes is None else _frozen(fine_codes, np.int32)
+        self.fine_alphabet = None if fine_alphabet is None else tuple(fine_alphabet)
         self._check_lengths()
         self._locked = True
 
@@ -142,7 +152,7 @@ class GraphCollection:
         return GraphCollection, (
             self.node_offsets, self.neighbor_offsets, self.neighbors, self.node_codes,
             self.node_alphabet, self.edge_codes, self.edge_alphabet, self.names, data,
-            self.degree_labels,
+            self.degree_labels, self.fine_codes, self.fine_alphabet,
         )  # fmt: skip
 
     def _check_lengths(self) -> None:
@@ -154,6 +164,8 @@ class GraphCollection:
         ]
         if self.edge_codes is not None:
             pairs.append(("edge_codes", len(self.edge_codes), "neighbors", len(self.neighbors)))
+        if self.fine_codes is not None:
+            pairs.append(("fine_codes", len(self.fine_codes), "nodes", self.n_nodes))
         if self.names is not None:
             pairs.append(("names", len(self.names), "graphs", len(self)))
         pairs += [(f"graph_data[{k!r}]", len(x), "graphs", len(self)) for k, x in
@@ -268,7 +280,16 @@ class GraphCollection:
             None if self.names is None else self.names[graphs],
             {key: x[graphs] for key, x in self.graph_data.items()},
             self.degree_labels,
+            None if self.fine_codes is None else self.fine_codes[rows],
+            self.fine_alphabet,
         )
+
+    def relabelled(self, node_codes: np.ndarray, node_alphabet: Sequence[Any]) -> GraphCollection:
+        """The same graphs with other node labels, and without finer ones."""
+        return GraphCollection(
+            self.node_offsets, self.neighbor_offsets, self.neighbors, node_codes, node_alphabet,
+            self.edge_codes, self.edge_alphabet, self.names, self.graph_data,
+        )  # fmt: skip
 
 
 def _object_array(values: Any) -> np.ndarray:

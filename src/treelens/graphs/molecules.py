@@ -29,6 +29,26 @@ def _element_and_aromaticity(atom: Any) -> str:
     return symbol.lower() if atom.GetIsAromatic() else symbol
 
 
+def _fine_key(atom: Any) -> int:
+    """Element, charge, aromaticity, hydrogens and ring membership of an atom in one number."""
+    return (
+        atom.GetAtomicNum() << 12
+        | (atom.GetFormalCharge() + 16 & 31) << 7
+        | min(atom.GetTotalNumHs(), 31) << 2
+        | atom.GetIsAromatic() << 1
+        | atom.IsInRing()
+    )
+
+
+def _fine_name(key: int, symbol: Callable[[int], str]) -> str:
+    """``"CH3"``, ``"N+1"``, ``"cH"`` in an aromatic ring, ``"CH2@"`` in another ring."""
+    number, charge = key >> 12, (key >> 7 & 31) - 16
+    hydrogens, is_aromatic, in_ring = key >> 2 & 31, key & 2, key & 1
+    name = symbol(number).lower() if is_aromatic else symbol(number)
+    name += "" if not hydrogens else "H" if hydrogens == 1 else f"H{hydrogens}"
+    return name + (f"{charge:+d}" if charge else "") + ("@" if in_ring and not is_aromatic else "")
+
+
 # None: the element alone, which is gathered by its number and named at the end (faster).
 ATOM_LABELS: Mapping[str, Callable[[Any], str] | None] = {
     "element": None,
@@ -211,6 +231,7 @@ class _Molecules:
         self.invalid: list[int] = []
         self.sizes: list[int] = []
         self.atoms: list[Any] = []
+        self.fine_keys: list[int] = []
         # Bonds as flat positions in the (n_atoms, n_atoms) matrix of their molecule.
         self.bonds: list[np.ndarray] = []
         self.bond_orders: list[np.ndarray] = []
@@ -232,7 +253,9 @@ class _Molecules:
         self.sizes.append(n_atoms)
         # Both ways below are RDKit's fast ones: iterating over GetAtoms() takes about twice as
         # long, asking bond by bond several times.
-        self.atoms += map(label, map(molecule.GetAtomWithIdx, range(n_atoms)))
+        atoms = list(map(molecule.GetAtomWithIdx, range(n_atoms)))
+        self.atoms += map(label, atoms)
+        self.fine_keys += map(_fine_key, atoms)
         orders = self.chem.GetAdjacencyMatrix(molecule, useBO=True, force=True).ravel()
         bonds = orders.nonzero()[0]
         if len(bonds) == 2 * molecule.GetNumBonds():
@@ -258,7 +281,13 @@ class _Molecules:
         return GraphCollection(
             np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([[0], np.cumsum(degrees)]),
             end, node_codes, node_alphabet, edge_codes, edge_alphabet, names, graph_data,
+            False, *self._fine_labels(),
         )  # fmt: skip
+
+    def _fine_labels(self) -> tuple[np.ndarray, tuple[str, ...]]:
+        keys, codes = np.unique(np.array(self.fine_keys), return_inverse=True)
+        symbol = self.chem.GetPeriodicTable().GetElementSymbol
+        return codes, tuple(_fine_name(key, symbol) for key in keys.tolist())
 
     def _atom_names(self) -> Sequence[str]:
         if not self.labels_are_numbers:

@@ -54,18 +54,18 @@ def pair_sums(
         target.lists.offsets, target.lists.indices, right_values, left.minimum,
     )  # fmt: skip
     if right is not None:
-        _interleaved(
+        interleaved(
             lambda k, step: _compiled.cross_rows(
                 k, step, *shared, left.scale, target.scale, factor, shift, out
             ),
             n_jobs,
         )
         return out
-    _interleaved(
+    interleaved(
         lambda k, step: _compiled.upper_rows(k, step, *shared, left.scale, factor, shift, out),
         n_jobs,
     )
-    _interleaved(lambda k, step: _compiled.mirror(k, step, _MIRROR_TILE, out), n_jobs)
+    interleaved(lambda k, step: _compiled.mirror(k, step, _MIRROR_TILE, out), n_jobs)
     return out
 
 
@@ -99,7 +99,7 @@ def _weighted_values(
     return left_values, right.lists.values * np.repeat(weights, np.diff(right.lists.offsets))
 
 
-def _interleaved(work: Callable[[int, int], Any], n_jobs: int) -> None:
+def interleaved(work: Callable[[int, int], Any], n_jobs: int) -> None:
     """Run ``work(k, n_jobs)`` for every thread ``k``: rows k, k + n_jobs, ... are its share."""
     if n_jobs <= 1:
         work(0, 1)

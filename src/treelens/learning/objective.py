@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -197,7 +197,7 @@ def curvature_guess(features: PairFeatures) -> np.ndarray:
     return np.maximum(sums / max(sums.max(initial=0.0), np.finfo(float).tiny), _LEAST_CURVATURE)
 
 
-def in_shares(work: Callable[[int], float], n_jobs: int) -> list[float]:
+def in_shares(work: Callable[[int], Any], n_jobs: int) -> list[Any]:
     """``work(k)`` for every share ``k``, in threads."""
     if n_jobs <= 1:
         return [work(k) for k in range(N_SHARES)]

@@ -48,6 +48,9 @@ class PatternHistograms:
     n_nodes : ndarray of int64, shape (n_graphs,)
     unseen : ndarray of int64, shape (n_graphs, n_depths)
         How many nodes carry a pattern that the vocabulary does not hold.
+    level_depths : ndarray of int, shape (n_depths,), optional
+        Depth of each level, where they do not simply count up from ``first_depth`` (a forest has
+        several trees, each with its own depths).
 
     Examples
     --------
@@ -66,13 +69,25 @@ class PatternHistograms:
     first_depth: int
     n_nodes: np.ndarray
     unseen: np.ndarray
+    level_depths: np.ndarray | None = None
 
     @classmethod
     def from_colors(
         cls, vocabulary: PatternVocabulary, colors: NodeColors, n_jobs: int = 1
     ) -> PatternHistograms:
         """Count the colours of a collection, all depths of the vocabulary."""
-        node_offsets, sizes = colors.node_offsets, np.diff(vocabulary.level_offsets)
+        return cls.from_levels(colors, np.diff(vocabulary.level_offsets), None, n_jobs)
+
+    @classmethod
+    def from_levels(
+        cls,
+        colors: NodeColors,
+        sizes: np.ndarray,
+        level_depths: np.ndarray | None = None,
+        n_jobs: int = 1,
+    ) -> PatternHistograms:
+        """Count colours level by level; ``sizes`` is the number of patterns of each level."""
+        node_offsets = colors.node_offsets
 
         def count(first: int, last: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
             depths = range(first, last)
@@ -86,10 +101,11 @@ class PatternHistograms:
             offsets=np.concatenate([*offsets, starts[-1:]]).astype(np.int64),
             graphs=np.concatenate([part[1] for part in parts]),
             counts=np.concatenate([part[2] for part in parts]),
-            level_offsets=vocabulary.level_offsets,
+            level_offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
             first_depth=0,
             n_nodes=n_nodes,
             unseen=_count_unseen(colors.colors, node_offsets),
+            level_depths=level_depths,
         )
 
     @property
@@ -112,7 +128,9 @@ class PatternHistograms:
     @property
     def depths(self) -> np.ndarray:
         """Depth of each pattern, shape (n_patterns,)."""
-        levels = np.arange(self.first_depth, self.first_depth + self.n_depths)
+        levels = self.level_depths
+        if levels is None:
+            levels = np.arange(self.first_depth, self.first_depth + self.n_depths)
         return np.repeat(levels, np.diff(self.level_offsets))
 
     def unseen_share(self) -> np.ndarray:
@@ -148,6 +166,7 @@ class PatternHistograms:
         return PatternHistograms(
             table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data,
             self.level_offsets, self.first_depth, self.n_nodes[indices], self.unseen[indices],
+            self.level_depths,
         )  # fmt: skip
 
     def select_patterns(self, keep: np.ndarray) -> PatternHistograms:

@@ -70,6 +70,13 @@ class PairFeatures:
         norm = np.sqrt(np.maximum(plain.self_sums(), np.finfo(float).tiny))
         return cls(lists, rows, histograms.level_offsets, minimum, 1.0 / norm)
 
+    @classmethod
+    def of_counts(cls, histograms: PatternHistograms) -> PairFeatures:
+        """Minima of plain counts: ``<W, Z> = sum_v w_v min(count_iv, count_jv)``."""
+        lists = histograms.by_pattern("counts")
+        rows = lists.transposed(histograms.n_graphs)
+        return cls(lists, rows, histograms.level_offsets, True, np.ones(histograms.n_graphs))
+
     @property
     def n_graphs(self) -> int:
         return len(self.rows)

@@ -1,0 +1,195 @@
+"""The search for the parameters under which the targets are least surprising.
+
+Three stages, each from where the last one ended: the scales of the kernel with uniform weights,
+then also one weight per level, then all of it. The first is the model with uniform weights that the
+others are compared with; it costs little and makes a good start.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import optimize
+from sklearn.exceptions import ConvergenceWarning
+
+from treelens.learning.evidence import (
+    N_SCALES,
+    EvidenceParameters,
+    EvidenceProblem,
+    Workspace,
+    evidence_objective,
+)
+
+STAGES = ("uniform", "depths", "branches")
+# Lowest and highest gamma, rho, amplitude, noise (as logarithms), and logit of the share.
+_BOUNDS = np.array(
+    [
+        np.log([1e-2, 1e2]),
+        np.log([1e-5, 1e2]),
+        np.log([1e-3, 1e3]),
+        np.log([1e-5, 1e1]),
+        [-6.0, 6.0],
+    ]
+)
+# So many steps in a row that gain less than this (in nats) end a stage.
+_SMALL_GAIN = 0.02
+_PATIENCE = 3
+_MEMORY = 20  # pairs of steps and gradient changes that L-BFGS keeps
+
+
+@dataclass(frozen=True)
+class EvidenceStep:
+    """One iteration of the search.
+
+    Attributes
+    ----------
+    stage : {"uniform", "depths", "branches"}
+    objective : float
+        Minus the log posterior, up to a constant: what is minimised.
+    gradient_norm : float
+        The largest entry of its gradient, those aside that a bound stops.
+    n_evaluations : int
+        Of objective and gradient, since the stage began.
+    """
+
+    stage: str
+    objective: float
+    gradient_norm: float
+    n_evaluations: int
+
+
+@dataclass(frozen=True)
+class EvidenceFit:
+    """Where the search ended.
+
+    Attributes
+    ----------
+    parameters : EvidenceParameters
+    uniform : EvidenceParameters
+        Where the first stage ended: uniform weights with scales of their own.
+    history : tuple of EvidenceStep
+    converged : bool
+        Whether the last stage ended because steps no longer gained anything, not for lack of steps.
+    """
+
+    parameters: EvidenceParameters
+    uniform: EvidenceParameters
+    history: tuple[EvidenceStep, ...]
+    converged: bool
+
+
+def learn_by_evidence(
+    problem: EvidenceProblem,
+    learned: str = "branches",
+    *,
+    max_steps: int = 100,
+    start: EvidenceParameters | None = None,
+    tick: Callable[[str], None] = lambda what: None,
+) -> EvidenceFit:
+    """Find the scales and weights under which the targets are least surprising.
+
+    Parameters
+    ----------
+    problem : EvidenceProblem
+    learned : {"uniform", "depths", "branches"}
+        What of the weights: nothing, one number per level, or every branch as well.
+    max_steps : int
+        Of each stage; a stage that needs more ends with a ``ConvergenceWarning``.
+    start : EvidenceParameters, optional
+        Where the first stage begins.
+    tick : callable
+        Told of every step, for a progress bar.
+    """
+    workspace = Workspace(problem.n_graphs)
+    parameters = starting_parameters(problem) if start is None else start
+    history: list[EvidenceStep] = []
+    uniform, converged = parameters, True
+    for stage in STAGES[: STAGES.index(learned) + 1]:
+        search = _Stage(problem, stage, parameters, workspace, tick)
+        parameters, converged = search.run(max_steps)
+        history += search.history
+        if stage == "uniform":
+            uniform = parameters
+    if not converged:
+        warnings.warn(
+            f"The search for weights stopped after {max_steps} steps that still gained something: "
+            "a larger max_steps may fit a little better.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return EvidenceFit(parameters, uniform, tuple(history), converged)
+
+
+def starting_parameters(problem: EvidenceProblem) -> EvidenceParameters:
+    """Uniform weights, and scales at which neither part of the kernel is flat."""
+    n_levels, n_patterns = problem.hierarchy.n_levels, problem.hierarchy.n_patterns
+    plain = EvidenceParameters(np.zeros(N_SCALES), np.zeros(n_levels), np.zeros(n_patterns))
+    size = float(np.mean(problem.features.self_sums(problem.weights(plain)))) or 1.0
+    scales = np.array([np.log(2.0), -np.log(size), 0.0, np.log(0.1), 0.0])
+    return plain._replace(scales=scales)
+
+
+@dataclass
+class _Stage:
+    """One run of L-BFGS over the first so many parameters."""
+
+    problem: EvidenceProblem
+    stage: str
+    start: EvidenceParameters
+    workspace: Workspace
+    tick: Callable[[str], None]
+    history: list[EvidenceStep] = field(default_factory=list)
+    _n_evaluations: int = 0
+    _norms: dict[float, float] = field(default_factory=dict)  # gradient norm by objective
+
+    def run(self, max_steps: int) -> tuple[EvidenceParameters, bool]:
+        """Where the stage ended, and whether it came to rest."""
+        lower, upper = self._bounds()
+        start = np.clip(self.start.vector(len(lower)), lower, upper)
+        result = optimize.minimize(
+            self._evaluate, start, jac=True, method="L-BFGS-B",
+            bounds=optimize.Bounds(lower, upper), callback=self._note,
+            options={"maxiter": max_steps, "maxcor": _MEMORY, "ftol": 0.0, "gtol": 1e-6},
+        )  # fmt: skip
+        rested = self._at_rest() or len(self.history) < max_steps
+        return self.start.replaced(result.x), bool(rested)
+
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        n_free = self.problem.n_free(self.stage)
+        lower, upper = np.full(n_free, -np.inf), np.full(n_free, np.inf)
+        lower[:N_SCALES], upper[:N_SCALES] = _BOUNDS.T
+        return lower, upper
+
+    def _evaluate(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = evidence_objective(
+            self.problem, self.start.replaced(vector), self.stage, self.workspace
+        )
+        self._n_evaluations += 1
+        self._norms[value] = _projected_norm(vector, gradient)
+        return value, gradient
+
+    def _note(self, intermediate_result: optimize.OptimizeResult) -> None:
+        value = float(intermediate_result.fun)
+        step = EvidenceStep(self.stage, value, self._norms.get(value, np.nan), self._n_evaluations)
+        self.history.append(step)
+        self.tick(f"{self.stage}, step {len(self.history)}")
+        if self._at_rest():
+            raise StopIteration
+
+    def _at_rest(self) -> bool:
+        values = [step.objective for step in self.history[-_PATIENCE - 1 :]]
+        return len(values) > _PATIENCE and values[0] - values[-1] < _PATIENCE * _SMALL_GAIN
+
+
+def _projected_norm(vector: np.ndarray, gradient: np.ndarray) -> float:
+    """The largest entry of the gradient that a bound does not stop."""
+    moving = gradient.copy()
+    scales = vector[:N_SCALES]
+    stopped = ((scales <= _BOUNDS[:, 0]) & (gradient[:N_SCALES] > 0)) | (
+        (scales >= _BOUNDS[:, 1]) & (gradient[:N_SCALES] < 0)
+    )
+    moving[:N_SCALES][stopped] = 0.0
+    return float(np.abs(moving).max())

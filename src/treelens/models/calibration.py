@@ -1,0 +1,49 @@
+"""Class probabilities from decision values, with one number fitted to held-out ones.
+
+The decision values of a Gaussian process on ±1 targets say by their sign which class is the
+likelier, so probabilities need a slope and nothing else: ``softmax(slope * decisions)``, and the most
+probable class is always the one that is predicted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import optimize
+
+_SLOPES = (1e-2, 1e3)
+
+
+def fit_temperature(decisions: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> float:
+    """The slope that makes held-out classes most probable.
+
+    Parameters
+    ----------
+    decisions : ndarray, shape (n, n_outputs)
+        Held-out decision values; one output for two classes.
+    codes : ndarray of int, shape (n,)
+    weights : ndarray, shape (n,)
+    """
+
+    def surprise(log_slope: float) -> float:
+        probability = calibrated(decisions, float(np.exp(log_slope)))
+        own = probability[np.arange(len(codes)), codes]
+        return -float(np.average(np.log(np.maximum(own, 1e-300)), weights=weights))
+
+    low, high = np.log(_SLOPES)
+    found = optimize.minimize_scalar(surprise, bounds=(low, high), method="bounded")
+    return float(np.exp(found.x))
+
+
+def calibrated(decisions: np.ndarray, slope: float) -> np.ndarray:
+    """Class probabilities, shape (n, n_classes).
+
+    Examples
+    --------
+    >>> calibrated(np.array([[0.0]]), 2.0)
+    array([[0.5, 0.5]])
+    """
+    if decisions.shape[1] == 1:
+        decisions = np.hstack([-0.5 * decisions, 0.5 * decisions])
+    logits = slope * (decisions - decisions.max(axis=1, keepdims=True))
+    likelihood = np.exp(logits)
+    return likelihood / likelihood.sum(axis=1, keepdims=True)

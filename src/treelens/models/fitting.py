@@ -1,0 +1,175 @@
+"""From counts and targets to a fitted Gaussian process: learn, condition, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from treelens.kernels.gram import pair_sums
+from treelens.kernels.mixture import WeightedKernel, mixture_kernel
+from treelens.learning.evidence import (
+    EvidenceParameters,
+    EvidenceProblem,
+    PatternHierarchy,
+    level_weights,
+)
+from treelens.learning.evidence_search import EvidenceFit, learn_by_evidence
+from treelens.models.gaussian_process import FittedModel, WeightedForest
+from treelens.models.posterior import ExactPosterior, LandmarkPosterior, LeaveOneOut
+from treelens.patterns.forest import PatternForest
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.pairs import PairFeatures
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Targets centred and brought to unit size, with the way back.
+
+    Attributes
+    ----------
+    values : ndarray, shape (n_graphs, n_columns)
+    offset : ndarray, shape (n_columns,)
+    scale : float
+    weights : ndarray, shape (n_graphs,)
+        Sample weights: a graph's noise variance is divided by its weight.
+    """
+
+    values: np.ndarray
+    offset: np.ndarray
+    scale: float
+    weights: np.ndarray
+
+    @classmethod
+    def standardized(cls, raw: np.ndarray, weights: np.ndarray, scale: float | None) -> Targets:
+        """Centre the columns of ``raw``; without a ``scale``, divide by their deviation."""
+        offset = np.average(raw, axis=0, weights=weights)
+        centred = raw - offset
+        if scale is None:
+            scale = float(np.sqrt(np.average((centred**2).mean(axis=1), weights=weights)))
+        return cls(centred / (scale or 1.0), offset, scale or 1.0, weights)
+
+    def select(self, indices: np.ndarray) -> Targets:
+        return Targets(self.values[indices], self.offset, self.scale, self.weights[indices])
+
+
+@dataclass(frozen=True, eq=False)
+class FittedEvidence:
+    """A fitted model with what was learned on the way.
+
+    Attributes
+    ----------
+    model : FittedModel
+    search : EvidenceFit
+    left_out : LeaveOneOut
+        Of all training graphs, on the scale of the standardised targets.
+    compared : tuple of LeaveOneOut
+        With the learned and with uniform weights, of the graphs in ``sample``.
+    sample : ndarray
+        Positions of the graphs that weights were learned on.
+    objective : float
+    """
+
+    model: FittedModel
+    search: EvidenceFit
+    left_out: LeaveOneOut
+    compared: tuple[LeaveOneOut, LeaveOneOut]
+    sample: np.ndarray
+
+
+def fit_gaussian_process(
+    forest: PatternForest,
+    histograms: PatternHistograms,
+    targets: Targets,
+    *,
+    learned: str,
+    sample: np.ndarray,
+    landmarks: np.ndarray | None,
+    strength: float,
+    max_steps: int,
+    n_jobs: int = 1,
+    tick: Callable[[str], None] = lambda what: None,
+) -> FittedEvidence:
+    """Learn the weights on a sample, then condition on all training graphs.
+
+    Parameters
+    ----------
+    forest : PatternForest
+    histograms : PatternHistograms
+        Of the training graphs.
+    targets : Targets
+    learned : {"uniform", "depths", "branches"}
+    sample : ndarray of int
+        The graphs that weights are learned on.
+    landmarks : ndarray of int, optional
+        Condition through these graphs only; None: exactly.
+    strength : float
+        Of the prior on the deviations.
+    max_steps : int
+    n_jobs : int
+    tick : callable
+    """
+    hierarchy = PatternHierarchy(forest.level_offsets, forest.parents)
+    whole = len(sample) == histograms.n_graphs
+    chosen = histograms if whole else histograms.select_graphs(sample)
+    problem = EvidenceProblem(
+        PairFeatures.of_counts(chosen), hierarchy, targets.select(sample).values,
+        1.0 / targets.weights[sample], strength, n_jobs,
+    )  # fmt: skip
+    search = learn_by_evidence(problem, learned, max_steps=max_steps, tick=tick)
+    tick("leaving one out")
+    learned_one_out = _leave_one_out(problem, search.parameters)
+    uniform_one_out = _leave_one_out(problem, search.uniform)
+    model, left_out = _condition(
+        forest, histograms, targets, problem, search.parameters, landmarks, n_jobs,
+        known=learned_one_out if whole else None,
+    )  # fmt: skip
+    return FittedEvidence(model, search, left_out, (learned_one_out, uniform_one_out), sample)
+
+
+def _leave_one_out(problem: EvidenceProblem, parameters: EvidenceParameters) -> LeaveOneOut:
+    weights = problem.weights(parameters)
+    diagonal = problem.features.self_sums(weights)
+    sums = pair_sums(problem.features, weights=weights, n_jobs=problem.n_jobs)
+    scales = parameters.kernel_scales()
+    kernel = mixture_kernel(scales, sums, diagonal, diagonal, n_jobs=problem.n_jobs)
+    noise = parameters.noise * problem.noise_factors
+    posterior = ExactPosterior.fit(kernel, noise, problem.targets, problem.n_jobs)
+    return posterior.leave_one_out(problem.targets, problem.n_jobs)
+
+
+def _condition(
+    forest: PatternForest,
+    histograms: PatternHistograms,
+    targets: Targets,
+    problem: EvidenceProblem,
+    parameters: EvidenceParameters,
+    landmarks: np.ndarray | None,
+    n_jobs: int,
+    known: LeaveOneOut | None,
+) -> tuple[FittedModel, LeaveOneOut]:
+    """The posterior given all training graphs, and what it says of each left out."""
+    deviations = parameters.deviations / np.sqrt(problem.strength)
+    weighted = WeightedForest(
+        forest, problem.hierarchy.sum_down(deviations), level_weights(parameters.level_logits)
+    )
+    scales, noise = parameters.kernel_scales(), parameters.noise / targets.weights
+    kernel = WeightedKernel(weighted.weights, scales)
+    everything = weighted.weighed(histograms)
+    basis = histograms if landmarks is None else histograms.select_graphs(landmarks)
+    anchors = everything if landmarks is None else weighted.weighed(basis)
+    among = kernel.matrix(anchors.pairs, anchors.diagonal, anchors.pairs, anchors.diagonal, n_jobs)
+    posterior: ExactPosterior | LandmarkPosterior
+    if landmarks is None:
+        posterior = ExactPosterior.fit(among, noise, targets.values, n_jobs)
+        left_out = posterior.leave_one_out(targets.values, n_jobs) if known is None else known
+    else:
+        rows = kernel.matrix(
+            everything.pairs, everything.diagonal, anchors.pairs, anchors.diagonal, n_jobs
+        )
+        posterior, left_out = LandmarkPosterior.fit(among, rows, noise, targets.values, n_jobs)
+    model = FittedModel(
+        weighted, scales, parameters.noise, basis, posterior, targets.offset, targets.scale
+    )
+    return model, left_out

@@ -1,0 +1,281 @@
+"""Several trees of patterns side by side: coarse and fine labels, with and without edge labels.
+
+Labels come coarse and fine: the bare structure, the node labels, finer node labels, edge labels.
+Each way of looking is refined by itself (a *tree*); the patterns of all trees stand side by side.
+The coarse label of a node is the ancestor of its fine one, so the trees hang together in one forest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.errors import GraphDataError
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.vocabulary import NodeColors, PatternTree, PatternVocabulary
+
+# What a tree looks at: (which node labels, whether edge labels).
+TREES = {
+    "structure": ("none", False),
+    "labels": ("labels", False),
+    "labels+edges": ("labels", True),
+    "fine": ("fine", False),
+    "fine+edges": ("fine", True),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class PatternForest:
+    """The patterns of several trees, level by level: tree by tree, in each from depth 0 on.
+
+    A tree that differs from an earlier one by edge labels only begins at depth 1: at depth 0 the
+    two are the same.
+
+    Attributes
+    ----------
+    trees : tuple of str
+        Keys of ``TREES``.
+    vocabularies : tuple of PatternVocabulary
+        One per tree, of the same depth.
+    roots : tuple of ndarray
+        For each tree and each of its colours at the first depth in use, the colour of the same
+        nodes at the level before (see ``level_before``).
+
+    Examples
+    --------
+    >>> from treelens import as_graph_collection
+    >>> graphs = as_graph_collection([([(0, 1), (1, 2)], {0: "C", 1: "C", 2: "O"})])
+    >>> forest, colors = PatternForest.fit(graphs, depth=1, trees=("structure", "labels"))
+    >>> forest.texts(range(forest.n_patterns))
+    ['*', '*(*)', '*(*,*)', 'C', 'O', 'C(C)', 'C(C,O)', 'O(C)']
+    >>> forest.parents.tolist()
+    [-1, 0, 0, 0, 0, 3, 3, 4]
+    """
+
+    trees: tuple[str, ...]
+    vocabularies: tuple[PatternVocabulary, ...]
+    roots: tuple[np.ndarray, ...]
+    level_offsets: np.ndarray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        sizes = [
+            len(self.vocabularies[tree].levels[depth - 1]) if depth
+            else len(self.vocabularies[tree].node_alphabet)
+            for tree, depth in self.levels
+        ]  # fmt: skip
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        object.__setattr__(self, "level_offsets", offsets)
+
+    # --- learning and recognising -----------------------------------------------------------
+
+    @classmethod
+    def fit(
+        cls, graphs: GraphCollection, depth: int, trees: tuple[str, ...], n_jobs: int = 1
+    ) -> tuple[PatternForest, NodeColors]:
+        """Refine a collection in every way named and join the patterns."""
+        fitted = [
+            PatternVocabulary.fit(labelled_for(graphs, tree), depth, TREES[tree][1], n_jobs)
+            for tree in trees
+        ]
+        vocabularies = tuple(vocabulary for vocabulary, _ in fitted)
+        plain = cls(trees, vocabularies, tuple(np.empty(0, np.int64) for _ in trees))
+        colors = plain._stacked([colors.colors for _, colors in fitted], graphs)
+        return cls(trees, vocabularies, plain._find_roots(colors)), colors
+
+    def transform(self, graphs: GraphCollection, n_jobs: int = 1) -> NodeColors:
+        """Colours of new graphs, a row per level; -1 where the pattern was never seen."""
+        colors = [
+            vocabulary.transform(labelled_for(graphs, tree), n_jobs).colors
+            for tree, vocabulary in zip(self.trees, self.vocabularies, strict=True)
+        ]
+        return self._stacked(colors, graphs)
+
+    def _stacked(self, colors: list[np.ndarray], graphs: GraphCollection) -> NodeColors:
+        rows = [colors[tree][depth] for tree, depth in self.levels]
+        return NodeColors(np.array(rows), graphs.node_offsets)
+
+    def _find_roots(self, colors: NodeColors) -> tuple[np.ndarray, ...]:
+        """Where each tree's first level hangs, read off the nodes that carry both."""
+        found = []
+        for tree in range(len(self.trees)):
+            level = self.levels.index((tree, self._first_depth(tree)))
+            size = int(np.diff(self.level_offsets)[level])
+            roots = np.full(size, -1, dtype=np.int64)
+            if self.level_before[level] >= 0:
+                roots[colors.colors[level]] = colors.colors[self.level_before[level]]
+            found.append(roots)
+        return tuple(found)
+
+    # --- levels -----------------------------------------------------------------------------
+
+    @property
+    def depth(self) -> int:
+        return self.vocabularies[0].depth
+
+    @property
+    def n_patterns(self) -> int:
+        return int(self.level_offsets[-1])
+
+    def _first_depth(self, tree: int) -> int:
+        labels, edges = TREES[self.trees[tree]]
+        earlier = [TREES[name] for name in self.trees[:tree]]
+        return 1 if edges and (labels, False) in earlier and self.depth else 0
+
+    @cached_property
+    def levels(self) -> tuple[tuple[int, int], ...]:
+        """Tree and depth of every level."""
+        return tuple(
+            (tree, depth)
+            for tree in range(len(self.trees))
+            for depth in range(self._first_depth(tree), self.depth + 1)
+        )
+
+    @cached_property
+    def level_depths(self) -> np.ndarray:
+        return np.array([depth for _, depth in self.levels])
+
+    @cached_property
+    def level_names(self) -> tuple[str, ...]:
+        """``"labels, depth 2"`` and so on."""
+        return tuple(f"{self.trees[tree]}, depth {depth}" for tree, depth in self.levels)
+
+    @cached_property
+    def level_before(self) -> np.ndarray:
+        """The level that each one refines, -1 for the first: shape (n_levels,).
+
+        One depth less in the same tree; where a tree begins, the same depth of the twin without
+        edge labels, or of the next coarser tree.
+        """
+        before = []
+        for level, (tree, depth) in enumerate(self.levels):
+            if depth > self._first_depth(tree):
+                before.append(level - 1)
+            else:
+                before.append(self._level_of_coarser(tree, depth))
+        return np.array(before, dtype=np.int64)
+
+    def _level_of_coarser(self, tree: int, depth: int) -> int:
+        labels = TREES[self.trees[tree]][0]
+        twin = [k for k in range(tree) if TREES[self.trees[k]] == (labels, False)]
+        order = ("none", "labels", "fine")
+        coarser = [
+            k for k in range(tree) if order.index(TREES[self.trees[k]][0]) < order.index(labels)
+        ]
+        for k in [*twin, *coarser[::-1]]:
+            if (k, depth) in self.levels:
+                return self.levels.index((k, depth))
+        return -1
+
+    @cached_property
+    def parents(self) -> np.ndarray:
+        """The pattern that each one refines, -1 where there is none: shape (n_patterns,)."""
+        parents = np.full(self.n_patterns, -1, dtype=np.int64)
+        for level, (tree, depth) in enumerate(self.levels):
+            before = int(self.level_before[level])
+            if before < 0:
+                continue
+            within = depth > self._first_depth(tree)
+            own = self.vocabularies[tree].levels[depth - 1].own if within else self.roots[tree]
+            here = slice(self.level_offsets[level], self.level_offsets[level + 1])
+            parents[here] = np.where(own >= 0, self.level_offsets[before] + own, -1)
+        return parents
+
+    # --- counting ---------------------------------------------------------------------------
+
+    def count(self, colors: NodeColors, n_jobs: int = 1) -> PatternHistograms:
+        """How often every graph holds every pattern."""
+        return PatternHistograms.from_levels(
+            colors, np.diff(self.level_offsets), self.level_depths, n_jobs
+        )
+
+    def unseen_sums(
+        self, colors: NodeColors, log_weights: np.ndarray, level_weights: np.ndarray
+    ) -> np.ndarray:
+        """What patterns outside the vocabulary add to each graph's own sum: shape (n_graphs,).
+
+        Such a pattern has the weight of its deepest known ancestor, at its own level.
+
+        Parameters
+        ----------
+        colors : NodeColors
+        log_weights : ndarray, shape (n_patterns,)
+            ``theta``: without the levels' weights.
+        level_weights : ndarray, shape (n_levels,)
+        """
+        table, n_graphs = colors.colors, len(colors.node_offsets) - 1
+        sums = np.zeros(n_graphs)
+        if not (table < 0).any():
+            return sums
+        inherited = np.zeros(table.shape)  # theta of the pattern or of its known ancestor
+        graph = np.repeat(np.arange(n_graphs), np.diff(colors.node_offsets))
+        for level, before in enumerate(self.level_before.tolist()):
+            known = table[level] >= 0
+            own = log_weights[self.level_offsets[level] + table[level][known]]
+            inherited[level] = 0.0 if before < 0 else inherited[before]
+            inherited[level, known] = own
+            terms = level_weights[level] * np.exp(inherited[level, ~known])
+            sums += np.bincount(graph[~known], weights=terms, minlength=n_graphs)
+        return sums
+
+    # --- reading ----------------------------------------------------------------------------
+
+    def place(self, pattern: int) -> tuple[int, int]:
+        """Tree, and id in that tree's vocabulary, of a pattern."""
+        if not 0 <= pattern < self.n_patterns:
+            raise IndexError(
+                f"Pattern {pattern} does not exist: the forest holds {self.n_patterns}."
+            )
+        level = int(np.searchsorted(self.level_offsets, pattern, side="right")) - 1
+        tree, depth = self.levels[level]
+        color = pattern - int(self.level_offsets[level])
+        return tree, int(self.vocabularies[tree].level_offsets[depth]) + color
+
+    def tree(self, pattern: int) -> PatternTree:
+        """A pattern unfolded into its rooted tree."""
+        tree, inner = self.place(int(pattern))
+        return self.vocabularies[tree].tree(inner)
+
+    def texts(self, patterns: Any) -> list[str]:
+        """The text form of several patterns."""
+        patterns = np.asarray(patterns, dtype=np.int64)
+        for extreme in (patterns.min(initial=0), patterns.max(initial=0)):
+            if len(patterns):
+                self.place(int(extreme))
+        level = np.searchsorted(self.level_offsets, patterns, side="right") - 1
+        texts = np.empty(len(patterns), dtype=object)
+        for k, (tree, depth) in enumerate(self.levels):
+            vocabulary, here = self.vocabularies[tree], level == k
+            inner = patterns[here] - self.level_offsets[k] + vocabulary.level_offsets[depth]
+            texts[here] = vocabulary.texts(inner)
+        return texts.tolist()
+
+
+def labelled_for(graphs: GraphCollection, tree: str) -> GraphCollection:
+    """The graphs with the node labels that a tree looks at."""
+    if tree not in TREES:
+        raise ValueError(f"trees must be among {', '.join(TREES)}; got {tree!r}.")
+    labels = TREES[tree][0]
+    if labels == "labels":
+        return graphs
+    if labels == "none":
+        return graphs.relabelled(np.zeros(graphs.n_nodes, dtype=np.int32), ("*",))
+    if graphs.fine_codes is None or graphs.fine_alphabet is None:
+        raise GraphDataError(
+            f"The tree {tree!r} needs fine node labels, and these graphs have none. Molecules read "
+            "by treelens have them; for others leave this tree out."
+        )
+    return graphs.relabelled(graphs.fine_codes, graphs.fine_alphabet)
+
+
+def usual_trees(graphs: GraphCollection) -> tuple[str, ...]:
+    """The trees that suit a collection."""
+    has_edges = graphs.edge_codes is not None
+    if graphs.fine_codes is not None:
+        return ("labels", "fine")
+    if graphs.degree_labels:  # a degree is what the bare structure shows one depth further
+        return ("labels", "labels+edges") if has_edges else ("labels",)
+    return ("structure", "labels", *(["labels+edges"] if has_edges else []))
