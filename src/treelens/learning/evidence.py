@@ -2,14 +2,14 @@
 
 The weight of a pattern is ``w_v = beta_level(v) * exp(theta_v)``: one ``beta`` per level (a depth
 of a tree of patterns), a softmax of ``b`` times their number, and ``theta_v``, the sum of the
-deviations ``delta_a`` of ``v`` and all its ancestors, so that a deviation moves a whole branch. With
-``A`` the mixture kernel (:mod:`treelens.kernels.mixture`) of these weights plus noise on the
+deviations ``delta_a`` of ``v`` and all its ancestors, so that a deviation moves a whole branch.
+With ``A`` the mixture kernel (:mod:`treelens.kernels.mixture`) of these weights plus noise on the
 diagonal, and P columns of targets, the objective to minimise is
 
-    J = mean over p of [ y_p' inv(A) y_p / 2 + log|A| / 2 ] + strength |delta|² / 2 + |b|² / 2
+    J = mean over p of [ y_p' inv(A) y_p / 2 + log|A| / 2 ] + strength |delta|² / 2 + ...
 
 that is, up to a constant, minus the log of the marginal likelihood ("evidence") times Gaussian
-priors. The gradient needs one inverse, and one pass over the lists of the patterns.
+priors on the deviations, on ``b`` and, wide ones, on the logarithms of the kernel's scales. The gradient needs one inverse, and one pass over the lists of the patterns.
 """
 
 from __future__ import annotations
@@ -31,6 +31,10 @@ from treelens.patterns.pairs import PairFeatures
 
 # Relative to the amplitude; keeps the matrix definite where graphs repeat and noise vanishes.
 JITTER = 1e-9
+# Standard deviations of the priors on the levels' logits and on the scales, which are logarithms:
+# wide, but enough to keep the noise off zero where a few graphs repeat.
+LOGIT_SPREAD = 2.0
+SCALE_SPREAD = 2.0
 SCALE_NAMES = ("log_gamma", "log_rho", "log_amplitude", "log_noise", "share_logit")
 N_SCALES = len(SCALE_NAMES)
 
@@ -129,7 +133,7 @@ class EvidenceProblem:
     noise_factors : ndarray, shape (n_graphs,)
         The noise of each graph relative to the common one: the inverse of its sample weight.
     strength : float
-        Of the prior on the deviations.
+        Of the prior on the deviations: they are normal with variance ``1 / strength``.
     n_jobs : int
     """
 
@@ -154,6 +158,12 @@ class EvidenceProblem:
         deviations = parameters.deviations / np.sqrt(self.strength)
         level = level_weights(parameters.level_logits)[self.hierarchy.level_of]
         return level * np.exp(self.hierarchy.sum_down(deviations))
+
+    @cached_property
+    def usual_scales(self) -> np.ndarray:
+        """Scales at which neither part of the kernel is flat: the prior's mean, and the start."""
+        size = float(np.mean(self.features.self_sums())) or 1.0
+        return np.array([np.log(2.0), -np.log(size), 0.0, np.log(0.1), 0.0])
 
     @cached_property
     def arrays(self) -> Any:
@@ -213,7 +223,7 @@ def evidence_objective(
     log_determinant = 2.0 * np.log(np.diagonal(factor)).sum()
     alpha = solve_factored(factor, problem.targets)  # (n, n_columns)
     fit = float((problem.targets * alpha).sum()) / problem.targets.shape[1]
-    value = 0.5 * (fit + log_determinant) + _prior(parameters)
+    value = 0.5 * (fit + log_determinant) + _prior(problem, parameters)
     inverse = inverse_of_factor(factor, space.third, problem.n_jobs)
     slopes, own_slopes, gradient = _kernel_slopes(
         problem, parameters, sums, diagonal, inverse, alpha, space.second
@@ -242,11 +252,11 @@ def covariance_in_place(
     np.fill_diagonal(out, scales.amplitude * (1.0 + JITTER) + noise)
 
 
-def _prior(parameters: EvidenceParameters) -> float:
-    return 0.5 * float(
-        parameters.deviations @ parameters.deviations
-        + parameters.level_logits @ parameters.level_logits
-    )
+def _prior(problem: EvidenceProblem, parameters: EvidenceParameters) -> float:
+    """Minus the log of the Gaussian priors, up to a constant."""
+    logits, deviations = parameters.level_logits / LOGIT_SPREAD, parameters.deviations
+    off = (parameters.scales - problem.usual_scales) / SCALE_SPREAD
+    return 0.5 * float(deviations @ deviations + logits @ logits + off @ off)
 
 
 def _kernel_slopes(
@@ -273,7 +283,9 @@ def _kernel_slopes(
     amplitude += scales.amplitude * (1.0 + JITTER) * float(on_diagonal.sum())
     noise = parameters.noise * float(on_diagonal @ problem.noise_factors)
     share *= scales.share * (1.0 - scales.share)
-    return out, own_slopes.sum(axis=0), np.array([gamma, rho, amplitude, noise, share])
+    slopes = np.array([gamma, rho, amplitude, noise, share])
+    prior = (parameters.scales - problem.usual_scales) / SCALE_SPREAD**2
+    return out, own_slopes.sum(axis=0), slopes + prior
 
 
 def _weight_slopes(
@@ -289,7 +301,7 @@ def _weight_slopes(
     by_log_weight = weights * list_gradient(problem, slopes, own_slopes)  # (n_patterns,)
     by_level = np.bincount(hierarchy.level_of, by_log_weight, hierarchy.n_levels)
     share = level_weights(parameters.level_logits) / hierarchy.n_levels  # softmax(b)
-    by_logit = by_level - share * by_level.sum() + parameters.level_logits
+    by_logit = by_level - share * by_level.sum() + parameters.level_logits / LOGIT_SPREAD**2
     if learned == "depths":
         return [by_logit]
     by_deviation = hierarchy.sum_up(by_log_weight) / np.sqrt(problem.strength)

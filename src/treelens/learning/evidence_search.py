@@ -127,9 +127,7 @@ def starting_parameters(problem: EvidenceProblem) -> EvidenceParameters:
     """Uniform weights, and scales at which neither part of the kernel is flat."""
     n_levels, n_patterns = problem.hierarchy.n_levels, problem.hierarchy.n_patterns
     plain = EvidenceParameters(np.zeros(N_SCALES), np.zeros(n_levels), np.zeros(n_patterns))
-    size = float(np.mean(problem.features.self_sums(problem.weights(plain)))) or 1.0
-    scales = np.array([np.log(2.0), -np.log(size), 0.0, np.log(0.1), 0.0])
-    return plain._replace(scales=scales)
+    return plain._replace(scales=problem.usual_scales.copy())
 
 
 @dataclass

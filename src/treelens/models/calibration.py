@@ -1,8 +1,8 @@
 """Class probabilities from decision values, with one number fitted to held-out ones.
 
 The decision values of a Gaussian process on ±1 targets say by their sign which class is the
-likelier, so probabilities need a slope and nothing else: ``softmax(slope * decisions)``, and the most
-probable class is always the one that is predicted.
+likelier, so probabilities need a slope and nothing else: ``softmax(slope * decisions)``, and the
+most probable class is always the one that is predicted.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Labels come coarse and fine: the bare structure, the node labels, finer node labels, edge labels.
 Each way of looking is refined by itself (a *tree*); the patterns of all trees stand side by side.
-The coarse label of a node is the ancestor of its fine one, so the trees hang together in one forest.
+The coarse label of a node is the ancestor of its fine one: the trees hang together in one forest.
 """
 
 from __future__ import annotations
