@@ -68,9 +68,7 @@ def test_a_pattern_that_is_not_there_has_no_occurrence(graphs):
     }
 
 
-def test_an_atom_environment_is_written_as_smiles_and_matches_its_molecule():
-    from rdkit import Chem
-
+def test_an_atom_environment_is_written_as_smiles():
     graphs = tl.as_graph_collection(["CCN", "O=[N+]([O-])c1ccccc1"])
     vocabulary, _ = PatternVocabulary.fit(graphs, depth=1, edge_labels=True)
     nitro = next(
@@ -79,9 +77,6 @@ def test_an_atom_environment_is_written_as_smiles_and_matches_its_molecule():
     place = find_occurrences(vocabulary, graphs, [nitro])[nitro][0]
     environment = atom_environment(graphs[1], place)
     assert sorted(environment.smiles.upper()) == sorted("[N+](=O)([O-])C")
-    query = Chem.MolFromSmarts(environment.smarts)
-    match = Chem.MolFromSmiles("O=[N+]([O-])c1ccccc1").GetSubstructMatch(query)
-    assert set(match) == set(place.nodes)
     assert environment.note == "one occurrence, at atom 1 of training graph 1"
 
 

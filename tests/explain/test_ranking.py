@@ -42,6 +42,25 @@ def test_ranking_does_not_depend_on_the_order_before(rng):
         rank_patterns(table, "beauty")
 
 
+@pytest.mark.parametrize(
+    ("by", "expected"),
+    [
+        # weight, then support (many first), depth (shallow first), text, id
+        ("weight", ["f", "b", "d", "c", "a1", "a2", "e"]),
+        ("support", ["e", "f", "b", "d", "c", "a1", "a2"]),
+    ],
+)
+def test_ties_are_broken_by_support_then_depth_then_text_then_id(by, expected):
+    rows = {  # text, depth, weight, support
+        "a2": ("a", 2, 1.0, 3), "a1": ("a", 2, 1.0, 3), "b": ("b", 0, 1.0, 5),
+        "c": ("c", 1, 1.0, 3), "d": ("d", 0, 1.0, 3), "e": ("e", 0, 0.5, 9), "f": ("f", 3, 2.0, 9),
+    }  # fmt: skip
+    table = pd.DataFrame.from_dict(
+        rows, orient="index", columns=["pattern", "depth", "weight", "support"]
+    )
+    assert rank_patterns(table, by).index.tolist() == expected
+
+
 def test_separation_of_two_classes_is_the_absolute_correlation(histograms, codes):
     two = np.minimum(codes, 1)
     found = class_separation(histograms, two, 2)

@@ -10,6 +10,7 @@ from sklearn import metrics
 
 import treelens as tl
 from report.conftest import QUICK
+from treelens.graphs.molecules import smiles_to_collection
 from treelens.report import summarize
 from treelens.report.diagnostics import equal_groups, refined_keys
 from treelens.report.scores import wilson_interval
@@ -224,3 +225,22 @@ def test_molecules_have_environments_salts_included():
     rows = summarize(model, graphs, y)["patterns"]["rows"]
     places = {row["text"]: row["occurrence"] for row in rows}
     assert places["O(-C)"]["smiles"] in ("OC", "CO")
+
+
+@pytest.mark.parametrize("atom_label", ["element", "element+aromatic"])
+def test_the_smarts_of_a_pattern_matches_as_many_molecules_as_hold_it(atom_label):
+    chem = pytest.importorskip("rdkit.Chem")
+    smiles = ["CCN", "CNC", "CN(C)C", "c1ccccc1N", "CCO", "COC", "c1ccccc1O", "CC(=O)OC"]
+    graphs = smiles_to_collection(smiles, atom_label=atom_label)
+    y = ["amine"] * 4 + ["other"] * 4
+    model = tl.GraphSVC("linear", 2, 0, C=10.0, cv=2, progress=False).fit(graphs, y)
+    molecules = [chem.MolFromSmiles(x) for x in smiles]
+    rows = summarize(model, graphs, y)["patterns"]["rows"]
+    assert len(rows) > 20
+    for row in rows:
+        query = chem.MolFromSmarts(row["smarts"])
+        assert sum(x.HasSubstructMatch(query) for x in molecules) == row["support"], row["text"]
+
+
+def test_no_smarts_where_graphs_are_no_molecules(summary):
+    assert {row["smarts"] for row in summary["patterns"]["rows"]} == {None}

@@ -3,6 +3,8 @@
 A pattern is a tree that unfolds from a node, not a subgraph: on a ring the tree goes round and
 meets the same atom again. So the part of a graph that carries a pattern, and the SMILES of it, are
 *one occurrence* of the pattern; another may look different and still unfold into the same tree.
+What all occurrences have in common, and nothing else has, is written by
+:mod:`treelens.explain.smarts`.
 """
 
 from __future__ import annotations
@@ -129,12 +131,11 @@ class AtomEnvironment(NamedTuple):
     """The atoms and bonds of one occurrence, as chemists write them."""
 
     smiles: str
-    smarts: str
     note: str
 
 
 def atom_environment(graph: Graph, occurrence: Occurrence) -> AtomEnvironment:
-    """SMILES and SMARTS of the atoms around one occurrence of a pattern.
+    """SMILES of the atoms around one occurrence of a pattern.
 
     Parameters
     ----------
@@ -167,7 +168,6 @@ def atom_environment(graph: Graph, occurrence: Occurrence) -> AtomEnvironment:
     name = f"training graph {occurrence.graph_index}" if graph.name is None else f"{graph.name}"
     return AtomEnvironment(
         Chem.MolFragmentToSmiles(molecule, **part, rootedAtAtom=root),
-        Chem.MolFragmentToSmarts(molecule, **part),
         f"one occurrence, at atom {occurrence.root} of {name}",
     )
 
@@ -211,7 +211,7 @@ def unfold_within(
         cut = children is None
         tree += [
             TreeNode(
-                node.parent, depth - node.depth, _root_label(vocabulary, node.depth, node.color),
+                node.parent, depth - node.depth, root_label(vocabulary, node.depth, node.color),
                 node.edge_label, cut and node.depth > 0,
             )
             for node in layer
@@ -248,7 +248,8 @@ def _next_layer(
     return children
 
 
-def _root_label(vocabulary: PatternVocabulary, depth: int, color: int) -> Any:
+def root_label(vocabulary: PatternVocabulary, depth: int, color: int) -> Any:
+    """The label of the node that carries a colour of some depth."""
     for level in vocabulary.levels[:depth][::-1]:
         color = int(level.own[color])
     return vocabulary.node_alphabet[color]

@@ -15,6 +15,7 @@ from treelens.explain.decode import Occurrence, atom_environment, find_occurrenc
 from treelens.explain.layout import is_molecule
 from treelens.explain.names import LabelNames, named_vocabulary
 from treelens.explain.ranking import class_separation, rank_patterns, weight_stability
+from treelens.explain.smarts import atom_label_of, pattern_smarts
 from treelens.kernels.forms import FORMS
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -51,8 +52,10 @@ def pattern_section(
     by = _rankings(model, given is not None)
     chosen = leading_patterns(table, by, MOST_PATTERNS)
     places = _places(model, given, chosen.index.tolist())
+    smarts = _exact_smarts(model, given, chosen.index.tolist())
     rows = [
         _pattern_row(row, vocabulary, places.get(row["pattern_id"]))
+        | {"smarts": smarts.get(row["pattern_id"])}
         for row in chosen.reset_index().to_dict("records")
     ]
     return {"n_all": len(table), "n_shown": len(rows), "sorted_by": by[0], "rows": rows}
@@ -142,9 +145,18 @@ def _place(given: GivenGraphs, occurrence: Occurrence) -> dict[str, Any]:
         "root": occurrence.root,
         "nodes": occurrence.nodes,
         "smiles": None if environment is None else environment.smiles,
-        "smarts": None if environment is None else environment.smarts,
         **drawable(graph),
     }
+
+
+def _exact_smarts(
+    model: GraphSVC, given: GivenGraphs | None, patterns: list[int]
+) -> dict[int, str | None]:
+    """SMARTS that match exactly the atoms that carry each pattern, where graphs are molecules."""
+    kind = None if given is None else atom_label_of(given.graphs, model.vocabulary_)
+    if kind is None:
+        return {}
+    return {pattern: pattern_smarts(model.vocabulary_, pattern, kind) for pattern in patterns}
 
 
 def short_texts(vocabulary: PatternVocabulary, patterns: set[int]) -> dict[int, str]:

@@ -1,0 +1,218 @@
+"""A pattern's SMARTS matches the atoms that carry the pattern: all of them, and no other."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import treelens as tl
+from treelens.cli.demo import demo_data
+from treelens.explain.smarts import atom_label_of, pattern_smarts
+from treelens.graphs.errors import DegreeLabelsWarning
+from treelens.graphs.molecules import molecule_of, smiles_to_collection
+from treelens.patterns.vocabulary import PatternVocabulary
+
+KINDS = ("element", "element+charge", "element+aromatic")
+N_PER_DEPTH = 10
+DEPTH = 4
+
+# What SMILES can hold beside the usual: a single atom, salts, dummies (one of them aromatic),
+# isotopes, hydrogens as atoms, ions, metals with dative bonds either way, a bond of four.
+ODDITIES = [
+    "C", "[Na+].[Cl-]", "[H][H]", "[2H]C([2H])[2H]", "[13CH3]C", "*C", "[*+]CC", "*1ccccc1",
+    "C[*:1]", "[NH4+].[Cl-]", "C[N+](C)(C)C", "[O-][N+](=O)c1ccccc1", "c1cc[se]c1", "C#N",
+    "[NH3]->[Fe](Cl)Cl", "[Fe]<-[NH3]", "Cl[Pt](Cl)(<-[NH3])<-[NH3]", "C[Hg]C", "[Re]$[Re]",
+    "C1CC1", "C1CCCCC1", "C12C3C4C1C5C2C3C45", "CC(C)(C)C", "[O-]S(=O)(=O)[O-]", "[Fe+2]", "O",
+]  # fmt: skip
+
+
+def molecules_of(graphs: tl.GraphCollection) -> list:
+    return [molecule_of(graph) for graph in graphs]
+
+
+def atoms_matched(molecules: list, smarts: str) -> list[tuple[int, int]]:
+    """(molecule, atom) of every match, in order."""
+    from rdkit import Chem
+
+    query = Chem.MolFromSmarts(smarts)
+    assert query is not None, smarts
+    assert query.GetNumAtoms() == 1
+    return sorted(
+        (g, atom)
+        for g, molecule in enumerate(molecules)
+        for (atom,) in molecule.GetSubstructMatches(query, maxMatches=100_000)
+    )
+
+
+def atoms_carrying(
+    graphs: tl.GraphCollection, colors: np.ndarray, color: int
+) -> list[tuple[int, int]]:
+    rows = np.flatnonzero(colors == color)
+    molecule = np.searchsorted(graphs.node_offsets, rows, side="right") - 1
+    atoms = rows - graphs.node_offsets[molecule]
+    return list(zip(molecule.tolist(), atoms.tolist(), strict=True))
+
+
+def check_all(graphs, atom_label, edge_labels, n_per_depth=N_PER_DEPTH, **options) -> list[str]:
+    """Compare some patterns of every depth; returns those for which there was no SMARTS."""
+    vocabulary, colors = PatternVocabulary.fit(graphs, DEPTH, edge_labels)
+    molecules = molecules_of(graphs)
+    rng = np.random.default_rng(0)
+    without = []
+    for depth in range(DEPTH + 1):
+        start, stop = vocabulary.level_offsets[depth : depth + 2].tolist()
+        chosen = rng.permutation(np.arange(start, stop))[:n_per_depth]
+        for pattern in chosen.tolist():
+            smarts = pattern_smarts(vocabulary, pattern, atom_label, **options)
+            if smarts is None:
+                without.append(str(vocabulary.tree(pattern)))
+                continue
+            carrying = atoms_carrying(graphs, colors.colors[depth], pattern - start)
+            assert carrying, "a pattern of the vocabulary occurs"
+            assert atoms_matched(molecules, smarts) == carrying, smarts
+    return without
+
+
+@pytest.fixture(scope="module")
+def inhibitors() -> list[str]:
+    """SMILES of the molecules that come with RDKit, as ``treelens demo`` reads them."""
+    smiles = demo_data()[0].graphs.graph_data.get("smiles")
+    if smiles is None:
+        pytest.skip("needs RDKit with its Contrib folder")
+    return list(smiles)
+
+
+@pytest.mark.parametrize("edge_labels", [True, False])
+@pytest.mark.parametrize("atom_label", KINDS)
+def test_molecules_of_the_demo(inhibitors, atom_label, edge_labels):
+    graphs = smiles_to_collection(inhibitors, atom_label=atom_label)
+    assert check_all(graphs, atom_label, edge_labels) == []
+
+
+@pytest.mark.parametrize("edge_labels", [True, False])
+@pytest.mark.parametrize("atom_label", KINDS)
+def test_molecules_of_bbbp(data_folder, atom_label, edge_labels):
+    graphs, _ = tl.load_dataset("BBBP", folder=data_folder)
+    graphs = smiles_to_collection(list(graphs.graph_data["smiles"]), atom_label=atom_label)
+    assert check_all(graphs, atom_label, edge_labels) == []
+
+
+@pytest.mark.parametrize("edge_labels", [True, False])
+def test_hydrogens_as_atoms(inhibitors, edge_labels):
+    graphs = smiles_to_collection(inhibitors[:100], hydrogens=True)
+    assert check_all(graphs, "element", edge_labels) == []
+
+
+@pytest.mark.parametrize("hydrogens", [True, False])
+@pytest.mark.parametrize("edge_labels", [True, False])
+@pytest.mark.parametrize("atom_label", KINDS)
+def test_oddities(atom_label, edge_labels, hydrogens):
+    graphs = smiles_to_collection(ODDITIES, atom_label=atom_label, hydrogens=hydrogens)
+    # Any single bond of a metal may be dative: to say so of many, over and over, grows long.
+    assert check_all(graphs, atom_label, edge_labels, n_per_depth=10_000, max_length=30_000) == []
+
+
+def test_what_it_looks_like():
+    graphs = tl.as_graph_collection(["C[N+](=O)[O-]", "[Cl-]"])
+    vocabulary, _ = PatternVocabulary.fit(graphs, depth=2, edge_labels=True)
+    texts = vocabulary.texts(np.arange(vocabulary.n_patterns))
+    nitro = texts.index("N(-C,-O,=O)")
+    assert pattern_smarts(vocabulary, nitro) == "[$([#7;D3](-[#6])(-[#8])=[#8])]"
+    lone = vocabulary.level_offsets[1] + texts[vocabulary.level_offsets[1] :].index("Cl")
+    assert pattern_smarts(vocabulary, int(lone)) == "[#17;D0]"
+    methyl = texts.index("C(-N(-C,-O,=O))")
+    assert pattern_smarts(vocabulary, methyl) == ("[$([#6;D1]-[$([#7;D3](-[#6])(-[#8])=[#8])])]")
+
+
+def test_charge_and_aromaticity_count_where_labels_say_so():
+    smiles = ["C[O-]", "CO", "c1ccco1"]
+    oxygens = {"element": ("[#8]", 3), "element+charge": ("[#8;-1]", 1),
+               "element+aromatic": ("[#8;a]", 1)}  # fmt: skip
+    labels = {"element": "O", "element+charge": "O-1", "element+aromatic": "o"}
+    for kind, (smarts, n_atoms) in oxygens.items():
+        graphs = smiles_to_collection(smiles, atom_label=kind)
+        vocabulary, _ = PatternVocabulary.fit(graphs, depth=0)
+        found = pattern_smarts(vocabulary, vocabulary.node_alphabet.index(labels[kind]), kind)
+        assert found == smarts
+        assert len(atoms_matched(molecules_of(graphs), found)) == n_atoms
+
+
+# --- where there is none ------------------------------------------------------------------------
+
+
+def test_none_where_the_labels_are_no_atoms():
+    graphs = tl.as_graph_collection([([(0, 1)], {0: "C", 1: "carbonyl"})])
+    vocabulary, _ = PatternVocabulary.fit(graphs, depth=1)
+    found = [pattern_smarts(vocabulary, pattern) for pattern in range(vocabulary.n_patterns)]
+    assert found == ["[#6]", None, None, None]
+    assert pattern_smarts(vocabulary, 0, "what I made up") is None
+    for label in ("CO", "cO", "C+0", "C+", "+1", 6, None, ("C", 1)):
+        odd = PatternVocabulary((label,), None, ())
+        assert [pattern_smarts(odd, 0, kind) for kind in KINDS] == [None] * 3
+
+
+def test_none_where_labels_are_degrees():
+    with pytest.warns(DegreeLabelsWarning):
+        graphs = tl.as_graph_collection([nx.path_graph(3)])
+    vocabulary, _ = PatternVocabulary.fit(graphs, depth=1)
+    assert vocabulary.degree_labels
+    assert pattern_smarts(vocabulary, vocabulary.n_patterns - 1) is None
+
+
+def test_none_for_a_bond_that_smarts_does_not_know():
+    graphs = smiles_to_collection(["C~O", "C=O"])
+    vocabulary, _ = PatternVocabulary.fit(graphs, depth=1, edge_labels=True)
+    texts = vocabulary.texts(np.arange(vocabulary.n_patterns))
+    unknown = next(p for p, text in enumerate(texts) if text.startswith("C(order 0"))
+    assert pattern_smarts(vocabulary, unknown) is None
+    assert pattern_smarts(vocabulary, texts.index("C(=O)")) == "[$([#6;D1]=[#8])]"
+    assert check_all(graphs, "element", edge_labels=False) == []
+
+
+def test_none_where_it_would_be_too_long():
+    graphs = smiles_to_collection(["C12C3C4C1C5C2C3C45"])  # three neighbours everywhere
+    vocabulary, _ = PatternVocabulary.fit(graphs, depth=3)
+    whole = pattern_smarts(vocabulary, 3)
+    assert whole is not None
+    assert pattern_smarts(vocabulary, 3, max_length=len(whole)) == whole
+    assert pattern_smarts(vocabulary, 3, max_length=len(whole) - 1) is None
+
+
+def test_deep_patterns_of_dense_graphs_are_given_up_at_once():
+    complete = [(u, v) for v in range(12) for u in range(v)]
+    graphs = tl.as_graph_collection([(complete, dict.fromkeys(range(12), "C"))])
+    vocabulary, _ = PatternVocabulary.fit(graphs, depth=60)  # 11 ** 60 leaves
+    assert pattern_smarts(vocabulary, vocabulary.n_patterns - 1) is None
+
+
+# --- what labels say ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hydrogens", [True, False])
+@pytest.mark.parametrize("atom_label", KINDS)
+def test_the_kind_of_label_is_found_out(atom_label, hydrogens):
+    graphs = smiles_to_collection(
+        ["c1cc[nH]c1", "C[N+](C)(C)C"], atom_label=atom_label, hydrogens=hydrogens
+    )
+    vocabulary, _ = PatternVocabulary.fit(graphs, depth=1)
+    assert atom_label_of(graphs, vocabulary) == atom_label
+    # The vocabulary knows, where the graphs at hand do not show it.
+    assert atom_label_of(smiles_to_collection(["CC"]), vocabulary) == atom_label
+
+
+def test_the_kind_that_says_least_where_several_fit():
+    graphs = smiles_to_collection(["CCO"], atom_label="element+charge")
+    assert atom_label_of(graphs, PatternVocabulary.fit(graphs, 1)[0]) == "element"
+
+
+def test_no_kind_for_labels_from_elsewhere():
+    plain = tl.as_graph_collection([([(0, 1)], {0: "C", 1: "O"})])
+    assert atom_label_of(plain, PatternVocabulary.fit(plain, 1)[0]) is None
+    # Labels that look like elements on molecules that are others.
+    molecules = smiles_to_collection(["CCO", "CN"])
+    swapped = tl.GraphCollection(
+        molecules.node_offsets, molecules.neighbor_offsets, molecules.neighbors,
+        molecules.node_codes, ("N", "C", "O"), graph_data=molecules.graph_data,
+    )  # fmt: skip
+    assert atom_label_of(swapped, PatternVocabulary.fit(swapped, 1)[0]) is None
