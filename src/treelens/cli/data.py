@@ -119,6 +119,26 @@ def _kind_of(source: str) -> str:
     raise InputError(_what_is_missing(source, path, exists=path.exists()))
 
 
+def files_behind(source: str) -> list[Path]:
+    """The files on this machine that hold a source, as far as they can be told by its name."""
+    path = Path(source).expanduser()
+    if path.is_dir():
+        return [file for file in path.rglob("*") if file.is_file()]
+    if path.name.endswith("_A.txt"):
+        stem = path.name.removesuffix("A.txt")
+        return [file for file in path.parent.iterdir() if file.name.startswith(stem)]
+    if path.exists():
+        return [path]
+    return _files_of_dataset(source)
+
+
+def _files_of_dataset(name: str) -> list[Path]:
+    from treelens.graphs.datasets import list_datasets
+
+    found = [row["path"] for row in list_datasets() if row["name"] == name]
+    return [file for path in found if path is not None for file in files_behind(str(path))]
+
+
 def _what_is_missing(source: str, path: Path, exists: bool) -> str:
     from treelens.graphs.registry import DATASETS
 
