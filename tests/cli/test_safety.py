@@ -99,7 +99,7 @@ def test_the_demo_does_not_write_over_its_molecules(tmp_path, monkeypatch):
 
 # --- spreadsheets -----------------------------------------------------------------------------
 
-FORMULA = "=HYPERLINK(\"http://example.org\",\"x\")"
+FORMULA = '=HYPERLINK("http://example.org","x")'
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +120,7 @@ def test_predictions_hold_no_formulas(strange_model, tmp_path):
     assert rows[0]["class"] == f"'{FORMULA}"
     assert [row["smiles"] for row in rows] == ["CCO", "'-2+3", "CCCCN"]
     printed = run("predict", strange_model, data)
-    assert f"CCO,\"'{FORMULA.replace(chr(34), chr(34) * 2)}\"" in printed.out
+    assert f'CCO,"\'{FORMULA.replace(chr(34), chr(34) * 2)}"' in printed.out
     as_json = run("predict", strange_model, data, "--json").data["predictions"]
     assert as_json[0]["class"] == FORMULA  # a program gets what it is
 

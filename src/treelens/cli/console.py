@@ -75,7 +75,8 @@ class Output:
         table = Table(box=box.SIMPLE_HEAD, title=_one_line(title) or None, title_justify="left")
         for position, name in enumerate(columns):
             numeric = all(isinstance(row[position], (int, float)) for row in rows)
-            table.add_column(_one_line(name), justify="right" if numeric else "left", overflow="fold")
+            side: Any = "right" if numeric else "left"
+            table.add_column(_one_line(name), justify=side, overflow="fold")
         for row in rows:
             table.add_row(*(Text(_one_line(_cell(value))) for value in row))
         self._console().print(table)
