@@ -131,8 +131,8 @@ def test_every_node_has_the_colour_of_its_own_contribution(visit, learned, synth
     found = drawn(visit.page.locator("#panel-drawing"))
     values = learned.explain(graph).node_contributions
     limit = np.abs(values).max()
-    ends = [np.array(FOR if value > 0 else AGAINST) for value in values]
-    expected = [np.array(NEUTRAL) + abs(v) / limit * (e - NEUTRAL) for v, e in zip(values, ends)]
+    ends = np.array([FOR if value > 0 else AGAINST for value in values])
+    expected = NEUTRAL + (np.abs(values) / limit)[:, None] * (ends - NEUTRAL)
     np.testing.assert_allclose(found["fills"], expected, atol=2)
     assert np.abs(np.diff(expected, axis=0)).max() > 20, "neighbours alike would hide a shift"
     assert found["words"] == [str(label) for label in graph.node_labels]
