@@ -77,10 +77,17 @@ def test_the_files_of_a_folder_are_read_as_well(tmp_path):
     labels = folder / "TINY_node_labels.txt"
     refused_untouched(tmp_path, "fit", folder, "--out", labels, *QUICK)
     refused_untouched(tmp_path, "fit", folder / "TINY_A.txt", "--out", labels, *QUICK)
-    done = run("fit", folder, "--out", folder / "model.treelens", *QUICK)
-    assert done.code == 0, done.err  # a new file there is fine
-    again = run("fit", folder / "TINY_A.txt", "--out", folder / "model.treelens", *QUICK)
-    assert again.code == 0, again.err
+    for _ in range(2):  # another file in that folder is fine, new and again
+        done = run("fit", folder, "--out", folder / "TINY_model.txt", *QUICK)
+        assert done.code == 0, done.err
+    missing = run("fit", tmp_path / "no" / "X_A.txt", "--out", folder / "TINY_model.txt", *QUICK)
+    assert missing.code == 2
+    assert "neither a file or folder" in missing.err
+
+
+def test_a_set_one_folder_down_is_read_as_well(tmp_path):
+    folder = tiny_tu(tmp_path / "TINY")
+    refused_untouched(tmp_path, "fit", tmp_path, "--out", folder / "TINY_A.txt", *QUICK)
 
 
 def test_a_data_set_called_by_name_is_not_written_over(tmp_path, monkeypatch):

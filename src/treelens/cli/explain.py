@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,7 +37,7 @@ def explain_cli(
         from treelens.estimators.files import checked_target
         from treelens.estimators.persistence import load_model
 
-        checked_target(out, reads=[model, *files_behind(data)])
+        checked_target(out, reads=chain([model], files_behind(data)))
         loaded = load_model(model)
         loaded.n_jobs = jobs
         rows = read_data(data, target, smiles, note=output.note)

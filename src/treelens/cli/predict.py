@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,7 +52,7 @@ def predict_cli(
         from treelens.estimators.persistence import load_model
 
         if out is not None:
-            checked_target(out, reads=[model, *files_behind(data)])
+            checked_target(out, reads=chain([model], files_behind(data)))
         loaded = load_model(model)
         loaded.n_jobs = jobs
         rows = read_data(data, target, smiles, note=output.note)
