@@ -22,7 +22,10 @@ from treelens.estimators.machine import class_weights
 from treelens.estimators.pattern_table import number_table, pattern_table
 from treelens.estimators.progress import progress_ticks
 from treelens.estimators.settings import checked_classes, checked_numbers
+from treelens.explain.contributions import Explanation, explain_decision
+from treelens.explain.gaussian import GaussianDecision
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import as_single_graph
 from treelens.models.calibration import calibrated, fit_temperature
 from treelens.models.fitting import FittedEvidence, Targets, fit_gaussian_process
 from treelens.models.gaussian_process import Predictions
@@ -134,6 +137,37 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
     def _decide(self, X: Any, variance: bool = False) -> Predictions:
         check_is_fitted(self)
         return self.model_.decide(checked_graphs(X), variance=variance, n_jobs=self._n_jobs())
+
+    def explain(self, graph: Any, class_label: Any = None, n_neighbors: int = 5) -> Explanation:
+        """Why one graph is predicted the way it is: contributions of patterns, nodes and edges.
+
+        Parameters
+        ----------
+        graph : one graph, of any kind that :func:`treelens.as_graph_collection` takes
+        class_label : optional
+            The class to explain; by default, with two classes, the second, whose decision values
+            are positive, and with more the predicted one. Numbers have none.
+        n_neighbors : int, default=5
+            How many training graphs that spoke for and against to name.
+
+        Returns
+        -------
+        Explanation
+            ``base`` and ``node_contributions`` (of molecules, ``atom_contributions``) add up to
+            ``decision``, the prediction, in the units of the targets.
+        """
+        check_is_fitted(self)
+        explanation = explain_decision(
+            as_single_graph(graph), self._decision, class_label, n_neighbors
+        )
+        if explanation.warning:
+            warnings.warn(explanation.warning, UserWarning, stacklevel=2)
+        return explanation
+
+    @property
+    def _decision(self) -> GaussianDecision:
+        """The fitted model as what the explain room works on."""
+        raise NotImplementedError
 
     def out_of_vocabulary(self, X: Any) -> np.ndarray:
         """Fraction of each graph's patterns that training never saw, shape (n_graphs,)."""
@@ -247,6 +281,10 @@ class GraphRegressor(RegressorMixin, _GaussianProcessOnGraphs):
         return (mean, np.sqrt(said.variance)) if said.variance is not None else mean
 
     @property
+    def _decision(self) -> GaussianDecision:
+        return GaussianDecision(self.model_, self.train_values_[self.model_.basis_indices])
+
+    @property
     def patterns_(self) -> Any:
         """DataFrame of all patterns: text, depth, weight, support, mean value where it occurs."""
         check_is_fitted(self)
@@ -356,6 +394,11 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, shape (n_graphs, n_classes); the largest is that of ``predict``."""
         return calibrated(self._decisions(X), self._temperature)
+
+    @property
+    def _decision(self) -> GaussianDecision:
+        codes = self.train_codes_[self.model_.basis_indices]
+        return GaussianDecision(self.model_, codes, self.classes_)
 
     @property
     def patterns_(self) -> Any:

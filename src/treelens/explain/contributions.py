@@ -26,7 +26,7 @@ over the nodes and edges of the occurrence (:mod:`treelens.explain.spreading`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -47,6 +47,44 @@ if TYPE_CHECKING:
 # Whatever is usual in training, below the first an unseen share is no news, above the second
 # the model has not seen most of the graph.
 _LEAST_UNSEEN_LIMIT, _MOST_UNSEEN_LIMIT = 0.1, 0.5
+
+
+class KernelExpansion(Protocol):
+    """What can be explained: a sum over training graphs of coefficients times kernel values.
+
+    :class:`KernelDecision` is one, :class:`treelens.explain.gaussian.GaussianDecision` another.
+    ``classes`` is None where numbers are predicted.
+    """
+
+    @property
+    def vocabulary(self) -> Any: ...
+    @property
+    def level_depths(self) -> np.ndarray: ...
+    @property
+    def weights(self) -> np.ndarray: ...
+    @property
+    def offset(self) -> float: ...
+    @property
+    def gamma(self) -> float | None: ...
+    @property
+    def pairs(self) -> PairFeatures: ...
+    @property
+    def self_sums(self) -> np.ndarray: ...
+    @property
+    def coefficients(self) -> np.ndarray: ...
+    @property
+    def intercepts(self) -> np.ndarray: ...
+    @property
+    def classes(self) -> np.ndarray | None: ...
+    @property
+    def training_indices(self) -> np.ndarray: ...
+    @property
+    def unseen_limit(self) -> float: ...
+
+    def pattern_ids(self, patterns: np.ndarray) -> np.ndarray: ...
+    def find(self, graph: GraphCollection) -> FoundPatterns: ...
+    def slopes(self, sums: KernelSums) -> PathSlopes: ...
+    def facts_of_training(self, picked: np.ndarray) -> dict[str, np.ndarray]: ...
 
 
 @dataclass(frozen=True)
@@ -105,6 +143,30 @@ class KernelDecision:
     def extractor(self) -> PatternExtractor:
         return PatternExtractor(self.vocabulary, self.first_depth, FORMS[self.form].kind)
 
+    # --- what explaining asks of any kernel expansion -------------------------------------------
+
+    @property
+    def level_depths(self) -> np.ndarray:
+        return np.array(self.depths)
+
+    def pattern_ids(self, patterns: np.ndarray) -> np.ndarray:
+        """Ids in the vocabulary of patterns numbered from ``first_depth`` on."""
+        return patterns + int(self.vocabulary.level_offsets[self.first_depth])
+
+    def find(self, graph: GraphCollection) -> FoundPatterns:
+        """The known patterns of one graph, and what the others add to its own sum."""
+        colors = self.vocabulary.transform(graph)
+        histograms = self.extractor.count(colors)
+        unseen = float(self.extractor.unseen_self_sums(graph, histograms)[0])
+        pairs = self.extractor.pairs(histograms)
+        return FoundPatterns(colors.colors[self.first_depth :], histograms, pairs, unseen)
+
+    def slopes(self, sums: KernelSums) -> PathSlopes:
+        return path_slopes(self.form, sums)
+
+    def facts_of_training(self, picked: np.ndarray) -> dict[str, np.ndarray]:
+        return {"class_label": self.classes[self.training_codes[picked]]}
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -113,12 +175,13 @@ class Explanation:
     Attributes
     ----------
     decision : float
-        The decision value in favour of ``class_label``.
+        The decision value in favour of ``class_label``; where numbers are predicted, the number.
     base : float
         The decision value before any known pattern of the graph is counted.
     class_label : object
-        The class that positive numbers speak for.
+        The class that positive numbers speak for; None where numbers are predicted.
     predicted_class : object
+        None where numbers are predicted.
     pattern_contributions : DataFrame
         One row per known pattern of the graph, the largest contribution (in absolute value)
         first: ``pattern`` (text form), ``depth``, ``weight``, ``count`` (nodes that carry it) and
@@ -130,8 +193,8 @@ class Explanation:
         more, spread over their edges instead of their nodes.
     neighbors : DataFrame
         The training graphs that spoke most for and against: the index is the position in the
-        training set, the columns ``class_label``, ``similarity`` (the kernel value),
-        ``coefficient`` and ``contribution``, their product.
+        training set, the columns ``class_label`` (or ``value``), ``similarity`` (the kernel
+        value), ``coefficient`` and ``contribution``, their product.
     unseen_share : float
         Share of the graph's patterns, each counted as often as it occurs, that training never saw.
     node_unseen_shares : ndarray, shape (n_nodes,)
@@ -154,10 +217,20 @@ class Explanation:
     warning: str | None
     graph: Graph
 
+    @property
+    def atom_contributions(self) -> np.ndarray:
+        """Of a molecule, the nodes are atoms: ``node_contributions``."""
+        return self.node_contributions
+
     def __repr__(self) -> str:
+        said = (
+            f"predicted {self.decision:.3f}"
+            if self.class_label is None
+            else f"predicted {self.predicted_class}; decision {self.decision:+.3f} for "
+            f"{self.class_label}"
+        )
         lines = [
-            f"Explanation(predicted {self.predicted_class}; decision {self.decision:+.3f} for "
-            f"{self.class_label}, of which {self.base:+.3f} is the base; "
+            f"Explanation({said}, of which {self.base:+.3f} is the base; "
             f"{self.unseen_share:.0%} of the patterns unseen)"
         ]
         strongest = self.pattern_contributions.head(5)
@@ -171,7 +244,7 @@ class Explanation:
 
 def explain_decision(
     graph: GraphCollection,
-    decision: KernelDecision,
+    decision: KernelExpansion,
     class_label: Any = None,
     n_neighbors: int = 5,
 ) -> Explanation:
@@ -181,7 +254,7 @@ def explain_decision(
     ----------
     graph : GraphCollection
         Of length one.
-    decision : KernelDecision
+    decision : KernelDecision or another KernelExpansion
     class_label : object, optional
         The class to explain. By default, with two classes the second, so that the numbers have
         the sign of ``decision_function``, and with more the one that was predicted.
@@ -190,9 +263,9 @@ def explain_decision(
     """
     if len(graph) != 1:
         raise GraphDataError(f"Expected one graph to explain; got {len(graph)} of them.")
-    found = _find_patterns(graph, decision)
-    sums = _kernel_sums(graph, found, decision)
-    slopes = path_slopes(decision.form, sums)
+    found = decision.find(graph)
+    sums = _kernel_sums(found, decision)
+    slopes = decision.slopes(sums)
     row, sign, label, predicted = _choose_output(slopes.end, decision, class_label)
     coefficients = sign * decision.coefficients[row]  # (n_support,)
     intercept = sign * float(decision.intercepts[row])
@@ -206,8 +279,8 @@ def explain_decision(
         class_label=label,
         predicted_class=predicted,
         pattern_contributions=_pattern_frame(contributions, found, decision),
-        node_contributions=spread_over_nodes(shares, decision.first_depth, arcs),
-        edge_contributions=spread_over_edges(shares, decision.first_depth, arcs),
+        node_contributions=spread_over_nodes(shares, decision.level_depths, arcs),
+        edge_contributions=spread_over_edges(shares, decision.level_depths, arcs),
         neighbors=_neighbor_frame(coefficients, slopes.end, decision, n_neighbors),
         unseen_share=unseen_share,
         node_unseen_shares=(found.colors < 0).mean(axis=0),
@@ -241,12 +314,13 @@ def usual_unseen_share(histograms: PatternHistograms) -> float:
 # --- the graph's patterns ---------------------------------------------------------------------
 
 
-class _FoundPatterns(NamedTuple):
-    """The known patterns of one graph, numbered from ``first_depth`` on."""
+class FoundPatterns(NamedTuple):
+    """The known patterns of one graph, numbered from the first level in use on."""
 
-    colors: np.ndarray  # (n_depths, n_nodes), numbered per depth, -1 where unseen
+    colors: np.ndarray  # (n_levels, n_nodes), numbered per level, -1 where unseen
     histograms: PatternHistograms
     pairs: PairFeatures
+    own_unseen: float  # what patterns outside the vocabulary add to the graph's own sum
 
     @property
     def patterns(self) -> np.ndarray:
@@ -267,19 +341,10 @@ class _FoundPatterns(NamedTuple):
         return weights[self.patterns] * values * self.pairs.scale[0] ** 2
 
 
-def _find_patterns(graph: GraphCollection, decision: KernelDecision) -> _FoundPatterns:
-    colors = decision.vocabulary.transform(graph)
-    histograms = decision.extractor.count(colors)
-    pairs = decision.extractor.pairs(histograms)
-    return _FoundPatterns(colors.colors[decision.first_depth :], histograms, pairs)
-
-
 # --- from kernel values to patterns ----------------------------------------------------------
 
 
-def _kernel_sums(
-    graph: GraphCollection, found: _FoundPatterns, decision: KernelDecision
-) -> KernelSums:
+def _kernel_sums(found: FoundPatterns, decision: KernelExpansion) -> KernelSums:
     lists = decision.pairs.lists
     shared = _compiled.shared_sums(
         found.patterns, found.values, decision.weights[found.patterns], lists.offsets,
@@ -288,7 +353,7 @@ def _kernel_sums(
     return KernelSums(
         shared=shared * (found.pairs.scale[0] * decision.pairs.scale),
         own_known=float(found.own_terms(decision.weights).sum()),
-        own_unseen=float(decision.extractor.unseen_self_sums(graph, found.histograms)[0]),
+        own_unseen=found.own_unseen,
         others=decision.self_sums,
         offset=decision.offset,
         gamma=0.0 if decision.gamma is None else decision.gamma,
@@ -296,7 +361,7 @@ def _kernel_sums(
 
 
 def _divide(
-    coefficients: np.ndarray, slopes: PathSlopes, found: _FoundPatterns, decision: KernelDecision
+    coefficients: np.ndarray, slopes: PathSlopes, found: FoundPatterns, decision: KernelExpansion
 ) -> np.ndarray:
     """The contribution of every pattern of the graph, shape (n_found,)."""
     lists = decision.pairs.lists
@@ -309,7 +374,7 @@ def _divide(
     return decision.weights[found.patterns] * matched + own
 
 
-def _root_shares(contributions: np.ndarray, found: _FoundPatterns) -> np.ndarray:
+def _root_shares(contributions: np.ndarray, found: FoundPatterns) -> np.ndarray:
     """What the pattern rooted at each node contributes at each depth: (n_depths, n_nodes).
 
     A pattern's contribution is divided equally among the nodes that carry it.
@@ -323,10 +388,12 @@ def _root_shares(contributions: np.ndarray, found: _FoundPatterns) -> np.ndarray
 
 
 def _choose_output(
-    kernel: np.ndarray, decision: KernelDecision, class_label: Any
+    kernel: np.ndarray, decision: KernelExpansion, class_label: Any
 ) -> tuple[int, float, Any, Any]:
     """Row of the output to explain, the sign it counts with, its class, the predicted class."""
     classes = decision.classes
+    if classes is None:
+        return 0, 1.0, None, None
     decisions = decision.coefficients @ kernel + decision.intercepts  # (n_outputs,)
     two = len(decisions) == 1
     predicted = int(decisions[0] > 0) if two else int(decisions.argmax())
@@ -347,14 +414,15 @@ def _choose_output(
 
 
 def _pattern_frame(
-    contributions: np.ndarray, found: _FoundPatterns, decision: KernelDecision
+    contributions: np.ndarray, found: FoundPatterns, decision: KernelExpansion
 ) -> pd.DataFrame:
     import pandas as pd
 
     order = np.lexsort((found.patterns, -np.abs(contributions)))
     patterns = found.patterns[order]
-    ids = patterns + int(decision.vocabulary.level_offsets[decision.first_depth])
-    depths = np.searchsorted(decision.vocabulary.level_offsets, ids, side="right") - 1
+    ids = decision.pattern_ids(patterns)
+    level = np.searchsorted(found.histograms.level_offsets, patterns, side="right") - 1
+    depths = decision.level_depths[level]
     return pd.DataFrame(
         {
             "pattern": decision.vocabulary.texts(ids),
@@ -368,7 +436,7 @@ def _pattern_frame(
 
 
 def _neighbor_frame(
-    coefficients: np.ndarray, kernel: np.ndarray, decision: KernelDecision, n_neighbors: int
+    coefficients: np.ndarray, kernel: np.ndarray, decision: KernelExpansion, n_neighbors: int
 ) -> pd.DataFrame:
     """The strongest voices for the class, strongest first, then those against, strongest last."""
     import pandas as pd
@@ -381,7 +449,7 @@ def _neighbor_frame(
     picked = np.concatenate([most_for, last[votes[last] < 0]])
     return pd.DataFrame(
         {
-            "class_label": decision.classes[decision.training_codes[picked]],
+            **decision.facts_of_training(picked),
             "similarity": kernel[picked],
             "coefficient": coefficients[picked],
             "contribution": votes[picked],

@@ -29,11 +29,13 @@ The integrals have closed forms, written so that nothing cancels; where there is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
+
+from treelens.kernels.mixture import MixtureScales
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,20 @@ def path_slopes(form: str, sums: KernelSums) -> PathSlopes:
     if form not in PATHS:
         raise ValueError(f"form must be one of {sorted(PATHS)}, got {form!r}.")
     return PATHS[form](sums)
+
+
+def mixture_slopes(scales: MixtureScales, sums: KernelSums) -> PathSlopes:
+    """The same for the kernel of Gaussian processes: two forms, each with its share.
+
+    Its L1 distance ``A + B - 2 S`` is twice that of the metric form.
+    """
+    near = _tanimoto_exponential(replace(sums, gamma=scales.gamma))
+    far = _metric(replace(sums, gamma=2.0 * scales.rho))
+    parts = [
+        scales.amplitude * (scales.share * a + (1.0 - scales.share) * b)
+        for a, b in zip(near, far, strict=True)
+    ]
+    return PathSlopes(*parts)
 
 
 def _linear(sums: KernelSums) -> PathSlopes:

@@ -33,14 +33,14 @@ class Arcs(NamedTuple):
         return np.diff(self.offsets)
 
 
-def spread_over_nodes(shares: np.ndarray, first_depth: int, arcs: Arcs) -> np.ndarray:
+def spread_over_nodes(shares: np.ndarray, depths: np.ndarray, arcs: Arcs) -> np.ndarray:
     """One number per node from what each node's pattern of each depth contributes.
 
     Parameters
     ----------
     shares : ndarray, shape (n_depths, n_nodes)
-        Row ``k``: contribution of the pattern of depth ``first_depth + k`` rooted at each node.
-    first_depth : int
+        Row ``k``: contribution of the pattern of depth ``depths[k]`` rooted at each node.
+    depths : ndarray of int, shape (n_depths,)
     arcs : Arcs
 
     Returns
@@ -51,16 +51,14 @@ def spread_over_nodes(shares: np.ndarray, first_depth: int, arcs: Arcs) -> np.nd
     Examples
     --------
     >>> path = Arcs(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]))  # 0 - 1 - 2
-    >>> spread_over_nodes(np.array([[0.0, 1.0, 0.0]]), first_depth=1, arcs=path)
+    >>> spread_over_nodes(np.array([[0.0, 1.0, 0.0]]), np.array([1]), arcs=path)
     array([0.25, 0.5 , 0.25])
     """
-    depths = np.arange(first_depth, first_depth + len(shares))
     return _walk(_by_layer(shares / (depths[:, None] + 1), depths), arcs)
 
 
-def spread_over_edges(shares: np.ndarray, first_depth: int, arcs: Arcs) -> np.ndarray:
+def spread_over_edges(shares: np.ndarray, depths: np.ndarray, arcs: Arcs) -> np.ndarray:
     """The same for edges, each once, in the order of ``Graph.edges``: shape (n_edges,)."""
-    depths = np.arange(first_depth, first_depth + len(shares))
     with_edges = depths > 0
     shares, depths = shares[with_edges], depths[with_edges]
     # A pattern of depth h has h layers of edges; they start from the nodes of layers 0 to h - 1.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from treelens.graphs.errors import GraphDataError
+from treelens.graphs.labels import encode_labels
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Graph:
     name : hashable or None
     data : dict
         What the collection knows about this graph beyond its structure, such as ``"smiles"``.
+    fine_labels : tuple or None
+        Finer labels of the nodes, each of which implies the node label.
     """
 
     node_labels: tuple[Any, ...]
@@ -34,6 +37,7 @@ class Graph:
     edge_labels: tuple[Any, ...] | None = None
     name: Hashable | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
+    fine_labels: tuple[Any, ...] | None = None
 
     @property
     def n_nodes(self) -> int:
@@ -248,7 +252,13 @@ class GraphCollection:
             edge_labels=edge_labels,
             name=None if self.names is None else self.names[index],
             data={key: x[index] for key, x in self.graph_data.items()},
+            fine_labels=self._fine_labels(first, last),
         )
+
+    def _fine_labels(self, first: int, last: int) -> tuple[Any, ...] | None:
+        if self.fine_codes is None or self.fine_alphabet is None:
+            return None
+        return tuple(self.fine_alphabet[code] for code in self.fine_codes[first:last].tolist())
 
     def _run(self, start: int, stop: int) -> GraphCollection:
         """A run of neighbouring graphs: node and arc arrays are views, nothing is renumbered."""
@@ -283,6 +293,15 @@ class GraphCollection:
             None if self.fine_codes is None else self.fine_codes[rows],
             self.fine_alphabet,
         )
+
+    def with_fine_labels(self, labels: Sequence[Any]) -> GraphCollection:
+        """The same graphs with finer labels, one for each node of all graphs."""
+        codes, alphabet = encode_labels(labels)
+        return GraphCollection(
+            self.node_offsets, self.neighbor_offsets, self.neighbors, self.node_codes,
+            self.node_alphabet, self.edge_codes, self.edge_alphabet, self.names, self.graph_data,
+            self.degree_labels, codes, alphabet,
+        )  # fmt: skip
 
     def relabelled(self, node_codes: np.ndarray, node_alphabet: Sequence[Any]) -> GraphCollection:
         """The same graphs with other node labels, and without finer ones."""

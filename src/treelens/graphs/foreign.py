@@ -97,7 +97,11 @@ def _check_asked(
 def from_treelens(graphs: Sequence[Graph]) -> GraphCollection:
     plain = [PlainGraph(g.n_nodes, g.edges, g.node_labels, g.edge_labels, g.name) for g in graphs]
     shared = set(graphs[0].data).intersection(*(graph.data for graph in graphs))
-    return join(plain, {key: [graph.data[key] for graph in graphs] for key in sorted(shared)})
+    joined = join(plain, {key: [graph.data[key] for graph in graphs] for key in sorted(shared)})
+    fine = [graph.fine_labels for graph in graphs if graph.fine_labels is not None]
+    if len(fine) < len(graphs):  # finer labels help only if every graph has them
+        return joined
+    return joined.with_fine_labels([label for labels in fine for label in labels])
 
 
 # --- NetworkX -------------------------------------------------------------------------------

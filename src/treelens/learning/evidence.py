@@ -9,7 +9,8 @@ diagonal, and P columns of targets, the objective to minimise is
     J = mean over p of [ y_p' inv(A) y_p / 2 + log|A| / 2 ] + strength |delta|² / 2 + ...
 
 that is, up to a constant, minus the log of the marginal likelihood ("evidence") times Gaussian
-priors on the deviations, on ``b`` and, wide ones, on the logarithms of the kernel's scales. The gradient needs one inverse, and one pass over the lists of the patterns.
+priors on the deviations, on ``b`` and, wide ones, on the logarithms of the kernel's scales. The
+gradient needs one inverse, and one pass over the lists of the patterns.
 """
 
 from __future__ import annotations

@@ -169,7 +169,9 @@ def _condition(
             everything.pairs, everything.diagonal, anchors.pairs, anchors.diagonal, n_jobs
         )
         posterior, left_out = LandmarkPosterior.fit(among, rows, noise, targets.values, n_jobs)
+    positions = np.arange(histograms.n_graphs) if landmarks is None else landmarks
     model = FittedModel(
-        weighted, scales, parameters.noise, basis, posterior, targets.offset, targets.scale
-    )
+        weighted, scales, parameters.noise, basis, positions, posterior, targets.offset,
+        targets.scale,
+    )  # fmt: skip
     return model, left_out

@@ -86,6 +86,8 @@ class FittedModel:
         Variance of the noise, on the scale of the standardised targets.
     basis : PatternHistograms
         Of the graphs that predictions are sums over: all training graphs, or the landmarks.
+    basis_indices : ndarray of int
+        Where these stood among the training graphs.
     posterior : ExactPosterior or LandmarkPosterior
     target_offset : ndarray, shape (n_columns,)
     target_scale : float
@@ -96,6 +98,7 @@ class FittedModel:
     scales: MixtureScales
     noise: float
     basis: PatternHistograms
+    basis_indices: np.ndarray
     posterior: ExactPosterior | LandmarkPosterior
     target_offset: np.ndarray
     target_scale: float
