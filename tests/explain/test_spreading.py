@@ -32,12 +32,12 @@ def test_spreading_follows_the_unfolded_tree(seed, first_depth, n_depths):
     neighbors = _random_graph(seed)
     shares = np.random.default_rng(seed).normal(size=(n_depths, len(neighbors)))
     arcs = _arcs(neighbors)
-    nodes = spread_over_nodes(shares, first_depth, arcs)
+    nodes = spread_over_nodes(shares, first_depth + np.arange(len(shares)), arcs)
     np.testing.assert_allclose(
         nodes, naive.spread_over_nodes(shares, first_depth, neighbors), atol=1e-12
     )
     assert nodes.sum() == pytest.approx(shares.sum(), abs=1e-12)
-    edges = spread_over_edges(shares, first_depth, arcs)
+    edges = spread_over_edges(shares, first_depth + np.arange(len(shares)), arcs)
     expected = naive.spread_over_edges(shares, first_depth, neighbors)
     np.testing.assert_allclose(edges, list(expected.values()), atol=1e-12)
     deep = shares[max(0, 1 - first_depth) :, [bool(row) for row in neighbors]]
@@ -46,13 +46,17 @@ def test_spreading_follows_the_unfolded_tree(seed, first_depth, n_depths):
 
 def test_a_star_is_shared_by_centre_and_leaves():
     star = _arcs([[1, 2], [0], [0]])
-    nodes = spread_over_nodes(np.array([[1.0, 0, 0]]), 1, star)
+    nodes = spread_over_nodes(np.array([[1.0, 0, 0]]), np.array([1]), star)
     np.testing.assert_allclose(nodes, [0.5, 0.25, 0.25])
-    np.testing.assert_allclose(spread_over_edges(np.array([[1.0, 0, 0]]), 1, star), [0.5, 0.5])
+    np.testing.assert_allclose(
+        spread_over_edges(np.array([[1.0, 0, 0]]), np.array([1]), star), [0.5, 0.5]
+    )
 
 
 def test_a_graph_without_edges():
     lonely = Arcs(np.zeros(3, dtype=int), np.empty(0, dtype=int))
     shares = np.array([[1.0, -2.0], [0.5, 0.5]])
-    np.testing.assert_allclose(spread_over_nodes(shares, 0, lonely), [1.5, -1.5])
-    assert len(spread_over_edges(shares, 0, lonely)) == 0
+    np.testing.assert_allclose(
+        spread_over_nodes(shares, np.arange(len(shares)), lonely), [1.5, -1.5]
+    )
+    assert len(spread_over_edges(shares, np.arange(len(shares)), lonely)) == 0

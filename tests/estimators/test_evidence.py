@@ -1,0 +1,292 @@
+"""GraphRegressor and GraphClassifier: what they promise."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.model_selection import cross_val_score
+
+import treelens as tl
+from strategies import random_collection, renumbered
+from treelens.graphs.collection import GraphCollection
+from treelens.patterns.forest import PatternForest
+from treelens.patterns.pairs import PairFeatures
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    """Graphs and a number that the labels decide, with a little noise."""
+    rng = np.random.default_rng(0)
+    graphs = random_collection(rng, 120)
+    labels = np.array(
+        [[list(g.node_labels).count(x) for x in graphs.node_alphabet] for g in graphs]
+    )
+    values = labels @ rng.normal(size=labels.shape[1]) + 0.1 * rng.normal(size=len(graphs))
+    return graphs, values
+
+
+@pytest.fixture(scope="module")
+def fitted(numbers):
+    graphs, values = numbers
+    return tl.GraphRegressor(depth=2, n_jobs=1).fit(graphs[:80], values[:80])
+
+
+def test_learning_beats_uniform_weights_where_labels_decide(numbers, fitted):
+    graphs, values = numbers
+    uniform = tl.GraphRegressor(depth=2, weights="uniform").fit(graphs[:80], values[:80])
+    errors = [
+        np.sqrt(np.mean((values[80:] - model.predict(graphs[80:])) ** 2))
+        for model in (fitted, uniform)
+    ]
+    assert errors[0] < 0.8 * errors[1]
+    assert fitted.learning_gain_.difference > 2 * fitted.learning_gain_.standard_error
+    assert "better" in fitted.learning_gain_.sentence
+    assert uniform.learning_gain_.difference == 0.0
+    np.testing.assert_allclose(uniform.weights_, 1.0)
+
+
+def test_uniform_weights_are_scikit_learns_process_on_the_same_matrix(numbers):
+    from models.test_posterior import Precomputed
+
+    graphs, values = numbers
+    model = tl.GraphRegressor(depth=2, weights="uniform").fit(graphs[:80], values[:80])
+    trees = ("structure", "labels", "labels+edges")
+    forest, _ = PatternForest.fit(graphs[:80], 2, trees)
+    histograms = forest.count(forest.transform(graphs))
+    pairs = PairFeatures.of_counts(histograms)
+    diagonal = pairs.self_sums() + histograms.unseen.sum(axis=1)  # unseen patterns weigh one, too
+    kernel = model.model_.kernel.matrix(pairs, diagonal, pairs, diagonal)
+    alpha = model.model_.noise + 1e-9 * model.model_.scales.amplitude
+    theirs = GaussianProcessRegressor(Precomputed(kernel), alpha=alpha, optimizer=None)
+    centred = (values[:80] - values[:80].mean()) / values[:80].std()
+    theirs.fit(np.arange(80)[:, None], centred)
+    mean, std = theirs.predict(np.arange(80, 120)[:, None], return_std=True)
+    scale = values[:80].std()
+    ours, ours_std = model.predict(graphs[80:], return_std=True)
+    np.testing.assert_allclose(ours, values[:80].mean() + scale * mean, atol=1e-8)
+    with_noise = scale * np.sqrt(std**2 + model.model_.noise)
+    np.testing.assert_allclose(ours_std, with_noise, atol=1e-8)
+
+
+def test_neither_order_nor_numbering_nor_threads_matter(numbers, fitted):
+    graphs, values = numbers
+    rng = np.random.default_rng(1)
+    order = rng.permutation(80)
+    mean, std = fitted.predict(graphs[80:], return_std=True)
+    shuffled = tl.GraphRegressor(depth=2).fit(graphs[order], values[order])
+    renamed = tl.GraphRegressor(depth=2).fit(renumbered(graphs[:80], rng), values[:80])
+    for other in (shuffled, renamed):
+        np.testing.assert_allclose(other.predict(graphs[80:]), mean, atol=1e-8)
+        np.testing.assert_allclose(other.predict(graphs[80:], True)[1], std, atol=1e-8)
+    threaded = tl.GraphRegressor(depth=2, n_jobs=2).fit(graphs[:80], values[:80])
+    assert (threaded.predict(graphs[80:]) == mean).all()
+    assert (threaded.weights_ == fitted.weights_).all()
+
+
+def test_predictions_come_with_honest_deviations(numbers, fitted):
+    graphs, values = numbers
+    mean, std = fitted.predict(graphs[80:], return_std=True)
+    assert (std > 0).all()
+    covered = np.mean(np.abs(values[80:] - mean) < 1.645 * std)
+    assert 0.75 <= covered <= 1.0
+    assert fitted.loo_.coverage == pytest.approx(0.9, abs=0.1)
+    assert fitted.loo_.rmse == pytest.approx(
+        np.sqrt(np.mean((values[:80] - fitted.loo_.predictions) ** 2))
+    )
+
+
+def test_explanations_add_up_to_the_prediction(numbers, fitted):
+    graphs, _ = numbers
+    for k in (80, 95):
+        found = fitted.explain(graphs[k])
+        assert found.decision == pytest.approx(fitted.predict(graphs[k : k + 1])[0], abs=1e-8)
+        total = found.base + found.atom_contributions.sum()
+        assert total == pytest.approx(found.decision, abs=1e-8)
+        patterns = found.pattern_contributions["contribution"].sum()
+        assert found.base + patterns == pytest.approx(found.decision, abs=1e-8)
+        assert found.class_label is None
+
+
+def test_history_and_certificate(fitted):
+    history = fitted.history_
+    assert fitted.converged_
+    assert history["evidence"].is_monotonic_increasing
+    assert fitted.evidence_ == history["evidence"].iloc[-1]
+    assert set(history["stage"]) == {"uniform", "depths", "branches"}
+    assert np.isfinite(history["gradient_norm"]).all()
+
+
+def test_permuted_values_bring_nothing(numbers):
+    graphs, values = numbers
+    rng = np.random.default_rng(2)
+    gains = []
+    for _ in range(3):
+        mixed = rng.permutation(values)
+        learned, uniform = (
+            tl.GraphRegressor(depth=2, weights=kind).fit(graphs[:80], mixed[:80])
+            for kind in ("branches", "uniform")
+        )
+        errors = [np.mean((mixed[80:] - m.predict(graphs[80:])) ** 2) for m in (learned, uniform)]
+        gains.append(1 - errors[0] / errors[1])
+    assert np.mean(gains) < 0.1
+
+
+def test_targets_of_any_scale_and_place(numbers, fitted):
+    graphs, values = numbers
+    moved = tl.GraphRegressor(depth=2).fit(graphs[:80], 1e4 + 1e-3 * values[:80])
+    np.testing.assert_allclose(
+        (moved.predict(graphs[80:]) - 1e4) * 1e3, fitted.predict(graphs[80:]), atol=1e-4
+    )
+
+
+def test_sample_weights_are_noise(numbers):
+    graphs, values = numbers
+    wrong = values.copy()
+    wrong[:10] += 20.0
+    trust = np.where(np.arange(80) < 10, 1e-4, 1.0)
+    plain = tl.GraphRegressor(depth=1).fit(graphs[:80], wrong[:80])
+    weighted = tl.GraphRegressor(depth=1).fit(graphs[:80], wrong[:80], sample_weight=trust)
+    errors = [np.mean((values[80:] - m.predict(graphs[80:])) ** 2) for m in (weighted, plain)]
+    assert errors[0] < 0.5 * errors[1]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([1.0, np.nan, 2.0], "position 1"),
+        ([1.0, np.inf, 2.0], "position 1"),
+        ([1.0, 2.0], "3 graphs but 2 values"),
+        ([[1.0], [2.0], [3.0]], "one-dimensional"),
+        (["a", "b", "c"], "not numbers"),
+        (None, "needs values"),
+    ],
+)
+def test_values_that_cannot_be_learned_are_named(numbers, values, message):
+    with pytest.raises(ValueError, match=message):
+        tl.GraphRegressor().fit(numbers[0][:3], values)
+
+
+def test_odd_but_legal_targets(numbers):
+    graphs, _ = numbers
+    constant = tl.GraphRegressor(depth=1).fit(graphs[:20], np.full(20, 3.5))
+    mean, std = constant.predict(graphs[20:30], return_std=True)
+    np.testing.assert_allclose(mean, 3.5, atol=1e-6)
+    assert np.isfinite(std).all()
+    two = tl.GraphRegressor(depth=1).fit(graphs[:2], [1.0, 2.0])
+    assert np.isfinite(two.predict(graphs[:5])).all()
+    with pytest.raises(ValueError, match="at least 2"):
+        tl.GraphRegressor().fit(graphs[:1], [1.0])
+    twice = [graphs[i] for i in (0, 0, 1, 1, 2, 2)]
+    repeated = tl.GraphRegressor(depth=1).fit(twice, [1.0, 1.0, 2.0, 2.0, 4.0, 5.0])
+    mean, std = repeated.predict(graphs[:3], return_std=True)
+    assert np.isfinite(mean).all()
+    assert (std > 0).all()
+
+
+def test_a_single_pattern_predicts_the_mean():
+    dots = tl.as_graph_collection([([], {0: "a"})] * 4)
+    model = tl.GraphRegressor(depth=0).fit(dots, [1.0, 2.0, 3.0, 4.0])
+    np.testing.assert_allclose(model.predict(dots), 2.5, atol=1e-6)
+
+
+def test_landmarks_and_samples_stay_near_the_exact_process(numbers, fitted):
+    graphs, values = numbers
+    rough = tl.GraphRegressor(
+        depth=2, learning_size=60, exact_size=70, n_landmarks=50, random_state=0
+    ).fit(graphs[:80], values[:80])
+    assert len(rough.model_.basis_indices) == 50
+    exact = fitted.predict(graphs[80:])
+    assert np.corrcoef(rough.predict(graphs[80:]), exact)[0, 1] > 0.97
+    found = rough.explain(graphs[80])
+    assert found.decision == pytest.approx(rough.predict(graphs[80:81])[0], abs=1e-8)
+    assert set(found.neighbors.index) <= set(rough.model_.basis_indices.tolist())
+
+
+# --- classes ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def classes():
+    train = tl.make_synthetic(n_per_substructure=10, substructures=[1, 2, 3, 4], random_state=0)
+    test = tl.make_synthetic(n_per_substructure=10, substructures=[5, 6, 7, 8], random_state=1)
+    return *train, *test
+
+
+@pytest.fixture(scope="module")
+def classifier(classes):
+    return tl.GraphClassifier(depth=2).fit(*classes[:2])
+
+
+def test_classes_and_probabilities(classes, classifier):
+    _, _, test, truth = classes
+    probabilities = classifier.predict_proba(test)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert (classifier.classes_[probabilities.argmax(axis=1)] == classifier.predict(test)).all()
+    assert classifier.score(test, truth) > 0.8
+    decisions = classifier.decision_function(test)
+    assert decisions.shape == (len(test),)
+    assert ((decisions > 0) == (classifier.predict(test) == classifier.classes_[1])).all()
+    assert 0.5 < classifier.loo_.accuracy <= 1.0
+
+
+def test_the_planted_pattern_weighs_more_than_its_depth(classifier):
+    table = classifier.patterns_
+    planted = table[table["pattern"] == "0(0,1,2)"]["weight"].iloc[0]
+    assert planted > table[table["depth"] == 1]["weight"].median()
+
+
+def test_many_classes_share_one_kernel():
+    rng = np.random.default_rng(0)
+    graphs = random_collection(rng, 90)
+    codes = np.array([list(g.node_labels).count(graphs.node_alphabet[0]) for g in graphs]) % 3
+    names = np.array(["red", "green", "blue"])[codes]
+    model = tl.GraphClassifier(depth=1).fit(graphs[:70], names[:70])
+    assert model.decision_function(graphs[70:]).shape == (20, 3)
+    assert model.predict_proba(graphs[70:]).shape == (20, 3)
+    found = model.explain(graphs[70], class_label="red")
+    column = model.classes_.tolist().index("red")
+    assert found.decision == pytest.approx(model.decision_function(graphs[70:71])[0, column])
+    assert found.base + found.node_contributions.sum() == pytest.approx(found.decision)
+
+
+def test_class_weights_move_the_border(classes):
+    train, y, test, _ = classes
+    rare = np.concatenate([np.flatnonzero(y == y[0])[:4], np.flatnonzero(y != y[0])])
+    plain, balanced = (
+        tl.GraphClassifier(depth=1, class_weight=w).fit(train[rare], y[rare])
+        for w in (None, "balanced")
+    )
+    n_rare = [(m.predict(test) == y[0]).sum() for m in (plain, balanced)]
+    assert n_rare[1] > n_rare[0]
+
+
+def test_one_class_only_is_named(classes):
+    train = classes[0]
+    with pytest.raises(ValueError, match="one class only"):
+        tl.GraphClassifier().fit(train[:3], [1, 1, 1])
+
+
+def test_scikit_learn_habits(classes):
+    train, y, _, _ = classes
+    model = tl.GraphClassifier(depth=1, weights="depths")
+    assert clone(model).get_params() == model.get_params()
+    scores = cross_val_score(model, train, y, cv=2)
+    assert scores.shape == (2,)
+    for bad in ({"depth": -1}, {"weights": "all"}, {"prior_strength": 0.0}, {"trees": ["x"]}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            tl.GraphClassifier(**bad).fit(train, y)
+
+
+def test_molecules_are_seen_coarse_and_fine():
+    pytest.importorskip("rdkit")
+    smiles = ["C" * n for n in range(1, 9)] + ["C" * n + "O" for n in range(1, 9)]
+    values = [float(len(s)) - 3.0 * s.endswith("O") for s in smiles]
+    model = tl.GraphRegressor(depth=1).fit(smiles, values)
+    assert model.model_.weighted.forest.trees == ("labels", "fine")
+    assert isinstance(tl.as_graph_collection(smiles), GraphCollection)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert model.explain("CCCO").decision == pytest.approx(model.predict(["CCCO"])[0])
+    assert model.predict(["CCCCCO"])[0] == pytest.approx(3.0, abs=1.0)

@@ -1,0 +1,155 @@
+"""The evidence, its gradient and the search: twins, finite differences, an independent process."""
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from naive import evidence as naive
+from treelens.learning import evidence
+from treelens.learning.evidence import (
+    JITTER,
+    N_SCALES,
+    EvidenceParameters,
+    EvidenceProblem,
+    PatternHierarchy,
+    evidence_objective,
+)
+from treelens.learning.evidence_search import learn_by_evidence, starting_parameters
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.pairs import PairFeatures
+
+
+def _problem(seed=0, n=14, n_columns=1, n_jobs=1, strength=20.0):
+    """Random counts over a random forest of three levels; a graph without patterns among them."""
+    rng = np.random.default_rng(seed)
+    sizes = [3, 5, 6]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    parents = np.concatenate(
+        [np.full(3, -1), rng.integers(0, 3, size=5), 3 + rng.integers(0, 5, size=6)]
+    )
+    counts = rng.poisson(1.0, size=(n, sum(sizes)))
+    counts[2] = 0
+    pattern, graph = np.nonzero(counts.T)
+    histograms = PatternHistograms(
+        np.concatenate([[0], np.cumsum((counts > 0).sum(axis=0))]).astype(np.int64),
+        graph.astype(np.int32), counts.T[pattern, graph].astype(np.int32),
+        offsets.astype(np.int64), 0, np.full(n, 10), np.zeros((n, 3), dtype=np.int64),
+    )  # fmt: skip
+    targets = rng.normal(size=(n, n_columns))
+    problem = EvidenceProblem(
+        PairFeatures.of_counts(histograms), PatternHierarchy(offsets, parents),
+        targets - targets.mean(axis=0), rng.uniform(0.5, 2.0, size=n), strength, n_jobs,
+    )  # fmt: skip
+    return problem, counts
+
+
+def _parameters(problem, seed=1):
+    rng = np.random.default_rng(seed)
+    scales = np.log([1.3, 0.2, 1.7, 0.3, 1.0]) + 0.1 * rng.normal(size=N_SCALES)
+    return EvidenceParameters(
+        scales,
+        rng.normal(size=problem.hierarchy.n_levels),
+        rng.normal(size=problem.hierarchy.n_patterns),
+    )
+
+
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_value_agrees_with_its_twin(n_columns):
+    problem, counts = _problem(n_columns=n_columns)
+    parameters = _parameters(problem)
+    expected = naive.objective(
+        problem, parameters, counts, evidence.LOGIT_SPREAD, evidence.SCALE_SPREAD, JITTER
+    )
+    value, _ = evidence_objective(problem, parameters)
+    assert value == pytest.approx(expected, rel=1e-10)
+
+
+def test_weights_agree_with_their_twin():
+    problem, _ = _problem()
+    parameters = _parameters(problem)
+    expected = naive.weights_of(
+        problem.hierarchy, parameters.level_logits, parameters.deviations / np.sqrt(20.0)
+    )
+    np.testing.assert_allclose(problem.weights(parameters), expected, rtol=1e-12)
+
+
+def test_uniform_weights_are_ones():
+    problem, _ = _problem()
+    np.testing.assert_allclose(problem.weights(starting_parameters(problem)), 1.0)
+
+
+def test_sums_over_branches_are_transposes():
+    problem, _ = _problem()
+    rng = np.random.default_rng(3)
+    down, up = rng.normal(size=(2, problem.hierarchy.n_patterns))
+    assert problem.hierarchy.sum_down(down) @ up == pytest.approx(
+        down @ problem.hierarchy.sum_up(up)
+    )
+
+
+@pytest.mark.parametrize("learned", ["uniform", "depths", "branches"])
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_gradient_agrees_with_finite_differences(learned, n_columns):
+    problem, _ = _problem(n_columns=n_columns)
+    parameters = _parameters(problem)
+    _, gradient = evidence_objective(problem, parameters, learned)
+    vector = parameters.vector(problem.n_free(learned))
+    assert gradient.shape == vector.shape
+    step = 1e-5
+    for k in range(len(vector)):
+        moved = [
+            evidence_objective(problem, parameters.replaced(vector + sign * step * unit), learned)
+            for unit in [np.eye(len(vector))[k]]
+            for sign in (1, -1)
+        ]
+        slope = (moved[0][0] - moved[1][0]) / (2 * step)
+        assert gradient[k] == pytest.approx(slope, abs=1e-6, rel=1e-6)
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    results = []
+    for n_jobs in (1, 2, 3):
+        problem, _ = _problem(n=40, n_jobs=n_jobs)
+        results.append(evidence_objective(problem, _parameters(problem)))
+    for value, gradient in results[1:]:
+        assert value == results[0][0]
+        assert (gradient == results[0][1]).all()
+
+
+def test_search_climbs_and_comes_to_rest():
+    problem, _ = _problem(n=40)
+    fit = learn_by_evidence(problem, "branches")
+    assert fit.converged
+    assert [step.stage for step in fit.history] == sorted(
+        (step.stage for step in fit.history), key=["uniform", "depths", "branches"].index
+    )
+    objectives = [step.objective for step in fit.history]
+    assert all(later <= earlier + 1e-9 for earlier, later in pairwise(objectives))
+    value, gradient = evidence_objective(problem, fit.parameters)
+    assert value == pytest.approx(objectives[-1])
+    assert fit.history[-1].gradient_norm == pytest.approx(np.abs(gradient).max(), rel=1e-6)
+    assert not fit.uniform.deviations.any()
+    assert not fit.uniform.level_logits.any()
+    assert fit.parameters.deviations.any()
+
+
+def test_too_few_steps_are_said():
+    problem, _ = _problem(n=40)
+    with pytest.warns(ConvergenceWarning, match="max_steps"):
+        fit = learn_by_evidence(problem, "branches", max_steps=2)
+    assert not fit.converged
+    assert len(fit.history) == 6
+
+
+def test_a_strong_prior_holds_the_branches_still():
+    problem, _ = _problem(n=40, strength=1e12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit = learn_by_evidence(problem, "branches")
+    weights = problem.weights(fit.parameters)
+    for level in range(3):
+        here = weights[problem.hierarchy.level_of == level]
+        np.testing.assert_allclose(here, here[0], rtol=1e-4)

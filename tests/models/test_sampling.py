@@ -1,0 +1,24 @@
+"""Draws of training graphs."""
+
+import numpy as np
+
+from treelens.models.sampling import draw_by_group, landmarks_for
+
+
+def test_all_where_there_are_few():
+    assert draw_by_group(np.zeros(5, int), 5, 0).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_groups_keep_their_shares():
+    groups = np.repeat([0, 1, 2], [600, 300, 100])
+    drawn = draw_by_group(groups, 100, seed=3)
+    assert len(np.unique(drawn)) == 100
+    assert np.abs(np.bincount(groups[drawn]) - [60, 30, 10]).max() <= 1
+    assert (draw_by_group(groups, 100, seed=3) == drawn).all()
+    assert (draw_by_group(groups, 100, seed=4) != drawn).any()
+
+
+def test_landmarks_only_beyond_the_exact_size():
+    groups = np.zeros(50, int)
+    assert landmarks_for(groups, 50, 10, 0) is None
+    assert len(landmarks_for(groups, 49, 10, 0)) == 10
