@@ -35,7 +35,7 @@ _BOUNDS = np.array(
     ]
 )
 # So many steps in a row that gain less than this (in nats) end a stage.
-_SMALL_GAIN = 0.02
+_SMALL_GAIN = 0.1
 _PATIENCE = 3
 _MEMORY = 20  # pairs of steps and gradient changes that L-BFGS keeps
 
