@@ -34,6 +34,8 @@ def predict_cli(
         ),
     ] = None,
     smiles: options.Smiles = None,
+    atom_label: options.AtomLabel = None,
+    hydrogens: options.Hydrogens = None,
     jobs: options.Jobs = -1,
     as_json: options.Json = False,
     debug: options.Debug = False,
@@ -42,9 +44,11 @@ def predict_cli(
 
     Writes one line a row: class, its probability, decision value, and the share of the graph that
     training never saw. Rows that cannot be read stay, empty, with the reason in the last column.
+    Molecules are read as those were that the model was fitted to.
     """
     with command(as_json, debug) as output:
         from treelens.cli.data import read_data
+        from treelens.cli.reading import Reading
         from treelens.estimators.files import checked_target
         from treelens.estimators.persistence import load_model
 
@@ -52,7 +56,8 @@ def predict_cli(
             checked_target(out)
         loaded = load_model(model)
         loaded.n_jobs = jobs
-        rows = read_data(data, target, smiles, note=output.note)
+        reading = Reading(atom_label, hydrogens, loaded.recipe_)
+        rows = read_data(data, target, smiles, note=output.note, reading=reading)
         table = prediction_table(loaded, rows)
         result = summarise_predictions(loaded, rows, table, output)
         if out is not None:

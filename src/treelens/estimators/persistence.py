@@ -30,6 +30,7 @@ from treelens.estimators.plain_data import UnknownKindError, to_plain
 from treelens.estimators.selection import Candidate, SearchResult
 from treelens.estimators.stored import Stored
 from treelens.estimators.weights import PairwiseWeights
+from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.forms import FORMS
 from treelens.learning.objective import Margins
 from treelens.learning.result import LearnedWeights
@@ -59,6 +60,7 @@ def save_model(model: GraphSVC, path: str | Path) -> None:
     data: dict[str, Any] = {}
     arrays: dict[str, np.ndarray] = {}
     _put_settings(model, data)
+    put_recipe(model.recipe_, data)
     put_vocabulary(model.vocabulary_, data, arrays)
     _put_histograms(model.train_histograms_, data, arrays)
     _put_machine(model, data, arrays)
@@ -122,6 +124,7 @@ def _get_model(stored: Stored) -> GraphSVC:
     vocabulary = get_vocabulary(stored)
     histograms = _get_histograms(stored, vocabulary)
     model = _get_settings(stored, vocabulary, histograms)
+    model.recipe_ = get_recipe(stored)
     _get_learner(stored, model)
     _get_machine(stored, model)
     _get_search(stored, model)
@@ -206,6 +209,24 @@ def _check_choice(stored: Stored, choice: dict[str, Any], vocabulary: PatternVoc
         value = choice.get(key)
         if type(value) not in (int, float) or not 0 <= value < np.inf:
             raise stored.error(f"'choice' should give {key!r} a number, not {str(value)[:40]!r}")
+
+
+# --- what made the graphs -------------------------------------------------------------------
+
+
+def put_recipe(recipe: GraphRecipe | None, data: dict[str, Any]) -> None:
+    data["recipe"] = None if recipe is None else recipe.to_plain()
+
+
+def get_recipe(stored: Stored) -> GraphRecipe | None:
+    """What made the training graphs; None, not known, in files that were written before it."""
+    record = stored.value("recipe", dict, type(None)) if stored.has_value("recipe") else None
+    if record is None:
+        return None
+    try:
+        return GraphRecipe.from_plain(record)
+    except ValueError as error:
+        raise stored.error(f"'recipe': {error}") from error
 
 
 # --- patterns -------------------------------------------------------------------------------

@@ -16,10 +16,12 @@ import treelens
 from treelens.estimators.archive import Contents, write_archive
 from treelens.estimators.feature_machine import FeatureMachine
 from treelens.estimators.persistence import (
+    get_recipe,
     get_vocabulary,
     known_parameters,
     plain_parameters,
     plain_value,
+    put_recipe,
     put_vocabulary,
 )
 from treelens.estimators.stored import Stored
@@ -58,6 +60,7 @@ def save_streaming(model: StreamingGraphClassifier, path: str | Path) -> None:
         "intercepts": model._machine.intercepts,
     }
     data["first_depth"] = int(model._extractor.first_depth)
+    put_recipe(model.recipe_, data)
     put_vocabulary(model.vocabulary_, data, arrays)
     write_archive(path, Contents(data, arrays), treelens.__version__)
 
@@ -71,6 +74,7 @@ def get_streaming(stored: Stored) -> StreamingGraphClassifier:
     if not 0 <= first_depth <= vocabulary.depth:
         raise stored.error(f"'first_depth' should be 0 to {vocabulary.depth}, not {first_depth}")
     model.vocabulary_, model.learner_ = vocabulary, None
+    model.recipe_ = get_recipe(stored)
     model._extractor = PatternExtractor(vocabulary, first_depth, "wasserstein")
     model.classes_ = stored.value("classes", np.ndarray)
     if len(model.classes_) < 2:

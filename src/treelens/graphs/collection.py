@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from treelens.graphs.checks import (
+    check_edge_codes,
+    check_neighbors,
+    check_node_codes,
+    check_offsets,
+    whole_numbers,
+)
 from treelens.graphs.errors import GraphDataError
+from treelens.graphs.recipe import GraphRecipe
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,8 @@ class Graph:
     name : hashable or None
     data : dict
         What the collection knows about this graph beyond its structure, such as ``"smiles"``.
+    recipe : GraphRecipe or None
+        What made the graph; graphs are equal whatever made them.
     """
 
     node_labels: tuple[Any, ...]
@@ -34,6 +44,7 @@ class Graph:
     edge_labels: tuple[Any, ...] | None = None
     name: Hashable | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
+    recipe: GraphRecipe | None = field(default=None, compare=False, repr=False)
 
     @property
     def n_nodes(self) -> int:
@@ -90,6 +101,13 @@ class GraphCollection:
         More per-graph facts (for example ``"smiles"``); they are cut along with the graphs.
     degree_labels : bool
         Whether the node labels are degrees because the graphs came without labels.
+    recipe : GraphRecipe, optional
+        What made the graphs; None where that is not known.
+
+    Raises
+    ------
+    GraphDataError
+        Where the arrays do not fit together; the message names the graph.
 
     Examples
     --------
@@ -113,21 +131,28 @@ class GraphCollection:
         names: Sequence[Any] | None = None,
         graph_data: Mapping[str, Any] | None = None,
         degree_labels: bool = False,
+        recipe: GraphRecipe | None = None,
+        *,
+        _known_good: bool = False,
     ) -> None:
         if (edge_codes is None) != (edge_alphabet is None):
             raise GraphDataError("Give edge_codes and edge_alphabet together, or neither.")
-        self.node_offsets = _frozen(node_offsets, np.int64)
-        self.neighbor_offsets = _frozen(neighbor_offsets, np.int64)
-        self.neighbors = _frozen(neighbors, np.int32)
-        self.node_codes = _frozen(node_codes, np.int32)
+        self.node_offsets = _integers(node_offsets, "node_offsets", np.int64)
+        self.neighbor_offsets = _integers(neighbor_offsets, "neighbor_offsets", np.int64)
+        self.neighbors = _integers(neighbors, "neighbors", np.int32)
+        self.node_codes = _integers(node_codes, "node_codes", np.int32)
         self.node_alphabet = tuple(node_alphabet)
-        self.edge_codes = None if edge_codes is None else _frozen(edge_codes, np.int32)
+        self.edge_codes = (
+            None if edge_codes is None else _integers(edge_codes, "edge_codes", np.int32)
+        )
         self.edge_alphabet = None if edge_alphabet is None else tuple(edge_alphabet)
         self.names = None if names is None else _frozen(_object_array(names), object)
         data = {key: _frozen(_object_array(x), object) for key, x in (graph_data or {}).items()}
         self.graph_data: Mapping[str, np.ndarray] = MappingProxyType(data)
         self.degree_labels = degree_labels
-        self._check_lengths()
+        self.recipe = recipe
+        if not _known_good:
+            self._check_arrays()
         self._locked = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -142,11 +167,22 @@ class GraphCollection:
         return GraphCollection, (
             self.node_offsets, self.neighbor_offsets, self.neighbors, self.node_codes,
             self.node_alphabet, self.edge_codes, self.edge_alphabet, self.names, data,
-            self.degree_labels,
+            self.degree_labels, self.recipe,
         )  # fmt: skip
 
+    def _check_arrays(self) -> None:
+        """Refuse what compiled loops could not follow; readers' errors name a file and a line."""
+        check_offsets(self.node_offsets, "node_offsets", "graph")
+        check_offsets(self.neighbor_offsets, "neighbor_offsets", "node (of all)")
+        self._check_lengths()
+        check_neighbors(self.node_offsets, self.neighbor_offsets, self.neighbors)
+        check_node_codes(self.node_codes, len(self.node_alphabet), self.node_offsets)
+        if self.edge_codes is not None and self.edge_alphabet is not None:
+            check_edge_codes(
+                self.edge_codes, len(self.edge_alphabet), self.node_offsets, self.neighbor_offsets
+            )
+
     def _check_lengths(self) -> None:
-        """Cheap sanity checks; readers do the ones that can name a file and a line."""
         pairs = [
             ("node_codes", len(self.node_codes), "node_offsets[-1]", self.n_nodes),
             ("neighbor_offsets", len(self.neighbor_offsets), "n_nodes + 1", self.n_nodes + 1),
@@ -236,6 +272,7 @@ class GraphCollection:
             edge_labels=edge_labels,
             name=None if self.names is None else self.names[index],
             data={key: x[index] for key, x in self.graph_data.items()},
+            recipe=self.recipe,
         )
 
     def _run(self, start: int, stop: int) -> GraphCollection:
@@ -268,7 +305,13 @@ class GraphCollection:
             None if self.names is None else self.names[graphs],
             {key: x[graphs] for key, x in self.graph_data.items()},
             self.degree_labels,
+            self.recipe,
+            _known_good=True,  # parts of arrays that were checked: a slice costs a twentieth
         )
+
+
+def _integers(values: Any, name: str, dtype: Any) -> np.ndarray:
+    return _frozen(whole_numbers(values, name, dtype), dtype)
 
 
 def _object_array(values: Any) -> np.ndarray:
