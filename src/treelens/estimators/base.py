@@ -35,6 +35,18 @@ def checked_graphs(X: Any, recipe: GraphRecipe | None = None) -> GraphCollection
     return graphs
 
 
+def checked_decisions(decisions: np.ndarray) -> np.ndarray:
+    """Decision values or probabilities as they are, or an error where one is no number."""
+    if not np.isfinite(decisions).all():
+        row = int(np.flatnonzero(~np.isfinite(decisions).all(axis=1))[0])
+        raise ValueError(
+            f"The decision value of graph {row} is not a finite number: the model's weights, gamma "
+            "or coefficients are out of any sensible range. Fit the model again, with a smaller "
+            "gamma; if it came from a file, get the file from a source you trust."
+        )
+    return decisions
+
+
 class TakesGraphs:
     """Tells scikit-learn that graphs come in, not tables; beside ``BaseEstimator``."""
 

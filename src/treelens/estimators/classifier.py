@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from treelens.estimators.approximation import APPROXIMATIONS, fit_approximate, forms_for
-from treelens.estimators.base import DecidesOnGraphs, checked_graphs
+from treelens.estimators.base import DecidesOnGraphs, checked_decisions, checked_graphs
 from treelens.estimators.bound import model_bound
 from treelens.estimators.feature_machine import FeatureMachine, additive_decision
 from treelens.estimators.gain import learning_gain
@@ -333,7 +333,8 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
 
         A logistic map fitted to decision values that the inner cross-validation held out.
         """
-        return calibrated_probabilities(self._decisions(X), *self._calibration)
+        probabilities = calibrated_probabilities(self._decisions(X), *self._calibration)
+        return checked_decisions(probabilities)
 
     def unseen_share(self, X: Any) -> np.ndarray:
         """Share of each graph's mass on patterns that training never saw, shape (n_graphs,)."""
@@ -345,7 +346,7 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         graphs = self._new_graphs(X)
         features = self._extractor.features(graphs, self._weights(), self._n_jobs())
         if isinstance(self._machine, FeatureMachine):
-            return self._machine.decide(features, self._n_jobs())
+            return checked_decisions(self._machine.decide(features, self._n_jobs()))
         sums = pair_sums(
             features.pairs, self._support_pairs, self._weights(), n_jobs=self._n_jobs()
         )
@@ -353,7 +354,7 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
             self.choice_["form"], sums, features.self_sums, self._support_selves, self.offset_,
             self.choice_["gamma"],
         )  # fmt: skip
-        return self._machine.decide(kernel)
+        return checked_decisions(self._machine.decide(kernel))
 
     # --- looking inside ---------------------------------------------------------------------
 

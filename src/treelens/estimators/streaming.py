@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from treelens.estimators.base import DecidesOnGraphs
+from treelens.estimators.base import DecidesOnGraphs, checked_decisions
 from treelens.estimators.executors import SerialExecutor
 from treelens.estimators.feature_machine import FeatureMachine, additive_decision
 from treelens.estimators.landmarks import landmark_positions
@@ -302,7 +302,7 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
     def _decisions_of(self, graphs: GraphCollection) -> np.ndarray:
         weights = self._machine.feature_map.weights
         features = self._extractor.features(graphs, weights, self._n_jobs())
-        return self._machine.decide(features, self._n_jobs())
+        return checked_decisions(self._machine.decide(features, self._n_jobs()))
 
     @property
     def offset_(self) -> float:

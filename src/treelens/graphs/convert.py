@@ -84,10 +84,8 @@ def as_graph_collection(
         )
     if kind.takes_attributes:
         if recipe is not None:
-            node_label, edge_label = (
-                node_label or recipe.node_label,
-                edge_label or recipe.edge_label,
-            )
+            node_label = node_label or recipe.node_label
+            edge_label = edge_label or recipe.edge_label
         return kind.convert(items, node_label, edge_label)
     _refuse_names(named, kind.name)
     if kind.are_molecules:

@@ -301,9 +301,7 @@ class _Molecules:
         self.bonds.append(bonds)
         self.bond_orders.append(orders)
 
-    def build(
-        self, graph_data: Mapping[str, Any], names: Sequence[Any] | np.ndarray | None = None
-    ) -> GraphCollection:
+    def build(self, graph_data: Mapping[str, Any], names: Any = None) -> GraphCollection:
         if not self.sizes:
             raise GraphDataError("There is no molecule to read: expected at least one.")
         sizes = np.array(self.sizes)
