@@ -1,4 +1,4 @@
-"""A fitted model reads molecules as its training graphs were read, also when it comes from a file."""
+"""A fitted model reads molecules as its training graphs were read, from a file as well."""
 
 from __future__ import annotations
 
