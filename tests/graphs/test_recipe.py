@@ -129,6 +129,13 @@ def test_two_functions_of_one_name_are_two() -> None:
     check_agreement(first.recipe, first[1:].recipe)
     with pytest.raises(GraphDataError, match="labels of the one do not mean"):
         check_agreement(first.recipe, second.recipe)
+    with pytest.raises(GraphDataError, match="labels do not mean the same"):
+        as_graph_collection([*first, *second])
+
+
+def test_an_error_says_which_call_to_make() -> None:
+    own = smiles_to_collection(SMILES, atom_label=charge_of, hydrogens=True).recipe
+    assert own.settings() == "atom_label=charge_of, hydrogens=True"
 
 
 # --- reading alike ----------------------------------------------------------------------------

@@ -55,7 +55,7 @@ class TakesGraphs:
 
     def _new_graphs(self, X: Any) -> GraphCollection:
         """Graphs for a fitted model, which were or are read as its training graphs were."""
-        return checked_graphs(X, self.recipe_)
+        return checked_graphs(X, getattr(self, "recipe_", None))
 
     def _n_jobs(self) -> int:
         return effective_n_jobs(self.n_jobs)

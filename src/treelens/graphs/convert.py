@@ -124,19 +124,19 @@ class _Kind(NamedTuple):
 
 
 def _convert_smiles(items: Sequence[str], recipe: GraphRecipe | None) -> GraphCollection:
-    from treelens.graphs.molecules import smiles_alike, smiles_to_collection
+    from treelens.graphs.alike import smiles_alike
 
-    return smiles_to_collection(items) if recipe is None else smiles_alike(items, recipe)
+    return smiles_alike(items, recipe)
 
 
 def _convert_molecules(items: Sequence[Any], recipe: GraphRecipe | None) -> GraphCollection:
-    from treelens.graphs.molecules import molecules_alike, molecules_to_collection
+    from treelens.graphs.alike import molecules_alike
 
-    return molecules_to_collection(items) if recipe is None else molecules_alike(items, recipe)
+    return molecules_alike(items, recipe)
 
 
 def _read_file(path: Path, recipe: GraphRecipe | None) -> GraphCollection:
-    from treelens.graphs.molecules import read_sdf_alike
+    from treelens.graphs.alike import sdf_alike
     from treelens.graphs.tables import inner_suffix
 
     if inner_suffix(path) not in (".sdf", ".sd"):
@@ -144,7 +144,7 @@ def _read_file(path: Path, recipe: GraphRecipe | None) -> GraphCollection:
             f"Expected {_EXPECTED}; got the path {path}. Read tables of molecules with "
             "treelens.read_smiles, which also says where the classes are."
         )
-    return read_sdf_alike(path, recipe)
+    return sdf_alike(path, recipe)
 
 
 def _has(*attributes: str) -> Callable[[Any], bool]:

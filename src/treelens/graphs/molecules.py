@@ -203,36 +203,11 @@ def _hydrogens_in(molecules: Sequence[Any]) -> bool | None:
     return None if implicit else True
 
 
-def smiles_alike(smiles: Sequence[str], recipe: GraphRecipe) -> GraphCollection:
-    """SMILES strings, read as the graphs of a recipe were."""
-    return smiles_to_collection(smiles, **recipe.molecule_settings(ATOM_LABELS))
-
-
-def molecules_alike(molecules: Sequence[Any], recipe: GraphRecipe) -> GraphCollection:
-    """RDKit molecules, read as the graphs of a recipe were; hydrogens go where it has none."""
-    settings = recipe.molecule_settings(ATOM_LABELS)
-    if recipe.hydrogens is False:
-        molecules = [_without_hydrogens(molecule) for molecule in molecules]
-    return molecules_to_collection(molecules, **settings)
-
-
-def read_sdf_alike(path: Path, recipe: GraphRecipe | None) -> GraphCollection:
-    """The molecules of an SDF, read as the graphs of a recipe were."""
-    settings = {} if recipe is None else recipe.molecule_settings(ATOM_LABELS)
-    return read_smiles(path, target=None, **settings)[0]
-
-
 def reread(graphs: GraphCollection, hydrogens: bool, atom_label: AtomLabel) -> GraphCollection:
     """The molecules behind a collection that was read from SMILES, read in another way."""
     molecules = map(_parse_smiles(), graphs.graph_data["smiles"])
     collected = _Molecules(atom_label, hydrogens, "smiles").extend(molecules)
     return collected.build(graphs.graph_data, graphs.names)
-
-
-def _without_hydrogens(molecule: Any) -> Any:
-    if molecule is None or molecule.GetNumHeavyAtoms() == molecule.GetNumAtoms():
-        return molecule
-    return _rdkit().RemoveHs(molecule)
 
 
 def molecule_of(graph: Graph) -> Any:

@@ -193,7 +193,7 @@ def common_recipe(recipes: Iterable[GraphRecipe | None]) -> GraphRecipe | None:
     GraphDataError
         Where two disagree.
     """
-    found = list(dict.fromkeys(recipes))
+    found = list({id(recipe): recipe for recipe in recipes}.values())  # mostly one for all
     known = [recipe for recipe in found if recipe is not None]
     for other in known[1:]:
         if not known[0].agrees_with(other):
