@@ -492,6 +492,7 @@ def test_arrays_that_lie_about_themselves(path, content, message):
      ("train_n_nodes", lambda x: x[:-1], "train_graphs"),
      ("weights", lambda x: x - 10, "should hold numbers from 0 to 1e"),
      ("weights", lambda x: x * 1e300, "should hold numbers from 0 to 1e"),
+     ("support_self_sums", lambda x: x * 0.5, "'support_self_sums' is below what the patterns"),
      ("calibration_intercepts", lambda x: x * np.nan, "infinities or NaN"),
      ("train_codes", lambda x: x + 1, "should hold numbers from 0 to 1"),
      ("support", lambda x: x + 1000, "should hold numbers"),

@@ -145,7 +145,7 @@ def test_an_error_says_which_call_to_make() -> None:
     "settings",
     [{}, {"atom_label": "element+charge"}, {"hydrogens": True}, {"atom_label": charge_of},
      {"atom_label": "element+aromatic", "hydrogens": True}],
-    ids=str,
+    ids=["plain", "charges", "hydrogens", "a function", "aromatic with hydrogens"],
 )  # fmt: skip
 def test_raw_molecules_of_every_kind_become_the_same_graphs(settings, tmp_path) -> None:
     graphs = smiles_to_collection(SMILES, **settings)

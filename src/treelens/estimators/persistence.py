@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 __all__ = ["ModelFileError", "ModelFileNotFoundError", "load", "load_model", "save_model"]
 
 _INT32_END = 2**31
+_ROUNDING = 1e-6
 _MOST_ALIKE = 8  # patterns with the same hash by chance
 
 
@@ -325,6 +326,10 @@ def _get_machine(stored: Stored, model: GraphSVC) -> None:
     model.support_ = support
     model._support_pairs = model._extractor.pairs(histograms.select_graphs(support))
     model._support_selves = stored.floats("support_self_sums", (len(support),), 0.0)
+    # Patterns that were left out may add to them, but nothing takes away: forms divide by them.
+    least = model._support_pairs.self_sums(model._weights())
+    if (model._support_selves < least * (1.0 - _ROUNDING)).any():
+        raise stored.error("the array 'support_self_sums' is below what the patterns add up to")
     if stored.has_value("feature_map"):
         model._machine = get_feature_machine(stored, model, n_outputs)
     else:
