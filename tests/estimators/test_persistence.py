@@ -111,6 +111,19 @@ def test_the_learner_comes_back_with_its_record(tmp_path):
     assert loaded.learner_.weights_ is loaded.weights_
 
 
+@pytest.mark.parametrize(
+    "learner",
+    [{"solver": "stochastic", "n_checks": 0, "n_steps": 500},
+     {"solver": "batch", "constraint": "box", "max_iter": 5},
+     {"pairs": "local", "max_iter": 5}, {"min_support": 1000}],
+    ids=["no checks", "box", "local", "nothing to learn"],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_whatever_a_solver_records_can_be_loaded(learner, tmp_path):
+    model = fitted(learner=tl.PairwiseWeights(**learner), include_depth_zero=np.bool_(False))
+    assert_same_predictions(model, saved_and_loaded(model, tmp_path))
+
+
 def test_parameters_come_back_and_the_model_can_be_fitted_again(tmp_path):
     model = fitted(radius=0.0, class_weight={1: 2.0, -1: 1.0}, form=("tanimoto", "linear"),
                    depth=np.array([1, 2]), scoring="balanced_accuracy", learner=None)  # fmt: skip

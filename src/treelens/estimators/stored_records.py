@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from treelens.estimators.stored import Stored
     from treelens.patterns.vocabulary import PatternVocabulary
 
-_MOST_THREADS = 1024
+_MOST_THREADS = 4096
 _MOST_SPLITS = 10**6
 _MOST_ITERATIONS = 2**62
 _END_OF_SEEDS = 2**63
@@ -100,7 +100,7 @@ def checked_choice(
         "include_depth_zero": first_depth == 0,
     }
     for key, value in expected.items():
-        if choice.get(key) is not value:
+        if not isinstance(choice.get(key), (bool, np.bool_)) or choice[key] != value:
             raise stored.error(f"'choice' should give {key!r} the value {value} of its patterns")
     if not isinstance(choice.get("scoring"), str) or choice["scoring"] not in SCORES:
         raise stored.error(f"'choice' should give 'scoring' one of {', '.join(SCORES)}")
@@ -140,26 +140,27 @@ def checked_result(stored: Stored, weights: np.ndarray, n_depths: int) -> Learne
     for name in ("alpha1", "alpha2", "sigma", "b"):
         stored.number(getattr(margins, name), f"{name!r} in 'learning_result'")
     stored.number(margins.sigma, "'sigma' in 'learning_result'", 0.0, above=True)
-    _check_numbers(stored, result.history, "history", None)
-    _check_numbers(stored, result.gaps, "gaps", len(result.history))
-    _check_numbers(stored, result.moved, "moved", n_depths)
-    _check_numbers(stored, result.radii, "radii", n_depths)
+    for name in ("history", "gaps"):
+        stored.check_floats(_vector(stored, getattr(result, name), name), f"{name!r}")
+    for name in ("moved", "radii"):
+        values = _vector(stored, getattr(result, name), name)
+        stored.check_floats(values, f"{name!r}", 0.0)
+        if len(values) != n_depths:
+            raise stored.error(f"{name!r} should hold {n_depths} numbers, not {len(values)}")
     stored.number(result.pair_norm, "'pair_norm' in 'learning_result'", 0.0)
     stored.whole(result.n_iter, "'n_iter' in 'learning_result'", 0, _MOST_ITERATIONS)
     if result.step_size is not None:
         stored.number(result.step_size, "'step_size' in 'learning_result'", 0.0)
-    if type(result.converged) is not bool or type(result.solver) is not str:
+    told = isinstance(result.converged, (bool, np.bool_)) and isinstance(result.solver, str)
+    if not told:
         raise stored.error("'learning_result' should say whether it 'converged', and its 'solver'")
     return result
 
 
-def _check_numbers(stored: Stored, values: Any, name: str, length: int | None) -> None:
-    what = f"{name!r} in 'learning_result'"
-    if not isinstance(values, np.ndarray) or values.dtype != np.float64:
-        raise stored.error(f"{what} should be an array of float64")
-    if length is not None and len(values) != length:
-        raise stored.error(f"{what} should hold {length} numbers, not {len(values)}")
-    stored.check_floats(values, what, 0.0)
+def _vector(stored: Stored, values: Any, name: str) -> np.ndarray:
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "fi":
+        raise stored.error(f"{name!r} in 'learning_result' should be an array of numbers")
+    return values
 
 
 # --- the search -----------------------------------------------------------------------------
