@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import io
 import json
@@ -108,6 +109,19 @@ def test_the_learner_comes_back_with_its_record(tmp_path):
         theirs.margins, theirs.converged, theirs.n_iter, theirs.solver,
     )  # fmt: skip
     assert loaded.learner_.weights_ is loaded.weights_
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [{"solver": "stochastic", "n_checks": 0, "n_steps": 500},
+     {"solver": "batch", "constraint": "box", "max_iter": 5},
+     {"pairs": "local", "max_iter": 5}, {"min_support": 1000}],
+    ids=["no checks", "box", "local", "nothing to learn"],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_whatever_a_solver_records_can_be_loaded(learner, tmp_path):
+    model = fitted(learner=tl.PairwiseWeights(**learner), include_depth_zero=np.bool_(False))
+    assert_same_predictions(model, saved_and_loaded(model, tmp_path))
 
 
 def test_parameters_come_back_and_the_model_can_be_fitted_again(tmp_path):
@@ -455,6 +469,9 @@ def header(descr: str, shape: str) -> bytes:
     [(header("'<f8'", "(1000000000000,)"), r"claims the shape \(1000000000000,\)"),
      (header("'<f8'", "(-1,)"), "no array of a model has"),
      (header("'<f8'", "(1, 1, 1)"), "no array of a model has"),
+     (header("'<f8'", "(0, 10000000000000000000000000000)"), "no array of a model has"),
+     (header("'<f8'", "(1,)" + " " * 2000) + bytes(8), "no array of a model has"),
+     (header("'<U100000000000'", "(1,)"), "only numbers"),
      (header("'<f8'", "__import__('os').getcwd()"), "cannot be read"),
      (header("[('a', '<f8')]", "(1,)") + bytes(8), "only numbers"),
      (header("'>f8'", "(1,)") + bytes(8), "only numbers"),
@@ -478,11 +495,18 @@ def test_arrays_that_lie_about_themselves(path, content, message):
      ("level_2_child_keys", lambda x: x - 1, "'level_2_child_keys' should hold numbers"),
      ("level_1_child_offsets", lambda x: x[::-1].copy(), "should ascend from 0"),
      ("level_1_child_offsets", lambda x: x + 1, "should ascend from 0"),
+     ("level_1_child_offsets", lambda x: np.r_[0, 2**63 - 1, -(2**63), x[3:]], "ascend from 0"),
      ("train_graphs", lambda x: x + 1, "'train_graphs' should hold numbers from 0 to 39"),
      ("train_graphs", lambda x: x[::-1].copy(), "should ascend within a pattern"),
      ("train_offsets", lambda x: x[:-1], "should have shape"),
      ("train_counts", lambda x: x - 1, "'train_counts' should hold numbers from 1"),
+     ("train_counts", lambda x: x + 1, "'train_counts' should add up to 'train_n_nodes'"),
+     ("train_unseen", lambda x: x + 1, "'train_counts' should add up to 'train_n_nodes'"),
      ("train_n_nodes", lambda x: x[:-1], "train_graphs"),
+     ("weights", lambda x: x - 10, "should hold numbers from 0 to 1e"),
+     ("weights", lambda x: x * 1e300, "should hold numbers from 0 to 1e"),
+     ("support_self_sums", lambda x: x * 0.5, "'support_self_sums' is below what the patterns"),
+     ("calibration_intercepts", lambda x: x * np.nan, "infinities or NaN"),
      ("train_codes", lambda x: x + 1, "should hold numbers from 0 to 1"),
      ("support", lambda x: x + 1000, "should hold numbers"),
      ("support", lambda x: x[::-1].copy(), "should ascend"),
@@ -492,8 +516,68 @@ def test_arrays_that_do_not_fit_together(path, name, change, message):
     refuse(path, lambda r: r.set_array(name, change(r.array(name))), message)
 
 
+def test_patterns_that_are_all_alike(path):
+    """A table of ten thousand equal patterns would be searched from end to end."""
+
+    def alike(repacked):
+        repacked.set_array("level_1_own", np.zeros(10_000, dtype=np.int32))
+        repacked.set_array("level_1_child_offsets", np.zeros(10_001, dtype=np.int64))
+        repacked.set_array("level_1_child_keys", np.zeros(0, dtype=np.int64))
+
+    refuse(path, alike, "the patterns of 'level_1' should differ from each other")
+
+
+@pytest.mark.parametrize("form", ["assignment", "subtree"])
+def test_cuts_of_unary_features_that_no_loop_could_follow(tmp_path, form):
+    model = fitted(form, 0.0, approximation="unary", learner=None)
+    path = tmp_path / "unary.treelens"
+    model.save(path)
+
+    def turned(repacked):
+        repacked.set_array("thresholds", repacked.array("thresholds")[::-1].copy())
+
+    def bunched(repacked):
+        offsets = repacked.array("threshold_offsets")
+        offsets[1:-1] = 0
+        repacked.set_array("threshold_offsets", offsets)
+
+    if form == "assignment":
+        refuse(path, turned, "'thresholds' should ascend within a pattern")
+        refuse(path, bunched, "'thresholds' should ascend within a pattern")
+    else:
+        refuse(path, bunched, "'threshold_offsets' should give every pattern one entry")
+    refuse(path, within("choice", form="exponential", gamma=1.0), "no features for the form")
+
+
+def test_a_path_of_too_many_steps_is_not_walked(tmp_path):
+    """At such a gamma, random bins change ten billion times on the way to one decision."""
+    path = tmp_path / "bins.treelens"
+    fitted("metric", 0.0, approximation="random-bins", n_components=16, learner=None).save(path)
+    repacked = Repacked(path)
+    repacked.data["choice"]["gamma"] = 1e13
+    steep = load(repacked.write(path.with_name("steep.treelens")))
+    assert np.isfinite(steep.decision_function(OTHERS)).all()
+    with pytest.raises(ValueError, match=r"cannot be explained: at gamma=1e\+13 its path"):
+        steep.explain(OTHERS[0])
+
+
+def test_decisions_that_are_no_numbers_are_an_error(model):
+    broken = copy.deepcopy(model)
+    broken.weights_[:] = broken.learner_.weights_[:] = 1e90
+    broken.choice_["gamma"] = 1e90
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(ValueError, match="decision value of graph 0 is not a finite number"),
+    ):
+        broken.predict(OTHERS)
+
+
 def put(**entries):
     return lambda r: r.data.update(entries)
+
+
+def within(name, **entries):
+    return lambda r: r.data[name].update(entries)
 
 
 @pytest.mark.parametrize(
@@ -511,11 +595,26 @@ def put(**entries):
      (put(node_alphabet=[{"a": 1}, 1, 2, 3]), "which no label can be"),
      (put(choice={}), "names the kernel form 'None'"),
      (put(choice={"form": "linear", "depth": 1}), "a depth that is not"),
-     (put(choice={"form": "exponential", "depth": 2, "radius": 0, "C": 1}), "give 'gamma'"),
+     (put(choice={"form": "exponential", "depth": 2, "radius": 0, "C": 1}),
+      "'gamma' in 'choice' should be a number"),
      (put(offset="1"), "'offset' should be float"),
      (put(learning_result={}), "'learning_result' is not complete"),
      (put(search={"candidates": [[1]]}), "'search' is not complete"),
      (put(parameters=[]), "'parameters' should be dict"),
+     (put(classes={"$array": ["str", ["", "x" * 10**6, *("y" for _ in range(10**5))]]}),
+      "100002 texts of up to 1000000 letters are too many"),
+     (put(classes={"$array": ["int64", [2, 1]]}), "'classes' should ascend"),
+     (put(classes={"$array": ["float64", [1.0, {"$float": "nan"}]]}), "'classes' should ascend"),
+     (put(node_alphabet=[0, 1, 2, 2]), "'node_alphabet' should hold different labels"),
+     (put(offset={"$float": "nan"}), "'offset' should be a number"),
+     (put(recipe={"reader": 3}), "'recipe': 'reader' should be a text"),
+     (put(recipe={"hydrogens": "yes"}), "'recipe': 'hydrogens' should be true, false or null"),
+     (within("parameters", n_jobs=100_000), "'n_jobs' in 'parameters' should be a whole number"),
+     (within("parameters", n_jobs=0), "'n_jobs' in 'parameters' should not be 0"),
+     (within("parameters", scoring="luck"), "'parameters': The 'scoring' parameter of GraphSVC"),
+     (within("search", n_splits={"$float": "inf"}), "'n_splits' in 'search' should be a whole"),
+     (within("search", n_scores=[2**63 - 1, 2**63 - 1]), "'n_scores' in 'search' should be"),
+     (within("choice", gamma={"$float": "nan"}), "'gamma' in 'choice' should be a number above 0"),
      (lambda r: r.manifest.update(format="other"), "is no treelens model")],
 )  # fmt: skip
 def test_entries_that_are_missing_or_wrong(path, change, message):

@@ -136,6 +136,42 @@ def test_lengths_that_do_not_fit_are_an_error() -> None:
         GraphCollection([0, 1], [0, 0], [], [0], ("a",), names=["x", "y"])
 
 
+GOOD = {
+    "node_offsets": [0, 2, 5], "neighbor_offsets": [0, 1, 2, 3, 5, 6],
+    "neighbors": [1, 0, 1, 0, 2, 1], "node_codes": [0, 1, 0, 0, 1], "node_alphabet": ("a", "b"),
+    "edge_codes": [0, 0, 1, 1, 0, 0], "edge_alphabet": ("x", "y"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"neighbors": [1, 0, 1, 0, 3, 1]}, r"Node 1 of graph 1 has the neighbour 3, .* 0 to 2"),
+        ({"neighbors": [2, 0, 1, 0, 2, 1]}, r"Node 0 of graph 0 has the neighbour 2, .* 0 to 1"),
+        ({"neighbors": [1, 0, 1, 0, 2, -1]}, r"Node 2 of graph 1 has the neighbour -1"),
+        ({"neighbors": [1, 0, 1, 0, 2, 2**40]}, r"neighbors holds 1099511627776, .* no int32"),
+        ({"neighbors": np.array([1, 0, 1, 0, 2, 2**64 - 1], np.uint64)}, "neighbors holds 18446"),
+        ({"neighbors": [1, 0, 1, 2, 0, 1]}, "Node 1 of graph 1 has the neighbours 2 and then 0"),
+        ({"neighbors": [1, 0, 1, 2, 2, 1]}, "Node 1 of graph 1 has the neighbours 2 and then 2"),
+        ({"neighbors": [1.0, 0, 1, 0, 2, 1]}, "neighbors must hold integers; got float64"),
+        ({"neighbors": [[1, 0], [1, 0], [2, 1]]}, r"one axis; got the shape \(3, 2\)"),
+        ({"node_offsets": [0, 6, 5]}, "node_offsets falls from 6 to 5 at graph 1"),
+        ({"node_offsets": [1, 2, 5]}, "node_offsets begins with 1"),
+        ({"node_offsets": []}, "node_offsets is empty"),
+        ({"neighbor_offsets": [0, 1, 2, 7, 5, 6]}, r"neighbor_offsets falls from 7 to 5 at node"),
+        ({"neighbor_offsets": [0, 2**63 - 1, -(2**63), 3, 5, 6]}, "neighbor_offsets falls from 9"),
+        ({"node_codes": [0, 1, 0, 2, 1]}, "Node 1 of graph 1 has the label code 2; .* 2 labels"),
+        ({"node_codes": [-1, 1, 0, 0, 1]}, "Node 0 of graph 0 has the label code -1"),
+        ({"node_codes": [True, True, True, True, True]}, "node_codes must hold integers; got bool"),
+        ({"edge_codes": [0, 0, 1, 1, 0, 2]}, "edge of node 2 of graph 1 has the label code 2"),
+    ],
+)
+def test_arrays_that_no_loop_could_follow_are_an_error(change, words) -> None:
+    assert len(GraphCollection(**GOOD)) == 2
+    with pytest.raises(GraphDataError, match=words):
+        GraphCollection(**{**GOOD, **change})
+
+
 def test_zero_graphs() -> None:
     graphs = example()[:0]
     assert len(graphs) == 0

@@ -59,7 +59,7 @@ def test_commands_say_that_they_cannot_use_it(path):
     [
         (lambda d, a: a.update(weights=a["weights"][:-1]), "'weights' should have shape"),
         (lambda d, a: a.update(coefficients=a["coefficients"][:, :-1]), "'coefficients' should"),
-        (lambda d, a: d["feature_map"].pop("gamma"), "'feature_map' cannot be used"),
+        (lambda d, a: d["feature_map"].pop("gamma"), "'gamma' in 'feature_map' should be a number"),
         (lambda d, a: d.update(first_depth=9), "'first_depth' should be 0 to 2, not 9"),
         (lambda d, a: a.update(support=a["support"] - 10**9), "'support' should hold"),
     ],

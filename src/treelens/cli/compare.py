@@ -37,22 +37,34 @@ def compare_cli(
     """
     with command(as_json, debug) as output:
         from treelens.cli.data import read_training_data
+        from treelens.cli.reading import Reading
         from treelens.estimators.persistence import load_model
 
         models = [load_model(model_a), load_model(model_b)]
         for model in models:
             model.n_jobs = jobs
-        rows = read_training_data(data, target, smiles, max_invalid, note=output.note)
-        result = compare_models(*models, rows)
+        readings = [Reading(recipe=model.recipe_) for model in models]
+        rows = read_training_data(
+            data, target, smiles, max_invalid, note=output.note, reading=readings[0]
+        )
+        rows_b = rows
+        if readings[1] != readings[0]:  # what there was to say about the rows has been said
+            rows_b = read_training_data(data, target, smiles, max_invalid, reading=readings[1])
+        result = compare_models(*models, rows, rows_b)
         output.finish({"a": str(model_a), "b": str(model_b), **result}, show_comparison)
 
 
-def compare_models(a: GraphSVC, b: GraphSVC, data: GraphData) -> dict[str, Any]:
-    """Accuracies, McNemar's exact test and the disagreements, as plain data."""
+def compare_models(
+    a: GraphSVC, b: GraphSVC, data: GraphData, data_b: GraphData | None = None
+) -> dict[str, Any]:
+    """Accuracies, McNemar's exact test and the disagreements, as plain data.
+
+    ``data_b`` are the same rows as ``b`` wants them read, where that differs.
+    """
     assert data.y is not None
     truth = data.y.astype(str)
     said_a = a.predict(data.graphs).astype(str)
-    said_b = b.predict(data.graphs).astype(str)
+    said_b = b.predict((data_b or data).graphs).astype(str)
     right_a, right_b = said_a == truth, said_b == truth
     return {
         "source": data.source,

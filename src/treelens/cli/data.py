@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from treelens.cli.console import InputError
+from treelens.cli.reading import Reading
 from treelens.cli.target import check_classes, check_no_target_missing
 
 if TYPE_CHECKING:
@@ -70,9 +71,10 @@ def read_training_data(
     max_invalid: float = 0.1,
     drop_duplicates: bool = False,
     note: Callable[[str], None] = lambda text: None,
+    reading: Reading | None = None,
 ) -> GraphData:
     """Graphs with classes that can be learned from, or an error that says what to change."""
-    data = read_data(source, target, smiles, need_target=True, note=note)
+    data = read_data(source, target, smiles, need_target=True, note=note, reading=reading)
     _check_share_unreadable(data, max_invalid, note)
     data = _without_duplicates(data, drop_duplicates, note)
     assert data.y is not None
@@ -86,17 +88,19 @@ def read_data(
     smiles: str | None = None,
     need_target: bool = False,
     note: Callable[[str], None] = lambda text: None,
+    reading: Reading | None = None,
 ) -> GraphData:
     """Graphs of any source; rows that cannot be read are left out, but counted."""
-    kind = _kind_of(source)
+    kind, reading = _kind_of(source), reading or Reading()
     if kind in ("table", "sdf"):
         path = Path(source).expanduser()
         check_lines(path)
-        return (_read_table if kind == "table" else _read_sdf)(path, target, smiles, need_target)
+        read = _read_table if kind == "table" else _read_sdf
+        return read(path, target, smiles, need_target, reading)
     for option, value in (("--target", target), ("--smiles", smiles)):
         if value is not None:
             note(f"{option} {value} is not used: {source} brings its classes along.")
-    return _read_dataset(source) if kind == "name" else _read_tu(source)
+    return _read_dataset(source, reading) if kind == "name" else _read_tu(source, reading)
 
 
 def _kind_of(source: str) -> str:
@@ -204,7 +208,9 @@ def _first_long_line(file: IO[bytes]) -> int | None:
 # --- molecules ------------------------------------------------------------------------------
 
 
-def _read_table(path: Path, target: str | None, smiles: str | None, need: bool) -> GraphData:
+def _read_table(
+    path: Path, target: str | None, smiles: str | None, need: bool, reading: Reading
+) -> GraphData:
     import numpy as np
 
     from treelens.graphs.tables import read_table
@@ -217,21 +223,23 @@ def _read_table(path: Path, target: str | None, smiles: str | None, need: bool) 
     texts = table.column(smiles_column, "smiles")
     if target_column is not None:
         check_no_target_missing(table, target_column)
-    graphs, y = _read_quietly(path, smiles_column, target_column)
+    graphs, y = _read_quietly(path, smiles_column, target_column, reading)
     rows = np.array(graphs.graph_data["row"], dtype=np.int64)
     return GraphData(str(path), graphs, y, rows, len(texts), texts, target_column)
 
 
-def _read_sdf(path: Path, target: str | None, smiles: str | None, need: bool) -> GraphData:
+def _read_sdf(
+    path: Path, target: str | None, smiles: str | None, need: bool, reading: Reading
+) -> GraphData:
     import numpy as np
 
     if smiles is not None:
         raise InputError(f"--smiles {smiles}: an SDF holds the molecules themselves. Leave it out.")
-    graphs, y = _read_quietly(path, "", None)
+    graphs, y = _read_quietly(path, "", None, reading)
     properties = list(dict.fromkeys(n for m in graphs.graph_data["mol"] for n in m.GetPropNames()))
     target_column = _target_column(properties, target, need, path)
     if target_column is not None:
-        graphs, y = _read_quietly(path, "", target_column)
+        graphs, y = _read_quietly(path, "", target_column, reading)
     rows = np.array(graphs.graph_data["row"], dtype=np.int64)
     n_rows = max(_n_records(path), int(rows.max()) + 1)
     return GraphData(str(path), graphs, y, rows, n_rows, None, target_column)
@@ -244,14 +252,14 @@ def _n_records(path: Path) -> int:
     return len(records) + bool(last.strip())
 
 
-def _read_quietly(path: Path, smiles: str, target: str | None) -> Any:
+def _read_quietly(path: Path, smiles: str, target: str | None, reading: Reading) -> Any:
     """Rows that cannot be read are left out without a word: the caller counts and tells."""
     from treelens.graphs.errors import InvalidMoleculesWarning
     from treelens.graphs.molecules import read_smiles
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InvalidMoleculesWarning)
-        return read_smiles(path, smiles, target, on_invalid="skip")
+        return read_smiles(path, smiles, target, on_invalid="skip", **reading.settings())
 
 
 def _smiles_column(columns: Sequence[str], asked: str | None, path: Path) -> str:
@@ -297,25 +305,31 @@ def _listed(columns: Sequence[str]) -> str:
 # --- graphs ---------------------------------------------------------------------------------
 
 
-def _read_tu(source: str) -> GraphData:
+def _read_tu(source: str, reading: Reading) -> GraphData:
     import numpy as np
 
     from treelens.graphs.tudataset import read_tudataset
 
+    reading.check_no_molecules(source)
     graphs, y = read_tudataset(source)
     return GraphData(source, graphs, y, np.arange(len(graphs)), len(graphs))
 
 
-def _read_dataset(name: str) -> GraphData:
+def _read_dataset(name: str, reading: Reading) -> GraphData:
     import numpy as np
 
     from treelens.graphs.datasets import load_dataset
     from treelens.graphs.errors import InvalidMoleculesWarning
+    from treelens.graphs.molecules import reread
     from treelens.graphs.registry import dataset_info
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InvalidMoleculesWarning)
         graphs, y = load_dataset(name)
+    if "smiles" not in graphs.graph_data:
+        reading.check_no_molecules(name)
+    elif reading.settings() != Reading().settings():
+        graphs = reread(graphs, **reading.settings())
     rows = np.array(graphs.graph_data.get("row", np.arange(len(graphs))), dtype=np.int64)
     return GraphData(name, graphs, y, rows, dataset_info(name).n_graphs)
 

@@ -26,6 +26,8 @@ def evaluate_cli(
     data: options.Data,
     target: options.Target = None,
     smiles: options.Smiles = None,
+    atom_label: options.AtomLabel = None,
+    hydrogens: options.Hydrogens = None,
     kernels: Annotated[
         str,
         typer.Option(
@@ -53,10 +55,14 @@ def evaluate_cli(
     """
     with command(as_json, debug) as output:
         from treelens.cli.data import read_training_data
+        from treelens.cli.reading import Reading
 
         names = [name.strip() for name in kernels.split(",")]
         plans = kernel_plans(names, depth, edge_labels, seed, jobs)
-        rows = read_training_data(data, target, smiles, max_invalid, drop_duplicates, output.note)
+        rows = read_training_data(
+            data, target, smiles, max_invalid, drop_duplicates, output.note,
+            Reading(atom_label, hydrogens),
+        )  # fmt: skip
         result = evaluate_kernels(rows, plans, folds, repeats, seed, output.progress)
         output.finish(result, show_evaluation)
 

@@ -27,6 +27,8 @@ def explain_cli(
         typer.Option("--target", help="A column with the true class.", metavar="COLUMN"),
     ] = None,
     smiles: options.Smiles = None,
+    atom_label: options.AtomLabel = None,
+    hydrogens: options.Hydrogens = None,
     jobs: options.Jobs = -1,
     as_json: options.Json = False,
     debug: options.Debug = False,
@@ -34,13 +36,15 @@ def explain_cli(
     """Explain the decisions of a MODEL on DATA in one HTML file that needs nothing else."""
     with command(as_json, debug) as output:
         from treelens.cli.data import files_behind, read_data, unreadable_rows
+        from treelens.cli.reading import Reading
         from treelens.estimators.files import checked_target
         from treelens.estimators.persistence import load_model
 
         checked_target(out, reads=chain([model], files_behind(data)))
         loaded = load_model(model)
         loaded.n_jobs = jobs
-        rows = read_data(data, target, smiles, note=output.note)
+        reading = Reading(atom_label, hydrogens, loaded.recipe_)
+        rows = read_data(data, target, smiles, note=output.note, reading=reading)
         if rows.n_unreadable:
             output.note(f"Left out, not readable: {unreadable_rows(rows)}.")
         write_report(loaded, out, rows)

@@ -26,6 +26,8 @@ def fit_cli(
     ),
     target: options.Target = None,
     smiles: options.Smiles = None,
+    atom_label: options.AtomLabel = None,
+    hydrogens: options.Hydrogens = None,
     form: options.Form = "auto",
     depth: options.Depth = "auto",
     radius: options.Radius = "auto",
@@ -47,13 +49,15 @@ def fit_cli(
     with command(as_json, debug) as output:
         settings = classifier_settings(form, depth, radius, edge_labels, scoring, seed, jobs)
         from treelens.cli.data import files_behind, read_training_data
+        from treelens.cli.reading import Reading
         from treelens.estimators.files import checked_target
         from treelens.estimators.persistence import save_model
 
         checked_target(out, reads=files_behind(data))  # before the work rather than after it
         training = read_training_data(
-            data, target, smiles, max_invalid, drop_duplicates, output.note
-        )
+            data, target, smiles, max_invalid, drop_duplicates, output.note,
+            Reading(atom_label, hydrogens),
+        )  # fmt: skip
         output.progress(f"Learning from {len(training.graphs)} graphs of {data} ...")
         model, result = fit_model(training, settings, top)
         save_model(model, out)
@@ -106,10 +110,19 @@ def fit_model(
         "scores": scores,
         "learning_gain": model.learning_gain_,
         "choice": model.choice_,
+        "recipe": None if model.recipe_ is None else model.recipe_.to_plain(),
         "n_patterns": model.train_histograms_.n_patterns,
         "patterns": top_patterns(model, top),
         "seconds": time.perf_counter() - start,
     }
+
+
+def recipe_sentence(recipe: dict[str, Any] | None) -> str:
+    """What made the graphs that a model was fitted to."""
+    from treelens.graphs.recipe import GraphRecipe
+
+    shown = "graphs of unknown making" if recipe is None else GraphRecipe.from_plain(recipe)
+    return f"Fitted to: {shown}"
 
 
 def class_sizes(y: Any) -> dict[str, int]:
@@ -173,6 +186,7 @@ def show_fit(output: Output, result: dict[str, Any]) -> None:
     data = result["data"]
     classes = ", ".join(f"{name} ({n})" for name, n in data["classes"].items())
     output.line(f"{data['source']}: {data['n_graphs']} graphs; classes {classes}")
+    output.line(recipe_sentence(result["recipe"]))
     show_scores(output, result)
     output.line(
         "The settings were chosen on these same splits, so the figures are slightly optimistic; "

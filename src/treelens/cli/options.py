@@ -36,6 +36,23 @@ Smiles = Annotated[
     typer.Option("--smiles", help="The column with the SMILES; found by itself if it is called so.",
                  metavar="COLUMN"),
 ]  # fmt: skip
+AtomLabel = Annotated[
+    str | None,
+    typer.Option(
+        "--atom-label",
+        help="What the label of an atom says: element, element+charge or element+aromatic.",
+        show_default="element; with a MODEL, as it was fitted",
+        metavar="LABEL",
+    ),
+]
+Hydrogens = Annotated[
+    bool | None,
+    typer.Option(
+        "--hydrogens/--no-hydrogens",
+        help="Whether hydrogens are nodes.",
+        show_default="no; with a MODEL, as it was fitted",
+    ),
+]
 MaxInvalid = Annotated[
     float,
     typer.Option(

@@ -45,6 +45,7 @@ def patterns_cli(
         result = {
             "model": str(model),
             "choice": loaded.choice_,
+            "recipe": None if loaded.recipe_ is None else loaded.recipe_.to_plain(),
             "n_patterns": loaded.train_histograms_.n_patterns,
             "patterns": top_patterns(loaded, top, sort),
         }
@@ -80,6 +81,9 @@ def write_patterns(model: GraphSVC, path: Path) -> None:
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:
+    from treelens.cli.fit import recipe_sentence
+
+    output.line(recipe_sentence(result["recipe"]))
     show_patterns(output, result["patterns"], result["choice"]["radius"] > 0, result["n_patterns"])
     if "out" in result:
         output.line(f"All patterns: {result['out']}")

@@ -36,6 +36,8 @@ def predict_cli(
         ),
     ] = None,
     smiles: options.Smiles = None,
+    atom_label: options.AtomLabel = None,
+    hydrogens: options.Hydrogens = None,
     jobs: options.Jobs = -1,
     as_json: options.Json = False,
     debug: options.Debug = False,
@@ -45,9 +47,11 @@ def predict_cli(
     Writes one line a row: class, its probability, decision value, and the share of the graph that
     training never saw. Rows that cannot be read stay, empty, with the reason in the last column.
     Text that a spreadsheet would run as a formula gets a single quote in front.
+    Molecules are read as those were that the model was fitted to.
     """
     with command(as_json, debug) as output:
         from treelens.cli.data import files_behind, read_data
+        from treelens.cli.reading import Reading
         from treelens.estimators.files import checked_target
         from treelens.estimators.persistence import load_model
 
@@ -55,7 +59,8 @@ def predict_cli(
             checked_target(out, reads=chain([model], files_behind(data)))
         loaded = load_model(model)
         loaded.n_jobs = jobs
-        rows = read_data(data, target, smiles, note=output.note)
+        reading = Reading(atom_label, hydrogens, loaded.recipe_)
+        rows = read_data(data, target, smiles, note=output.note, reading=reading)
         table = prediction_table(loaded, rows)
         result = summarise_predictions(loaded, rows, table, output)
         if out is not None:

@@ -35,6 +35,8 @@ MAX_UNPACKED_BYTES = 16 * 2**30
 MAX_RATIO = 200
 SMALL_ENOUGH_BYTES = 16 * 2**20  # the ratio does not matter below this
 MAX_JSON_BYTES = 512 * 2**20
+_MOST_HEADER_BYTES = 1000
+_LONGEST_AXIS = 2**40
 _WHEN = (1980, 1, 1, 0, 0, 0)  # no clock in the file: the same model gives the same bytes
 _MAGIC = b"\x93NUMPY\x01\x00"
 _ZIP_ERRORS = (
@@ -245,11 +247,17 @@ def _npy_header(data: bytes, place: str) -> tuple[dict[str, Any], int]:
     if not data.startswith(_MAGIC) or len(data) < 10:
         raise ModelFileError(f"{place} is not an array in the .npy format, version 1.0.")
     start = 10 + int.from_bytes(data[8:10], "little")
+    if start > _MOST_HEADER_BYTES:
+        raise ModelFileError(f"{place} has a header that no array of a model has.")
     try:
         header = ast.literal_eval(data[10:start].decode("ascii").strip())
         shape, keys = header["shape"], set(header)
         good = keys == {"descr", "fortran_order", "shape"} and isinstance(shape, tuple)
-        good = good and all(type(n) is int and n >= 0 for n in shape) and len(shape) <= 2
+        good = (
+            good
+            and all(type(n) is int and 0 <= n < _LONGEST_AXIS for n in shape)
+            and len(shape) <= 2
+        )
     except (ValueError, SyntaxError, TypeError, LookupError, MemoryError, RecursionError) as error:
         raise ModelFileError(f"{place} has a header that cannot be read.") from error
     if not good:

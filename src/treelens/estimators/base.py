@@ -17,23 +17,45 @@ from treelens.estimators.machine import predicted_codes
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_graph_collection
 from treelens.graphs.errors import GraphDataError
+from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.normalize import normalize_kernel
 from treelens.kernels.weisfeiler_lehman import linear_kernel
 from treelens.patterns.features import Features
 
 
-def checked_graphs(X: Any) -> GraphCollection:
-    """Any accepted form of graphs as a collection that is not empty."""
-    graphs = as_graph_collection(X)
+def checked_graphs(X: Any, recipe: GraphRecipe | None = None) -> GraphCollection:
+    """Any accepted form of graphs as a collection that is not empty.
+
+    ``recipe`` is what made the training graphs: raw molecules are read alike, and a collection
+    that was made in another way is an error.
+    """
+    graphs = as_graph_collection(X, recipe=recipe)
     if not len(graphs):
         raise GraphDataError("There are 0 graphs: at least one is needed.")
     return graphs
+
+
+def checked_decisions(decisions: np.ndarray) -> np.ndarray:
+    """Decision values or probabilities as they are, or an error where one is no number."""
+    if not np.isfinite(decisions).all():
+        row = int(np.flatnonzero(~np.isfinite(decisions).all(axis=1))[0])
+        raise ValueError(
+            f"The decision value of graph {row} is not a finite number: the model's weights, gamma "
+            "or coefficients are out of any sensible range. Fit the model again, with a smaller "
+            "gamma; if it came from a file, get the file from a source you trust."
+        )
+    return decisions
 
 
 class TakesGraphs:
     """Tells scikit-learn that graphs come in, not tables; beside ``BaseEstimator``."""
 
     n_jobs: int | None
+    recipe_: GraphRecipe | None
+
+    def _new_graphs(self, X: Any) -> GraphCollection:
+        """Graphs for a fitted model, which were or are read as its training graphs were."""
+        return checked_graphs(X, getattr(self, "recipe_", None))
 
     def _n_jobs(self) -> int:
         return effective_n_jobs(self.n_jobs)
@@ -101,14 +123,14 @@ class GraphKernel(
         """
         self._validate_params()
         graphs = checked_graphs(X)
-        self.n_graphs_ = len(graphs)
+        self.n_graphs_, self.recipe_ = len(graphs), graphs.recipe
         self._fitted = self._fit_features(graphs, y)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
         """Kernel values of graphs with the training graphs, shape (n_new, n_fit)."""
         check_is_fitted(self)
-        features = self._new_features(checked_graphs(X))
+        features = self._new_features(self._new_graphs(X))
         return self._kernel(features, self._fitted)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
@@ -126,7 +148,7 @@ class GraphKernel(
         (before any normalisation); where it is a sum of minima, it is the sum of the minima.
         """
         check_is_fitted(self)
-        pairs = self._new_features(checked_graphs(X)).pairs
+        pairs = self._new_features(self._new_graphs(X)).pairs
         rows, weights = pairs.rows, self._weights()
         if weights is None:
             values = rows.values

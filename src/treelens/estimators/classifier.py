@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from treelens.estimators.approximation import APPROXIMATIONS, fit_approximate, forms_for
-from treelens.estimators.base import DecidesOnGraphs, checked_graphs
+from treelens.estimators.base import DecidesOnGraphs, checked_decisions, checked_graphs
 from treelens.estimators.bound import model_bound
 from treelens.estimators.feature_machine import FeatureMachine, additive_decision
 from treelens.estimators.gain import learning_gain
@@ -112,6 +112,9 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray
+    recipe_ : GraphRecipe or None
+        What made the training graphs: molecules are read alike, and graphs that were made in
+        another way are refused.
     choice_ : dict
         The chosen form, depth, radius, gamma and C, with the inner score.
     learning_gain_ : dict or None
@@ -203,6 +206,7 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         """
         self._validate_params()
         graphs = checked_graphs(X)
+        self.recipe_ = graphs.recipe
         self.classes_, codes = checked_classes(y, len(graphs))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         candidates = self._grid(len(graphs))
@@ -329,18 +333,20 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
 
         A logistic map fitted to decision values that the inner cross-validation held out.
         """
-        return calibrated_probabilities(self._decisions(X), *self._calibration)
+        probabilities = calibrated_probabilities(self._decisions(X), *self._calibration)
+        return checked_decisions(probabilities)
 
     def unseen_share(self, X: Any) -> np.ndarray:
         """Share of each graph's mass on patterns that training never saw, shape (n_graphs,)."""
         check_is_fitted(self)
-        return self._extractor.histograms(checked_graphs(X), self._n_jobs()).unseen_share()
+        return self._extractor.histograms(self._new_graphs(X), self._n_jobs()).unseen_share()
 
     def _decisions(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        features = self._extractor.features(checked_graphs(X), self._weights(), self._n_jobs())
+        graphs = self._new_graphs(X)
+        features = self._extractor.features(graphs, self._weights(), self._n_jobs())
         if isinstance(self._machine, FeatureMachine):
-            return self._machine.decide(features, self._n_jobs())
+            return checked_decisions(self._machine.decide(features, self._n_jobs()))
         sums = pair_sums(
             features.pairs, self._support_pairs, self._weights(), n_jobs=self._n_jobs()
         )
@@ -348,7 +354,7 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
             self.choice_["form"], sums, features.self_sums, self._support_selves, self.offset_,
             self.choice_["gamma"],
         )  # fmt: skip
-        return self._machine.decide(kernel)
+        return checked_decisions(self._machine.decide(kernel))
 
     # --- looking inside ---------------------------------------------------------------------
 
@@ -383,7 +389,7 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
             ``edge_contributions``, ``neighbors`` and ``unseen_share``.
         """
         check_is_fitted(self)
-        single = as_single_graph(graph)
+        single = as_single_graph(graph, self.recipe_)
         explanation = explain_decision(
             single, self._decision_on(single), class_label=class_label, n_neighbors=n_neighbors
         )

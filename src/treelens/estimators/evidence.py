@@ -99,6 +99,7 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
                 tick=tick,
             )
         self._keep(fitted)
+        self.recipe_ = graphs.recipe
         self._train_histograms = histograms
         return fitted
 
@@ -136,7 +137,7 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
 
     def _decide(self, X: Any, variance: bool = False) -> Predictions:
         check_is_fitted(self)
-        return self.model_.decide(checked_graphs(X), variance=variance, n_jobs=self._n_jobs())
+        return self.model_.decide(self._new_graphs(X), variance=variance, n_jobs=self._n_jobs())
 
     def explain(self, graph: Any, class_label: Any = None, n_neighbors: int = 5) -> Explanation:
         """Why one graph is predicted the way it is: contributions of patterns, nodes and edges.
@@ -158,7 +159,7 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
         """
         check_is_fitted(self)
         explanation = explain_decision(
-            as_single_graph(graph), self._decision, class_label, n_neighbors
+            as_single_graph(graph, self.recipe_), self._decision, class_label, n_neighbors
         )
         if explanation.warning:
             warnings.warn(explanation.warning, UserWarning, stacklevel=2)

@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from treelens.estimators.stored_records import check_thresholds, checked_feature_numbers
 from treelens.explain.contributions import KernelDecision
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels import _compiled_approximate as compiled
-from treelens.kernels.approximate import RandomFeatures, UnaryFeatures, cauchy_sums
+from treelens.kernels.approximate import (
+    UNARY_FORMS,
+    RandomFeatures,
+    UnaryFeatures,
+    cauchy_sums,
+)
 from treelens.kernels.binning import RandomBins
 from treelens.patterns.features import Features
 from treelens.patterns.histograms import SparseRows
@@ -170,20 +176,25 @@ def get_feature_machine(stored: Stored, model: GraphSVC, n_outputs: int) -> Feat
     record, choice = stored.value("feature_map", dict), model.choice_
     feature_map: Any
     if record.get("kind") in ("random-features", "random-bins"):
+        given = (
+            *checked_feature_numbers(stored, record), choice["form"], choice["gamma"],
+            model.offset_, model._weights(),
+        )  # fmt: skip
         try:
-            given = (
-                int(record["n_components"]), int(record["seed"]), choice["form"],
-                choice["gamma"], model.offset_, model._weights(),
-            )  # fmt: skip
-            binned = record["kind"] == "random-bins"
-            n_buckets = int(record["n_buckets"]) if binned else 0
-            feature_map = RandomBins(*given, n_buckets) if binned else RandomFeatures(*given)
-        except (KeyError, TypeError, ValueError) as error:
+            if record["kind"] == "random-bins":
+                n_buckets = stored.whole(record.get("n_buckets"), "'n_buckets'", 1, 2**31)
+                feature_map = RandomBins(*given, n_buckets)
+            else:
+                feature_map = RandomFeatures(*given)
+        except ValueError as error:
             raise stored.error(f"'feature_map' cannot be used ({error})") from error
     elif record.get("kind") == "unary":
+        if choice["form"] not in UNARY_FORMS:
+            raise stored.error(f"'feature_map' has no features for the form {choice['form']!r}")
         thresholds = stored.floats("thresholds", (None,))
         n_patterns = model.train_histograms_.n_patterns
         offsets = stored.offsets("threshold_offsets", n_patterns, len(thresholds))
+        check_thresholds(stored, offsets, thresholds, minimum=model._extractor.kind != "subtree")
         feature_map = UnaryFeatures(choice["form"], model._weights(), offsets, thresholds)
     else:
         raise stored.error(f"'feature_map' is of the kind {str(record.get('kind'))[:40]!r}")

@@ -72,7 +72,7 @@ class _WeisfeilerLehmanKernel(GraphKernel):
     def unseen_share(self, X: Any) -> np.ndarray:
         """Share of each graph's mass on patterns that ``fit`` never saw, shape (n_graphs,)."""
         check_is_fitted(self)
-        return self._extractor.histograms(checked_graphs(X), self._n_jobs()).unseen_share()
+        return self._extractor.histograms(self._new_graphs(X), self._n_jobs()).unseen_share()
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Text forms of the patterns, in the order of ``weights_`` and ``feature_map``."""
@@ -259,10 +259,12 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
             check_is_fitted(self)
         known = PatternVocabulary.empty(self.depth, self.edge_labels) if uniform else (
             self.vocabulary_)  # fmt: skip
-        vocabulary, left_colors = known.extend(checked_graphs(X), self._n_jobs())
+        graphs = checked_graphs(X, None if uniform else self.recipe_)
+        vocabulary, left_colors = known.extend(graphs, self._n_jobs())
         right = None
         if Y is not None:
-            vocabulary, right_colors = vocabulary.extend(checked_graphs(Y), self._n_jobs())
+            others = checked_graphs(Y, graphs.recipe)
+            vocabulary, right_colors = vocabulary.extend(others, self._n_jobs())
         extractor = PatternExtractor(vocabulary, first_depth, self._kind)
         weights = None if uniform else self._extended_weights(vocabulary)
         left = self._as_features(extractor, left_colors, weights)

@@ -7,9 +7,8 @@ before anything computes with it, since compiled loops follow its indices unchec
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +28,18 @@ from treelens.estimators.machine import KernelMachine
 from treelens.estimators.plain_data import UnknownKindError, to_plain
 from treelens.estimators.selection import Candidate, SearchResult
 from treelens.estimators.stored import Stored
+from treelens.estimators.stored_records import (
+    check_labels,
+    checked_choice,
+    checked_class_labels,
+    checked_estimator,
+    checked_gain,
+    checked_result,
+    checked_search,
+)
 from treelens.estimators.weights import PairwiseWeights
+from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.forms import FORMS
-from treelens.learning.objective import Margins
-from treelens.learning.result import LearnedWeights
 from treelens.patterns.features import PatternExtractor
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.refinement import PatternLevel
@@ -45,6 +52,8 @@ if TYPE_CHECKING:
 __all__ = ["ModelFileError", "ModelFileNotFoundError", "load", "load_model", "save_model"]
 
 _INT32_END = 2**31
+_ROUNDING = 1e-6
+_MOST_ALIKE = 8  # patterns with the same hash by chance
 
 
 def save_model(model: GraphSVC, path: str | Path) -> None:
@@ -59,6 +68,7 @@ def save_model(model: GraphSVC, path: str | Path) -> None:
     data: dict[str, Any] = {}
     arrays: dict[str, np.ndarray] = {}
     _put_settings(model, data)
+    put_recipe(model.recipe_, data)
     put_vocabulary(model.vocabulary_, data, arrays)
     _put_histograms(model.train_histograms_, data, arrays)
     _put_machine(model, data, arrays)
@@ -95,7 +105,11 @@ def load(path: str | Path) -> GraphSVC | StreamingGraphClassifier:
     >>> bool((tl.load(path).decision_function(graphs) == model.decision_function(graphs)).all())
     True
     """
-    stored = Stored(read_archive(path), str(path))
+    return model_of(Stored(read_archive(path), str(path)))
+
+
+def model_of(stored: Stored) -> GraphSVC | StreamingGraphClassifier:
+    """The model in what was read from a file."""
     if not _is_streaming(stored):
         return _get_model(stored)
     from treelens.estimators.stored_streaming import get_streaming
@@ -122,6 +136,7 @@ def _get_model(stored: Stored) -> GraphSVC:
     vocabulary = get_vocabulary(stored)
     histograms = _get_histograms(stored, vocabulary)
     model = _get_settings(stored, vocabulary, histograms)
+    model.recipe_ = get_recipe(stored)
     _get_learner(stored, model)
     _get_machine(stored, model)
     _get_search(stored, model)
@@ -171,41 +186,35 @@ def _get_settings(
 ) -> GraphSVC:
     from treelens.estimators.classifier import GraphSVC
 
-    model = GraphSVC(**known_parameters(stored, "parameters", GraphSVC))
+    model: GraphSVC = checked_estimator(stored, "parameters", GraphSVC)
     if stored.value("learner_parameters", dict, type(None)) is not None:
-        parameters = known_parameters(stored, "learner_parameters", PairwiseWeights)
-        model.learner = PairwiseWeights(**parameters)
+        model.learner = checked_estimator(stored, "learner_parameters", PairwiseWeights)
     model.vocabulary_, model.train_histograms_ = vocabulary, histograms
-    model.classes_ = stored.value("classes", np.ndarray)
-    n_classes = len(model.classes_)
-    if n_classes < 2:
-        raise stored.error(f"'classes' should hold two or more, not {n_classes}")
-    model.choice_ = stored.value("choice", dict)
-    _check_choice(stored, model.choice_, vocabulary)
-    model.learning_gain_ = stored.value("learning_gain", dict, type(None))
+    model.classes_ = checked_class_labels(stored)
+    model.choice_ = checked_choice(stored, vocabulary, histograms.first_depth)
+    model.learning_gain_ = checked_gain(stored)
     kind = FORMS[model.choice_["form"]].kind
     model._extractor = PatternExtractor(vocabulary, histograms.first_depth, kind)
     model._uses_edge_labels = vocabulary.uses_edge_labels
     return model
 
 
-def known_parameters(stored: Stored, name: str, estimator: type) -> dict[str, Any]:
-    """Constructor parameters that this version knows; a later one may have more."""
-    parameters = stored.value(name, dict)
-    known = inspect.signature(estimator).parameters
-    return {key: value for key, value in parameters.items() if key in known}
+# --- what made the graphs -------------------------------------------------------------------
 
 
-def _check_choice(stored: Stored, choice: dict[str, Any], vocabulary: PatternVocabulary) -> None:
-    form = choice.get("form")
-    if form not in FORMS:
-        raise stored.error(f"'choice' names the kernel form {str(form)[:40]!r}, which is unknown")
-    if choice.get("depth") != vocabulary.depth:
-        raise stored.error(f"'choice' names a depth that is not the patterns' {vocabulary.depth}")
-    for key in ("radius", "C", *(["gamma"] if FORMS[form].has_gamma else [])):
-        value = choice.get(key)
-        if type(value) not in (int, float) or not 0 <= value < np.inf:
-            raise stored.error(f"'choice' should give {key!r} a number, not {str(value)[:40]!r}")
+def put_recipe(recipe: GraphRecipe | None, data: dict[str, Any]) -> None:
+    data["recipe"] = None if recipe is None else recipe.to_plain()
+
+
+def get_recipe(stored: Stored) -> GraphRecipe | None:
+    """What made the training graphs; None, not known, in files that were written before it."""
+    record = stored.value("recipe", dict, type(None)) if stored.has_value("recipe") else None
+    if record is None:
+        return None
+    try:
+        return GraphRecipe.from_plain(record)
+    except ValueError as error:
+        raise stored.error(f"'recipe': {error}") from error
 
 
 # --- patterns -------------------------------------------------------------------------------
@@ -232,13 +241,13 @@ def _plain_labels(labels: Sequence[Any], what: str) -> list[Any]:
 def get_vocabulary(stored: Stored) -> PatternVocabulary:
     node_alphabet = tuple(stored.value("node_alphabet", list))
     edges = stored.value("edge_alphabet", list, type(None))
-    for label in (*node_alphabet, *(edges or ())):
-        if isinstance(label, (list, dict, np.ndarray)):
-            raise stored.error(f"a label is a {type(label).__name__}, which no label can be")
+    check_labels(stored, "node_alphabet", node_alphabet)
+    check_labels(stored, "edge_alphabet", edges or ())
+    deepest = stored.whole(stored.value("depth", int), "'depth'", 0, _INT32_END)
     n_keys_per_color = 1 if edges is None else len(edges)
     levels: list[PatternLevel] = []
     n_below = len(node_alphabet)
-    for depth in range(1, stored.value("depth", int) + 1):
+    for depth in range(1, deepest + 1):
         level = _get_level(stored, f"level_{depth}", n_below, n_keys_per_color)
         levels.append(level)
         n_below = len(level)
@@ -255,7 +264,10 @@ def _get_level(stored: Stored, name: str, n_below: int, keys_per_color: int) -> 
     n_keys = n_below * keys_per_color
     child_keys = stored.integers(f"{name}_child_keys", np.int64, (None,), 0, n_keys)
     offsets = stored.offsets(f"{name}_child_offsets", len(own), len(child_keys))
-    return PatternLevel(own, offsets, child_keys)
+    level = PatternLevel(own, offsets, child_keys)
+    if level.most_alike() > _MOST_ALIKE:  # a hash table of them would be as slow as a list
+        raise stored.error(f"the patterns of {name!r} should differ from each other")
+    return level
 
 
 def _put_histograms(
@@ -281,7 +293,10 @@ def _get_histograms(stored: Stored, vocabulary: PatternVocabulary) -> PatternHis
         raise stored.error("the array 'train_graphs' should ascend within a pattern")
     shape = (len(n_nodes), len(level_offsets) - 1)
     unseen = stored.integers("train_unseen", np.int64, shape, 0, _INT32_END)
-    return PatternHistograms(offsets, graphs, counts, level_offsets, first, n_nodes, unseen)
+    found = PatternHistograms(offsets, graphs, counts, level_offsets, first, n_nodes, unseen)
+    if (found.nodes_counted() + unseen != n_nodes[:, None]).any():
+        raise stored.error("the counts in 'train_counts' should add up to 'train_n_nodes'")
+    return found
 
 
 # --- weights and machine --------------------------------------------------------------------
@@ -301,7 +316,7 @@ def _put_machine(model: GraphSVC, data: dict[str, Any], arrays: dict[str, np.nda
 def _get_machine(stored: Stored, model: GraphSVC) -> None:
     histograms, n_classes = model.train_histograms_, len(model.classes_)
     n_outputs = 1 if n_classes == 2 else n_classes
-    model.offset_ = stored.value("offset", float)
+    model.offset_ = stored.number(stored.value("offset", float), "'offset'", 0.0)
     model.train_codes_ = stored.integers(
         "train_codes", np.int64, (histograms.n_graphs,), 0, n_classes
     )
@@ -310,7 +325,11 @@ def _get_machine(stored: Stored, model: GraphSVC) -> None:
         raise stored.error("the array 'support' should ascend")
     model.support_ = support
     model._support_pairs = model._extractor.pairs(histograms.select_graphs(support))
-    model._support_selves = stored.floats("support_self_sums", (len(support),))
+    model._support_selves = stored.floats("support_self_sums", (len(support),), 0.0)
+    # Patterns that were left out may add to them, but nothing takes away: forms divide by them.
+    least = model._support_pairs.self_sums(model._weights())
+    if (model._support_selves < least * (1.0 - _ROUNDING)).any():
+        raise stored.error("the array 'support_self_sums' is below what the patterns add up to")
     if stored.has_value("feature_map"):
         model._machine = get_feature_machine(stored, model, n_outputs)
     else:
@@ -350,24 +369,13 @@ def _get_learner(stored: Stored, model: GraphSVC) -> None:
     if stored.value("learner", dict, type(None)) is None:
         model.learner_, model.weights_ = None, np.ones(n_patterns)
         return
-    learner = PairwiseWeights(**known_parameters(stored, "learner", PairwiseWeights))
-    learner.weights_ = stored.floats("weights", (n_patterns,))
+    learner: PairwiseWeights = checked_estimator(stored, "learner", PairwiseWeights)
+    learner.weights_ = stored.floats("weights", (n_patterns,), 0.0)
     model.learner_, model.weights_ = learner, learner.weights_
-    result = _get_result(stored, learner.weights_)
+    result = checked_result(stored, learner.weights_, model.train_histograms_.n_depths)
     learner.result_ = result
     learner.history_, learner.gaps_ = result.history, result.gaps
     learner.converged_, learner.n_iter_ = result.converged, result.n_iter
-
-
-def _get_result(stored: Stored, weights: np.ndarray) -> LearnedWeights:
-    record = stored.value("learning_result", dict)
-    known = {field.name for field in fields(LearnedWeights)} - {"weights", "margins"}
-    try:
-        margins = Margins(**record["margins"])
-        rest = {name: value for name, value in record.items() if name in known}
-        return LearnedWeights(weights, margins=margins, **rest)
-    except (KeyError, TypeError) as error:
-        raise stored.error(f"'learning_result' is not complete ({error})") from error
 
 
 # --- the search -----------------------------------------------------------------------------
@@ -402,17 +410,8 @@ def _of_interest(search: SearchResult) -> list[Candidate]:
 
 
 def _get_search(stored: Stored, model: GraphSVC) -> None:
-    record = stored.value("search", dict)
-    try:
-        candidates = [Candidate(*fields) for fields in record["candidates"]]
-        ends = np.cumsum([0, *record["n_scores"]]).tolist()
-        result = SearchResult(int(record["n_splits"]), float(record["test_to_train"]))
-        pairs = list(zip(candidates, ends[:-1], ends[1:], strict=True))
-        hash(tuple(candidates))
-        if min(record["n_scores"], default=0) < 0:
-            raise ValueError("a negative number of scores")
-    except (KeyError, TypeError, ValueError) as error:
-        raise stored.error(f"'search' is not complete ({error})") from error
+    result, candidates, ends = checked_search(stored)
+    pairs = list(zip(candidates, ends[:-1], ends[1:], strict=True))
     for name in ("scores", "losses"):
         values = stored.floats(f"search_{name}", (ends[-1],)).tolist()
         getattr(result, name).update({c: values[start:end] for c, start, end in pairs})
@@ -420,5 +419,5 @@ def _get_search(stored: Stored, model: GraphSVC) -> None:
     for number, candidate in enumerate(candidates):
         if stored.has_array(f"decisions_{number}"):
             # NaN: a graph that the user's splitter never held out
-            result.decisions[candidate] = stored.array(f"decisions_{number}", np.float64, shape)
+            result.decisions[candidate] = stored.floats(f"decisions_{number}", shape, nan=True)
     model.search_ = result

@@ -23,6 +23,7 @@ _SCALARS = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float16", "float32", "float64", "str",
 )  # fmt: skip
+_MOST_TEXT_BYTES = 256 * 2**20  # numpy gives every text the room of the longest
 _KNOWN = "integers, floats, booleans, strings, numpy scalars, or tuples of these"
 
 
@@ -115,6 +116,10 @@ def _read_array(parts: Any) -> np.ndarray:
         return np.fromiter(values, dtype=object, count=len(values))
     if any(isinstance(x, (list, tuple, dict)) for x in values):
         raise ValueError("an array holds something that is not a scalar")
+    if name == "str":
+        longest = max((len(str(x)) for x in values), default=0)
+        if 4 * longest * len(values) > _MOST_TEXT_BYTES:
+            raise ValueError(f"{len(values)} texts of up to {longest} letters are too many")
     return np.array(values, dtype=_scalar_type(name))
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from treelens.estimators.archive import Contents, ModelFileError
 from treelens.estimators.plain_data import from_plain
+
+# No number of a fitted model comes near this; products of two or three stay far from overflow.
+LARGEST = 1e100
 
 
 class Stored:
@@ -66,12 +70,45 @@ class Stored:
             raise self.error(f"the array {name!r} should have shape {wanted}, not {array.shape}")
         return array
 
-    def floats(self, name: str, shape: tuple[int | None, ...]) -> np.ndarray:
-        """Finite numbers."""
+    def floats(
+        self,
+        name: str,
+        shape: tuple[int | None, ...],
+        low: float = -LARGEST,
+        *,
+        nan: bool = False,
+    ) -> np.ndarray:
+        """Finite numbers of a size that models have; with ``nan``, also none."""
         array = self.array(name, np.float64, shape)
-        if not np.isfinite(array).all():
-            raise self.error(f"the array {name!r} holds infinities or NaN")
+        self.check_floats(array[~np.isnan(array)] if nan else array, f"the array {name!r}", low)
         return array
+
+    def check_floats(self, array: np.ndarray, what: str, low: float = -LARGEST) -> None:
+        if not np.isfinite(array).all():
+            raise self.error(f"{what} holds infinities or NaN")
+        if array.size and (array.min() < low or array.max() > LARGEST):
+            raise self.error(f"{what} should hold numbers from {low:g} to {LARGEST:g}")
+
+    def number(self, value: Any, what: str, low: float = -LARGEST, *, above: bool = False) -> float:
+        """A finite number from ``low`` on, or above it; ``what`` names the entry."""
+        is_number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+        if not is_number or not low <= value <= LARGEST or (above and value == low):
+            least = f"above {low:g}" if above else f"of at least {low:g}"
+            raise self.error(
+                f"{what} should be a number {least} and at most {LARGEST:g}, not "
+                f"{str(value)[:40]!r}"
+            )
+        return float(value)
+
+    def whole(self, value: Any, what: str, low: int, below: int) -> int:
+        """An integer from ``low`` to ``below - 1``."""
+        is_whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+        if not is_whole or not low <= value < below:
+            raise self.error(
+                f"{what} should be a whole number from {low} to {below - 1}, not "
+                f"{str(value)[:40]!r}"
+            )
+        return int(value)
 
     def integers(
         self, name: str, dtype: Any, shape: tuple[int | None, ...], low: int, below: int
@@ -85,6 +122,7 @@ class Stored:
     def offsets(self, name: str, n_runs: int, n_entries: int) -> np.ndarray:
         """Where each run of entries starts, and the end: ascending from 0 to ``n_entries``."""
         array = self.array(name, np.int64, (n_runs + 1,))
-        if array[0] != 0 or array[-1] != n_entries or (np.diff(array) < 0).any():
+        falls = array[1:] < array[:-1]  # differences of huge numbers would wrap around
+        if array[0] != 0 or array[-1] != n_entries or falls.any():
             raise self.error(f"the array {name!r} should ascend from 0 to {n_entries}")
         return array

@@ -16,18 +16,24 @@ import treelens
 from treelens.estimators.archive import Contents, write_archive
 from treelens.estimators.feature_machine import FeatureMachine
 from treelens.estimators.persistence import (
+    get_recipe,
     get_vocabulary,
-    known_parameters,
     plain_parameters,
     plain_value,
+    put_recipe,
     put_vocabulary,
 )
 from treelens.estimators.stored import Stored
+from treelens.estimators.stored_records import (
+    checked_class_labels,
+    checked_estimator,
+    checked_feature_numbers,
+)
 from treelens.estimators.streaming import StreamingGraphClassifier
 from treelens.kernels.approximate import RandomFeatures
 from treelens.patterns.features import PatternExtractor
 
-_MOST_SUPPORT = 2**62
+_MOST_GRAPHS = 2**62
 
 
 def save_streaming(model: StreamingGraphClassifier, path: str | Path) -> None:
@@ -58,28 +64,30 @@ def save_streaming(model: StreamingGraphClassifier, path: str | Path) -> None:
         "intercepts": model._machine.intercepts,
     }
     data["first_depth"] = int(model._extractor.first_depth)
+    put_recipe(model.recipe_, data)
     put_vocabulary(model.vocabulary_, data, arrays)
     write_archive(path, Contents(data, arrays), treelens.__version__)
 
 
 def get_streaming(stored: Stored) -> StreamingGraphClassifier:
     """The model of a file; its learner is not kept, its learned weights are."""
-    parameters = known_parameters(stored, "parameters", StreamingGraphClassifier)
-    model = StreamingGraphClassifier(**parameters)
+    model: StreamingGraphClassifier = checked_estimator(
+        stored, "parameters", StreamingGraphClassifier
+    )
     vocabulary = get_vocabulary(stored)
     first_depth = stored.value("first_depth", int)
     if not 0 <= first_depth <= vocabulary.depth:
         raise stored.error(f"'first_depth' should be 0 to {vocabulary.depth}, not {first_depth}")
     model.vocabulary_, model.learner_ = vocabulary, None
+    model.recipe_ = get_recipe(stored)
     model._extractor = PatternExtractor(vocabulary, first_depth, "wasserstein")
-    model.classes_ = stored.value("classes", np.ndarray)
-    if len(model.classes_) < 2:
-        raise stored.error(f"'classes' should hold two or more, not {len(model.classes_)}")
-    model.alpha_, model.n_graphs_ = stored.value("alpha", float), stored.value("n_graphs", int)
+    model.classes_ = checked_class_labels(stored)
+    model.alpha_ = stored.number(stored.value("alpha", float), "'alpha'", 0.0)
+    model.n_graphs_ = stored.whole(stored.value("n_graphs", int), "'n_graphs'", 1, _MOST_GRAPHS)
     n_patterns = vocabulary.n_patterns
-    model.support_ = stored.integers("support", np.int64, (n_patterns,), 0, _MOST_SUPPORT)
+    model.support_ = stored.integers("support", np.int64, (n_patterns,), 0, model.n_graphs_ + 1)
     in_use = n_patterns - int(vocabulary.level_offsets[first_depth])
-    model.weights_ = stored.floats("weights", (in_use,))
+    model.weights_ = stored.floats("weights", (in_use,), 0.0)
     n_outputs = 1 if len(model.classes_) == 2 else len(model.classes_)
     feature_map = _get_feature_map(stored, model.weights_)
     model._machine = FeatureMachine(
@@ -92,11 +100,15 @@ def get_streaming(stored: Stored) -> StreamingGraphClassifier:
 
 def _get_feature_map(stored: Stored, weights: np.ndarray) -> RandomFeatures:
     record = stored.value("feature_map", dict)
+    if type(record.get("weighted")) is not bool:
+        raise stored.error("'weighted' in 'feature_map' should be true or false")
+    n_components, seed = checked_feature_numbers(stored, record)
+    gamma = stored.number(record.get("gamma"), "'gamma' in 'feature_map'", 0.0, above=True)
+    offset = stored.number(record.get("offset"), "'offset' in 'feature_map'", 0.0)
     try:
         return RandomFeatures(
-            int(record["n_components"]), int(record["seed"]), str(record["form"]),
-            float(record["gamma"]), float(record["offset"]),
+            n_components, seed, str(record.get("form")), gamma, offset,
             weights if record["weighted"] else None,
         )  # fmt: skip
-    except (KeyError, TypeError, ValueError) as error:
+    except ValueError as error:
         raise stored.error(f"'feature_map' cannot be used ({error})") from error

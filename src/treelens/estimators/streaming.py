@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from treelens.estimators.base import DecidesOnGraphs, checked_graphs
+from treelens.estimators.base import DecidesOnGraphs, checked_decisions
 from treelens.estimators.executors import SerialExecutor
 from treelens.estimators.feature_machine import FeatureMachine, additive_decision
 from treelens.estimators.landmarks import landmark_positions
@@ -96,6 +96,8 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
     learner_ : PairwiseWeights or None
     alpha_ : float
     n_graphs_ : int
+    recipe_ : GraphRecipe or None
+        What made the training graphs; see :class:`GraphSVC`.
 
     Examples
     --------
@@ -191,7 +193,7 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
         self.classes_ = self._checked_classes(tally)
         tally.keep(self.min_support)
         self.vocabulary_, self.support_ = tally.vocabulary, tally.support
-        self.n_graphs_ = sum(tally.n_graphs)
+        self.n_graphs_, self.recipe_ = sum(tally.n_graphs), tally.recipe
         first_depth = 0 if self.include_depth_zero else 1
         self._extractor = PatternExtractor(self.vocabulary_, first_depth, "wasserstein")
         starts = np.concatenate([[0], np.cumsum(tally.n_graphs)])[:-1].tolist()
@@ -276,7 +278,7 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
     def explain(self, graph: Any, class_label: Any = None) -> Explanation:
         """Contributions of patterns, nodes and edges; see :meth:`GraphSVC.explain`."""
         check_is_fitted(self)
-        single = as_single_graph(graph)
+        single = as_single_graph(graph, self.recipe_)
         decision = additive_decision(self, single, _UNSEEN_LIMIT)
         return explain_decision(single, decision, class_label)
 
@@ -289,8 +291,10 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
     def _decisions(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         if not holds_blocks(X):
-            return self._decisions_of(checked_graphs(X))
-        found = [self._decisions_of(block.graphs) for block in loaded(X)]
+            return self._decisions_of(self._new_graphs(X))
+        found = [
+            self._decisions_of(self._new_graphs(block.graphs)) for block in loaded(X, self.recipe_)
+        ]
         if not found:
             raise GraphDataError("The blocks hold 0 graphs: at least one is needed.")
         return np.concatenate(found)
@@ -298,7 +302,7 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
     def _decisions_of(self, graphs: GraphCollection) -> np.ndarray:
         weights = self._machine.feature_map.weights
         features = self._extractor.features(graphs, weights, self._n_jobs())
-        return self._machine.decide(features, self._n_jobs())
+        return checked_decisions(self._machine.decide(features, self._n_jobs()))
 
     @property
     def offset_(self) -> float:

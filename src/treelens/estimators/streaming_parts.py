@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from treelens.estimators.least_squares import ProductSums
 from treelens.graphs.blocks import Part, block_name, repeat_messages
 from treelens.graphs.errors import GraphDataError
+from treelens.graphs.recipe import GraphRecipe, common_recipe
 from treelens.kernels.approximate import RandomFeatures
 from treelens.patterns.features import PatternExtractor
 from treelens.patterns.histograms import PatternHistograms
@@ -33,6 +34,7 @@ class PartCounts(NamedTuple):
     classes: np.ndarray
     class_counts: np.ndarray
     messages: tuple[str, ...]
+    recipe: GraphRecipe | None = None
 
 
 class Plan(NamedTuple):
@@ -66,7 +68,10 @@ def count_part(
     _check_classes(block.y, block_name(number))
     vocabulary, colors = PatternVocabulary.fit(block.graphs, depth, edge_labels, n_jobs)
     support = PatternHistograms.from_colors(vocabulary, colors).support
-    return PartCounts(vocabulary, support, *np.unique(block.y, return_counts=True), block.messages)
+    classes, class_counts = np.unique(block.y, return_counts=True)
+    return PartCounts(
+        vocabulary, support, classes, class_counts, block.messages, block.graphs.recipe
+    )
 
 
 def _check_classes(y: np.ndarray, place: str) -> None:
@@ -133,9 +138,13 @@ class Tally:
         self.max_patterns = max_patterns
         self.class_counts: dict[Any, int] = {}
         self.n_graphs: list[int] = []
+        self.recipe: GraphRecipe | None = None
 
     def add(self, counts: PartCounts) -> None:
         """Take in the next part."""
+        if counts.class_counts.size:  # a part without graphs says nothing
+            first = not any(self.n_graphs)
+            self.recipe = counts.recipe if first else common_recipe([self.recipe, counts.recipe])
         self.n_graphs.append(int(counts.class_counts.sum()))
         repeat_messages(counts.messages)
         for label, count in zip(counts.classes.tolist(), counts.class_counts, strict=True):

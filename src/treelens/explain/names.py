@@ -66,7 +66,7 @@ def with_label_names(graphs: GraphCollection, names: str | LabelNames) -> GraphC
         graphs.node_offsets, graphs.neighbor_offsets, graphs.neighbors, graphs.node_codes,
         _named(graphs.node_alphabet, found.nodes), graphs.edge_codes,
         None if graphs.edge_alphabet is None else _named(graphs.edge_alphabet, found.edges),
-        graphs.names, graphs.graph_data, graphs.degree_labels,
+        graphs.names, graphs.graph_data, graphs.degree_labels, graphs.recipe,
     )  # fmt: skip
 
 

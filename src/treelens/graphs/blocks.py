@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -17,7 +17,13 @@ import numpy as np
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_graph_collection, described, kind_of
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning, NotGraphsError
-from treelens.graphs.molecules import ATOM_LABELS, check_choice, molecules_of_table
+from treelens.graphs.molecules import (
+    AtomLabel,
+    check_atom_label,
+    check_choice,
+    molecules_of_table,
+)
+from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.tables import Table, inner_suffix, read_table_blocks
 
 _EXPECTED = "SmilesBlocks, CollectionBlocks, TUBlocks or a list of (graphs, y) pairs"
@@ -89,7 +95,7 @@ class SmilesPart:
     target: str | None
     on_invalid: str
     hydrogens: bool
-    atom_label: str
+    atom_label: AtomLabel
 
     def load(self) -> Block:
         """Parse the molecules; messages name rows by their number in the whole file."""
@@ -135,11 +141,11 @@ class SmilesBlocks:
     block_size: int = 5000
     on_invalid: str = "raise"
     hydrogens: bool = False
-    atom_label: str = "element"
+    atom_label: AtomLabel = "element"
 
     def __post_init__(self) -> None:
         check_choice("on_invalid", self.on_invalid, ("raise", "skip"))
-        check_choice("atom_label", self.atom_label, tuple(ATOM_LABELS))
+        check_atom_label(self.atom_label)
 
     def __iter__(self) -> Iterator[SmilesPart]:
         check_block_size(self.block_size)
@@ -158,21 +164,26 @@ class SmilesBlocks:
 # --- blocks as they are given ----------------------------------------------------------------
 
 
-def loaded(blocks: Any) -> Iterator[Block]:
-    """Blocks with their graphs, one in memory at a time; warnings are passed on."""
-    for part in parts_of(blocks):
+def loaded(blocks: Any, recipe: GraphRecipe | None = None) -> Iterator[Block]:
+    """Blocks with their graphs, one in memory at a time; warnings are passed on.
+
+    Molecules among them that were not read yet are read by the recipe.
+    """
+    if isinstance(blocks, CollectionBlocks):
+        blocks = replace(blocks, graphs=as_graph_collection(blocks.graphs, recipe=recipe))
+    for part in parts_of(blocks, recipe):
         block = part.load()
         repeat_messages(block.messages)
         if block.graphs is not None:
             yield block
 
 
-def parts_of(blocks: Any) -> Iterator[Part]:
+def parts_of(blocks: Any, recipe: GraphRecipe | None = None) -> Iterator[Part]:
     """The parts of an iterable of parts or of ``(graphs, y)`` pairs."""
-    return (as_part(block, number) for number, block in enumerate(blocks))
+    return (as_part(block, number, recipe) for number, block in enumerate(blocks))
 
 
-def as_part(block: Any, number: int) -> Part:
+def as_part(block: Any, number: int, recipe: GraphRecipe | None = None) -> Part:
     """A part, or a pair of graphs and classes as one; an error names the block."""
     if hasattr(block, "load"):
         return block
@@ -183,7 +194,7 @@ def as_part(block: Any, number: int) -> Part:
         )
     graphs, y = block
     try:
-        collection = as_graph_collection(graphs)
+        collection = as_graph_collection(graphs, recipe=recipe)
     except GraphDataError as error:
         raise type(error)(f"{block_name(number)}: {error}") from error
     return GraphPart(collection, _checked_y(y, len(collection), block_name(number)))

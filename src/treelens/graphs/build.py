@@ -11,6 +11,7 @@ import numpy as np
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import DegreeLabelsWarning, GraphDataError
 from treelens.graphs.labels import encode_labels
+from treelens.graphs.recipe import GraphRecipe
 
 
 def build_collection(
@@ -20,6 +21,7 @@ def build_collection(
     edge_labels: Sequence[Any] | np.ndarray | None = None,
     names: Sequence[Any] | None = None,
     graph_data: Mapping[str, Any] | None = None,
+    recipe: GraphRecipe | None = None,
 ) -> GraphCollection:
     """Build a collection from one list of edges over all graphs.
 
@@ -36,7 +38,7 @@ def build_collection(
         End nodes, numbered through all graphs.
     node_labels : sequence, shape (n_nodes,), or None
     edge_labels : sequence, shape (n_edges,), optional
-    names, graph_data : optional
+    names, graph_data, recipe : optional
         See :class:`GraphCollection`.
 
     Examples
@@ -78,6 +80,7 @@ def build_collection(
         names,
         graph_data,
         degree_labels,
+        recipe,
     )
 
 

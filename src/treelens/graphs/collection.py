@@ -9,8 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from treelens.graphs.checks import (
+    check_edge_codes,
+    check_neighbors,
+    check_node_codes,
+    check_offsets,
+    whole_numbers,
+)
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.labels import encode_labels
+from treelens.graphs.recipe import GraphRecipe
 
 
 @dataclass(frozen=True)
@@ -30,6 +38,8 @@ class Graph:
         What the collection knows about this graph beyond its structure, such as ``"smiles"``.
     fine_labels : tuple or None
         Finer labels of the nodes, each of which implies the node label.
+    recipe : GraphRecipe or None
+        What made the graph; graphs are equal whatever made them.
     """
 
     node_labels: tuple[Any, ...]
@@ -38,6 +48,7 @@ class Graph:
     name: Hashable | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
     fine_labels: tuple[Any, ...] | None = None
+    recipe: GraphRecipe | None = field(default=None, compare=False, repr=False)
 
     @property
     def n_nodes(self) -> int:
@@ -98,6 +109,13 @@ class GraphCollection:
         Positions in ``fine_alphabet``: finer labels of the nodes, each of which implies the node
         label (of molecules, the element with its charge, hydrogens and ring).
     fine_alphabet : tuple, optional
+    recipe : GraphRecipe, optional
+        What made the graphs; None where that is not known.
+
+    Raises
+    ------
+    GraphDataError
+        Where the arrays do not fit together; the message names the graph.
 
     Examples
     --------
@@ -121,27 +139,36 @@ class GraphCollection:
         names: Sequence[Any] | np.ndarray | None = None,
         graph_data: Mapping[str, Any] | None = None,
         degree_labels: bool = False,
+        recipe: GraphRecipe | None = None,
+        *,
         fine_codes: Any = None,
         fine_alphabet: Sequence[Any] | None = None,
+        _known_good: bool = False,
     ) -> None:
         if (fine_codes is None) != (fine_alphabet is None):
             raise GraphDataError("Give fine_codes and fine_alphabet together, or neither.")
         if (edge_codes is None) != (edge_alphabet is None):
             raise GraphDataError("Give edge_codes and edge_alphabet together, or neither.")
-        self.node_offsets = _frozen(node_offsets, np.int64)
-        self.neighbor_offsets = _frozen(neighbor_offsets, np.int64)
-        self.neighbors = _frozen(neighbors, np.int32)
-        self.node_codes = _frozen(node_codes, np.int32)
+        self.node_offsets = _integers(node_offsets, "node_offsets", np.int64)
+        self.neighbor_offsets = _integers(neighbor_offsets, "neighbor_offsets", np.int64)
+        self.neighbors = _integers(neighbors, "neighbors", np.int32)
+        self.node_codes = _integers(node_codes, "node_codes", np.int32)
         self.node_alphabet = tuple(node_alphabet)
-        self.edge_codes = None if edge_codes is None else _frozen(edge_codes, np.int32)
+        self.edge_codes = (
+            None if edge_codes is None else _integers(edge_codes, "edge_codes", np.int32)
+        )
         self.edge_alphabet = None if edge_alphabet is None else tuple(edge_alphabet)
         self.names = None if names is None else _frozen(_object_array(names), object)
         data = {key: _frozen(_object_array(x), object) for key, x in (graph_data or {}).items()}
         self.graph_data: Mapping[str, np.ndarray] = MappingProxyType(data)
         self.degree_labels = degree_labels
-        self.fine_codes = None if fine_codes is None else _frozen(fine_codes, np.int32)
+        self.fine_codes = (
+            None if fine_codes is None else _integers(fine_codes, "fine_codes", np.int32)
+        )
         self.fine_alphabet = None if fine_alphabet is None else tuple(fine_alphabet)
-        self._check_lengths()
+        self.recipe = recipe
+        if not _known_good:
+            self._check_arrays()
         self._locked = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -151,16 +178,34 @@ class GraphCollection:
             )
         super().__setattr__(name, value)
 
+    def _arguments(self) -> dict[str, Any]:
+        """What a collection is made from, by the names of the constructor."""
+        names = (
+            "node_offsets", "neighbor_offsets", "neighbors", "node_codes", "node_alphabet",
+            "edge_codes", "edge_alphabet", "names", "graph_data", "degree_labels", "recipe",
+            "fine_codes", "fine_alphabet",
+        )  # fmt: skip
+        return {name: getattr(self, name) for name in names}
+
     def __reduce__(self) -> Any:
         data = {key: np.array(x) for key, x in self.graph_data.items()}
-        return GraphCollection, (
-            self.node_offsets, self.neighbor_offsets, self.neighbors, self.node_codes,
-            self.node_alphabet, self.edge_codes, self.edge_alphabet, self.names, data,
-            self.degree_labels, self.fine_codes, self.fine_alphabet,
-        )  # fmt: skip
+        return _rebuilt, ({**self._arguments(), "graph_data": data},)
+
+    def _check_arrays(self) -> None:
+        """Refuse what compiled loops could not follow; readers' errors name a file and a line."""
+        check_offsets(self.node_offsets, "node_offsets", "graph")
+        check_offsets(self.neighbor_offsets, "neighbor_offsets", "node (of all)")
+        self._check_lengths()
+        check_neighbors(self.node_offsets, self.neighbor_offsets, self.neighbors)
+        check_node_codes(self.node_codes, len(self.node_alphabet), self.node_offsets)
+        if self.fine_codes is not None and self.fine_alphabet is not None:
+            check_node_codes(self.fine_codes, len(self.fine_alphabet), self.node_offsets)
+        if self.edge_codes is not None and self.edge_alphabet is not None:
+            check_edge_codes(
+                self.edge_codes, len(self.edge_alphabet), self.node_offsets, self.neighbor_offsets
+            )
 
     def _check_lengths(self) -> None:
-        """Cheap sanity checks; readers do the ones that can name a file and a line."""
         pairs = [
             ("node_codes", len(self.node_codes), "node_offsets[-1]", self.n_nodes),
             ("neighbor_offsets", len(self.neighbor_offsets), "n_nodes + 1", self.n_nodes + 1),
@@ -253,6 +298,7 @@ class GraphCollection:
             name=None if self.names is None else self.names[index],
             data={key: x[index] for key, x in self.graph_data.items()},
             fine_labels=self._fine_labels(first, last),
+            recipe=self.recipe,
         )
 
     def _fine_labels(self, first: int, last: int) -> tuple[Any, ...] | None:
@@ -290,25 +336,32 @@ class GraphCollection:
             None if self.names is None else self.names[graphs],
             {key: x[graphs] for key, x in self.graph_data.items()},
             self.degree_labels,
-            None if self.fine_codes is None else self.fine_codes[rows],
-            self.fine_alphabet,
+            self.recipe,
+            fine_codes=None if self.fine_codes is None else self.fine_codes[rows],
+            fine_alphabet=self.fine_alphabet,
+            _known_good=True,  # parts of arrays that were checked: a slice costs a twentieth
         )
 
     def with_fine_labels(self, labels: Sequence[Any]) -> GraphCollection:
         """The same graphs with finer labels, one for each node of all graphs."""
         codes, alphabet = encode_labels(labels)
-        return GraphCollection(
-            self.node_offsets, self.neighbor_offsets, self.neighbors, self.node_codes,
-            self.node_alphabet, self.edge_codes, self.edge_alphabet, self.names, self.graph_data,
-            self.degree_labels, codes, alphabet,
-        )  # fmt: skip
+        fine = {"fine_codes": codes, "fine_alphabet": alphabet}
+        return GraphCollection(**{**self._arguments(), **fine})
 
     def relabelled(self, node_codes: np.ndarray, node_alphabet: Sequence[Any]) -> GraphCollection:
         """The same graphs with other node labels, and without finer ones."""
-        return GraphCollection(
-            self.node_offsets, self.neighbor_offsets, self.neighbors, node_codes, node_alphabet,
-            self.edge_codes, self.edge_alphabet, self.names, self.graph_data,
-        )  # fmt: skip
+        labels = {"node_codes": node_codes, "node_alphabet": node_alphabet, "degree_labels": False}
+        fine = {"fine_codes": None, "fine_alphabet": None}
+        return GraphCollection(**{**self._arguments(), **labels, **fine}, _known_good=True)
+
+
+def _rebuilt(arguments: dict[str, Any]) -> GraphCollection:
+    """A collection out of a pickle."""
+    return GraphCollection(**arguments)
+
+
+def _integers(values: Any, name: str, dtype: Any) -> np.ndarray:
+    return _frozen(whole_numbers(values, name, dtype), dtype)
 
 
 def _object_array(values: Any) -> np.ndarray:

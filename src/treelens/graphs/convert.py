@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,16 +11,21 @@ import numpy as np
 from treelens.graphs import foreign
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError, NotGraphsError
+from treelens.graphs.recipe import GraphRecipe, check_agreement
 
 _EXPECTED = (
     "a GraphCollection, or a list of NetworkX graphs, RDKit molecules, SMILES strings, PyTorch "
     "Geometric data, igraph graphs, treelens graphs or GraKeL tuples (edges, node_labels, "
-    "edge_labels)"
+    "edge_labels), or the Path of an SDF"
 )
 
 
 def as_graph_collection(
-    graphs: Any, *, node_label: str | None = None, edge_label: str | None = None
+    graphs: Any,
+    *,
+    node_label: str | None = None,
+    edge_label: str | None = None,
+    recipe: GraphRecipe | None = None,
 ) -> GraphCollection:
     """Turn graphs of any known kind into a collection.
 
@@ -36,9 +42,14 @@ def as_graph_collection(
         - *RDKit* molecules and *SMILES* strings: elements and bond types;
         - *GraKeL* ``(edges, node_labels, edge_labels)`` with edges as pairs, triples, a dict or
           an adjacency matrix (also a list of lists); nodes that only the labels name are kept;
-        - :class:`treelens.Graph`, the items of a collection.
+        - :class:`treelens.Graph`, the items of a collection;
+        - the ``Path`` of an SDF, whose molecules are read as by :func:`treelens.read_smiles`.
     node_label, edge_label : str, optional
         Another attribute to take the labels from; for NetworkX, igraph and PyTorch Geometric.
+    recipe : GraphRecipe, optional
+        ``recipe_`` of a fitted model or ``recipe`` of another collection. Molecules are read
+        alike, and attributes that it names are taken. A collection that was made by a recipe
+        under which labels mean something else is an error.
 
     Notes
     -----
@@ -56,7 +67,11 @@ def as_graph_collection(
     named = {"node_label": node_label, "edge_label": edge_label}
     if isinstance(graphs, GraphCollection):
         _refuse_names(named, "a GraphCollection, which has its labels")
+        check_agreement(recipe, graphs.recipe)
         return graphs
+    if isinstance(graphs, Path):
+        _refuse_names(named, "molecules of a file")
+        return _read_file(graphs, recipe)
     items = _listed(graphs)
     kind = kind_of(items[0])
     if kind is None:
@@ -68,23 +83,30 @@ def as_graph_collection(
             f"{described(items[stray])}."
         )
     if kind.takes_attributes:
+        if recipe is not None:
+            node_label = node_label or recipe.node_label
+            edge_label = edge_label or recipe.edge_label
         return kind.convert(items, node_label, edge_label)
     _refuse_names(named, kind.name)
-    return kind.convert(items)
+    if kind.are_molecules:
+        return kind.convert(items, recipe)
+    collection = kind.convert(items)
+    check_agreement(recipe, collection.recipe)
+    return collection
 
 
-def as_single_graph(graph: Any) -> GraphCollection:
+def as_single_graph(graph: Any, recipe: GraphRecipe | None = None) -> GraphCollection:
     """One graph of any known kind, or a list with one, as a collection of length 1.
+
+    ``recipe`` is that of :func:`as_graph_collection`.
 
     Examples
     --------
     >>> len(as_single_graph("CCO"))
     1
     """
-    if isinstance(graph, GraphCollection):
-        collection = graph
-    else:
-        collection = as_graph_collection([graph] if kind_of(graph) is not None else graph)
+    listed = [graph] if kind_of(graph) is not None else graph
+    collection = as_graph_collection(listed, recipe=recipe)
     if len(collection) != 1:
         raise GraphDataError(f"Expected one graph; got {len(collection)} of them.")
     return collection
@@ -97,19 +119,32 @@ class _Kind(NamedTuple):
     name: str
     recognises: Callable[[Any], bool]
     convert: Callable[..., GraphCollection]
-    takes_attributes: bool
+    takes_attributes: bool = False
+    are_molecules: bool = False
 
 
-def _convert_smiles(items: Sequence[str]) -> GraphCollection:
-    from treelens.graphs.molecules import smiles_to_collection
+def _convert_smiles(items: Sequence[str], recipe: GraphRecipe | None) -> GraphCollection:
+    from treelens.graphs.alike import smiles_alike
 
-    return smiles_to_collection(items)
+    return smiles_alike(items, recipe)
 
 
-def _convert_molecules(items: Sequence[Any]) -> GraphCollection:
-    from treelens.graphs.molecules import molecules_to_collection
+def _convert_molecules(items: Sequence[Any], recipe: GraphRecipe | None) -> GraphCollection:
+    from treelens.graphs.alike import molecules_alike
 
-    return molecules_to_collection(items)
+    return molecules_alike(items, recipe)
+
+
+def _read_file(path: Path, recipe: GraphRecipe | None) -> GraphCollection:
+    from treelens.graphs.alike import sdf_alike
+    from treelens.graphs.tables import inner_suffix
+
+    if inner_suffix(path) not in (".sdf", ".sd"):
+        raise NotGraphsError(
+            f"Expected {_EXPECTED}; got the path {path}. Read tables of molecules with "
+            "treelens.read_smiles, which also says where the classes are."
+        )
+    return sdf_alike(path, recipe)
 
 
 def _has(*attributes: str) -> Callable[[Any], bool]:
@@ -144,13 +179,15 @@ def _is_number_row(value: Any) -> bool:
 
 
 _KINDS = (
-    _Kind("a treelens Graph", lambda x: isinstance(x, Graph), foreign.from_treelens, False),
-    _Kind("a SMILES string", lambda x: isinstance(x, str), _convert_smiles, False),
-    _Kind("an RDKit molecule", _has("GetAtoms", "GetBonds"), _convert_molecules, False),
+    _Kind("a treelens Graph", lambda x: isinstance(x, Graph), foreign.from_treelens),
+    _Kind("a SMILES string", lambda x: isinstance(x, str), _convert_smiles, are_molecules=True),
+    _Kind(
+        "an RDKit molecule", _has("GetAtoms", "GetBonds"), _convert_molecules, are_molecules=True
+    ),
     _Kind("a NetworkX graph", _has("nodes", "edges", "adj"), foreign.from_networkx, True),
     _Kind("an igraph graph", _has("vs", "es", "get_edgelist"), foreign.from_igraph, True),
     _Kind("PyTorch Geometric data", _is_geometric, foreign.from_geometric, True),
-    _Kind("a GraKeL tuple", _is_grakel, foreign.from_grakel, False),
+    _Kind("a GraKeL tuple", _is_grakel, foreign.from_grakel),
 )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError
+from treelens.graphs.recipe import GraphRecipe, common_recipe
 
 DEFAULT_ATTRIBUTE = "label"
 
@@ -24,7 +25,11 @@ class PlainGraph(NamedTuple):
     name: Hashable | None = None
 
 
-def join(graphs: Sequence[PlainGraph], graph_data: Mapping[str, Any] | None = None) -> Any:
+def join(
+    graphs: Sequence[PlainGraph],
+    graph_data: Mapping[str, Any] | None = None,
+    recipe: GraphRecipe | None = None,
+) -> Any:
     """Put plain graphs into one collection, once all of them have labels or none has."""
     sizes = [graph.n_nodes for graph in graphs]
     edges = [np.asarray(graph.edges, dtype=np.int64).reshape(-1, 2) for graph in graphs]
@@ -37,6 +42,7 @@ def join(graphs: Sequence[PlainGraph], graph_data: Mapping[str, Any] | None = No
         _together("edge", [graph.edge_labels for graph in graphs], [len(x) for x in edges]),
         names if any(name is not None for name in names) else None,
         graph_data,
+        recipe,
     )
 
 
@@ -97,7 +103,8 @@ def _check_asked(
 def from_treelens(graphs: Sequence[Graph]) -> GraphCollection:
     plain = [PlainGraph(g.n_nodes, g.edges, g.node_labels, g.edge_labels, g.name) for g in graphs]
     shared = set(graphs[0].data).intersection(*(graph.data for graph in graphs))
-    joined = join(plain, {key: [graph.data[key] for graph in graphs] for key in sorted(shared)})
+    data = {key: [graph.data[key] for graph in graphs] for key in sorted(shared)}
+    joined = join(plain, data, common_recipe(graph.recipe for graph in graphs))
     fine = [graph.fine_labels for graph in graphs if graph.fine_labels is not None]
     if len(fine) < len(graphs):  # finer labels help only if every graph has them
         return joined
@@ -120,7 +127,7 @@ def from_networkx(
         plain, node_label, edge_label,
         lambda: {str(key) for graph in graphs for _, x in graph.nodes(data=True) for key in x},
     )  # fmt: skip
-    return join(plain)
+    return join(plain, None, GraphRecipe("networkx", node_label=node_label, edge_label=edge_label))
 
 
 def _from_networkx(graph: Any, index: int, node_label: str, edge_label: str) -> PlainGraph:
@@ -157,7 +164,7 @@ def from_igraph(
         plain, node_label, edge_label,
         lambda: {key for graph in graphs for key in graph.vs.attributes()},
     )  # fmt: skip
-    return join(plain)
+    return join(plain, None, GraphRecipe("igraph", node_label=node_label, edge_label=edge_label))
 
 
 def _from_igraph(graph: Any, index: int, node_label: str, edge_label: str) -> PlainGraph:
@@ -192,7 +199,9 @@ def from_geometric(
     arcs = _feature_labels(
         graphs, [len(x) for x in edges], edge_label, ("edge_labels", "edge_attr"), "edge"
     )
-    return join([PlainGraph(*parts) for parts in zip(sizes, edges, nodes, arcs, strict=True)])
+    plain = [PlainGraph(*parts) for parts in zip(sizes, edges, nodes, arcs, strict=True)]
+    recipe = GraphRecipe("geometric", node_label=node_label, edge_label=edge_label)
+    return join(plain, None, recipe)
 
 
 def _to_array(tensor: Any) -> np.ndarray:
@@ -275,7 +284,8 @@ def _decode(table: np.ndarray, attribute: str, what: str) -> list[Any]:
 
 
 def from_grakel(graphs: Sequence[Sequence[Any]]) -> GraphCollection:
-    return join([_from_grakel(graph, index) for index, graph in enumerate(graphs)])
+    plain = [_from_grakel(graph, index) for index, graph in enumerate(graphs)]
+    return join(plain, None, GraphRecipe("grakel"))
 
 
 def _from_grakel(graph: Sequence[Any], index: int) -> PlainGraph:

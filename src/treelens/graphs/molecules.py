@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.graphs.labels import encode_labels
+from treelens.graphs.recipe import GraphRecipe, label_name
 from treelens.graphs.tables import Table, inner_suffix, read_bytes, read_table
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
@@ -56,6 +58,7 @@ ATOM_LABELS: Mapping[str, Callable[[Any], str] | None] = {
     "element+aromatic": _element_and_aromaticity,
 }
 
+AtomLabel = str | Callable[[Any], Any]
 _BOND_SYMBOLS = {1.0: "-", 1.5: ":", 2.0: "=", 3.0: "#", 4.0: "$"}
 
 
@@ -67,7 +70,7 @@ def read_smiles(
     names: str | None = None,
     on_invalid: str = "raise",
     hydrogens: bool = False,
-    atom_label: str = "element",
+    atom_label: AtomLabel = "element",
 ) -> tuple[GraphCollection, np.ndarray | None]:
     """Read molecules and their classes from a file.
 
@@ -91,15 +94,17 @@ def read_smiles(
         out with a warning that lists them.
     hydrogens : bool, default=False
         Whether to add the hydrogens as nodes, after the heavy atoms.
-    atom_label : {"element", "element+charge", "element+aromatic"}, default="element"
-        What the label of a node says: ``"N"``; ``"N+1"``; ``"n"`` in an aromatic ring.
+    atom_label : {"element", "element+charge", "element+aromatic"} or callable, default="element"
+        What the label of a node says: ``"N"``; ``"N+1"``; ``"n"`` in an aromatic ring. A function
+        takes an RDKit atom and returns its label; a model file keeps its name only.
 
     Returns
     -------
     graphs : GraphCollection
         ``graphs.graph_data["row"]`` holds the row each molecule stood on, counted from 0 without
         the header; ``graphs.graph_data["smiles"]`` the SMILES as given (``"mol"``, an RDKit
-        molecule, for ``.sdf``).
+        molecule, for ``.sdf``). ``graphs.recipe`` says how they were read: a fitted model reads
+        SMILES and molecules alike, and refuses graphs that were read in another way.
     y : ndarray or None
         Integers where all targets are whole numbers, floats where all are numbers, else strings.
 
@@ -137,7 +142,7 @@ def molecules_of_table(
     *,
     on_invalid: str,
     hydrogens: bool,
-    atom_label: str,
+    atom_label: AtomLabel,
     may_be_empty: bool = False,
 ) -> tuple[GraphCollection, np.ndarray | None] | None:
     """The molecules in ``data`` ("smiles" or "mol", aligned with the rows) and their targets.
@@ -152,7 +157,8 @@ def molecules_of_table(
     def shown(row: int) -> str:
         return table.place(row) + ("" if smiles is None else f" {smiles[row][:60]!r}")
 
-    collected = _Molecules(atom_label, hydrogens).extend(molecules)
+    reader = "sdf" if smiles is None else "smiles"
+    collected = _Molecules(atom_label, hydrogens, reader).extend(molecules)
     n_least = 0 if may_be_empty else 1
     _report_invalid(
         collected.invalid, len(table.rows), shown, on_invalid, f"{table.source}: ", n_least
@@ -174,7 +180,7 @@ def smiles_to_collection(
     *,
     on_invalid: str = "raise",
     hydrogens: bool = False,
-    atom_label: str = "element",
+    atom_label: AtomLabel = "element",
 ) -> GraphCollection:
     """Turn SMILES strings into a collection; see :func:`read_smiles` for the parameters.
 
@@ -184,7 +190,7 @@ def smiles_to_collection(
     GraphCollection(2 graphs, 9 nodes, 8 edges, 2 node labels, 2 edge labels)
     """
     check_choice("on_invalid", on_invalid, ("raise", "skip"))
-    collected = _Molecules(atom_label, hydrogens).extend(map(_parse_smiles(), smiles))
+    collected = _Molecules(atom_label, hydrogens, "smiles").extend(map(_parse_smiles(), smiles))
     _report_invalid(
         collected.invalid, len(smiles), lambda i: f"graph {i} {smiles[i][:60]!r}", on_invalid, ""
     )
@@ -193,12 +199,35 @@ def smiles_to_collection(
 
 
 def molecules_to_collection(
-    molecules: Sequence[Any], *, hydrogens: bool = False, atom_label: str = "element"
+    molecules: Sequence[Any], *, hydrogens: bool = False, atom_label: AtomLabel = "element"
 ) -> GraphCollection:
-    """Turn RDKit molecules into a collection; node ``i`` is atom ``i`` of the molecule."""
-    collected = _Molecules(atom_label, hydrogens).extend(molecules)
+    """Turn RDKit molecules into a collection; node ``i`` is atom ``i`` of the molecule.
+
+    Hydrogens that are atoms of a molecule stay, whatever ``hydrogens`` says.
+    """
+    collected = _Molecules(atom_label, hydrogens, "rdkit").extend(molecules)
     _report_invalid(collected.invalid, len(molecules), lambda i: f"graph {i}", "raise", "")
+    if not hydrogens:
+        collected.recipe = replace(collected.recipe, hydrogens=_hydrogens_in(molecules))
     return collected.build({"mol": list(molecules), "row": collected.kept})
+
+
+def _hydrogens_in(molecules: Sequence[Any]) -> bool | None:
+    """Whether hydrogens are atoms of the molecules: True, False, or None for some."""
+    if all(molecule.GetNumHeavyAtoms() == molecule.GetNumAtoms() for molecule in molecules):
+        return False
+    try:
+        implicit = any(m.GetNumAtoms(onlyExplicit=False) > m.GetNumAtoms() for m in molecules)
+    except RuntimeError:  # never sanitised: nobody knows how many there should be
+        return None
+    return None if implicit else True
+
+
+def reread(graphs: GraphCollection, hydrogens: bool, atom_label: AtomLabel) -> GraphCollection:
+    """The molecules behind a collection that was read from SMILES, read in another way."""
+    molecules = map(_parse_smiles(), graphs.graph_data["smiles"])
+    collected = _Molecules(atom_label, hydrogens, "smiles").extend(molecules)
+    return collected.build(graphs.graph_data, graphs.names)
 
 
 def molecule_of(graph: Graph) -> Any:
@@ -221,12 +250,17 @@ def molecule_of(graph: Graph) -> Any:
 class _Molecules:
     """Gathers the atoms and bonds of many molecules, to build the collection at once."""
 
-    def __init__(self, atom_label: str, hydrogens: bool) -> None:
-        check_choice("atom_label", atom_label, tuple(ATOM_LABELS))
+    def __init__(self, atom_label: AtomLabel, hydrogens: bool, reader: str) -> None:
+        check_atom_label(atom_label)
         self.chem = _rdkit()
-        self.atom_label = ATOM_LABELS[atom_label] or self.chem.Atom.GetAtomicNum
-        self.labels_are_numbers = ATOM_LABELS[atom_label] is None
+        own = None if isinstance(atom_label, str) else atom_label
+        label = ATOM_LABELS[atom_label] if isinstance(atom_label, str) else own
+        self.atom_label = label or self.chem.Atom.GetAtomicNum
+        self.labels_are_numbers = label is None
         self.hydrogens = hydrogens
+        self.recipe = GraphRecipe(
+            reader, label_name(atom_label), hydrogens, "order", atom_function=own
+        )
         self.kept: list[int] = []
         self.invalid: list[int] = []
         self.sizes: list[int] = []
@@ -265,9 +299,7 @@ class _Molecules:
         self.bonds.append(bonds)
         self.bond_orders.append(orders)
 
-    def build(
-        self, graph_data: Mapping[str, Sequence[Any]], names: Sequence[str] | None = None
-    ) -> GraphCollection:
+    def build(self, graph_data: Mapping[str, Any], names: Any = None) -> GraphCollection:
         if not self.sizes:
             raise GraphDataError("There is no molecule to read: expected at least one.")
         sizes = np.array(self.sizes)
@@ -281,13 +313,17 @@ class _Molecules:
         return GraphCollection(
             np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([[0], np.cumsum(degrees)]),
             end, node_codes, node_alphabet, edge_codes, edge_alphabet, names, graph_data,
-            False, *self._fine_labels(),
+            recipe=self.recipe, **self._fine_labels(),
         )  # fmt: skip
 
-    def _fine_labels(self) -> tuple[np.ndarray, tuple[str, ...]]:
+    def _fine_labels(self) -> dict[str, Any]:
+        """Fine labels imply the usual ones; those of a function of the user's they may not."""
+        if self.recipe.atom_function is not None:
+            return {}
         keys, codes = np.unique(np.array(self.fine_keys), return_inverse=True)
         symbol = self.chem.GetPeriodicTable().GetElementSymbol
-        return codes, tuple(_fine_name(key, symbol) for key in keys.tolist())
+        names = tuple(_fine_name(key, symbol) for key in keys.tolist())
+        return {"fine_codes": codes, "fine_alphabet": names}
 
     def _atom_names(self) -> Sequence[str]:
         if not self.labels_are_numbers:
@@ -330,6 +366,12 @@ def _rdkit() -> Any:
 
 def _parse_smiles() -> Callable[[str], Any]:
     return _rdkit().MolFromSmiles
+
+
+def check_atom_label(atom_label: Any) -> None:
+    """A name that is known, or a function."""
+    if not callable(atom_label):
+        check_choice("atom_label", atom_label, tuple(ATOM_LABELS))
 
 
 def check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from treelens.graphs.blocks import Block, check_block_size
 from treelens.graphs.build import build_collection
 from treelens.graphs.errors import GraphDataError, GraphFileNotFoundError
-from treelens.graphs.tudataset import labels_of_columns
+from treelens.graphs.tudataset import TU_RECIPE, labels_of_columns
 
 _OPTIONAL = ("node_labels", "edge_labels")
 
@@ -32,7 +32,10 @@ class TUPart:
     def load(self) -> Block:
         node_labels = None if self.node_labels is None else labels_of_columns(self.node_labels)
         edge_labels = None if self.edge_labels is None else labels_of_columns(self.edge_labels)
-        return Block(build_collection(self.sizes, self.edges, node_labels, edge_labels), self.y)
+        graphs = build_collection(
+            self.sizes, self.edges, node_labels, edge_labels, recipe=TU_RECIPE
+        )
+        return Block(graphs, self.y)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,10 @@ import numpy as np
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
+from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.sources import TextFiles, read_text_files
 
+TU_RECIPE = GraphRecipe("tudataset")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
 
@@ -97,6 +99,7 @@ def collection_from_text(files: TextFiles) -> tuple[GraphCollection, np.ndarray]
         position[edges - 1],
         None if node_labels is None else labels_of_columns(node_labels[by_graph]),
         None if edge_labels is None else labels_of_columns(edge_labels),
+        recipe=TU_RECIPE,
     )
     return graphs, y
 

@@ -41,6 +41,8 @@ _GRAPHS_AT_ONCE = 256
 # from 512 on; a linear model's coefficients should rather stay in the processor's cache.
 _MOST_BUCKETS = 2**20
 _LEAST_PER_GRID = 256
+# Crossings of a path that fit into memory and a few seconds.
+_MOST_CROSSINGS = 2**24
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,7 @@ class RandomBins:
         """
         masses = self.masses(features)
         total = float(masses.sum())
+        self._check_crossings(total)
         growth = total if self.form == "exponential" else 0.0
         start = float(self.row_factors(features)[0]) * np.exp(-growth) / np.sqrt(self.n_components)
         crossings = self._crossings(features.pairs.rows.indices, masses)
@@ -162,6 +165,15 @@ class RandomBins:
             compiled.bin_path_terms(*crossings, growth, self.n_buckets, own, jumps, growths)
             jumps += growths * masses / max(total, np.finfo(float).tiny)
         return start * coefficients[:, :: self.n_buckets].sum(axis=1), start * terms
+
+    def _check_crossings(self, total: float) -> None:
+        """There are about as many crossings per grid as there is mass, at rate one."""
+        if not total * self.n_components <= _MOST_CROSSINGS:
+            raise ValueError(
+                f"The decision cannot be explained: at gamma={self.gamma:g} its path has about "
+                f"{total * self.n_components:.3g} steps, more than {_MOST_CROSSINGS:,}. Fit with a "
+                "smaller gamma, or with approximation='nystroem'."
+            )
 
     def _crossings(self, patterns: np.ndarray, masses: np.ndarray) -> Crossings:
         """All crossings of the path, sorted by grid, then time."""

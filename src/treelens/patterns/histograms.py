@@ -138,6 +138,14 @@ class PatternHistograms:
         total = np.maximum(self.n_nodes * self.n_depths, 1)
         return self.unseen.sum(axis=1) / total
 
+    def nodes_counted(self) -> np.ndarray:
+        """Nodes of each graph that hold a known pattern, shape (n_graphs, n_depths)."""
+        level = np.repeat(self.depths - self.first_depth, self.support)
+        flat = self.graphs.astype(np.int64) * self.n_depths + level
+        size = self.n_graphs * self.n_depths
+        sums = np.bincount(flat, weights=self.counts, minlength=size)  # whole, far below 2**53
+        return sums.astype(np.int64).reshape(self.n_graphs, self.n_depths)
+
     def select_depths(self, first: int, last: int) -> PatternHistograms:
         """The patterns of depths ``first`` to ``last``; views, nothing is counted again."""
         a, b = first - self.first_depth, last - self.first_depth + 1

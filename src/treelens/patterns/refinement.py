@@ -41,6 +41,16 @@ class PatternLevel:
     def __len__(self) -> int:
         return len(self.own)
 
+    def signatures(self) -> np.ndarray:
+        """A hash of every pattern, shape (n_colors,)."""
+        known = np.empty(len(self), dtype=np.uint64)
+        _compiled.signatures_of_patterns(self.own, self.child_offsets, self.child_keys, known)
+        return known & HASH_MASK
+
+    def most_alike(self) -> int:
+        """How many patterns share one hash at most: 1, or a few by chance, if they differ."""
+        return int(np.unique(self.signatures(), return_counts=True)[1].max(initial=0))
+
     def followed_by(self, other: PatternLevel) -> PatternLevel:
         """These patterns and then others, which must be of the same depth and kind."""
         if not len(self):
@@ -181,9 +191,7 @@ def look_up_level(
     if not len(level):
         new_colors[:] = _compiled.UNSEEN
         return
-    known = np.empty(len(level), dtype=np.uint64)
-    _compiled.signatures_of_patterns(level.own, level.child_offsets, level.child_keys, known)
-    known &= HASH_MASK
+    known = level.signatures()
     slots = _empty_table(len(level))
     _compiled.fill_slots(slots, known)
 

@@ -83,7 +83,7 @@ def look_at(
         if y is not None:
             raise ValueError("y was given without X: give the graphs that these classes belong to.")
         return None
-    graphs = checked_graphs(X)
+    graphs = checked_graphs(X, model.recipe_)
     codes = None if y is None else _codes_of(y, model.classes_, len(graphs))
     extractor, n_outputs = model._decision.extractor, len(model._machine.intercepts)
     colors = extractor.vocabulary.transform(graphs)

@@ -130,6 +130,7 @@ def describe_model(model: GraphSVC) -> dict[str, Any]:
         "first_depth": model.train_histograms_.first_depth,
         "node_labels": len(model.vocabulary_.node_alphabet),
         "degree_labels": model.vocabulary_.degree_labels,
+        "recipe": None if model.recipe_ is None else str(model.recipe_),
     }
 
 

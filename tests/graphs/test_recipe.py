@@ -1,0 +1,200 @@
+"""Recipes: what made a collection, whether two agree, and reading raw molecules alike."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from treelens import as_graph_collection, read_smiles
+from treelens.explain.names import with_label_names
+from treelens.graphs.blocks import SmilesBlocks
+from treelens.graphs.convert import as_single_graph
+from treelens.graphs.errors import GraphDataError, NotGraphsError
+from treelens.graphs.recipe import GraphRecipe, check_agreement, common_recipe
+
+pytest.importorskip("rdkit")
+
+from rdkit import Chem
+
+from treelens.graphs.molecules import molecules_to_collection, smiles_to_collection
+
+CHARGED = GraphRecipe("smiles", "element+charge", False, "order")
+PLAIN = GraphRecipe("smiles", "element", False, "order")
+SMILES = ["CC[NH3+]", "CCO", "CC(=O)[O-]"]
+
+
+def charge_of(atom):
+    return atom.GetFormalCharge()
+
+
+# --- where it comes from and how it travels ---------------------------------------------------
+
+
+def test_every_reader_says_what_it_did(tmp_path: Path, mutag) -> None:
+    table = tmp_path / "m.csv"
+    table.write_text("smiles,label\nCC[NH3+],1\nCCO,0\n")
+    graphs, _ = read_smiles(table, atom_label="element+charge")
+    assert graphs.recipe == CHARGED
+    assert smiles_to_collection(SMILES, hydrogens=True).recipe == replace(PLAIN, hydrogens=True)
+    assert as_graph_collection(SMILES).recipe == PLAIN
+    assert next(iter(SmilesBlocks(table))).load().graphs.recipe == PLAIN
+    assert write_sdf(tmp_path / "m.sdf").recipe == replace(PLAIN, reader="sdf")
+    assert mutag[0].recipe == GraphRecipe("tudataset")
+    drawn = nx.Graph()
+    drawn.add_node(0, element="C")
+    recipe = as_graph_collection([drawn], node_label="element").recipe
+    assert recipe == GraphRecipe("networkx", node_label="element")
+    assert as_graph_collection([([(0, 1)], {0: 1, 1: 2})]).recipe == GraphRecipe("grakel")
+
+
+def write_sdf(path: Path):
+    with Chem.SDWriter(str(path)) as writer:
+        for smiles in SMILES:
+            writer.write(Chem.MolFromSmiles(smiles))
+    return as_graph_collection(path)
+
+
+def test_hydrogens_that_are_atoms_of_molecules_are_noticed() -> None:
+    bare = [Chem.MolFromSmiles(s) for s in ("CCO", "ClC(Cl)(Cl)Cl")]
+    full = [Chem.AddHs(m) for m in bare]
+    assert molecules_to_collection(bare).recipe.hydrogens is False
+    assert molecules_to_collection(full).recipe.hydrogens is True
+    assert molecules_to_collection(bare, hydrogens=True).recipe.hydrogens is True
+    assert molecules_to_collection([bare[0], full[0]]).recipe.hydrogens is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda g: g[1:], lambda g: g[[2, 0]], lambda g: g[::-1], lambda g: g[:0], copy.deepcopy,
+        lambda g: pickle.loads(pickle.dumps(g)), lambda g: as_graph_collection(list(g)),
+        lambda g: as_single_graph(g[1]), lambda g: with_label_names(g, "MUTAG"),
+    ],
+)  # fmt: skip
+def test_it_travels_along(change) -> None:
+    graphs = smiles_to_collection(SMILES, atom_label="element+charge")
+    assert change(graphs).recipe == CHARGED
+
+
+def test_graphs_that_are_put_together_must_agree() -> None:
+    charged = list(smiles_to_collection(SMILES, atom_label="element+charge"))
+    plain = list(smiles_to_collection(SMILES))
+    with pytest.raises(GraphDataError, match=r"element\+charge.*others from .*'element'"):
+        as_graph_collection(charged + plain)
+    unknown = list(as_graph_collection([([(0, 1)], {0: "C", 1: "O"}, {(0, 1): "-"})]))
+    assert as_graph_collection(charged + [replace(g, recipe=None) for g in unknown]).recipe is None
+    assert common_recipe([]) is None
+    assert common_recipe([CHARGED, replace(CHARGED, reader="sdf")]) == CHARGED
+
+
+# --- agreeing ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "other",
+    [None, CHARGED, replace(CHARGED, reader="rdkit"), replace(CHARGED, hydrogens=None),
+     GraphRecipe("networkx"), GraphRecipe("tudataset"), GraphRecipe()],
+    ids=str,
+)  # fmt: skip
+def test_what_agrees_with_charged_molecules(other) -> None:
+    check_agreement(CHARGED, other)
+    check_agreement(other, CHARGED)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [PLAIN, replace(CHARGED, hydrogens=True), replace(CHARGED, bond_label="type"),
+     replace(CHARGED, standardize=("largest fragment",)),
+     replace(CHARGED, atom_label="function:charge_of")],
+    ids=str,
+)  # fmt: skip
+def test_what_does_not(other) -> None:
+    with pytest.raises(GraphDataError) as caught:
+        check_agreement(CHARGED, other)
+    assert str(CHARGED) in str(caught.value)
+    assert str(other) in str(caught.value)
+    assert "Read these molecules with atom_label='element+charge'" in str(caught.value)
+
+
+def test_two_functions_of_one_name_are_two() -> None:
+    first = smiles_to_collection(SMILES, atom_label=lambda atom: atom.GetDegree())
+    second = smiles_to_collection(SMILES, atom_label=lambda atom: atom.GetTotalNumHs())
+    check_agreement(first.recipe, first[1:].recipe)
+    with pytest.raises(GraphDataError, match="labels of the one do not mean"):
+        check_agreement(first.recipe, second.recipe)
+    with pytest.raises(GraphDataError, match="labels do not mean the same"):
+        as_graph_collection([*first, *second])
+
+
+def test_an_error_says_which_call_to_make() -> None:
+    own = smiles_to_collection(SMILES, atom_label=charge_of, hydrogens=True).recipe
+    assert own.settings() == "atom_label=charge_of, hydrogens=True"
+
+
+# --- reading alike ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"atom_label": "element+charge"}, {"hydrogens": True}, {"atom_label": charge_of},
+     {"atom_label": "element+aromatic", "hydrogens": True}],
+    ids=["plain", "charges", "hydrogens", "a function", "aromatic with hydrogens"],
+)  # fmt: skip
+def test_raw_molecules_of_every_kind_become_the_same_graphs(settings, tmp_path) -> None:
+    graphs = smiles_to_collection(SMILES, **settings)
+    plain = [Chem.MolFromSmiles(s) for s in SMILES]
+    write_sdf(tmp_path / "m.sdf")
+    for raw in (SMILES, np.array(SMILES), plain, [Chem.AddHs(m) for m in plain],
+                tmp_path / "m.sdf"):  # fmt: skip
+        again = as_graph_collection(raw, recipe=graphs.recipe)
+        assert [g.node_labels for g in again] == [g.node_labels for g in graphs]
+        assert [g.edges for g in again] == [g.edges for g in graphs]
+        check_agreement(graphs.recipe, again.recipe)
+
+
+def test_attributes_that_were_asked_for_are_asked_for_again() -> None:
+    graph = nx.Graph()
+    graph.add_node(0, element="C", label="wrong")
+    recipe = as_graph_collection([graph], node_label="element").recipe
+    assert as_graph_collection([graph], recipe=recipe)[0].node_labels == ("C",)
+
+
+def test_a_path_of_something_else(tmp_path) -> None:
+    with pytest.raises(NotGraphsError, match=r"m.csv. Read tables of molecules with .*read_smiles"):
+        as_graph_collection(tmp_path / "m.csv")
+
+
+# --- in a file --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "recipe", [CHARGED, GraphRecipe(), GraphRecipe("networkx", node_label="x"),
+               replace(PLAIN, standardize=("a", "b"))], ids=str,
+)  # fmt: skip
+def test_it_comes_back_from_json(recipe) -> None:
+    record = json.loads(json.dumps(recipe.to_plain()))
+    assert GraphRecipe.from_plain({**record, "of a later version": 1}) == recipe
+
+
+def test_a_function_is_kept_by_name_and_cannot_be_followed_from_a_file() -> None:
+    recipe = smiles_to_collection(SMILES, atom_label=charge_of).recipe
+    assert recipe.atom_label == "function:charge_of"
+    from_file = GraphRecipe.from_plain(recipe.to_plain())
+    check_agreement(from_file, recipe)  # the same name, as far as one can know
+    with pytest.raises(GraphDataError, match=r"atom_label=charge_of.*does not keep functions"):
+        as_graph_collection(SMILES, recipe=from_file)
+
+
+@pytest.mark.parametrize(
+    "later", [{"atom_label": "element+ring"}, {"standardize": ("x",)}, {"bond_label": "y"}]
+)
+def test_what_a_later_version_wrote_cannot_be_followed(later) -> None:
+    with pytest.raises(GraphDataError, match="this treelens does not know"):
+        as_graph_collection(SMILES, recipe=replace(CHARGED, **later))
