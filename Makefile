@@ -26,14 +26,14 @@ test: $(STAMP) ## run the tests (set TREELENS_DATA to include those on real data
 	$(BIN)/python -m pytest --doctest-modules src/treelens -q
 
 lint: $(STAMP) ## ruff, mypy on the inner rooms, and the layers of the house
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks reproduction examples
+	$(BIN)/ruff format --check src tests benchmarks reproduction examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: $(STAMP) ## let ruff rewrite the code in one style
-	$(BIN)/ruff check --fix src tests benchmarks examples
-	$(BIN)/ruff format src tests benchmarks examples
+	$(BIN)/ruff check --fix src tests benchmarks reproduction examples
+	$(BIN)/ruff format src tests benchmarks reproduction examples
 
 bench: $(STAMP) ## measure every speed claim against its rival, side by side
 	$(BIN)/python -m benchmarks
