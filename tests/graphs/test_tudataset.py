@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from treelens import read_tudataset
-from treelens.graphs import sources
+from treelens.graphs import opening
 from treelens.graphs.errors import DegreeLabelsWarning, GraphDataError
 
 # Graph 1: a labelled path of three; graph 2: no nodes; graph 3: two nodes, no edge.
@@ -266,8 +266,8 @@ def test_an_archive_that_swells_is_refused_unread(tmp_path, monkeypatch) -> None
 
 def test_an_archive_over_the_total_limit_is_refused(tmp_path, monkeypatch) -> None:
     archive = zip_of(write_set(tmp_path / "TINY"), tmp_path / "TINY.zip")
-    monkeypatch.setattr(sources, "MAX_UNPACKED_BYTES", 20)
-    with pytest.raises(GraphDataError, match="far more than text files"):
+    monkeypatch.setattr(opening, "MAX_UNPACKED_BYTES", 20)
+    with pytest.raises(GraphDataError, match="far more than files of graphs"):
         read_tudataset(archive)
 
 
