@@ -24,6 +24,8 @@ _PADDED = re.compile(r"[+-]?0[0-9]+")
 _TO_BLANKS = str.maketrans(",;", "  ")
 _MOST_DIGITS = 20  # with a sign; more do not fit, and Python refuses to read thousands
 
+_PLAIN = b"0123456789+-, \t\r\n"
+
 
 def is_integer(field: str) -> bool:
     """Whether a text is an integer that fits into 64 bits.
@@ -77,18 +79,19 @@ def why_no_integer(field: str) -> str:
     return " (beyond 64 bits)" if _ONE.fullmatch(field) else ""
 
 
-def has_leading_zeros(data: bytes) -> bool:
-    """Whether any number in a text begins with a zero that another digit follows.
+def looks_plain(data: bytes) -> bool:
+    """Whether a text holds digits, signs, commas and blanks only, and no number like ``01``.
 
-    A quick look at a whole file, before a parser goes over it that does not mind.
+    A quick look at a whole file, before a parser goes over it that is fast but reads ``1.0``,
+    ``True`` and ``01`` as 1.
 
     Examples
     --------
-    >>> has_leading_zeros(b"0, 10\n-100"), has_leading_zeros(b"1\n-01"), has_leading_zeros(b"007")
-    (False, True, True)
+    >>> looks_plain(b"0, 10\n-100"), looks_plain(b"1\n-01"), looks_plain(b"1.0")
+    (True, False, False)
     """
+    if data.translate(None, _PLAIN):
+        return False
     codes = np.frombuffer(b"\n" + data + b"\n", dtype=np.uint8)
-    zero, nine = ord("0"), ord("9")
-    before, at, after = codes[:-2], codes[1:-1], codes[2:]
-    padded = (at == zero) & (before < zero) & (after >= zero)  # separators and signs lie below
-    return bool((padded & (after <= nine)).any())
+    zero = ord("0")  # digits lie above it, the others below
+    return not ((codes[1:-1] == zero) & (codes[:-2] < zero) & (codes[2:] >= zero)).any()

@@ -84,8 +84,11 @@ def open_unpacked(path: Path, *, bounded: bool) -> Iterator[IO[bytes]]:
 @contextmanager
 def open_text(path: Path, errors: str = "strict") -> Iterator[TextIO]:
     """Open a file to read text without an end to its size; ``bounded_lines`` goes with it."""
-    with open_unpacked(path, bounded=False) as file:
-        yield io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="")
+    with (
+        open_unpacked(path, bounded=False) as file,
+        io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="") as text,
+    ):
+        yield text
 
 
 def bounded_lines(stream: TextIO, path: Path) -> Iterator[str]:

@@ -168,6 +168,8 @@ def _checked_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.
 
 def _problem_with(info: zipfile.ZipInfo, known: bool) -> str | None:
     name = info.filename.replace("\\", "/")
+    if not name:
+        return "has no name"
     if name.startswith("/") or name[1:2] == ":":
         return "has an absolute path"
     if ".." in name.split("/"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -14,10 +15,9 @@ import numpy as np
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.integers import has_leading_zeros, is_integer, why_no_integer
+from treelens.graphs.integers import is_integer, looks_plain, why_no_integer
 from treelens.graphs.sources import TextFiles, read_text_files
 
-_HIDDEN = (b"\0", b"\v", b"\f")  # a number ends before them, for pandas
 _SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
 
 
@@ -204,7 +204,7 @@ def _table(
     whose: Callable[[int], str] = lambda line: "",
 ) -> np.ndarray:
     """The integers of one file, shape (n_lines, n_columns)."""
-    data, place = files.contents[part].rstrip(), files.places[part]
+    data, place = files.contents[part].removeprefix(codecs.BOM_UTF8).rstrip(), files.places[part]
     if not data:
         raise GraphDataError(
             f"{place} is empty: expected one line for each "
@@ -219,7 +219,7 @@ def _table(
 
 def _parse_fast(data: bytes) -> np.ndarray | None:
     """All lines at once, or None where any line is not as it should be."""
-    if has_leading_zeros(data) or any(sign in data for sign in _HIDDEN):
+    if not looks_plain(data):
         return None
     import pandas as pd
 
@@ -238,7 +238,7 @@ def _parse_line_by_line(
 ) -> np.ndarray:
     """The patient way: accepts blanks and tabs between numbers, and finds the line that is bad."""
     rows: list[list[int]] = []
-    for number, line in enumerate(data.decode("utf-8-sig", errors="replace").splitlines(), 1):
+    for number, line in enumerate(data.decode("utf-8", errors="replace").splitlines(), 1):
         fields = _SEPARATOR.split(line.strip())
         columns = columns or len(fields)
         bad = next((field for field in fields if not is_integer(field)), None)
