@@ -87,7 +87,7 @@ def looks_plain(data: bytes) -> bool:
 
     Examples
     --------
-    >>> looks_plain(b"0, 10\n-100"), looks_plain(b"1\n-01"), looks_plain(b"1.0")
+    >>> looks_plain(b"0, 10\\n-100"), looks_plain(b"1\\n-01"), looks_plain(b"1.0")
     (True, False, False)
     """
     if data.translate(None, _PLAIN):
