@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import random
 
 import pytest
@@ -123,6 +124,16 @@ def test_a_damaged_gzip(tmp_path):
     noise = random.Random(0).randbytes(5000)
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(noise)[:3000])
     refused(fit(tmp_path / "cut.csv.gz", tmp_path), "cannot be unpacked", "Fetch it again")
+
+
+def test_a_gzip_that_swells_and_a_named_pipe(tmp_path):
+    swollen = b"smiles,label\n" + b"C,1\n" * (4 * 2**20)
+    (tmp_path / "swollen.csv.gz").write_bytes(gzip.compress(swollen))
+    refused(fit(tmp_path / "swollen.csv.gz", tmp_path), "was refused", "TREELENS_MAX_UNPACKED")
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no named pipes")
+    os.mkfifo(tmp_path / "pipe.csv")
+    refused(fit(tmp_path / "pipe.csv", tmp_path), "is a named pipe; expected a regular file")
 
 
 def test_what_does_not_exist(molecules, tmp_path):

@@ -14,7 +14,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treelens import GraphCollection, as_graph_collection
+from treelens import Graph, GraphCollection, as_graph_collection
 from treelens.graphs.convert import as_single_graph
 from treelens.graphs.errors import DegreeLabelsWarning, GraphDataError
 
@@ -375,6 +375,103 @@ def test_the_real_igraph() -> None:
     graph.vs["label"] = ["C", "N", "C"]
     graph.es["label"] = [1, 2]
     assert_is_path(as_graph_collection([graph])[0])
+
+
+# --- edges that are not of their graph ------------------------------------------------------
+
+
+def graph_kinds(edges, n_nodes: int) -> dict:
+    """The same nodes and edges as every kind of graph that numbers its nodes."""
+    index = np.array(edges).T.reshape(2, -1)
+    return {
+        "treelens": Graph(("a",) * n_nodes, tuple(edges)),
+        "geometric": SimpleNamespace(edge_index=index, num_nodes=n_nodes, x=np.ones(n_nodes)),
+        "igraph": FakeIgraph(n_nodes, list(edges), {"label": [1] * n_nodes}),
+    }
+
+
+KINDS = ["treelens", "geometric", "igraph"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("stray", [(2, 3), (1, 2), (-1, 0), (2, 2)])
+def test_an_edge_never_lands_in_a_neighbouring_graph(kind, stray) -> None:
+    good, bad = graph_kinds([(0, 1)], 2)[kind], graph_kinds([(0, 1), stray], 2)[kind]
+    with pytest.raises(
+        GraphDataError,
+        match=rf"Graph 1: edge 1 joins nodes {stray[0]} and {stray[1]}, but the graph has 2 nodes",
+    ):
+        as_graph_collection([good, bad, good, good])
+
+
+def test_an_edge_in_a_graph_without_nodes() -> None:
+    graphs = [Graph((), ((0, 0),)), Graph(("a",), ())]
+    with pytest.raises(GraphDataError, match=r"Graph 0: edge 0 .*has 0 nodes: it has no node"):
+        as_graph_collection(graphs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whole_floats_are_node_numbers_and_others_are_not(kind) -> None:
+    graphs = as_graph_collection([graph_kinds([(0.0, 1.0), (1.0, 2.0)], 3)[kind]])
+    assert graphs[0].edges == ((0, 1), (1, 2))
+    for bad in (0.5, 1.9, float("nan"), float("inf"), 1e300):
+        with pytest.raises(GraphDataError, match=r"Graph 1\b.*edge 1 joins nodes 0.0 and"):
+            as_graph_collection(
+                [graph_kinds([(0, 1)], 3)[kind], graph_kinds([(0, 1), (0, bad)], 3)[kind]]
+            )
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [((0, 1, 2), (1, 2, 0)), ((0, 1), (1,)), (("0", "1"),), ((0, None),), (0, 1), ((0, 2**70),)],
+)
+def test_edges_that_are_no_pairs_of_numbers(edges) -> None:
+    with pytest.raises(GraphDataError, match=r"Graph 0: expected pairs of node numbers"):
+        as_graph_collection([Graph(("a", "b", "c"), edges)])
+
+
+def test_labels_never_land_in_a_neighbouring_graph() -> None:
+    """One label too many here and one too few there add up to the right number."""
+    left = Graph(("a", "b"), ((0, 1),), edge_labels=(1, 2))
+    right = Graph(("a", "b", "c"), ((0, 1), (1, 2)), edge_labels=(3,))
+    with pytest.raises(GraphDataError, match="Graph 0 has 2 edge labels for 1 edges"):
+        as_graph_collection([left, right])
+
+
+def test_a_number_of_nodes_that_is_none() -> None:
+    for wrong in (2.5, -1):
+        graph = SimpleNamespace(edge_index=np.empty((2, 0)), num_nodes=wrong)
+        with pytest.raises(GraphDataError, match="Graph 0: num_nodes is"):
+            as_graph_collection([graph])
+
+
+def test_sparse_adjacency_matrices_stay_sparse() -> None:
+    n_nodes = 100_000  # 80 GB as a dense matrix
+    path = scipy.sparse.diags_array([np.ones(n_nodes - 1)], offsets=[1], shape=(n_nodes,) * 2)
+    for matrix in (path, path.tocsr(), path.tocsc()):
+        graphs = as_graph_collection([(matrix, dict.fromkeys(range(n_nodes), "a"))])
+        assert (graphs.n_nodes, graphs.n_edges) == (n_nodes, n_nodes - 1)
+
+
+def test_sparse_and_dense_adjacency_agree() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        dense = rng.integers(-1, 2, (6, 6)) * (rng.random((6, 6)) < 0.4)
+        stored = scipy.sparse.coo_array(dense)
+        twice = scipy.sparse.coo_array(  # zeros stored, and entries that cancel each other
+            (np.concatenate([stored.data, [0, 1, -1]]),
+             (np.append(stored.row, [0, 5, 5]), np.append(stored.col, [0, 0, 0]))), shape=(6, 6)
+        )  # fmt: skip
+        labels = dict.fromkeys(range(6), "a")
+        expected = as_graph_collection([(dense, labels)])[0]
+        assert as_graph_collection([(stored.tocsr(), labels)])[0] == expected
+        assert as_graph_collection([(twice, labels)])[0] == expected
+    holed = scipy.sparse.csr_array(np.array([[0, np.nan], [0, 0]]))
+    with pytest.raises(GraphDataError, match=r"Graph 0: .*NaN"):
+        as_graph_collection([(holed, {0: "a", 1: "b"})])
+    words = np.array([["", "x"], ["x", ""]])
+    with pytest.raises(GraphDataError, match=r"Graph 0: .*must hold numbers"):
+        as_graph_collection([(words, {0: "a", 1: "b"})])
 
 
 # --- what is not a list of graphs -----------------------------------------------------------

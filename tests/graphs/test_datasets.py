@@ -180,6 +180,24 @@ def test_a_pinned_file_that_is_missing(tmp_path) -> None:
         load_dataset("MINI", folder=tmp_path / "data")
 
 
+@pytest.mark.parametrize("kind", ["zip", "folder"])
+def test_a_file_that_is_not_pinned_is_refused(tmp_path, kind) -> None:
+    """Labels that somebody added would change the graphs of a set that is known by its name."""
+    if kind == "zip":
+        write_zip(tmp_path / "data" / "MINI.zip", FILES | {"MINI_edge_labels.txt": b"5\n"})
+    else:
+        write_folder(tmp_path / "data" / "MINI")
+        (tmp_path / "data" / "MINI" / "MINI_edge_labels.txt").write_bytes(b"5\n")
+    with pytest.raises(GraphDataError, match=r"MINI_edge_labels.txt in .* is no file of MINI"):
+        load_dataset("MINI", folder=tmp_path / "data")
+
+
+def test_files_that_are_not_read_may_lie_beside_the_pinned_ones(tmp_path) -> None:
+    more = {"MINI_node_attributes.txt": b"0.5\n", "README.txt": b"about"}
+    write_zip(tmp_path / "data" / "MINI.zip", FILES | more)
+    assert_is_mini(*load_dataset("MINI", folder=tmp_path / "data"))
+
+
 def test_the_edges_of_an_unpinned_file_are_counted(tmp_path, monkeypatch) -> None:
     info = registry.dataset_info("MINI")
     pins = {name: pin for name, pin in info.sha256.items() if name != "MINI_A.txt"}
@@ -208,8 +226,9 @@ def test_download_once_then_from_the_cache(server, tmp_path) -> None:
         (None, "404"),
         (b"<html>please log in</html>", "cannot be used and was not kept.*read as a zip"),
         (FILES | {"MINI_A.txt": b"1, 3\n"}, "was not kept: MINI_A.txt.*expected SHA-256"),
+        (FILES | {"MINI_edge_labels.txt": b"5\n"}, "was not kept: MINI_edge_labels.txt"),
     ],
-    ids=["missing", "not a zip", "other content"],
+    ids=["missing", "not a zip", "other content", "added file"],
 )
 def test_bad_downloads_leave_nothing_behind(server, tmp_path, served, words) -> None:
     if isinstance(served, bytes):

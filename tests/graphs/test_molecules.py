@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import pickle
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from treelens import read_smiles
+from treelens.graphs import molecules
+from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.graphs.molecules import molecule_of, molecules_to_collection, smiles_to_collection
 
@@ -74,12 +77,12 @@ def test_bonds_without_an_order_are_kept(smiles) -> None:
 
 
 def test_the_molecule_behind_a_graph_has_atoms_in_node_order() -> None:
-    molecules = [Chem.MolFromSmiles(smiles) for smiles in MOLECULES]
+    parsed = [Chem.MolFromSmiles(smiles) for smiles in MOLECULES]
     collections = [
         smiles_to_collection(MOLECULES),
         smiles_to_collection(MOLECULES, hydrogens=True),
-        molecules_to_collection(molecules),
-        pickle.loads(pickle.dumps(molecules_to_collection(molecules, hydrogens=True))),
+        molecules_to_collection(parsed),
+        pickle.loads(pickle.dumps(molecules_to_collection(parsed, hydrogens=True))),
     ]
     for graphs in collections:
         for graph in graphs:
@@ -142,6 +145,12 @@ def test_columns_by_name_and_no_target(tmp_path) -> None:
         (["0.5", "2"], [0.5, 2.0], "f"),
         (["yes", "no"], ["yes", "no"], "U"),
         (["1", "toxic"], ["1", "toxic"], "U"),
+        (["1", "01"], ["1", "01"], "U"),
+        (["1_0", "10"], ["1_0", "10"], "U"),
+        (["1_0.5", "10.5"], ["1_0.5", "10.5"], "U"),
+        (["\u0661", "1"], ["\u0661", "1"], "U"),
+        (["1e3", ".5"], [1000.0, 0.5], "f"),
+        (["99999999999999999998", "99999999999999999999"], ["9" * 19 + "8", "9" * 20], "U"),
     ],
 )
 def test_kinds_of_target(tmp_path, values, expected, kind) -> None:
@@ -267,6 +276,58 @@ def test_long_lists_of_bad_rows_are_cut(tmp_path) -> None:
 def test_bad_tables(tmp_path, text, words) -> None:
     with pytest.raises(GraphDataError, match=words):
         read_smiles(write(tmp_path / "x.csv", text))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('smiles,label,note\nCCO,1,a\nCC,0,"b\nC,1,c\nO,0,d\nN,1,e\n', 3),
+        ('smiles,label,note\nCCO,1,"a\nCC,0,b\nC,1,"c"\nO,0,d\n', 2),
+        ('smiles,label,note\nCCO,1,"two\nlines"\nCC,0,"b""\nC,1,c\n', 4),
+        ('smiles,label,note\nCCO,1,a\n"C\nC","0","b\nC,1,c\n', 4),
+        ('\n\nsmiles,label,"note\nCCO,1,a\n', 3),
+        ('smiles,label,note\nCCO,1,a\nCC,0,"' + "b\n" * 200_000, 3),
+    ],
+    ids=["to the end", "to the next quote", "after a long field", "third field", "header", "huge"],
+)
+def test_a_quote_that_is_not_closed_is_no_reason_to_lose_rows(tmp_path, text, line) -> None:
+    path = write(tmp_path / "x.csv", text)
+    words = rf"x.csv, line {line}: a quote opens here and is not closed"
+    with pytest.raises(GraphDataError, match=words):
+        read_smiles(path)
+    with pytest.raises(GraphDataError, match=words):
+        list(SmilesBlocks(path, block_size=1))
+
+
+def test_quotes_inside_and_around_fields_are_fine(tmp_path) -> None:
+    text = 'smiles,label,note\n"C",1,"say ""C"", please"\nO,0,5" pipe\nN,"1",""\n"F",0,"end"'
+    graphs, y = read_smiles(write(tmp_path / "x.csv", text), names="note")
+    assert y.tolist() == [1, 0, 1, 0]
+    assert graphs.names.tolist() == ['say "C", please', '5" pipe', "", "end"]
+
+
+def test_half_a_surrogate_pair_is_no_molecule() -> None:
+    with pytest.raises(GraphDataError, match=r"1 of 2 molecules .* graph 1 'C\\ud800'"):
+        smiles_to_collection(["C", "C\ud800"])
+    with pytest.warns(InvalidMoleculesWarning):
+        assert len(smiles_to_collection(["C", "\udcff"], on_invalid="skip")) == 1
+
+
+def test_large_molecules_take_no_dense_matrix() -> None:
+    n_atoms = 3000  # 72 MB as a dense matrix
+    tracemalloc.start()
+    graph = smiles_to_collection(["C" * n_atoms])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert graph.n_edges == n_atoms - 1
+    assert graph[0].edges[:2] == ((0, 1), (1, 2))
+    assert peak < 10 * 2**20
+
+
+def test_bonds_one_by_one_are_those_of_the_matrix(monkeypatch) -> None:
+    by_matrix = list(smiles_to_collection(MOLECULES))
+    monkeypatch.setattr(molecules, "_MOST_ATOMS_IN_A_MATRIX", 0)
+    assert list(smiles_to_collection(MOLECULES)) == by_matrix
 
 
 def test_nothing_left_after_skipping(tmp_path) -> None:

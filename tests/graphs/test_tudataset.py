@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from treelens import read_tudataset
-from treelens.graphs import sources
+from treelens.graphs import opening
 from treelens.graphs.errors import DegreeLabelsWarning, GraphDataError
 
 # Graph 1: a labelled path of three; graph 2: no nodes; graph 3: two nodes, no edge.
@@ -173,7 +173,17 @@ BAD = [
     ({"A": "1, 2\n\n2, 1\n"}, r"TINY_A.txt, line 2: expected 2 integers"),
     ({"A": "1, 2\n2, x\n"}, r"TINY_A.txt, line 2: expected 2 integers, found 'x'"),
     ({"A": "1, 2\n2, 1.5\n"}, r"TINY_A.txt, line 2: .*found '1.5'"),
-    ({"A": "1, 2\n2, 99999999999999999999\n"}, r"TINY_A.txt, line 2: "),
+    ({"A": "1, 2\n2, 99999999999999999999\n"}, r"TINY_A.txt, line 2: .*beyond 64 bits"),
+    ({"A": "1, 2\n2, " + "9" * 5000}, r"TINY_A.txt, line 2: "),
+    ({"A": "1.0, 2.0\n2.0, 1.0\n"}, r"TINY_A.txt, line 1: .*found '1.0'"),
+    ({"A": "1, 2\n2, 0_1\n"}, r"TINY_A.txt, line 2: .*found '0_1'"),
+    ({"A": "1, 2\n2, 1\0 3\n"}, r"TINY_A.txt, line 2: "),
+    ({"A": "\ufeff\n"}, r"TINY_A.txt is empty"),
+    ({"graph_labels": "1\n01\n2\n"}, r"labels.txt, line 2: .*found '01' .with a leading zero"),
+    ({"graph_labels": "1\nTrue\n2\n"}, r"graph_labels.txt, line 2: .*found 'True'"),
+    ({"graph_labels": "1\n1e1\n2\n"}, r"graph_labels.txt, line 2: .*found '1e1'"),
+    ({"graph_labels": "1, 0\n2, 0\n3, 0\n"}, r"graph_labels.txt, line 1: .*one integer, found 2"),
+    ({"node_labels": "4\n5\n4\n6\n-06\n"}, r"node_labels.txt, line 5 .*found '-06'"),
     ({"A": b"1, 2\n2, \xff\n"}, r"TINY_A.txt, line 2: "),
     ({"A": ""}, r"TINY_A.txt is empty"),
     ({"A": "\r\n \n"}, r"TINY_A.txt is empty"),
@@ -266,8 +276,8 @@ def test_an_archive_that_swells_is_refused_unread(tmp_path, monkeypatch) -> None
 
 def test_an_archive_over_the_total_limit_is_refused(tmp_path, monkeypatch) -> None:
     archive = zip_of(write_set(tmp_path / "TINY"), tmp_path / "TINY.zip")
-    monkeypatch.setattr(sources, "MAX_UNPACKED_BYTES", 20)
-    with pytest.raises(GraphDataError, match="far more than text files"):
+    monkeypatch.setattr(opening, "MAX_UNPACKED_BYTES", 20)
+    with pytest.raises(GraphDataError, match="far more than files of graphs"):
         read_tudataset(archive)
 
 

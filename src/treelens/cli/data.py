@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import gzip
 import warnings
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -178,16 +176,12 @@ def _what_is_missing(source: str, path: Path, exists: bool) -> str:
 
 def check_lines(path: Path) -> None:
     """Refuse a text file with a line of many megabytes before all of it is read into memory."""
+    from treelens.graphs.opening import open_unpacked
+
     if path.suffix.lower() in (".parquet", ".pq"):
         return
-    is_packed = path.suffix.lower() == ".gz"
-    with gzip.open(path) if is_packed else path.open("rb") as file:
-        try:
-            number = _first_long_line(file)
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise InputError(
-                f"{path} cannot be unpacked ({error}): it is damaged or cut off. Fetch it again."
-            ) from error
+    with open_unpacked(path, bounded=True) as file:
+        number = _first_long_line(file)
     if number is not None:
         raise InputError(
             f"{path}, line {number}: the line is longer than {LONGEST_LINE_BYTES // 2**20} MB, so "
@@ -246,7 +240,7 @@ def _read_sdf(
 
 
 def _n_records(path: Path) -> int:
-    from treelens.graphs.tables import read_bytes
+    from treelens.graphs.opening import read_bytes
 
     *records, last = (b"\n" + read_bytes(path)).split(b"\n$$$$")
     return len(records) + bool(last.strip())

@@ -35,7 +35,7 @@ def build_collection(
     sizes : sequence of int, shape (n_graphs,)
         Number of nodes of each graph; 0 is allowed.
     edges : ndarray of int, shape (n_edges, 2)
-        End nodes, numbered through all graphs.
+        End nodes, numbered through all graphs. Floats are taken where they are whole numbers.
     node_labels : sequence, shape (n_nodes,), or None
     edge_labels : sequence, shape (n_edges,), optional
     names, graph_data, recipe : optional
@@ -47,9 +47,9 @@ def build_collection(
     >>> graphs
     GraphCollection(2 graphs, 3 nodes, 1 edges, 2 node labels)
     """
-    sizes = np.asarray(sizes, dtype=np.int64)
+    sizes = _checked_sizes(sizes)
     node_offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    edges = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
+    edges = edge_array(edges, "The edges")
     _check_edges(edges, node_offsets)
     edge_codes, edge_alphabet = None, None
     if edge_labels is not None:
@@ -82,6 +82,52 @@ def build_collection(
         degree_labels,
         recipe,
     )
+
+
+def edge_array(edges: Any, place: str) -> np.ndarray:
+    """Pairs of node numbers as an array of int64, shape (n_edges, 2); nothing is rounded.
+
+    Examples
+    --------
+    >>> edge_array([(0, 1), (1, 2.0)], "Graph 0").tolist()
+    [[0, 1], [1, 2]]
+    """
+    try:
+        given = np.asarray(edges)
+    except ValueError:  # pairs of different lengths
+        given = np.empty(1, dtype=object)
+    if not given.size:
+        return np.empty((0, 2), dtype=np.int64)
+    if given.dtype == np.int64 and given.ndim == 2 and given.shape[1] == 2:
+        return given
+    if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iuf":
+        raise GraphDataError(
+            f"{place}: expected pairs of node numbers, as integers; got an array of shape "
+            f"{given.shape} and type {given.dtype}."
+        )
+    pairs = _as_int64(given)
+    changed = np.flatnonzero((pairs != given).any(axis=1))
+    if len(changed):
+        u, v = given[changed[0]].tolist()
+        raise GraphDataError(
+            f"{place}: edge {changed[0]} joins nodes {u} and {v}: nodes are numbered with integers."
+        )
+    return pairs
+
+
+def _as_int64(numbers: np.ndarray) -> np.ndarray:
+    with np.errstate(invalid="ignore"):  # NaN, and what is too large: these compare as changed
+        return numbers.astype(np.int64)
+
+
+def _checked_sizes(sizes: Any) -> np.ndarray:
+    given = np.asarray(sizes)
+    given = given if given.size else np.empty(0, dtype=np.int64)
+    if given.ndim != 1 or given.dtype.kind not in "iuf" or (_as_int64(given) != given).any():
+        raise GraphDataError("The sizes must be numbers of nodes, integers, one for each graph.")
+    if (given < 0).any():
+        raise GraphDataError(f"Graph {np.argmax(given < 0)} has a negative number of nodes.")
+    return _as_int64(given)
 
 
 def node_place(node: int, node_offsets: np.ndarray) -> str:

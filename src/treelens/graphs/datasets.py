@@ -14,9 +14,9 @@ import numpy as np
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError, GraphFileNotFoundError
 from treelens.graphs.molecules import read_smiles
+from treelens.graphs.opening import read_bytes
 from treelens.graphs.registry import DATASETS, DatasetInfo, dataset_info
-from treelens.graphs.sources import TextFiles, read_text_files
-from treelens.graphs.tables import read_bytes
+from treelens.graphs.sources import REQUIRED_PARTS, TextFiles, read_text_files
 from treelens.graphs.tudataset import collection_from_text
 
 OFFICIAL_ARCHIVES = "https://www.chrsmrrs.com/graphkerneldatasets"
@@ -32,7 +32,8 @@ def load_dataset(
     names, and in the cache (``TREELENS_CACHE``, else the platform's cache folder). In each,
     ``NAME.zip``, a folder ``NAME`` and, for molecules, ``NAME.csv.gz`` are found, directly or in
     the folders ``tu`` and ``smiles``. If it is in none of them, the official archive is
-    downloaded into the cache. Every text file is checked against its pinned SHA-256.
+    downloaded into the cache. Every text file is checked against its pinned SHA-256, and a file
+    of labels that is not pinned is an error: it is no part of the data set.
 
     Parameters
     ----------
@@ -255,6 +256,13 @@ def _require_pins(info: DatasetInfo, path: Path, found: dict[str, str]) -> None:
                 f"{file} in {path} is not the file that {info.name} is known by: expected SHA-256 "
                 f"{expected}, got {found.get(file, 'no such file')}. {_what_to_do(info, path)}"
             )
+    required = {f"{info.file_stem}_{part}.txt" for part in REQUIRED_PARTS}
+    added = sorted(set(found) - set(info.sha256) - required)
+    if added:
+        raise GraphDataError(
+            f"{added[0]} in {path} is no file of {info.name}: expected {', '.join(info.sha256)} "
+            f"and no other that changes the graphs. {_what_to_do(info, path)}"
+        )
 
 
 def _what_to_do(info: DatasetInfo, path: Path) -> str:

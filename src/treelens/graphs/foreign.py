@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.graphs.build import build_collection
+from treelens.graphs.adjacency import edges_of_matrix, is_adjacency
+from treelens.graphs.build import build_collection, edge_array
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe, common_recipe
@@ -32,22 +33,46 @@ def join(
 ) -> Any:
     """Put plain graphs into one collection, once all of them have labels or none has."""
     sizes = [graph.n_nodes for graph in graphs]
-    edges = [np.asarray(graph.edges, dtype=np.int64).reshape(-1, 2) for graph in graphs]
-    first_node = np.repeat(np.cumsum(sizes) - sizes, [len(pairs) for pairs in edges])
+    edges = [edge_array(graph.edges, f"Graph {i}") for i, graph in enumerate(graphs)]
+    n_edges = [len(pairs) for pairs in edges]
+    together = np.concatenate(edges)  # (n_edges in all, 2), nodes numbered within their graph
+    _check_nodes_exist(together, sizes, n_edges)
+    first_node = np.repeat(np.cumsum(sizes) - sizes, n_edges)
     names = [graph.name for graph in graphs]
     return build_collection(
         sizes,
-        np.concatenate(edges) + first_node[:, None],
+        together + first_node[:, None],
         _together("node", [graph.node_labels for graph in graphs], sizes),
-        _together("edge", [graph.edge_labels for graph in graphs], [len(x) for x in edges]),
+        _together("edge", [graph.edge_labels for graph in graphs], n_edges),
         names if any(name is not None for name in names) else None,
         graph_data,
         recipe,
     )
 
 
+def _check_nodes_exist(edges: np.ndarray, sizes: Sequence[int], n_edges: Sequence[int]) -> None:
+    """Every end must be a node of its own graph: beyond it, the next graph's nodes begin."""
+    n_nodes = np.repeat(sizes, n_edges)[:, None]
+    outside = np.flatnonzero(((edges < 0) | (edges >= n_nodes)).any(axis=1))
+    if len(outside):
+        last_edges = np.cumsum(n_edges)
+        graph = int(np.searchsorted(last_edges, outside[0], side="right"))
+        edge = outside[0] - (last_edges[graph] - n_edges[graph])
+        u, v = edges[outside[0]].tolist()
+        there = f"the nodes are 0 to {sizes[graph] - 1}" if sizes[graph] else "it has no node"
+        raise GraphDataError(
+            f"Graph {graph}: edge {edge} joins nodes {u} and {v}, but the graph has "
+            f"{sizes[graph]} nodes: {there}."
+        )
+
+
 def _together(what: str, labels: list[Any], counts: list[int]) -> list[Any] | None:
     """All labels in one list; graphs that have nothing to label count as neither."""
+    for i, given in enumerate(labels):
+        if given is not None and len(given) != counts[i]:
+            raise GraphDataError(
+                f"Graph {i} has {len(given)} {what} labels for {counts[i]} {what}s: give one each."
+            )
     labelled = [i for i, x in enumerate(labels) if x is not None and counts[i]]
     bare = [i for i, x in enumerate(labels) if x is None and counts[i]]
     if labelled and bare:
@@ -194,7 +219,7 @@ def from_geometric(
 ) -> GraphCollection:
     """Labels are decoded over all graphs at once, so that one rule holds for all of them."""
     edges = [_edge_index(graph, index) for index, graph in enumerate(graphs)]
-    sizes = [_n_nodes(graph, pairs) for graph, pairs in zip(graphs, edges, strict=True)]
+    sizes = [_n_nodes(graph, i, edges[i]) for i, graph in enumerate(graphs)]
     nodes = _feature_labels(graphs, sizes, node_label, ("node_labels", "x"), "node")
     arcs = _feature_labels(
         graphs, [len(x) for x in edges], edge_label, ("edge_labels", "edge_attr"), "edge"
@@ -216,12 +241,15 @@ def _edge_index(graph: Any, index: int) -> np.ndarray:
         raise GraphDataError(
             f"Graph {index}: edge_index must have shape (2, n_edges); got {edge_index.shape}."
         )
-    return edge_index.T  # (n_edges, 2)
+    return edge_array(edge_index.T, f"Graph {index}, edge_index")  # (n_edges, 2)
 
 
-def _n_nodes(graph: Any, edges: np.ndarray) -> int:
-    if getattr(graph, "num_nodes", None) is not None:
-        return int(graph.num_nodes)
+def _n_nodes(graph: Any, index: int, edges: np.ndarray) -> int:
+    stated = getattr(graph, "num_nodes", None)
+    if stated is not None:
+        if int(stated) != stated or stated < 0:
+            raise GraphDataError(f"Graph {index}: num_nodes is {stated!r}; expected an integer.")
+        return int(stated)
     if getattr(graph, "x", None) is not None:
         return len(_to_array(graph.x))
     return int(edges.max()) + 1 if edges.size else 0
@@ -322,7 +350,7 @@ def _looked_up(
 def _grakel_structure(structure: Any, index: int) -> tuple[list[Any], list[tuple[Any, Any]]]:
     """Nodes and edges of every form that GraKeL takes."""
     if is_adjacency(structure):
-        return _from_adjacency(structure, index)
+        return edges_of_matrix(structure, index)
     nodes: list[Any] = []
     if isinstance(structure, Mapping) and not all(map(_is_pair, structure)):
         nodes = list(structure)  # node -> its neighbours: a list, or a dict to weights
@@ -353,25 +381,3 @@ def _in_order(nodes: Iterable[Any]) -> list[Any]:
 
 def _is_pair(value: Any) -> bool:
     return isinstance(value, tuple) and len(value) in (2, 3)
-
-
-def is_adjacency(structure: Any) -> bool:
-    """Whether this is a matrix: an array, a sparse matrix, or a list of lists of numbers."""
-    if hasattr(structure, "shape"):
-        return True
-    return isinstance(structure, list) and bool(structure) and isinstance(structure[0], list)
-
-
-def _from_adjacency(structure: Any, index: int) -> tuple[list[int], list[tuple[int, int]]]:
-    try:
-        matrix = structure.toarray() if hasattr(structure, "toarray") else np.asarray(structure)
-    except ValueError:  # rows of different lengths
-        matrix = np.empty(0)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise GraphDataError(
-            f"Graph {index}: an adjacency matrix must be square; got shape {matrix.shape}. Edges "
-            "are given as tuples, not as lists or rows of an array."
-        )
-    if matrix.dtype.kind == "f" and np.isnan(matrix).any():
-        raise GraphDataError(f"Graph {index}: the adjacency matrix holds NaN: write 0 for no edge.")
-    return list(range(len(matrix))), [(u, v) for u, v in np.argwhere(matrix).tolist()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,15 @@ import numpy as np
 
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
+from treelens.graphs.integers import is_integer, is_number
 from treelens.graphs.labels import encode_labels
+from treelens.graphs.opening import read_bytes
 from treelens.graphs.recipe import GraphRecipe, label_name
-from treelens.graphs.tables import Table, inner_suffix, read_bytes, read_table
+from treelens.graphs.tables import Table, inner_suffix, read_table
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
 _ROWS_IN_A_MESSAGE = 20
+_MOST_ATOMS_IN_A_MATRIX = 500  # RDKit's matrix of bonds is dense: 2 MB; of 16,000 atoms, 2 GB
 
 
 def _element_and_charge(atom: Any) -> str:
@@ -83,6 +85,8 @@ def read_smiles(
         A table with a header (``.csv``, ``.tsv``, ``.txt``; comma, tab or semicolon), a ``.smi``
         file without one (its columns are ``smiles`` and ``name``), each also with ``.gz``;
         ``.parquet``; or ``.sdf``, where ``target`` and ``names`` are properties of the records.
+        A ``.gz`` may unpack to 2 GiB, and above 8 MiB to 100 times its size; the environment
+        variable ``TREELENS_MAX_UNPACKED`` (a number of bytes) takes the place of both limits.
     smiles : str, default="smiles"
         The column with the SMILES; not used for ``.sdf``.
     target : str or None, default="label"
@@ -107,6 +111,8 @@ def read_smiles(
         SMILES and molecules alike, and refuses graphs that were read in another way.
     y : ndarray or None
         Integers where all targets are whole numbers, floats where all are numbers, else strings.
+        Numbers are read strictly: one target like ``01`` or ``1_0`` makes all of them strings, so
+        that ``01`` and ``1`` stay two classes.
 
     Examples
     --------
@@ -290,14 +296,18 @@ class _Molecules:
         atoms = list(map(molecule.GetAtomWithIdx, range(n_atoms)))
         self.atoms += map(label, atoms)
         self.fine_keys += map(_fine_key, atoms)
-        orders = self.chem.GetAdjacencyMatrix(molecule, useBO=True, force=True).ravel()
-        bonds = orders.nonzero()[0]
-        if len(bonds) == 2 * molecule.GetNumBonds():
-            orders = orders[bonds]
-        else:  # dative and zero-order bonds stand in the matrix on one side only, or not at all
-            bonds, orders = _bonds_one_by_one(molecule)
+        bonds, orders = self._bonds_of(molecule, n_atoms)
         self.bonds.append(bonds)
         self.bond_orders.append(orders)
+
+    def _bonds_of(self, molecule: Any, n_atoms: int) -> tuple[np.ndarray, np.ndarray]:
+        if n_atoms <= _MOST_ATOMS_IN_A_MATRIX:
+            orders = self.chem.GetAdjacencyMatrix(molecule, useBO=True, force=True).ravel()
+            bonds = orders.nonzero()[0]
+            # dative and zero-order bonds stand in the matrix on one side only, or not at all
+            if len(bonds) == 2 * molecule.GetNumBonds():
+                return bonds, orders[bonds]
+        return _bonds_one_by_one(molecule)
 
     def build(self, graph_data: Mapping[str, Any], names: Any = None) -> GraphCollection:
         if not self.sizes:
@@ -365,7 +375,15 @@ def _rdkit() -> Any:
 
 
 def _parse_smiles() -> Callable[[str], Any]:
-    return _rdkit().MolFromSmiles
+    parse = _rdkit().MolFromSmiles
+
+    def parsed(smiles: str) -> Any:
+        try:
+            return parse(smiles)
+        except UnicodeEncodeError:  # half a surrogate pair is no text: no molecule either
+            return None
+
+    return parsed
 
 
 def check_atom_label(atom_label: Any) -> None:
@@ -446,11 +464,10 @@ def _as_target(values: list[str], table: Table, rows: list[int], column: str | N
             f"{table.source}: the target {column!r} is missing in {len(missing)} rows: {listed}. "
             "Fill or remove them, or pass target=None."
         )
-    with suppress(ValueError, OverflowError):  # not all are whole numbers: try the next kind
+    if all(map(is_integer, values)):
         return np.array([int(x) for x in values], dtype=np.int64)
-    try:
-        numbers = np.array([float(x) for x in values], dtype=np.float64)
-    except ValueError:
+    if not all(map(is_number, values)):
         return np.array(values, dtype=str)
+    numbers = np.array([float(x) for x in values], dtype=np.float64)
     whole = np.isfinite(numbers).all() and (numbers == np.round(numbers)).all()
     return numbers.astype(np.int64) if whole and abs(numbers).max() < 2**53 else numbers

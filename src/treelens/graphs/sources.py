@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import lzma
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
@@ -11,17 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from treelens.graphs.errors import GraphDataError, GraphFileNotFoundError
+from treelens.graphs.opening import check_regular, read_bytes, too_much, unpacked_limit
 
 REQUIRED_PARTS = ("A", "graph_indicator", "graph_labels")
 OPTIONAL_PARTS = ("node_labels", "edge_labels")
 
-# Text files of graphs shrink to between a third and a hundredth. An archive that claims more than
-# this is not one, and is refused before a byte of it is unpacked.
-MAX_UNPACKED_BYTES = 4 * 2**30
-MAX_RATIO = 100
-SMALL_ENOUGH_BYTES = 8 * 2**20  # the ratio does not matter below this
-
 _EDGES_ENDING = "_A.txt"
+_READ_AT_ONCE = 2**20
+# Members in other ways (bzip2, LZMA, ...) would be unpacked whole before their size is known.
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# What zipfile raises on damaged archives: a bad offset or name ends in the last three.
+_ZIP_ERRORS = (
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError,
+    OverflowError, ValueError, OSError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -67,32 +70,46 @@ def _from_folder(folder: Path) -> TextFiles:
 
 def _from_prefix(folder: Path, name: str) -> TextFiles:
     paths = {part: folder / f"{name}_{part}.txt" for part in REQUIRED_PARTS + OPTIONAL_PARTS}
-    contents = {part: file.read_bytes() for part, file in paths.items() if file.is_file()}
+    contents = {part: read_bytes(file) for part, file in paths.items() if file.exists()}
     return _checked(TextFiles(name, contents, {part: str(file) for part, file in paths.items()}))
 
 
 def _from_zip(path: Path) -> TextFiles:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = _checked_members(archive, path)
-            chosen = _choose_set(map(PurePosixPath, members), path, wanted=path.stem)
-            name = chosen.name.removesuffix(_EDGES_ENDING)
-            inside = {
-                part: str(chosen.with_name(f"{name}_{part}.txt"))
-                for part in REQUIRED_PARTS + OPTIONAL_PARTS
-            }
-            contents = {
-                part: archive.read(members[member])
-                for part, member in inside.items()
-                if member in members
-            }
-    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError) as error:
-        raise GraphDataError(
-            f"{path} cannot be read as a zip ({error}): it is damaged, cut off, or no zip at all. "
-            "Fetch it again, or unpack it yourself and give the folder."
-        ) from error
+    check_regular(path)
+    with path.open("rb") as file:  # no permission to read is an error of its own
+        try:
+            with zipfile.ZipFile(file) as archive:
+                return _from_archive(archive, path)
+        except GraphDataError:
+            raise
+        except _ZIP_ERRORS as error:
+            raise GraphDataError(
+                f"{path} cannot be read as a zip ({error}): it is damaged, cut off, or no zip at "
+                "all. Fetch it again, or unpack it yourself and give the folder."
+            ) from error
+
+
+def _from_archive(archive: zipfile.ZipFile, path: Path) -> TextFiles:
+    members = _checked_members(archive, path)
+    chosen = _choose_set(map(PurePosixPath, members), path, wanted=path.stem)
+    name = chosen.name.removesuffix(_EDGES_ENDING)
+    inside = {
+        part: str(chosen.with_name(f"{name}_{part}.txt"))
+        for part in REQUIRED_PARTS + OPTIONAL_PARTS
+    }
+    contents = {
+        part: _read_member(archive, members[member])
+        for part, member in inside.items()
+        if member in members
+    }
     places = {part: f"{path}/{member}" for part, member in inside.items()}
     return _checked(TextFiles(name, contents, places))
+
+
+def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """A member, bit by bit: at once, more than its declared size might be unpacked first."""
+    with archive.open(info) as member:
+        return b"".join(iter(lambda: member.read(_READ_AT_ONCE), b""))
 
 
 def _checked(files: TextFiles) -> TextFiles:
@@ -144,19 +161,15 @@ def _checked_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.
         if not info.is_dir():
             members[info.filename] = info
     unpacked = sum(info.file_size for info in members.values())
-    too_dense = unpacked > SMALL_ENOUGH_BYTES and unpacked > MAX_RATIO * path.stat().st_size
-    if unpacked > MAX_UNPACKED_BYTES or too_dense:
-        raise GraphDataError(
-            f"{path} was refused, nothing of it was read: its {path.stat().st_size:,} bytes would "
-            f"unpack to {unpacked:,}, far more than text files of graphs do (at most "
-            f"{MAX_RATIO} times, and {MAX_UNPACKED_BYTES:,} bytes). If you trust it, unpack it "
-            "yourself and give the folder."
-        )
+    if unpacked > unpacked_limit(path.stat().st_size):
+        raise too_much(path, f"{unpacked:,}")
     return members
 
 
 def _problem_with(info: zipfile.ZipInfo, known: bool) -> str | None:
     name = info.filename.replace("\\", "/")
+    if not name:
+        return "has no name"
     if name.startswith("/") or name[1:2] == ":":
         return "has an absolute path"
     if ".." in name.split("/"):
@@ -165,4 +178,6 @@ def _problem_with(info: zipfile.ZipInfo, known: bool) -> str | None:
         return "is a symbolic link"
     if info.flag_bits & 0x1:
         return "is encrypted"
+    if info.compress_type not in _COMPRESSIONS:
+        return f"is packed in an unusual way (method {info.compress_type}; pack it anew as .zip)"
     return "is there twice" if known else None

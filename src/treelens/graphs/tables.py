@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
-import zlib
+import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
-from treelens.graphs.errors import GraphDataError, GraphFileNotFoundError
+from treelens.graphs.errors import GraphDataError
+from treelens.graphs.opening import bounded_lines, check_regular, open_text, read_bytes
 
 Row = tuple[int, list[str]]  # line, fields
 _SEPARATORS = (",", "\t", ";")
@@ -45,21 +46,6 @@ class Table(NamedTuple):
         return f"row {number}" + ("" if self.lines is None else f" (line {self.lines[row]})")
 
 
-def read_bytes(path: Path) -> bytes:
-    """The content of a file, unpacked where its name ends in ``.gz``."""
-    if not path.is_file():
-        raise GraphFileNotFoundError(f"{path} is not a file that exists.")
-    data = path.read_bytes()
-    if path.suffix.lower() != ".gz":
-        return data
-    try:
-        return gzip.decompress(data)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise GraphDataError(
-            f"{path} cannot be unpacked ({error}): it is damaged or cut off. Fetch it again."
-        ) from error
-
-
 def inner_suffix(path: Path) -> str:
     """The ending that tells the format: ``.csv`` for both ``x.csv`` and ``x.csv.gz``."""
     name = path.name.lower().removesuffix(".gz")
@@ -87,27 +73,21 @@ def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
 
     The formats are those of :func:`read_table`, Parquet excepted.
     """
-    if not path.is_file():
-        raise GraphFileNotFoundError(f"{path} is not a file that exists.")
-    opened = gzip.open if path.suffix.lower() == ".gz" else open
     try:
-        with opened(path, "rt", encoding="utf-8-sig", newline="") as stream:
+        with open_text(path) as stream:
+            lines = bounded_lines(stream, path)
             if inner_suffix(path) in _SMI_ENDINGS:
-                columns, rows = ["smiles", "name"], _smi_rows(stream)
+                columns, rows = ["smiles", "name"], _smi_rows(lines)
             else:
-                columns, rows = _delimited_rows(path, stream)
+                columns, rows = _delimited_rows(path, lines)
             first_row = 0
             while block := list(islice(rows, block_size)):
-                lines, fields = [line for line, _ in block], [fields for _, fields in block]
-                yield Table(str(path), columns, fields, lines, first_row)
+                numbers, fields = [line for line, _ in block], [fields for _, fields in block]
+                yield Table(str(path), columns, fields, numbers, first_row)
                 first_row += len(block)
     except UnicodeDecodeError as error:
         raise GraphDataError(
             f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8."
-        ) from error
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise GraphDataError(
-            f"{path} cannot be unpacked ({error}): it is damaged or cut off. Fetch it again."
         ) from error
 
 
@@ -119,31 +99,76 @@ def _delimited_table(path: Path, text: str) -> Table:
     )
 
 
-def _delimited_rows(path: Path, stream: TextIO) -> tuple[list[str], Iterator[Row]]:
+def _delimited_rows(path: Path, stream: Iterable[str]) -> tuple[list[str], Iterator[Row]]:
     """Column names, and the rows one by one, each with the line that it begins on."""
+    lines = iter(stream)
     first_line, n_before = "", 0
-    for first_line in stream:
+    for first_line in lines:
         if first_line.strip():
             break
         n_before += 1
     if not first_line.strip():
         raise GraphDataError(f"{path} is empty: expected a line of column names, then the rows.")
     separator = max(_SEPARATORS, key=first_line.count)
-    reader = csv.reader(chain([first_line], stream), delimiter=separator)
-    numbered = _numbered(path, reader, n_before)
+    numbered = _numbered(path, chain([first_line], lines), separator, n_before)
     columns = [name.strip() for name in next(numbered)[1]]
     return columns, _checked_rows(path, numbered, columns)
 
 
-def _numbered(path: Path, reader: Any, n_before: int) -> Iterator[Row]:
+def _numbered(path: Path, lines: Iterable[str], separator: str, n_before: int) -> Iterator[Row]:
+    """The rows, each with the line that it begins on.
+
+    A quote that is never closed takes the rows after it for text. ``strict`` finds it where the
+    next quote opens, or at the end of the file; the message names the line where it began.
+    """
+    recent: list[str] = []  # the lines of the row that is being read
+    reader = csv.reader(_remembered(lines, recent), delimiter=separator, strict=True)
     last_line = 0
     try:
         for fields in reader:
             line, last_line = last_line + 1, reader.line_num  # a quoted field may span lines
+            recent.clear()
             if fields:
                 yield n_before + line, fields
     except csv.Error as error:
-        raise GraphDataError(f"{path}, line {n_before + reader.line_num}: {error}.") from error
+        raise _row_error(path, recent, separator, n_before + last_line, str(error)) from error
+
+
+def _remembered(lines: Iterable[str], recent: list[str]) -> Iterator[str]:
+    for line in lines:
+        recent.append(line)
+        yield line
+
+
+def _row_error(
+    path: Path, lines: list[str], separator: str, n_before: int, what: str
+) -> GraphDataError:
+    """The error for a row that begins after ``n_before`` lines and goes wrong in its last one."""
+    quote = _line_of_quote(lines, separator)
+    reached = n_before + len(lines)
+    if quote is None:
+        return GraphDataError(
+            f"{path}, line {reached}: {what}. Correct the line, or save the table anew."
+        )
+    return GraphDataError(
+        f"{path}, line {n_before + quote}: a quote opens here and is not closed as it should be "
+        f"(line {reached}: {what}). Close it, or remove it."
+    )
+
+
+def _line_of_quote(lines: list[str], separator: str) -> int | None:
+    """Which of the lines of a row, from 1, has the quote that opens its first bad field."""
+    text, start = "".join(lines), 0
+    good = re.compile(
+        rf'(?:"[^"]*(?:""[^"]*)*"|[^"{separator}\r\n][^{separator}\r\n]*|)'
+        rf"(?:{separator}|\r\n|\r|\n)"
+    )
+    while field := good.match(text, start):
+        start = field.end()
+    if not text.startswith('"', start):
+        return None
+    ends = list(accumulate(map(len, lines)))
+    return bisect_right(ends, start) + 1
 
 
 def _checked_rows(path: Path, rows: Iterator[Row], columns: list[str]) -> Iterator[Row]:
@@ -173,15 +198,14 @@ def _smi_rows(stream: Iterable[str]) -> Iterator[Row]:
 def _read_parquet(path: Path) -> Table:
     import pandas as pd
 
-    if not path.is_file():
-        raise GraphFileNotFoundError(f"{path} is not a file that exists.")
+    check_regular(path)
     try:
         frame = pd.read_parquet(path)
     except ImportError as error:
         raise ImportError(
             f"Reading {path} needs a Parquet library: pip install pyarrow."
         ) from error
-    except (ValueError, OSError) as error:  # what the Parquet libraries raise on bad files
+    except (ValueError, OSError, NotImplementedError, TypeError) as error:  # on bad files
         raise GraphDataError(f"{path} cannot be read as Parquet: {error}.") from error
     missing = frame.isna().to_numpy()
     rows = [

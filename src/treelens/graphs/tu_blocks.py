@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
@@ -14,6 +14,8 @@ import numpy as np
 from treelens.graphs.blocks import Block, check_block_size
 from treelens.graphs.build import build_collection
 from treelens.graphs.errors import GraphDataError, GraphFileNotFoundError
+from treelens.graphs.integers import integers_of_line
+from treelens.graphs.opening import bounded_lines, open_text
 from treelens.graphs.tudataset import TU_RECIPE, labels_of_columns
 
 _OPTIONAL = ("node_labels", "edge_labels")
@@ -28,13 +30,17 @@ class TUPart:
     edges: np.ndarray  # (n_lines, 2)
     node_labels: np.ndarray | None  # (n_nodes, n_columns)
     edge_labels: np.ndarray | None  # (n_lines, n_columns)
+    place: str  # the words that name the part in an error
 
     def load(self) -> Block:
         node_labels = None if self.node_labels is None else labels_of_columns(self.node_labels)
         edge_labels = None if self.edge_labels is None else labels_of_columns(self.edge_labels)
-        graphs = build_collection(
-            self.sizes, self.edges, node_labels, edge_labels, recipe=TU_RECIPE
-        )
+        try:
+            graphs = build_collection(
+                self.sizes, self.edges, node_labels, edge_labels, recipe=TU_RECIPE
+            )
+        except GraphDataError as error:
+            raise GraphDataError(f"{self.place}: {error}") from error
         return Block(graphs, self.y)
 
 
@@ -42,8 +48,10 @@ class TUPart:
 class TUBlocks:
     """A folder with ``NAME_A.txt`` and its companions, ``block_size`` graphs at a time.
 
-    The files must list nodes and edges in the order of the graphs, as the published ones do;
-    :func:`treelens.read_tudataset` reads any order, all at once.
+    The files must list nodes and edges in the order of the graphs, as the published ones do, and
+    give one class a graph; anything else is an error that names the file and the line.
+    :func:`treelens.read_tudataset` reads any order, all at once. Numbers are read as strictly as
+    there: ``01`` and ``1_0`` are errors.
 
     Parameters
     ----------
@@ -76,8 +84,9 @@ class TUBlocks:
             lines = {}
             for part in ("A", "graph_indicator", "graph_labels", *_OPTIONAL):
                 path = folder / f"{name}_{part}.txt"
-                if path.is_file():
-                    stream = stack.enter_context(path.open(encoding="utf-8-sig"))
+                if path.exists():
+                    # bytes that are no text end up in the message about their line
+                    stream = stack.enter_context(open_text(path, errors="replace"))
                     lines[part] = _NumberLines(path, stream)
                 elif part not in _OPTIONAL:
                     raise GraphFileNotFoundError(f"{path} is missing: a TU data set needs it.")
@@ -85,20 +94,44 @@ class TUBlocks:
 
     def _parts(self, lines: dict[str, _NumberLines]) -> Iterator[TUPart]:
         n_graphs = n_nodes = 0
-        while y := lines["graph_labels"].take(self.block_size):
+        classes = lines["graph_labels"]
+        while len(y := classes.table_up_to(self.block_size, 1)):
             last_graph = n_graphs + len(y)
-            owners = lines["graph_indicator"].take_while(n_graphs, last_graph)
-            sizes = np.bincount(owners[:, 0] - n_graphs - 1, minlength=len(y))
+            owners = lines["graph_indicator"].take_while(n_graphs, last_graph, ascending=True)
+            graph_of = owners[:, 0] - n_graphs - 1
             last_node = n_nodes + len(owners)
-            edges = lines["A"].take_while(n_nodes, last_node)
+            edges = lines["A"].take_while(n_nodes, last_node, ascending=False) - n_nodes - 1
+            _check_within_graphs(lines["A"], edges, graph_of, n_nodes, n_graphs)
             labels = {
                 part: lines[part].table(len(rows)) if part in lines else None
                 for part, rows in (("node_labels", owners), ("edge_labels", edges))
             }
-            yield TUPart(np.array(y)[:, 0], sizes, edges - n_nodes - 1, **labels)
+            place = (
+                f"{classes.path.parent}, graphs {n_graphs + 1} to {last_graph} (counted from 0 in "
+                "what follows)"
+            )
+            sizes = np.bincount(graph_of, minlength=len(y))
+            yield TUPart(y[:, 0], sizes, edges, **labels, place=place)
             n_graphs, n_nodes = last_graph, last_node
+        if not n_graphs:
+            raise GraphDataError(f"{classes.path} is empty: expected one class a line.")
         for part in lines.values():
             part.check_end()
+
+
+def _check_within_graphs(
+    lines: _NumberLines, edges: np.ndarray, graph_of: np.ndarray, n_nodes: int, n_graphs: int
+) -> None:
+    """Both ends of an edge must lie in one graph; the counts before this block name the place."""
+    ends = graph_of[edges]
+    across = np.flatnonzero(ends[:, 0] != ends[:, 1])
+    if len(across):
+        u, v = (edges[across[0]] + n_nodes + 1).tolist()
+        of_u, of_v = (ends[across[0]] + n_graphs + 1).tolist()
+        raise GraphDataError(
+            f"{lines.path}, line {lines.n_taken - len(edges) + across[0] + 1}: the edge {u} - {v} "
+            f"joins two graphs, {of_u} and {of_v}. Both ends of an edge must lie in one graph."
+        )
 
 
 class _NumberLines:
@@ -106,41 +139,62 @@ class _NumberLines:
 
     def __init__(self, path: Path, stream: TextIO) -> None:
         self.path, self.number = path, 0
+        self.n_taken = 0  # lines that take_while has given out
         self._rows = self._parsed(stream)
         self._ahead: list[int] | None = None
+        self._n_columns: int | None = None
 
     def _parsed(self, stream: TextIO) -> Iterator[list[int]]:
-        for line in stream:
+        blank = 0
+        for line in bounded_lines(stream, self.path):
             self.number += 1
-            try:
-                yield [int(field) for field in line.replace(",", " ").split()]
-            except ValueError as error:
-                raise self._error(f"expected integers, found {line[:80].strip()!r}") from error
+            row = integers_of_line(line)
+            if row is not None and not blank:
+                yield row
+            elif line.strip():
+                self.number = blank or self.number
+                found = "a blank line" if blank else repr(line[:80].strip())
+                raise self._error(f"expected integers, found {found}")
+            else:  # fine at the end of the file
+                blank = blank or self.number
 
-    def take(self, count: int) -> list[list[int]]:
-        """The next lines, at most ``count`` of them."""
-        return list(islice(self._rows, count))
+    def table_up_to(self, count: int, n_columns: int | None = None) -> np.ndarray:
+        """The next lines, at most ``count`` of them, shape (n_lines, n_columns)."""
+        rows = []
+        for row in islice(self._rows, count):
+            n_columns = n_columns or len(row)
+            if len(row) != n_columns:
+                raise self._error(f"expected {n_columns} integers a line, found {len(row)}")
+            rows.append(row)
+        return np.array(rows, dtype=np.int64).reshape(len(rows), n_columns or 1)
 
     def table(self, count: int) -> np.ndarray:
-        """Exactly ``count`` lines, shape (count, n_columns)."""
-        rows = self.take(count)
-        if len(rows) != count:
-            raise self._error(f"the file ends {count - len(rows)} lines early")
-        return _as_table(rows, 1, self._error)
+        """Exactly ``count`` lines, with as many columns as all lines before have."""
+        table = self.table_up_to(count, self._n_columns)
+        if len(table) != count:
+            raise self._error(f"the file ends {count - len(table)} lines early")
+        self._n_columns = table.shape[1] if count else self._n_columns
+        return table
 
-    def take_while(self, after: int, last: int) -> np.ndarray:
-        """The lines whose numbers lie above ``after`` and up to ``last``: (n_lines, n_columns)."""
-        rows = []
-        n_columns = 2 if self.path.name.endswith("_A.txt") else 1
-        while (row := self._peek()) is not None and max(row, default=0) <= last:
-            if min(row, default=0) <= after or len(row) != n_columns:
+    def take_while(self, after: int, last: int, ascending: bool) -> np.ndarray:
+        """The lines whose numbers lie above ``after`` and up to ``last``: (n_lines, n_columns).
+
+        ``ascending``: one number a line, none smaller than the one before; else two.
+        """
+        rows, n_columns = [], 1 if ascending else 2
+        while (row := self._peek()) is not None and max(row) <= last:
+            if len(row) != n_columns:
+                raise self._error(f"expected {n_columns} integers a line, found {len(row)}")
+            if min(row) <= after:
                 raise self._error(
-                    f"{row} does not belong to the graphs from here on. Blocks need files in the "
-                    "order of the graphs; read_tudataset reads any order"
+                    f"{', '.join(map(str, row))} does not belong to the graphs from here on. "
+                    "Blocks need files in the order of the graphs; read_tudataset reads any order"
                 )
             rows.append(row)
+            after = row[0] - 1 if ascending else after
             self._ahead = None
-        return _as_table(rows, n_columns, self._error)
+        self.n_taken += len(rows)
+        return np.array(rows, dtype=np.int64).reshape(len(rows), n_columns)
 
     def check_end(self) -> None:
         """Raise if there are lines that no graph has claimed."""
@@ -154,11 +208,3 @@ class _NumberLines:
 
     def _error(self, what: str) -> GraphDataError:
         return GraphDataError(f"{self.path}, line {self.number}: {what}.")
-
-
-def _as_table(
-    rows: list[list[int]], n_columns: int, error: Callable[[str], GraphDataError]
-) -> np.ndarray:
-    if len({len(row) for row in rows}) > 1:
-        raise error("the lines up to here do not all have the same number of integers")
-    return np.array(rows, dtype=np.int64).reshape(len(rows), -1 if rows else n_columns)

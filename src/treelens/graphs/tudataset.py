@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -14,11 +15,11 @@ import numpy as np
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
+from treelens.graphs.integers import is_integer, looks_plain, why_no_integer
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.sources import TextFiles, read_text_files
 
 TU_RECIPE = GraphRecipe("tudataset")
-_INTEGER = re.compile(r"[+-]?[0-9]+")
 _SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
 
 
@@ -29,13 +30,16 @@ def read_tudataset(path: str | Path) -> tuple[GraphCollection, np.ndarray]:
     directions, or several times. Nodes without edges and graphs without nodes are kept. Without
     ``NAME_node_labels.txt`` each node is labelled with its degree, and a warning says so. Labels
     with several columns become tuples. ``NAME_node_attributes.txt`` and other files are not read.
+    Numbers are read strictly: ``01``, ``1_0`` and ``1.0`` are errors, not 1 and 10.
 
     Parameters
     ----------
     path : str or Path
         A folder with ``NAME_A.txt``, ``NAME_graph_indicator.txt``, ``NAME_graph_labels.txt`` and
         perhaps ``NAME_node_labels.txt`` and ``NAME_edge_labels.txt``; a folder with such a
-        folder in it; or a zip of either, which is read in place and never unpacked to disk.
+        folder in it; or a zip of either, which is read in place and never unpacked to disk. A
+        zip may unpack to 2 GiB, and above 8 MiB to 100 times its size; the environment variable
+        ``TREELENS_MAX_UNPACKED`` (a number of bytes) takes the place of both limits.
 
     Returns
     -------
@@ -203,7 +207,7 @@ def _table(
     whose: Callable[[int], str] = lambda line: "",
 ) -> np.ndarray:
     """The integers of one file, shape (n_lines, n_columns)."""
-    data, place = files.contents[part].rstrip(), files.places[part]
+    data, place = files.contents[part].removeprefix(codecs.BOM_UTF8).rstrip(), files.places[part]
     if not data:
         raise GraphDataError(
             f"{place} is empty: expected one line for each "
@@ -218,6 +222,8 @@ def _table(
 
 def _parse_fast(data: bytes) -> np.ndarray | None:
     """All lines at once, or None where any line is not as it should be."""
+    if not looks_plain(data):
+        return None
     import pandas as pd
 
     try:
@@ -235,20 +241,16 @@ def _parse_line_by_line(
 ) -> np.ndarray:
     """The patient way: accepts blanks and tabs between numbers, and finds the line that is bad."""
     rows: list[list[int]] = []
-    for number, line in enumerate(data.decode("utf-8-sig", errors="replace").splitlines(), 1):
+    for number, line in enumerate(data.decode("utf-8", errors="replace").splitlines(), 1):
         fields = _SEPARATOR.split(line.strip())
         columns = columns or len(fields)
-        bad = [field for field in fields if not _is_int64(field)]
-        if bad or len(fields) != columns:
-            found = f"{bad[0]!r} in {line[:80]!r}" if bad else f"{len(fields)} in {line[:80]!r}"
+        bad = next((field for field in fields if not is_integer(field)), None)
+        if bad is not None or len(fields) != columns:
+            found = len(fields) if bad is None else f"{bad[:80]!r}{why_no_integer(bad)}"
             wanted = "one integer" if columns == 1 else f"{columns} integers"
             raise GraphDataError(
-                f"{place}, line {number}{whose(number)}: expected {wanted}, found {found}. "
-                "Correct the line, or fetch the file again."
+                f"{place}, line {number}{whose(number)}: expected {wanted}, found {found} in "
+                f"{line[:80]!r}. Correct the line, or fetch the file again."
             )
         rows.append([int(field) for field in fields])
     return np.array(rows, dtype=np.int64)
-
-
-def _is_int64(field: str) -> bool:
-    return _INTEGER.fullmatch(field) is not None and -(2**63) <= int(field) < 2**63

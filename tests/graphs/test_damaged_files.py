@@ -1,0 +1,220 @@
+"""Damaged files: whatever is in them, a valid collection comes out, or an error of ours.
+
+A seeded loop changes good files a little: bytes flipped, cut, doubled, replaced by what parsers
+stumble over. Run this file by itself to make many more changes than the tests do::
+
+    python tests/graphs/test_damaged_files.py 20000
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+import sys
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from treelens import GraphCollection, as_graph_collection, read_smiles, read_tudataset
+from treelens.graphs.blocks import SmilesBlocks
+from treelens.graphs.errors import GraphDataError
+from treelens.graphs.tu_blocks import TUBlocks
+from treelens.graphs.tudataset import _parse_fast, _parse_line_by_line
+
+Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")
+
+ROUNDS = 150
+
+TU_FILES = {
+    "A": b"1, 2\n2, 1\n2, 3\n3, 2\n4, 5\n",
+    "graph_indicator": b"1\n1\n1\n2\n2\n",
+    "graph_labels": b"1\n-1\n",
+    "node_labels": b"4\n5\n4\n6\n6\n",
+    "edge_labels": b"0\n0\n9\n9\n3\n",
+}
+TABLE = b'smiles,label,note\nCCO,1,"a, b"\nc1ccccc1,0,\nC[N+](=O)[O-],1,"two\nlines"\n[2H]C#N,0,x\n'
+SMILES = ["CCO", "c1ccccc1O", "C[N+](=O)[O-]", "F/C=C/F", "[13CH4]", "C%12CC%12", "[NH3]->[Cu]"]
+
+# What parsers have stumbled over, or might.
+TOKENS = [
+    b"", b"\0", b"\n", b"\r", b"\n\n", b"_", b"1_0", b"01", b"-", b"+1", b"--1", b"1.0", b"1e3",
+    b"nan", b"True", b"9223372036854775807", b"9223372036854775808", b"9" * 5000, b",", b";",
+    b"-9223372036854775809", b"\t", b" ", b'"', b'""', b"'", b"\xff\xfe", b"\xef\xbb\xbf",
+    b"\xed\xa0\x80", b"\xd9\xa1", b"\x0b", b"\x0c", b"\x1a", b"\xe2\x80\xa8", b"(", b"[", b"%(",
+    b"$$$$\n", b"M  END\n", b"V3000", b"999",
+]  # fmt: skip
+
+
+def changed(data: bytes, rng: random.Random) -> bytes:
+    """A copy with one to four changes."""
+    for _ in range(rng.randint(1, 4)):
+        start = rng.randrange(len(data) + 1)
+        end = min(len(data), start + rng.choice([0, 1, 1, 2, 8, 40]))
+        middle = rng.choice(
+            [
+                b"",
+                rng.choice(TOKENS),
+                rng.randbytes(rng.randint(1, 4)),
+                data[start:end] * 2,
+                bytes([data[start] ^ (1 << rng.randrange(8))]) if start < len(data) else b"0",
+            ]
+        )
+        data = data[:start] + middle + data[end:]
+    return data[: rng.randrange(len(data) + 1)] if rng.random() < 0.1 else data
+
+
+def zipped(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        for part, data in files.items():
+            archive.writestr(f"X/X_{part}.txt", data)
+    return file.getvalue()
+
+
+def sdf() -> bytes:
+    blocks = [Chem.MolToMolBlock(Chem.MolFromSmiles(text)) for text in SMILES[:3]]
+    return "".join(f"{block}>  <label>\n{i}\n\n$$$$\n" for i, block in enumerate(blocks)).encode()
+
+
+# --- what is tried --------------------------------------------------------------------------
+
+
+def try_text_files(folder: Path, rng: random.Random) -> list[GraphCollection]:
+    part = rng.choice(list(TU_FILES))
+    return _read_both_ways(folder, TU_FILES | {part: changed(TU_FILES[part], rng)})
+
+
+def _read_both_ways(folder: Path, files: dict[str, bytes]) -> list[GraphCollection]:
+    """At once and in blocks; where both read it, they read the same."""
+    for name, data in files.items():
+        (folder / f"X_{name}.txt").write_bytes(data)
+    blocks = _outcome(lambda: [part.load() for part in TUBlocks(folder, "X", block_size=1)])
+    graphs, y = read_tudataset(folder)
+    if blocks is None:
+        return [graphs]
+    np.testing.assert_array_equal(np.concatenate([block.y for block in blocks]), y)
+    assert [graph for block in blocks for graph in block.graphs] == list(graphs)
+    return [graphs, *(block.graphs for block in blocks)]
+
+
+def _outcome(read: Callable[[], object]):
+    """What was read, or None after an error of ours."""
+    try:
+        return read()
+    except GraphDataError:
+        return None
+
+
+def try_archive(folder: Path, rng: random.Random) -> list[GraphCollection]:
+    method = rng.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+    (folder / "X.zip").write_bytes(changed(zipped(TU_FILES, method), rng))
+    return [read_tudataset(folder / "X.zip")[0]]
+
+
+def try_headers(folder: Path, rng: random.Random) -> list[GraphCollection]:
+    """Damage where zips keep sizes, flags, methods and offsets."""
+    data = bytearray(zipped(TU_FILES))
+    starts = [i for i in range(len(data)) if data[i : i + 4] in (b"PK\1\2", b"PK\3\4", b"PK\5\6")]
+    for _ in range(rng.randint(1, 3)):
+        position = rng.choice(starts) + rng.randint(4, 45)
+        if position < len(data):
+            data[position] = rng.choice([0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)])
+    (folder / "X.zip").write_bytes(data)
+    return [read_tudataset(folder / "X.zip")[0]]
+
+
+def try_table(folder: Path, rng: random.Random) -> list[GraphCollection]:
+    path = folder / rng.choice(["x.csv", "x.tsv", "x.smi", "x.csv.gz"])
+    data = changed(TABLE, rng)
+    if path.suffix == ".gz":
+        data = gzip.compress(TABLE, mtime=0) if rng.random() < 0.5 else gzip.compress(data, mtime=0)
+        data = changed(data, rng) if rng.random() < 0.8 else data
+    path.write_bytes(data)
+    target = None if path.suffix == ".smi" else "label"
+    options = {"target": target, "on_invalid": rng.choice(["raise", "skip"])}
+    blocks = _outcome(lambda: [part.load() for part in SmilesBlocks(path, **options)])
+    graphs, y = read_smiles(path, **options)
+    assert y is None or len(y) == len(graphs)
+    return [block.graphs for block in blocks or [] if block.graphs is not None] + [graphs]
+
+
+def try_sdf(folder: Path, rng: random.Random) -> list[GraphCollection]:
+    path = folder / "x.sdf"
+    path.write_bytes(changed(sdf(), rng))
+    target = rng.choice(["label", None])
+    options = {"on_invalid": rng.choice(["raise", "skip"]), "hydrogens": rng.random() < 0.3}
+    return [read_smiles(path, target=target, **options)[0]]
+
+
+def try_smiles(folder: Path, rng: random.Random) -> list[GraphCollection]:
+    texts = [rng.choice(SMILES), changed(rng.choice(SMILES).encode(), rng)]
+    errors = rng.choice(["surrogateescape", "replace"])  # half of them leave lone surrogates
+    return [as_graph_collection([x.decode("utf-8", errors) if isinstance(x, bytes) else x
+                                 for x in texts])]  # fmt: skip
+
+
+ATTEMPTS = [
+    try_text_files, try_archive, try_headers, try_table, try_sdf, try_smiles,
+]  # fmt: skip
+
+
+def check_valid(graphs: GraphCollection) -> None:
+    """What every collection promises, whatever it was read from."""
+    within = np.repeat(graphs.sizes, graphs.sizes)  # size of the graph of each node
+    sizes = np.repeat(within, np.diff(graphs.neighbor_offsets))  # ... of each arc
+    assert ((graphs.neighbors >= 0) & (graphs.neighbors < sizes)).all()
+    assert (np.diff(graphs.neighbor_offsets) >= 0).all()
+    if graphs.n_nodes:
+        assert 0 <= graphs.node_codes.min() <= graphs.node_codes.max() < len(graphs.node_alphabet)
+
+
+def run(attempt: Callable[..., list[GraphCollection]], rounds: int, folder: Path) -> tuple:
+    """How many rounds gave graphs, and how many an error; any other exception goes through."""
+    n_read = n_refused = 0
+    for seed in range(rounds):
+        rng = random.Random(f"{attempt.__name__} {seed}")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                found = attempt(folder, rng)
+        except GraphDataError:
+            n_refused += 1
+        except Exception as error:
+            raise AssertionError(f"{attempt.__name__}, seed {seed}: {error!r}") from error
+        else:
+            n_read += 1
+            for graphs in found:
+                check_valid(graphs)
+    return n_read, n_refused
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS, ids=lambda attempt: attempt.__name__[4:])
+def test_damaged_files_give_graphs_or_an_error_of_ours(attempt, tmp_path) -> None:
+    n_read, n_refused = run(attempt, ROUNDS, tmp_path)
+    assert n_read + n_refused == ROUNDS
+    assert n_refused > ROUNDS // 20, "hardly anything was damaged"
+
+
+def test_the_fast_and_the_patient_parser_read_the_same_numbers() -> None:
+    n_fast = 0
+    for seed in range(4 * ROUNDS):
+        data = changed(TU_FILES["A"], random.Random(seed)).rstrip()
+        fast = _parse_fast(data) if data else None
+        if fast is not None:
+            n_fast += 1
+            patient = _parse_line_by_line(data, "x", fast.shape[1], lambda line: "")
+            np.testing.assert_array_equal(fast, patient, err_msg=f"seed {seed}: {data!r}")
+    assert n_fast > ROUNDS // 4
+
+
+if __name__ == "__main__":
+    for attempt in ATTEMPTS:
+        with tempfile.TemporaryDirectory() as scratch:
+            counts = run(attempt, int(sys.argv[1]), Path(scratch))
+        sys.stdout.write(f"{attempt.__name__[4:]}: {counts[0]} read, {counts[1]} refused\n")

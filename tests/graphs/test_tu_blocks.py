@@ -1,0 +1,81 @@
+"""The TU format in blocks: as at once, or an error that names the file and the line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from treelens import read_tudataset
+from treelens.graphs.errors import GraphDataError
+from treelens.graphs.tu_blocks import TUBlocks
+
+GOOD = {
+    "A": "1, 2\n2, 1\n2, 3\n4, 5\n6, 7\n",
+    "graph_indicator": "1\n1\n1\n2\n2\n4\n4\n",
+    "graph_labels": "1\n-1\n7\n1\n",
+    "node_labels": "4\n5\n4\n6\n6\n4\n5\n",
+    "edge_labels": "0\n0\n9\n3\n0\n",
+}
+
+
+def write_set(folder: Path, **changes: str | bytes) -> Path:
+    for part, text in {**GOOD, **changes}.items():
+        data = text if isinstance(text, bytes) else text.encode()
+        (folder / f"TINY_{part}.txt").write_bytes(data)
+    return folder
+
+
+def read(folder: Path, block_size: int) -> list:
+    return [part.load() for part in TUBlocks(folder, "TINY", block_size=block_size)]
+
+
+@pytest.mark.parametrize("block_size", [1, 2, 3, 100])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {part: text.replace("\n", "\r\n") for part, text in GOOD.items()},
+        {part: text + "\n \n" for part, text in GOOD.items()},
+        {part: text.rstrip() for part, text in GOOD.items()},
+        {part: "\ufeff" + text for part, text in GOOD.items()},
+        {"A": GOOD["A"].replace(", ", ";")},
+        {"node_labels": "".join(f"{x}, 1\n" for x in GOOD["node_labels"].split())},
+    ],
+    ids=["plain", "CRLF", "blank end", "no end", "BOM", "semicolons", "two columns"],
+)
+def test_blocks_hold_what_is_read_at_once(tmp_path, changes, block_size) -> None:
+    graphs, y = read_tudataset(write_set(tmp_path, **changes))
+    blocks = read(tmp_path, block_size)
+    assert [graph for block in blocks for graph in block.graphs] == list(graphs)
+    assert [label for block in blocks for label in block.y] == y.tolist()
+
+
+BAD = [
+    ({"graph_indicator": "2\n2\n1\n1\n1\n4\n4\n"}, r"_indicator.txt, line 3: 1 does not belong"),
+    ({"graph_labels": "1, 0\n-1, 0\n7, 0\n1, 0\n"}, r"_labels.txt, line 1: expected 1 .*found 2"),
+    ({"graph_labels": "1\n-1\n7 3\n1\n"}, r"graph_labels.txt, line 3: expected 1 .*found 2"),
+    ({"graph_labels": "1\n1_0\n7\n1\n"}, r"graph_labels.txt, line 2: .*found '1_0'"),
+    ({"graph_labels": "1\n01\n7\n1\n"}, r"graph_labels.txt, line 2: .*found '01'"),
+    ({"graph_labels": "1\n\u0661\n7\n1\n"}, r"graph_labels.txt, line 2: "),
+    ({"graph_labels": "1\n9223372036854775808\n7\n1\n"}, r"graph_labels.txt, line 2: "),
+    ({"graph_labels": "1\n" + "9" * 5000 + "\n7\n1\n"}, r"graph_labels.txt, line 2: "),
+    ({"graph_labels": b"1\n\xff\n7\n1\n"}, r"graph_labels.txt, line 2: "),
+    ({"graph_labels": "1\n\n7\n1\n"}, r"graph_labels.txt, line 2: .*found a blank line"),
+    ({"graph_labels": ""}, r"graph_labels.txt is empty"),
+    ({"A": "1, 2\n2, 4\n2, 3\n4, 5\n6, 7\n"}, r"_A.txt, line 2: the edge 2 - 4 joins two graphs"),
+    ({"A": "1, 2\n2, 1\n2, 3\n4, 5\n6, 5\n"}, r"_A.txt, line 5: "),
+    ({"A": "1,, 2\n2, 1\n2, 3\n4, 5\n6, 7\n"}, r"_A.txt, line 1: expected integers"),
+    ({"A": "1 2 3\n2, 1\n2, 3\n4, 5\n6, 7\n"}, r"_A.txt, line 1: expected 2 .*found 3"),
+    ({"node_labels": "4\n5\n4, 1\n6\n6\n4\n5\n"}, r"node_labels.txt, line 3: expected 1 "),
+    ({"node_labels": "4\n5\n4\n6\n6, 1\n4\n5\n"}, r"node_labels.txt, line 5: expected 1 "),
+    ({"node_labels": "4\n5\n4\n"}, r"node_labels.txt, line 3: the file ends \d lines early"),
+    ({"edge_labels": "0\n1\n9\n3\n0\n"}, r"graphs 1 to .*Edge 0 - 1 of graph 0 .*two labels"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "words"), BAD, ids=[words[:40] for _, words in BAD])
+def test_bad_files_name_the_file_and_the_line(tmp_path, changes, words) -> None:
+    with pytest.raises(GraphDataError, match=words) as caught:
+        read(write_set(tmp_path, **changes), block_size=3)
+    assert str(tmp_path) in str(caught.value)
