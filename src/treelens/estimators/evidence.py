@@ -45,6 +45,7 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
         "exact_size": [Interval(Integral, 2, None, closed="left")],
         "n_landmarks": [Interval(Integral, 2, None, closed="left")],
         "max_steps": [Interval(Integral, 1, None, closed="left")],
+        "device": [str],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "progress": ["boolean", None],
@@ -61,6 +62,7 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
         exact_size: int = 12_000,
         n_landmarks: int = 3000,
         max_steps: int = 100,
+        device: str = "cpu",
         n_jobs: int | None = None,
         random_state: Any = None,
         progress: bool | None = None,
@@ -73,6 +75,7 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
         self.exact_size = exact_size
         self.n_landmarks = n_landmarks
         self.max_steps = max_steps
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
@@ -96,6 +99,7 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
                 strength=self.prior_strength,
                 max_steps=self.max_steps,
                 n_jobs=n_jobs,
+                device=self.device,
                 tick=tick,
             )
         self._keep(fitted)
@@ -207,6 +211,8 @@ class GraphRegressor(RegressorMixin, _GaussianProcessOnGraphs):
     n_landmarks : int, default=3000
     max_steps : int, default=100
         Steps of each stage of the search.
+    device : str, default="cpu"
+        Where weights are learned: ``"cuda"`` is a GPU, through PyTorch.
     n_jobs : int, optional
         Threads; -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -305,7 +311,7 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
     ----------
     depth, weights, trees, prior_strength, learning_size, exact_size, n_landmarks, max_steps :
         As for :class:`GraphRegressor`.
-    n_jobs, random_state, progress :
+    device, n_jobs, random_state, progress :
         As for :class:`GraphRegressor`.
     class_weight : None, "balanced" or dict, default=None
         How much the graphs of each class count: the noise of a graph is divided by it.
@@ -343,6 +349,7 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
         exact_size: int = 12_000,
         n_landmarks: int = 3000,
         max_steps: int = 100,
+        device: str = "cpu",
         n_jobs: int | None = None,
         random_state: Any = None,
         progress: bool | None = None,
@@ -356,6 +363,7 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
             exact_size=exact_size,
             n_landmarks=n_landmarks,
             max_steps=max_steps,
+            device=device,
             n_jobs=n_jobs,
             random_state=random_state,
             progress=progress,

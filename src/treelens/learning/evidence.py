@@ -224,14 +224,15 @@ def evidence_objective(
     log_determinant = 2.0 * np.log(np.diagonal(factor)).sum()
     alpha = solve_factored(factor, problem.targets)  # (n, n_columns)
     fit = float((problem.targets * alpha).sum()) / problem.targets.shape[1]
-    value = 0.5 * (fit + log_determinant) + _prior(problem, parameters)
+    value = 0.5 * (fit + log_determinant) + prior_value(problem, parameters)
     inverse = inverse_of_factor(factor, space.third, problem.n_jobs)
     slopes, own_slopes, gradient = _kernel_slopes(
         problem, parameters, sums, diagonal, inverse, alpha, space.second
     )
     parts = [gradient]
     if learned != "uniform":
-        parts += _weight_slopes(problem, parameters, weights, slopes, own_slopes, learned)
+        by_weight = list_gradient(problem, slopes, own_slopes)  # (n_patterns,)
+        parts += weight_slopes(problem, parameters, weights * by_weight, learned)
     return value, np.concatenate(parts)
 
 
@@ -253,7 +254,7 @@ def covariance_in_place(
     np.fill_diagonal(out, scales.amplitude * (1.0 + JITTER) + noise)
 
 
-def _prior(problem: EvidenceProblem, parameters: EvidenceParameters) -> float:
+def prior_value(problem: EvidenceProblem, parameters: EvidenceParameters) -> float:
     """Minus the log of the Gaussian priors, up to a constant."""
     logits, deviations = parameters.level_logits / LOGIT_SPREAD, parameters.deviations
     off = (parameters.scales - problem.usual_scales) / SCALE_SPREAD
@@ -280,26 +281,46 @@ def _kernel_slopes(
         problem.n_jobs,
     )  # fmt: skip
     on_diagonal = 0.5 * (np.diagonal(inverse) - (alpha**2).mean(axis=1))  # (n,)
-    gamma, rho, amplitude, share = totals.sum(axis=0).tolist()
+    slopes = scale_slopes(problem, parameters, totals.sum(axis=0), on_diagonal)
+    return out, own_slopes.sum(axis=0), slopes
+
+
+def scale_slopes(
+    problem: EvidenceProblem,
+    parameters: EvidenceParameters,
+    totals: np.ndarray,
+    on_diagonal: np.ndarray,
+) -> np.ndarray:
+    """Slopes in the scales, the prior's included.
+
+    Parameters
+    ----------
+    problem, parameters :
+    totals : ndarray, shape (4,)
+        Over all pairs: slopes in log gamma, log rho, log amplitude and the share.
+    on_diagonal : ndarray, shape (n_graphs,)
+        The slope in each entry of the matrix's diagonal.
+    """
+    scales = parameters.kernel_scales()
+    gamma, rho, amplitude, share = totals.tolist()
     amplitude += scales.amplitude * (1.0 + JITTER) * float(on_diagonal.sum())
     noise = parameters.noise * float(on_diagonal @ problem.noise_factors)
     share *= scales.share * (1.0 - scales.share)
-    slopes = np.array([gamma, rho, amplitude, noise, share])
     prior = (parameters.scales - problem.usual_scales) / SCALE_SPREAD**2
-    return out, own_slopes.sum(axis=0), slopes + prior
+    return np.array([gamma, rho, amplitude, noise, share]) + prior
 
 
-def _weight_slopes(
+def weight_slopes(
     problem: EvidenceProblem,
     parameters: EvidenceParameters,
-    weights: np.ndarray,
-    slopes: np.ndarray,
-    own_slopes: np.ndarray,
+    by_log_weight: np.ndarray,
     learned: str,
 ) -> list[np.ndarray]:
-    """Slopes in the levels' logits and, for branches, in the deviations."""
+    """Slopes in the levels' logits and, for branches, in the deviations.
+
+    ``by_log_weight`` (n_patterns,) are those in the logarithm of every weight.
+    """
     hierarchy = problem.hierarchy
-    by_log_weight = weights * list_gradient(problem, slopes, own_slopes)  # (n_patterns,)
     by_level = np.bincount(hierarchy.level_of, by_log_weight, hierarchy.n_levels)
     share = level_weights(parameters.level_logits) / hierarchy.n_levels  # softmax(b)
     by_logit = by_level - share * by_level.sum() + parameters.level_logits / LOGIT_SPREAD**2

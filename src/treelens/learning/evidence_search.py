@@ -87,6 +87,7 @@ def learn_by_evidence(
     *,
     max_steps: int = 100,
     start: EvidenceParameters | None = None,
+    device: str = "cpu",
     tick: Callable[[str], None] = lambda what: None,
 ) -> EvidenceFit:
     """Find the scales and weights under which the targets are least surprising.
@@ -100,15 +101,17 @@ def learn_by_evidence(
         Of each stage; a stage that needs more ends with a ``ConvergenceWarning``.
     start : EvidenceParameters, optional
         Where the first stage begins.
+    device : str
+        ``"cpu"``, or a GPU as PyTorch names it, such as ``"cuda"``.
     tick : callable
         Told of every step, for a progress bar.
     """
-    workspace = Workspace(problem.n_graphs)
+    evaluate = evaluator(problem, device)
     parameters = starting_parameters(problem) if start is None else start
     history: list[EvidenceStep] = []
     uniform, converged = parameters, True
     for stage in STAGES[: STAGES.index(learned) + 1]:
-        search = _Stage(problem, stage, parameters, workspace, tick)
+        search = _Stage(problem, stage, parameters, evaluate, tick)
         parameters, converged = search.run(max_steps)
         history += search.history
         if stage == "uniform":
@@ -121,6 +124,19 @@ def learn_by_evidence(
             stacklevel=2,
         )
     return EvidenceFit(parameters, uniform, tuple(history), converged)
+
+
+Evaluator = Callable[[EvidenceParameters, str], tuple[float, np.ndarray]]
+
+
+def evaluator(problem: EvidenceProblem, device: str) -> Evaluator:
+    """Objective and gradient as a function of parameters and of what is learned."""
+    if device != "cpu":
+        from treelens.learning.evidence_device import DeviceEvidence
+
+        return DeviceEvidence(problem, device)
+    workspace = Workspace(problem.n_graphs)
+    return lambda parameters, learned: evidence_objective(problem, parameters, learned, workspace)
 
 
 def starting_parameters(problem: EvidenceProblem) -> EvidenceParameters:
@@ -137,7 +153,7 @@ class _Stage:
     problem: EvidenceProblem
     stage: str
     start: EvidenceParameters
-    workspace: Workspace
+    evaluate: Evaluator
     tick: Callable[[str], None]
     history: list[EvidenceStep] = field(default_factory=list)
     _n_evaluations: int = 0
@@ -162,9 +178,7 @@ class _Stage:
         return lower, upper
 
     def _evaluate(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = evidence_objective(
-            self.problem, self.start.replaced(vector), self.stage, self.workspace
-        )
+        value, gradient = self.evaluate(self.start.replaced(vector), self.stage)
         self._n_evaluations += 1
         self._norms[value] = _projected_norm(vector, gradient)
         return value, gradient

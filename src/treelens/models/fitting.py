@@ -89,6 +89,7 @@ def fit_gaussian_process(
     strength: float,
     max_steps: int,
     n_jobs: int = 1,
+    device: str = "cpu",
     tick: Callable[[str], None] = lambda what: None,
 ) -> FittedEvidence:
     """Learn the weights on a sample, then condition on all training graphs.
@@ -108,6 +109,8 @@ def fit_gaussian_process(
         Of the prior on the deviations.
     max_steps : int
     n_jobs : int
+    device : str
+        Where the search for weights runs.
     tick : callable
     """
     hierarchy = PatternHierarchy(forest.level_offsets, forest.parents)
@@ -117,7 +120,7 @@ def fit_gaussian_process(
         PairFeatures.of_counts(chosen), hierarchy, targets.select(sample).values,
         1.0 / targets.weights[sample], strength, n_jobs,
     )  # fmt: skip
-    search = learn_by_evidence(problem, learned, max_steps=max_steps, tick=tick)
+    search = learn_by_evidence(problem, learned, max_steps=max_steps, device=device, tick=tick)
     tick("leaving one out")
     learned_one_out = _leave_one_out(problem, search.parameters)
     uniform_one_out = _leave_one_out(problem, search.uniform)
