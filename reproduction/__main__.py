@@ -19,11 +19,13 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, help="splits or repetitions of ten folds")
     parser.add_argument("--data", type=Path, help="folder of MoleculeACE's tables")
     parser.add_argument("--jobs", type=int, default=-1, help="threads")
+    parser.add_argument("--device", default="cpu", help="where weights are learned: cpu or cuda")
     options = parser.parse_args()
     if options.study != "pages":
         STUDIES[options.study].run(
-            options.out, options.sets, options.methods, options.repeats, options.data, options.jobs
-        )
+            options.out, options.sets, options.methods, options.repeats, options.data,
+            options.jobs, options.device,
+        )  # fmt: skip
     pages.write_all(options.out)
 
 

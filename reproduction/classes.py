@@ -29,6 +29,7 @@ def run(
     repeats: int | None,
     data: Path | None,
     n_jobs: int,
+    device: str = "cpu",
 ) -> None:
     """Make the rows that are missing."""
     rows = RowFile(out / "evidence.jsonl", ("set", "method", "repetition", "fold"))
@@ -42,18 +43,24 @@ def run(
                     row = {"set": name, "method": method, "repetition": repetition, "fold": fold}
                     if row in rows:
                         continue
-                    found = fit_and_score(method, graphs, y, train, test, n_jobs)
-                    rows.append({**row, **found, **versions()})
+                    found = fit_and_score(method, graphs, y, train, test, n_jobs, device)
+                    rows.append({**row, **found, "device": device, **versions()})
                     print(row, found["accuracy"], f"{found['seconds']:.1f} s", flush=True)
 
 
 def fit_and_score(
-    method: str, graphs: Any, y: np.ndarray, train: np.ndarray, test: np.ndarray, n_jobs: int
+    method: str,
+    graphs: Any,
+    y: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+    n_jobs: int,
+    device: str,
 ) -> dict[str, Any]:
     """Accuracy of one method on one fold."""
     start = time.perf_counter()
     weights = method.removeprefix("evidence_")
-    model = tl.GraphClassifier(weights=weights, n_jobs=n_jobs, random_state=0)
+    model = tl.GraphClassifier(weights=weights, device=device, n_jobs=n_jobs, random_state=0)
     model.fit(graphs[train], y[train])
     probabilities = model.predict_proba(graphs[test])
     codes = np.searchsorted(model.classes_, y[test])

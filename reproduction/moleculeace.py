@@ -31,6 +31,7 @@ def run(
     repeats: int | None,
     data: Path | None,
     n_jobs: int,
+    device: str = "cpu",
 ) -> None:
     """Make the rows that are missing."""
     folder = data if data is not None else data_folder() / "moleculeace"
@@ -50,8 +51,10 @@ def run(
             if row in rows:
                 continue
             train, held_out = np.flatnonzero(~test), np.flatnonzero(test)
-            found = _with_cliffs(method, graphs, smiles, values, train, held_out, cliff, n_jobs)
-            rows.append({**row, **found, **versions()})
+            found = _with_cliffs(
+                method, graphs, smiles, values, train, held_out, cliff, n_jobs, device
+            )
+            rows.append({**row, **found, "device": device, **versions()})
             print(row, round(found["rmse"], 4), f"{found['seconds']:.1f} s", flush=True)
 
 
@@ -64,8 +67,9 @@ def _with_cliffs(
     test: np.ndarray,
     cliff: np.ndarray,
     n_jobs: int,
+    device: str = "cpu",
 ) -> dict[str, Any]:
-    found = fit_and_score(method, graphs, smiles, values, train, test, n_jobs)
+    found = fit_and_score(method, graphs, smiles, values, train, test, n_jobs, device)
     errors = np.array(found.pop("errors"))
     found["rmse_cliff"] = float(np.sqrt(np.mean(errors[cliff[test]] ** 2)))
     return {**found, "n_test": len(test), "n_cliff": int(cliff[test].sum())}

@@ -35,6 +35,7 @@ def run(
     repeats: int | None,
     data: Path | None,
     n_jobs: int,
+    device: str = "cpu",
 ) -> None:
     """Make the rows that are missing."""
     rows = RowFile(out / "regression.jsonl", ("set", "method", "split"))
@@ -46,9 +47,9 @@ def run(
                 row = {"set": name, "method": method, "split": split}
                 if row in rows:
                     continue
-                found = fit_and_score(method, graphs, smiles, values, train, test, n_jobs)
+                found = fit_and_score(method, graphs, smiles, values, train, test, n_jobs, device)
                 del found["errors"]
-                rows.append({**row, **found, **versions()})
+                rows.append({**row, **found, "device": device, **versions()})
                 print(row, round(found["rmse"], 4), f"{found['seconds']:.1f} s", flush=True)
 
 
@@ -68,12 +69,15 @@ def fit_and_score(
     train: np.ndarray,
     test: np.ndarray,
     n_jobs: int,
+    device: str = "cpu",
 ) -> dict[str, Any]:
     """Errors of one method on one split."""
     start = time.perf_counter()
     extra: dict[str, Any] = {}
     if method in _WEIGHTS:
-        model = tl.GraphRegressor(weights=_WEIGHTS[method], n_jobs=n_jobs, random_state=0)
+        model = tl.GraphRegressor(
+            weights=_WEIGHTS[method], device=device, n_jobs=n_jobs, random_state=0
+        )
         model.fit(graphs[train], values[train])
         mean, std = model.predict(graphs[test], return_std=True)
         extra = {
