@@ -6,14 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 
 from naive import approximate as naive
+from treelens.graphs.synthetic import make_random_graphs
 from treelens.kernels import _compiled_approximate as compiled
-from treelens.kernels.approximate import RANDOM_FORMS
-from treelens.kernels.binning import RandomBins, buckets_for
-from treelens.patterns.features import Features
+from treelens.kernels.approximate import RANDOM_FORMS, UnaryFeatures, entry_ends
+from treelens.kernels.binning import RandomBins, buckets_for, row_offsets
+from treelens.patterns.features import Features, PatternExtractor
 from treelens.patterns.histograms import SparseRows
+from treelens.patterns.vocabulary import PatternVocabulary
 
 GAMMA = 2.0
 
@@ -213,3 +215,35 @@ def test_buckets_follow_the_graphs_up_to_a_limit():
     assert buckets_for(3000, 64) == 2048
     assert buckets_for(10**7, 2048) == 512
     assert buckets_for(10**7, 2**20) == 256
+
+
+# --- more entries than 32 bits count ----------------------------------------------------------
+
+
+def test_offsets_do_not_wrap():
+    offsets = row_offsets(2**20 + 1, 2048)
+    assert offsets.dtype == np.int64
+    assert offsets[-1] == 2**31 + 2048
+    assert (np.diff(offsets) == 2048).all()
+    ends = entry_ends(np.full(5, 2**30, dtype=np.int32))
+    assert ends.dtype == np.int64
+    assert ends.tolist() == [k * 2**30 for k in range(6)]
+
+
+def test_maps_hand_their_offsets_on_as_they_are(monkeypatch):
+    """No map narrows the offsets itself: scipy does where they fit, and liblinear takes it."""
+    given, build = [], sparse.csr_array
+
+    def spy(parts, shape):
+        given.append(parts[2])
+        return build(parts, shape=shape)
+
+    graphs = make_random_graphs(5, random_state=0)
+    monkeypatch.setattr(sparse, "csr_array", spy)
+    for kind, form in (("optimal-assignment", "assignment"), ("subtree", "subtree")):
+        extractor = PatternExtractor(PatternVocabulary.fit(graphs, 2)[0], 0, kind)
+        features = extractor.features(graphs)
+        UnaryFeatures.fit(features, form, None).transform(features)
+    extractor = PatternExtractor(PatternVocabulary.fit(graphs, 2)[0], 0, "wasserstein")
+    RandomBins(16, 0, "metric", 1.0).transform(extractor.features(graphs))
+    assert [offsets.dtype for offsets in given] == [np.int64] * 3

@@ -257,21 +257,25 @@ class UnaryFeatures:
                 norms = np.sqrt(np.maximum(features.self_sums, np.finfo(float).tiny))
                 values = values / np.repeat(norms, np.diff(pairs.rows.offsets))
             shape = (pairs.n_graphs, pairs.n_patterns)
-            offsets = pairs.rows.offsets.astype(np.int32)
-            return sparse.csr_array((values, pairs.rows.indices, offsets), shape=shape)
+            return sparse.csr_array((values, pairs.rows.indices, pairs.rows.offsets), shape=shape)
         return self._steps(pairs, values)
 
     def _steps(self, pairs: PairFeatures, values: np.ndarray) -> sparse.csr_array:
         places = (pairs.rows.indices, values, self.threshold_offsets, self.thresholds)
         counts = np.empty(len(values), dtype=np.int64)
         compiled.count_unary(*places, counts)
-        ends = np.concatenate([[0], np.cumsum(counts)])
+        ends = entry_ends(counts)
         columns = np.empty(ends[-1], dtype=np.int32)
         entries = np.empty(ends[-1])
         compiled.fill_unary(*places, ends[:-1], columns, entries)
-        offsets = ends[pairs.rows.offsets].astype(np.int32)  # what liblinear takes
         shape = (pairs.n_graphs, self.n_components)
-        return sparse.csr_array((entries, columns, offsets), shape=shape)
+        # scipy stores offsets in 32 bits, as liblinear wants them, wherever they fit.
+        return sparse.csr_array((entries, columns, ends[pairs.rows.offsets]), shape=shape)
+
+
+def entry_ends(counts: np.ndarray) -> np.ndarray:
+    """Where the features of every entry start, and the last end: int64, shape (n_entries + 1,)."""
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
 
 
 def _weighted(pairs: PairFeatures, weights: np.ndarray | None) -> np.ndarray:
