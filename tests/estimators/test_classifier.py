@@ -262,7 +262,7 @@ def test_patterns(learned, data):
     np.testing.assert_array_equal(table["weight"].sort_index(), learned.weights_)
     kernel = tl.WLSubtree(2, include_depth_zero=True).fit(graphs)
     counts = kernel.feature_map(graphs).toarray()
-    position = {name: k for k, name in enumerate(kernel.get_feature_names_out())}
+    position = {name: k for k, name in enumerate(kernel.feature_map_names())}
     for _, row in table.iterrows():
         held = counts[:, position[f"{row['depth']}:{row['pattern']}"]] > 0
         assert row["support"] == held.sum()

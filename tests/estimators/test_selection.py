@@ -149,7 +149,7 @@ def test_weights_come_from_the_training_part_of_a_split(data, splits):
         2, include_depth_zero=True, weights=tl.PairwiseWeights(1.0, random_state=0)
     ).fit(graphs[train], y[train])
     of_text = dict(zip(search_names(graphs), weights.tolist(), strict=True))
-    names = kernel.get_feature_names_out()
+    names = kernel.feature_map_names()
     np.testing.assert_allclose([of_text[n] for n in names], kernel.weights_, atol=1e-10)
     elsewhere = [w for name, w in of_text.items() if name not in set(names)]
     assert elsewhere
