@@ -6,12 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import sparse, stats
+from scipy import stats
 
 from naive import approximate as naive
 from treelens.graphs.synthetic import make_random_graphs
 from treelens.kernels import _compiled_approximate as compiled
-from treelens.kernels.approximate import RANDOM_FORMS, UnaryFeatures, entry_ends
+from treelens.kernels import approximate, binning
+from treelens.kernels.approximate import (
+    RANDOM_FORMS,
+    UnaryFeatures,
+    as_narrow_as_they_fit,
+    entry_ends,
+)
 from treelens.kernels.binning import RandomBins, buckets_for, row_offsets
 from treelens.patterns.features import Features, PatternExtractor
 from treelens.patterns.histograms import SparseRows
@@ -230,20 +236,29 @@ def test_offsets_do_not_wrap():
     assert ends.tolist() == [k * 2**30 for k in range(6)]
 
 
-def test_maps_hand_their_offsets_on_as_they_are(monkeypatch):
-    """No map narrows the offsets itself: scipy does where they fit, and liblinear takes it."""
-    given, build = [], sparse.csr_array
+def test_offsets_are_narrow_only_where_they_fit():
+    small = as_narrow_as_they_fit(np.array([0, 5, 2**31 - 1]))
+    assert small.dtype == np.int32
+    large = as_narrow_as_they_fit(np.array([0, 2**31 - 1, 2**31, 2**33]))
+    assert large.dtype == np.int64
+    assert large.tolist() == [0, 2**31 - 1, 2**31, 2**33]
 
-    def spy(parts, shape):
-        given.append(parts[2])
-        return build(parts, shape=shape)
 
+def test_every_map_of_sparse_features_narrows_its_offsets_with_care(monkeypatch):
+    """None cuts them to 32 bits by itself."""
+    seen = []
+
+    def narrowed(offsets):
+        seen.append(offsets.dtype)
+        return as_narrow_as_they_fit(offsets)
+
+    for module in (approximate, binning):
+        monkeypatch.setattr(module, "as_narrow_as_they_fit", narrowed)
     graphs = make_random_graphs(5, random_state=0)
-    monkeypatch.setattr(sparse, "csr_array", spy)
+    vocabulary = PatternVocabulary.fit(graphs, 2)[0]
     for kind, form in (("optimal-assignment", "assignment"), ("subtree", "subtree")):
-        extractor = PatternExtractor(PatternVocabulary.fit(graphs, 2)[0], 0, kind)
-        features = extractor.features(graphs)
+        features = PatternExtractor(vocabulary, 0, kind).features(graphs)
         UnaryFeatures.fit(features, form, None).transform(features)
-    extractor = PatternExtractor(PatternVocabulary.fit(graphs, 2)[0], 0, "wasserstein")
-    RandomBins(16, 0, "metric", 1.0).transform(extractor.features(graphs))
-    assert [offsets.dtype for offsets in given] == [np.int64] * 3
+    bins = RandomBins(16, 0, "metric", 1.0)
+    bins.transform(PatternExtractor(vocabulary, 0, "wasserstein").features(graphs))
+    assert seen == [np.int64] * 3

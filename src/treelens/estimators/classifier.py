@@ -23,6 +23,7 @@ from treelens.estimators.machine import (
     class_weights,
     fit_calibration,
     fit_machine,
+    predicted_codes,
 )
 from treelens.estimators.pattern_table import pattern_table
 from treelens.estimators.progress import progress_ticks
@@ -42,7 +43,11 @@ from treelens.estimators.settings import (
     inner_splits,
     listed,
     listed_forms,
+    rarest_class,
+    resolved_class_weight,
+    resolved_scoring,
     warn_if_nothing_shared,
+    warn_if_one_class_is_all,
 )
 from treelens.estimators.weights import PairwiseWeights
 from treelens.explain.contributions import (
@@ -80,9 +85,10 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         How far, per depth, the weights may move from one (Euclidean); 0 means uniform. "auto"
         tries 0 and three radii that depend on the number of graphs.
     gamma : float or sequence of float, default="auto"
-        Scale of the exponential forms.
+        Scale of the exponential forms; "auto" tries 0.1, 1, 3 and 10.
     C : float or sequence of float, default="auto"
-        Cost of the support vector machine, relative to the kernel's mean diagonal.
+        Cost of the support vector machine, relative to the kernel's mean diagonal; "auto" tries
+        0.1, 1, 3, 10 and 100.
     include_depth_zero : bool, default=True
         Whether the node labels themselves count as patterns.
     edge_labels : bool or "auto", default="auto"
@@ -91,9 +97,14 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         How weights are learned; its radius is set by the search.
     cv : int or splitter, default=5
         Folds of the inner cross-validation, repeated for small training sets; or a splitter.
-    scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
-        What the inner cross-validation maximises.
-    class_weight : None, "balanced" or dict, default=None
+    scoring : {"auto", "accuracy", "balanced_accuracy", "roc_auc"}, default="auto"
+        What the inner cross-validation maximises. "auto" is the accuracy, unless a class is rare
+        (less than half of an even share: with two classes, below 25 %). Then a model could score
+        high without ever naming that class, and "auto" is "roc_auc" for two classes and
+        "balanced_accuracy" for more.
+    class_weight : "auto", None, "balanced" or dict, default="auto"
+        Weight of errors by class. "auto" is "balanced" where a class is rare and ``scoring`` is
+        "auto" or "balanced_accuracy", else None: all errors weigh the same.
     approximation : {None, "random-bins", "random-features", "nystroem", "unary"}, default=None
         Replace the kernel matrix by explicit features and the SVM by a linear model on them: time
         and memory linear in the number of graphs. Settings are then chosen on held-out parts.
@@ -113,7 +124,8 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
     ----------
     classes_ : ndarray
     choice_ : dict
-        The chosen form, depth, radius, gamma and C, with the inner score.
+        The chosen form, depth, radius, gamma and C, with the inner score; what "auto" stood for
+        in ``scoring`` and ``class_weight``, and the ``rare_class`` (or None) that it depends on.
     learning_gain_ : dict or None
         Best learned against best uniform candidate in the inner validation: the paired
         difference, its standard error and a p-value. None if no radius above 0 was tried, or if
@@ -144,8 +156,8 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         "edge_labels": ["boolean", StrOptions({"auto"})],
         "learner": [HasMethods(["fit", "get_params"]), None],
         "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split", "get_n_splits"])],
-        "scoring": [StrOptions(set(SCORES))],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "scoring": [StrOptions({"auto", *SCORES})],
+        "class_weight": [StrOptions({"auto", "balanced"}), dict, None],
         "approximation": [StrOptions(set(APPROXIMATIONS)), None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
@@ -165,8 +177,8 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         edge_labels: bool | str = "auto",
         learner: Any = None,
         cv: Any = 5,
-        scoring: str = "accuracy",
-        class_weight: Any = None,
+        scoring: str = "auto",
+        class_weight: Any = "auto",
         approximation: str | None = None,
         n_components: int = 2048,
         n_jobs: int | None = None,
@@ -204,6 +216,8 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         self._validate_params()
         graphs = checked_graphs(X)
         self.classes_, codes = checked_classes(y, len(graphs))
+        self._scoring = resolved_scoring(self.scoring, codes)
+        self._class_weight = resolved_class_weight(self.class_weight, self.scoring, codes)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         candidates = self._grid(len(graphs))
         self._uses_edge_labels = self._resolve_edge_labels(graphs)
@@ -219,7 +233,7 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         search = self._search(histograms, codes, splits, seed)
         with progress_ticks(self.progress, "Choosing a kernel") as search.tick:
             self.search_, chosen = staged_search(search, candidates)
-        self._record_choice(chosen, candidates)
+        self._record_choice(chosen, candidates, codes)
         self._fit_chosen(chosen, vocabulary, search, graphs)
         return self
 
@@ -254,8 +268,8 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
             splits,
             self._seeded_learner(seed),
             first_depth=0 if self.include_depth_zero else 1,
-            sample_weight=class_weights(self.class_weight, self.classes_, codes),
-            score=SCORES[self.scoring],
+            sample_weight=class_weights(self._class_weight, self.classes_, codes),
+            score=SCORES[self._scoring],
             n_jobs=self._n_jobs(),
         )
 
@@ -268,7 +282,9 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
             learner.set_params(random_state=seed)
         return learner
 
-    def _record_choice(self, chosen: Candidate, candidates: list[Candidate]) -> None:
+    def _record_choice(
+        self, chosen: Candidate, candidates: list[Candidate], codes: np.ndarray
+    ) -> None:
         result = self.search_
         self.choice_ = {
             "form": chosen.form,
@@ -278,7 +294,9 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
             "C": chosen.C,
             "edge_labels": self._uses_edge_labels,
             "include_depth_zero": self.include_depth_zero,
-            "scoring": self.scoring,
+            "scoring": self._scoring,
+            "class_weight": self._class_weight,
+            "rare_class": rarest_class(self.classes_, codes),
             "score": result.mean(chosen),
             "n_candidates": len(candidates),
             "n_splits": result.n_splits,
@@ -319,6 +337,8 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         held_out = self.search_.margins[chosen]
         known = np.isfinite(held_out).all(axis=1)  # a splitter need not cover every graph
         self._calibration = fit_calibration(held_out[known], search.codes[known])
+        named = predicted_codes(self.search_.decisions[chosen][known])
+        warn_if_one_class_is_all(named, self.classes_)
         self.train_histograms_ = histograms
         self.train_codes_ = search.codes
 

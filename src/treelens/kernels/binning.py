@@ -31,7 +31,12 @@ import numpy as np
 from scipy import sparse
 
 from treelens.kernels import _compiled_approximate as compiled
-from treelens.kernels.approximate import RANDOM_FORMS, check_form, row_factors
+from treelens.kernels.approximate import (
+    RANDOM_FORMS,
+    as_narrow_as_they_fit,
+    check_form,
+    row_factors,
+)
 from treelens.patterns.features import Features
 
 # Graphs that a thread takes at a time.
@@ -187,11 +192,8 @@ def _room_for_crossings(n: int) -> Crossings:
 
 
 def row_offsets(n_graphs: int, n_grids: int) -> np.ndarray:
-    """Where the entries of every graph start, int64: there may be more than 2**31 in all.
-
-    scipy stores them in 32 bits, as liblinear wants them, wherever they fit.
-    """
-    return np.arange(n_graphs + 1, dtype=np.int64) * n_grids
+    """Where the entries of every graph start, shape (n_graphs + 1,)."""
+    return as_narrow_as_they_fit(np.arange(n_graphs + 1, dtype=np.int64) * n_grids)
 
 
 def buckets_for(n_graphs: int, n_grids: int) -> int:
