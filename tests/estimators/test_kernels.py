@@ -295,8 +295,10 @@ def test_distances_are_those_that_the_learner_speaks_of(b: float) -> None:
         for i in range(len(y)) for j in range(len(y))
     ]  # fmt: skip
     assert np.mean(losses) == pytest.approx(model.learner_.history_[-1], rel=1e-6)
-    expected = np.exp(-model.gamma * distances)
-    np.testing.assert_allclose(model.transform(graphs), expected, rtol=1e-9)
+    assert distances.min() < b - 1.0, "some pair is more similar than any with uniform weights"
+    kernel, from_distances = model.transform(graphs), np.exp(-model.gamma * distances)
+    np.testing.assert_allclose(kernel, from_distances / from_distances.max(), rtol=1e-9)
+    np.testing.assert_allclose(model.distance(graphs[:3], graphs), distances[:3], atol=ATOL)
 
 
 @pytest.mark.parametrize("form", FORMS[:2])

@@ -242,7 +242,8 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         Needs no ``fit`` with uniform weights: the vocabulary of the graphs at hand gives the exact
         distance. A fitted model uses its weights, and weight one for patterns it never saw. Learned
         ones come with the learner's ``b``, so that these are the distances its margins
-        (``learner_.result_.margins``) are about; very similar graphs may be below 0.
+        (``learner_.result_.margins``) are about; those of very similar graphs may be below 0. The
+        kernel has a ``b`` that keeps it at most 1: ``exp(-gamma * distance)`` up to one factor.
 
         Parameters
         ----------
@@ -270,7 +271,11 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         left = self._as_features(extractor, left_colors, weights)
         if Y is not None:
             right = self._as_features(extractor, right_colors, weights)
-        return self._distance(left, right, weights, self._offset_for(left, right), out)
+        offset = self._offset_for(left, right)
+        distances = self._distance(left, right, weights, offset, out)
+        if not uniform and self.form != "metric" and self._learned_b() is not None:
+            distances += self._learned_b() - offset
+        return distances
 
     def _as_features(
         self, extractor: PatternExtractor, colors: NodeColors, weights: np.ndarray | None
@@ -308,26 +313,18 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         return paper_distance(left.pairs, other, weights, offset=offset, n_jobs=n_jobs, out=out)
 
     def _offset(self) -> float:
-        """The constant b: that of learning, or the largest ``<W, Z(G, G)>`` in training.
+        """The constant b of the kernel: the largest ``<W, Z(G, G)>`` of the training graphs.
 
-        A learner asks for distances ``b - <W, Z>`` beyond and within its margins; with its own
-        ``b`` the distances here are those it speaks of, though some may be below 0. Given weights
-        have no ``b``: no training graph is more similar to another graph than to itself, so with
-        the largest one no distance is negative. Uniform weights give exactly 1, the Wasserstein
+        No training graph is more similar to another graph than to itself, so ``b - <W, Z>`` is
+        never negative, and the kernel at most 1. Uniform weights give exactly 1, the Wasserstein
         distance.
         """
-        if self._weights() is None:
-            return 1.0
-        learned = self._learned_b()
-        return float(self._fitted.self_sums.max()) if learned is None else learned
+        return 1.0 if self._weights() is None else float(self._fitted.self_sums.max())
 
     def _offset_for(self, left: Features, right: Features | None) -> float:
-        """The offset of distances between graphs that need not be training graphs.
-
-        Given weights may make a new graph more similar to itself than any training graph is.
-        """
-        if self._weights() is None or self._learned_b() is not None:
-            return self._offset()
+        """The same for graphs that need not be training graphs: no distance is negative."""
+        if self._weights() is None:
+            return 1.0
         sides = [side for side in (left, right) if side is not None]
         return max(self._offset(), *(float(side.self_sums.max()) for side in sides))
 
