@@ -175,9 +175,9 @@ def test_predicting_leaves_the_model_alone(fitted, data):
 def test_transform_leaves_a_learned_kernel_alone(kernel, data):
     graphs, y = data
     model = kernel(2, weights=tl.PairwiseWeights(1.0)).fit(graphs, y)
-    weights, names = model.weights_.copy(), model.get_feature_names_out()
+    weights, names = model.weights_.copy(), model.feature_map_names()
     before = model.transform(graphs)
     model.transform(strangers())
     np.testing.assert_array_equal(model.weights_, weights)
-    np.testing.assert_array_equal(model.get_feature_names_out(), names)
+    np.testing.assert_array_equal(model.feature_map_names(), names)
     np.testing.assert_array_equal(model.transform(graphs), before)

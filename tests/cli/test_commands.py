@@ -47,7 +47,7 @@ def tiny_tu(folder, n=8):
 
 def test_the_options_name_every_form_and_every_score():
     assert set(options.FORM_NAMES) == set(FORMS)
-    assert set(SCORINGS) == set(SCORES)
+    assert set(SCORINGS) == {"auto", *SCORES}
 
 
 def test_help_lists_the_commands_and_the_exit_codes():
@@ -74,6 +74,18 @@ def test_fit_prints_scores_beside_their_rivals_and_the_patterns(molecules, tmp_p
     assert tl.load(tmp_path / "m.treelens").predict(["CCCO", "CCCN"]).tolist() == [
         "alcohol", "amine",
     ]  # fmt: skip
+
+
+def test_fit_says_what_it_does_about_a_rare_class(tmp_path):
+    rare = write_csv(tmp_path / "rare.csv", MOLECULES[:25])
+    options = ["--target", "label", *QUICK]
+    done = run("fit", rare, "--out", tmp_path / "m.treelens", *options)
+    assert done.code == 0, done.err
+    text = " ".join(done.out.split())
+    assert "is rare (20.0 %): settings are chosen by roc auc" in text
+    assert "errors weigh the same in every class" in text
+    given = run("fit", rare, "--out", tmp_path / "n.treelens", *options, "--scoring", "accuracy")
+    assert "is rare" not in given.out
 
 
 def test_fit_as_json(molecules, tmp_path):

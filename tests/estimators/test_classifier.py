@@ -25,6 +25,7 @@ from strategies import random_collection
 from treelens import GraphSVC
 from treelens.estimators import selection, settings
 from treelens.estimators.machine import fit_calibration
+from treelens.estimators.selection import radii_for
 from treelens.graphs.errors import GraphDataError
 
 GRID = {"form": ["exponential", "tanimoto"], "depth": [1, 2], "radius": [0.0, 1.0],
@@ -109,6 +110,25 @@ def test_several_classes_of_words(three_classes):
     np.testing.assert_array_equal(model.predict(graphs), model.classes_[guessed])
 
 
+def test_explanations_of_several_classes_add_up_to_mean_margins(three_classes):
+    graphs, y = three_classes
+    model = small(depth=1, radius=1.0).fit(graphs, y)
+    margins = model.mean_margins(graphs)
+    assert margins.shape == (36, 3)
+    np.testing.assert_allclose(margins.sum(axis=1), 0.0, atol=1e-9)
+    predicted = model.predict(graphs)
+    for i in range(0, 36, 5):
+        assert model.explain(graphs[i]).class_label == predicted[i]
+        for code, label in enumerate(model.classes_):
+            explanation = model.explain(graphs[i], class_label=label)
+            assert explanation.predicted_class == predicted[i]
+            assert explanation.decision == pytest.approx(margins[i, code])
+            total = explanation.base + explanation.pattern_contributions["contribution"].sum()
+            assert total == pytest.approx(margins[i, code])
+            spread = explanation.base + explanation.node_contributions.sum()
+            assert spread == pytest.approx(margins[i, code])
+
+
 def test_decisions_are_those_of_svc_on_the_kernel(data):
     """With uniform weights the whole estimator is WassersteinWL and SVC."""
     graphs, y = data
@@ -146,10 +166,46 @@ def test_balanced_weights_find_a_rare_class():
     kept = np.concatenate([np.flatnonzero(y == -1), np.flatnonzero(y == 1)[::8]])
     model = small(C=1.0, class_weight="balanced", scoring="balanced_accuracy")
     model.fit(graphs[kept], y[kept])
-    plain = small(C=1.0).fit(graphs[kept], y[kept])
+    plain = small(C=1.0, class_weight=None).fit(graphs[kept], y[kept])
     rare = graphs[np.flatnonzero(y == 1)]
     assert (model.predict(rare) == 1).mean() > (plain.predict(rare) == 1).mean()
     assert model.choice_["scoring"] == "balanced_accuracy"
+
+
+# --- what "auto" stands for, and how well the final weights are learned ------------------------
+
+
+def test_auto_is_the_grid_that_the_parameters_promise():
+    """The numbers are those that the class documents: a choice needs all of them at hand."""
+    candidates = GraphSVC()._grid(100)
+    promised = {
+        "form": {"exponential", "tanimoto-exponential"},
+        "depth": {1, 2, 3, 4, 5, 6},
+        "radius": {0.0, *radii_for(100)},
+        "gamma": {0.1, 1.0, 3.0, 10.0},
+        "C": {0.1, 1.0, 3.0, 10.0, 100.0},
+    }
+    for name, values in promised.items():
+        assert {getattr(c, name) for c in candidates} == values
+    assert len(candidates) == np.prod([len(values) for values in promised.values()])
+    documented = " ".join(GraphSVC.__doc__.split())
+    assert '"auto" tries 0.1, 1, 3 and 10.' in documented
+    assert '"auto" tries 0.1, 1, 3, 10 and 100.' in documented
+
+
+def test_the_final_weights_are_learned_to_the_learners_own_tolerance(data):
+    """The search compares rough weights; those of the model are not rough."""
+    graphs, y = data
+    learner = tl.PairwiseWeights(tol=1e-6, max_iter=500)
+    model = small(radius=3.0, learner=learner).fit(graphs, y)
+    assert model.learner_.get_params()["tol"] == 1e-6
+    assert model.learner_.converged_
+    assert model.learner_.gaps_[-1] <= 1e-6
+    kernel = tl.WassersteinWL(
+        model.choice_["depth"], include_depth_zero=True,
+        weights=clone(learner).set_params(radius=3.0),
+    ).fit(graphs, y)  # fmt: skip
+    np.testing.assert_allclose(model.weights_, kernel.weights_, atol=1e-6)
 
 
 # --- what it chose, and whether learning helped -----------------------------------------------
@@ -243,7 +299,7 @@ def test_patterns(learned, data):
     np.testing.assert_array_equal(table["weight"].sort_index(), learned.weights_)
     kernel = tl.WLSubtree(2, include_depth_zero=True).fit(graphs)
     counts = kernel.feature_map(graphs).toarray()
-    position = {name: k for k, name in enumerate(kernel.get_feature_names_out())}
+    position = {name: k for k, name in enumerate(kernel.feature_map_names())}
     for _, row in table.iterrows():
         held = counts[:, position[f"{row['depth']}:{row['pattern']}"]] > 0
         assert row["support"] == held.sum()

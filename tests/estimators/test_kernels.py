@@ -17,8 +17,16 @@ from sklearn.svm import SVC
 
 from naive import kernels as naive
 from naive import patterns as naive_patterns
+from naive.learning import hinge
 from strategies import collections, random_collection, renumbered
-from treelens import GraphCollection, WassersteinWL, WLOptimalAssignment, WLSubtree
+from treelens import (
+    GraphCollection,
+    PairwiseWeights,
+    WassersteinWL,
+    WLOptimalAssignment,
+    WLSubtree,
+    make_synthetic,
+)
 from treelens.graphs.errors import GraphDataError, NotGraphsError
 
 KERNELS = [WLSubtree, WLOptimalAssignment, WassersteinWL]
@@ -270,6 +278,27 @@ def test_weighted_distance_of_new_graphs_gives_unseen_patterns_weight_one(
     np.testing.assert_allclose(weighted.distance(new, train), ones.distance(new, train), atol=ATOL)
     heavy = WassersteinWL(2, form=form, weights=np.full(n_patterns, 3.0)).fit(train)
     assert (heavy.distance(new) >= 0).all()
+    np.testing.assert_allclose(heavy.distance(new, train), heavy.distance(train, new).T, atol=ATOL)
+    alone = np.vstack([heavy.transform(new[i : i + 1]) for i in range(len(new))])
+    np.testing.assert_allclose(heavy.transform(new), alone, atol=ATOL)
+
+
+@pytest.mark.parametrize("b", [1.0, 1.7])
+def test_distances_are_those_that_the_learner_speaks_of(b: float) -> None:
+    """The objective that learning reports is the mean hinge of these distances."""
+    graphs, y = make_synthetic(4, random_state=0)
+    learner = PairwiseWeights(radius=2.0, b=b, balance=False)
+    model = WassersteinWL(2, weights=learner).fit(graphs, y)
+    margins, distances = model.learner_.result_.margins, model.distance(graphs)
+    losses = [
+        hinge(distances[i, j], bool(y[i] == y[j]), margins)[0]
+        for i in range(len(y)) for j in range(len(y))
+    ]  # fmt: skip
+    assert np.mean(losses) == pytest.approx(model.learner_.history_[-1], rel=1e-6)
+    assert distances.min() < b - 1.0, "some pair is more similar than any with uniform weights"
+    kernel, from_distances = model.transform(graphs), np.exp(-model.gamma * distances)
+    np.testing.assert_allclose(kernel, from_distances / from_distances.max(), rtol=1e-9)
+    np.testing.assert_allclose(model.distance(graphs[:3], graphs), distances[:3], atol=ATOL)
 
 
 @pytest.mark.parametrize("form", FORMS[:2])
@@ -336,9 +365,32 @@ def test_the_assignment_kernel_is_the_sum_of_minima_of_its_features(
 def test_feature_names_fit_the_features(kernel: Any) -> None:
     graphs = [([(0, 1)], {0: "C", 1: "N"})]
     model = kernel(1, include_depth_zero=True).fit(graphs)
-    assert model.get_feature_names_out().tolist() == ["0:C", "0:N", "1:C(N)", "1:N(C)"]
-    assert kernel(1).fit(graphs).get_feature_names_out().tolist() == ["1:C(N)", "1:N(C)"]
+    assert model.feature_map_names().tolist() == ["0:C", "0:N", "1:C(N)", "1:N(C)"]
+    assert kernel(1).fit(graphs).feature_map_names().tolist() == ["1:C(N)", "1:N(C)"]
     assert model.feature_map(graphs).shape == (1, 4)
+
+
+@every_kernel
+def test_names_of_the_columns_of_transform_are_those_of_training_graphs(
+    kernel: Any, some_graphs: GraphCollection
+) -> None:
+    model = kernel(1).fit(some_graphs[:7])
+    names = model.get_feature_names_out()
+    assert names.shape == (model.transform(some_graphs).shape[1],) == (7,)
+    assert len(set(names)) == 7
+    assert names[3] == f"{kernel.__name__.lower()}3"
+
+
+@every_kernel
+def test_output_as_a_table_of_pandas(kernel: Any, some_graphs: GraphCollection) -> None:
+    plain = kernel(1).fit(some_graphs[:7])
+    model = kernel(1).set_output(transform="pandas")
+    inner = model.fit_transform(some_graphs[:7])
+    table = model.transform(some_graphs)
+    assert list(table.columns) == list(inner.columns) == plain.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(table.to_numpy(), plain.transform(some_graphs))
+    np.testing.assert_array_equal(inner.to_numpy(), plain.transform(some_graphs[:7]))
+    assert isinstance(plain.transform(some_graphs), np.ndarray)
 
 
 # --- what is refused ----------------------------------------------------------------------------
@@ -388,6 +440,8 @@ def test_before_fit(kernel: Any, some_graphs: GraphCollection) -> None:
     for method in ("transform", "feature_map", "unseen_share", "get_feature_names_out"):
         with pytest.raises(NotFittedError):
             getattr(kernel(), method)(some_graphs)
+    with pytest.raises(NotFittedError):
+        kernel().feature_map_names()
     with pytest.raises(NotFittedError):
         WassersteinWL(1, weights=np.ones(3)).distance(some_graphs)
 

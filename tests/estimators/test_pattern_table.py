@@ -78,6 +78,16 @@ def test_order(graphs, codes):
     assert sorted(table.index) == list(range(vocabulary.n_patterns))
 
 
+def test_among_patterns_of_one_weight_the_common_ones_come_first(graphs, codes):
+    """With uniform weights the table begins with what most graphs hold."""
+    vocabulary, colors = PatternVocabulary.fit(graphs, DEPTH)
+    histograms = PatternHistograms.from_colors(vocabulary, colors)
+    weights = np.ones(histograms.n_patterns)
+    support = pattern_table(vocabulary, histograms, weights, codes, CLASSES)["support"].to_numpy()
+    assert support[0] == histograms.support.max() > support[-1] == histograms.support.min()
+    assert (np.diff(support) <= 0).all()
+
+
 def test_shares_of_a_depth_sum_to_one(graphs, codes):
     vocabulary, colors = PatternVocabulary.fit(graphs, DEPTH)
     histograms = PatternHistograms.from_colors(vocabulary, colors)

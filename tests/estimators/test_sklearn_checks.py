@@ -18,6 +18,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from treelens import (
     GraphCollection,
     GraphSVC,
+    PairwiseWeights,
+    PatternHistograms,
+    PatternVocabulary,
     RandomWalk,
     ShortestPath,
     WassersteinWL,
@@ -26,6 +29,7 @@ from treelens import (
 )
 from treelens.graphs.build import build_collection
 from treelens.graphs.errors import NotGraphsError
+from treelens.patterns.pairs import PairFeatures
 
 
 def rows_as_graphs(X: Any) -> Any:
@@ -80,6 +84,17 @@ class TableRandomWalk(TransformsTables, RandomWalk):
     pass
 
 
+class TablePairwiseWeights(ReadsTables, PairwiseWeights):
+    """Learns from the patterns of depth 0 and 1 of the graphs that a table is read as."""
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        graphs = rows_as_graphs(X)
+        if isinstance(graphs, GraphCollection):
+            fitted = PatternVocabulary.fit(graphs, depth=1)
+            graphs = PairFeatures.from_histograms(PatternHistograms.from_colors(*fitted))
+        return PairwiseWeights.fit(self, graphs, y)
+
+
 class TableGraphClassifier(ReadsTables, GraphSVC):
     def predict(self, X: Any) -> np.ndarray:
         return super().predict(rows_as_graphs(X))
@@ -97,6 +112,7 @@ ESTIMATORS = [
     TableWassersteinWL(depth=2),
     TableShortestPath(normalize="cosine"),
     TableRandomWalk(max_length=2),
+    TablePairwiseWeights(),
     TableGraphClassifier(
         form="exponential", depth=1, radius=1.0, gamma=3.0, C=100.0, cv=2, random_state=0
     ),
@@ -137,5 +153,8 @@ def test_without_the_reader_a_table_is_refused(estimator: Any) -> None:
     kind = next(base for base in type(estimator).__mro__ if base.__module__.startswith("treelens"))
     plain = kind(**estimator.get_params())
     assert not plain.__sklearn_tags__().input_tags.two_d_array
-    with pytest.raises(NotGraphsError, match="shape"):
+    refusal = (NotGraphsError, "shape")
+    if kind is PairwiseWeights:
+        refusal = (TypeError, "takes PairFeatures, got ndarray")
+    with pytest.raises(refusal[0], match=refusal[1]):
         plain.fit(np.eye(4), [0, 0, 1, 1])

@@ -188,14 +188,14 @@ def test_the_feature_map_spans_the_kernel(rng, kernel):
     graphs = random_collection(rng, 20)
     kernel = clone(kernel).fit(graphs[:12])
     features, new = kernel.feature_map(graphs[:12]), kernel.feature_map(graphs[12:])
-    assert features.shape == (12, len(kernel.get_feature_names_out()))
+    assert features.shape == (12, len(kernel.feature_map_names()))
     assert close((new @ features.T).toarray(), kernel.transform(graphs[12:]))
 
 
 def test_the_full_series_has_no_feature_map(rng):
     kernel = RandomWalk(None, decay=0.01).fit(random_collection(rng, 4))
     assert not hasattr(kernel, "feature_map")
-    assert not hasattr(kernel, "get_feature_names_out")
+    assert not hasattr(kernel, "feature_map_names")
     with pytest.raises(AttributeError, match="feature_map"):
         kernel.feature_map(random_collection(rng, 4))
 

@@ -11,6 +11,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils._param_validation import InvalidParameterError
 
 import treelens as tl
+from naive import learning as naive
 from strategies import random_collection
 from treelens.learning.learn import learn_weights
 from treelens.learning.settings import LearnerSettings
@@ -133,3 +134,25 @@ def test_learning_on_permuted_labels_finds_less(features):
     for _ in range(5):
         permuted = tl.PairwiseWeights().fit(pairs, rng.permutation(y))
         assert 1 - permuted.history_[-1] / permuted.history_[0] < 0.5 * drop
+
+
+@pytest.mark.parametrize("balance", [True, False])
+def test_local_pairs_of_a_rare_class_are_balanced(features, balance):
+    """A rare class has few graphs to be near to: the two kinds of pairs are not equally many."""
+    codes = (np.arange(features.n_graphs) % 10 == 0).astype(int)
+    learner = tl.PairwiseWeights(
+        pairs="local", n_neighbors=6, balance=balance, margins=(0.9, 0.3), sigma=0.1
+    ).fit(features, codes)
+    z = naive.all_pair_features(features)
+    losses = {True: [], False: []}
+    for graph in range(len(codes)):
+        for same in (True, False):
+            for other in naive.nearest(z, codes, graph, 6, same):
+                distance = 1.0 - z[graph, other].sum()
+                losses[same].append(naive.hinge(distance, same, learner.result_.margins)[0])
+    assert len(losses[True]) > len(losses[False])
+    halves = (np.mean(losses[True]) + np.mean(losses[False])) / 2
+    all_alike = np.mean(losses[True] + losses[False])
+    assert abs(halves - all_alike) > 1e-3
+    expected = halves if balance else all_alike
+    assert learner.history_[0] == pytest.approx(expected, rel=1e-9)

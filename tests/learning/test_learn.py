@@ -192,7 +192,7 @@ def test_bad_choices_are_named(features, labels, options, message):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (np.zeros(20), "at least two classes; y holds only"),
+        (np.zeros(20), "at least two classes; y holds one class only, 0.0"),
         (np.arange(19), "one label for each of the 20 graphs"),
         (np.zeros((20, 2)), "one label for each of the 20 graphs"),
         ([0.0] * 10 + [np.nan] + [1.0] * 9, "label of graph 10 is missing"),

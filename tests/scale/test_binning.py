@@ -9,11 +9,19 @@ import pytest
 from scipy import stats
 
 from naive import approximate as naive
+from treelens.graphs.synthetic import make_random_graphs
 from treelens.kernels import _compiled_approximate as compiled
-from treelens.kernels.approximate import RANDOM_FORMS
-from treelens.kernels.binning import RandomBins, buckets_for
-from treelens.patterns.features import Features
+from treelens.kernels import approximate, binning
+from treelens.kernels.approximate import (
+    RANDOM_FORMS,
+    UnaryFeatures,
+    as_narrow_as_they_fit,
+    entry_ends,
+)
+from treelens.kernels.binning import RandomBins, buckets_for, row_offsets
+from treelens.patterns.features import Features, PatternExtractor
 from treelens.patterns.histograms import SparseRows
+from treelens.patterns.vocabulary import PatternVocabulary
 
 GAMMA = 2.0
 
@@ -213,3 +221,44 @@ def test_buckets_follow_the_graphs_up_to_a_limit():
     assert buckets_for(3000, 64) == 2048
     assert buckets_for(10**7, 2048) == 512
     assert buckets_for(10**7, 2**20) == 256
+
+
+# --- more entries than 32 bits count ----------------------------------------------------------
+
+
+def test_offsets_do_not_wrap():
+    offsets = row_offsets(2**20 + 1, 2048)
+    assert offsets.dtype == np.int64
+    assert offsets[-1] == 2**31 + 2048
+    assert (np.diff(offsets) == 2048).all()
+    ends = entry_ends(np.full(5, 2**30, dtype=np.int32))
+    assert ends.dtype == np.int64
+    assert ends.tolist() == [k * 2**30 for k in range(6)]
+
+
+def test_offsets_are_narrow_only_where_they_fit():
+    small = as_narrow_as_they_fit(np.array([0, 5, 2**31 - 1]))
+    assert small.dtype == np.int32
+    large = as_narrow_as_they_fit(np.array([0, 2**31 - 1, 2**31, 2**33]))
+    assert large.dtype == np.int64
+    assert large.tolist() == [0, 2**31 - 1, 2**31, 2**33]
+
+
+def test_every_map_of_sparse_features_narrows_its_offsets_with_care(monkeypatch):
+    """None cuts them to 32 bits by itself."""
+    seen = []
+
+    def narrowed(offsets):
+        seen.append(offsets.dtype)
+        return as_narrow_as_they_fit(offsets)
+
+    for module in (approximate, binning):
+        monkeypatch.setattr(module, "as_narrow_as_they_fit", narrowed)
+    graphs = make_random_graphs(5, random_state=0)
+    vocabulary = PatternVocabulary.fit(graphs, 2)[0]
+    for kind, form in (("optimal-assignment", "assignment"), ("subtree", "subtree")):
+        features = PatternExtractor(vocabulary, 0, kind).features(graphs)
+        UnaryFeatures.fit(features, form, None).transform(features)
+    bins = RandomBins(16, 0, "metric", 1.0)
+    bins.transform(PatternExtractor(vocabulary, 0, "wasserstein").features(graphs))
+    assert seen == [np.int64] * 3

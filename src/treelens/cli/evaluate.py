@@ -117,7 +117,7 @@ def kernel_plans(
         model = GraphSVC(
             depth=options.parsed_numbers(depth, "--depth", int),
             edge_labels="auto" if edge_labels is None else edge_labels,
-            random_state=seed, n_jobs=jobs, progress=False,
+            scoring="accuracy", random_state=seed, n_jobs=jobs, progress=False,
         )  # fmt: skip
         if name == "auto":
             plans[name] = KernelPlan(model)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from treelens.estimators.classifier import GraphSVC
     from treelens.estimators.selection import Candidate, SearchResult
 
-SCORINGS = ("accuracy", "balanced_accuracy", "roc_auc")
+SCORINGS = ("auto", "accuracy", "balanced_accuracy", "roc_auc")
 
 
 def fit_cli(
@@ -32,7 +32,7 @@ def fit_cli(
     depth: options.Depth = "auto",
     radius: options.Radius = "auto",
     edge_labels: options.EdgeLabels = None,
-    scoring: options.Scoring = "accuracy",
+    scoring: options.Scoring = "auto",
     max_invalid: options.MaxInvalid = 0.1,
     drop_duplicates: options.DropDuplicates = False,
     top: Annotated[int, typer.Option("--top", help="How many patterns to print.", min=0)] = 10,
@@ -69,7 +69,7 @@ def classifier_settings(
     depth: str = "auto",
     radius: str = "auto",
     edge_labels: bool | None = None,
-    scoring: str = "accuracy",
+    scoring: str = "auto",
     seed: int = 0,
     jobs: int = -1,
 ) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def fit_model(
             "n_left_out": data.n_rows - len(data.graphs),
             "classes": class_sizes(data.y),
         },
-        "scoring": model.scoring,
+        "scoring": model.choice_["scoring"],
         "scores": scores,
         "learning_gain": model.learning_gain_,
         "choice": model.choice_,
@@ -148,7 +148,7 @@ def compared_scores(model: GraphSVC, data: GraphData, settings: dict[str, Any]) 
     uniform = uniform_search.best(lambda c: c.radius == 0)
     learned = model.search_.best(lambda c: c.radius > 0)
     return {
-        "majority": majority_score(data.y, model.scoring),
+        "majority": majority_score(data.y, model.choice_["scoring"]),
         "uniform": _score_row(uniform_search, uniform),
         "learned": _score_row(model.search_, learned),
         "learned_fell_behind": learned is None and any(c.radius > 0 for c in model.search_.scores),
@@ -187,6 +187,8 @@ def show_fit(output: Output, result: dict[str, Any]) -> None:
     classes = ", ".join(f"{name} ({n})" for name, n in data["classes"].items())
     output.line(f"{data['source']}: {data['n_graphs']} graphs; classes {classes}")
     output.line(recipe_sentence(result["recipe"]))
+    if (sentence := rare_sentence(result["choice"])) is not None:
+        output.line(sentence)
     show_scores(output, result)
     output.line(
         "The settings were chosen on these same splits, so the figures are slightly optimistic; "
@@ -216,6 +218,18 @@ def show_scores(output: Output, result: dict[str, Any]) -> None:
         ["", name, "best setting"],
         rows,
         f"Cross-validated {name} (mean ± deviation of {n_splits} splits)",
+    )
+
+
+def rare_sentence(choice: dict[str, Any]) -> str | None:
+    """What was done about a rare class; None where there is none, or nothing was done."""
+    rare, balanced = choice["rare_class"], choice["class_weight"] == "balanced"
+    if rare is None or not (balanced or choice["scoring"] != "accuracy"):
+        return None
+    weighed = ", and errors weigh the same in every class" if balanced else ""
+    return (
+        f"Class {rare['class']} is rare ({percent(rare['share'])}): settings are chosen by "
+        f"{choice['scoring'].replace('_', ' ')}{weighed}."
     )
 
 

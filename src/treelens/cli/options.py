@@ -96,7 +96,8 @@ Scoring = Annotated[
     str,
     typer.Option(
         "--scoring",
-        help="What to choose by: accuracy; balanced_accuracy or roc_auc for rare classes.",
+        help="What to choose by: accuracy, balanced_accuracy or roc_auc; auto: accuracy, or with "
+        "a rare class one of the others.",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="For the splits and the learner.", min=0)]

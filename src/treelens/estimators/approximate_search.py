@@ -80,8 +80,8 @@ class ApproximateSearch:
         self._exactly = self.approximation in _SEARCHED_EXACTLY
         self.histograms, self.codes, self.seed = histograms, codes, seed
         self.first_depth = 0 if model.include_depth_zero else 1
-        self.sample_weight = class_weights(model.class_weight, model.classes_, codes)
-        self.score = SCORES[model.scoring]
+        self.sample_weight = class_weights(model._class_weight, model.classes_, codes)
+        self.score = SCORES[model._scoring]
         self.learner = model.learner
         self.n_components = min(model.n_components, _MOST_SEARCH_COMPONENTS)
         self.all_components = model.n_components

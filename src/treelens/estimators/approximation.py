@@ -20,9 +20,10 @@ from treelens.estimators.approximate_search import ApproximateSearch
 from treelens.estimators.feature_machine import FeatureMachine
 from treelens.estimators.landmarks import hard_landmarks, landmark_positions
 from treelens.estimators.linear_models import fit_linear
-from treelens.estimators.machine import KernelMachine, fit_calibration
+from treelens.estimators.machine import KernelMachine, fit_calibration, predicted_codes
 from treelens.estimators.progress import progress_ticks
 from treelens.estimators.selection import Candidate
+from treelens.estimators.settings import warn_if_one_class_is_all
 from treelens.estimators.stochastic_weights import learn_weights_linearly
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.approximate import (
@@ -95,12 +96,14 @@ def fit_approximate(
     search = ApproximateSearch(model, histograms, codes, seed)
     with progress_ticks(model.progress, "Choosing settings") as search.tick:
         model.search_, chosen = search.run(candidates)
-    model._record_choice(chosen, candidates)
+    model._record_choice(chosen, candidates, codes)
     model.choice_ |= {
         "approximation": model.approximation, "n_components": model.n_components,
         "scored_on": search.scored_on,
     }  # fmt: skip
-    model._calibration = fit_calibration(*search.calibrating(chosen))
+    decisions, held_out_codes = search.calibrating(chosen)
+    model._calibration = fit_calibration(decisions, held_out_codes)
+    warn_if_one_class_is_all(predicted_codes(decisions), model.classes_)
     _fit_chosen(model, chosen, vocabulary.truncated(chosen.depth), search, graphs)
 
 

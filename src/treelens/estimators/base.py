@@ -89,14 +89,12 @@ class DecidesOnGraphs(TakesGraphs, ClassifierMixin):
         return hasattr(self, "_machine")
 
 
-class GraphKernel(
-    TakesGraphs, TransformerMixin, BaseEstimator, metaclass=ABCMeta, auto_wrap_output_keys=None
-):
+class GraphKernel(TakesGraphs, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the kernels: ``fit`` learns the features, ``transform`` gives kernel values.
 
-    ``transform`` returns an array (n_new, n_fit), ready for ``SVC(kernel="precomputed")``. There is
-    no ``set_output``: the columns are training graphs, whereas ``get_feature_names_out`` names the
-    columns of :meth:`feature_map`.
+    ``transform`` returns an array (n_new, n_fit), ready for ``SVC(kernel="precomputed")``; its
+    columns are training graphs, and :meth:`get_feature_names_out` names them. The columns of
+    :meth:`feature_map` are patterns, which ``feature_map_names`` gives.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -141,8 +139,20 @@ class GraphKernel(
         self.fit(X, y)
         return self._kernel(self._fitted, None)
 
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of :meth:`transform`: the kernel's, and the training graph's number.
+
+        Parameters
+        ----------
+        input_features : None
+            Not used: what comes in are graphs.
+        """
+        check_is_fitted(self)
+        prefix = type(self).__name__.lower()
+        return np.array([f"{prefix}{i}" for i in range(self.n_graphs_)], dtype=object)
+
     def feature_map(self, X: Any) -> sparse.csr_array:
-        """Explicit features, shape (n_graphs, n_features); see ``get_feature_names_out``.
+        """Explicit features, shape (n_graphs, n_features); see ``feature_map_names``.
 
         Where the kernel is a sum of products, it is ``feature_map(X) @ feature_map(X_fit).T``
         (before any normalisation); where it is a sum of minima, it is the sum of the minima.

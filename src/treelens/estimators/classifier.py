@@ -19,11 +19,11 @@ from treelens.estimators.bound import model_bound
 from treelens.estimators.feature_machine import FeatureMachine, additive_decision
 from treelens.estimators.gain import learning_gain
 from treelens.estimators.machine import (
-    KernelMachine,
     calibrated_probabilities,
     class_weights,
     fit_calibration,
     fit_machine,
+    predicted_codes,
 )
 from treelens.estimators.pattern_table import pattern_table
 from treelens.estimators.progress import progress_ticks
@@ -43,7 +43,11 @@ from treelens.estimators.settings import (
     inner_splits,
     listed,
     listed_forms,
+    rarest_class,
+    resolved_class_weight,
+    resolved_scoring,
     warn_if_nothing_shared,
+    warn_if_one_class_is_all,
 )
 from treelens.estimators.weights import PairwiseWeights
 from treelens.explain.contributions import (
@@ -56,6 +60,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_single_graph
 from treelens.kernels.forms import FORMS, form_kernel
 from treelens.kernels.gram import pair_sums
+from treelens.kernels.voting import class_values, mean_margins
 from treelens.patterns.features import PatternExtractor, first_depth_of
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -80,9 +85,10 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         How far, per depth, the weights may move from one (Euclidean); 0 means uniform. "auto"
         tries 0 and three radii that depend on the number of graphs.
     gamma : float or sequence of float, default="auto"
-        Scale of the exponential forms.
+        Scale of the exponential forms; "auto" tries 0.1, 1, 3 and 10.
     C : float or sequence of float, default="auto"
-        Cost of the support vector machine, relative to the kernel's mean diagonal.
+        Cost of the support vector machine, relative to the kernel's mean diagonal; "auto" tries
+        0.1, 1, 3, 10 and 100.
     include_depth_zero : bool, default=True
         Whether the node labels themselves count as patterns.
     edge_labels : bool or "auto", default="auto"
@@ -91,9 +97,14 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         How weights are learned; its radius is set by the search.
     cv : int or splitter, default=5
         Folds of the inner cross-validation, repeated for small training sets; or a splitter.
-    scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
-        What the inner cross-validation maximises.
-    class_weight : None, "balanced" or dict, default=None
+    scoring : {"auto", "accuracy", "balanced_accuracy", "roc_auc"}, default="auto"
+        What the inner cross-validation maximises. "auto" is the accuracy, unless a class is rare
+        (less than half of an even share: with two classes, below 25 %). Then a model could score
+        high without ever naming that class, and "auto" is "roc_auc" for two classes and
+        "balanced_accuracy" for more.
+    class_weight : "auto", None, "balanced" or dict, default="auto"
+        Weight of errors by class. "auto" is "balanced" where a class is rare and ``scoring`` is
+        "auto" or "balanced_accuracy", else None: all errors weigh the same.
     approximation : {None, "random-bins", "random-features", "nystroem", "unary"}, default=None
         Replace the kernel matrix by explicit features and the SVM by a linear model on them: time
         and memory linear in the number of graphs. Settings are then chosen on held-out parts.
@@ -116,7 +127,8 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         What made the training graphs: molecules are read alike, and graphs that were made in
         another way are refused.
     choice_ : dict
-        The chosen form, depth, radius, gamma and C, with the inner score.
+        The chosen form, depth, radius, gamma and C, with the inner score; what "auto" stood for
+        in ``scoring`` and ``class_weight``, and the ``rare_class`` (or None) that it depends on.
     learning_gain_ : dict or None
         Best learned against best uniform candidate in the inner validation: the paired
         difference, its standard error and a p-value. None if no radius above 0 was tried, or if
@@ -147,8 +159,8 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         "edge_labels": ["boolean", StrOptions({"auto"})],
         "learner": [HasMethods(["fit", "get_params"]), None],
         "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split", "get_n_splits"])],
-        "scoring": [StrOptions(set(SCORES))],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "scoring": [StrOptions({"auto", *SCORES})],
+        "class_weight": [StrOptions({"auto", "balanced"}), dict, None],
         "approximation": [StrOptions(set(APPROXIMATIONS)), None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
@@ -168,8 +180,8 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         edge_labels: bool | str = "auto",
         learner: Any = None,
         cv: Any = 5,
-        scoring: str = "accuracy",
-        class_weight: Any = None,
+        scoring: str = "auto",
+        class_weight: Any = "auto",
         approximation: str | None = None,
         n_components: int = 2048,
         n_jobs: int | None = None,
@@ -208,6 +220,8 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         graphs = checked_graphs(X)
         self.recipe_ = graphs.recipe
         self.classes_, codes = checked_classes(y, len(graphs))
+        self._scoring = resolved_scoring(self.scoring, codes)
+        self._class_weight = resolved_class_weight(self.class_weight, self.scoring, codes)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         candidates = self._grid(len(graphs))
         self._uses_edge_labels = self._resolve_edge_labels(graphs)
@@ -223,7 +237,7 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         search = self._search(histograms, codes, splits, seed)
         with progress_ticks(self.progress, "Choosing a kernel") as search.tick:
             self.search_, chosen = staged_search(search, candidates)
-        self._record_choice(chosen, candidates)
+        self._record_choice(chosen, candidates, codes)
         self._fit_chosen(chosen, vocabulary, search, graphs)
         return self
 
@@ -258,8 +272,8 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
             splits,
             self._seeded_learner(seed),
             first_depth=0 if self.include_depth_zero else 1,
-            sample_weight=class_weights(self.class_weight, self.classes_, codes),
-            score=SCORES[self.scoring],
+            sample_weight=class_weights(self._class_weight, self.classes_, codes),
+            score=SCORES[self._scoring],
             n_jobs=self._n_jobs(),
         )
 
@@ -272,7 +286,9 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
             learner.set_params(random_state=seed)
         return learner
 
-    def _record_choice(self, chosen: Candidate, candidates: list[Candidate]) -> None:
+    def _record_choice(
+        self, chosen: Candidate, candidates: list[Candidate], codes: np.ndarray
+    ) -> None:
         result = self.search_
         self.choice_ = {
             "form": chosen.form,
@@ -282,7 +298,9 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
             "C": chosen.C,
             "edge_labels": self._uses_edge_labels,
             "include_depth_zero": self.include_depth_zero,
-            "scoring": self.scoring,
+            "scoring": self._scoring,
+            "class_weight": self._class_weight,
+            "rare_class": rarest_class(self.classes_, codes),
             "score": result.mean(chosen),
             "n_candidates": len(candidates),
             "n_splits": result.n_splits,
@@ -317,12 +335,14 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
             kernel, search.codes, search.n_classes, chosen.C, search.sample_weight
         )
         self.support_ = machine.support
-        self._machine = KernelMachine(machine.coefficients[:, self.support_], machine.intercepts)
+        self._machine = machine.on(self.support_)
         self._support_pairs = self._extractor.pairs(histograms.select_graphs(self.support_))
         self._support_selves = selves[self.support_]
-        held_out = self.search_.decisions[chosen]
+        held_out = self.search_.margins[chosen]
         known = np.isfinite(held_out).all(axis=1)  # a splitter need not cover every graph
         self._calibration = fit_calibration(held_out[known], search.codes[known])
+        named = predicted_codes(self.search_.decisions[chosen][known])
+        warn_if_one_class_is_all(named, self.classes_)
         self.train_histograms_ = histograms
         self.train_codes_ = search.codes
 
@@ -331,9 +351,11 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, shape (n_graphs, n_classes).
 
-        A logistic map fitted to decision values that the inner cross-validation held out.
+        A logistic map fitted to decision values that the inner cross-validation held out; of
+        several classes to :meth:`mean_margins`, which tell more of doubt than votes do.
         """
-        probabilities = calibrated_probabilities(self._decisions(X), *self._calibration)
+        check_is_fitted(self)
+        probabilities = calibrated_probabilities(self._margins(X), *self._calibration)
         return checked_decisions(probabilities)
 
     def unseen_share(self, X: Any) -> np.ndarray:
@@ -341,8 +363,18 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         check_is_fitted(self)
         return self._extractor.histograms(self._new_graphs(X), self._n_jobs()).unseen_share()
 
+    def _margins(self, X: Any) -> np.ndarray:
+        """As :meth:`mean_margins`, but one column for two classes."""
+        outputs = self._outputs(X)
+        return mean_margins(outputs.T).T if self._machine.pairwise else outputs
+
     def _decisions(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
+        outputs = self._outputs(X)
+        return class_values(outputs) if self._machine.pairwise else outputs
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        """What the machine says, shape (n_graphs, n_outputs)."""
         graphs = self._new_graphs(X)
         features = self._extractor.features(graphs, self._weights(), self._n_jobs())
         if isinstance(self._machine, FeatureMachine):
@@ -354,7 +386,31 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
             self.choice_["form"], sums, features.self_sums, self._support_selves, self.offset_,
             self.choice_["gamma"],
         )  # fmt: skip
-        return checked_decisions(self._machine.decide(kernel))
+        return checked_decisions(self._machine.outputs(kernel))
+
+    def mean_margins(self, X: Any) -> np.ndarray:
+        """What :meth:`explain` explains: one value per class that is linear in the kernel.
+
+        Of several classes, each of which a machine tells from each other one, it is the mean of the
+        decisions for the class against the others. The class with the most votes, which is the
+        predicted one, nearly always has the largest. With an ``approximation`` there is one
+        decision per class in the first place, and this is it.
+
+        Returns
+        -------
+        ndarray, shape (n_graphs, n_classes)
+
+        Examples
+        --------
+        >>> import treelens as tl
+        >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+        >>> model = tl.GraphSVC("exponential", 2, 0, gamma=1.0, C=10.0).fit(graphs, y)
+        >>> bool((model.mean_margins(graphs)[:, 1] == model.decision_function(graphs)).all())
+        True
+        """
+        check_is_fitted(self)
+        margins = self._margins(X)
+        return np.hstack([-margins, margins]) if margins.shape[1] == 1 else margins
 
     # --- looking inside ---------------------------------------------------------------------
 
@@ -379,6 +435,10 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         class_label : optional
             The class to explain; by default, with two classes, the second, whose decision values
             are positive, and with more the predicted one.
+
+            What is explained must be linear in the kernel. With two classes that is the decision
+            value; with more, where :meth:`decision_function` counts votes, it is the mean of the
+            decisions of the class against each of the others, which :meth:`mean_margins` gives.
         n_neighbors : int, default=5
             How many training graphs that spoke for and against to name.
 
@@ -406,6 +466,8 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
     @property
     def _decision(self) -> KernelDecision:
         """The fitted model as plain data, which is what the explain room works on."""
+        machine = self._machine
+        coefficients, intercepts = machine.per_class
         return KernelDecision(
             vocabulary=self.vocabulary_,
             first_depth=self._extractor.first_depth,
@@ -415,12 +477,13 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
             gamma=self.choice_["gamma"],
             pairs=self._support_pairs,
             self_sums=self._support_selves,
-            coefficients=self._machine.coefficients,
-            intercepts=self._machine.intercepts,
+            coefficients=coefficients,
+            intercepts=intercepts,
             classes=self.classes_,
             training_indices=self.support_,
             training_codes=self.train_codes_[self.support_],
             unseen_limit=usual_unseen_share(self.train_histograms_),
+            votes=(machine.coefficients, machine.intercepts) if machine.pairwise else None,
         )
 
     def generalization_bound(self, delta: float = 0.05) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class _WeisfeilerLehmanKernel(GraphKernel):
         check_is_fitted(self)
         return self._extractor.histograms(self._new_graphs(X), self._n_jobs()).unseen_share()
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def feature_map_names(self) -> np.ndarray:
         """Text forms of the patterns, in the order of ``weights_`` and ``feature_map``."""
         check_is_fitted(self)
         return self.vocabulary_.feature_names(self._extractor.first_depth)
@@ -240,7 +240,10 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         """Distances between all graphs of ``X``, or of ``X`` and ``Y``.
 
         Needs no ``fit`` with uniform weights: the vocabulary of the graphs at hand gives the exact
-        distance. A fitted model uses its weights, and weight one for patterns it never saw.
+        distance. A fitted model uses its weights, and weight one for patterns it never saw. Learned
+        ones come with the learner's ``b``, so that these are the distances its margins
+        (``learner_.result_.margins``) are about; those of very similar graphs may be below 0. The
+        kernel has a ``b`` that keeps it at most 1: ``exp(-gamma * distance)`` up to one factor.
 
         Parameters
         ----------
@@ -270,7 +273,11 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         left = self._as_features(extractor, left_colors, weights)
         if Y is not None:
             right = self._as_features(extractor, right_colors, weights)
-        return self._distance(left, right, weights, out)
+        offset = self._offset_for(left, right)
+        distances = self._distance(left, right, weights, offset, out)
+        if not uniform and self.form != "metric" and self._learned_b() is not None:
+            distances += self._learned_b() - offset
+        return distances
 
     def _as_features(
         self, extractor: PatternExtractor, colors: NodeColors, weights: np.ndarray | None
@@ -294,6 +301,7 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         left: Features,
         right: Features | None,
         weights: np.ndarray | None,
+        offset: float,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
         n_jobs = self._n_jobs()
@@ -304,21 +312,33 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
                 left.pairs, other, weights, left_self=left.self_sums,
                 right_self=target.self_sums, n_jobs=n_jobs, out=out,
             )  # fmt: skip
-        offset = 1.0 if weights is None else max(self._offset(), float(target.self_sums.max()))
         return paper_distance(left.pairs, other, weights, offset=offset, n_jobs=n_jobs, out=out)
 
     def _offset(self) -> float:
-        """The constant b: the largest ``<W, Z(G, G)>`` of the training graphs.
+        """The constant b of the kernel: the largest ``<W, Z(G, G)>`` of the training graphs.
 
         No training graph is more similar to another graph than to itself, so ``b - <W, Z>`` is
-        never negative. Uniform weights give exactly 1, the Wasserstein distance.
+        never negative, and the kernel at most 1. Uniform weights give exactly 1, the Wasserstein
+        distance.
         """
         return 1.0 if self._weights() is None else float(self._fitted.self_sums.max())
+
+    def _offset_for(self, left: Features, right: Features | None) -> float:
+        """The same for graphs that need not be training graphs: no distance is negative."""
+        if self._weights() is None:
+            return 1.0
+        sides = [side for side in (left, right) if side is not None]
+        return max(self._offset(), *(float(side.self_sums.max()) for side in sides))
+
+    def _learned_b(self) -> float | None:
+        """The offset that the weights were learned with; None for weights that were given."""
+        result = getattr(self.learner_, "result_", None)
+        return None if result is None else float(result.margins.b)
 
     def _kernel(self, left: Features, right: Features | None) -> np.ndarray:
         if self.form == "linear":
             return super()._kernel(left, right)
-        distance = self._distance(left, right, self._weights())
+        distance = self._distance(left, right, self._weights(), self._offset())
         kernel = exponential(distance, self.gamma, self._n_jobs())
         selves = [self._kernel_self(side) for side in (left, left if right is None else right)]
         return normalize_kernel(kernel, selves[0], selves[1], self.normalize)

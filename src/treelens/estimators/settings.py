@@ -21,6 +21,8 @@ AUTO_FORMS = ("exponential", "tanimoto-exponential")
 AUTO_DEPTHS = (1, 2, 3, 4, 5, 6)
 AUTO_GAMMAS = (0.1, 1.0, 3.0, 10.0)
 AUTO_CS = (0.1, 1.0, 3.0, 10.0, 100.0)
+# A class with less than this part of an even share is rare.
+_RARE = 0.5
 
 
 def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> list[Split]:
@@ -125,6 +127,57 @@ def _checked_splits(splits: Iterable[Any], codes: np.ndarray) -> list[Split]:
             "estimated. StratifiedKFold keeps every class in every part."
         )
     return checked
+
+
+def has_rare_class(codes: np.ndarray) -> bool:
+    """Whether some class has less than half of an even share: of two classes, below 25 %."""
+    counts = np.bincount(codes)
+    return bool(counts.min() < _RARE * len(codes) / len(counts))
+
+
+def resolved_scoring(scoring: str, codes: np.ndarray) -> str:
+    """What "auto" stands for: accuracy, unless a class is so rare that nobody need name it.
+
+    Examples
+    --------
+    >>> resolved_scoring("auto", np.array([0, 0, 1])), resolved_scoring("auto", np.arange(9) // 8)
+    ('accuracy', 'roc_auc')
+    """
+    if scoring != "auto":
+        return scoring
+    if not has_rare_class(codes):
+        return "accuracy"
+    return "roc_auc" if codes.max() == 1 else "balanced_accuracy"
+
+
+def resolved_class_weight(class_weight: Any, scoring: str, codes: np.ndarray) -> Any:
+    """What "auto" stands for: "balanced" with a rare class, but not for a score that ignores it."""
+    if not (isinstance(class_weight, str) and class_weight == "auto"):
+        return class_weight
+    balanced = scoring in ("auto", "balanced_accuracy") and has_rare_class(codes)
+    return "balanced" if balanced else None
+
+
+def rarest_class(classes: np.ndarray, codes: np.ndarray) -> dict[str, Any] | None:
+    """The class that made "auto" balance, and its share, as plain data; None where none is rare."""
+    if not has_rare_class(codes):
+        return None
+    counts = np.bincount(codes)
+    rarest = int(counts.argmin())
+    return {"class": classes.tolist()[rarest], "share": float(counts[rarest] / len(codes))}
+
+
+def warn_if_one_class_is_all(held_out: np.ndarray, classes: np.ndarray) -> None:
+    """``held_out``: class codes that were predicted for graphs held out in the search."""
+    if len(np.unique(held_out)) == 1:
+        warnings.warn(
+            f"The model puts every graph that was held out into the class "
+            f"{classes.tolist()[held_out[0]]!r}: it tells nothing apart, and its accuracy is the "
+            "share of that class. Its decision values may still rank graphs (see the ROC AUC); "
+            "class_weight='balanced' makes it name rare classes.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def warn_if_nothing_shared(histograms: PatternHistograms) -> None:

@@ -68,7 +68,7 @@ class ShortestPath(GraphKernel):
     >>> kernel = ShortestPath().fit([path, triangle])
     >>> kernel.transform([triangle])
     array([[12., 36.]])
-    >>> kernel.get_feature_names_out().tolist()
+    >>> kernel.feature_map_names().tolist()
     ['1:C,C', '1:C,O', '2:C,O']
     """
 
@@ -91,7 +91,7 @@ class ShortestPath(GraphKernel):
     def _new_features(self, graphs: GraphCollection) -> Features:
         return _features(self.vocabulary_.transform(graphs, self.ordered, self._n_jobs()))
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def feature_map_names(self) -> np.ndarray:
         """Text forms ``"distance:label,label"`` of the triples, in ``feature_map`` order."""
         check_is_fitted(self)
         return self.vocabulary_.feature_names()
@@ -216,7 +216,7 @@ class RandomWalk(GraphKernel):
         return super().feature_map(X)
 
     @available_if(_has_feature_map)
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def feature_map_names(self) -> np.ndarray:
         """Text forms ``"length:label-label-..."`` of the sequences, in ``feature_map`` order."""
         check_is_fitted(self)
         return self.vocabulary_.feature_names()

@@ -204,4 +204,6 @@ class PairwiseWeights(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.input_tags.two_d_array = False  # pair features come in, not tables
+        tags.no_validation = True
         return tags

@@ -68,6 +68,11 @@ class GaussianDecision:
         return self.model.target_offset
 
     @property
+    def votes(self) -> None:
+        """Classes are decided by the largest value, not by votes."""
+        return None
+
+    @property
     def training_indices(self) -> np.ndarray:
         return self.model.basis_indices
 

@@ -257,7 +257,7 @@ class UnaryFeatures:
                 norms = np.sqrt(np.maximum(features.self_sums, np.finfo(float).tiny))
                 values = values / np.repeat(norms, np.diff(pairs.rows.offsets))
             shape = (pairs.n_graphs, pairs.n_patterns)
-            offsets = pairs.rows.offsets.astype(np.int32)
+            offsets = as_narrow_as_they_fit(pairs.rows.offsets)
             return sparse.csr_array((values, pairs.rows.indices, offsets), shape=shape)
         return self._steps(pairs, values)
 
@@ -265,13 +265,29 @@ class UnaryFeatures:
         places = (pairs.rows.indices, values, self.threshold_offsets, self.thresholds)
         counts = np.empty(len(values), dtype=np.int64)
         compiled.count_unary(*places, counts)
-        ends = np.concatenate([[0], np.cumsum(counts)])
+        ends = entry_ends(counts)
         columns = np.empty(ends[-1], dtype=np.int32)
         entries = np.empty(ends[-1])
         compiled.fill_unary(*places, ends[:-1], columns, entries)
-        offsets = ends[pairs.rows.offsets].astype(np.int32)  # what liblinear takes
         shape = (pairs.n_graphs, self.n_components)
+        offsets = as_narrow_as_they_fit(ends[pairs.rows.offsets])
         return sparse.csr_array((entries, columns, offsets), shape=shape)
+
+
+def entry_ends(counts: np.ndarray) -> np.ndarray:
+    """Where the features of every entry start, and the last end: int64, shape (n_entries + 1,)."""
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
+
+
+def as_narrow_as_they_fit(offsets: np.ndarray) -> np.ndarray:
+    """Ascending int64 offsets in 32 bits, which is what liblinear takes, if the last one fits.
+
+    Examples
+    --------
+    >>> [as_narrow_as_they_fit(np.array([0, end])).dtype.name for end in (2**31 - 1, 2**31)]
+    ['int32', 'int64']
+    """
+    return offsets.astype(np.int32) if offsets[-1] < 2**31 else offsets
 
 
 def _weighted(pairs: PairFeatures, weights: np.ndarray | None) -> np.ndarray:

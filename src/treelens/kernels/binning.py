@@ -31,7 +31,12 @@ import numpy as np
 from scipy import sparse
 
 from treelens.kernels import _compiled_approximate as compiled
-from treelens.kernels.approximate import RANDOM_FORMS, check_form, row_factors
+from treelens.kernels.approximate import (
+    RANDOM_FORMS,
+    as_narrow_as_they_fit,
+    check_form,
+    row_factors,
+)
 from treelens.patterns.features import Features
 
 # Graphs that a thread takes at a time.
@@ -108,8 +113,7 @@ class RandomBins:
         columns = self.columns(features, n_jobs)
         heights = self.row_factors(features) / np.sqrt(self.n_components)
         n_graphs, n_grids = columns.shape
-        offsets = np.arange(0, columns.size + 1, n_grids, dtype=np.int32)
-        entries = (np.repeat(heights, n_grids), columns.ravel(), offsets)
+        entries = (np.repeat(heights, n_grids), columns.ravel(), row_offsets(n_graphs, n_grids))
         return sparse.csr_array(entries, shape=(n_graphs, self.n_features))
 
     def columns(self, features: Features, n_jobs: int = 1) -> np.ndarray:
@@ -197,6 +201,11 @@ class Crossings(NamedTuple):
 def _room_for_crossings(n: int) -> Crossings:
     grids, entries = np.empty((2, n), dtype=np.int64)
     return Crossings(grids, np.empty(n), entries, np.empty(n, dtype=np.uint64))
+
+
+def row_offsets(n_graphs: int, n_grids: int) -> np.ndarray:
+    """Where the entries of every graph start, shape (n_graphs + 1,)."""
+    return as_narrow_as_they_fit(np.arange(n_graphs + 1, dtype=np.int64) * n_grids)
 
 
 def buckets_for(n_graphs: int, n_grids: int) -> int:

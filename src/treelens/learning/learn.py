@@ -126,7 +126,7 @@ def class_codes(y: Any, n_graphs: int) -> np.ndarray:
         )
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
-        found = f"only {classes[0]!r}" if len(classes) else "no label at all"
+        found = f"one class only, {classes.tolist()[0]!r}" if len(classes) else "no label at all"
         raise ValueError(f"Learning weights needs at least two classes; y holds {found}.")
     return codes.astype(np.int32)
 

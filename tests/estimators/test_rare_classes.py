@@ -1,0 +1,124 @@
+"""Rare classes: what "auto" scores and weighs, and that the model is of use for them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+
+import treelens as tl
+from treelens import Graph, GraphSVC
+from treelens.estimators.settings import resolved_class_weight, resolved_scoring
+
+SETTINGS = {"form": "exponential", "depth": 1, "radius": 0, "gamma": [1.0, 3.0], "C": [1.0, 10.0],
+            "cv": 3, "random_state": 0}  # fmt: skip
+
+
+def trees(codes: np.ndarray, shares: np.ndarray, seed: int) -> tl.GraphCollection:
+    """Random trees; the labels of a class are drawn with its own shares."""
+    rng = np.random.default_rng(seed)
+    graphs = []
+    for code in codes.tolist():
+        n = int(rng.integers(8, 14))
+        labels = rng.choice(list("CNOS"), size=n, p=shares[code])
+        edges = tuple((int(rng.integers(i)), i) for i in range(1, n))
+        graphs.append(Graph(tuple(labels.tolist()), edges))
+    return tl.as_graph_collection(graphs)
+
+
+def rare_data(counts: tuple[int, ...], seed: int = 0) -> tuple[tl.GraphCollection, np.ndarray]:
+    """The classes overlap: for none of the rare graphs is the rare class the likelier one."""
+    shares = np.array([[0.55, 0.25, 0.15, 0.05], [0.45, 0.15, 0.25, 0.15], [0.35, 0.35, 0.1, 0.2]])
+    codes = np.repeat(np.arange(len(counts)), counts)
+    return trees(codes, shares, seed), codes
+
+
+@pytest.fixture(scope="module")
+def rare():
+    return rare_data((300, 30)), rare_data((300, 30), seed=1)
+
+
+@pytest.fixture(scope="module")
+def fitted(rare):
+    return GraphSVC(**SETTINGS).fit(*rare[0])
+
+
+def test_what_auto_stands_for():
+    even, rare = np.arange(100) // 75, np.arange(100) // 76
+    assert resolved_scoring("auto", even) == "accuracy"  # 25 % is not rare
+    assert resolved_scoring("auto", rare) == "roc_auc"
+    assert resolved_scoring("accuracy", rare) == "accuracy"
+    six = np.arange(60) % 6
+    assert resolved_scoring("auto", six) == "accuracy"  # every class has its even share
+    few = np.append(six, np.full(60, 5))
+    assert resolved_scoring("auto", few) == "accuracy"
+    assert resolved_scoring("auto", np.append(few, [4] * 61)) == "balanced_accuracy"
+    assert resolved_class_weight("auto", "auto", rare) == "balanced"
+    assert resolved_class_weight("auto", "auto", even) is None
+    assert resolved_class_weight("auto", "roc_auc", rare) is None
+    assert resolved_class_weight("auto", "balanced_accuracy", rare) == "balanced"
+    assert resolved_class_weight(None, "auto", rare) is None
+    assert resolved_class_weight({1: 2.0}, "auto", rare) == {1: 2.0}
+
+
+def test_a_rare_class_is_ranked_and_named(fitted, rare):
+    graphs, y = rare[1]
+    assert roc_auc_score(y, fitted.decision_function(graphs)) > 0.75
+    assert balanced_accuracy_score(y, fitted.predict(graphs)) > 0.7
+    assert fitted.choice_["scoring"] == "roc_auc"
+    assert fitted.choice_["class_weight"] == "balanced"
+    assert fitted.choice_["rare_class"] == {"class": 1, "share": pytest.approx(1 / 11)}
+
+
+def test_accuracy_alone_names_the_frequent_class_and_the_model_says_so(rare):
+    """What the default was: 91 % right by never naming the rare class."""
+    with pytest.warns(UserWarning, match="every graph that was held out into the class 0"):
+        model = GraphSVC(**{**SETTINGS, "C": 1.0}, scoring="accuracy").fit(*rare[0])
+    assert set(model.predict(rare[1][0])) == {0}
+    with pytest.warns(UserWarning, match="class_weight='balanced'"):
+        GraphSVC(
+            **{**SETTINGS, "C": 1.0}, class_weight=None, approximation="nystroem", n_components=64
+        ).fit(*rare[0])
+
+
+def test_a_rare_class_among_several():
+    train, new = rare_data((150, 150, 20)), rare_data((150, 150, 20), seed=1)
+    model = GraphSVC(**SETTINGS).fit(*train)
+    assert model.choice_["scoring"] == "balanced_accuracy"
+    plain = GraphSVC(**SETTINGS, scoring="accuracy", class_weight=None).fit(*train)
+    found, before = (balanced_accuracy_score(new[1], m.predict(new[0])) for m in (model, plain))
+    assert found > before + 0.05
+
+
+@pytest.mark.parametrize("approximation", ["random-bins", "random-features", "nystroem"])
+def test_approximations_do_the_same(rare, approximation):
+    model = GraphSVC(**SETTINGS, approximation=approximation, n_components=256).fit(*rare[0])
+    assert model.choice_["class_weight"] == "balanced"
+    graphs, y = rare[1]
+    assert balanced_accuracy_score(y, model.predict(graphs)) > 0.65
+
+
+def test_nothing_changes_without_a_rare_class():
+    graphs, y = rare_data((60, 20))
+    auto = GraphSVC(**SETTINGS).fit(graphs, y)
+    plain = GraphSVC(**SETTINGS, scoring="accuracy", class_weight=None).fit(graphs, y)
+    assert auto.choice_ == plain.choice_
+    assert auto.choice_["rare_class"] is None
+    np.testing.assert_array_equal(auto.decision_function(graphs), plain.decision_function(graphs))
+    for candidate, scores in plain.search_.scores.items():
+        assert auto.search_.scores[candidate] == scores
+
+
+def test_a_model_that_tells_classes_apart_does_not_warn(rare):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        GraphSVC(**SETTINGS).fit(*rare[0])
+
+
+def test_the_choice_is_kept_in_a_file(fitted, tmp_path):
+    fitted.save(tmp_path / "model.treelens")
+    loaded = tl.load(tmp_path / "model.treelens")
+    assert loaded.choice_ == fitted.choice_
+    assert loaded.scoring == "auto"
