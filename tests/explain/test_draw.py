@@ -10,7 +10,14 @@ import pytest
 
 import treelens as tl
 from treelens.explain.decode import Occurrence, TreeNode, find_occurrences
-from treelens.explain.draw import Style, draw_graph, draw_pattern, graph_scene, tree_scene
+from treelens.explain.draw import (
+    Style,
+    _sideways,
+    draw_graph,
+    draw_pattern,
+    graph_scene,
+    tree_scene,
+)
 from treelens.explain.layout import node_positions
 from treelens.explain.palette import AGAINST, FOR, diverging_rgb, ink_on, to_hex
 from treelens.explain.scene import Disc, Lines, Words
@@ -145,6 +152,14 @@ def test_bonds_are_lines_on_both_sides_of_the_middle(bond, n_solid, n_dashed):
     )
 
 
+@pytest.mark.parametrize("end", [(3.0, 4.0), (0.0, -2.0), (-1.0, 5.0)])
+def test_a_shift_sideways_is_at_right_angles_and_as_long_as_asked(end):
+    segment = np.array([(1.0, 1.0), np.add(end, 1.0)])
+    shift = _sideways(segment, 2.5)[0]
+    assert shift @ (segment[1] - segment[0]) == pytest.approx(0.0)
+    assert np.linalg.norm(shift) == pytest.approx(2.5)
+
+
 def test_other_edge_labels_are_written_beside_the_middle():
     scene = _plain_scene(Graph(("a", "b"), ((0, 1),), ("word",)))
     a, b = (np.array(disc.center) for disc in _marks(scene, Disc))
@@ -172,6 +187,11 @@ def test_long_labels_are_written_smaller_and_tiny_discs_stay_empty():
     assert sizes["C"] >= sizes["Cl"] > sizes["sulfur"]  # six letters are not cut
     many = make_random_graphs(1, n_nodes=(400, 400), random_state=0)[0]
     assert not _marks(_plain_scene(many, width=100, height=100), Words)
+
+
+def test_texts_are_cut_after_sixteen_letters():
+    assert Words((0, 0), 10, "x" * 16).shown == "x" * 16
+    assert Words((0, 0), 10, "x" * 17).shown == "x" * 15 + "…"
 
 
 def test_edges_are_coloured_on_a_common_scale_with_nodes():
@@ -253,6 +273,15 @@ def test_a_pattern_is_drawn_as_its_tree():
     svg = draw_pattern(vocabulary, vocabulary.n_patterns - 1)
     assert sorted(_texts(svg))[:3] == ["<scri…", "C", "O"]
     assert _png_size(draw_pattern(vocabulary, 0, format="png"))[0] > 0
+
+
+def test_a_pattern_is_titled_by_its_text_or_as_asked():
+    graphs = tl.as_graph_collection([([(0, 1)], {0: "C", 1: "O"})])
+    vocabulary, _ = PatternVocabulary.fit(graphs, depth=1)
+    pattern = vocabulary.n_patterns - 1
+    titles = [ElementTree.fromstring(draw_pattern(vocabulary, pattern, title=title))
+              .find(f"{SVG}title").text for title in (None, "mine")]  # fmt: skip
+    assert titles == [f"pattern {vocabulary.texts(np.array([pattern]))[0]}", "pattern mine"]
 
 
 def test_what_is_cut_from_a_tree_shows_as_dots():
