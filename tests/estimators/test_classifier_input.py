@@ -54,6 +54,7 @@ def test_bad_parameters_are_named(name, value, data):
 @pytest.mark.parametrize(
     "smallest",
     [{"depth": 0, "include_depth_zero": True}, {"cv": 2}, {"radius": 0},
+     {"gamma": 0.01}, {"gamma": [0.5]}, {"C": 0.01}, {"C": [0.5]}, {"radius": [0.1]},
      {"approximation": "nystroem", "n_components": 1}],
     ids=str,
 )  # fmt: skip
