@@ -174,6 +174,19 @@ def test_the_metric_pays_off():
     assert used[1] < used[0] / 2
 
 
+@pytest.mark.parametrize("overshoot", [3.0, 20.0])
+def test_a_step_too_long_is_shortened_to_the_bottom_of_the_parabola(overshoot):
+    """On a parabola the next trial is exact; twenty times too long takes one more, a tenth."""
+    ball = CONSTRAINT_SETS["ball"](np.array([0, 1]), np.array([1.0]))
+    bottom, start = np.array([1.5]), np.array([1.0])
+    parabola = Quadratic(np.array([2.0]), bottom)
+    value, gradient = parabola.value_and_gradient(start)
+    target = start + overshoot * (bottom - start)
+    certificate = Certificate(ball, tol=1e-4)
+    found = quasi_newton._line_search(parabola, certificate, start, target, value, gradient)
+    np.testing.assert_allclose(found[0], bottom, rtol=1e-12)
+
+
 def test_a_search_that_fails_once_begins_anew_and_twice_ends_it(rng, monkeypatch):
     search, calls, failing = quasi_newton._line_search, [], {3}
 
