@@ -184,7 +184,9 @@ def _run(mutant: Mutant, tests: list[str]) -> int:
     )
     hypothesis.settings.load_profile("mutants")
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-        return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
+        return int(
+            pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", *tests])
+        )
 
 
 def main() -> int:
