@@ -40,7 +40,8 @@ BAD_PARAMETERS = [
     ("C", 0.0), ("C", -1.0), ("C", [0.0]), ("C", [1.0, "two"]), ("C", np.nan),
     ("include_depth_zero", "no"), ("edge_labels", "maybe"), ("learner", "mine"),
     ("cv", 1), ("cv", "five"), ("scoring", "f1"), ("class_weight", "even"), ("n_jobs", 1.5),
-    ("random_state", "seed"), ("progress", "yes"),
+    ("random_state", "seed"), ("progress", "yes"), ("approximation", "rough"), ("n_components", 0),
+    ("n_components", 1.5),
 ]  # fmt: skip
 
 
@@ -48,6 +49,18 @@ BAD_PARAMETERS = [
 def test_bad_parameters_are_named(name, value, data):
     with pytest.raises(ValueError, match=name):
         small(**{name: value}).fit(*data)
+
+
+@pytest.mark.parametrize(
+    "smallest",
+    [{"depth": 0, "include_depth_zero": True}, {"cv": 2}, {"radius": 0},
+     {"gamma": 0.01}, {"gamma": [0.5]}, {"C": 0.01}, {"C": [0.5]}, {"radius": [0.1]},
+     {"approximation": "nystroem", "n_components": 1}],
+    ids=str,
+)  # fmt: skip
+def test_the_smallest_values_allowed_are_taken(smallest, data):
+    model = small(**smallest).fit(*data)
+    assert len(model.predict(data[0])) == len(data[1])
 
 
 def test_no_depth_is_left(data):

@@ -30,6 +30,7 @@ from treelens.estimators.selection import (
     leading_settings,
     pairwise_hinge_loss,
     repetitions_for,
+    staged_search,
 )
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -168,6 +169,44 @@ def test_rough_weights_are_an_early_stop_of_the_full_ones(data, splits):
     assert rough.n_iter_ < full.n_iter_
     assert rough.tol > full.tol
     np.testing.assert_array_equal(rough.history_, full.history_[: len(rough.history_)])
+
+
+def test_rough_weights_are_within_a_hundredth_of_the_best(data, splits):
+    base = Candidate(1.0, 2, "exponential", 1.0, 1.0).base
+    rough = search_of(data, splits).learn(base, splits[0][0], rough=True)
+    assert rough.tol == pytest.approx(0.01)
+    assert rough.n_iter_ < 40  # it stopped because it was near enough
+
+
+def test_candidates_are_compared_with_rough_weights_unless_told_otherwise(
+    data, splits, monkeypatch
+):
+    asked = []
+    learn = KernelSearch.learn
+
+    def watched(self, base, train, rough=False):
+        asked.append(rough)
+        return learn(self, base, train, rough)
+
+    monkeypatch.setattr(KernelSearch, "learn", watched)
+    candidate = [Candidate(1.0, 2, "exponential", 1.0, 1.0)]
+    search_of(data, splits).run(candidate)
+    assert set(asked) == {True}
+    asked.clear()
+    search_of(data, splits, final=True).run(candidate)
+    assert set(asked) == {False}
+
+
+def test_the_second_stage_tries_radii_at_leading_settings_only(data, splits):
+    candidates = [Candidate(radius, depth, "exponential", gamma, 1.0)
+                  for radius in (0.0, 1.0) for depth in (1, 2) for gamma in (0.1, 1.0)]  # fmt: skip
+    result, winner = staged_search(search_of(data, splits), candidates)
+    uniform = search_of(data, splits).run([c for c in candidates if c.radius == 0])
+    leading = set(leading_settings(uniform))
+    tried = {c._replace(radius=0.0) for c in result.scores if c.radius > 0}
+    assert tried == leading
+    assert 0 < len(leading) < 4  # some settings are left out, or this shows nothing
+    assert winner in result.scores
 
 
 # --- the same every time --------------------------------------------------------------------------

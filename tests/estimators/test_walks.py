@@ -18,8 +18,10 @@ from sklearn.svm import SVC
 from naive import paths as naive
 from strategies import collections, random_collection, renumbered
 from treelens import RandomWalk, ShortestPath, as_graph_collection
+from treelens.estimators import walks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
+from treelens.patterns.paths import WalkVocabulary
 
 NORMALIZATIONS = [None, "cosine", "tanimoto"]
 KERNELS = [
@@ -140,7 +142,7 @@ def test_transform_of_the_training_graphs_is_fit_transform(graphs, kernel, norma
     kernel = clone(kernel).set_params(normalize=normalize)
     expected = kernel.fit_transform(graphs)
     found = kernel.transform(graphs)
-    # A linear system solved from the other side rounds otherwise; dot products do not.
+    # What is solved or summed from the other side rounds otherwise; dot products do not.
     same = close if getattr(kernel, "max_length", 0) is None else np.array_equal
     assert same(found, expected)
 
@@ -198,6 +200,61 @@ def test_the_full_series_has_no_feature_map(rng):
     assert not hasattr(kernel, "feature_map_names")
     with pytest.raises(AttributeError, match="feature_map"):
         kernel.feature_map(random_collection(rng, 4))
+
+
+# --- without naming sequences -----------------------------------------------------------------
+
+ROUTES = ["sequences", "products", "tensors"]
+
+
+def on_route(monkeypatch, route: str) -> None:
+    monkeypatch.setattr(walks, "cheapest_route", lambda *_: route)
+
+
+def test_walks_too_many_to_name_are_counted_all_the_same(rng):
+    graphs = random_collection(rng, 4, max_nodes=25, density=0.6, labels="ABCDEFGH")
+    expected = naive.random_walk_kernel(graphs, graphs, 0.01, 24)  # up to 8 ** 25 sequences
+    np.testing.assert_allclose(RandomWalk(24, decay=0.01).fit_transform(graphs), expected, 1e-10)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("edge_labels", [False, True])
+@every_normalization
+def test_every_route_gives_the_same_kernel(rng, monkeypatch, route, edge_labels, normalize):
+    known, new = random_collection(rng, 9, labels="CN"), random_collection(rng, 7, labels="NOS")
+    kernel = RandomWalk(5, decay=0.2, edge_labels=edge_labels, normalize=normalize)
+    on_route(monkeypatch, "sequences")
+    expected = kernel.fit_transform(known), kernel.transform(new)
+    on_route(monkeypatch, route)
+    for n_jobs in (1, 3):
+        kernel.set_params(n_jobs=n_jobs)
+        assert np.allclose(kernel.fit_transform(known), expected[0], rtol=1e-10, atol=0)
+        assert np.allclose(kernel.transform(known), expected[0], rtol=1e-10, atol=0)
+        assert np.allclose(kernel.transform(new), expected[1], rtol=1e-10, atol=0)
+
+
+@pytest.mark.parametrize("route", ROUTES[1:])
+def test_sequences_are_named_when_asked_for(rng, monkeypatch, route):
+    graphs = random_collection(rng, 14)
+    on_route(monkeypatch, "sequences")
+    named = RandomWalk(3).fit(graphs[:9])
+    on_route(monkeypatch, route)
+    fit_of = WalkVocabulary.fit
+    monkeypatch.setattr(WalkVocabulary, "fit", None)  # the kernel must not need it
+    kernel = RandomWalk(3).fit(graphs[:9])
+    kernel.transform(graphs)
+    monkeypatch.setattr(WalkVocabulary, "fit", fit_of)
+    assert kernel.get_feature_names_out().tolist() == named.get_feature_names_out().tolist()
+    found, expected = kernel.feature_map(graphs), named.feature_map(graphs)
+    assert np.array_equal(found.toarray(), expected.toarray())
+    assert close((found @ kernel.feature_map(graphs[:9]).T).toarray(), kernel.transform(graphs))
+    loaded = pickle.loads(pickle.dumps(kernel))
+    assert np.array_equal(loaded.transform(graphs), kernel.transform(graphs))
+
+
+def test_a_kernel_that_is_not_fitted_has_no_vocabulary():
+    with pytest.raises(NotFittedError):
+        RandomWalk().vocabulary_  # noqa: B018
 
 
 # --- scikit-learn -----------------------------------------------------------------------------

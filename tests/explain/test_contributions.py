@@ -193,6 +193,23 @@ def test_neighbors_are_the_strongest_voices(training, fit_decision):
     assert total == pytest.approx(everyone.decision, abs=1e-9)
 
 
+def test_five_voices_on_either_side_unless_told_otherwise(training, fit_decision):
+    graphs, y = training
+    decision = fit_decision(graphs, y)
+    by_default = explain_decision(graphs[:1], decision).neighbors
+    five = explain_decision(graphs[:1], decision, n_neighbors=5).neighbors
+    assert by_default.index.tolist() == five.index.tolist()
+    assert (five["contribution"] > 0).sum() == (five["contribution"] < 0).sum() == 5
+
+
+def test_patterns_are_listed_by_the_size_of_what_they_contribute(training, fit_decision):
+    graphs, y = training
+    found = explain_decision(graphs[:1], fit_decision(graphs, y, random_weights=True))
+    sizes = found.pattern_contributions["contribution"].abs()
+    assert sizes.is_monotonic_decreasing
+    assert sizes.iloc[0] > sizes.iloc[-1]
+
+
 def test_a_large_unseen_share_is_warned_of(training, unknown_graphs, fit_decision):
     decision = fit_decision(*training)
     known = explain_decision(training[0][:1], decision)

@@ -55,6 +55,13 @@ def test_forms_without_scale_need_none() -> None:
             assert np.isfinite(form_kernel(form, sums, own, own, 1.0)).all()
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_the_scale_matters_exactly_where_a_form_has_one(form: str) -> None:
+    sums, own = weighted_sums(form)
+    one, other = (form_kernel(form, sums, own, own, own.max(), g) for g in (GAMMA, 2 * GAMMA))
+    assert np.array_equal(one, other) == (not FORMS[form].has_gamma)
+
+
 def test_an_unknown_form() -> None:
     with pytest.raises(ValueError, match=r"form must be one of .* got 'cubic'"):
         form_kernel("cubic", np.eye(2), np.ones(2), np.ones(2), 1.0)

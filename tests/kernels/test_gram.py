@@ -166,3 +166,12 @@ def test_the_paper_distance_and_the_kernels(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(
         exponential(distance.copy(), 0.3, n_jobs=2), np.exp(-0.3 * distance), rtol=1e-15
     )
+
+
+def test_by_default_the_paper_distance_of_a_graph_with_itself_is_zero() -> None:
+    train, _ = tables_of("wasserstein")
+    n_depths = len(train.level_offsets) - 1
+    shares = np.full(train.n_patterns, 1.0 / n_depths)  # the masses of every depth add up to one
+    scale = float(train.self_sums(shares)[0])
+    distance = paper_distance(train, None, shares / scale)
+    np.testing.assert_allclose(np.diag(distance), 0.0, atol=ATOL)

@@ -142,6 +142,23 @@ def test_stages_double_and_fill_the_plan():
     np.testing.assert_allclose(lengths[1:] / lengths[:-1], 2.0, atol=0.05)
 
 
+def test_every_stage_halves_the_step(features, labels, monkeypatch):
+    taken = []
+    run_steps = _compiled_pairs.run_steps
+
+    def watched(pairs, codes, rules, state, first, second, factors):
+        taken.extend([rules.step_size] * len(first))
+        run_steps(pairs, codes, rules, state, first, second, factors)
+
+    monkeypatch.setattr(_compiled_pairs, "run_steps", watched)
+    ball = CONSTRAINT_SETS["ball"](features.level_offsets, np.ones(3))
+    schedule = plan(700, step_size=0.4, halvings=2)
+    rng = np.random.default_rng(0)
+    n_done = stochastic_gradient(problem(features, labels), ball, schedule, tol=0.0, rng=rng)[2]
+    assert n_done == 700
+    assert taken == [0.4] * 100 + [0.2] * 200 + [0.1] * 400
+
+
 def test_different_labels_push_shared_patterns_down_and_same_labels_up(features):
     """The branches the right way round: the paper's listing has them swapped."""
     labels = np.array([0, 0] + [1] * 18)

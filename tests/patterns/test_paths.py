@@ -16,7 +16,7 @@ from treelens import as_graph_collection
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
-from treelens.patterns import _compiled_paths
+from treelens.patterns import _compiled_paths, paths
 from treelens.patterns.paths import PathCounts, ShortestPathVocabulary, WalkVocabulary
 
 
@@ -104,6 +104,16 @@ def test_walks_match_the_naive_twin(graphs, max_length):
     rows = list(zip(*(column.tolist() for column in columns), strict=True))
     found = [rows[a:b] for a, b in pairwise(offsets.tolist())]
     assert found == naive.walks_of_graphs(graphs, max_length)
+
+
+@settings(deadline=None)
+@given(collections(min_nodes=0, max_nodes=5), st.integers(0, 4))
+def test_steps_of_walks_are_counted_up_to_a_limit(graphs, max_length):
+    expected = sum(naive.steps_of_walks(graph, max_length) for graph in graphs)
+    assert paths.steps_of_walks(graphs, max_length, False, expected) == expected
+    if expected:
+        most = expected - 1
+        assert most < paths.steps_of_walks(graphs, max_length, False, most) <= expected
 
 
 # --- vocabularies -----------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,9 +13,16 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from treelens.estimators.base import Features, GraphKernel
+from treelens.estimators.base import Features, GraphKernel, checked_graphs
 from treelens.graphs.collection import GraphCollection
+from treelens.kernels._compiled_common_walks import GroupedGraphs
 from treelens.kernels._compiled_walks import WalkedGraphs
+from treelens.kernels.common_walks import (
+    grouped_graphs,
+    product_diagonal,
+    product_kernel,
+    tensor_kernel,
+)
 from treelens.kernels.normalize import normalize_kernel
 from treelens.kernels.random_walk import (
     check_convergence,
@@ -21,6 +30,7 @@ from treelens.kernels.random_walk import (
     geometric_kernel,
     walked_graphs,
 )
+from treelens.kernels.walk_routes import PRODUCTS, SEQUENCES, cheapest_route
 from treelens.patterns.paths import (
     PathCounts,
     ShortestPathVocabulary,
@@ -104,6 +114,23 @@ class _WholeGraphs(NamedTuple):
     self_sums: np.ndarray  # (n_graphs,)
 
 
+@dataclass(frozen=True)
+class _BoundedWalks:
+    """What walks of bounded length need where sequences are not named; made when asked for."""
+
+    graphs: WalkedGraphs
+    max_length: int
+    decay: float
+
+    @cached_property
+    def grouped(self) -> GroupedGraphs:
+        return grouped_graphs(self.graphs)
+
+    @cached_property
+    def self_sums(self) -> np.ndarray:
+        return product_diagonal(self.grouped, self.max_length, self.decay)
+
+
 def _has_feature_map(kernel: RandomWalk) -> bool:
     if kernel.max_length is None:
         raise AttributeError(
@@ -121,12 +148,15 @@ class RandomWalk(GraphKernel):
     at ``k = 0``, the node labels. A walk may turn back, and a walk and its reverse are two walks.
     It equals the geometric series on the direct product of the two graphs.
 
-    With a finite ``max_length`` the counts of label sequences are an explicit feature map and the
-    kernel is a sparse dot product; any ``decay`` will do. Their number grows exponentially with
-    ``max_length`` where there are many labels. ``max_length=None`` sums all lengths by solving a
-    linear system for every pair of graphs, which takes long on more than some hundred graphs;
-    ``decay`` must then be small enough for the series to converge, for training graphs and for
-    new ones, and an error says how small.
+    With a finite ``max_length`` the counts of label sequences are an explicit feature map, and any
+    ``decay`` will do. Their number grows exponentially with ``max_length`` where there are many
+    labels; where that is estimated to take longer, ``fit`` does not name them, and the kernel comes
+    from matrix products or from the product graph of each pair, with the same values up to
+    rounding. They are then named when ``vocabulary_`` or the feature map is asked for.
+
+    ``max_length=None`` sums all lengths by solving a linear system for every pair of graphs, which
+    takes long on more than some hundred graphs; ``decay`` must then be small enough for the series
+    to converge, for training graphs and for new ones, and an error says how small.
 
     Parameters
     ----------
@@ -181,39 +211,69 @@ class RandomWalk(GraphKernel):
         self.n_jobs = n_jobs
 
     def _fit_features(self, graphs: GraphCollection, y: Any) -> Any:
-        if self.max_length is None:
-            self.vocabulary_ = PatternVocabulary.empty(0, self.edge_labels)
-            features, self.vocabulary_ = self._whole_graphs(graphs)
-            return features
-        self.vocabulary_, counts = WalkVocabulary.fit(
-            graphs, self.max_length, self.decay, self.edge_labels, self._n_jobs()
-        )
-        return _features(counts)
+        self._labels, codes = read_labels(graphs, PatternVocabulary.empty(0, self.edge_labels))
+        walked = walked_graphs(graphs, codes)
+        self._route = self._sequences = None
+        if self.max_length is not None:
+            self._route = cheapest_route(graphs, walked, self.max_length, self.edge_labels)
+        if self._route == SEQUENCES:
+            self._sequences, counts = self._named_sequences(graphs)
+            return _features(counts)
+        self._fitted_graphs = graphs  # their sequences are named when they are asked for
+        return self._without_sequences(walked)
 
     def _new_features(self, graphs: GraphCollection) -> Any:
-        if self.max_length is None:
-            return self._whole_graphs(graphs)[0]
-        return _features(self.vocabulary_.transform(graphs, self.decay, self._n_jobs()))
+        if self._route == SEQUENCES:
+            return _features(self._sequences.transform(graphs, self.decay, self._n_jobs()))
+        return self._without_sequences(walked_graphs(graphs, read_labels(graphs, self._labels)[1]))
 
-    def _whole_graphs(self, graphs: GraphCollection) -> tuple[_WholeGraphs, PatternVocabulary]:
-        """Graphs for the full series, and the vocabulary extended by their labels."""
-        vocabulary, codes = read_labels(graphs, self.vocabulary_)
-        walked = walked_graphs(graphs, codes)
+    def _without_sequences(self, walked: WalkedGraphs) -> _WholeGraphs | _BoundedWalks:
+        if self.max_length is not None:
+            return _BoundedWalks(walked, self.max_length, self.decay)
         check_convergence(walked, self.decay)
-        return _WholeGraphs(walked, geometric_diagonal(walked, self.decay)), vocabulary
+        return _WholeGraphs(walked, geometric_diagonal(walked, self.decay))
+
+    def _named_sequences(self, graphs: GraphCollection) -> tuple[WalkVocabulary, PathCounts]:
+        return WalkVocabulary.fit(
+            graphs, self.max_length, self.decay, self.edge_labels, self._n_jobs()
+        )
 
     def _kernel(self, left: Any, right: Any) -> np.ndarray:
-        if self.max_length is not None:
+        if self._route == SEQUENCES:
             return super()._kernel(left, right)
-        other = None if right is None else right.graphs
-        kernel = geometric_kernel(left.graphs, other, self.decay, self._n_jobs())
+        kernel = self._kernel_without_sequences(left, right)
+        if self.normalize is None:
+            return kernel
         right_self = left.self_sums if right is None else right.self_sums
         return normalize_kernel(kernel, left.self_sums, right_self, self.normalize)
+
+    def _kernel_without_sequences(self, left: Any, right: Any) -> np.ndarray:
+        other = None if right is None else right.graphs
+        if self._route is None:
+            return geometric_kernel(left.graphs, other, self.decay, self._n_jobs())
+        if self._route == PRODUCTS:
+            other = None if right is None else right.grouped
+            return product_kernel(left.grouped, other, self.max_length, self.decay, self._n_jobs())
+        return tensor_kernel(left.graphs, other, self.max_length, self.decay, self._n_jobs())
+
+    @property
+    def vocabulary_(self) -> WalkVocabulary | PatternVocabulary:
+        """The label sequences, or with ``max_length=None`` just the labels."""
+        check_is_fitted(self)
+        if self._route is None:
+            return self._labels
+        if self._sequences is None:
+            self._sequences, _ = self._named_sequences(self._fitted_graphs)
+        return self._sequences
 
     @available_if(_has_feature_map)
     def feature_map(self, X: Any) -> sparse.csr_array:
         """Explicit features ``sqrt(decay ** length) * count``, shape (n_graphs, n_features)."""
-        return super().feature_map(X)
+        vocabulary = self.vocabulary_
+        counts = vocabulary.transform(checked_graphs(X), self.decay, self._n_jobs())
+        rows = counts.pair_features().rows
+        shape = (len(rows.offsets) - 1, int(counts.level_offsets[-1]))
+        return sparse.csr_array((rows.values, rows.indices, rows.offsets), shape=shape)
 
     @available_if(_has_feature_map)
     def feature_map_names(self) -> np.ndarray:

@@ -65,8 +65,13 @@ def pair_sums(
         lambda k, step: _compiled.upper_rows(k, step, *shared, left.scale, factor, shift, out),
         n_jobs,
     )
-    interleaved(lambda k, step: _compiled.mirror(k, step, _MIRROR_TILE, out), n_jobs)
-    return out
+    return mirrored(out, n_jobs)
+
+
+def mirrored(matrix: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+    """Copy the upper half of a square matrix into the lower, in place."""
+    interleaved(lambda k, step: _compiled.mirror(k, step, _MIRROR_TILE, matrix), n_jobs)
+    return matrix
 
 
 def apply_in_place(

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 _FREE = -1
+_NO_LIMIT = np.iinfo(np.int64).max
 _FIRST_SLOTS = 64  # a power of two; tables stay at most half full
 
 
@@ -190,8 +191,10 @@ def _one_step_further(ends, end_counts, base, n_nodes, neighbor_offsets, neighbo
 
 
 @njit(cache=True, nogil=True)
-def _walks_of_graph(base, n, neighbor_offsets, neighbors, node_keys, arc_keys, max_length):
-    """The entries of one graph, as :func:`walks_of_graphs` describes them."""
+def _walks_of_graph(
+    base, n, neighbor_offsets, neighbors, node_keys, arc_keys, max_length, most_steps
+):
+    """The entries of one graph, as :func:`walks_of_graphs` describes them, and the steps taken."""
     lengths, parents = np.empty(64, np.int16), np.empty(64, np.int32)
     keys, totals = np.empty(64, np.int64), np.empty(64)
     # Per length: the ends of the walks at hand, grouped by the key of their last step.
@@ -204,8 +207,9 @@ def _walks_of_graph(base, n, neighbor_offsets, neighbors, node_keys, arc_keys, m
     size[0] = _merge_ends(codes, amounts, n, step_keys[0], ends[0], counts[0])
     codes, amounts = np.empty(width, np.int64), np.empty(width)
     entry = 0
+    n_steps = 0
     k = 0
-    while k >= 0:
+    while k >= 0 and n_steps <= most_steps:
         start = cursor[k]
         if start == size[k]:  # every extension of the sequence above is done
             k -= 1
@@ -221,13 +225,15 @@ def _walks_of_graph(base, n, neighbor_offsets, neighbors, node_keys, arc_keys, m
         entry += 1
         if k < max_length:
             group = slice(start, cursor[k])
+            for end in ends[k, group]:
+                n_steps += neighbor_offsets[base + end + 1] - neighbor_offsets[base + end]
             k += 1
             size[k] = _one_step_further(
                 ends[k - 1, group], counts[k - 1, group], base, n, neighbor_offsets, neighbors,
                 arc_keys, codes, amounts, step_keys[k], ends[k], counts[k],
             )  # fmt: skip
             cursor[k] = 0
-    return lengths[:entry], parents[:entry], keys[:entry], totals[:entry]
+    return lengths[:entry], parents[:entry], keys[:entry], totals[:entry], n_steps
 
 
 @njit(cache=True, nogil=True)
@@ -250,7 +256,7 @@ def walks_of_graphs(first_graph, last_graph, node_offsets, neighbor_offsets, nei
     for graph in range(first_graph, last_graph):
         base = node_offsets[graph]
         found = _walks_of_graph(base, node_offsets[graph + 1] - base, neighbor_offsets, neighbors,
-                                node_keys, arc_keys, max_length)  # fmt: skip
+                                node_keys, arc_keys, max_length, _NO_LIMIT)  # fmt: skip
         start = offsets[graph - first_graph]
         stop = start + len(found[0])
         lengths, parents = _with_room(lengths, stop), _with_room(parents, stop)
@@ -260,3 +266,18 @@ def walks_of_graphs(first_graph, last_graph, node_offsets, neighbor_offsets, nei
         offsets[graph - first_graph + 1] = stop
     n = offsets[-1]
     return offsets, lengths[:n], parents[:n], keys[:n], totals[:n]
+
+
+@njit(cache=True, nogil=True)
+def steps_of_walks(node_offsets, neighbor_offsets, neighbors, node_keys, arc_keys, max_length,
+                   most_steps):  # fmt: skip
+    """How many steps :func:`walks_of_graphs` takes along arcs; it stops after ``most_steps``."""
+    n_steps = 0
+    for graph in range(len(node_offsets) - 1):
+        base = node_offsets[graph]
+        n_steps += _walks_of_graph(base, node_offsets[graph + 1] - base, neighbor_offsets,
+                                   neighbors, node_keys, arc_keys, max_length,
+                                   most_steps - n_steps)[4]  # fmt: skip
+        if n_steps > most_steps:
+            break
+    return n_steps

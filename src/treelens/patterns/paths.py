@@ -327,14 +327,30 @@ class _Walks(NamedTuple):
         return prefix * self.n_step_keys + self.step_keys[entries]
 
 
-def _count_walks(
-    graphs: GraphCollection, codes: LabelCodes, max_length: int, n_jobs: int
-) -> _Walks:
+def steps_of_walks(
+    graphs: GraphCollection, max_length: int, edge_labels: bool, most_steps: int
+) -> int:
+    """The work of naming all sequences, in steps along arcs; counting ends after ``most_steps``."""
+    _, codes = read_labels(graphs, PatternVocabulary.empty(0, edge_labels))
+    return _compiled_paths.steps_of_walks(
+        graphs.node_offsets, graphs.neighbor_offsets, graphs.neighbors,
+        *_walk_keys(graphs, codes), max_length, most_steps,
+    )  # fmt: skip
+
+
+def _walk_keys(graphs: GraphCollection, codes: LabelCodes) -> tuple[np.ndarray, np.ndarray]:
+    """Keys of beginning a walk at a node (n_nodes,) and of a step along an arc (n_arcs,)."""
     graph_starts = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # (n_nodes,)
     arc_starts = np.repeat(graph_starts, np.diff(graphs.neighbor_offsets))  # (n_arcs,)
     node_keys = codes.nodes.astype(np.int64)
     arc_keys = node_keys[arc_starts + graphs.neighbors]
-    arc_keys += codes.edges.astype(np.int64) * codes.n_node_labels
+    return node_keys, arc_keys + codes.edges.astype(np.int64) * codes.n_node_labels
+
+
+def _count_walks(
+    graphs: GraphCollection, codes: LabelCodes, max_length: int, n_jobs: int
+) -> _Walks:
+    node_keys, arc_keys = _walk_keys(graphs, codes)
 
     def share(first: int, last: int) -> Any:
         return _compiled_paths.walks_of_graphs(
