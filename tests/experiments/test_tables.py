@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from treelens.experiments.methods import title_of
 from treelens.experiments.protocol import N_OUTER
 from treelens.experiments.rows import RowFile
 from treelens.experiments.table2 import KEY
@@ -18,7 +19,7 @@ CHOICE = {"radius": 0.3, "depth": 2, "form": "exponential", "gamma": 1.0, "C": 1
 def row(method, repetition, fold, accuracy, dataset="MUTAG", seed=0):
     return {
         "dataset": dataset, "method": method, "repetition": repetition, "fold": fold,
-        "accuracy": accuracy, "seed": seed, "choice": CHOICE,
+        "accuracy": accuracy, "seed": seed, "choice": CHOICE, "n_test": 19,
     }  # fmt: skip
 
 
@@ -92,5 +93,5 @@ def test_a_few_lucky_folds_do_not_make_the_best_method(rows, tmp_path):
         file.append(r)
     write_table2(tmp_path)
     page = (tmp_path / "table2.md").read_text()
-    assert "| learned WL-OA | 100.00 [3 folds] |" in page  # shown, but not bold
-    assert "| learned WL-OA |\n" not in page  # nor our best learned method
+    assert f"| {title_of('learned_wl_oa')} | 100.00 [3 folds] |" in page  # shown, but not bold
+    assert f"| {title_of('learned_wl_oa')} |\n" not in page  # nor our best learned method
