@@ -109,6 +109,25 @@ def test_several_classes_of_words(three_classes):
     np.testing.assert_array_equal(model.predict(graphs), model.classes_[guessed])
 
 
+def test_explanations_of_several_classes_add_up_to_mean_margins(three_classes):
+    graphs, y = three_classes
+    model = small(depth=1, radius=1.0).fit(graphs, y)
+    margins = model.mean_margins(graphs)
+    assert margins.shape == (36, 3)
+    np.testing.assert_allclose(margins.sum(axis=1), 0.0, atol=1e-9)
+    predicted = model.predict(graphs)
+    for i in range(0, 36, 5):
+        assert model.explain(graphs[i]).class_label == predicted[i]
+        for code, label in enumerate(model.classes_):
+            explanation = model.explain(graphs[i], class_label=label)
+            assert explanation.predicted_class == predicted[i]
+            assert explanation.decision == pytest.approx(margins[i, code])
+            total = explanation.base + explanation.pattern_contributions["contribution"].sum()
+            assert total == pytest.approx(margins[i, code])
+            spread = explanation.base + explanation.node_contributions.sum()
+            assert spread == pytest.approx(margins[i, code])
+
+
 def test_decisions_are_those_of_svc_on_the_kernel(data):
     """With uniform weights the whole estimator is WassersteinWL and SVC."""
     graphs, y = data

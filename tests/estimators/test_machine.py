@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
+import treelens as tl
 from naive import machine as naive
 from treelens.estimators import _compiled, machine
 from treelens.estimators.machine import (
@@ -18,8 +19,10 @@ from treelens.estimators.machine import (
     fit_calibration,
     fit_machine,
     fit_machine_path,
+    own_margins,
     predicted_codes,
 )
+from treelens.kernels.voting import mean_margins
 
 CS = [0.1, 1.0, 10.0, 100.0]
 # Both solvers stop at a violation of 1e-3: decision values, up to 5 here, may differ a little.
@@ -125,17 +128,92 @@ def test_class_weights_are_those_of_svc(class_weight):
     np.testing.assert_allclose(fitted.decide(kernel)[:, 0], expected, **CLOSE)
 
 
+# --- several classes -----------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("C", CS)
-def test_several_classes_are_one_against_the_rest(C):
-    kernel, codes = problem(75, n_classes=4, seed=1)
-    train, new = np.arange(50), np.arange(50, 75)
+@pytest.mark.parametrize("n_classes", [3, 4, 7])
+def test_several_classes_are_one_against_one(n_classes, C):
+    kernel, codes = problem(105, n_classes, seed=1)
+    train, new = np.arange(70), np.arange(70, 105)
     inner, outer = kernel[np.ix_(train, train)], kernel[np.ix_(new, train)]
-    fitted = fit_machine(inner, codes[train], 4, C, np.ones(50))
-    rival = OneVsRestClassifier(SVC(kernel="precomputed", C=cost(inner, C)))
+    fitted = fit_machine(inner, codes[train], n_classes, C, np.ones(70))
+    rival = SVC(kernel="precomputed", C=cost(inner, C), decision_function_shape="ovo")
     expected = rival.fit(inner, codes[train]).decision_function(outer)
-    assert fitted.coefficients.shape == (4, 50)
-    np.testing.assert_allclose(fitted.decide(outer), expected, **CLOSE)
-    np.testing.assert_array_equal(predicted_codes(fitted.decide(outer)), expected.argmax(axis=1))
+    assert fitted.coefficients.shape == (n_classes * (n_classes - 1) // 2, 70)
+    # Ours are positive for the second class of a pair, LIBSVM's for the first.
+    np.testing.assert_allclose(fitted.outputs(outer), -expected, rtol=0.02, atol=0.02)
+
+
+def shares_of(n_classes: int, balanced: bool) -> np.ndarray:
+    shares = np.ones(n_classes) if balanced else np.arange(1.0, n_classes + 1)
+    return shares / shares.sum()
+
+
+@pytest.mark.parametrize("balanced", [True, False])
+@pytest.mark.parametrize("n_classes", [3, 10, 30])
+def test_predictions_are_those_of_svc_up_to_ties(n_classes, balanced):
+    rng = np.random.default_rng(n_classes)
+    codes = rng.choice(n_classes, size=400, p=shares_of(n_classes, balanced))
+    codes[: 2 * n_classes] = np.arange(2 * n_classes) % n_classes
+    points = rng.normal(size=(400, 8)) + rng.normal(size=(n_classes, 8))[codes]
+    kernel = np.exp(-((points[:, None] - points[None]) ** 2).sum(axis=2) / 16)
+    inner, outer = np.ascontiguousarray(kernel[:200, :200]), kernel[200:, :200]
+    for C in CS:
+        fitted = fit_machine(inner, codes[:200], n_classes, C, np.ones(200))
+        predicted = predicted_codes(fitted.decide(outer))
+        clear = np.abs(fitted.outputs(outer)).min(axis=1) > 0.01 / n_classes
+        rival = SVC(kernel="precomputed", C=cost(inner, C), break_ties=True)
+        expected = rival.fit(inner, codes[:200]).predict(outer)
+        np.testing.assert_array_equal(predicted[clear], expected[clear])
+        by_vote = SVC(kernel="precomputed", C=cost(inner, C)).fit(inner, codes[:200])
+        votes = np.sort(np.rint(fitted.decide(outer)), axis=1)
+        untied = clear & (votes[:, -1] > votes[:, -2])
+        assert untied.mean() > 0.7
+        np.testing.assert_array_equal(predicted[untied], by_vote.predict(outer)[untied])
+
+
+def lookalikes(n_classes: int = 10, n: int = 600) -> tuple[np.ndarray, np.ndarray]:
+    """As many kinds of graphs as classes: 45 % of a kind are of its class, the rest of any."""
+    rng = np.random.default_rng(0)
+    codes = np.arange(n) % n_classes
+    kinds = np.where(rng.random(n) < 0.45, codes, rng.integers(n_classes, size=n))
+    points = 3.0 * np.eye(n_classes)[kinds] + 0.1 * rng.normal(size=(n, n_classes))
+    return np.exp(-((points[:, None] - points[None]) ** 2).sum(axis=2) / 4), codes
+
+
+@pytest.mark.parametrize("C", [1.0, 10.0])
+def test_classes_without_a_majority_among_their_look_alikes_are_told_apart(C):
+    """Each class against the rest, every machine says no there, and the guesses are at random."""
+    kernel, codes = lookalikes()
+    inner, outer = np.ascontiguousarray(kernel[:300, :300]), kernel[300:, :300]
+    fitted = fit_machine(inner, codes[:300], 10, C, np.ones(300))
+    right = np.mean(predicted_codes(fitted.decide(outer)) == codes[300:])
+    rest = OneVsRestClassifier(SVC(kernel="precomputed", C=cost(inner, C)))
+    assert right > rest.fit(inner, codes[:300]).score(outer, codes[300:]) + 0.05
+    rival = SVC(kernel="precomputed", C=cost(inner, C)).fit(inner, codes[:300])
+    assert right >= rival.score(outer, codes[300:]) - 0.01
+
+
+def test_enzymes_is_decided_as_by_svc(data_folder):
+    graphs, y = tl.load_dataset("ENZYMES", folder=data_folder)
+    train, new = np.arange(0, 600, 2), np.arange(1, 600, 2)
+    model = tl.GraphSVC("exponential", 1, 0, gamma=1.0, C=10.0, cv=2, random_state=0)
+    model.fit(graphs[train], y[train])
+    kernel = tl.WassersteinWL(depth=1, form="exponential", gamma=1.0, include_depth_zero=True)
+    inner = kernel.fit_transform(graphs[train])
+    rival = SVC(kernel="precomputed", C=cost(inner, 10.0), break_ties=True).fit(inner, y[train])
+    expected = rival.predict(kernel.transform(graphs[new]))
+    assert np.mean(model.predict(graphs[new]) == expected) >= 0.99
+
+
+def test_outputs_per_class_are_the_mean_margins():
+    kernel, codes = problem(60, 4, seed=2)
+    fitted = fit_machine(kernel, codes, 4, 3.0, np.ones(60))
+    coefficients, intercepts = fitted.per_class
+    np.testing.assert_allclose(
+        kernel @ coefficients.T + intercepts, mean_margins(fitted.outputs(kernel).T).T
+    )
 
 
 # --- C, and paths of C ----------------------------------------------------------------------
@@ -204,9 +282,11 @@ def test_a_class_with_one_member(C):
 
 def test_a_class_that_is_absent_from_training_is_never_predicted():
     kernel, codes = problem(30, n_classes=2)
-    decisions = fit_machine(kernel, codes, 3, 1.0, np.ones(30)).decide(kernel)
-    np.testing.assert_array_equal(decisions[:, 2], -1.0)
-    assert set(predicted_codes(decisions)) <= {0, 1}
+    for n_classes in (3, 5):
+        fitted = fit_machine(kernel, codes, n_classes, 1.0, np.ones(30))
+        outputs = fitted.outputs(kernel)[:, 1]  # the first class against the absent third
+        np.testing.assert_array_equal(outputs, -1.0)
+        assert set(predicted_codes(fitted.decide(kernel))) <= {0, 1}
 
 
 def test_too_few_steps_are_told(monkeypatch):
@@ -247,6 +327,14 @@ def test_calibration_recovers_known_probabilities(n_classes):
     assert estimated.shape == (n, n_classes)
     np.testing.assert_allclose(estimated.sum(axis=1), 1.0)
     assert np.abs(estimated - true).mean() < 0.01
+
+
+def test_margins_of_the_own_class():
+    decisions = np.array([[2.0, -1.0, 0.5], [-1.0, 3.0, -0.2]])
+    np.testing.assert_array_equal(own_margins(np.array([0, 2]), decisions), [1.5, -3.2])
+    np.testing.assert_array_equal(
+        own_margins(np.array([1, 0]), np.array([[2.0], [-1.0]])), [2.0, 1.0]
+    )
 
 
 def test_no_decision_either_way_is_the_first_class():

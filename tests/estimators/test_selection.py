@@ -28,6 +28,7 @@ from treelens.estimators.selection import (
     grid,
     hinge_loss,
     leading_settings,
+    pairwise_hinge_loss,
     repetitions_for,
 )
 from treelens.patterns.histograms import PatternHistograms
@@ -315,8 +316,23 @@ def test_scores_of_several_classes(rng):
     assert SCORES["accuracy"](codes, decisions) == expected
     areas = [metrics.roc_auc_score(codes == k, decisions[:, k]) for k in range(3)]
     assert SCORES["roc_auc"](codes, decisions) == pytest.approx(np.mean(areas))
-    losses = [metrics.hinge_loss(codes == k, decisions[:, k]) for k in range(3)]
-    assert hinge_loss(codes, decisions) == pytest.approx(np.mean(losses))
+    expected = metrics.hinge_loss(codes, decisions)
+    assert hinge_loss(codes, decisions) == pytest.approx(expected)
+
+
+def test_the_pairwise_loss_counts_the_pairs_of_a_graphs_class(rng):
+    codes, outputs = rng.integers(4, size=40), rng.normal(size=(40, 6))
+    pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    losses = [
+        max(0.0, 1.0 - (value if code == second else -value))
+        for code, row in zip(codes, outputs, strict=True)
+        for (first, second), value in zip(pairs, row, strict=True)
+        if code in (first, second)
+    ]
+    assert pairwise_hinge_loss(codes, outputs) == pytest.approx(np.mean(losses))
+    two = rng.integers(2, size=40)
+    expected = hinge_loss(two, outputs[:, :1])
+    assert pairwise_hinge_loss(two, outputs[:, :1]) == pytest.approx(expected)
 
 
 def test_roc_auc_of_one_class_says_nothing():

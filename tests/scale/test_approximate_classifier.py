@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 
 import treelens as tl
+from treelens import Graph
 from treelens.estimators.approximation import APPROXIMATIONS, learn_weights_linearly
-from treelens.estimators.landmarks import hard_landmarks, landmark_positions, smallest_margins
+from treelens.estimators.landmarks import hard_landmarks, landmark_positions
 from treelens.patterns.features import Features
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
@@ -189,12 +190,21 @@ def test_half_of_the_landmarks_are_the_graphs_in_doubt(mutag):
     assert margins[others].mean() < margins[np.setdiff1d(np.arange(len(y)), picked)].mean() - 0.3
 
 
-def test_margins_are_those_of_the_worst_output():
-    decisions = np.array([[2.0, -1.0, 0.5], [-1.0, 3.0, -0.2]])
-    np.testing.assert_array_equal(smallest_margins(decisions, np.array([0, 2])), [-0.5, -3.0])
-    np.testing.assert_array_equal(
-        smallest_margins(np.array([[2.0], [-1.0]]), np.array([1, 1])), [2.0, -1.0]
-    )
+@pytest.mark.parametrize("name", ["random-bins", "random-features", "nystroem", "unary"])
+def test_classes_without_a_majority_among_their_look_alikes_are_told_apart(name):
+    """45 % of the graphs of a kind are of its class: that class, not a random one, is named."""
+    rng = np.random.default_rng(0)
+    codes = np.arange(420) % 10
+    kinds = np.where(rng.random(420) < 0.45, codes, rng.integers(10, size=420))
+    graphs = [Graph((f"kind {kind}", "C", "CNO"[rng.integers(3)]), ((0, 1), (1, 2)))
+              for kind in kinds]  # fmt: skip
+    graphs = tl.as_graph_collection(graphs)
+    model = tl.GraphSVC(
+        "assignment" if name == "unary" else "exponential", 1, 0, 1.0, [1.0, 10.0],
+        approximation=name, n_components=256, random_state=0,
+    ).fit(graphs[:300], codes[:300])  # fmt: skip
+    best = np.mean(kinds[300:] == codes[300:])  # of those who name the class of the kind
+    assert model.score(graphs[300:], codes[300:]) > best - 0.08
 
 
 def test_forms_that_an_approximation_lacks_are_refused(mutag):

@@ -24,7 +24,7 @@ import numpy as np
 from treelens.estimators.files import whole_file
 
 FORMAT_NAME = "treelens model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MANIFEST, MODEL = "manifest.json", "model.json"
 # What an array in a model file may hold; always little-endian.
 ARRAY_TYPES = ("<i4", "<i8", "<f8")

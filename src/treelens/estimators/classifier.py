@@ -19,7 +19,6 @@ from treelens.estimators.bound import model_bound
 from treelens.estimators.feature_machine import FeatureMachine, additive_decision
 from treelens.estimators.gain import learning_gain
 from treelens.estimators.machine import (
-    KernelMachine,
     calibrated_probabilities,
     class_weights,
     fit_calibration,
@@ -56,6 +55,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_single_graph
 from treelens.kernels.forms import FORMS, form_kernel
 from treelens.kernels.gram import pair_sums
+from treelens.kernels.voting import class_values, mean_margins
 from treelens.patterns.features import PatternExtractor, first_depth_of
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -313,10 +313,10 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
             kernel, search.codes, search.n_classes, chosen.C, search.sample_weight
         )
         self.support_ = machine.support
-        self._machine = KernelMachine(machine.coefficients[:, self.support_], machine.intercepts)
+        self._machine = machine.on(self.support_)
         self._support_pairs = self._extractor.pairs(histograms.select_graphs(self.support_))
         self._support_selves = selves[self.support_]
-        held_out = self.search_.decisions[chosen]
+        held_out = self.search_.margins[chosen]
         known = np.isfinite(held_out).all(axis=1)  # a splitter need not cover every graph
         self._calibration = fit_calibration(held_out[known], search.codes[known])
         self.train_histograms_ = histograms
@@ -327,17 +327,29 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, shape (n_graphs, n_classes).
 
-        A logistic map fitted to decision values that the inner cross-validation held out.
+        A logistic map fitted to decision values that the inner cross-validation held out; of
+        several classes to :meth:`mean_margins`, which tell more of doubt than votes do.
         """
-        return calibrated_probabilities(self._decisions(X), *self._calibration)
+        check_is_fitted(self)
+        return calibrated_probabilities(self._margins(X), *self._calibration)
 
     def unseen_share(self, X: Any) -> np.ndarray:
         """Share of each graph's mass on patterns that training never saw, shape (n_graphs,)."""
         check_is_fitted(self)
         return self._extractor.histograms(checked_graphs(X), self._n_jobs()).unseen_share()
 
+    def _margins(self, X: Any) -> np.ndarray:
+        """As :meth:`mean_margins`, but one column for two classes."""
+        outputs = self._outputs(X)
+        return mean_margins(outputs.T).T if self._machine.pairwise else outputs
+
     def _decisions(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
+        outputs = self._outputs(X)
+        return class_values(outputs) if self._machine.pairwise else outputs
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        """What the machine says, shape (n_graphs, n_outputs)."""
         features = self._extractor.features(checked_graphs(X), self._weights(), self._n_jobs())
         if isinstance(self._machine, FeatureMachine):
             return self._machine.decide(features, self._n_jobs())
@@ -348,7 +360,31 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
             self.choice_["form"], sums, features.self_sums, self._support_selves, self.offset_,
             self.choice_["gamma"],
         )  # fmt: skip
-        return self._machine.decide(kernel)
+        return self._machine.outputs(kernel)
+
+    def mean_margins(self, X: Any) -> np.ndarray:
+        """What :meth:`explain` explains: one value per class that is linear in the kernel.
+
+        Of several classes, each of which a machine tells from each other one, it is the mean of the
+        decisions for the class against the others. The class with the most votes, which is the
+        predicted one, nearly always has the largest. With an ``approximation`` there is one
+        decision per class in the first place, and this is it.
+
+        Returns
+        -------
+        ndarray, shape (n_graphs, n_classes)
+
+        Examples
+        --------
+        >>> import treelens as tl
+        >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+        >>> model = tl.GraphSVC("exponential", 2, 0, gamma=1.0, C=10.0).fit(graphs, y)
+        >>> bool((model.mean_margins(graphs)[:, 1] == model.decision_function(graphs)).all())
+        True
+        """
+        check_is_fitted(self)
+        margins = self._margins(X)
+        return np.hstack([-margins, margins]) if margins.shape[1] == 1 else margins
 
     # --- looking inside ---------------------------------------------------------------------
 
@@ -373,6 +409,10 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         class_label : optional
             The class to explain; by default, with two classes, the second, whose decision values
             are positive, and with more the predicted one.
+
+            What is explained must be linear in the kernel. With two classes that is the decision
+            value; with more, where :meth:`decision_function` counts votes, it is the mean of the
+            decisions of the class against each of the others, which :meth:`mean_margins` gives.
         n_neighbors : int, default=5
             How many training graphs that spoke for and against to name.
 
@@ -400,6 +440,8 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
     @property
     def _decision(self) -> KernelDecision:
         """The fitted model as plain data, which is what the explain room works on."""
+        machine = self._machine
+        coefficients, intercepts = machine.per_class
         return KernelDecision(
             vocabulary=self.vocabulary_,
             first_depth=self._extractor.first_depth,
@@ -409,12 +451,13 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
             gamma=self.choice_["gamma"],
             pairs=self._support_pairs,
             self_sums=self._support_selves,
-            coefficients=self._machine.coefficients,
-            intercepts=self._machine.intercepts,
+            coefficients=coefficients,
+            intercepts=intercepts,
             classes=self.classes_,
             training_indices=self.support_,
             training_codes=self.train_codes_[self.support_],
             unseen_limit=usual_unseen_share(self.train_histograms_),
+            votes=(machine.coefficients, machine.intercepts) if machine.pairwise else None,
         )
 
     def generalization_bound(self, delta: float = 0.05) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -38,6 +38,12 @@ class FeatureMachine:
     feature_map: RandomBins | RandomFeatures | UnaryFeatures
     coefficients: np.ndarray
     intercepts: np.ndarray
+    pairwise: ClassVar[bool] = False  # several classes: each against the rest
+
+    @property
+    def per_class(self) -> tuple[np.ndarray, np.ndarray]:
+        """The same face as :class:`~treelens.estimators.machine.KernelMachine`."""
+        return self.coefficients, self.intercepts
 
     def decide(self, features: Features, n_jobs: int = 1) -> np.ndarray:
         """Decision values of graphs, shape (n_graphs, n_outputs)."""

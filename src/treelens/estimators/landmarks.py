@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from treelens.estimators.linear_models import fit_linear
+from treelens.estimators.machine import own_margins
 from treelens.kernels.approximate import NystroemFeatures
 from treelens.patterns.features import Features
 from treelens.patterns.histograms import SparseRows
@@ -51,17 +52,10 @@ def hard_landmarks(
     feature_map = NystroemFeatures.fit(select_features(features, first), *kernel, n_jobs)
     mapped = feature_map.transform(features, n_jobs).astype(np.float32)
     coefficients, intercepts = fit_linear("nystroem", mapped, codes, [_COST], sample_weight)[0]
-    margins = smallest_margins(mapped @ coefficients.T + intercepts, codes)
+    margins = own_margins(codes, mapped @ coefficients.T + intercepts)
     margins[first] = np.inf
     hardest = np.argsort(margins, kind="stable")[: n_landmarks - len(first)]
     return np.sort(np.concatenate([first, hardest]))
-
-
-def smallest_margins(decisions: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """How far each graph is on its right side, in the output that does worst, shape (n,)."""
-    targets = np.arange(decisions.shape[1]) if decisions.shape[1] > 1 else np.array([1])
-    signs = np.where(codes[:, None] == targets, 1.0, -1.0)
-    return (signs * decisions).min(axis=1)
 
 
 def select_features(features: Features, positions: np.ndarray) -> Features:

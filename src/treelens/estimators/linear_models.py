@@ -14,8 +14,11 @@ _TOLERANCE = 1e-5
 # Of the hinge loss's dual, in units of the margin; tighter ones change no prediction to speak of.
 _HINGE_TOLERANCE = 0.1
 _MOST_ITERATIONS = 1000
-# The logistic loss is flatter than the hinge loss: this much more of it makes C mean the same.
+# The logistic loss is flatter than the hinge loss, the squared hinge steeper: this much of it makes
+# C mean the same.
 _LOGISTIC_COST = 10.0
+_SEVERAL_LOGISTIC_COST = 3.0
+_SQUARED_COST = 0.1
 
 LinearModel = tuple[np.ndarray, np.ndarray]  # (n_outputs, n_features), (n_outputs,)
 
@@ -41,28 +44,36 @@ def fit_linear(
     dense = isinstance(mapped, np.ndarray)
     lengths = np.einsum("ij,ij->i", mapped, mapped) if dense else mapped.power(2).sum(axis=1)
     scale = max(float(np.mean(lengths)), np.finfo(float).tiny)
-    model = _linear_model(approximation, scale, most_iterations)
-    if approximation == "random-features":
-        scale /= _LOGISTIC_COST
+    several = len(np.unique(codes)) > 2
+    model, cost = _linear_model(approximation, scale, most_iterations, several)
     models = []
     with one_blas_thread():
         for C in Cs:
-            model.set_params(C=C / scale).fit(mapped, codes, sample_weight)
+            model.set_params(C=cost * C / scale).fit(mapped, codes, sample_weight)
             models.append((model.coef_.astype(np.float64), model.intercept_.astype(np.float64)))
     return models
 
 
-def _linear_model(approximation: str, scale: float, most_iterations: int) -> Any:
-    """What is fitted to features of a mean squared length of ``scale``.
+def _linear_model(
+    approximation: str, scale: float, most_iterations: int, several: bool
+) -> tuple[Any, float]:
+    """What is fitted to features of a mean squared length of ``scale``, and what C is times.
 
-    Unary features, bins and Nyström features get the hinge loss, which makes the model the kernel
-    machine on their kernel, but for a small penalty on the intercept. Random features get a
-    logistic regression, which needs no copy of the dense table and starts from the solution for
-    the last ``C``.
+    With two classes, unary features, bins and Nyström features get the hinge loss, which makes the
+    model the kernel machine on their kernel, but for a small penalty on the intercept. Random
+    features get a logistic regression, which needs no copy of the dense table and starts from the
+    solution for the last ``C``.
+
+    With several classes the hinge loss of each class against the rest breaks down: where none has
+    the majority among look-alikes, every machine answers "no". Dense features get a multinomial
+    regression; the many columns of sparse ones the squared hinge, whose values still follow the
+    share of each class.
     """
-    if approximation == "random-features":
-        return LogisticRegression(tol=_TOLERANCE, max_iter=most_iterations, warm_start=True)
-    return LinearSVC(
-        loss="hinge", tol=_HINGE_TOLERANCE, max_iter=most_iterations, random_state=0,
-        intercept_scaling=np.sqrt(scale),
+    if approximation == "random-features" or (approximation == "nystroem" and several):
+        model = LogisticRegression(tol=_TOLERANCE, max_iter=most_iterations, warm_start=True)
+        return model, _SEVERAL_LOGISTIC_COST if approximation == "nystroem" else _LOGISTIC_COST
+    model = LinearSVC(
+        loss="squared_hinge" if several else "hinge", dual=True, tol=_HINGE_TOLERANCE,
+        max_iter=most_iterations, random_state=0, intercept_scaling=np.sqrt(scale),
     )  # fmt: skip
+    return model, _SQUARED_COST if several else 1.0

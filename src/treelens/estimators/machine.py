@@ -4,6 +4,11 @@ It solves the problem that LIBSVM solves, by the same method, but on the matrix 
 copy), without the interpreter lock, and along a path of costs with warm starts: several times
 faster than ``SVC(kernel="precomputed")`` where many machines share one matrix
 (``benchmarks/bench_classifier.py`` measures it).
+
+Several classes are decided one against one, as LIBSVM does it: a machine for every two classes,
+fitted to the graphs of these two, and a vote. One machine per class against all others would be
+fewer, but where a graph's look-alikes belong to several classes and none has the majority, each
+of them answers "no", and the order of their values is noise.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from treelens.estimators import _compiled
+from treelens.kernels.voting import class_pairs, class_values, mean_margins
 
 # LIBSVM's stopping tolerance, and a bound on the steps that no sane problem reaches.
 _TOLERANCE = 1e-3
@@ -26,29 +32,51 @@ _MOST_STEPS = 10_000_000
 
 @dataclass(frozen=True)
 class KernelMachine:
-    """Decision values ``kernel @ coefficients.T + intercepts``, one column per output.
+    """Outputs ``kernel @ coefficients.T + intercepts``, and what they say of the classes.
 
-    Two classes have one output, positive for the second class; more classes have one output
-    each (one against the rest), so that every decision value is linear in the kernel.
+    Two classes have one output, positive for the second class. Several have one for every two
+    classes (``pairwise``; see :mod:`treelens.kernels.voting`), or one each, the class against the
+    rest: linear models on features do, and so do files of format version 1.
     """
 
     coefficients: np.ndarray  # (n_outputs, n_train)
     intercepts: np.ndarray  # (n_outputs,)
+    pairwise: bool = False
+
+    def outputs(self, kernel: np.ndarray) -> np.ndarray:
+        """Outputs for new graphs from ``kernel`` (n_new, n_train): (n_new, n_outputs)."""
+        return kernel @ self.coefficients.T + self.intercepts
 
     def decide(self, kernel: np.ndarray) -> np.ndarray:
-        """Decision values of new graphs from ``kernel`` (n_new, n_train): (n_new, n_outputs)."""
-        return kernel @ self.coefficients.T + self.intercepts
+        """Decision values: (n_new, 1) for two classes, else (n_new, n_classes)."""
+        outputs = self.outputs(kernel)
+        return class_values(outputs) if self.pairwise else outputs
+
+    @property
+    def per_class(self) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients and intercepts of functions linear in the kernel, one for each class.
+
+        Of pairwise outputs the mean of those of the class against the others; else the outputs
+        themselves, of which two classes share one.
+        """
+        if self.pairwise:
+            return mean_margins(self.coefficients), mean_margins(self.intercepts)
+        return self.coefficients, self.intercepts
 
     @property
     def support(self) -> np.ndarray:
         """Training graphs with a coefficient that is not zero in some output."""
         return np.flatnonzero((self.coefficients != 0).any(axis=0))
 
+    def on(self, graphs: np.ndarray) -> KernelMachine:
+        """The machine without the columns of other training graphs."""
+        return KernelMachine(self.coefficients[:, graphs], self.intercepts, self.pairwise)
+
 
 def fit_machine(
     kernel: np.ndarray, codes: np.ndarray, n_classes: int, C: float, sample_weight: np.ndarray
 ) -> KernelMachine:
-    """Fit one C-SVC per output; see :func:`fit_machine_path`."""
+    """Fit a C-SVC, or one for every two classes; see :func:`fit_machine_path`."""
     return fit_machine_path(kernel, codes, n_classes, [C], sample_weight)[0]
 
 
@@ -73,19 +101,24 @@ def fit_machine_path(
     sample_weight : ndarray, shape (n_train,)
     """
     scale = float(np.mean(np.diagonal(kernel))) or 1.0  # of a kernel of zeros any C will do
-    targets = [1] if n_classes == 2 else range(n_classes)
-    signs = [np.where(codes == target, 1.0, -1.0) for target in targets]
-    states = [(np.zeros(len(codes)), -y) for y in signs]  # coefficients and gradient
-    machines = []
-    for C in Cs:
-        bound = C / scale * sample_weight  # (n_train,)
-        intercepts = [
-            _solve_output(kernel, y, bound, beta, f)
-            for y, (beta, f) in zip(signs, states, strict=True)
-        ]
-        coefficients = np.array([beta for beta, _ in states])
-        machines.append(KernelMachine(coefficients, np.array(intercepts)))
-    return machines
+    bounds = [C / scale * sample_weight for C in Cs]  # (n_train,) each
+    firsts, seconds = class_pairs(n_classes)
+    coefficients = np.zeros((len(Cs), len(firsts), len(codes)))
+    intercepts = np.zeros((len(Cs), len(firsts)))
+    for pair, (first, second) in enumerate(zip(firsts, seconds, strict=True)):
+        rows = np.flatnonzero((codes == first) | (codes == second))
+        if not len(rows):  # two classes that a split left none of: neither wins
+            continue
+        part = kernel if len(rows) == len(codes) else kernel[np.ix_(rows, rows)]
+        y = np.where(codes[rows] == second, 1.0, -1.0)
+        beta, f = np.zeros(len(rows)), -y
+        for step, bound in enumerate(bounds):
+            intercepts[step, pair] = _solve_output(part, y, bound[rows], beta, f)
+            coefficients[step, pair, rows] = beta
+    return [
+        KernelMachine(*fitted, pairwise=n_classes > 2)
+        for fitted in zip(coefficients, intercepts, strict=True)
+    ]
 
 
 def _solve_output(
@@ -114,6 +147,18 @@ def predicted_codes(decisions: np.ndarray) -> np.ndarray:
     if decisions.shape[1] == 1:
         return (decisions[:, 0] > 0).astype(int)
     return decisions.argmax(axis=1)
+
+
+def own_margins(codes: np.ndarray, decisions: np.ndarray) -> np.ndarray:
+    """How far each graph is on the right side, shape (n,); below 0 it is put into another class.
+
+    With several classes the value of its class less the largest of the others.
+    """
+    if decisions.shape[1] == 1:
+        return np.where(codes == 1, 1.0, -1.0) * decisions[:, 0]
+    everyone, others = np.arange(len(codes)), decisions.astype(np.float64)
+    others[everyone, codes] = -np.inf
+    return decisions[everyone, codes] - others.max(axis=1)
 
 
 def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:

@@ -31,6 +31,7 @@ from treelens.estimators.selection import Candidate, SearchResult
 from treelens.estimators.stored import Stored
 from treelens.estimators.weights import PairwiseWeights
 from treelens.kernels.forms import FORMS
+from treelens.kernels.voting import class_pairs
 from treelens.learning.objective import Margins
 from treelens.learning.result import LearnedWeights
 from treelens.patterns.features import PatternExtractor
@@ -292,6 +293,7 @@ def _put_machine(model: GraphSVC, data: dict[str, Any], arrays: dict[str, np.nda
     arrays["train_codes"] = model.train_codes_.astype(np.int64, copy=False)
     arrays["support"] = model.support_.astype(np.int64, copy=False)
     arrays["support_self_sums"] = model._support_selves
+    data["pairwise"] = bool(model._machine.pairwise)
     arrays["coefficients"] = model._machine.coefficients
     arrays["intercepts"] = model._machine.intercepts
     arrays["calibration_coefficients"], arrays["calibration_intercepts"] = model._calibration
@@ -314,13 +316,23 @@ def _get_machine(stored: Stored, model: GraphSVC) -> None:
     if stored.has_value("feature_map"):
         model._machine = get_feature_machine(stored, model, n_outputs)
     else:
-        model._machine = KernelMachine(
-            stored.floats("coefficients", (n_outputs, len(support))),
-            stored.floats("intercepts", (n_outputs,)),
-        )
+        model._machine = _get_kernel_machine(stored, n_classes, len(support))
     model._calibration = (
         stored.floats("calibration_coefficients", (n_outputs, n_outputs)),
         stored.floats("calibration_intercepts", (n_outputs,)),
+    )
+
+
+def _get_kernel_machine(stored: Stored, n_classes: int, n_support: int) -> KernelMachine:
+    """Version 1 knew no machines for every two classes: there each was told from the rest."""
+    pairwise = stored.has_value("pairwise") and stored.value("pairwise", bool)
+    n_outputs = 1 if n_classes == 2 else n_classes
+    if pairwise:
+        n_outputs = len(class_pairs(n_classes)[0])
+    return KernelMachine(
+        stored.floats("coefficients", (n_outputs, n_support)),
+        stored.floats("intercepts", (n_outputs,)),
+        pairwise and n_classes > 2,
     )
 
 
@@ -416,7 +428,7 @@ def _get_search(stored: Stored, model: GraphSVC) -> None:
     for name in ("scores", "losses"):
         values = stored.floats(f"search_{name}", (ends[-1],)).tolist()
         getattr(result, name).update({c: values[start:end] for c, start, end in pairs})
-    shape = (model.train_histograms_.n_graphs, len(model._machine.intercepts))
+    shape = (model.train_histograms_.n_graphs, len(model._calibration[1]))
     for number, candidate in enumerate(candidates):
         if stored.has_array(f"decisions_{number}"):
             # NaN: a graph that the user's splitter never held out

@@ -21,9 +21,10 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
-from treelens.estimators.machine import fit_machine_path, predicted_codes
+from treelens.estimators.machine import fit_machine_path, own_margins, predicted_codes
 from treelens.kernels.forms import FORMS, form_kernel
 from treelens.kernels.gram import pair_sums
+from treelens.kernels.voting import class_values, margin_signs, mean_margins, n_classes_of
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 
@@ -75,6 +76,8 @@ class SearchResult:
     decisions : dict of Candidate to ndarray, shape (n_graphs, n_outputs)
         Held-out decision values, averaged over repetitions, of candidates that finished; NaN
         for graphs that no split held out.
+    margins : dict of Candidate to ndarray, shape (n_graphs, n_outputs)
+        The same of what is linear in the kernel: of several classes the mean margins.
     losses : dict of Candidate to list
         Hinge loss per split, which tells candidates of equal score apart.
     n_splits : int
@@ -87,6 +90,7 @@ class SearchResult:
     scores: dict[Candidate, list[float]] = field(default_factory=dict)
     losses: dict[Candidate, list[float]] = field(default_factory=dict)
     decisions: dict[Candidate, np.ndarray] = field(default_factory=dict)
+    margins: dict[Candidate, np.ndarray] = field(default_factory=dict)
 
     def finished(self) -> list[Candidate]:
         """Candidates scored on every split, the simpler first."""
@@ -165,16 +169,16 @@ class KernelSearch:
         """Score candidates split by split; ``result`` of an earlier stage joins the race."""
         result = result or SearchResult(len(self.splits), _test_to_train(self.splits))
         outputs = 1 if self.n_classes == 2 else self.n_classes
-        held_out = {c: np.zeros((len(self.codes), outputs)) for c in candidates}
+        # Of every candidate the decision values, and what is linear in the kernel.
+        held_out = {c: np.zeros((2, len(self.codes), outputs)) for c in candidates}
         remaining = list(candidates)
         for number in range(len(self.splits)):
-            for candidate, score, decisions in self._score_split(remaining, number):
+            validation = self.splits[number][1]
+            for candidate, score, outputs in self._score_split(remaining, number):
                 result.scores.setdefault(candidate, []).append(score)
-                validation_codes = self.codes[self.splits[number][1]]
-                result.losses.setdefault(candidate, []).append(
-                    hinge_loss(validation_codes, decisions)
-                )
-                held_out[candidate][self.splits[number][1]] += decisions
+                loss = pairwise_hinge_loss(self.codes[validation], outputs)
+                result.losses.setdefault(candidate, []).append(loss)
+                held_out[candidate][:, validation] += decisions_of(outputs), margins_of(outputs)
             if race and number + 1 < len(self.splits):
                 remaining = self._still_racing(remaining, result, number + 1)
         repetitions = np.bincount(
@@ -183,8 +187,8 @@ class KernelSearch:
         )
         for candidate in remaining:
             means = held_out[candidate] / repetitions.clip(1)[:, None]
-            means[repetitions == 0] = np.nan
-            result.decisions[candidate] = means
+            means[:, repetitions == 0] = np.nan
+            result.decisions[candidate], result.margins[candidate] = means
         return result
 
     def _still_racing(
@@ -264,10 +268,10 @@ class KernelSearch:
             fit_kernel, self.codes[train], self.n_classes, [c.C for c in block],
             self.sample_weight[train],
         )  # fmt: skip
-        all_decisions = [machine.decide(new_kernel) for machine in machines]
+        all_outputs = [machine.outputs(new_kernel) for machine in machines]
         return [
-            (candidate, self.score(self.codes[validation], decisions), decisions)
-            for candidate, decisions in zip(block, all_decisions, strict=True)
+            (candidate, self.score(self.codes[validation], decisions_of(outputs)), outputs)
+            for candidate, outputs in zip(block, all_outputs, strict=True)
         ]
 
 
@@ -300,10 +304,28 @@ SCORES: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
 
 
 def hinge_loss(codes: np.ndarray, decisions: np.ndarray) -> float:
-    """Mean hinge loss of the outputs: the SVM's own loss, on held-out graphs."""
-    targets = np.arange(decisions.shape[1]) if decisions.shape[1] > 1 else np.array([1])
-    signs = np.where(codes[:, None] == targets[None, :], 1.0, -1.0)
-    return float(np.maximum(0.0, 1.0 - signs * decisions).mean())
+    """Mean hinge loss of decision values; of several, the lead of the class over the next best."""
+    return float(np.maximum(0.0, 1.0 - own_margins(codes, decisions)).mean())
+
+
+def pairwise_hinge_loss(codes: np.ndarray, outputs: np.ndarray) -> float:
+    """Mean hinge loss of the outputs that are of a graph's class: the SVM's own loss.
+
+    Two classes have one output, and every graph counts for it.
+    """
+    signs = margin_signs(n_classes_of(outputs.shape[1]))[codes]  # (n_graphs, n_pairs)
+    losses = np.maximum(0.0, 1.0 - signs * outputs)
+    return float(losses[signs != 0].mean())
+
+
+def decisions_of(outputs: np.ndarray) -> np.ndarray:
+    """Decision values from the outputs of a kernel machine: votes where there are several."""
+    return outputs if outputs.shape[1] == 1 else class_values(outputs)
+
+
+def margins_of(outputs: np.ndarray) -> np.ndarray:
+    """What is linear in the kernel, per class where there are several."""
+    return outputs if outputs.shape[1] == 1 else mean_margins(outputs.T).T
 
 
 def _test_to_train(splits: list[Split]) -> float:

@@ -1,9 +1,11 @@
 """Why a graph was decided the way it was: what every pattern, node and training graph added.
 
-A decision value is ``f(G) = c + sum over i of a_i k(G, G_i)`` with one coefficient ``a_i`` per
-training graph. :mod:`treelens.explain.paths` divides each kernel value among the patterns of the
-graph; the contribution of a pattern is the sum of its shares, times ``a_i``, over all training
-graphs. The contributions of all patterns add up to ``decision - base``:
+What is explained is ``f(G) = c + sum over i of a_i k(G, G_i)`` with one coefficient ``a_i`` per
+training graph: with two classes the decision value; with several, decided one against one, the
+mean for a class of its decisions against each other class (the decision value itself counts votes,
+which are no sum over patterns). :mod:`treelens.explain.paths` divides each kernel value among the
+patterns of the graph; the contribution of a pattern is the sum of its shares, times ``a_i``, over
+all training graphs. The contributions of all patterns add up to ``decision - base``:
 
 ========================================  ====================================================
 form                                      base
@@ -36,6 +38,7 @@ from treelens.explain.spreading import Arcs, spread_over_edges, spread_over_node
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.kernels.forms import FORMS
+from treelens.kernels.voting import class_values
 from treelens.patterns.features import PatternExtractor
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
@@ -80,6 +83,10 @@ class KernelDecision:
         Their classes, as positions in ``classes``.
     unseen_limit : float
         The unseen share above which an explanation warns; see :func:`usual_unseen_share`.
+    votes : (coefficients, intercepts), optional
+        Several classes that are decided one against one: a row for every two classes, in the order
+        of :mod:`treelens.kernels.voting`. The class is predicted by these; ``coefficients`` has
+        the mean of the rows of each class against the others.
     """
 
     vocabulary: PatternVocabulary
@@ -96,6 +103,7 @@ class KernelDecision:
     training_indices: np.ndarray
     training_codes: np.ndarray
     unseen_limit: float = 0.3
+    votes: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def depths(self) -> range:
@@ -113,7 +121,8 @@ class Explanation:
     Attributes
     ----------
     decision : float
-        The decision value in favour of ``class_label``.
+        The decision value in favour of ``class_label``; of several classes the mean of the
+        decisions for it against each of the others.
     base : float
         The decision value before any known pattern of the graph is counted.
     class_label : object
@@ -327,9 +336,8 @@ def _choose_output(
 ) -> tuple[int, float, Any, Any]:
     """Row of the output to explain, the sign it counts with, its class, the predicted class."""
     classes = decision.classes
-    decisions = decision.coefficients @ kernel + decision.intercepts  # (n_outputs,)
-    two = len(decisions) == 1
-    predicted = int(decisions[0] > 0) if two else int(decisions.argmax())
+    two = len(decision.intercepts) == 1
+    predicted = _predicted_code(kernel, decision)
     if class_label is None:
         code = 1 if two else predicted
     else:
@@ -341,6 +349,15 @@ def _choose_output(
         code = int(matches[0])
     row, sign = (0, 1.0 if code == 1 else -1.0) if two else (code, 1.0)
     return row, sign, classes[code], classes[predicted]
+
+
+def _predicted_code(kernel: np.ndarray, decision: KernelDecision) -> int:
+    """The class by decision values, or by votes of one class against one."""
+    if decision.votes is not None:
+        coefficients, intercepts = decision.votes
+        return int(class_values((coefficients @ kernel + intercepts)[None, :]).argmax())
+    decisions = decision.coefficients @ kernel + decision.intercepts  # (n_outputs,)
+    return int(decisions[0] > 0) if len(decisions) == 1 else int(decisions.argmax())
 
 
 # --- what people read ------------------------------------------------------------------------

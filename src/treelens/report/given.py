@@ -85,9 +85,9 @@ def look_at(
         return None
     graphs = checked_graphs(X)
     codes = None if y is None else _codes_of(y, model.classes_, len(graphs))
-    extractor, n_outputs = model._decision.extractor, len(model._machine.intercepts)
+    extractor = model._extractor
     colors = extractor.vocabulary.transform(graphs)
-    decisions = model.decision_function(graphs).reshape(len(graphs), n_outputs)
+    decisions = model.decision_function(graphs).reshape(len(graphs), -1)
     return GivenGraphs(
         graphs=graphs,
         shown=graphs if names is None else with_label_names(graphs, names),
