@@ -108,8 +108,9 @@ def test_enzymes_on_the_page_about_the_paper():
     wasserstein = data.test("ENZYMES", "learned_wwl", "wwl")
     text = (
         "Tanimoto form gain # points on the folds of Table 2 (corrected p = #) and # on other "
-        "folds of the same graphs, while the exponential WWL form gains #. But there the exponential "
-        "Tanimoto kernel with uniform weights has # %, against # % for learned WL-OA or Tanimoto"
+        "folds of the same graphs, while the exponential WWL form gains #. But there the "
+        "exponential Tanimoto kernel with uniform weights has # %, against # % for learned WL-OA "
+        "or Tanimoto"
     )
     other = json.loads((RESULTS / "formulations.json").read_text(encoding="utf-8"))["ENZYMES"]
     assert quoted("docs/paper.md", text) == (
