@@ -201,6 +201,55 @@ def test_long_texts_are_cut() -> None:
     assert text.endswith("…")
 
 
+# --- deep patterns of dense graphs --------------------------------------------------------------
+
+
+def dense(n_nodes: int = 6) -> GraphCollection:
+    """A complete graph: every node of the tree has one child for each other node."""
+    edges = np.array([[i, j] for i in range(n_nodes) for j in range(i)])
+    labels = [chr(ord("A") + k) for k in range(n_nodes)]
+    return build_collection([n_nodes], edges, labels)
+
+
+def test_a_deep_pattern_is_refused_with_its_size() -> None:
+    vocabulary, _ = PatternVocabulary.fit(dense(), 50)
+    pattern = vocabulary.n_patterns - 1
+    with pytest.raises(GraphDataError, match=r"of depth 50, unfolds into .*about 10\^35 nodes"):
+        vocabulary.tree(pattern)
+    texts = vocabulary.texts(np.arange(vocabulary.n_patterns))
+    assert max(map(len, texts)) == LONGEST_TEXT
+
+
+def test_trees_are_counted_before_they_are_made() -> None:
+    vocabulary, _ = PatternVocabulary.fit(dense(), 4)
+    size = sum(5**k for k in range(5))
+    pattern = vocabulary.n_patterns - 1
+    tree = vocabulary.tree(pattern, max_nodes=size)
+    assert str(tree).count("(") == sum(5**k for k in range(4))
+    with pytest.raises(GraphDataError, match=f"a tree of {size} nodes; at most {size - 1} are"):
+        vocabulary.tree(pattern, max_nodes=size - 1)
+
+
+def test_equal_subtrees_are_one_object() -> None:
+    vocabulary, _ = PatternVocabulary.fit(dense(), 3)
+    below = [
+        grandchild
+        for _, child in vocabulary.tree(vocabulary.n_patterns - 1).children
+        for _, grandchild in child.children
+    ]
+    assert len(below) == 25
+    assert len({id(tree) for tree in below}) == 6
+
+
+def test_a_tree_deeper_than_python_can_recurse() -> None:
+    """Two nodes that see each other, and each other, and so on: a chain without branches."""
+    depth = 2000
+    pair = build_collection([2], np.array([[0, 1]]), ["a", "b"], ["="])
+    vocabulary, _ = PatternVocabulary.fit(pair, depth, edge_labels=True)
+    text = str(vocabulary.tree(vocabulary.n_patterns - 2))
+    assert text == "(=".join("ab"[k % 2] for k in range(depth + 1)) + ")" * depth
+
+
 def test_parents_are_the_same_node_one_depth_up(rng: np.random.Generator) -> None:
     vocabulary, colors = PatternVocabulary.fit(random_collection(rng), 3)
     ids = colors.colors + vocabulary.level_offsets[:-1, None]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import pytest
 
 import treelens as tl
 from report.conftest import QUICK
+from treelens.explain.palette import AGAINST, FOR, NEUTRAL
 from treelens.report import write_report
 
 EVIL = "<script>document.title='owned'</script>"
@@ -105,6 +109,53 @@ def test_a_click_on_a_point_shows_its_graph(visit, synthetic):
     assert "Predicted" in page.locator("#panel-verdict").inner_text()
 
 
+def drawn(svg) -> dict[str, list]:
+    """What a drawing of the page shows, node by node and edge by edge."""
+    circles, words = svg.locator("circle.node-rim").all(), svg.locator(".node-label").all()
+    fills = [re.findall(r"\d+", circle.get_attribute("fill")) for circle in circles]
+    paths = [path.get_attribute("d") for path in svg.locator(".drawn-edge").all()]
+    return {
+        "places": [(float(c.get_attribute("cx")), float(c.get_attribute("cy"))) for c in circles],
+        "fills": [tuple(map(int, fill)) for fill in fills],
+        "words_at": [float(word.get_attribute("x")) for word in words],
+        "words": [word.text_content() for word in words],
+        "titles": svg.locator("g title").all_text_contents(),
+        "edges": [list(map(float, re.findall(r"-?[\d.]+", path))) for path in paths],
+    }
+
+
+@pytest.mark.parametrize("index", [7, 40])
+def test_every_node_has_the_colour_of_its_own_contribution(visit, learned, synthetic, index):
+    graph = synthetic[0][index]
+    visit.page.locator(f'.point[data-place="{index}"]').dispatch_event("click")
+    found = drawn(visit.page.locator("#panel-drawing"))
+    values = learned.explain(graph).node_contributions
+    limit = np.abs(values).max()
+    ends = np.array([FOR if value > 0 else AGAINST for value in values])
+    expected = NEUTRAL + (np.abs(values) / limit)[:, None] * (ends - NEUTRAL)
+    np.testing.assert_allclose(found["fills"], expected, atol=2)
+    assert np.abs(np.diff(expected, axis=0)).max() > 20, "neighbours alike would hide a shift"
+    assert found["words"] == [str(label) for label in graph.node_labels]
+    assert found["words_at"] == [x for x, _ in found["places"]]
+    for title, label, value in zip(found["titles"], graph.node_labels, values, strict=True):
+        said, number = title.split(": ")
+        assert said == str(label)
+        assert float(number.replace("\u2212", "-")) == pytest.approx(value, abs=0.006)
+    ends_of_lines = [[*found["places"][u], *found["places"][v]] for u, v in graph.edges]
+    assert found["edges"] == ends_of_lines
+
+
+def test_the_legend_has_blue_against_on_the_left(visit):
+    visit.page.locator(".point").first.dispatch_event("click")
+    bar = visit.page.locator("#panel-legend .legend-bar")
+    painted = bar.evaluate("bar => bar.style.background")
+    stops = [tuple(map(int, stop)) for stop in re.findall(r"rgb\((\d+), (\d+), (\d+)\)", painted)]
+    assert (stops[0], stops[-1]) == (AGAINST, FOR)
+    texts = visit.page.locator("#panel-legend span").all_text_contents()
+    assert texts[0].startswith("against ")
+    assert texts[-1].startswith("for ")
+
+
 def test_a_point_can_be_hit_by_the_mouse(visit):
     visit.page.locator(".point").last.scroll_into_view_if_needed()
     visit.page.locator(".point").last.click()
@@ -171,6 +222,40 @@ def test_labels_and_classes_stay_text(browser, tmp_path):
     assert page.title() != "owned"
     assert page.locator("img").count() == 0
     assert page.locator("script").count() == 2
+    visit.close()
+
+
+@pytest.mark.parametrize("word", ["constructor", "__proto__", "toString", "hasOwnProperty"])
+def test_labels_that_scripts_know_as_something_else(browser, tmp_path, word):
+    star = ([(0, 1), (0, 2)], {0: word, 1: "b", 2: "c"}, {(0, 1): word, (0, 2): "="})
+    path = ([(0, 1), (1, 2)], {0: "b", 1: word, 2: "b"}, {(0, 1): "-", (1, 2): word})
+    graphs, y = tl.as_graph_collection([star, path] * 6), [word, "plain"] * 6
+    model = tl.GraphSVC("exponential", 1, 0, **QUICK).fit(graphs, y)
+    visit = Visit(browser, write_report(model, tmp_path / "report.html", graphs, y))
+    page = visit.page
+    page.locator(".point").first.dispatch_event("click")
+    drawing = page.locator("#panel-drawing")
+    assert drawing.locator("circle").count() == 3
+    assert drawing.locator(".drawn-edge").count() == 3  # a single line and a double one
+    assert drawing.locator(".edge-label").all_text_contents() == [word[:8]]
+    page.locator(".more").first.click()
+    assert page.locator(".occurrence svg circle").count() > 3
+    assert word in page.locator("#panel-verdict").inner_text()
+    visit.close()
+
+
+def test_lone_surrogates_show_as_their_code(browser, tmp_path):
+    """Text that was read with the wrong encoding; no file of UTF-8 can hold it as it is."""
+    odd = "a\udce4"
+    star = ([(0, 1), (0, 2)], {0: odd, 1: "b", 2: "c"}, {(0, 1): odd, (0, 2): "x"})
+    path = ([(0, 1), (1, 2)], {0: "b", 1: odd, 2: "b"}, {(0, 1): "x", (1, 2): odd})
+    graphs, y = tl.as_graph_collection([star, path] * 6), [odd, "a\udce5"] * 6
+    model = tl.GraphSVC("exponential", 1, 0, **QUICK).fit(graphs, y)
+    visit = Visit(browser, write_report(model, tmp_path / "report.html", graphs, y))
+    visit.page.locator(".point").first.dispatch_event("click")
+    shown = visit.page.locator("body").inner_text()
+    assert "a\\udce4" in shown
+    assert "a\\udce5" in shown  # classes that differ only there stay apart
     visit.close()
 
 

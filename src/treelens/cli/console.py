@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,6 +22,11 @@ EXIT_CODES = (
 )
 # Without a terminal there is no width to fit; wide enough that tables need not fold.
 _WIDTH_OF_A_FILE = 160
+# Control characters can move the cursor, change the title or hide text; signs that turn the reading
+# direction can make a text look like another; lone surrogates cannot be printed at all.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 class InputError(ValueError):
@@ -37,11 +43,11 @@ class Output:
     def note(self, text: str) -> None:
         """Something to know that is not the result."""
         self.notes.append(text)
-        typer.echo(f"Note: {text}", err=True)
+        typer.echo(visible(f"Note: {text}"), err=True)
 
     def progress(self, text: str) -> None:
         """What is going on; for people only."""
-        typer.echo(text, err=True)
+        typer.echo(_one_line(text), err=True)
 
     def finish(
         self, result: dict[str, Any], show: Callable[[Output, dict[str, Any]], None]
@@ -53,7 +59,11 @@ class Output:
             show(self, result)
 
     def line(self, text: str = "") -> None:
-        self._console().print(text, soft_wrap=True)
+        self._console().print(_one_line(text), soft_wrap=True)
+
+    def csv(self, text: str) -> None:
+        """A table for other programs."""
+        typer.echo(visible(text), nl=False)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
         """A table; numbers stand to the right."""
@@ -62,12 +72,13 @@ class Output:
         from rich.text import Text
 
         rows = [list(row) for row in rows]
-        table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left")
+        table = Table(box=box.SIMPLE_HEAD, title=_one_line(title) or None, title_justify="left")
         for position, name in enumerate(columns):
             numeric = all(isinstance(row[position], (int, float)) for row in rows)
-            table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+            side: Any = "right" if numeric else "left"
+            table.add_column(_one_line(name), justify=side, overflow="fold")
         for row in rows:
-            table.add_row(*(Text(_cell(value)) for value in row))
+            table.add_row(*(Text(_one_line(_cell(value))) for value in row))
         self._console().print(table)
 
     def _console(self) -> Any:
@@ -81,6 +92,22 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def visible(text: str) -> str:
+    """A text as it can be printed: what would act on a terminal shows as its code.
+
+    Examples
+    --------
+    >>> print(visible("\\x1b[31mred"))
+    \\x1b[31mred
+    """
+    return _UNSEEN.sub(lambda found: ascii(found.group())[1:-1], text)
+
+
+def _one_line(text: str) -> str:
+    """Visible, and on one line: a name with a line end in it can forge no line of its own."""
+    return visible(text).replace("\n", "\\n")
 
 
 def percent(share: float | None) -> str:
@@ -143,7 +170,7 @@ def _explained(error: Exception) -> tuple[str, int]:
 
 
 def _report(output: Output, message: str, code: int) -> None:
-    typer.echo(f"Error: {message}", err=True)
+    typer.echo(visible(f"Error: {message}"), err=True)
     if output.as_json:
         typer.echo(json.dumps({"error": message, "exit_code": code, "notes": output.notes}))
 

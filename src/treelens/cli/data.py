@@ -6,7 +6,7 @@ import difflib
 import gzip
 import warnings
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -117,6 +117,37 @@ def _kind_of(source: str) -> str:
     if source in DATASETS:
         return "name"
     raise InputError(_what_is_missing(source, path, exists=path.exists()))
+
+
+def files_behind(source: str) -> Iterator[Path]:
+    """The files on this machine that reading a source would read."""
+    path = Path(source).expanduser()
+    if path.is_dir():
+        for edge_file in (*path.glob("*_A.txt"), *path.glob("*/*_A.txt")):
+            yield from _files_of_set(edge_file)
+    elif path.name.endswith("_A.txt"):
+        yield from _files_of_set(path)
+    elif path.exists():
+        yield path
+    else:
+        yield from _files_of_dataset(source)
+
+
+def _files_of_set(edge_file: Path) -> Iterator[Path]:
+    """All files of a TU data set, from the one with its edges."""
+    from treelens.graphs.sources import OPTIONAL_PARTS, REQUIRED_PARTS
+
+    stem = edge_file.name.removesuffix("A.txt")
+    for part in REQUIRED_PARTS + OPTIONAL_PARTS:
+        yield edge_file.with_name(f"{stem}{part}.txt")
+
+
+def _files_of_dataset(name: str) -> Iterator[Path]:
+    from treelens.graphs.datasets import list_datasets
+
+    for row in list_datasets():
+        if row["name"] == name and row["path"] is not None:
+            yield from files_behind(str(row["path"]))
 
 
 def _what_is_missing(source: str, path: Path, exists: bool) -> str:

@@ -34,7 +34,7 @@ def demo_cli(
         from treelens.cli.fit import classifier_settings, fit_model
         from treelens.estimators.files import checked_target
 
-        checked_target(out)
+        checked_target(out, reads=_example_files())
         data, story = demo_data()
         output.progress(story)
         model, result = fit_model(data, classifier_settings(seed=seed, jobs=jobs))
@@ -48,6 +48,11 @@ def demo_data() -> tuple[GraphData, str]:
     if folder is None:
         return _synthetic()
     return _inhibitors(folder)
+
+
+def _example_files() -> list[Path]:
+    folder = _rdkit_examples()
+    return [] if folder is None else [folder / _MOLECULES, folder / _ACTIVITIES]
 
 
 def _rdkit_examples() -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,11 +33,11 @@ def explain_cli(
 ) -> None:
     """Explain the decisions of a MODEL on DATA in one HTML file that needs nothing else."""
     with command(as_json, debug) as output:
-        from treelens.cli.data import read_data, unreadable_rows
+        from treelens.cli.data import files_behind, read_data, unreadable_rows
         from treelens.estimators.files import checked_target
         from treelens.estimators.persistence import load_model
 
-        checked_target(out)
+        checked_target(out, reads=chain([model], files_behind(data)))
         loaded = load_model(model)
         loaded.n_jobs = jobs
         rows = read_data(data, target, smiles, note=output.note)

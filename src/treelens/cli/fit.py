@@ -46,11 +46,11 @@ def fit_cli(
     """
     with command(as_json, debug) as output:
         settings = classifier_settings(form, depth, radius, edge_labels, scoring, seed, jobs)
-        from treelens.cli.data import read_training_data
+        from treelens.cli.data import files_behind, read_training_data
         from treelens.estimators.files import checked_target
         from treelens.estimators.persistence import save_model
 
-        checked_target(out)  # before the work rather than after it
+        checked_target(out, reads=files_behind(data))  # before the work rather than after it
         training = read_training_data(
             data, target, smiles, max_invalid, drop_duplicates, output.note
         )

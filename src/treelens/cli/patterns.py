@@ -9,6 +9,7 @@ import typer
 
 from treelens.cli import options
 from treelens.cli.console import InputError, Output, command
+from treelens.cli.csv_text import csv_text
 
 if TYPE_CHECKING:
     from treelens.estimators.classifier import GraphSVC
@@ -35,8 +36,11 @@ def patterns_cli(
 ) -> None:
     """Print the patterns of a MODEL: weight, support, and the class that each leans to."""
     with command(as_json, debug) as output:
+        from treelens.estimators.files import checked_target
         from treelens.estimators.persistence import load_model
 
+        if out is not None:
+            checked_target(out, reads=[model])
         loaded = load_model(model)
         result = {
             "model": str(model),
@@ -68,11 +72,11 @@ def top_patterns(model: GraphSVC, n: int, order: str = "auto") -> list[dict[str,
 
 
 def write_patterns(model: GraphSVC, path: Path) -> None:
-    """All patterns as CSV."""
+    """All patterns as CSV; see :func:`treelens.cli.csv_text.csv_text`."""
     from treelens.estimators.files import whole_file
 
     with whole_file(path) as file:
-        file.write(model.patterns_.to_csv().encode("utf-8"))
+        file.write(csv_text(model.patterns_, index=True).encode("utf-8"))
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:

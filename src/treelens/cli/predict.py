@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 
 from treelens.cli import options
 from treelens.cli.console import Output, command, percent
+from treelens.cli.csv_text import csv_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,14 +44,15 @@ def predict_cli(
 
     Writes one line a row: class, its probability, decision value, and the share of the graph that
     training never saw. Rows that cannot be read stay, empty, with the reason in the last column.
+    Text that a spreadsheet would run as a formula gets a single quote in front.
     """
     with command(as_json, debug) as output:
-        from treelens.cli.data import read_data
+        from treelens.cli.data import files_behind, read_data
         from treelens.estimators.files import checked_target
         from treelens.estimators.persistence import load_model
 
         if out is not None:
-            checked_target(out)
+            checked_target(out, reads=chain([model], files_behind(data)))
         loaded = load_model(model)
         loaded.n_jobs = jobs
         rows = read_data(data, target, smiles, note=output.note)
@@ -61,7 +64,7 @@ def predict_cli(
         elif as_json:
             result["predictions"] = table.to_dict("records")
         else:
-            typer.echo(table.to_csv(index=False), nl=False)
+            output.csv(csv_text(table, index=False))
         output.finish(result, _show)
 
 
@@ -134,11 +137,11 @@ def summarise_predictions(
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
-    """A table as CSV, whole or not at all."""
+    """A table as CSV, whole or not at all; see :func:`treelens.cli.csv_text.csv_text`."""
     from treelens.estimators.files import whole_file
 
     with whole_file(path) as file:
-        file.write(table.to_csv(index=False).encode("utf-8"))
+        file.write(csv_text(table, index=False).encode("utf-8"))
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:

@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 import os
 import platform
+import weakref
 from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from treelens.estimators.locks import hold_lock
+
 
 class RowFile:
     """An append-only file of JSON lines, with a key that tells which rows are already there.
+
+    As long as it lives, no other process can open the same file as a ``RowFile``: two runs would
+    make every row twice.
 
     Parameters
     ----------
@@ -24,9 +30,22 @@ class RowFile:
     def __init__(self, path: str | Path, key: Iterable[str]) -> None:
         self.path = Path(path)
         self.key = tuple(key)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        let_go = hold_lock(self.path.with_name(f".{self.path.name}.lock"), str(self.path))
+        weakref.finalize(self, let_go)
         _drop_cut_line(self.path)
         self.rows = read_rows(self.path)
+        for number, row in enumerate(self.rows, start=1):
+            self._check_key(row, number)
         self._known = {self._key_of(row) for row in self.rows}
+
+    def _check_key(self, row: dict[str, Any], number: int) -> None:
+        missing = [name for name in self.key if name not in row]
+        if missing:
+            raise RowFileError(
+                f"{self.path}, row {number}: {missing[0]!r} is missing, so this is no row of this "
+                "experiment. Choose another folder, or remove the row."
+            )
 
     def _key_of(self, row: dict[str, Any]) -> tuple[Any, ...]:
         return tuple(row[name] for name in self.key)
@@ -35,17 +54,32 @@ class RowFile:
         return self._key_of(row) in self._known
 
     def append(self, row: dict[str, Any]) -> None:
-        """Write one row in a single system call, then make sure that it is on disk."""
+        """Write one row, whole or not at all, and make sure that it is on disk."""
         line = (json.dumps(row, sort_keys=True, default=plain) + "\n").encode()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            os.write(descriptor, line)
-            os.fsync(descriptor)
+            _append_whole(descriptor, line)
         finally:
             os.close(descriptor)
         self.rows.append(row)
         self._known.add(self._key_of(row))
+
+
+class RowFileError(ValueError):
+    """A file that does not hold rows, or whose rows were damaged; the message names the line."""
+
+
+def _append_whole(descriptor: int, line: bytes) -> None:
+    """All of a line, or on any error, a full disk or Ctrl-C, nothing of it."""
+    before = os.fstat(descriptor).st_size
+    try:
+        rest = memoryview(line)
+        while rest:  # a system call may write less than it was given
+            rest = rest[os.write(descriptor, rest) :]
+        os.fsync(descriptor)
+    except BaseException:
+        os.ftruncate(descriptor, before)
+        raise
 
 
 def read_rows(path: str | Path) -> list[dict[str, Any]]:
@@ -54,7 +88,23 @@ def read_rows(path: str | Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     whole, _, _ = path.read_bytes().rpartition(b"\n")
-    return [json.loads(line) for line in whole.splitlines() if line.strip()]
+    return [
+        _row(line, f"{path}, line {number}")
+        for number, line in enumerate(whole.split(b"\n"), start=1)
+        if line.strip()
+    ]
+
+
+def _row(line: bytes, place: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise RowFileError(
+            f"{place} is damaged ({error}). Remove the line: what it held will be made again."
+        ) from error
+    if not isinstance(row, dict):
+        raise RowFileError(f"{place} is no row: expected a JSON object. Remove the line.")
+    return row
 
 
 def _drop_cut_line(path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,8 +15,10 @@ from treelens.graphs.labels import translate_codes
 from treelens.patterns import refinement
 from treelens.patterns.refinement import PatternLevel
 
-# Deep patterns of dense graphs unfold into thousands of nodes; a text form stops here.
+# Patterns unfold into numbers of nodes that grow exponentially with the depth; a text form stops
+# here, and a tree beyond this many nodes is refused.
 LONGEST_TEXT = 240
+MOST_TREE_NODES = 100_000
 
 
 @dataclass(frozen=True)
@@ -35,20 +37,26 @@ class PatternTree:
     children: tuple[tuple[Any, PatternTree], ...] = ()
 
     def __str__(self) -> str:
-        if not self.children:
-            return str(self.label)
-        return f"{self.label}({','.join(map(_child_text, self.children))})"
+        parts: list[str] = []
+        todo: list[PatternTree | str] = [self]  # no recursion: trees may be deeper than its limit
+        while todo:
+            part = todo.pop()
+            if isinstance(part, str):
+                parts.append(part)
+                continue
+            parts.append(str(part.label))
+            if part.children:
+                todo.append(")")
+                for edge, child in reversed(part.children):
+                    todo += [child, "," + _edge_text(edge)]
+                todo[-1] = "(" + _edge_text(part.children[0][0])
+        return "".join(parts)
 
 
 def _edge_text(edge: Any) -> str:
     """What stands before a child: nothing, a sign such as ``=``, or a word and a colon."""
     text = "" if edge is None else str(edge)
     return f"{text}:" if text[-1:].isalnum() else text
-
-
-def _child_text(child: tuple[Any, PatternTree]) -> str:
-    edge, tree = child
-    return _edge_text(edge) + str(tree)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,10 +201,26 @@ class PatternVocabulary:
         self._check_pattern(pattern)
         return int(np.searchsorted(self.level_offsets, pattern, side="right")) - 1
 
-    def tree(self, pattern: int) -> PatternTree:
-        """Unfold a pattern id into its rooted tree."""
+    def tree(self, pattern: int, max_nodes: int = MOST_TREE_NODES) -> PatternTree:
+        """Unfold a pattern id into its rooted tree.
+
+        Equal subtrees are one object. A tree of more than ``max_nodes`` nodes is a
+        :class:`~treelens.graphs.errors.GraphDataError`: their number grows exponentially with the
+        depth. :meth:`texts` gives the beginning of any pattern, and
+        :func:`treelens.explain.decode.unfold_within` its upper layers.
+        """
         depth = self.depth_of(pattern)
-        return self._unfold(depth, pattern - int(self.level_offsets[depth]))
+        color = pattern - int(self.level_offsets[depth])
+        needed = self._needed_colors(depth, color)
+        n_nodes = self._n_tree_nodes(needed, color)
+        if n_nodes > max_nodes:
+            shown = f"{n_nodes:,}" if n_nodes < 10**9 else f"about 10^{len(str(n_nodes)) - 1}"
+            raise GraphDataError(
+                f"Pattern {pattern}, of depth {depth}, unfolds into a tree of {shown} nodes; at "
+                f"most {max_nodes:,} are made. texts() gives its beginning, and "
+                "treelens.explain.decode.unfold_within() its upper layers."
+            )
+        return self._unfolded(needed, color)
 
     def parent(self, pattern: int) -> int | None:
         """The pattern one depth shallower at the same node; None at depth 0."""
@@ -222,7 +246,7 @@ class PatternVocabulary:
             level = self.levels[depth - 1]
             roots = [roots[own] for own in level.own.tolist()]
             previous = [
-                _composed(root, self.children(depth, color)[1], previous)
+                _cut(_composed(root, self.children(depth, color)[1], previous))
                 for color, root in enumerate(roots)
             ]
             texts += previous
@@ -243,13 +267,39 @@ class PatternVocabulary:
         texts = self.texts(patterns)
         return np.array([f"{d}:{t}" for d, t in zip(depths, texts, strict=True)], dtype=object)
 
-    def _unfold(self, depth: int, color: int) -> PatternTree:
-        if depth == 0:
-            return PatternTree(self.node_alphabet[color])
-        own, children = self.children(depth, color)
-        label = self._unfold(depth - 1, own).label
-        subtrees = [(edge, self._unfold(depth - 1, child)) for edge, child in children]
-        return PatternTree(label, tuple(sorted(subtrees, key=_child_text)))
+    def _needed_colors(self, depth: int, color: int) -> list[set[int]]:
+        """The colours of each depth, from 0 on, that the tree of a colour is put together from."""
+        needed = [{color}]
+        for level in range(depth, 0, -1):
+            needed.append({c for above in needed[-1] for _, c in self.children(level, above)[1]})
+        return needed[::-1]
+
+    def _n_tree_nodes(self, needed: list[set[int]], color: int) -> int:
+        """The size of the tree, which can have more digits than any array's numbers."""
+        sizes = dict.fromkeys(needed[0], 1)
+        for depth, colors in enumerate(needed[1:], start=1):
+            sizes = {c: 1 + sum(sizes[k] for _, k in self.children(depth, c)[1]) for c in colors}
+        return sizes[color]
+
+    def _unfolded(self, needed: list[set[int]], color: int) -> PatternTree:
+        """The tree, put together from the leaves up, children in the order of their texts."""
+        trees = {c: PatternTree(self.node_alphabet[c]) for c in needed[0]}
+        texts = {c: str(tree) for c, tree in trees.items()}
+        for depth, colors in enumerate(needed[1:], start=1):
+            deeper, longer = {}, {}
+            for c in colors:
+                pairs = list(self.children(depth, c)[1])
+                pairs.sort(key=lambda pair: _edge_text(pair[0]) + texts[pair[1]])
+                label = self._root_label(depth, c)
+                deeper[c] = PatternTree(label, tuple((edge, trees[k]) for edge, k in pairs))
+                longer[c] = _composed(str(label), pairs, texts)
+            trees, texts = deeper, longer
+        return trees[color]
+
+    def _root_label(self, depth: int, color: int) -> Any:
+        for level in self.levels[:depth][::-1]:
+            color = int(level.own[color])
+        return self.node_alphabet[color]
 
     def children(self, depth: int, color: int) -> tuple[int, Iterator[tuple[Any, int]]]:
         """Own colour and (edge label, neighbour colour) pairs of a colour, one depth down."""
@@ -268,13 +318,19 @@ class PatternVocabulary:
             )
 
 
-def _composed(root: str, children: Iterator[tuple[Any, int]], below: list[str]) -> str:
-    """``root(child,child,...)`` with sorted children, cut at a length a line can hold.
+def _composed(
+    root: str, children: Iterable[tuple[Any, int]], below: Sequence[str] | Mapping[int, str]
+) -> str:
+    """``root(child,child,...)`` with sorted children, from the texts of these."""
+    inside = ",".join(sorted(_edge_text(e) + below[c] for e, c in children))
+    return f"{root}({inside})" if inside else root
+
+
+def _cut(text: str) -> str:
+    """A text that a line can hold.
 
     Texts that differ only behind the cut are equal as texts, so their order does not matter.
     """
-    inside = ",".join(sorted(_edge_text(e) + below[c] for e, c in children))
-    text = f"{root}({inside})" if inside else root
     return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
 
 

@@ -12,13 +12,17 @@ import numpy as np
 def plain(value: Any) -> Any:
     """Numbers, texts, lists and dictionaries with text keys; what is not finite becomes None.
 
+    Lone surrogates, which no file of text can hold, become their visible code.
+
     Examples
     --------
     >>> plain({"a": np.array([1.5, np.nan]), 2: np.int64(3), "name": ("x", object)})["a"]
     [1.5, None]
     """
-    if value is None or isinstance(value, (bool, int, str)):
+    if value is None or isinstance(value, (bool, int)):
         return value
+    if isinstance(value, str):
+        return _text(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, np.generic):
@@ -26,10 +30,14 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, Mapping):
-        return {str(key): plain(x) for key, x in value.items()}
+        return {_text(str(key)): plain(x) for key, x in value.items()}
     if isinstance(value, (list, tuple, range)):
         return [plain(x) for x in value]
-    return str(value)
+    return _text(str(value))
+
+
+def _text(value: str) -> str:
+    return value.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def short(value: float, digits: int = 4) -> float:

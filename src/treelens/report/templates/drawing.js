@@ -3,11 +3,13 @@
 
 const page = JSON.parse(document.getElementById("page-data").textContent);
 const NODE_RADIUS = 7;
-const BONDS = {
-  "=": [[-0.5, false], [0.5, false]],
-  "#": [[-1, false], [0, false], [1, false]],
-  ":": [[-0.5, false], [0.5, true]],
-};
+// A Map, since an object would know labels such as "constructor" as well.
+const BONDS = new Map([
+  ["-", [[0, false]]],
+  ["=", [[-0.5, false], [0.5, false]]],
+  ["#", [[-1, false], [0, false], [1, false]]],
+  [":", [[-0.5, false], [0.5, true]]],
+]);
 
 function element(name, attributes, parent, text) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -61,11 +63,11 @@ function drawEdges(svg, graph) {
     const [ax, ay, bx, by] = [graph.x[u], graph.y[u], graph.x[v], graph.y[v]];
     const length = Math.hypot(bx - ax, by - ay) || 1;
     const [sx, sy] = [-(by - ay) / length, (bx - ax) / length];
-    for (const [shift, dashed] of BONDS[label] || [[0, false]]) {
+    for (const [shift, dashed] of BONDS.get(label) || BONDS.get("-")) {
       const [dx, dy] = [sx * shift * 3, sy * shift * 3];
       element("path", { d: `M${ax + dx} ${ay + dy}L${bx + dx} ${by + dy}`, class: dashed ? "drawn-edge dashed" : "drawn-edge", "stroke-width": 1 }, svg);
     }
-    if (withText && label !== null && label !== "-" && !(label in BONDS))
+    if (withText && label !== null && !BONDS.has(label))
       element("text", { x: (ax + bx) / 2 + 4 * sx, y: (ay + by) / 2 + 4 * sy + 2, class: "edge-label" }, svg, label.slice(0, 8));
   }
 }

@@ -79,10 +79,10 @@ function startMap() {
     const point = event.target.closest("[data-place]");
     if (point) select(Number(point.dataset.place));
   });
-  const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  const steps = new Map(Object.entries({ ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }));
   svg.addEventListener("keydown", (event) => {
-    if (event.key in steps) {
-      const next = neighbor(...steps[event.key]);
+    if (steps.has(event.key)) {
+      const next = neighbor(...steps.get(event.key));
       if (next >= 0) select(next);
     } else if (event.key === "+" || event.key === "=") zoomBy(1.6);
     else if (event.key === "-") zoomBy(1 / 1.6);
