@@ -11,6 +11,7 @@ import pytest
 
 from docs.conftest import ROOT
 from treelens.experiments.claims import BEGIN, END, Evidence, claims_table, signed
+from treelens.experiments.grids import GRIDS
 from treelens.experiments.published import (
     PAPER_ACCURACY,
     PAPER_BEST,
@@ -18,6 +19,7 @@ from treelens.experiments.published import (
     possible_p_values,
 )
 from treelens.experiments.rows import read_rows
+from treelens.experiments.table2_grids import grid_name
 
 RESULTS = ROOT / "docs" / "results"
 PAPER_SETS = ("MUTAG", "PTC_MR", "PROTEINS", "NCI1")
@@ -123,6 +125,16 @@ def test_enzymes_on_the_page_about_the_paper():
         f"{other['tanimoto']['difference']:.1f}", signed(100 * wasserstein.difference, 1),
         *listed([data.mean("ENZYMES", m) for m in ("wl_tanimoto", "learned_wl_oa")]),
     )  # fmt: skip
+
+
+def test_random_walks_on_nci1_take_the_largest_cost():
+    rows = [
+        row
+        for row in read_rows(RESULTS / "table2.jsonl")
+        if (row["dataset"], row["method"]) == ("NCI1", "random_walk")
+    ]
+    assert "take the largest one of the grid in every fold" in words("docs/paper.md")
+    assert {row["choice"]["C"] for row in rows} == {GRIDS[grid_name(rows[0])].Cs[-1]}
 
 
 def test_json_of_table_2_is_that_of_its_rows():
