@@ -139,6 +139,23 @@ def test_enzymes_on_the_page_about_the_paper():
     )  # fmt: skip
 
 
+def test_walks_and_paths_without_labels_on_the_page_about_the_paper():
+    text = (
+        "without them random walks have # % on PTC_MR instead of # % (the paper: # %), and "
+        "shortest paths # % instead of # % (# %;"
+    )
+    data = evidence()
+    expected = [
+        value
+        for method in ("random_walk", "shortest_path")
+        for value in (
+            data.mean("PTC_MR", f"{method}_unlabelled"), data.mean("PTC_MR", method),
+            PAPER_ACCURACY[method]["PTC_MR"][0],
+        )
+    ]  # fmt: skip
+    assert list(quoted("docs/paper.md", text)) == listed(expected)
+
+
 def test_random_walks_on_nci1_take_the_largest_cost():
     rows = [
         row

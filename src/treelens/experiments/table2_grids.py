@@ -144,8 +144,9 @@ def unlabelled_parts(rows: Sequence[Row]) -> list[str]:
         lines.append([f"{title_of(labelled)}, the paper", *published])
     text = (
         "Our random walks and shortest paths are above the paper's on PTC_MR and NCI1. Ours count "
-        "labelled walks and paths, normalised; the paper does not say which variants it ran. The "
-        "same kernels with all labels made equal:"
+        "labelled walks and paths, normalised. The paper says that its walks are labelled, but not "
+        "how long, how weighted or whether normalised, and nothing about its paths. The same "
+        "kernels with all labels made equal:"
     )
     return ["## Without labels", text, markdown_table(["", *names], lines)]
 
