@@ -11,6 +11,7 @@ from treelens.experiments.methods import title_of
 from treelens.experiments.protocol import N_OUTER
 from treelens.experiments.rows import RowFile
 from treelens.experiments.table2 import KEY
+from treelens.experiments.table2_grids import wider_grid_parts
 from treelens.experiments.tables import all_comparisons, summarize, write_table2
 
 CHOICE = {"radius": 0.3, "depth": 2, "form": "exponential", "gamma": 1.0, "C": 10.0}
@@ -95,3 +96,11 @@ def test_a_few_lucky_folds_do_not_make_the_best_method(rows, tmp_path):
     page = (tmp_path / "table2.md").read_text()
     assert f"| {title_of('learned_wl_oa')} | 100.00 [3 folds] |" in page  # shown, but not bold
     assert f"| {title_of('learned_wl_oa')} |\n" not in page  # nor our best learned method
+
+
+def test_both_grids_are_compared_on_the_folds_that_both_have(rows):
+    wider = [{**r, "grid": "wide", "accuracy": 1.0} for r in repetition_of("wwl", 1, [0.5] * 10)]
+    _, table = wider_grid_parts(rows, [*wider, row("wl_subtree", 0, 0, 1.0)])
+    ours = [100 * r["accuracy"] for r in rows if r["method"] == "wwl" and r["repetition"] == 1]
+    assert f"| MUTAG | WWL | {np.mean(ours):.2f} | 100.00 | 10 |" in table
+    assert "WL subtree" not in table  # has no fold in the first grid

@@ -74,6 +74,32 @@ def grids_text(rows: Sequence[Row]) -> str:
     )
 
 
+def wider_grid_parts(rows: Sequence[Row], wider: Sequence[Row]) -> list[str]:
+    """Whether the wide grid does better than the first one, on folds that were run with both."""
+    cells: dict[tuple[str, str], dict[tuple[int, int], float]] = {}
+    for row in wider:
+        key = row["dataset"], row["method"]
+        cells.setdefault(key, {})[row["repetition"], row["fold"]] = row["accuracy"]
+    lines = []
+    for (name, method), found in cells.items():
+        first = {
+            (r["repetition"], r["fold"]): r["accuracy"]
+            for r in rows
+            if (r["dataset"], r["method"], grid_name(r)) == (name, method, _FIRST)
+        }
+        shared = sorted(found.keys() & first.keys())
+        if shared:
+            both = [100 * float(np.mean([part[k] for k in shared])) for part in (first, found)]
+            lines.append([name, title_of(method), *(f"{x:.2f}" for x in both), len(shared)])
+    if not lines:
+        return []
+    text = (
+        "What the wide grid brings where both were run, with uniform weights and on the same folds "
+        "(rows: `wider_grid.jsonl`; the table above has the first grid's):"
+    )
+    return [text, markdown_table(["data set", "method", "first", "wide", "folds"], lines)]
+
+
 def _values_text(grid: Grid) -> str:
     def listed(values: Sequence[Any]) -> str:
         return ", ".join(f"{value:g}" for value in values)

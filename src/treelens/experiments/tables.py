@@ -30,6 +30,7 @@ from treelens.experiments.table2_grids import (
     paper_grid_parts,
     table2_edge_parts,
     unlabelled_parts,
+    wider_grid_parts,
 )
 
 Rows = Sequence[dict[str, Any]]
@@ -63,8 +64,9 @@ def write_table2(out: str | Path, seed: int = 0) -> list[Path]:
         _against_paper(summary), _time_text(rows), classes_text(rows),
         *paper_grid_parts(every), *unlabelled_parts(every),
         "## Is learning better?", _tests_text(tests), *_test_tables(tests),
-        "## What was chosen", grids_text(rows), "### Choices at an edge of their grid",
-        *table2_edge_parts(every), *_choice_tables(rows),
+        "## What was chosen", grids_text(rows),
+        *wider_grid_parts(rows, read_rows(folder / "wider_grid.jsonl")),
+        "### Choices at an edge of their grid", *table2_edge_parts(every), *_choice_tables(rows),
     ]  # fmt: skip
     command = command_line("table2")
     return [
