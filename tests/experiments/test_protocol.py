@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from treelens import GraphSVC, PairwiseWeights, WassersteinWL, make_synthetic
+from treelens import (
+    GraphSVC,
+    PairwiseWeights,
+    RandomWalk,
+    ShortestPath,
+    WassersteinWL,
+    make_synthetic,
+)
 from treelens.estimators.gain import corrected_paired_test
 from treelens.estimators.selection import Candidate
 from treelens.experiments import protocol
-from treelens.experiments.methods import LEARNER, WL_METHODS
+from treelens.experiments.grids import GRIDS
+from treelens.experiments.methods import FIXED_METHODS, LEARNER, PAPER_METHODS, WL_METHODS
 from treelens.experiments.protocol import (
     N_OUTER,
     DataSet,
     _FoldSearches,
     _search,
+    fixed_kernels,
     inner_splits,
     outer_split,
     run_fixed_fold,
+    run_paper_fold,
     run_wl_fold,
 )
 
@@ -65,6 +76,41 @@ def test_predictions_equal_a_classifier_that_sees_the_training_part_only(made, m
         decisions, final_decisions(made, choice, train, test), rtol=1e-6, atol=1e-8
     )
     assert row["accuracy"] == pytest.approx(model.score(made.graphs[test], made.codes[test]))
+
+
+@pytest.mark.parametrize("method", list(PAPER_METHODS))
+def test_the_papers_grid_is_its_own_and_node_labels_are_left_out(made, method):
+    """The row is that of a classifier which sees the training part only, from depth 1 on."""
+    train, test = outer_split(made.codes, repetition=0, fold=2, seed=0)
+    row = run_paper_fold(made, 0, 2, [method])[0]
+    choice, paper = row["choice"], GRIDS["paper"]
+    assert choice["depth"] in paper.depths
+    assert (choice["gamma"], choice["C"]) in set(product(paper.gammas, paper.Cs))
+    assert choice["radius"] in ((0.0,) if method == "paper_grid_wwl" else paper.radii)
+    settings = {**LEARNER, **PAPER_METHODS[method].learner}
+    model = GraphSVC(
+        **choice, edge_labels=False, include_depth_zero=False, progress=False, random_state=0,
+        learner=PairwiseWeights(random_state=0, **settings),
+    ).fit(made.graphs[train], made.codes[train])  # fmt: skip
+    assert row["accuracy"] == pytest.approx(model.score(made.graphs[test], made.codes[test]))
+
+
+def test_plain_assignment_never_takes_the_tanimoto_form(made):
+    assert run_wl_fold(made, 0, 0, ["wl_oa_plain"])[0]["choice"]["form"] == "assignment"
+
+
+@pytest.mark.parametrize("method", ["random_walk", "shortest_path"])
+def test_kernels_that_cannot_see_labels(made, method):
+    """Equal to the kernel of the same graphs with one label, and not to the labelled one."""
+    bare = [(list(graph.edges), dict.fromkeys(range(graph.n_nodes), "x")) for graph in made.graphs]
+    name = f"{method}_unlabelled"
+    kind = RandomWalk if method == "random_walk" else ShortestPath
+    settings = FIXED_METHODS[name][1]
+    kernels = fixed_kernels(made, name)
+    assert len(kernels) == len(settings)
+    for kernel, setting in zip(kernels, settings, strict=True):
+        np.testing.assert_allclose(kernel, kind(**setting).fit_transform(bare), rtol=1e-12)
+        assert not np.allclose(kernel, kind(**setting).fit_transform(made.graphs))
 
 
 @pytest.mark.parametrize("radius", [0.0, 3.0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,8 @@ from treelens.experiments import diagnosis, pattern_study, synthetic_study, tabl
 from treelens.experiments.alignment import alignment, change_up_to_scale, label_kernel
 from treelens.experiments.neighbors import neighbor_accuracy
 from treelens.experiments.protocol import DataSet
+from treelens.experiments.rows import read_rows
+from treelens.experiments.synthetic_page import summarize
 
 # --- Table 1 ----------------------------------------------------------------------------------
 
@@ -37,11 +40,11 @@ def test_table1_counts_edges_once_and_says_what_is_wrong(data_folder, tmp_path):
 
 @pytest.fixture(scope="module")
 def learned_row():
-    return synthetic_study.run_one(0, "learned_wwl_paper_radii", True)
+    return synthetic_study.run_one(0, "learned_wwl_paper_radii", True, "usual", True)
 
 
 def test_learned_weights_beat_uniform_ones_on_made_graphs(learned_row):
-    uniform = synthetic_study.run_one(0, "wwl", True)
+    uniform = synthetic_study.run_one(0, "wwl", True, "usual", True)
     assert learned_row["accuracy"] > uniform["accuracy"] + 0.05
     assert uniform["pattern"] is None  # all weights are one: there is no rank
 
@@ -74,6 +77,42 @@ def test_training_and_test_substructures_do_not_mix():
     test = synthetic_study._members(graphs, synthetic_study.TEST_SUBSTRUCTURES)
     assert len(train) == len(test) == 80
     assert not set(train) & set(test)
+
+
+def test_noise_that_falls_anywhere_takes_the_gain_away(learned_row):
+    """The study says so plainly: the gain rests on the rule that spares the pattern."""
+    rows = [
+        synthetic_study.run_one(0, method, True, "usual", False)
+        for method in ("wwl", "learned_wwl_paper_radii")
+    ]
+    assert max(row["accuracy"] for row in rows) < learned_row["accuracy"] - 0.15
+    assert learned_row["carriers"] == {"positive": 1.0, "negative": 0.0}
+    assert 0.4 < rows[0]["carriers"]["positive"] < 0.8
+
+
+def test_the_printed_numbers_never_reach_a_radius():
+    """Why one radius of the paper's grid stands for all three where its steps are taken."""
+    small, large = (
+        synthetic_study.fit_one(0, "preset_paper", False).set_params(radius=radius)
+        for radius in (0.1, 1.0)
+    )
+    graphs, y = make_synthetic(substructures=[1, 2, 3, 4], random_state=0)
+    weights = [model.fit(graphs, y).patterns_["weight"].sort_index() for model in (small, large)]
+    np.testing.assert_allclose(weights[0], weights[1], rtol=1e-12)
+
+
+def test_the_page_of_the_study_shows_both_rules_and_the_papers_grid():
+    folder = Path(__file__).parents[2] / "docs" / "results"
+    data = json.loads((folder / "synthetic.json").read_text(encoding="utf-8"))
+    page = (folder / "synthetic.md").read_text(encoding="utf-8")
+    assert data == json.loads(json.dumps(summarize(read_rows(folder / "synthetic.jsonl"))))
+    for part in (data, data["unprotected"]):
+        assert {"wwl", "learned_wwl"} <= set(part)
+        assert f"{part['learned_wwl']['mean']:.2f} ± {part['learned_wwl']['std']:.2f}" in page
+    paper = {"paper_grid_wwl", "preset_paper", "preset_released_code", "paper_margins"}
+    assert paper <= set(data["without_depth_zero"])
+    assert paper <= set(data["unprotected"])
+    assert set(data["noise"]) == set(synthetic_study.NOISES)
 
 
 # --- learned patterns -------------------------------------------------------------------------

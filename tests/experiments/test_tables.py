@@ -7,9 +7,11 @@ import json
 import numpy as np
 import pytest
 
+from treelens.experiments.methods import title_of
 from treelens.experiments.protocol import N_OUTER
 from treelens.experiments.rows import RowFile
 from treelens.experiments.table2 import KEY
+from treelens.experiments.table2_grids import wider_grid_parts
 from treelens.experiments.tables import all_comparisons, summarize, write_table2
 
 CHOICE = {"radius": 0.3, "depth": 2, "form": "exponential", "gamma": 1.0, "C": 10.0}
@@ -18,7 +20,7 @@ CHOICE = {"radius": 0.3, "depth": 2, "form": "exponential", "gamma": 1.0, "C": 1
 def row(method, repetition, fold, accuracy, dataset="MUTAG", seed=0):
     return {
         "dataset": dataset, "method": method, "repetition": repetition, "fold": fold,
-        "accuracy": accuracy, "seed": seed, "choice": CHOICE,
+        "accuracy": accuracy, "seed": seed, "choice": CHOICE, "n_test": 19,
     }  # fmt: skip
 
 
@@ -92,5 +94,13 @@ def test_a_few_lucky_folds_do_not_make_the_best_method(rows, tmp_path):
         file.append(r)
     write_table2(tmp_path)
     page = (tmp_path / "table2.md").read_text()
-    assert "| learned WL-OA | 100.00 [3 folds] |" in page  # shown, but not bold
-    assert "| learned WL-OA |\n" not in page  # nor our best learned method
+    assert f"| {title_of('learned_wl_oa')} | 100.00 [3 folds] |" in page  # shown, but not bold
+    assert f"| {title_of('learned_wl_oa')} |\n" not in page  # nor our best learned method
+
+
+def test_both_grids_are_compared_on_the_folds_that_both_have(rows):
+    wider = [{**r, "grid": "wide", "accuracy": 1.0} for r in repetition_of("wwl", 1, [0.5] * 10)]
+    _, table = wider_grid_parts(rows, [*wider, row("wl_subtree", 0, 0, 1.0)])
+    ours = [100 * r["accuracy"] for r in rows if r["method"] == "wwl" and r["repetition"] == 1]
+    assert f"| MUTAG | WWL | {np.mean(ours):.2f} | 100.00 | 10 |" in table
+    assert "WL subtree" not in table  # has no fold in the first grid

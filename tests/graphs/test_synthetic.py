@@ -182,6 +182,16 @@ def test_noise_reaches_all_nodes_but_the_pattern_centre():
     assert 0 < sum(intact) < len(intact)
 
 
+def test_unprotected_noise_falls_on_the_pattern_too():
+    """It breaks the pattern in positive graphs and plants it in negative ones."""
+    graphs, y = make_synthetic(200, noise_nodes=(6, 6), random_state=0, protect_pattern=False)
+    carries = np.array([bool(pattern_nodes(graph)) for graph in graphs])
+    assert 0.3 < carries[y > 0].mean() < 0.7
+    assert 0.0 < carries[y < 0].mean() < 0.2
+    protected, y = make_synthetic(200, noise_nodes=(6, 6), random_state=0)
+    assert [bool(pattern_nodes(graph)) for graph in protected] == (y > 0).tolist()
+
+
 def test_without_noise_the_copies_are_the_substructures_in_another_order():
     graphs, _ = make_synthetic(2, noise_nodes=(0, 0), noise_edges=(0, 0), random_state=0)
     for graph in graphs:

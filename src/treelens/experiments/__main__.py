@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from treelens.experiments.formulations import FORMULATIONS
-from treelens.experiments.methods import TABLE2_METHODS
+from treelens.experiments.methods import OTHER_METHODS, TABLE2_METHODS
 from treelens.experiments.table2 import DATASETS, run_table2
 from treelens.experiments.tables import write_table2
 
@@ -25,15 +25,18 @@ _RUNNERS = {
     "diagnosis": ("diagnosis", "run_diagnosis"),
     "formulations": ("formulation_study", "run_formulations"),
     "molecules": ("molecules", "run_molecules"),
+    "claims": ("claims", "run_claims"),
 }
 _ALIASES = {"table3": "runtime"}
+_METHODS = (*TABLE2_METHODS, *OTHER_METHODS)
 # In the order in which "all" makes them: the diagnosis reads the rows of Table 2. Molecules are no
-# experiment of the paper, need RDKit and take long, so they run by name only.
+# experiment of the paper, need RDKit and take long, so they run by name only; so does the table of
+# claims, which reads the rows of all and writes into the page about the paper.
 _ALL = (
     "table1", "figures", "synthetic", "patterns", "runtime", "bounds", "table2", "diagnosis",
     "formulations",
 )  # fmt: skip
-TARGETS = (*_ALL, *_ALIASES, "molecules", "all")
+TARGETS = (*_ALL, *_ALIASES, "molecules", "claims", "all")
 # What an experiment can be told, alone and as one of all: its own seed and folds are its own.
 _SHARED = ("datasets", "repetitions", "n_jobs", "seed", "tables_only")
 _OPTIONS = {
@@ -96,11 +99,9 @@ def _check_options(target: str, given: dict[str, Any]) -> None:
                 f"The experiment {target!r} has no option {key!r}; it takes "
                 f"{', '.join(known) if known else 'none'}."
             )
-    unknown = [m for m in given.get("methods", ()) if m not in TABLE2_METHODS]
+    unknown = [m for m in given.get("methods", ()) if m not in _METHODS]
     if unknown:
-        raise ValueError(
-            f"There is no method {unknown[0]!r}: choose among {', '.join(TABLE2_METHODS)}."
-        )
+        raise ValueError(f"There is no method {unknown[0]!r}: choose among {', '.join(_METHODS)}.")
     if given.get("repetitions", 1) < 1:
         raise ValueError(f"repetitions must be at least 1, got {given['repetitions']}.")
 
@@ -144,9 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     only = parser.add_argument_group("Table 2, formulations and (partly) molecules only")
     only.add_argument("--tables-only", action="store_true", help="make no rows, only the tables")
     only.add_argument("--datasets", nargs="+", help=f"among {', '.join(DATASETS)}")
-    only.add_argument(
-        "--methods", nargs="+", choices=TABLE2_METHODS, metavar="METHOD", help="of Table 2"
-    )
+    only.add_argument("--methods", nargs="+", choices=_METHODS, metavar="METHOD", help="of Table 2")
     only.add_argument("--formulations", nargs="+", choices=tuple(FORMULATIONS), metavar="NAME")
     only.add_argument("--repetitions", type=int)
     only.add_argument("--jobs", type=int, help="processes")

@@ -20,7 +20,7 @@ from treelens.estimators.weights import PairwiseWeights
 from treelens.experiments.formulations import DEFAULT, FORMULATIONS, Formulation
 from treelens.experiments.formulations_page import write_formulations
 from treelens.experiments.learners import DepthScaledWeights, SmoothedWeights, pattern_parents
-from treelens.experiments.methods import LEARNER
+from treelens.experiments.methods import GRID, LEARNER
 from treelens.experiments.progress import Work, run_all
 from treelens.experiments.protocol import (
     N_OUTER,
@@ -175,7 +175,7 @@ def run_fold(
         rows.append(
             {
                 "dataset": data.name, "formulation": name, "repetition": repetition, "fold": fold,
-                "seed": seed, "n_test": len(test), **facts,
+                "seed": seed, "n_test": len(test), "grid": GRID, **facts,
             }
         )  # fmt: skip
     return rows

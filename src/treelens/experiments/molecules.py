@@ -22,7 +22,13 @@ from sklearn.model_selection import StratifiedKFold
 from treelens.estimators.classifier import GraphSVC
 from treelens.estimators.machine import fit_machine_path
 from treelens.estimators.selection import accuracy, roc_auc
-from treelens.experiments.molecules_page import N_FOLDS, SPLITS, SVM_CS, write_molecules
+from treelens.experiments.molecules_page import (
+    N_FOLDS,
+    REDUCED,
+    SPLITS,
+    SVM_CS,
+    write_molecules,
+)
 from treelens.experiments.progress import Work, run_all
 from treelens.experiments.rows import RowFile, versions
 from treelens.graphs.collection import GraphCollection
@@ -37,13 +43,7 @@ ATOM_LABEL = "element"
 # The classifier's own grid, and a smaller one for training parts where that takes too long.
 GRIDS: dict[str, dict[str, Any]] = {
     "default": {},
-    "reduced": {
-        "cv": 3,
-        "depth": (1, 2, 3, 4),
-        "gamma": (1.0, 3.0, 10.0),
-        "C": (1.0, 3.0, 10.0, 100.0),
-        "radius": (0.0, 1.0, 10.0),
-    },
+    "reduced": {**REDUCED, "cv": 3, "radius": (0.0, *REDUCED["radius"])},
 }
 GRAPH_METHODS = ("graph_classifier", "uniform")
 _LARGE = 3000

@@ -26,19 +26,23 @@ from treelens.estimators.selection import (
     accuracy,
     grid,
     leading_settings,
-    radii_for,
     repetitions_for,
 )
 from treelens.estimators.walks import RandomWalk, ShortestPath
 from treelens.estimators.weights import PairwiseWeights
+from treelens.experiments.grids import GRIDS
 from treelens.experiments.methods import (
     CS,
     DEPTHS,
     FIXED_METHODS,
     GAMMAS,
+    GRID,
     LEARNER,
+    PAPER_METHODS,
+    PAPER_RADII,
     WL_METHODS,
 )
+from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -47,7 +51,8 @@ N_OUTER = 10
 N_INNER = 5
 N_INNER_LARGE = 3  # for training parts of more than _LARGE graphs, where a fold tells enough
 _LARGE = 2000
-_FIRST_DEPTH = 0  # node labels are patterns too, as in WWL (2019) and the authors' program
+
+radii_for = GRIDS[GRID].radii_for
 
 
 @dataclass(frozen=True)
@@ -106,9 +111,37 @@ def run_wl_fold(
         rows.append(
             {
                 "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
-                "accuracy": final.run([chosen], race=False).scores[chosen][0],
+                "accuracy": final.run([chosen], race=False).scores[chosen][0], "grid": GRID,
                 "n_test": len(test), "seed": seed, "choice": chosen._asdict(),
                 "inner_score": inner_score, "seconds": round(time.perf_counter() - start, 3),
+            }
+        )  # fmt: skip
+    return rows
+
+
+def run_paper_fold(
+    data: DataSet, repetition: int, fold: int, methods: list[str], seed: int = 0
+) -> list[dict[str, Any]]:
+    """Rows of methods in the paper's own grid: all its points are tried, depths begin at 1."""
+    train, test = outer_split(data.codes, repetition, fold, seed)
+    inner = inner_splits(data.codes, train, seed + 1000 * repetition + fold)
+    paper = GRIDS["paper"]
+    rows = []
+    for method in methods:
+        start = time.perf_counter()
+        spec = PAPER_METHODS[method]
+        learner, radii = _learner(spec.learner, seed), PAPER_RADII.get(method, paper.radii)
+        candidates = grid(spec.forms, paper.depths, radii, paper.gammas, paper.Cs)
+        result = kernel_search(data, inner, learner, first_depth=paper.first_depth).run(candidates)
+        chosen = result.winner()
+        final = kernel_search(data, [(train, test)], learner, True, paper.first_depth)
+        rows.append(
+            {
+                "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
+                "accuracy": final.run([chosen], race=False).scores[chosen][0], "grid": "paper",
+                "n_test": len(test), "seed": seed, "choice": chosen._asdict(),
+                "inner_score": result.mean(chosen),
+                "seconds": round(time.perf_counter() - start, 3),
             }
         )  # fmt: skip
     return rows
@@ -180,11 +213,15 @@ def learned_search(
 
 
 def kernel_search(
-    data: DataSet, splits: list[Split], learner: Any, final: bool = False
+    data: DataSet, splits: list[Split], learner: Any, final: bool = False, first_depth: int = 0
 ) -> KernelSearch:
-    """The search of a data set; ``final`` learns weights to the learner's own tolerance."""
+    """The search of a data set; ``final`` learns weights to the learner's own tolerance.
+
+    From ``first_depth`` 0 on node labels are patterns too, as in WWL (2019) and the authors'
+    program.
+    """
     return KernelSearch(
-        data.histograms, data.codes, splits, learner, _FIRST_DEPTH, np.ones(len(data.codes)),
+        data.histograms, data.codes, splits, learner, first_depth, np.ones(len(data.codes)),
         accuracy, final=final,
     )  # fmt: skip
 
@@ -204,8 +241,17 @@ def _learner(settings: dict[str, Any], seed: int) -> PairwiseWeights:
 
 def fixed_kernels(data: DataSet, method: str) -> list[np.ndarray]:
     """Kernel matrices of all graphs, one per setting: fixed kernels do not depend on the fold."""
-    kind = {"random_walk": RandomWalk, "shortest_path": ShortestPath}[method]
-    return [kind(**settings).fit_transform(data.graphs) for settings in FIXED_METHODS[method][1]]
+    kind = RandomWalk if method.startswith("random_walk") else ShortestPath
+    graphs = without_labels(data.graphs) if method.endswith("_unlabelled") else data.graphs
+    return [kind(**settings).fit_transform(graphs) for settings in FIXED_METHODS[method][1]]
+
+
+def without_labels(graphs: GraphCollection) -> GraphCollection:
+    """The same graphs with one label for all nodes, and no edge labels."""
+    ends = [np.array(graph.edges, dtype=np.int64).reshape(-1, 2) for graph in graphs]
+    starts = graphs.node_offsets[:-1]
+    edges = [part + start for part, start in zip(ends, starts, strict=True)]
+    return build_collection(graphs.sizes, np.concatenate(edges), np.zeros(graphs.n_nodes, int))
 
 
 def run_fixed_fold(
@@ -223,7 +269,7 @@ def run_fixed_fold(
     return {
         "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
         "accuracy": final[cost], "n_test": len(test), "seed": seed,
-        "choice": {**FIXED_METHODS[method][1][setting], "C": CS[cost]},
+        "choice": {**FIXED_METHODS[method][1][setting], "C": CS[cost]}, "grid": GRID,
         "inner_score": float(scores[setting, cost]),
         "seconds": round(time.perf_counter() - start, 3),
     }  # fmt: skip

@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_limits
 from treelens.estimators.classifier import GraphSVC
 from treelens.estimators.kernels import WassersteinWL
 from treelens.estimators.weights import PairwiseWeights
+from treelens.experiments.grids import GRIDS
 from treelens.experiments.progress import Work, run_all
 from treelens.experiments.rows import RowFile, versions
 from treelens.experiments.runtime_page import draw_runtime, write_runtime_page
@@ -59,12 +60,10 @@ TASK_LEARNERS: dict[str, dict[str, Any]] = {
     "batch": {"solver": "batch", "tol": QUALITY, "max_iter": 1000},
     "quasi-newton": {"solver": "quasi-newton", "tol": QUALITY},
 }
+_PAPER = GRIDS["paper"]
 PAPER_GRID: dict[str, Any] = {
-    "depth": (1, 2, 3, 4, 5, 6),
-    "radius": (0.1, 0.5, 1.0),
-    "gamma": (1e-4, 1e-3, 1e-2),
-    "C": (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3),
-}
+    "depth": _PAPER.depths, "radius": _PAPER.radii, "gamma": _PAPER.gammas, "C": _PAPER.Cs,
+}  # fmt: skip
 _LONG_ENOUGH = 0.5  # seconds; what takes less is timed three times
 
 

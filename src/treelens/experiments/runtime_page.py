@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from treelens.experiments.edges import edge_parts
+from treelens.experiments.grids import GRIDS
 from treelens.experiments.pages import markdown_table, write_page
 from treelens.experiments.published import PAPER_SECONDS
 from treelens.experiments.sheets import save_figure
@@ -59,6 +61,12 @@ def seconds_text(seconds: float | str | None) -> str:
     return f"{minutes}' {rest}''" if minutes < 60 else f"{minutes // 60}h {minutes % 60}'"
 
 
+def grid_of(row: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """What a row of the whole task chose from: the paper's grid."""
+    paper = GRIDS["paper"]
+    return {"depth": paper.depths, "radius": paper.radii, "gamma": paper.gammas, "C": paper.Cs}
+
+
 # --- the page ---------------------------------------------------------------------------------
 
 
@@ -70,6 +78,7 @@ def write_runtime_page(path: Path, rows: Rows) -> Path:
         "## Table 3: the whole classification task",
         _task_note(),
         _task_table(rows),
+        *_edges(rows),
         "## Made graphs",
         "![Running times](figures/runtime.png)",
         _curve_note(),
@@ -77,6 +86,12 @@ def write_runtime_page(path: Path, rows: Rows) -> Path:
         _growth_text(rows),
     ]
     return write_page(path, "Running times", COMMAND, parts)
+
+
+def _edges(rows: Rows) -> list[str]:
+    chosen = [row for row in rows if "choice" in row]
+    parts = edge_parts(chosen, grid_of, lambda r: TITLES[r["solver"]], lambda r: r["dataset"])
+    return ["In the columns of the paper's grid: " + parts[0], *parts[1:]] if parts else []
 
 
 def _task_note() -> str:

@@ -8,13 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from treelens.experiments.methods import FIXED_METHODS, TABLE2_METHODS, WL_METHODS
+from treelens.experiments.methods import (
+    FIXED_METHODS,
+    PAPER_METHODS,
+    TABLE2_METHODS,
+    WL_METHODS,
+)
 from treelens.experiments.progress import Work, run_all
 from treelens.experiments.protocol import (
     N_OUTER,
     DataSet,
     fixed_kernels,
     run_fixed_fold,
+    run_paper_fold,
     run_wl_fold,
 )
 from treelens.experiments.rows import RowFile, versions
@@ -88,7 +94,7 @@ def _works(
     folder: str | None,
 ) -> Iterator[Work]:
     """The folds that still miss rows."""
-    own = [m for m in methods if m in FIXED_METHODS or not WL_METHODS[m].members]
+    own = [m for m in methods if m not in WL_METHODS or not WL_METHODS[m].members]
     missing = [
         (repetition, fold, [m for m in own if _key(name, m, repetition, fold, seed) not in file])
         for repetition in range(repetitions)
@@ -106,6 +112,8 @@ def _works(
         weighted = [m for m in wanted if m in WL_METHODS]
         if weighted:
             yield Work(run_wl_fold, (data, repetition, fold, weighted, seed))
+        for method in (m for m in wanted if m in PAPER_METHODS):
+            yield Work(run_paper_fold, (data, repetition, fold, [method], seed))
         for method in (m for m in wanted if m in FIXED_METHODS):
             arguments = (data, kernels[method], method, repetition, fold, seed)
             yield Work(_one_row, arguments)

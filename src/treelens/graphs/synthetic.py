@@ -97,6 +97,8 @@ def make_synthetic(
     noise_nodes: tuple[int, int] = (3, 6),
     noise_edges: tuple[int, int] = (1, 1),
     random_state: int | np.random.Generator | None = None,
+    *,
+    protect_pattern: bool = True,
 ) -> tuple[GraphCollection, np.ndarray]:
     """Noisy copies of the eight substructures, with the class of each and where its pattern is.
 
@@ -104,13 +106,15 @@ def make_synthetic(
     random node already there, and then some random edges between nodes not joined before. In the
     end its nodes are put in random order.
 
-    One rule binds the noise, the same for both classes: *no noisy edge may change which nodes
-    carry the pattern* ``1-0(-2)-0``. Without it an edge at the pattern's centre would turn it
-    into another pattern, leaving a "positive" graph with nothing positive in it, and an edge
-    elsewhere might plant the pattern in a negative graph; the classes would then be wrong rather
-    than noisy. The rest of the graph has no such protection: the pattern's three other nodes, the
-    negative stars and all the tails are changed freely, so the deeper patterns around the planted
-    one vary. Labels are drawn before places, so the label counts do not depend on the class.
+    By default one rule binds the noise, the same for both classes: *no noisy edge may change which
+    nodes carry the pattern* ``1-0(-2)-0``. The rest of the graph has no such protection: the
+    pattern's three other nodes, the negative stars and all the tails are changed freely, so the
+    deeper patterns around the planted one vary. Labels are drawn before places, so the label counts
+    do not depend on the class.
+
+    With ``protect_pattern=False`` the noise falls anywhere. An edge at the pattern's centre then
+    turns it into another pattern, so that a "positive" graph may have nothing positive in it, and
+    an edge elsewhere may plant the pattern in a negative graph.
 
     Parameters
     ----------
@@ -122,13 +126,16 @@ def make_synthetic(
         Fewest and most nodes added to a graph, and edges after those.
     random_state : int, Generator or None
         The same int gives the same graphs.
+    protect_pattern : bool
+        Whether noise that would change which nodes carry the pattern is kept out.
 
     Returns
     -------
     graphs : GraphCollection
         The copies of each substructure together, in the order of ``substructures``. Their
         ``graph_data`` has ``"substructure"``, the number 1 to 8, and ``"planted"``: the pattern's
-        nodes, its centre and then the neighbours labelled 0, 1 and 2, or ``()``.
+        nodes, its centre and then the neighbours labelled 0, 1 and 2, or ``()``. Without
+        protection noise may have joined other nodes to that centre.
     y : ndarray of int, shape (n_graphs,)
         +1 or -1.
 
@@ -145,7 +152,8 @@ def make_synthetic(
     rng = np.random.default_rng(random_state)
     numbers = np.repeat(np.asarray(substructures, dtype=np.int64), n_per_substructure)
     copies = [
-        _noisy_copy(SUBSTRUCTURES[k], noise_nodes, noise_edges, rng) for k in numbers.tolist()
+        _noisy_copy(SUBSTRUCTURES[k], noise_nodes, noise_edges, rng, protect_pattern)
+        for k in numbers.tolist()
     ]
     sizes = np.array([copy.n_nodes for copy in copies], dtype=np.int64)
     starts = np.cumsum(sizes) - sizes
@@ -184,9 +192,10 @@ def _check_range(name: str, bounds: tuple[int, int], at_least: int) -> None:
 
 
 class _GrowingGraph:
-    """A small graph that takes on noise without changing which nodes carry the pattern."""
+    """A small graph that takes on noise, if asked without changing who carries the pattern."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, protect_pattern: bool) -> None:
+        self.protect_pattern = protect_pattern
         self.labels: list[int] = list(graph.node_labels)
         self.neighbors: list[set[int]] = [set() for _ in self.labels]
         for u, v in graph.edges:
@@ -202,13 +211,15 @@ class _GrowingGraph:
         around = [self.labels[other] for other in self.neighbors[node]]
         return sorted([*around, *extra_neighbor_labels]) == list(PATTERN_NEIGHBORS)
 
-    def _keeps_status(self, node: int, new_neighbor_label: int) -> bool:
+    def _may_join(self, node: int, new_neighbor_label: int) -> bool:
+        if not self.protect_pattern:
+            return True
         with_it = self._carries_pattern(node, (new_neighbor_label,))
         return with_it == self._carries_pattern(node)
 
     def add_node(self, label: int, rng: np.random.Generator) -> None:
         """Hang a new node on a random one; as a node with one edge it cannot carry the pattern."""
-        hosts = [node for node in range(len(self.labels)) if self._keeps_status(node, label)]
+        hosts = [node for node in range(len(self.labels)) if self._may_join(node, label)]
         self.labels.append(label)
         self.neighbors.append(set())
         self._join(hosts[rng.integers(len(hosts))], len(self.labels) - 1)
@@ -219,8 +230,8 @@ class _GrowingGraph:
             for v in range(len(self.labels))
             for u in range(v)
             if u not in self.neighbors[v]
-            and self._keeps_status(u, self.labels[v])
-            and self._keeps_status(v, self.labels[u])
+            and self._may_join(u, self.labels[v])
+            and self._may_join(v, self.labels[u])
         ]
         if not pairs:
             raise GraphDataError(
@@ -253,8 +264,9 @@ def _noisy_copy(
     noise_nodes: tuple[int, int],
     noise_edges: tuple[int, int],
     rng: np.random.Generator,
+    protect_pattern: bool,
 ) -> Graph:
-    growing = _GrowingGraph(substructure)
+    growing = _GrowingGraph(substructure, protect_pattern)
     for _ in range(rng.integers(noise_nodes[0], noise_nodes[1] + 1)):
         growing.add_node(NODE_LABELS[rng.integers(len(NODE_LABELS))], rng)
     for _ in range(rng.integers(noise_edges[0], noise_edges[1] + 1)):
