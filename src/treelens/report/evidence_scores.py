@@ -83,7 +83,7 @@ def calibration_of_intervals(scaled_errors: np.ndarray) -> dict[str, Any]:
 
     Examples
     --------
-    >>> calibration_of_intervals(np.array([0.0, 3.0]))["observed"][0]
+    >>> float(calibration_of_intervals(np.array([0.0, 3.0]))["observed"][0])
     0.5
     """
     reach = norm.ppf(0.5 + 0.5 * np.array(NOMINAL))
