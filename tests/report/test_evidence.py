@@ -73,6 +73,16 @@ def test_reliability_with_more_than_two_classes_is_of_the_class_predicted():
     assert [(part["n"], part["observed"]) for part in found] == [(1, 1.0), (2, 0.5)]
 
 
+def test_a_scatter_of_many_graphs_is_a_fair_sample():
+    rng = np.random.default_rng(0)
+    values, error = rng.normal(size=5000), rng.normal(size=5000)
+    found = number_scores(values, values + error, np.ones(5000), 0.0)["points"]
+    assert (found["n_all"], len(found["index"])) == (5000, 800)
+    np.testing.assert_array_equal(found["measured"], values[found["index"]])
+    drawn = found["predicted"] - found["measured"]
+    assert np.sqrt(np.mean(drawn**2)) == pytest.approx(np.sqrt(np.mean(error**2)), rel=0.1)
+
+
 def test_one_measurement_has_no_r2():
     found = number_scores(np.array([1.0]), np.array([2.0]), np.array([1.0]), 0.0)
     assert found["r2"] is None
@@ -178,8 +188,12 @@ def test_a_search_that_did_not_converge_comes_first(molecules):
 
 
 @pytest.mark.parametrize(
-    ("interval", "level"), [((0.5, 0.8), "alarm"), ((0.85, 0.95), "fine"), ((0.93, 1), "notice")]
-)
+    ("interval", "level"),
+    [
+        ((0.5, 0.8), "alarm"), ((0.85, 0.95), "fine"), ((0.905, 0.915), "fine"),
+        ((0.93, 1.0), "notice"),
+    ],
+)  # fmt: skip
 def test_intervals_are_judged_by_what_so_many_graphs_can_tell(interval, level):
     scores = {"coverage": sum(interval) / 2, "coverage_interval": interval}
     assert doubts._coverage(scores, "the test set")["level"] == level

@@ -92,13 +92,8 @@ def calibration_of_intervals(scaled_errors: np.ndarray) -> dict[str, Any]:
 
 
 def _points(values: np.ndarray, mean: np.ndarray, std: np.ndarray) -> dict[str, Any]:
-    """What a scatter shows; of many, half the worst and half a sample of the others."""
-    order = np.argsort(-np.abs(mean - values), kind="stable")
-    if len(order) > _MOST_POINTS:
-        half = _MOST_POINTS // 2
-        rest = np.random.default_rng(0).permutation(order[half:])[:half]
-        order = np.concatenate([order[:half], rest])
-    kept = np.sort(order)
+    """What a scatter shows; of many a sample by chance, lest it look better or worse."""
+    kept = np.sort(np.random.default_rng(0).permutation(len(values))[:_MOST_POINTS])
     return {
         "n_all": len(values),
         "index": kept,
