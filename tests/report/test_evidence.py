@@ -13,8 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 import treelens as tl
 from report.conftest import EVIL, EVIL_CLASS, outline_of
 from treelens.report import doubts, effects, summarize_evidence, write_evidence_report
-from treelens.report.evidence_page import render_evidence, units_of
+from treelens.report.evidence_page import render_evidence
 from treelens.report.evidence_scores import number_scores, reliability
+from treelens.report.units import Units
 
 
 @pytest.fixture(scope="module")
@@ -240,13 +241,25 @@ def test_the_page_is_well_formed_and_fetches_nothing(name, request):
 
 def test_numbers_of_the_page_are_those_of_the_summary(of_numbers):
     words = re.sub(r"<[^>]+>", "", render_evidence(of_numbers))
-    in_units = units_of(of_numbers["model"]["training_values"])
+    in_units = Units.of(of_numbers["model"]["training_values"])
     assert of_numbers["learning"]["sentence"] in words
     assert f"off by {in_units(of_numbers['scores']['rmse'])}" in words
     for row in of_numbers["examples"]["rows"]:
         assert f"= {in_units(row['predicted'])}" in words
     for doubt in of_numbers["doubts"]:
         assert doubt["text"] in words
+
+
+@pytest.mark.parametrize("name", ["of_numbers", "of_classes"])
+def test_sums_come_out_as_they_are_shown(name, request):
+    summary = request.getfixturevalue(name)
+    words = re.sub(r"<[^>]+>", "", render_evidence(summary)).replace("\N{MINUS SIGN}", "-")
+    sums = re.findall(r"(\S+) \(base\) (\S+) \((?:atoms|nodes)\) = (\S+)", words)
+    assert len(sums) == len(summary["examples"]["rows"])
+    for (base, rest, total), row in zip(sums, summary["examples"]["rows"], strict=True):
+        assert float(base) + float(rest) == pytest.approx(float(total), abs=1e-9)
+        assert float(total) == pytest.approx(row["decision"], abs=0.0051)
+        assert float(rest) == pytest.approx(sum(row["contributions"]), abs=0.0101)
 
 
 @pytest.mark.parametrize("model", ["number_model", "class_model"])
@@ -317,7 +330,7 @@ def test_a_sample_of_many_graphs(number_model, molecules, monkeypatch):
     ],
 )  # fmt: skip
 def test_numbers_are_written_with_as_many_digits_as_their_spread_allows(std, value, text):
-    assert units_of({"std": std})(value) == text
+    assert Units.of({"std": std})(value) == text
 
 
 def test_writing(number_model, molecules, tmp_path):

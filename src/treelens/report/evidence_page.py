@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -18,20 +18,17 @@ from treelens.report.charts import Chart, Spot, line_chart, scatter_chart
 from treelens.report.evidence_summary import summarize_evidence
 from treelens.report.render import drawing_data, fill_template, roc_chart, write_page
 from treelens.report.said import EvidenceModel
+from treelens.report.units import Units
 
 _SCRIPTS = ("drawing.js", "table.js")
-_MINUS = "\N{MINUS SIGN}"
 _LEADERS = 3
 _STRONGEST = 3  # nodes that the words for a drawing name
-_MOST_DECIMALS = 6
 _DRAWING = (330, 230)
 _STAGES = {
     "uniform": "scales of the kernel",
     "depths": "weights of levels",
     "branches": "weights of branches",
 }
-
-Units = Callable[..., str]
 
 
 def write_evidence_report(
@@ -62,49 +59,20 @@ def write_evidence_report(
 
 def render_evidence(summary: Mapping[str, Any]) -> str:
     """The page of a summary."""
-    in_units = units_of(summary["model"]["training_values"])
+    in_units = Units.of(summary["model"]["training_values"])
     rows = [] if summary["examples"] is None else summary["examples"]["rows"]
     limit = max((abs(x) for row in rows for x in row["contributions"]), default=0.0)
     return fill_template(
         "evidence.html",
         _SCRIPTS,
         summary,
-        filters={"units": in_units, "change": lambda x, more=0: _signed(in_units, x, more)},
+        filters={"units": in_units, "change": in_units.signed, "rest": in_units.rest},
         page_data=drawing_data(summary),
         charts=charts_of(summary),
         leaders=_leaders(summary["patterns"]["rows"]),
         drawings=[_drawing(row, limit, in_units) for row in rows],
         legend=_legend(rows, limit),
     )
-
-
-def units_of(spread: Mapping[str, float] | None) -> Units:
-    """How numbers in the units of the target are written: three digits of their spread.
-
-    The function takes a number, and how many decimals more than usual to write.
-
-    Examples
-    --------
-    >>> units_of({"std": 2.1})(-3.14159) == "\N{MINUS SIGN}3.14"
-    True
-    """
-    std = 1.0 if spread is None else spread["std"]
-    decimals = 2 - int(np.floor(np.log10(std))) if std > 0 else 2
-
-    def text(value: float | None, more: int = 0) -> str:
-        if value is None:
-            return "–"
-        plain = decimals <= _MOST_DECIMALS and abs(value) < 1e9
-        shown = f"{value:,.{max(decimals + more, 0)}f}" if plain else f"{value:.{3 + more}g}"
-        shown = shown.lstrip("-") if not float(shown.replace(",", "")) else shown
-        return shown.replace("-", _MINUS)
-
-    return text
-
-
-def _signed(in_units: Units, value: float | None, more: int = 0) -> str:
-    shown = in_units(value, more)
-    return shown if value is None or shown.startswith(_MINUS) else "+" + shown
 
 
 def _leaders(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -124,7 +92,7 @@ def charts_of(summary: Mapping[str, Any]) -> dict[str, Any]:
         if found is None:
             charts[name] = None
         elif summary["kind"] == "numbers":
-            in_units = units_of(summary["model"]["training_values"])
+            in_units = Units.of(summary["model"]["training_values"])
             charts[name] = {
                 "scatter": _scatter(found["points"], in_units),
                 "calibration": _calibration(found["calibration"]),
@@ -212,7 +180,7 @@ def _drawing(row: Mapping[str, Any], limit: float, in_units: Units) -> Markup | 
         return None
     strongest = sorted(range(graph.n_nodes), key=lambda k: -abs(row["contributions"][k]))
     words = ", ".join(
-        f"{graph.node_labels[k]} {k} {_signed(in_units, row['contributions'][k])}"
+        f"{graph.node_labels[k]} {k} {in_units.signed(row['contributions'][k])}"
         for k in strongest[:_STRONGEST]
     )
     title = f"Graph {row['index']} coloured by contribution; the strongest: {words}"
