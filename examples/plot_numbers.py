@@ -49,20 +49,21 @@ print(f"{source}: trained on {len(train)}, tested on {len(test)} molecules")
 print(f"RMSE {rmse:.3f} (leave-one-out {model.loo_.rmse:.3f}), R2 {r2:.3f}")
 print(f"{within.mean():.1%} of the measurements lie within the 90 % intervals")
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 5), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 5.2), layout="constrained")
 for inside, color, words in ((True, "#0072b2", "within"), (False, "#d55e00", "outside")):
     some = within == inside
-    left.errorbar(
-        y[test][some], mean[some], norm.ppf(0.95) * std[some], fmt="o", color=color, ecolor=color,
-        markersize=3, elinewidth=0.6, alpha=0.55, label=f"{words} its 90 % interval",
-    )  # fmt: skip
-ends = [min(y[test].min(), mean.min()), max(y[test].max(), mean.max())]
-left.plot(ends, ends, color="black", linewidth=0.8, linestyle="--")
+    x, middle, reach = y[test][some], mean[some], norm.ppf(0.95) * std[some]
+    left.vlines(x, middle - reach, middle + reach, color=color, linewidth=0.8, alpha=0.35)
+    left.plot(x, middle, "o", color=color, markersize=3.5, alpha=0.8, label=words)
+low, high = min(y[test].min(), mean.min()), max(y[test].max(), mean.max())
+room = 0.08 * (high - low)
+left.plot([low, high], [low, high], color="black", linewidth=0.8, linestyle="--")
 left.set(
-    xlabel="measured", ylabel="predicted", title=f"{source}: RMSE {rmse:.2f}, R² {r2:.2f}",
-    aspect="equal",
+    xlabel="measured", ylabel="predicted, with 90 % interval", aspect="equal",
+    xlim=(low - room, high + room), ylim=(low - room, high + room),
+    title=f"{source}: RMSE {rmse:.2f}, R² {r2:.2f}",
 )  # fmt: skip
-left.legend(loc="upper left")
+left.legend(title="measurement and interval", loc="lower right")
 
 # An interval that promises half of the measurements should hold half of them, and so on.
 promised = np.linspace(0.05, 0.95, 19)
