@@ -281,6 +281,19 @@ def test_many_classes_and_uniform_weights(synthetic):
     assert "nothing was learned" in page
 
 
+def test_a_model_of_landmarks(molecules):
+    graphs, y = molecules
+    settings = {"exact_size": 20, "n_landmarks": 10, "learning_size": 20, "random_state": 0}
+    model = tl.GraphRegressor(depth=1, **settings).fit(graphs[::2], y[::2])
+    found = model.summary(graphs[1::2], y[1::2])
+    json.dumps(found, allow_nan=False)
+    assert found["model"]["n_basis_graphs"] < found["model"]["n_training_graphs"]
+    basis = set(model.model_.basis_indices.tolist())
+    assert {row["neighbors"][0]["index"] for row in found["examples"]["rows"]} <= basis
+    assert "landmarks among them" in render_evidence(found)
+    outline_of(render_evidence(model.summary()))
+
+
 def test_names_instead_of_codes(mutag):
     graphs, y = mutag
     model = tl.GraphClassifier(depth=1).fit(graphs[::4], y[::4])
