@@ -59,6 +59,19 @@ def test_nodes_get_the_colours_of_their_contributions():
     assert {"a", "b", "c", "for yes", "against yes", "+2", "-2"} <= set(_texts(svg))
 
 
+@pytest.mark.parametrize("text", ["CCO", None])
+def test_the_ends_of_the_colours_can_be_named(text):
+    graph = Graph(("C", "C", "O"), ((0, 1), (1, 2)))
+    if text is not None:
+        pytest.importorskip("rdkit")
+        graph = tl.as_graph_collection([text])[0]
+    style = Style(ends=("lowers", "raises"), toward="ignored")
+    svg = draw_graph(graph, np.array([2.0, 0.0, -2.0]), style=style)
+    assert "lowers" in svg
+    assert "raises" in svg
+    assert "against" not in svg
+
+
 @pytest.mark.parametrize("engine", ["plain", "rdkit"])
 def test_text_in_labels_stays_text(engine, nitrobenzene):
     style = Style(title=EVIL, toward=EVIL)

@@ -8,9 +8,10 @@ import pytest
 
 import treelens as tl
 from treelens.cli.demo import demo_data
-from treelens.explain.smarts import atom_label_of, pattern_smarts
+from treelens.explain.smarts import atom_label_of, forest_smarts, pattern_smarts
 from treelens.graphs.errors import DegreeLabelsWarning
 from treelens.graphs.molecules import molecule_of, smiles_to_collection
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
 
 KINDS = ("element", "element+charge", "element+aromatic")
@@ -136,6 +137,59 @@ def test_charge_and_aromaticity_count_where_labels_say_so():
         found = pattern_smarts(vocabulary, vocabulary.node_alphabet.index(labels[kind]), kind)
         assert found == smarts
         assert len(atoms_matched(molecules_of(graphs), found)) == n_atoms
+
+
+# --- forests ------------------------------------------------------------------------------------
+
+
+def check_forest(graphs, trees, depth, n_per_level=N_PER_DEPTH, **options) -> list[str]:
+    """As ``check_all``, for the patterns of every level of a forest."""
+    forest, colors = PatternForest.fit(graphs, depth, trees)
+    molecules, rng, without = molecules_of(graphs), np.random.default_rng(0), []
+    for level, start in enumerate(forest.level_offsets[:-1].tolist()):
+        stop = int(forest.level_offsets[level + 1])
+        for pattern in rng.permutation(np.arange(start, stop))[:n_per_level].tolist():
+            smarts = forest_smarts(forest, pattern, **options)
+            if smarts is None:
+                without.append(forest.texts([pattern])[0])
+                continue
+            carrying = atoms_carrying(graphs, colors.colors[level], pattern - start)
+            assert carrying, "a pattern of the forest occurs"
+            assert atoms_matched(molecules, smarts) == carrying, smarts
+    return without
+
+
+def test_both_trees_of_molecules(inhibitors):
+    graphs = smiles_to_collection(inhibitors)
+    assert check_forest(graphs, ("labels", "fine"), 3, max_length=20_000) == []
+
+
+def test_fine_labels_of_bbbp(data_folder):
+    graphs, _ = tl.load_dataset("BBBP", folder=data_folder)
+    assert check_forest(graphs, ("fine", "fine+edges"), 3, max_length=20_000) == []
+
+
+@pytest.mark.parametrize("hydrogens", [True, False])
+def test_fine_labels_of_oddities(hydrogens):
+    graphs = smiles_to_collection(ODDITIES, hydrogens=hydrogens)
+    trees = ("structure", "labels", "fine", "fine+edges")
+    assert check_forest(graphs, trees, 2, n_per_level=10_000, max_length=100_000) == []
+
+
+def test_what_fine_labels_look_like():
+    graphs = smiles_to_collection(["C1CC1C[NH3+]", "c1cc[nH]c1"])
+    forest, _ = PatternForest.fit(graphs, 0, ("fine",))
+    found = {label: forest_smarts(forest, k) for k, label in enumerate(forest.texts(range(6)))}
+    assert found == {
+        "CH2@": "[#6;A;h2;+0;R]", "CH@": "[#6;A;h1;+0;R]", "CH2": "[#6;A;h2;+0;R0]",
+        "NH3+1": "[#7;A;h3;+1;R0]", "cH": "[#6;a;h1;+0]", "nH": "[#7;a;h1;+0]",
+    }  # fmt: skip
+
+
+def test_none_where_a_label_is_no_fine_one():
+    for label in ("carbonyl", "C-", "Ch2", "CH2@@", "Xx", 6, None, ""):
+        odd = PatternVocabulary((label,), None, ())
+        assert pattern_smarts(odd, 0, "fine") is None
 
 
 # --- where there is none ------------------------------------------------------------------------

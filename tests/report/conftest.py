@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -23,6 +24,43 @@ BROWSER_OPTIONS = [
 ]
 
 
+EVIL = "<script>document.title='owned'</script>"
+EVIL_CLASS = "</script><img src=x onerror=\"document.title='owned'\">"
+VOID = {"meta", "link", "input", "br", "img", "hr"}
+
+
+class Outline(HTMLParser):
+    """Checks that elements nest, and collects ids and what would be fetched."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.fetched: list[str] = []
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.tags.append(tag)
+        self.ids += [found["id"]] if "id" in found else []
+        self.fetched += [found[k] for k in ("src", "href") if k in found and found[k][:1] != "#"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, f"</{tag}> closes something else"
+
+    def handle_startendtag(self, tag, attributes):
+        pass
+
+
+def outline_of(page: str) -> Outline:
+    outline = Outline()
+    outline.feed(page)
+    assert outline.open == []
+    return outline
+
+
 @pytest.fixture(scope="session")
 def synthetic():
     return tl.make_synthetic(n_per_substructure=8, random_state=0)
@@ -34,6 +72,33 @@ def learned(synthetic):
     graphs, y = synthetic
     train = np.arange(len(y)) % 4 != 0
     return tl.GraphSVC("exponential", 2, 3.0, **QUICK).fit(graphs[train], y[train])
+
+
+@pytest.fixture(scope="session")
+def molecules():
+    """Small molecules with a made-up number that element counts and a ring decide."""
+    pytest.importorskip("rdkit")
+    chains = ["C" * n for n in range(1, 11)]
+    ends = ["O", "N", "Cl", "C(=O)O", "c1ccccc1", "C1CCCC1"]
+    smiles = [chain + end for chain in chains for end in ends]
+    worth = {"O": 2.0, "N": 1.0, "Cl": -1.0, "C(=O)O": 3.0, "c1ccccc1": -3.0, "C1CCCC1": -2.5}
+    noise = np.random.default_rng(0).normal(0.0, 0.1, len(smiles))
+    clean = [-0.5 * len(chain) + worth[end] for chain in chains for end in ends]
+    return tl.as_graph_collection(smiles), np.array(clean) + noise
+
+
+@pytest.fixture(scope="session")
+def number_model(molecules):
+    """A regressor on every second molecule."""
+    graphs, y = molecules
+    return tl.GraphRegressor(depth=2).fit(graphs[::2], y[::2])
+
+
+@pytest.fixture(scope="session")
+def class_model(synthetic):
+    """A Gaussian process for classes on every second of the synthetic graphs."""
+    graphs, y = synthetic
+    return tl.GraphClassifier(depth=2).fit(graphs[::2], y[::2])
 
 
 @pytest.fixture(scope="session")

@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from report.conftest import QUICK
+from report.conftest import EVIL, EVIL_CLASS, QUICK
 from treelens.explain.palette import AGAINST, FOR, NEUTRAL
 from treelens.report import write_report
-
-EVIL = "<script>document.title='owned'</script>"
-EVIL_CLASS = "</script><img src=x onerror=\"document.title='owned'\">"
 
 
 class Visit:
@@ -79,7 +76,7 @@ def test_filtering(visit):
     page.locator("#pattern-depth").select_option("1")
     assert visit.texts() == ["0(0,1,2)"]
     assert page.locator("#pattern-count").inner_text() == "1 of 100 patterns"
-    page.locator("#pattern-class").select_option(label="-1")
+    page.locator("#pattern-group").select_option(label="-1")
     assert visit.texts() == []
     page.get_by_role("button", name="Show all", exact=True).click()
     assert len(visit.texts()) == 100
@@ -269,3 +266,57 @@ def test_a_script_that_is_not_ours_does_not_run(browser, report, tmp_path):
     assert any("Content Security Policy" in problem for problem in visit.problems)
     assert visit.page.locator(".point").count() > 0  # our own script ran
     visit.page.context.close()
+
+
+# --- Gaussian processes -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def evidence_reports(number_model, molecules, class_model, synthetic, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("evidence")
+    given = {"numbers": (number_model, molecules), "classes": (class_model, synthetic)}
+    return {
+        name: model.report(folder / f"{name}.html", graphs[1::2], y[1::2])
+        for name, (model, (graphs, y)) in given.items()
+    }
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["numbers", "classes"])
+def test_the_report_on_a_gaussian_process(browser, evidence_reports, name, scheme, width):
+    size = {"width": width, "height": 900}
+    visit = Visit(browser, evidence_reports[name], viewport=size, color_scheme=scheme)
+    page = visit.page
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert visit.numbers("size") == sorted(visit.numbers("size"), reverse=True)
+    page.locator(".more").first.click()
+    assert page.locator(".occurrence svg circle").count() > 0
+    page.locator("#pattern-depth").select_option("1")
+    assert set(visit.numbers("depth")) == {1.0}
+    tree = page.locator("#pattern-group option").nth(1).inner_text()
+    page.locator("#pattern-group").select_option(tree)
+    shown = page.locator("#pattern-table tbody:visible").all()
+    assert {row.get_attribute("data-group") for row in shown} == {tree}
+    for more in page.locator(".card details").all():
+        more.evaluate("details => details.open = true")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    visit.close()
+
+
+def test_names_and_labels_of_a_gaussian_process_stay_text(browser, tmp_path):
+    star = ([(0, 1), (0, 2)], {0: EVIL, 1: "b", 2: EVIL}, {(0, 1): EVIL, (0, 2): "x"})
+    path = ([(0, 1), (1, 2)], {0: "b", 1: EVIL, 2: "b"}, {(0, 1): "x", (1, 2): EVIL})
+    graphs = tl.as_graph_collection([star, path] * 6)
+    model = tl.GraphClassifier(depth=1).fit(graphs, [EVIL_CLASS, "plain"] * 6)
+    path = model.report(tmp_path / "report.html", graphs, [EVIL_CLASS, "plain"] * 6)
+    visit = Visit(browser, path)
+    page = visit.page
+    for button in page.locator(".more").all():
+        button.click()
+    assert EVIL in "".join(visit.texts())
+    assert EVIL_CLASS in page.locator("h1").inner_text()
+    assert page.title() != "owned"
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 2
+    visit.close()

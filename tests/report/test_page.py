@@ -4,55 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 import treelens as tl
-from report.conftest import QUICK
+from report.conftest import QUICK, outline_of
 from treelens.report import details, graph_map, summarize, write_report
 from treelens.report.details import choose_graphs
 from treelens.report.given import look_at
 from treelens.report.graph_map import place_graphs
 from treelens.report.render import number, render
 
-VOID = {"meta", "link", "input", "br", "img", "hr"}
-
-
-class Outline(HTMLParser):
-    """Checks that elements nest, and collects ids and what would be fetched."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.ids: list[str] = []
-        self.fetched: list[str] = []
-
-    def handle_starttag(self, tag, attributes):
-        found = dict(attributes)
-        self.ids += [found["id"]] if "id" in found else []
-        self.fetched += [found[k] for k in ("src", "href") if k in found and found[k][:1] != "#"]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag, f"</{tag}> closes something else"
-
-    def handle_startendtag(self, tag, attributes):
-        pass
-
 
 @pytest.fixture(scope="module")
 def page(summary):
     return render(summary)
-
-
-def outline_of(page: str) -> Outline:
-    outline = Outline()
-    outline.feed(page)
-    assert outline.open == []
-    return outline
 
 
 def test_the_page_is_well_formed(page):

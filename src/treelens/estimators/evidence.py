@@ -178,6 +178,27 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
         """Fraction of each graph's patterns that training never saw, shape (n_graphs,)."""
         return self._decide(X).unseen_fraction
 
+    def summary(self, X: Any = None, y: Any = None, *, names: Any = None) -> dict[str, Any]:
+        """The content of the report as plain data, ready for JSON.
+
+        Parameters
+        ----------
+        X, y : graphs and their values or classes, optional
+            What to score and to show, not the training graphs: on those the model has the
+            leave-one-out scores. Without them the summary is about the model alone.
+        names : str, optional
+            A data set whose label codes have names: ``"MUTAG"`` shows elements instead of numbers.
+        """
+        from treelens.report import summarize_evidence
+
+        return summarize_evidence(self, X, y, names=names)
+
+    def report(self, path: Any, X: Any = None, y: Any = None, *, names: Any = None) -> Any:
+        """Write the report: one HTML file that needs nothing else; see :meth:`summary`."""
+        from treelens.report import write_evidence_report
+
+        return write_evidence_report(self, path, X, y, names=names)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 

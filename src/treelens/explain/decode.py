@@ -18,6 +18,7 @@ import numpy as np
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecules import molecule_of
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
 
@@ -82,19 +83,40 @@ def find_occurrences(
     (['C(C,O)'], (1, 0, 2))
     """
     colors = vocabulary.transform(graphs) if colors is None else colors
-    sizes = graphs.sizes
     found = {}
-    for pattern in patterns:
-        depth = vocabulary.depth_of(int(pattern))
-        color = int(pattern) - int(vocabulary.level_offsets[depth])
-        rows = np.flatnonzero(colors.colors[depth] == color)
-        graph_of_row = np.searchsorted(graphs.node_offsets, rows, side="right") - 1
-        order = np.lexsort((rows, sizes[graph_of_row]))[:per_pattern]
-        found[int(pattern)] = [
-            occurrence_at(graphs, int(graph_of_row[k]), int(rows[k]), int(pattern), depth)
-            for k in order
-        ]
+    for pattern in map(int, patterns):
+        depth = vocabulary.depth_of(pattern)
+        carriers = colors.colors[depth] == pattern - int(vocabulary.level_offsets[depth])
+        found[pattern] = occurrences_at(graphs, carriers, pattern, depth, per_pattern)
     return found
+
+
+def find_in_forest(
+    forest: PatternForest, graphs: GraphCollection, patterns: Iterable[int], colors: NodeColors
+) -> dict[int, list[Occurrence]]:
+    """The same for patterns of a forest, one occurrence each.
+
+    ``colors`` is what ``forest.transform(graphs)`` gives.
+    """
+    found = {}
+    for pattern in map(int, patterns):
+        level = int(np.searchsorted(forest.level_offsets, pattern, side="right")) - 1
+        carriers = colors.colors[level] == pattern - int(forest.level_offsets[level])
+        depth = int(forest.level_depths[level])
+        found[pattern] = occurrences_at(graphs, carriers, pattern, depth, 1)
+    return found
+
+
+def occurrences_at(
+    graphs: GraphCollection, carriers: np.ndarray, pattern: int, depth: int, most: int | None
+) -> list[Occurrence]:
+    """Occurrences at the nodes where ``carriers`` is true, those in small graphs first."""
+    rows = np.flatnonzero(carriers)
+    graph_of_row = np.searchsorted(graphs.node_offsets, rows, side="right") - 1
+    order = np.lexsort((rows, graphs.sizes[graph_of_row]))[:most]
+    return [
+        occurrence_at(graphs, int(graph_of_row[k]), int(rows[k]), pattern, depth) for k in order
+    ]
 
 
 def occurrence_at(

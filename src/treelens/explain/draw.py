@@ -56,6 +56,8 @@ class Style:
         Whether to explain the colours, where there are any.
     toward : str or None
         The class that positive numbers speak for, to be named in the legend.
+    ends : tuple of str or None
+        What the legend calls negative and positive numbers; None: against and for ``toward``.
     title : str
         What screen readers say.
     limit : float or None
@@ -69,6 +71,14 @@ class Style:
     toward: str | None = None
     title: str = "graph"
     limit: float | None = None
+    ends: tuple[str, str] | None = None
+
+    @property
+    def legend_ends(self) -> tuple[str, str]:
+        if self.ends is not None:
+            return self.ends
+        side = "" if self.toward is None else f" {self.toward}"
+        return f"against{side}", f"for{side}"
 
 
 def draw_graph(
@@ -180,7 +190,7 @@ def graph_scene(
     height = float(style.height)
     colored = node_contributions is not None or edge_contributions is not None
     if style.legend and colored:
-        marks += legend_marks(style.width, height, limit, style.toward)
+        marks += legend_marks(style.width, height, limit, style.legend_ends)
         height += LEGEND_HEIGHT
     return Scene(style.width, height, style.title, tuple(marks))
 

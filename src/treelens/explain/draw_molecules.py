@@ -42,7 +42,7 @@ def draw_molecule(
     bonds = _bond_colors(molecule, graph, edge_contributions, highlight, limit)
     legend = None
     if style.legend and not (node_contributions is None and edge_contributions is None):
-        marks = legend_marks(style.width, 0.0, limit, style.toward)
+        marks = legend_marks(style.width, 0.0, limit, style.legend_ends)
         legend = Scene(style.width, LEGEND_HEIGHT, "", tuple(marks))
     if format == "svg":
         return _svg_sheet(_rdkit_drawing(molecule, atoms, bonds, style, "svg"), legend, style)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
-from treelens.explain.contributions import FoundPatterns, usual_unseen_share
+from treelens.explain.contributions import FoundPatterns, pattern_effects, usual_unseen_share
 from treelens.explain.paths import KernelSums, PathSlopes, mixture_slopes
 from treelens.graphs.collection import GraphCollection
-from treelens.models.gaussian_process import FittedModel
+from treelens.models.gaussian_process import FittedModel, WeighedGraphs
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.pairs import PairFeatures
 
@@ -91,6 +92,26 @@ class GaussianDecision:
         known = float(weighed.pairs.self_sums(weighted.weights)[0])
         unseen = max(float(weighed.diagonal[0]) - known, 0.0)
         return FoundPatterns(colors.colors, weighed.histograms, weighed.pairs, unseen)
+
+    def effects(self, graphs: WeighedGraphs) -> sparse.csr_array:
+        """What every pattern adds to the prediction of every graph: (n_graphs, n_patterns).
+
+        The contributions of ``explain`` without the rest, from counts alone.
+        """
+        weights = self.model.weighted.weights
+        unseen = np.maximum(graphs.diagonal - graphs.pairs.self_sums(weights), 0.0)
+        patterns, values = [], []
+        for k in range(graphs.histograms.n_graphs):
+            histograms = graphs.histograms.select_graphs(np.array([k]))
+            pairs = PairFeatures.of_counts(histograms)
+            found = FoundPatterns(np.empty((0, 0)), histograms, pairs, float(unseen[k]))
+            patterns.append(found.patterns)
+            values.append(pattern_effects(found, self))
+        offsets = np.concatenate([[0], np.cumsum([len(row) for row in patterns])])
+        shape = (len(patterns), len(weights))
+        return sparse.csr_array(
+            (np.concatenate(values), np.concatenate(patterns), offsets), shape=shape
+        )
 
     def slopes(self, sums: KernelSums) -> PathSlopes:
         return mixture_slopes(self.model.scales, sums)

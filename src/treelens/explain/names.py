@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from treelens.graphs.collection import GraphCollection
+from treelens.patterns.forest import TREES, PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
 
 
@@ -84,6 +85,15 @@ def named_vocabulary(vocabulary: PatternVocabulary, names: str | LabelNames) -> 
         node_alphabet=_named(vocabulary.node_alphabet, found.nodes),
         edge_alphabet=None if edges is None else _named(edges, found.edges),
     )
+
+
+def named_forest(forest: PatternForest, names: str | LabelNames) -> PatternForest:
+    """The same for a forest: the trees that look at the graphs' own labels get the names."""
+    named = [
+        named_vocabulary(vocabulary, names) if TREES[tree][0] == "labels" else vocabulary
+        for tree, vocabulary in zip(forest.trees, forest.vocabularies, strict=True)
+    ]
+    return replace(forest, vocabularies=tuple(named))
 
 
 def _found(names: str | LabelNames) -> LabelNames | None:

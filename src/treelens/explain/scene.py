@@ -164,8 +164,8 @@ class Scene:
         return buffer.getvalue()
 
 
-def legend_marks(width: float, top: float, limit: float, toward: str | None) -> list[Mark]:
-    """A bar of colours from against to for, with the numbers at its ends."""
+def legend_marks(width: float, top: float, limit: float, ends: tuple[str, str]) -> list[Mark]:
+    """A bar of colours from against to for, with numbers below and words at its two ends."""
     left, step, middle = 0.28 * width, 0.44 * width / _LEGEND_STEPS, top + 10.0
     marks: list[Mark] = []
     for k in range(_LEGEND_STEPS):
@@ -174,9 +174,8 @@ def legend_marks(width: float, top: float, limit: float, toward: str | None) -> 
         marks.append(Lines(np.array([[(start, middle), (start + step + 0.3, middle)]]), 9, color))
     for place, value in ((left, -limit), (0.5 * width, 0.0), (left + 0.44 * width, limit)):
         marks.append(Words((place, top + 24), 9, f"{value:+.2g}" if value else "0"))
-    side = "" if toward is None else f" {toward}"
-    marks.append(Words((0.14 * width, middle), 10, "against" + side))
-    marks.append(Words((0.86 * width, middle), 10, "for" + side))
+    for place, words in zip((0.14, 0.86), ends, strict=True):
+        marks.append(Words((place * width, middle), 10, words))
     return marks
 
 

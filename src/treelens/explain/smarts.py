@@ -28,6 +28,7 @@ from treelens.explain.decode import root_label
 from treelens.explain.layout import is_molecule
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.molecules import ATOM_LABELS, molecule_of, molecules_to_collection
+from treelens.patterns.forest import TREES, PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
 
 LONGEST_SMARTS = 4000
@@ -60,7 +61,7 @@ def pattern_smarts(
         Its id in the vocabulary, the index of ``model.patterns_``.
     atom_label : str, default="element"
         What the node labels say, as it was chosen in :func:`treelens.read_smiles`.
-        :func:`atom_label_of` finds it out.
+        :func:`atom_label_of` finds it out. ``"fine"``: the fine labels that all molecules have.
     max_length : int, default=4000
         Deep patterns grow long.
 
@@ -92,10 +93,42 @@ def pattern_smarts(
     [((2,),), ()]
     """
     depth = vocabulary.depth_of(pattern)
-    if vocabulary.degree_labels or atom_label not in _ATOM_READERS:
+    if vocabulary.degree_labels or atom_label not in _READERS:
         return None
-    writer = _Writer(vocabulary, _ATOM_READERS[atom_label], max_length)
+    writer = _Writer(vocabulary, _READERS[atom_label], max_length)
     return writer.atom(depth, pattern - int(vocabulary.level_offsets[depth]))
+
+
+def forest_smarts(
+    forest: PatternForest,
+    pattern: int,
+    atom_label: str = "element",
+    max_length: int = LONGEST_SMARTS,
+) -> str | None:
+    """The same for a pattern of a forest: each tree has its own labels.
+
+    Parameters
+    ----------
+    forest : PatternForest
+        For instance ``model.model_.weighted.forest``.
+    pattern : int
+        Its id in the forest, the index of ``model.patterns_``.
+    atom_label, max_length :
+        See :func:`pattern_smarts`; ``atom_label`` is that of the graphs' own node labels.
+
+    Examples
+    --------
+    >>> from treelens import as_graph_collection
+    >>> graphs = as_graph_collection(["CCN", "CNC"])
+    >>> forest, _ = PatternForest.fit(graphs, depth=0, trees=("labels", "fine"))
+    >>> methyl = forest.texts(range(forest.n_patterns)).index("CH3")
+    >>> forest_smarts(forest, methyl)
+    '[#6;A;h3;+0;R0]'
+    """
+    tree, inner = forest.place(pattern)
+    seen = TREES[forest.trees[tree]][0]
+    kind = atom_label if seen == "labels" else seen
+    return pattern_smarts(forest.vocabularies[tree], inner, kind, max_length)
 
 
 def atom_label_of(graphs: GraphCollection, vocabulary: PatternVocabulary) -> str | None:
@@ -137,12 +170,12 @@ def _are_labelled_by(atom_label: str, graphs: Sequence[Graph]) -> bool:
 class _Atom(NamedTuple):
     """What an atom label says."""
 
-    number: int
+    number: int | None  # None: any element
     more: str = ""  # further SMARTS conditions
 
     @property
     def conditions(self) -> str:
-        return f"#{self.number}{self.more}"
+        return ("*" if self.number is None else f"#{self.number}") + self.more
 
     @property
     def is_metal(self) -> bool:
@@ -180,6 +213,33 @@ def _element_and_aromaticity(label: Any) -> _Atom | None:
     return None if aromatic is None else _Atom(aromatic.number, ";a")
 
 
+_FINE = re.compile(
+    r"(?P<symbol>\*|[A-Z][a-z]?|[a-z]{1,2})(?P<h>H\d*)?(?P<charge>[+-]\d+)?(?P<ring>@)?"
+)
+
+
+def _fine(label: Any) -> _Atom | None:
+    """A label such as ``"CH2@"``: element, aromaticity, hydrogens, charge and ring.
+
+    Hydrogens are counted by ``h``, those that are no atoms of their own, as the labels count them.
+    """
+    parts = _FINE.fullmatch(str(label))
+    bare = None if parts is None else _element_and_aromaticity(parts["symbol"])
+    if parts is None or bare is None:
+        return None
+    hydrogens = (parts["h"] or "H0")[1:] or "1"
+    ring = "" if bare.more == ";a" else ";R" if parts["ring"] else ";R0"
+    if bare.number == 0 and not parts["ring"]:  # an aromatic dummy looks like one in no ring
+        ring = ";a,R0"
+    elif bare.number == 0:
+        ring = ";A;R"
+    return _Atom(bare.number, f"{bare.more};h{hydrogens};{parts['charge'] or '+0'}{ring}")
+
+
+def _nothing(label: Any) -> _Atom | None:
+    return _Atom(None)
+
+
 # The kind that says least comes first.
 _ATOM_READERS: Mapping[str, Callable[[Any], _Atom | None]] = {
     "element": _element,
@@ -187,6 +247,8 @@ _ATOM_READERS: Mapping[str, Callable[[Any], _Atom | None]] = {
     "element+aromatic": _element_and_aromaticity,
 }
 assert set(_ATOM_READERS) <= set(ATOM_LABELS)
+# Beside these, what the trees of a forest look at.
+_READERS = {**_ATOM_READERS, "fine": _fine, "none": _nothing}
 
 
 def _bond_choices(bond: Any, one: _Atom, other: _Atom) -> tuple[str, ...]:

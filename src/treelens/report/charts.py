@@ -25,6 +25,10 @@ class Chart:
     lines : list of str
         Path data.
     bars : list of (left, top, width, height, text)
+    dots : list of (x, y, top, bottom, kind, text)
+        Points with the span that each may lie in.
+    radius : float
+        Of the dots.
     """
 
     width: float
@@ -34,6 +38,8 @@ class Chart:
     y_ticks: list[tuple[float, str]]
     lines: list[str] = field(default_factory=list)
     bars: list[tuple[float, float, float, float, str]] = field(default_factory=list)
+    dots: list[tuple[float, float, float, float, str, str]] = field(default_factory=list)
+    radius: float = 2.5
 
 
 @dataclass(frozen=True)
@@ -106,6 +112,51 @@ def bar_chart(
     powers = [10**k for k in range(int(sheet.y_range[1]) + 1)]
     y_ticks = [(round(sheet.y(np.log10(1.0 + n)), 1), f"{n:,}") for n in powers]
     return replace(sheet.chart(bars=bars), y_ticks=y_ticks)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A point of a scatter, with the span on the vertical axis that it may lie in."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+    text: str
+    kind: str = ""
+
+
+def scatter_chart(
+    spots: Sequence[Spot],
+    values: Range,
+    size: tuple[float, float] = (380.0, 380.0),
+    radius: float = 2.5,
+) -> Chart:
+    """Points whose two axes have the same range, and the diagonal where both are equal.
+
+    Spans are cut where the range ends.
+
+    Examples
+    --------
+    >>> chart = scatter_chart([Spot(0.5, 0.5, 0.0, 2.0, "half")], (0.0, 1.0))
+    >>> chart.dots
+    [(214.0, 176.0, 10.0, 342.0, '', 'half')]
+    """
+    sheet = _Sheet(*size, values, values)
+    low, high = values
+    dots = [
+        (
+            round(sheet.x(spot.x), 1),
+            round(sheet.y(spot.y), 1),
+            round(sheet.y(min(spot.high, high)), 1),
+            round(sheet.y(max(spot.low, low)), 1),
+            spot.kind,
+            spot.text,
+        )
+        for spot in spots
+    ]
+    left, top, right, bottom = sheet.box
+    return replace(sheet.chart(dots=dots, lines=[f"M{left} {bottom}L{right} {top}"]), radius=radius)
 
 
 def ticks(values: Range, most: int = 5) -> list[tuple[float, str]]:

@@ -81,36 +81,43 @@ def explain_graphs(
     return details
 
 
-def explained_graph(graph: Graph, explanation: Explanation) -> dict[str, Any]:
+def explained_graph(graph: Graph, explanation: Explanation, digits: int = 3) -> dict[str, Any]:
     """A graph to draw, and why it was decided the way it was.
 
     ``patterns`` are the ids and contributions of the strongest patterns, ``neighbors`` the
-    training graphs that spoke most for and against.
+    training graphs that spoke most for and against. ``toward`` is None where numbers are predicted.
     """
     strongest = explanation.pattern_contributions.head(_MOST_PATTERNS)
+    label = explanation.class_label
     return {
         **drawable(graph),
-        "contributions": [short(x, 3) for x in explanation.node_contributions.tolist()],
-        "toward": str(explanation.class_label),
-        "decision": short(explanation.decision),
-        "base": short(explanation.base),
+        "contributions": [short(x, digits) for x in explanation.node_contributions.tolist()],
+        "toward": None if label is None else str(label),
+        "decision": short(explanation.decision, digits + 1),
+        "base": short(explanation.base, digits + 1),
         "unseen_share": short(explanation.unseen_share),
         "warning": explanation.warning,
         "patterns": [
-            [pattern, short(value, 3)]
+            [pattern, short(value, digits)]
             for pattern, value in zip(
                 strongest.index.tolist(), strongest["contribution"].tolist(), strict=True
             )
         ],
-        "neighbors": [
-            {"index": index, "class": str(row.class_label), "contribution": short(row.contribution)}
-            for index, row in zip(
-                explanation.neighbors.index.tolist(),
-                explanation.neighbors.itertuples(index=False),
-                strict=True,
-            )
-        ],
+        "neighbors": _neighbors(explanation),
     }
+
+
+def _neighbors(explanation: Explanation) -> list[dict[str, Any]]:
+    """Training graphs with what they added and their class, or their value."""
+    rows = explanation.neighbors.reset_index().to_dict("records")
+    return [
+        {
+            "index": row["training_graph"],
+            **({"value": row["value"]} if "value" in row else {"class": str(row["class_label"])}),
+            "contribution": short(row["contribution"]),
+        }
+        for row in rows
+    ]
 
 
 def drawable(graph: Graph) -> dict[str, Any]:

@@ -54,25 +54,38 @@ class GivenGraphs:
 
     @cached_property
     def most_uncertain(self) -> np.ndarray:
-        """Positions, those first whose two likeliest classes are nearest to each other."""
-        two = np.sort(self.probabilities, axis=1)[:, -2:]
-        return np.argsort(two[:, 1] - two[:, 0], kind="stable")
+        return least_certain(self.probabilities)
 
     @cached_property
     def most_wrong(self) -> np.ndarray:
-        """Positions of wrong predictions, the least likely true class first."""
-        if self.codes is None:
-            return np.empty(0, dtype=np.int64)
-        wrong = np.flatnonzero(self.predicted != self.codes)
-        of_truth = self.probabilities[wrong, self.codes[wrong]]
-        return wrong[np.argsort(of_truth, kind="stable")]
+        return surest_of_the_wrong(self.probabilities, self.predicted, self.codes)
 
     def name_of(self, index: int) -> str | None:
-        """What the data calls a graph: its name, else its SMILES."""
-        if self.graphs.names is not None and self.graphs.names[index] is not None:
-            return str(self.graphs.names[index])
-        smiles = self.graphs.graph_data.get("smiles")
-        return None if smiles is None or smiles[index] is None else str(smiles[index])
+        return graph_name(self.graphs, index)
+
+
+def graph_name(graphs: GraphCollection, index: int) -> str | None:
+    """What the data calls a graph: its name, else its SMILES."""
+    if graphs.names is not None and graphs.names[index] is not None:
+        return str(graphs.names[index])
+    smiles = graphs.graph_data.get("smiles")
+    return None if smiles is None or smiles[index] is None else str(smiles[index])
+
+
+def least_certain(probabilities: np.ndarray) -> np.ndarray:
+    """Positions, those first whose two likeliest classes are nearest to each other."""
+    two = np.sort(probabilities, axis=1)[:, -2:]
+    return np.argsort(two[:, 1] - two[:, 0], kind="stable")
+
+
+def surest_of_the_wrong(
+    probabilities: np.ndarray, predicted: np.ndarray, codes: np.ndarray | None
+) -> np.ndarray:
+    """Positions of wrong predictions, the least likely true class first."""
+    if codes is None:
+        return np.empty(0, dtype=np.int64)
+    wrong = np.flatnonzero(predicted != codes)
+    return wrong[np.argsort(probabilities[wrong, codes[wrong]], kind="stable")]
 
 
 def look_at(
@@ -84,7 +97,7 @@ def look_at(
             raise ValueError("y was given without X: give the graphs that these classes belong to.")
         return None
     graphs = checked_graphs(X, model.recipe_)
-    codes = None if y is None else _codes_of(y, model.classes_, len(graphs))
+    codes = None if y is None else codes_of(y, model.classes_, len(graphs))
     extractor = model._extractor
     colors = extractor.vocabulary.transform(graphs)
     decisions = model.decision_function(graphs).reshape(len(graphs), -1)
@@ -102,7 +115,7 @@ def look_at(
     )
 
 
-def _codes_of(y: Any, classes: np.ndarray, n_graphs: int) -> np.ndarray:
+def codes_of(y: Any, classes: np.ndarray, n_graphs: int) -> np.ndarray:
     """True classes as positions in ``classes``; a file may have read 1 where the model has "1"."""
     y = np.asarray(y)
     if y.shape != (n_graphs,):

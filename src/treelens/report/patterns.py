@@ -16,7 +16,9 @@ from treelens.explain.layout import is_molecule
 from treelens.explain.names import LabelNames, named_vocabulary
 from treelens.explain.ranking import class_separation, rank_patterns, weight_stability
 from treelens.explain.smarts import atom_label_of, pattern_smarts
+from treelens.graphs.collection import Graph
 from treelens.kernels.forms import FORMS
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.report.details import drawable
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 MOST_PATTERNS = 100
 _MOST_TREE_NODES = 40
-_LARGEST_OCCURRENCE = 150  # nodes; beyond that a drawing shows nothing
+LARGEST_DRAWN = 150  # nodes; beyond that a drawing shows nothing
 _LONGEST_TEXT = 90
 _N_BINS = 24
 # Error bars need the weights learned again, to this gap, on so many parts of the graphs.
@@ -131,14 +133,14 @@ def _places(
         return {}
     found = find_occurrences(model.vocabulary_, given.graphs, patterns, colors=given.colors)
     return {
-        pattern: _place(given, occurrences[0])
+        pattern: place_of(given.shown[occurrences[0].graph_index], occurrences[0])
         for pattern, occurrences in found.items()
-        if occurrences and given.graphs.sizes[occurrences[0].graph_index] <= _LARGEST_OCCURRENCE
+        if occurrences and given.graphs.sizes[occurrences[0].graph_index] <= LARGEST_DRAWN
     }
 
 
-def _place(given: GivenGraphs, occurrence: Occurrence) -> dict[str, Any]:
-    graph = given.shown[occurrence.graph_index]
+def place_of(graph: Graph, occurrence: Occurrence) -> dict[str, Any]:
+    """A graph to draw with one occurrence of a pattern in it."""
     environment = atom_environment(graph, occurrence) if is_molecule(graph) else None
     return {
         "graph": occurrence.graph_index,
@@ -159,7 +161,9 @@ def _exact_smarts(
     return {pattern: pattern_smarts(model.vocabulary_, pattern, kind) for pattern in patterns}
 
 
-def short_texts(vocabulary: PatternVocabulary, patterns: set[int]) -> dict[int, str]:
+def short_texts(
+    vocabulary: PatternVocabulary | PatternForest, patterns: set[int]
+) -> dict[int, str]:
     """The text of some patterns, cut to a line."""
     ids = np.array(sorted(patterns), dtype=np.int64)
     texts = vocabulary.texts(ids)

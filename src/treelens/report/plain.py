@@ -49,3 +49,14 @@ def short(value: float, digits: int = 4) -> float:
     0.1235
     """
     return float(f"{value:.{digits}g}")
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """A share as per cent.
+
+    Examples
+    --------
+    >>> percent(0.8934).split(), percent(None)
+    (['89.3', '%'], '–')
+    """
+    return "–" if value is None else f"{100 * value:.{digits}f}\N{NARROW NO-BREAK SPACE}%"

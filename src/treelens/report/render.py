@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from treelens.explain.draw import tree_scene
 from treelens.explain.names import LabelNames
 from treelens.explain.palette import AGAINST, FOR, HIGHLIGHT, NEUTRAL
 from treelens.report.charts import Chart, bar_chart, line_chart
+from treelens.report.plain import percent
 from treelens.report.summary import summarize
 
 _SCRIPTS = ("drawing.js", "panel.js", "map.js", "table.js")
@@ -68,8 +69,13 @@ def write_report(
     >>> write_report(model, path, graphs, y).read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
-    target = checked_target(path)  # better now than after the work
-    page = render(summarize(model, X, y, names=names))
+    return write_page(path, lambda: render(summarize(model, X, y, names=names)))
+
+
+def write_page(path: str | Path, make_page: Callable[[], str]) -> Path:
+    """Write a page, whole or not at all; a place that cannot be written is refused at once."""
+    target = checked_target(path)
+    page = make_page()
     with whole_file(target) as file:
         file.write(page.encode("utf-8"))
     return Path(path)
@@ -77,16 +83,30 @@ def write_report(
 
 def render(summary: Mapping[str, Any]) -> str:
     """The page of a summary."""
-    script = "\n".join(_asset(name) for name in _SCRIPTS)
-    return _environment().get_template("report.html").render(
+    return fill_template(
+        "report.html", _SCRIPTS, summary, page_data=page_data(summary), charts=charts_of(summary)
+    )
+
+
+def fill_template(
+    template: str,
+    scripts: Sequence[str],
+    summary: Mapping[str, Any],
+    filters: Mapping[str, Callable[..., str]] | None = None,
+    **parts: Any,
+) -> str:
+    """A whole page: the template with the summary, its patterns drawn, style and scripts."""
+    script = "\n".join(_asset(name) for name in scripts)
+    environment = _environment()
+    environment.filters.update(filters or {})
+    return environment.get_template(template).render(
         **summary,
         style=Markup(_asset("report.css")),
         script=Markup(script),
         script_hash=_hash(script),
         shapes=_SHAPES,
-        page_data=page_data(summary),
-        charts=charts_of(summary),
         trees={row["id"]: tree_drawing(row) for row in summary["patterns"]["rows"]},
+        **parts,
     )  # fmt: skip
 
 
@@ -99,6 +119,13 @@ def page_data(summary: Mapping[str, Any]) -> dict[str, Any]:
         "map": summary["map"],
         "graphs": [] if graphs is None else graphs["rows"],
         "pattern_texts": summary["pattern_texts"],
+        **drawing_data(summary),
+    }
+
+
+def drawing_data(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """What the scripts need to draw patterns where they occur."""
+    return {
         "occurrences": {
             row["id"]: row["occurrence"] for row in summary["patterns"]["rows"] if row["occurrence"]
         },
@@ -111,7 +138,7 @@ def charts_of(summary: Mapping[str, Any]) -> dict[str, Any]:
     edges = summary["weights"]["bin_edges"]
     data = summary["data"]
     return {
-        "roc": {name: _roc(summary[name]) for name in ("held_out", "scores")},
+        "roc": {name: roc_chart(summary[name]) for name in ("held_out", "scores")},
         "weights": [
             bar_chart(edges, depth["counts"]) for depth in summary["weights"]["depths"]
         ],
@@ -133,7 +160,7 @@ def tree_drawing(row: Mapping[str, Any]) -> Markup:
     return Markup(tree_scene(nodes, f"pattern {row['text']}").to_svg())
 
 
-def _roc(scores: Mapping[str, Any] | None) -> Chart | None:
+def roc_chart(scores: Mapping[str, Any] | None) -> Chart | None:
     if scores is None or not scores["roc"]:
         return None
     lines = [(c["false_positive_rate"], c["true_positive_rate"]) for c in scores["roc"]]
@@ -174,17 +201,6 @@ def _hash(script: str) -> str:
     """What the page's security policy lets run: this script and no other."""
     digest = hashlib.sha256(script.encode("utf-8")).digest()
     return "sha256-" + base64.b64encode(digest).decode("ascii")
-
-
-def percent(value: float | None, digits: int = 1) -> str:
-    """A share as per cent.
-
-    Examples
-    --------
-    >>> percent(0.8934).split(), percent(None)
-    (['89.3', '%'], '–')
-    """
-    return "–" if value is None else f"{100 * value:.{digits}f}\N{NARROW NO-BREAK SPACE}%"
 
 
 def number(value: float | None, digits: int = 3) -> str:

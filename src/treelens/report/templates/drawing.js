@@ -1,7 +1,8 @@
 "use strict";
 // Drawing graphs. Text from data only ever becomes textContent, never markup.
 
-const page = JSON.parse(document.getElementById("page-data").textContent);
+const byId = (id) => document.getElementById(id);
+const page = JSON.parse(byId("page-data").textContent);
 const NODE_RADIUS = 7;
 // A Map, since an object would know labels such as "constructor" as well.
 const BONDS = new Map([

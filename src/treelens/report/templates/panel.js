@@ -1,7 +1,6 @@
 // The panel beside the map: one graph, and why it was decided the way it was.
 
 const details = new Map(page.graphs.map((graph) => [graph.index, graph]));
-const byId = (id) => document.getElementById(id);
 
 function fillList(list, rows) {
   list.replaceChildren(...rows.map(([value, words]) => {

@@ -7,7 +7,7 @@ function startTable() {
   const bodies = Array.from(table.tBodies);
   const all = byId("all-patterns");
   let limit = FIRST_ROWS;
-  const [text, depth, lean] = ["pattern-text", "pattern-depth", "pattern-class"].map(byId);
+  const [text, depth, group] = ["pattern-text", "pattern-depth", "pattern-group"].map(byId);
 
   function sortBy(head) {
     const key = head.dataset.key, before = head.getAttribute("aria-sort");
@@ -29,7 +29,7 @@ function startTable() {
     for (const body of table.tBodies) {
       const fits = body.dataset.text.toLowerCase().includes(wanted)
         && (!depth.value || body.dataset.depth === depth.value)
-        && (!lean.value || body.dataset.lean === lean.value);
+        && (!group.value || body.dataset.group === group.value);
       count += fits;
       body.hidden = !fits || count > limit;
     }
@@ -65,13 +65,13 @@ function startTable() {
   });
   text.addEventListener("input", filter);
   depth.addEventListener("change", filter);
-  lean.addEventListener("change", filter);
+  group.addEventListener("change", filter);
   all.addEventListener("click", () => {
     limit = Infinity;
     filter();
   });
   byId("clear-filters").addEventListener("click", () => {
-    [text.value, depth.value, lean.value] = ["", "", ""];
+    [text.value, depth.value, group.value] = ["", "", ""];
     filter();
     text.focus();
   });

@@ -1,0 +1,80 @@
+"""
+Numbers with error bars
+=======================
+
+A Gaussian process predicts a number for each molecule and says how sure it is. Four fifths of the
+molecules are for training, the others for seeing whether both are right.
+
+As it stands it takes molecules that come with RDKit. For a table of your own, say where it is,
+which column holds the number, and where to put the picture::
+
+    python examples/plot_numbers.py molecules.csv value picture.png
+"""
+
+import csv
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from rdkit import RDConfig
+from scipy.stats import norm
+
+import treelens as tl
+
+if len(sys.argv) > 2:
+    source = Path(sys.argv[1]).name.split(".")[0]
+    graphs, y = tl.read_smiles(sys.argv[1], target=sys.argv[2], on_invalid="skip")
+else:
+    # Inhibitors with their activities (pIC50) from one assay in ChEMBL; a third of them.
+    source, folder = "CHEMBL2321810, every third", Path(RDConfig.RDContribDir, "FreeWilson", "data")
+    molecules = folder / "CHEMBL2321810.smi"
+    graphs, _ = tl.read_smiles(molecules, target=None, names="name", on_invalid="skip")
+    with (folder / "CHEMBL2321810_act.csv").open(newline="", encoding="utf-8") as file:
+        activities = {row["Name"]: float(row["Act"]) for row in csv.DictReader(file)}
+    graphs = graphs[::3]
+    y = np.array([activities[name] for name in graphs.names])
+
+order = np.random.default_rng(0).permutation(len(graphs))
+train, test = np.split(order, [int(0.8 * len(order))])
+model = tl.GraphRegressor(random_state=0).fit(graphs[train], y[train])
+print(model.learning_gain_.sentence)
+
+mean, std = model.predict(graphs[test], return_std=True)
+error = y[test] - mean
+rmse = np.sqrt(np.mean(error**2))
+r2 = 1.0 - np.sum(error**2) / np.sum((y[test] - y[test].mean()) ** 2)
+within = np.abs(error) <= norm.ppf(0.95) * std
+print(f"{source}: trained on {len(train)}, tested on {len(test)} molecules")
+print(f"RMSE {rmse:.3f} (leave-one-out {model.loo_.rmse:.3f}), R2 {r2:.3f}")
+print(f"{within.mean():.1%} of the measurements lie within the 90 % intervals")
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 5.2), layout="constrained")
+for inside, color, words in ((True, "#0072b2", "within"), (False, "#d55e00", "outside")):
+    some = within == inside
+    x, middle, reach = y[test][some], mean[some], norm.ppf(0.95) * std[some]
+    left.vlines(x, middle - reach, middle + reach, color=color, linewidth=0.8, alpha=0.35)
+    left.plot(x, middle, "o", color=color, markersize=3.5, alpha=0.8, label=words)
+low, high = min(y[test].min(), mean.min()), max(y[test].max(), mean.max())
+room = 0.08 * (high - low)
+left.plot([low, high], [low, high], color="black", linewidth=0.8, linestyle="--")
+left.set(
+    xlabel="measured", ylabel="predicted, with 90 % interval", aspect="equal",
+    xlim=(low - room, high + room), ylim=(low - room, high + room),
+    title=f"{source}: RMSE {rmse:.2f}, R² {r2:.2f}",
+)  # fmt: skip
+left.legend(title="measurement and interval", loc="lower right")
+
+# An interval that promises half of the measurements should hold half of them, and so on.
+promised = np.linspace(0.05, 0.95, 19)
+observed = [np.mean(np.abs(error) <= norm.ppf(0.5 + p / 2) * std) for p in promised]
+right.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle="--", label="as promised")
+right.plot(promised, observed, "o-", color="#0072b2", markersize=4, label=f"{len(test)} molecules")
+right.set(
+    xlabel="share that an interval promises", ylabel="share that it holds",
+    title=f"Calibration: 90 % intervals hold {within.mean():.0%}", aspect="equal",
+)  # fmt: skip
+right.legend(loc="upper left")
+if len(sys.argv) > 3:
+    figure.savefig(sys.argv[3], dpi=110)
+plt.show()

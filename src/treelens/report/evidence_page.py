@@ -1,0 +1,225 @@
+"""From the summary of a Gaussian process to one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from treelens.explain.draw import Style, draw_graph
+from treelens.explain.names import LabelNames
+from treelens.explain.scene import LEGEND_HEIGHT, Scene, legend_marks
+from treelens.graphs.collection import Graph
+from treelens.report.charts import Chart, Spot, line_chart, scatter_chart
+from treelens.report.evidence_summary import summarize_evidence
+from treelens.report.render import drawing_data, fill_template, roc_chart, write_page
+from treelens.report.said import EvidenceModel
+from treelens.report.units import Units
+
+_SCRIPTS = ("drawing.js", "table.js")
+_LEADERS = 3
+_STRONGEST = 3  # nodes that the words for a drawing name
+_DRAWING = (330, 230)
+_STAGES = {
+    "uniform": "scales of the kernel",
+    "depths": "weights of levels",
+    "branches": "weights of branches",
+}
+
+
+def write_evidence_report(
+    model: EvidenceModel,
+    path: str | Path,
+    X: Any = None,
+    y: Any = None,
+    *,
+    names: str | LabelNames | None = None,
+) -> Path:
+    """Write the report on a Gaussian process: one HTML file, whole or not at all.
+
+    Parameters
+    ----------
+    model : GraphRegressor or GraphClassifier
+        Fitted.
+    path : str or Path
+    X, y, names : optional
+        See :func:`treelens.report.summarize_evidence`.
+
+    Returns
+    -------
+    Path
+        Where it was written.
+    """
+    return write_page(path, lambda: render_evidence(summarize_evidence(model, X, y, names=names)))
+
+
+def render_evidence(summary: Mapping[str, Any]) -> str:
+    """The page of a summary."""
+    in_units = Units.of(summary["model"]["training_values"])
+    rows = [] if summary["examples"] is None else summary["examples"]["rows"]
+    limit = max((abs(x) for row in rows for x in row["contributions"]), default=0.0)
+    return fill_template(
+        "evidence.html",
+        _SCRIPTS,
+        summary,
+        filters={"units": in_units, "change": in_units.signed, "rest": in_units.rest},
+        page_data=drawing_data(summary),
+        charts=charts_of(summary),
+        leaders=_leaders(summary["patterns"]["rows"]),
+        drawings=[_drawing(row, limit, in_units) for row in rows],
+        legend=_legend(rows, limit),
+    )
+
+
+def _leaders(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first patterns, and the first that see neighbours: single labels often lead."""
+    first = rows[:_LEADERS]
+    return first + [row for row in rows[_LEADERS:] if row["depth"] > 0][:_LEADERS]
+
+
+# --- charts -----------------------------------------------------------------------------------
+
+
+def charts_of(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """All charts of the page, for the test set and for leave-one-out."""
+    charts: dict[str, Any] = {"learning": _learning_chart(summary["learning"]["history"])}
+    for name in ("scores", "left_out"):
+        found = summary[name]
+        if found is None:
+            charts[name] = None
+        elif summary["kind"] == "numbers":
+            in_units = Units.of(summary["model"]["training_values"])
+            charts[name] = {
+                "scatter": _scatter(found["points"], in_units),
+                "calibration": _calibration(found["calibration"]),
+            }
+        else:
+            charts[name] = {
+                "roc": roc_chart(found),
+                "reliability": _reliability(found["reliability"]),
+            }
+    return charts
+
+
+def _scatter(points: Mapping[str, Any], in_units: Units) -> Chart:
+    """Predicted against measured values with their 90 % intervals."""
+    columns = (points[name] for name in ("index", "measured", "predicted", "half_width"))
+    spots = [
+        Spot(
+            measured, predicted, predicted - half, predicted + half,
+            f"graph {index}: measured {in_units(measured)}, predicted {in_units(predicted)} "
+            f"± {in_units(half)}",
+            "" if abs(predicted - measured) <= half else "outside",
+        )
+        for index, measured, predicted, half in zip(*columns, strict=True)
+    ]  # fmt: skip
+    ends = [*points["measured"], *points["predicted"]]
+    low, high = min(ends), max(ends)
+    room = 0.06 * (high - low) or 1.0
+    return scatter_chart(spots, (low - room, high + room), radius=2.2)
+
+
+def _calibration(found: Mapping[str, Any]) -> Chart:
+    """Observed against promised share of measurements within an interval."""
+    spots = [
+        Spot(nominal, seen, seen, seen, f"{nominal:.0%} intervals hold {seen:.1%}")
+        for nominal, seen in zip(found["nominal"], found["observed"], strict=True)
+    ]
+    return scatter_chart(spots, (0.0, 1.0), radius=4.0)
+
+
+def _reliability(bins: list[dict[str, Any]]) -> Chart:
+    """How often what was called so probable came true."""
+    spots = [
+        Spot(
+            part["said"], part["observed"], *part["observed_interval"],
+            f"{part['n']} graphs called {part['low']:.0%} to {part['high']:.0%} probable: "
+            f"{part['observed']:.0%} true",
+        )
+        for part in bins
+    ]  # fmt: skip
+    return scatter_chart(spots, (0.0, 1.0), radius=4.0)
+
+
+def _learning_chart(history: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The evidence after every step, a line for each stage."""
+    values = history["evidence"]
+    if len(values) < 2:
+        return None
+    lines, stages = [], []
+    steps = list(enumerate(history["stage"]))
+    for stage, members in groupby(steps, key=lambda step: step[1]):
+        places = [place for place, _ in members]
+        lines.append((places, [values[place] for place in places]))
+        stages.append(_STAGES.get(stage, stage))
+    # The first steps climb a long way: what came after would be flat beside them.
+    low = float(np.quantile(values, 0.1))
+    high = max(values)
+    room = 0.05 * (high - low) or 1.0
+    lines = [_above(line, low - room) for line in lines]
+    chart = line_chart(lines, (0.0, len(values) - 1.0), (low - room, high + room), (420.0, 260.0))
+    return {"chart": chart, "stages": stages, "cut": min(values) < low - room}
+
+
+def _above(line: tuple[list[int], list[float]], floor: float) -> tuple[list[int], list[float]]:
+    kept = [(x, y) for x, y in zip(*line, strict=True) if y >= floor] or [(line[0][-1], floor)]
+    return [x for x, _ in kept], [y for _, y in kept]
+
+
+# --- drawings ---------------------------------------------------------------------------------
+
+
+def _drawing(row: Mapping[str, Any], limit: float, in_units: Units) -> Markup | None:
+    """The SVG of an example, coloured by contribution; the drawing escapes labels and words."""
+    graph = _graph_of(row)
+    if graph is None:
+        return None
+    strongest = sorted(range(graph.n_nodes), key=lambda k: -abs(row["contributions"][k]))
+    words = ", ".join(
+        f"{graph.node_labels[k]} {k} {in_units.signed(row['contributions'][k])}"
+        for k in strongest[:_STRONGEST]
+    )
+    title = f"Graph {row['index']} coloured by contribution; the strongest: {words}"
+    style = Style(*_DRAWING, legend=False, title=title, limit=limit)
+    contributions = np.array(row["contributions"])
+    return Markup(draw_graph(graph, contributions, style=style))
+
+
+def _graph_of(row: Mapping[str, Any]) -> Graph | None:
+    """The graph of a row again; None if it is too large to be drawn."""
+    if not row["drawn"]:
+        return None
+    ends = row["edges"]
+    edges = tuple(zip(ends[::2], ends[1::2], strict=True))
+    labels = row["edge_labels"]
+    return Graph(
+        tuple(row["labels"]), edges, None if labels is None else tuple(labels), data=_data_of(row)
+    )
+
+
+def _data_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    molecule = row["molecule"]
+    if molecule is None or "mol" not in molecule:
+        return dict(molecule or {})
+    from rdkit import Chem
+
+    return {"mol": Chem.MolFromMolBlock(molecule["mol"], removeHs=False)}
+
+
+def _legend(rows: list[dict[str, Any]], limit: float) -> Markup | None:
+    """One bar of colours for all drawings."""
+    if not rows or not limit:
+        return None
+    toward = rows[0]["toward"]
+    if toward is None:
+        ends = ("lowers", "raises")
+    elif len({row["toward"] for row in rows}) == 1:
+        ends = (f"against {toward}", f"for {toward}")
+    else:
+        ends = ("against", "for the class")
+    marks = legend_marks(_DRAWING[0], 0.0, limit, ends)
+    return Markup(Scene(_DRAWING[0], LEGEND_HEIGHT, "What colours mean", tuple(marks)).to_svg())

@@ -1,0 +1,154 @@
+"""How good predictions with error bars are: errors, coverage, calibration, reliability."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from treelens.estimators.evidence import GraphRegressor
+from treelens.report.said import NINETY, EvidenceModel, SaidOfGraphs
+from treelens.report.scores import score_decisions, wilson_interval
+
+# Shares of the measurements that an interval may promise to hold.
+NOMINAL = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+_MOST_POINTS = 800
+_N_BINS = 10
+
+
+def left_out_scores(model: EvidenceModel) -> dict[str, Any]:
+    """Scores of every training graph predicted from all the others."""
+    found = model.loo_
+    if isinstance(model, GraphRegressor):
+        values = model.train_values_
+        return number_scores(values, found.predictions, found.std, float(values.mean()))
+    decisions = found.decisions.reshape(len(model.train_codes_), -1)
+    return class_scores(model.train_codes_, decisions, found.probabilities, model.classes_)
+
+
+def given_scores(model: EvidenceModel, given: SaidOfGraphs) -> dict[str, Any] | None:
+    """Scores on the graphs given; None where their targets are not known."""
+    if given.truth is None:
+        return None
+    if isinstance(model, GraphRegressor):
+        reference = float(model.train_values_.mean())
+        return number_scores(given.truth, given.predicted, given.std, reference)
+    assert given.probabilities is not None
+    return class_scores(given.truth, given.said.mean, given.probabilities, model.classes_)
+
+
+# --- numbers ----------------------------------------------------------------------------------
+
+
+def number_scores(
+    values: np.ndarray, mean: np.ndarray, std: np.ndarray, reference: float
+) -> dict[str, Any]:
+    """Scores of predicted numbers and their error bars.
+
+    Parameters
+    ----------
+    values, mean, std : ndarray, shape (n,)
+        Measured and predicted values, and the standard deviations of new measurements.
+    reference : float
+        What somebody without a model would say: the mean of the training values.
+
+    Examples
+    --------
+    >>> one = np.ones(3)
+    >>> found = number_scores(np.array([0.0, 1.0, 2.0]), np.array([0.5, 1.0, 1.5]), one, 1.0)
+    >>> round(found["rmse"], 3), round(found["r2"], 3), found["coverage"]
+    (0.408, 0.75, 1.0)
+    """
+    error = mean - values
+    total = float(((values - values.mean()) ** 2).sum())
+    n_covered = int((np.abs(error) <= NINETY * std).sum())
+    return {
+        "n_graphs": len(values),
+        "rmse": float(np.sqrt(np.mean(error**2))),
+        "mae": float(np.abs(error).mean()),
+        "r2": 1.0 - float((error**2).sum()) / total if total > 0 else None,
+        "nlpd": float(0.5 * np.mean((error / std) ** 2 + np.log(2.0 * np.pi * std**2))),
+        "reference_rmse": float(np.sqrt(np.mean((values - reference) ** 2))),
+        "coverage": n_covered / len(values),
+        "coverage_interval": wilson_interval(n_covered, len(values)),
+        "median_half_width": float(np.median(NINETY * std)),
+        "calibration": calibration_of_intervals(error / std),
+        "points": _points(values, mean, std),
+    }
+
+
+def calibration_of_intervals(scaled_errors: np.ndarray) -> dict[str, Any]:
+    """Which share of the measurements lies within intervals that promise some share.
+
+    Examples
+    --------
+    >>> float(calibration_of_intervals(np.array([0.0, 3.0]))["observed"][0])
+    0.5
+    """
+    reach = norm.ppf(0.5 + 0.5 * np.array(NOMINAL))
+    inside = np.abs(scaled_errors)[:, None] <= reach
+    return {"nominal": list(NOMINAL), "observed": inside.mean(axis=0)}
+
+
+def _points(values: np.ndarray, mean: np.ndarray, std: np.ndarray) -> dict[str, Any]:
+    """What a scatter shows; of many a sample by chance, lest it look better or worse."""
+    kept = np.sort(np.random.default_rng(0).permutation(len(values))[:_MOST_POINTS])
+    return {
+        "n_all": len(values),
+        "index": kept,
+        "measured": values[kept],
+        "predicted": mean[kept],
+        "half_width": NINETY * std[kept],
+    }
+
+
+# --- classes ----------------------------------------------------------------------------------
+
+
+def class_scores(
+    codes: np.ndarray, decisions: np.ndarray, probabilities: np.ndarray, classes: np.ndarray
+) -> dict[str, Any]:
+    """Scores of classes and probabilities; see :func:`treelens.report.scores.score_decisions`."""
+    own = probabilities[np.arange(len(codes)), codes]
+    shares = np.bincount(codes, minlength=len(classes)) / len(codes)
+    present = shares[shares > 0]
+    return {
+        **score_decisions(codes, decisions, classes),
+        "log_loss": -float(np.mean(np.log(np.maximum(own, 1e-300)))),
+        "reference_log_loss": -float((present * np.log(present)).sum()),
+        "reliability": reliability(codes, probabilities),
+    }
+
+
+def reliability(codes: np.ndarray, probabilities: np.ndarray) -> list[dict[str, Any]]:
+    """How often what was called so probable came true, by tenths of probability.
+
+    With two classes the probability of the second, with more that of the class predicted.
+
+    Examples
+    --------
+    >>> found = reliability(np.array([1, 0]), np.array([[0.06, 0.94], [0.02, 0.98]]))
+    >>> found[0]["n"], found[0]["observed"]
+    (2, 0.5)
+    """
+    if probabilities.shape[1] == 2:
+        said, true = probabilities[:, 1], codes == 1
+    else:
+        said, true = probabilities.max(axis=1), probabilities.argmax(axis=1) == codes
+    place = np.minimum((said * _N_BINS).astype(int), _N_BINS - 1)
+    bins = []
+    for k in np.unique(place).tolist():
+        here = place == k
+        n, n_true = int(here.sum()), int(true[here].sum())
+        bins.append(
+            {
+                "low": k / _N_BINS,
+                "high": (k + 1) / _N_BINS,
+                "n": n,
+                "said": float(said[here].mean()),
+                "observed": n_true / n,
+                "observed_interval": wilson_interval(n_true, n),
+            }
+        )
+    return bins

@@ -1,0 +1,251 @@
+"""The content of the report on a Gaussian process, as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+import treelens
+from treelens.estimators.evidence import GraphRegressor
+from treelens.explain.contributions import explain_decision
+from treelens.explain.layout import is_molecule
+from treelens.explain.names import LabelNames, named_forest
+from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.molecules import molecule_of
+from treelens.report.details import explained_graph
+from treelens.report.diagnostics import class_balance
+from treelens.report.doubts import doubts_about
+from treelens.report.effects import effect_section, measured_effects
+from treelens.report.evidence_scores import given_scores, left_out_scores
+from treelens.report.patterns import LARGEST_DRAWN, short_texts
+from treelens.report.plain import plain
+from treelens.report.said import EvidenceModel, SaidOfGraphs, said_of
+
+_MOST_CASES = 12
+_EXAMPLES_OF_A_KIND = 4
+_N_NEAREST = 3
+_DIGITS = 6  # of contributions: enough for sums to come out as shown
+
+
+def summarize_evidence(
+    model: EvidenceModel, X: Any = None, y: Any = None, *, names: str | LabelNames | None = None
+) -> dict[str, Any]:
+    """Everything that the report on a Gaussian process shows, as data that ``json.dumps`` takes.
+
+    Parameters
+    ----------
+    model : GraphRegressor or GraphClassifier
+        Fitted.
+    X, y : graphs and their values or classes, optional
+        What to show and to score, not the training graphs; without them the summary is about the
+        model alone.
+    names : str or LabelNames, optional
+        Names for label codes: a data set of ``treelens.explain.names.LABEL_NAMES`` or your own.
+
+    Returns
+    -------
+    dict
+        With the keys ``treelens`` (version), ``kind`` ("numbers" or "classes"), ``model``,
+        ``learning``, ``left_out`` (leave-one-out scores on the training graphs), ``doubts``,
+        ``patterns``, ``pattern_texts``, and, about the graphs given or else None, ``given``,
+        ``scores``, ``cases`` and ``examples``.
+
+    Examples
+    --------
+    >>> import treelens as tl
+    >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+    >>> model = tl.GraphClassifier(depth=2).fit(graphs[::2], y[::2])
+    >>> found = summarize_evidence(model, graphs[1::2], y[1::2])
+    >>> found["kind"], found["scores"]["n_graphs"], found["left_out"]["n_graphs"]
+    ('classes', 20, 20)
+    """
+    check_is_fitted(model)
+    given = said_of(model, X, y, names)
+    forest = model.model_.weighted.forest
+    forest = forest if names is None else named_forest(forest, names)
+    left_out = left_out_scores(model)
+    scores = None if given is None else given_scores(model, given)
+    with threadpool_limits(limits=1):  # matrices this small only suffer from threads
+        patterns = effect_section(model, forest, given, measured_effects(model, given))
+        examples = None if given is None else _examples(model, given)
+    named = {p for row in (examples or {"rows": []})["rows"] for p, _ in row["patterns"]}
+    return plain(
+        {
+            "treelens": treelens.__version__,
+            "kind": "numbers" if isinstance(model, GraphRegressor) else "classes",
+            "model": describe_evidence(model),
+            "learning": _learning(model),
+            "left_out": left_out,
+            "scores": scores,
+            "doubts": doubts_about(model, given, left_out, scores),
+            "patterns": patterns,
+            "pattern_texts": short_texts(forest, named),
+            "given": None if given is None else _given(given),
+            "cases": None if given is None else _cases(given),
+            "examples": examples,
+        }
+    )
+
+
+# --- the model --------------------------------------------------------------------------------
+
+
+def describe_evidence(model: EvidenceModel) -> dict[str, Any]:
+    """What the model is made of."""
+    fitted = model.model_
+    numbers = isinstance(model, GraphRegressor)
+    return {
+        "classes": [] if numbers else [str(label) for label in model.classes_.tolist()],
+        "training_classes": None if numbers else class_balance(model.train_codes_, model.classes_),
+        "training_values": _spread(model.train_values_) if numbers else None,
+        "n_training_graphs": len(model.train_values_ if numbers else model.train_codes_),
+        "n_basis_graphs": fitted.basis.n_graphs,
+        "n_patterns": fitted.weighted.forest.n_patterns,
+        "trees": list(fitted.weighted.forest.trees),
+        "depth": fitted.weighted.forest.depth,
+        "weights": model.weights,
+        "noise": float(fitted.target_scale * np.sqrt(fitted.noise)),
+        "amplitude": float(fitted.target_scale * np.sqrt(fitted.scales.amplitude)),
+        "gamma": fitted.scales.gamma,
+        "rho": fitted.scales.rho,
+        "share": fitted.scales.share,
+    }
+
+
+def _spread(values: np.ndarray) -> dict[str, float]:
+    return {
+        "mean": float(values.mean()),
+        "std": float(values.std()),
+        "least": float(values.min()),
+        "most": float(values.max()),
+    }
+
+
+def _learning(model: EvidenceModel) -> dict[str, Any]:
+    """What learning changed: the sentence, the weights by level and the search."""
+    gain, history = model.learning_gain_, model.history_
+    return {
+        "sentence": gain.sentence,
+        "difference": gain.difference,
+        "standard_error": gain.standard_error,
+        "learned": gain.learned,
+        "uniform": gain.uniform,
+        "converged": bool(model.converged_),
+        "evidence": model.evidence_,
+        "history": {
+            "stage": history["stage"].tolist(),
+            "evidence": history["evidence"].tolist(),
+            "n_evaluations": history["n_evaluations"].tolist(),
+        },
+        "levels": _levels(model),
+    }
+
+
+def _levels(model: EvidenceModel) -> list[dict[str, Any]]:
+    """Each tree and depth: its weight, its patterns' weights, its part of all similarity."""
+    fitted = model.model_
+    forest, basis = fitted.weighted.forest, fitted.basis
+    per_pattern = np.repeat(np.arange(basis.n_patterns), basis.support)
+    counts = np.bincount(per_pattern, weights=basis.counts, minlength=basis.n_patterns)
+    total = float(model.weights_ @ counts)
+    levels = []
+    for k, (tree, depth) in enumerate(forest.levels):
+        here = slice(int(forest.level_offsets[k]), int(forest.level_offsets[k + 1]))
+        weights = model.weights_[here]
+        levels.append(
+            {
+                "tree": forest.trees[tree],
+                "depth": depth,
+                "name": forest.level_names[k],
+                "n_patterns": len(weights),
+                "weight": fitted.weighted.level_weights[k],
+                "least": weights.min(initial=np.inf),
+                "most": weights.max(initial=0.0),
+                "share": float(weights @ counts[here]) / total if total > 0 else 0.0,
+            }
+        )
+    return levels
+
+
+# --- the graphs given -------------------------------------------------------------------------
+
+
+def _given(given: SaidOfGraphs) -> dict[str, Any]:
+    sizes = given.graphs.sizes
+    return {
+        "n_graphs": len(given),
+        "n_known": int(given.same_as_training.sum()),
+        "n_nodes": {"mean": sizes.mean(), "least": sizes.min(), "most": sizes.max()},
+        "molecules": is_molecule(given.graphs[0]),
+        "similarity": np.quantile(given.said.similarity, [0.05, 0.5, 0.95]),
+    }
+
+
+def _cases(given: SaidOfGraphs) -> dict[str, Any]:
+    """The predictions to look at first."""
+    wrong = given.most_wrong
+    return {
+        "most_wrong": [given.facts(i) for i in wrong[:_MOST_CASES].tolist()],
+        "most_uncertain": [given.facts(i) for i in given.most_uncertain[:_MOST_CASES].tolist()],
+        "n_wrong": None if given.truth is None or given.classes is None else len(wrong),
+    }
+
+
+def _examples(model: EvidenceModel, given: SaidOfGraphs) -> dict[str, Any]:
+    """A dozen graphs to draw, each with what its nodes add to the prediction."""
+    decision, rows, taken = model._decision, [], set[int]()
+    kinds = {
+        "worst": given.most_wrong,
+        "uncertain": given.most_uncertain,
+        "typical": given.most_typical,
+    }
+    for kind, order in kinds.items():
+        fresh = [i for i in order.tolist() if i not in taken][:_EXAMPLES_OF_A_KIND]
+        taken.update(fresh)
+        for index in fresh:
+            one = given.graphs[index : index + 1]
+            explanation = explain_decision(one, decision, n_neighbors=0)
+            graph = given.shown[index]
+            rows.append(
+                {
+                    "kind": kind,
+                    **explained_graph(graph, explanation, _DIGITS),
+                    **given.facts(index),
+                    "neighbors": _nearest(model, one),
+                    "drawn": graph.n_nodes <= LARGEST_DRAWN,
+                    "molecule": _molecule(graph),
+                }
+            )
+    return {"rows": rows}
+
+
+def _nearest(model: EvidenceModel, graph: GraphCollection) -> list[dict[str, Any]]:
+    """The training graphs most like one graph, with their values or classes."""
+    fitted = model.model_
+    weighed = fitted.weighted.features(fitted.weighted.forest.transform(graph))
+    similarity = fitted.kernel_rows(weighed)[0] / fitted.scales.amplitude
+    order = np.argsort(-similarity, kind="stable")[:_N_NEAREST]
+    facts = model._decision.facts_of_training(order)
+    ((name, targets),) = facts.items()
+    return [
+        {
+            "index": fitted.basis_indices[k],
+            "similarity": similarity[k],
+            "value" if name == "value" else "class": target if name == "value" else str(target),
+        }
+        for k, target in zip(order.tolist(), targets.tolist(), strict=True)
+    ]
+
+
+def _molecule(graph: Graph) -> dict[str, str] | None:
+    """What RDKit needs to draw a molecule whose atoms are numbered as the nodes."""
+    if not is_molecule(graph):
+        return None
+    if "mol" not in graph.data:
+        return {"smiles": str(graph.data["smiles"])}
+    from rdkit import Chem
+
+    return {"mol": Chem.MolToMolBlock(molecule_of(graph))}

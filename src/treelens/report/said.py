@@ -1,0 +1,151 @@
+"""What a Gaussian process says of the graphs that a report is about, computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from treelens.estimators.base import checked_graphs
+from treelens.estimators.evidence import GraphClassifier, GraphRegressor
+from treelens.estimators.machine import predicted_codes
+from treelens.estimators.settings import checked_numbers
+from treelens.explain.names import LabelNames, with_label_names
+from treelens.graphs.collection import GraphCollection
+from treelens.models.calibration import calibrated
+from treelens.models.gaussian_process import Predictions
+from treelens.report.given import codes_of, graph_name, least_certain, surest_of_the_wrong
+
+EvidenceModel = GraphRegressor | GraphClassifier
+
+# Standard deviations on either side of the mean that hold nine tenths.
+NINETY = float(norm.ppf(0.95))
+# A similarity of one up to rounding: the same counts of all patterns.
+_THE_SAME = 1.0 - 1e-9
+
+
+@dataclass(frozen=True)
+class SaidOfGraphs:
+    """Graphs, their targets where known, and the model's predictions.
+
+    Attributes
+    ----------
+    graphs : GraphCollection
+    shown : GraphCollection
+        The same graphs with the labels that people are to see.
+    truth : ndarray, shape (n_graphs,), or None
+        Values, or classes as positions in ``classes``.
+    said : Predictions
+    classes : ndarray or None
+        None where numbers are predicted.
+    probabilities : ndarray, shape (n_graphs, n_classes), or None
+    """
+
+    graphs: GraphCollection
+    shown: GraphCollection
+    truth: np.ndarray | None
+    said: Predictions
+    classes: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.graphs)
+
+    @cached_property
+    def std(self) -> np.ndarray:
+        assert self.said.variance is not None
+        return np.sqrt(self.said.variance)
+
+    @cached_property
+    def predicted(self) -> np.ndarray:
+        """Values, or classes as positions in ``classes``."""
+        return self.said.mean[:, 0] if self.classes is None else predicted_codes(self.said.mean)
+
+    @cached_property
+    def same_as_training(self) -> np.ndarray:
+        """Which graphs have exactly the pattern counts of a training graph."""
+        return (self.said.similarity >= _THE_SAME) & (self.said.unseen_fraction == 0)
+
+    @cached_property
+    def most_wrong(self) -> np.ndarray:
+        """Positions, the largest errors first; of classes only wrong ones, the surest first."""
+        if self.probabilities is not None:
+            return surest_of_the_wrong(self.probabilities, self.predicted, self.truth)
+        if self.truth is None:
+            return np.empty(0, dtype=np.int64)
+        return np.argsort(-np.abs(self.truth - self.predicted), kind="stable")
+
+    @cached_property
+    def most_uncertain(self) -> np.ndarray:
+        """Positions, the widest intervals or the closest calls first."""
+        if self.probabilities is not None:
+            return least_certain(self.probabilities)
+        return np.argsort(-self.std, kind="stable")
+
+    @cached_property
+    def most_typical(self) -> np.ndarray:
+        """Positions, those most like a training graph (but not one of them) first."""
+        order = np.argsort(-self.said.similarity, kind="stable")
+        return order[~self.same_as_training[order]]
+
+    def facts(self, index: int) -> dict[str, Any]:
+        """What there is to say about one prediction."""
+        about = {
+            "index": index,
+            "name": graph_name(self.graphs, index),
+            "n_nodes": self.graphs.sizes[index],
+            "similarity": self.said.similarity[index],
+            "unseen_share": self.said.unseen_fraction[index],
+        }
+        return about | (self._number(index) if self.classes is None else self._class(index))
+
+    def _number(self, index: int) -> dict[str, Any]:
+        mean, std = float(self.predicted[index]), float(self.std[index])
+        facts = {
+            "predicted": mean,
+            "std": std,
+            "interval": [mean - NINETY * std, mean + NINETY * std],
+            "measured": None,
+            "error": None,
+        }
+        if self.truth is not None:
+            facts |= {"measured": self.truth[index], "error": mean - float(self.truth[index])}
+        return facts
+
+    def _class(self, index: int) -> dict[str, Any]:
+        assert self.classes is not None
+        assert self.probabilities is not None
+        code = int(self.predicted[index])
+        truth = None if self.truth is None else str(self.classes[self.truth[index]])
+        return {
+            "predicted": str(self.classes[code]),
+            "probability": self.probabilities[index, code],
+            "class": truth,
+        }
+
+
+def said_of(
+    model: EvidenceModel, X: Any, y: Any, names: str | LabelNames | None = None
+) -> SaidOfGraphs | None:
+    """Graphs as the model sees them, each refined once; None where none are given."""
+    if X is None:
+        if y is not None:
+            raise ValueError("y was given without X: give the graphs that these belong to.")
+        return None
+    graphs = checked_graphs(X)
+    shown = graphs if names is None else with_label_names(graphs, names)
+    truth = None if y is None else _checked_truth(model, y, len(graphs))
+    said = model.model_.decide(graphs, variance=True, n_jobs=model._n_jobs())
+    if isinstance(model, GraphRegressor):
+        return SaidOfGraphs(graphs, shown, truth, said)
+    probabilities = calibrated(said.mean, model._temperature)
+    return SaidOfGraphs(graphs, shown, truth, said, model.classes_, probabilities)
+
+
+def _checked_truth(model: EvidenceModel, y: Any, n_graphs: int) -> np.ndarray:
+    if isinstance(model, GraphRegressor):
+        return checked_numbers(y, n_graphs)
+    return codes_of(y, model.classes_, n_graphs)
