@@ -101,7 +101,7 @@ def against_grakel_like_for_like(graphs: tl.GraphCollection) -> tuple[str, bool]
     """The same kernel from the same tuples, on one thread, in processor time; values agree."""
     from grakel import WeisfeilerLehman
 
-    tuples = _as_grakel(graphs)
+    tuples = as_grakel(graphs)
     kernel = tl.WLSubtree(depth=DEPTH, include_depth_zero=True, n_jobs=1)
     kernel.fit_transform(tuples[:50])  # compile
     ours = min(processor_time(lambda: kernel.fit_transform(tuples)) for _ in range(5))

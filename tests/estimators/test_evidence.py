@@ -52,7 +52,7 @@ def test_uniform_weights_are_scikit_learns_process_on_the_same_matrix(numbers):
 
     graphs, values = numbers
     model = tl.GraphRegressor(depth=2, weights="uniform").fit(graphs[:80], values[:80])
-    trees = ("structure", "labels", "labels+edges")
+    trees = ("labels", "labels+edges")
     forest, _ = PatternForest.fit(graphs[:80], 2, trees)
     histograms = forest.count(forest.transform(graphs))
     pairs = PairFeatures.of_counts(histograms)

@@ -81,9 +81,9 @@ def test_an_unseen_pattern_weighs_what_its_deepest_known_ancestor_does():
 def test_usual_trees():
     assert usual_trees(_molecules()) == ("labels", "fine")
     plain = as_graph_collection([([(0, 1)], {0: "a", 1: "b"})])
-    assert usual_trees(plain) == ("structure", "labels")
+    assert usual_trees(plain) == ("labels",)
     edged = as_graph_collection([({(0, 1): 1}, {0: "a", 1: "b"}, {(0, 1): "x", (1, 0): "x"})])
-    assert usual_trees(edged) == ("structure", "labels", "labels+edges")
+    assert usual_trees(edged) == ("labels", "labels+edges")
 
 
 def test_fine_labels_survive_slicing_single_graphs_and_pickling():

@@ -221,8 +221,8 @@ class GraphRegressor(RegressorMixin, _GaussianProcessOnGraphs):
     trees : "auto" or sequence of str, default="auto"
         Ways of looking at the graphs whose patterns stand side by side: ``"structure"``,
         ``"labels"``, ``"labels+edges"``, ``"fine"``, ``"fine+edges"``. By default molecules are
-        seen by element and by atoms with their charge, hydrogens and rings; other graphs by
-        structure, by node labels and, where there are any, by edge labels.
+        seen by element and by atoms with their charge, hydrogens and rings; other graphs by node
+        labels and, where there are any, by edge labels as well.
     prior_strength : float, default=30
         How firmly the prior holds each branch to the weight of the pattern that it refines.
     learning_size : int, default=3000

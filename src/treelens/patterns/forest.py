@@ -272,10 +272,12 @@ def labelled_for(graphs: GraphCollection, tree: str) -> GraphCollection:
 
 
 def usual_trees(graphs: GraphCollection) -> tuple[str, ...]:
-    """The trees that suit a collection."""
-    has_edges = graphs.edge_codes is not None
+    """The trees that suit a collection.
+
+    Molecules are seen by element and by fine labels; other graphs by node labels and, where there
+    are any, with edge labels. (The bare structure beside labels took evidence away on all five sets
+    that it was tried on, and changed no accuracy.)
+    """
     if graphs.fine_codes is not None:
         return ("labels", "fine")
-    if graphs.degree_labels:  # a degree is what the bare structure shows one depth further
-        return ("labels", "labels+edges") if has_edges else ("labels",)
-    return ("structure", "labels", *(["labels+edges"] if has_edges else []))
+    return ("labels", "labels+edges") if graphs.edge_codes is not None else ("labels",)

@@ -135,7 +135,7 @@ def said_of(
         if y is not None:
             raise ValueError("y was given without X: give the graphs that these belong to.")
         return None
-    graphs = checked_graphs(X)
+    graphs = checked_graphs(X, model.recipe_)
     shown = graphs if names is None else with_label_names(graphs, names)
     truth = None if y is None else _checked_truth(model, y, len(graphs))
     said = model.model_.decide(graphs, variance=True, n_jobs=model._n_jobs())
