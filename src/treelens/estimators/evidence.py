@@ -29,6 +29,7 @@ from treelens.graphs.convert import as_single_graph
 from treelens.models.calibration import calibrated, fit_temperature
 from treelens.models.fitting import FittedEvidence, Targets, fit_gaussian_process
 from treelens.models.gaussian_process import Predictions
+from treelens.models.memory import check_memory
 from treelens.models.sampling import draw_by_group, landmarks_for
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
 
@@ -86,6 +87,9 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
         """Learn and condition; ``groups`` (n_graphs,) are what a sample is drawn evenly from."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         n_jobs = self._n_jobs()
+        sample = draw_by_group(groups, self.learning_size, seed)
+        landmarks = landmarks_for(groups, self.exact_size, self.n_landmarks, seed)
+        check_memory(len(graphs), len(sample), None if landmarks is None else len(landmarks))
         forest, colors = PatternForest.fit(graphs, self.depth, self._trees(graphs), n_jobs)
         histograms = forest.count(colors, n_jobs)
         with progress_ticks(self.progress, "Learning by evidence") as tick:
@@ -94,8 +98,8 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
                 histograms,
                 targets,
                 learned=self.weights,
-                sample=draw_by_group(groups, self.learning_size, seed),
-                landmarks=landmarks_for(groups, self.exact_size, self.n_landmarks, seed),
+                sample=sample,
+                landmarks=landmarks,
                 strength=self.prior_strength,
                 max_steps=self.max_steps,
                 n_jobs=n_jobs,
@@ -228,7 +232,9 @@ class GraphRegressor(RegressorMixin, _GaussianProcessOnGraphs):
     learning_size : int, default=3000
         Weights are learned on at most so many training graphs, drawn evenly over the targets.
     exact_size : int, default=12000
-        Up to so many training graphs predictions are exact; beyond, they go through landmarks.
+        Up to so many training graphs predictions are exact, with 24 bytes of memory for every pair
+        of graphs (3.5 GB at most by default); beyond, they go through landmarks. A fit that the
+        free memory cannot hold is refused before it begins.
     n_landmarks : int, default=3000
     max_steps : int, default=100
         Steps of each stage of the search.

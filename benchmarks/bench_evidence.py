@@ -1,0 +1,159 @@
+"""What learning by evidence costs: one evaluation, one fit, and scikit-learn's own process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
+
+import treelens as tl
+from benchmarks.measure import NEEDS_DATA, THREADS, best_times, in_fresh_process, load, once
+from benchmarks.rows import Row
+from treelens.learning.evidence import (
+    EvidenceProblem,
+    PatternHierarchy,
+    Workspace,
+    evidence_objective,
+)
+from treelens.learning.evidence_search import starting_parameters
+from treelens.learning.factor import cholesky_in_place, inverse_of_factor
+from treelens.patterns.forest import PatternForest
+from treelens.patterns.pairs import PairFeatures
+
+N_EVALUATION = 2500  # graphs of NCI1 in one evaluation
+N_RIVAL = 600  # and in scikit-learn's process, whose gradient takes memory n² per parameter
+_FIT = """
+import json, resource, sys, time
+import numpy as np
+import treelens as tl
+graphs, y = tl.load_dataset("NCI1")
+tl.GraphClassifier(depth=1, n_jobs=2).fit(graphs[:60], y[:60])  # compile
+start = time.perf_counter()
+model = tl.GraphClassifier(n_jobs=2, random_state=0).fit(graphs, y)
+seconds = time.perf_counter() - start
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+n = int(model.history_.groupby("stage", sort=False)["n_evaluations"].max().sum())
+print(json.dumps([seconds, peak, n]))
+"""
+
+
+def rows() -> Iterator[Row]:
+    data = load("NCI1")
+    claims = (
+        f"one evaluation of evidence and gradient, {N_EVALUATION} graphs of NCI1, against its "
+        "Cholesky factor and inverse alone",
+        f"as many evaluations by scikit-learn's GaussianProcessRegressor of the same kernel in "
+        f"NumPy, {N_RIVAL} graphs of NCI1",
+        "one fit of GraphClassifier on NCI1 (4,110 graphs), two threads",
+    )
+    targets = ("at most 2.5 x its time", "at most a quarter of its time", "at most 120 s, 2 GB")
+    if data is None:
+        for claim, target in zip(claims, targets, strict=True):
+            yield Row(claim, NEEDS_DATA, target, None)
+        return
+    yield _one_evaluation(claims[0], targets[0], *data)
+    yield _against_scikit_learn(claims[1], targets[1], *data)
+    seconds, gigabytes, n_evaluations = in_fresh_process(_FIT)
+    yield Row(
+        claims[2], f"{seconds:.0f} s, {gigabytes:.2f} GB, {n_evaluations} evaluations",
+        targets[2], seconds <= 120 and gigabytes <= 2,
+    )  # fmt: skip
+
+
+def _problem(graphs: tl.GraphCollection, y: np.ndarray, n: int) -> EvidenceProblem:
+    some = np.random.default_rng(0).permutation(len(y))[:n]
+    forest, colors = PatternForest.fit(graphs[some], 4, ("labels",), THREADS)
+    signs = np.where(y[some] == y.max(), 1.0, -1.0)
+    return EvidenceProblem(
+        PairFeatures.of_counts(forest.count(colors, THREADS)),
+        PatternHierarchy(forest.level_offsets, forest.parents),
+        (signs - signs.mean())[:, None], np.ones(n), 30.0, THREADS,
+    )  # fmt: skip
+
+
+def _one_evaluation(claim: str, target: str, graphs: tl.GraphCollection, y: np.ndarray) -> Row:
+    problem = _problem(graphs, y, N_EVALUATION)
+    parameters, space = starting_parameters(problem), Workspace(N_EVALUATION)
+    matrix = np.eye(N_EVALUATION) + 0.5
+    room = np.empty_like(matrix)
+
+    def factor_and_invert() -> None:
+        inverse_of_factor(cholesky_in_place(matrix.copy(), THREADS), room, THREADS)
+
+    whole, part = best_times(
+        lambda: evidence_objective(problem, parameters, "branches", space), factor_and_invert,
+        repeats=3,
+    )  # fmt: skip
+    ratio = whole / part
+    measured = f"{ratio:.2f} x ({whole:.2f} s against {part:.2f} s)"
+    return Row(claim, measured, target, ratio <= 2.5)
+
+
+class MixtureInNumPy(Kernel):
+    """The mixture kernel with its four scales, as one would write it for scikit-learn."""
+
+    def __init__(self, sums: np.ndarray, scales: tuple[float, ...] = (2.0, 0.01, 1.0, 0.1)):
+        self.sums = sums
+        self.scales = scales
+
+    @property
+    def hyperparameter_scales(self) -> Hyperparameter:
+        return Hyperparameter("scales", "numeric", (1e-4, 1e3), 4)
+
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+        gamma, rho, amplitude, noise = self.scales
+        rows = X[:, 0].astype(int)
+        sums = self.sums[np.ix_(rows, rows)]
+        own = np.diagonal(sums)
+        both = own[:, None] + own[None, :]
+        tanimoto, distance = sums / (both - sums), both - 2 * sums
+        near, far = np.exp(-gamma * (1 - tanimoto)), np.exp(-rho * distance)
+        signal = amplitude * 0.5 * (near + far)
+        kernel = signal + noise * np.eye(len(rows))
+        if not eval_gradient:
+            return kernel
+        slopes = [
+            -gamma * (1 - tanimoto) * 0.5 * amplitude * near,
+            -rho * distance * 0.5 * amplitude * far,
+            signal,
+            noise * np.eye(len(rows)),
+        ]
+        return kernel, np.stack(slopes, axis=2)
+
+    def diag(self, X: Any) -> np.ndarray:
+        return np.full(len(X), self.scales[2] + self.scales[3])
+
+    def is_stationary(self) -> bool:
+        return False
+
+
+def _against_scikit_learn(
+    claim: str, target: str, graphs: tl.GraphCollection, y: np.ndarray
+) -> Row:
+    """Weights do not enter the rival: it has four parameters where ours has thousands."""
+    n_evaluations = 20
+    problem = _problem(graphs, y, N_RIVAL)
+    parameters, space = starting_parameters(problem), Workspace(N_RIVAL)
+    rows = problem.features.rows
+    counts = np.zeros((N_RIVAL, problem.hierarchy.n_patterns))
+    graph = np.repeat(np.arange(N_RIVAL), np.diff(rows.offsets))
+    counts[graph, rows.indices] = rows.values
+
+    def ours() -> None:
+        for _ in range(n_evaluations):
+            evidence_objective(problem, parameters, "branches", space)
+
+    def theirs() -> None:
+        for _ in range(n_evaluations):
+            sums = np.array([np.minimum(row, counts).sum(axis=1) for row in counts])
+            process = GaussianProcessRegressor(MixtureInNumPy(sums), alpha=1e-9, optimizer=None)
+            process.fit(np.arange(N_RIVAL)[:, None], problem.targets[:, 0])
+            process.log_marginal_likelihood(process.kernel_.theta, eval_gradient=True)
+
+    ours()  # compile
+    mine, rival = once(ours), once(theirs)
+    measured = f"{mine / rival:.3f} of its time ({mine:.1f} s against {rival:.1f} s)"
+    return Row(claim, measured, target, mine <= 0.25 * rival)

@@ -1,0 +1,94 @@
+"""The committed figures of evidence are those of the committed rows."""
+
+import json
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "results"
+
+
+def _rows(name):
+    path = RESULTS / f"{name}.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def _grouped(name):
+    groups = defaultdict(list)
+    for row in _rows(name):
+        groups[row["set"], row["method"]].append(row)
+    return groups
+
+
+def test_numbers_are_those_of_the_rows():
+    summary = json.loads((RESULTS / "regression.json").read_text())
+    groups = _grouped("regression")
+    assert {(s, m) for s, methods in summary.items() for m in methods} == set(groups)
+    for (name, method), rows in groups.items():
+        assert len({row["split"] for row in rows}) == len(rows)
+        found = summary[name][method]
+        assert found["n_splits"] == len(rows)
+        assert found["rmse"] == pytest.approx(np.mean([row["rmse"] for row in rows]))
+        if "coverage" in rows[0]:
+            assert found["coverage"] == pytest.approx(np.mean([r["coverage"] for r in rows]))
+
+
+def test_assays_are_those_of_the_rows():
+    summary = json.loads((RESULTS / "moleculeace.json").read_text())
+    for (name, method), rows in _grouped("moleculeace").items():
+        assert len(rows) == 1
+        for score in ("rmse", "rmse_cliff"):
+            assert summary[name][method][score] == rows[0][score]
+
+
+def test_classes_are_those_of_the_rows():
+    summary = json.loads((RESULTS / "evidence.json").read_text())
+    for (name, method), rows in _grouped("evidence").items():
+        assert len({(row["repetition"], row["fold"]) for row in rows}) == len(rows)
+        assert summary[name][method]["accuracy"] == pytest.approx(
+            100 * np.mean([row["accuracy"] for row in rows])
+        )
+
+
+def _quoted(pattern):
+    text = " ".join((ROOT / "README.md").read_text().split())
+    found = re.search(pattern, text)
+    assert found, pattern
+    return [float(x) for x in found.groups()]
+
+
+def test_the_readme_quotes_the_rows():
+    groups = _grouped("regression")
+    quoted = _quoted(
+        r"ESOL, FreeSolv and Lipophilicity \(.*?\) ([\d.]+), ([\d.]+) and ([\d.]+), with uniform "
+        r"weights ([\d.]+), ([\d.]+) and ([\d.]+), a Tanimoto process on ECFP6 counts "
+        r"([\d.]+), ([\d.]+) and ([\d.]+)"
+    )
+    expected = [
+        np.mean([row["rmse"] for row in groups[name, method]])
+        for method in ("treelens", "treelens_uniform", "ecfp_gp")
+        for name in ("ESOL", "FreeSolv", "Lipophilicity")
+    ]
+    np.testing.assert_allclose(quoted, expected, atol=0.0006)
+
+
+def test_the_readme_quotes_the_assays():
+    rows = _grouped("moleculeace")
+    names = sorted({name for name, _ in rows})
+    quoted = _quoted(
+        r"On (\d+) assays of MoleculeACE the mean error is ([\d.]+) \(on cliffs ([\d.]+)\), that "
+        r"of the same Tanimoto process ([\d.]+)"
+    )
+    ours = [rows[name, "treelens"][0] for name in names]
+    theirs = [rows[name, "ecfp_gp"][0] for name in names]
+    expected = [
+        len(names),
+        np.mean([row["rmse"] for row in ours]),
+        np.mean([row["rmse_cliff"] for row in ours]),
+        np.mean([row["rmse"] for row in theirs]),
+    ]
+    np.testing.assert_allclose(quoted, expected, atol=0.0006)
