@@ -86,7 +86,11 @@ class LearningGain:
 def left_out_numbers(left_out: LeaveOneOut, targets: Targets, values: np.ndarray) -> LeftOutNumbers:
     """Leave-one-out predictions in the units of the values, and their scores."""
     mean = targets.offset[0] + targets.scale * left_out.mean[:, 0]
-    std = targets.scale * np.sqrt(left_out.variance)
+    return scored_numbers(mean, targets.scale * np.sqrt(left_out.variance), values)
+
+
+def scored_numbers(mean: np.ndarray, std: np.ndarray, values: np.ndarray) -> LeftOutNumbers:
+    """Predictions of left-out values with their scores."""
     error = values - mean
     total = float(((values - values.mean()) ** 2).sum())
     r2 = 1.0 - float((error**2).sum()) / total if total > 0 else 0.0

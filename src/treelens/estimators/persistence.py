@@ -47,7 +47,12 @@ from treelens.patterns.vocabulary import PatternVocabulary
 
 if TYPE_CHECKING:
     from treelens.estimators.classifier import GraphSVC
+    from treelens.estimators.evidence import GraphClassifier, GraphRegressor
     from treelens.estimators.streaming import StreamingGraphClassifier
+
+    # What keeps its training graphs, and what may not.
+    FullModel = GraphSVC | GraphClassifier | GraphRegressor
+    AnyModel = FullModel | StreamingGraphClassifier
 
 __all__ = ["ModelFileError", "ModelFileNotFoundError", "load", "load_model", "save_model"]
 
@@ -77,8 +82,8 @@ def save_model(model: GraphSVC, path: str | Path) -> None:
     write_archive(path, Contents(data, arrays), treelens.__version__)
 
 
-def load(path: str | Path) -> GraphSVC | StreamingGraphClassifier:
-    """Load a classifier that ``model.save(path)`` wrote.
+def load(path: str | Path) -> AnyModel:
+    """Load a model that ``model.save(path)`` wrote.
 
     Loading runs no code from the file: it holds numbers and plain labels only. Predictions are
     those of the saved model to the last bit, on the same machine.
@@ -97,39 +102,50 @@ def load(path: str | Path) -> GraphSVC | StreamingGraphClassifier:
     --------
     >>> import pathlib, tempfile
     >>> import treelens as tl
-    >>> from treelens.estimators.persistence import save_model
     >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-    >>> model = tl.GraphSVC("exponential", 2, 0, 1.0, 10.0).fit(graphs, y)
+    >>> model = tl.GraphClassifier(depth=2).fit(graphs, y)
     >>> path = pathlib.Path(tempfile.mkdtemp(), "model.treelens")
-    >>> save_model(model, path)
+    >>> model.save(path)
     >>> bool((tl.load(path).decision_function(graphs) == model.decision_function(graphs)).all())
     True
     """
     return model_of(Stored(read_archive(path), str(path)))
 
 
-def model_of(stored: Stored) -> GraphSVC | StreamingGraphClassifier:
+def model_of(stored: Stored) -> AnyModel:
     """The model in what was read from a file."""
-    if not _is_streaming(stored):
-        return _get_model(stored)
+    if _kind(stored) != "streaming":
+        return _full_model_of(stored)
     from treelens.estimators.stored_streaming import get_streaming
 
     return get_streaming(stored)
 
 
-def load_model(path: str | Path) -> GraphSVC:
-    """A :class:`GraphSVC` from its file; one fitted to blocks of graphs is refused."""
+def load_model(path: str | Path) -> FullModel:
+    """A model from its file; one fitted to blocks of graphs is refused."""
     stored = Stored(read_archive(path), str(path))
-    if _is_streaming(stored):
+    if _kind(stored) == "streaming":
         raise ModelFileError(
             f"{path}: this model was fitted to blocks of graphs (StreamingGraphClassifier), and "
             "holds too little for commands. In Python, treelens.load(path) predicts and explains."
         )
-    return _get_model(stored)
+    return _full_model_of(stored)
 
 
-def _is_streaming(stored: Stored) -> bool:
-    return stored.has_value("model") and stored.value("model", str) == "streaming"
+def _kind(stored: Stored) -> str:
+    """What a file holds; the first kind there was has no name in its files."""
+    kind: str = stored.value("model", str) if stored.has_value("model") else "svc"
+    if kind not in ("svc", "streaming", "gaussian-process"):
+        raise stored.error(f"'model' names a kind, {kind[:40]!r}, that this treelens does not know")
+    return kind
+
+
+def _full_model_of(stored: Stored) -> FullModel:
+    if _kind(stored) == "svc":
+        return _get_model(stored)
+    from treelens.estimators.stored_evidence import get_evidence
+
+    return get_evidence(stored)
 
 
 def _get_model(stored: Stored) -> GraphSVC:
@@ -221,41 +237,46 @@ def get_recipe(stored: Stored) -> GraphRecipe | None:
 
 
 def put_vocabulary(
-    vocabulary: PatternVocabulary, data: dict[str, Any], arrays: dict[str, np.ndarray]
+    vocabulary: PatternVocabulary,
+    data: dict[str, Any],
+    arrays: dict[str, np.ndarray],
+    prefix: str = "",
 ) -> None:
-    data["node_alphabet"] = _plain_labels(vocabulary.node_alphabet, "node")
+    """A vocabulary under names that begin with ``prefix``."""
+    data[f"{prefix}node_alphabet"] = _plain_labels(vocabulary.node_alphabet, "node")
     edges = vocabulary.edge_alphabet
-    data["edge_alphabet"] = None if edges is None else _plain_labels(edges, "edge")
-    data["degree_labels"] = bool(vocabulary.degree_labels)
-    data["depth"] = vocabulary.depth
+    data[f"{prefix}edge_alphabet"] = None if edges is None else _plain_labels(edges, "edge")
+    data[f"{prefix}degree_labels"] = bool(vocabulary.degree_labels)
+    data[f"{prefix}depth"] = vocabulary.depth
     for depth, level in enumerate(vocabulary.levels, 1):
-        arrays[f"level_{depth}_own"] = level.own
-        arrays[f"level_{depth}_child_offsets"] = level.child_offsets
-        arrays[f"level_{depth}_child_keys"] = level.child_keys
+        arrays[f"{prefix}level_{depth}_own"] = level.own
+        arrays[f"{prefix}level_{depth}_child_offsets"] = level.child_offsets
+        arrays[f"{prefix}level_{depth}_child_keys"] = level.child_keys
 
 
 def _plain_labels(labels: Sequence[Any], what: str) -> list[Any]:
     return [plain_value(label, f"the {what} label {label!r}") for label in labels]
 
 
-def get_vocabulary(stored: Stored) -> PatternVocabulary:
-    node_alphabet = tuple(stored.value("node_alphabet", list))
-    edges = stored.value("edge_alphabet", list, type(None))
-    check_labels(stored, "node_alphabet", node_alphabet)
-    check_labels(stored, "edge_alphabet", edges or ())
-    deepest = stored.whole(stored.value("depth", int), "'depth'", 0, _INT32_END)
+def get_vocabulary(stored: Stored, prefix: str = "") -> PatternVocabulary:
+    node_alphabet = tuple(stored.value(f"{prefix}node_alphabet", list))
+    edges = stored.value(f"{prefix}edge_alphabet", list, type(None))
+    check_labels(stored, f"{prefix}node_alphabet", node_alphabet)
+    check_labels(stored, f"{prefix}edge_alphabet", edges or ())
+    depth_name = f"{prefix}depth"
+    deepest = stored.whole(stored.value(depth_name, int), repr(depth_name), 0, _INT32_END)
     n_keys_per_color = 1 if edges is None else len(edges)
     levels: list[PatternLevel] = []
     n_below = len(node_alphabet)
     for depth in range(1, deepest + 1):
-        level = _get_level(stored, f"level_{depth}", n_below, n_keys_per_color)
+        level = _get_level(stored, f"{prefix}level_{depth}", n_below, n_keys_per_color)
         levels.append(level)
         n_below = len(level)
     return PatternVocabulary(
         node_alphabet,
         None if edges is None else tuple(edges),
         tuple(levels),
-        stored.value("degree_labels", bool),
+        stored.value(f"{prefix}degree_labels", bool),
     )
 
 
@@ -274,7 +295,13 @@ def _put_histograms(
     histograms: PatternHistograms, data: dict[str, Any], arrays: dict[str, np.ndarray]
 ) -> None:
     data["first_depth"] = int(histograms.first_depth)
-    for name in ("offsets", "graphs", "counts", "n_nodes", "unseen"):
+    put_lists(histograms, arrays)
+    arrays["train_unseen"] = histograms.unseen
+
+
+def put_lists(histograms: PatternHistograms, arrays: dict[str, np.ndarray]) -> None:
+    """Which training graphs hold each pattern, and how often."""
+    for name in ("offsets", "graphs", "counts", "n_nodes"):
         arrays[f"train_{name}"] = getattr(histograms, name)
 
 
@@ -283,6 +310,19 @@ def _get_histograms(stored: Stored, vocabulary: PatternVocabulary) -> PatternHis
     if not 0 <= first <= vocabulary.depth:
         raise stored.error(f"'first_depth' should be 0 to {vocabulary.depth}, not {first}")
     level_offsets = vocabulary.level_offsets[first:] - vocabulary.level_offsets[first]
+    return get_lists(stored, level_offsets, first)
+
+
+def get_lists(
+    stored: Stored,
+    level_offsets: np.ndarray,
+    first_depth: int,
+    level_depths: np.ndarray | None = None,
+) -> PatternHistograms:
+    """Training histograms over known levels; a forest, which names depths, leaves nothing unseen.
+
+    Every node of a graph carries one pattern of each level, known or not.
+    """
     n_nodes = stored.integers("train_n_nodes", np.int64, (None,), 0, _INT32_END)
     graphs = stored.integers("train_graphs", np.int32, (None,), 0, len(n_nodes))
     offsets = stored.offsets("train_offsets", int(level_offsets[-1]), len(graphs))
@@ -292,8 +332,12 @@ def _get_histograms(stored: Stored, vocabulary: PatternVocabulary) -> PatternHis
     if (np.diff(graphs) <= 0)[inside[1:]].any() or (n_nodes[graphs] == 0).any():
         raise stored.error("the array 'train_graphs' should ascend within a pattern")
     shape = (len(n_nodes), len(level_offsets) - 1)
-    unseen = stored.integers("train_unseen", np.int64, shape, 0, _INT32_END)
-    found = PatternHistograms(offsets, graphs, counts, level_offsets, first, n_nodes, unseen)
+    unseen = np.zeros(shape, dtype=np.int64)
+    if level_depths is None:
+        unseen = stored.integers("train_unseen", np.int64, shape, 0, _INT32_END)
+    found = PatternHistograms(
+        offsets, graphs, counts, level_offsets, first_depth, n_nodes, unseen, level_depths
+    )
     if (found.nodes_counted() + unseen != n_nodes[:, None]).any():
         raise stored.error("the counts in 'train_counts' should add up to 'train_n_nodes'")
     return found
