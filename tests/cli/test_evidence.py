@@ -373,6 +373,8 @@ def test_evaluate_classes_by_evidence(molecules):
     assert [row["n_folds_learned"] for row in done.data["kernels"]] == [0, 0, 2]
     assert [t["against"] for t in done.data["tests"]] == ["wl_oa", "evidence_uniform"]
     assert all(row["accuracy"] > 0.9 for row in done.data["kernels"])
+    several = run("evaluate", molecules, "--depth", "1,2")
+    refused(several, "--depth 1,2: evidence_uniform takes one depth", "--kernels")
 
 
 def test_learned_processes_are_tested_against_uniform_ones():

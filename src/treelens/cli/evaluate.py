@@ -156,6 +156,11 @@ def regression_plans(names: list[str], depth: str, seed: int, jobs: int) -> dict
 
 
 def _evidence_plan(kind: Any, name: str, depth: str, seed: int, jobs: int) -> EvidencePlan:
+    if "," in depth:
+        raise InputError(
+            f"--depth {depth}: {name} takes one depth. Give one, or name the kernels to compare "
+            "with --kernels, without it."
+        )
     settings = evidence_settings(depth, EVIDENCE_KERNELS[name], seed, jobs)
     return EvidencePlan(kind(**settings, progress=False))
 

@@ -76,7 +76,7 @@ def learned_weights(model: FullModel) -> bool:
     from treelens.estimators.classifier import GraphSVC
 
     if isinstance(model, GraphSVC):
-        return model.choice_["radius"] > 0  # type: ignore[no-any-return]
+        return bool(model.choice_["radius"] > 0)
     return model.weights != "uniform"
 
 

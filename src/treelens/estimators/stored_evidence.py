@@ -17,7 +17,8 @@ import treelens
 from treelens.estimators.archive import Contents, write_archive
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.estimators.leave_one_out import LearningGain, left_out_classes, scored_numbers
-from treelens.estimators.persistence import (
+from treelens.estimators.stored import Stored
+from treelens.estimators.stored_patterns import (
     get_lists,
     get_recipe,
     get_vocabulary,
@@ -27,7 +28,6 @@ from treelens.estimators.persistence import (
     put_recipe,
     put_vocabulary,
 )
-from treelens.estimators.stored import Stored
 from treelens.estimators.stored_records import checked_class_labels, checked_estimator
 from treelens.kernels.mixture import MixtureScales
 from treelens.learning.evidence_search import STAGES
@@ -83,7 +83,7 @@ def get_evidence(stored: Stored) -> GraphRegressor | GraphClassifier:
     model.weights_ = weighted.weights
     _get_targets(stored, model, histograms.n_graphs)
     _get_search(stored, model)
-    return model  # type: ignore[no-any-return]
+    return model
 
 
 def _n_columns(model: GraphRegressor | GraphClassifier) -> int:
