@@ -37,8 +37,9 @@ def streaming(radius: float) -> Any:
 
 
 def gaussian_process(kind: Any, y: Any, **more: Any) -> Any:
-    """On three trees, one of them with edge labels."""
-    return kind(depth=1, max_steps=10, random_state=0, **more).fit(GRAPHS, y)
+    """On two trees, one of which hangs on the other."""
+    trees = ("structure", "labels")
+    return kind(depth=1, trees=trees, max_steps=10, random_state=0, **more).fit(GRAPHS, y)
 
 
 MAKERS = {

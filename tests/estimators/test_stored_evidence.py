@@ -120,7 +120,7 @@ def test_molecules_are_read_as_those_of_training_were(tmp_path: Path) -> None:
 
     texts = [f"{'C' * n}{end}" for n in range(1, 9) for end in ("O", "N", "[NH3+]")]
     graphs = smiles_to_collection(texts, atom_label="element+charge")
-    model = tl.GraphRegressor(depth=1).fit(graphs, np.arange(24.0))
+    model = tl.GraphRegressor(depth=1, trees=("labels", "fine")).fit(graphs, np.arange(24.0))
     model.save(tmp_path / "m")
     loaded = tl.load(tmp_path / "m")
     assert loaded.model_.weighted.forest.trees == ("labels", "fine")
