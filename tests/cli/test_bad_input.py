@@ -151,7 +151,8 @@ def test_what_does_not_exist(molecules, tmp_path):
      ("--form", "best"), ("--scoring", "f1"), ("--jobs", "0")],
 )  # fmt: skip
 def test_options_with_a_wrong_value(option, value, molecules, tmp_path):
-    done = run("fit", molecules, "--out", tmp_path / "m.treelens", f"{option}={value}")
+    out = tmp_path / "m.treelens"
+    done = run("fit", molecules, "--out", out, "--method", "svc", f"{option}={value}")
     refused(done, option, value, "xpected" if option != "--form" else "no such kernel form")
 
 

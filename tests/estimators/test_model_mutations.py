@@ -17,8 +17,12 @@ from treelens.estimators.stored import Stored
 
 GRAPHS, Y = tl.make_synthetic(n_per_substructure=4, random_state=0)
 THREE_CLASSES = np.array(["a", "b", "c"])[np.arange(len(Y)) % 3]
+NUMBERS = np.random.default_rng(0).normal(size=len(Y))
 SMALL = {"depth": 1, "C": 1.0, "cv": 2, "random_state": 0, "n_components": 8}
-pytestmark = pytest.mark.filterwarnings("ignore:Training never saw:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Training never saw:UserWarning"),
+    pytest.mark.filterwarnings("ignore:The search for weights stopped"),
+]
 LEARNER = tl.PairwiseWeights(tol=0.05)
 
 
@@ -32,6 +36,12 @@ def streaming(radius: float) -> Any:
     return model.fit(tl.CollectionBlocks(GRAPHS, Y))
 
 
+def gaussian_process(kind: Any, y: Any, **more: Any) -> Any:
+    """On two trees, one of which hangs on the other."""
+    trees = ("structure", "labels")
+    return kind(depth=1, trees=trees, max_steps=10, random_state=0, **more).fit(GRAPHS, y)
+
+
 MAKERS = {
     "exact": lambda: svc("exponential", 2.0),
     "exact with three classes": lambda: svc("tanimoto", y=THREE_CLASSES),
@@ -41,6 +51,11 @@ MAKERS = {
     "unary minima": lambda: svc("assignment", approximation="unary"),
     "unary products": lambda: svc("subtree-cosine", approximation="unary"),
     "streaming": lambda: streaming(2.0),
+    "process of numbers": lambda: gaussian_process(tl.GraphRegressor, NUMBERS),
+    "process of classes": lambda: gaussian_process(tl.GraphClassifier, THREE_CLASSES),
+    "process on landmarks": lambda: gaussian_process(
+        tl.GraphRegressor, NUMBERS, exact_size=8, n_landmarks=6
+    ),
 }
 
 
@@ -54,10 +69,13 @@ def contents(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def used(data: dict[str, Any], arrays: dict[str, np.ndarray], explain: bool) -> list[np.ndarray]:
     """What a model says about a few graphs."""
     model = model_of(Stored(Contents(data, arrays), "altered.treelens"))
-    results = [model.decision_function(GRAPHS[:3])]
+    if isinstance(model, tl.GraphRegressor):
+        results = list(model.predict(GRAPHS[:3], return_std=True))
+    else:
+        results = [model.decision_function(GRAPHS[:3])]
+        model.predict(GRAPHS[:3])
     if hasattr(model, "predict_proba"):
         results.append(model.predict_proba(GRAPHS[:3]))
-    model.predict(GRAPHS[:3])
     if explain:
         results.append(model.explain(GRAPHS[0]).node_contributions)
     return results
@@ -146,7 +164,7 @@ WRONG_VALUES = {
     "true": True,
 }
 # Entries that an explanation reads and a decision may not.
-EXPLAINED = ("choice", "feature_map", "offset", "degree_labels")
+EXPLAINED = ("choice", "feature_map", "offset", "degree_labels", "scales", "trees", "target_scale")
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

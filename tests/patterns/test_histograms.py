@@ -14,6 +14,7 @@ from strategies import collections, random_collection
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns import _compiled
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
@@ -166,3 +167,15 @@ def test_the_forms_agree(kind: str, rng: np.random.Generator) -> None:
             entries = slice(sparse_rows.offsets[row], sparse_rows.offsets[row + 1])
             assert sparse_rows.indices[entries].tolist() == np.flatnonzero(dense[row]).tolist()
             assert (sparse_rows.values[entries] == dense[row][dense[row] > 0]).all()
+
+
+def test_levels_of_a_forest_are_counted_apart_though_they_share_depths():
+    graphs = random_collection(np.random.default_rng(0), 6)
+    forest, colors = PatternForest.fit(graphs, 1, ("structure", "labels"))
+    histograms = forest.count(colors)
+    everyone = np.repeat(graphs.sizes[:, None], 4, axis=1)
+    assert (histograms.nodes_counted() == everyone).all()
+    kept = histograms.select_patterns(np.arange(histograms.n_patterns) > 0)  # without "*"
+    assert (kept.nodes_counted() + kept.unseen == everyone).all()
+    assert (kept.unseen[:, 0] == graphs.sizes).all()
+    assert kept.level_depths.tolist() == [0, 1, 0, 1]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treelens.cli import options
-from treelens.cli.console import Output, command, percent
+from treelens.cli.console import InputError, Output, command, percent
 
 if TYPE_CHECKING:
     import numpy as np
 
     from treelens.cli.data import GraphData
-    from treelens.estimators.classifier import GraphSVC
+    from treelens.estimators.persistence import FullModel
 
 _ROWS_SHOWN = 20
 
@@ -30,10 +30,12 @@ def compare_cli(
     as_json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Compare two models, A and B, on DATA with known classes.
+    """Compare two models, A and B, on DATA with known classes or numbers.
 
-    Prints the accuracy of each, McNemar's exact test on the graphs where one is right and the
-    other wrong, and those graphs. DATA should be graphs that neither was trained on.
+    Classes: the accuracy of each, McNemar's exact test on the graphs where one is right and the
+    other wrong, and those graphs. Numbers: RMSE, R2 and the share within the 90 % interval of
+    each, Wilcoxon's signed-rank test on the absolute errors, and the graphs where the two differ
+    most. DATA should be graphs that neither was trained on.
     """
     with command(as_json, debug) as output:
         from treelens.cli.data import read_training_data
@@ -41,21 +43,40 @@ def compare_cli(
         from treelens.estimators.persistence import load_model
 
         models = [load_model(model_a), load_model(model_b)]
+        task = common_task(models)
         for model in models:
             model.n_jobs = jobs
         readings = [Reading(recipe=model.recipe_) for model in models]
         rows = read_training_data(
-            data, target, smiles, max_invalid, note=output.note, reading=readings[0]
+            data, target, smiles, max_invalid, note=output.note, reading=readings[0], task=task
         )
         rows_b = rows
         if readings[1] != readings[0]:  # what there was to say about the rows has been said
-            rows_b = read_training_data(data, target, smiles, max_invalid, reading=readings[1])
-        result = compare_models(*models, rows, rows_b)
-        output.finish({"a": str(model_a), "b": str(model_b), **result}, show_comparison)
+            rows_b = read_training_data(
+                data, target, smiles, max_invalid, reading=readings[1], task=task
+            )
+        compare = compare_regressions if task == "regression" else compare_models
+        show = show_regressions if task == "regression" else show_comparison
+        result = compare(*models, rows, rows_b)
+        output.finish({"a": str(model_a), "b": str(model_b), **result}, show)
+
+
+def common_task(models: list[FullModel]) -> str | None:
+    """What both models predict: ``"regression"``, or None for classes."""
+    from sklearn.base import is_regressor
+
+    of_numbers = [is_regressor(model) for model in models]
+    if of_numbers[0] != of_numbers[1]:
+        numbers, classes = ("A", "B") if of_numbers[0] else ("B", "A")
+        raise InputError(
+            f"{numbers} predicts numbers and {classes} classes, so they cannot be compared: take "
+            "two models of the same target."
+        )
+    return "regression" if of_numbers[0] else None
 
 
 def compare_models(
-    a: GraphSVC, b: GraphSVC, data: GraphData, data_b: GraphData | None = None
+    a: Any, b: Any, data: GraphData, data_b: GraphData | None = None
 ) -> dict[str, Any]:
     """Accuracies, McNemar's exact test and the disagreements, as plain data.
 
@@ -83,6 +104,44 @@ def compare_models(
     }  # fmt: skip
 
 
+def compare_regressions(
+    a: Any, b: Any, data: GraphData, data_b: GraphData | None = None
+) -> dict[str, Any]:
+    """Scores, a paired test of the absolute errors, and what differs most, as plain data."""
+    import numpy as np
+
+    from treelens.cli.scores import number_scores
+
+    assert data.y is not None
+    said_a, std_a = a.predict(data.graphs, return_std=True)
+    said_b, std_b = b.predict((data_b or data).graphs, return_std=True)
+    order = np.argsort(-np.abs(said_a - said_b), kind="stable").tolist()
+    return {
+        "source": data.source,
+        "n_graphs": len(data.y),
+        "scores_a": number_scores(data.y, said_a, std_a),
+        "scores_b": number_scores(data.y, said_b, std_b),
+        "p_value": signed_rank(np.abs(data.y - said_a), np.abs(data.y - said_b)),
+        "differences": [
+            {
+                "row": int(data.rows[i]) + 1,
+                **({"smiles": data.texts[data.rows[i]]} if data.texts else {}),
+                "true": float(data.y[i]), "a": float(said_a[i]), "b": float(said_b[i]),
+            }
+            for i in order
+        ],
+    }  # fmt: skip
+
+
+def signed_rank(errors_a: np.ndarray, errors_b: np.ndarray) -> float:
+    """Wilcoxon's test whether the errors of one model tend to be smaller on the same graphs."""
+    from scipy.stats import wilcoxon
+
+    if (errors_a == errors_b).all():  # nothing to rank
+        return 1.0
+    return float(wilcoxon(errors_a, errors_b).pvalue)
+
+
 def mcnemar(right_a: np.ndarray, right_b: np.ndarray) -> dict[str, Any]:
     """The exact test whether one of two models is right more often on the same graphs."""
     from scipy.stats import binomtest
@@ -103,10 +162,28 @@ def show_comparison(output: Output, result: dict[str, Any]) -> None:
     output.table(["", "model", "accuracy", "right where the other is wrong"], rows, title)
     output.line(f"McNemar's exact test: p = {result['p_value']:.3g}")
     different = result["disagreements"]
+    _show_rows(output, different, f"They disagree on {len(different)} graphs")
+
+
+def show_regressions(output: Output, result: dict[str, Any]) -> None:
+    """For a person at a terminal."""
+    rows = []
+    for name in ("a", "b"):
+        scores = result[f"scores_{name}"]
+        rows.append([name.upper(), result[name], scores["rmse"], scores["r2"], scores["nlpd"],
+                     percent(scores["coverage"])])  # fmt: skip
+    title = f"{result['source']}: {result['n_graphs']} graphs"
+    columns = ["", "model", "RMSE", "R2", "NLPD", "within 90 % interval"]
+    output.table(columns, rows, title)
+    output.line(f"Wilcoxon's signed-rank test of the absolute errors: p = {result['p_value']:.3g}")
+    _show_rows(output, result["differences"], "Graphs, those where they differ most first")
+
+
+def _show_rows(output: Output, different: list[dict[str, Any]], title: str) -> None:
     if different:
         columns = list(different[0])
         shown = [[row[column] for column in columns] for row in different[:_ROWS_SHOWN]]
         output.line()
-        output.table(columns, shown, f"They disagree on {len(different)} graphs")
+        output.table(columns, shown, title)
         if len(different) > len(shown):
             output.line(f"... and {len(different) - len(shown)} more; --json lists all.")

@@ -1,4 +1,4 @@
-"""From what stands behind DATA on the command line to graphs and classes, with helpful errors."""
+"""From what stands behind DATA on the command line to graphs and targets, with helpful errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 from treelens.cli.console import InputError
 from treelens.cli.reading import Reading
-from treelens.cli.target import check_classes, check_no_target_missing
+from treelens.cli.target import (
+    as_numbers,
+    check_classes,
+    check_no_target_missing,
+    check_numbers,
+    looks_measured,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,13 +27,13 @@ if TYPE_CHECKING:
 LONGEST_LINE_BYTES = 10 * 2**20
 TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".smi", ".smiles", ".ism", ".parquet", ".pq")
 SDF_ENDINGS = (".sdf", ".sd")
-DEFAULT_TARGETS = ("label", "target", "class", "y", "activity")
+DEFAULT_TARGETS = ("label", "value", "target", "y", "class", "activity")
 _ROWS_IN_A_MESSAGE = 5
 
 
 @dataclass(frozen=True)
 class GraphData:
-    """Graphs and classes, and which rows of the source they stand for.
+    """Graphs and targets, and which rows of the source they stand for.
 
     Attributes
     ----------
@@ -41,7 +47,9 @@ class GraphData:
     texts : list of str or None
         The SMILES of every row, where there are any.
     target : str or None
-        The column that the classes come from.
+        The column that the targets come from.
+    task : str
+        ``"regression"`` where ``y`` holds numbers to predict.
     """
 
     source: str
@@ -51,10 +59,23 @@ class GraphData:
     n_rows: int
     texts: list[str] | None = None
     target: str | None = None
+    task: str = "classification"
 
     @property
     def n_unreadable(self) -> int:
         return self.n_rows - len(self.rows)
+
+    @property
+    def target_name(self) -> str:
+        """The target in messages."""
+        return self.target or "the class file"
+
+    def with_numbers(self) -> GraphData:
+        """The same with the targets as numbers, where there are any targets."""
+        if self.y is None:
+            return replace(self, task="regression")
+        y = as_numbers(self.y, self.target_name, self.rows)
+        return replace(self, y=y, task="regression")
 
     def pick(self, keep: np.ndarray) -> GraphData:
         """Some of the graphs."""
@@ -70,14 +91,35 @@ def read_training_data(
     drop_duplicates: bool = False,
     note: Callable[[str], None] = lambda text: None,
     reading: Reading | None = None,
+    task: str | None = None,
 ) -> GraphData:
-    """Graphs with classes that can be learned from, or an error that says what to change."""
+    """Graphs with targets that can be learned from, or an error that says what to change.
+
+    ``task`` is one of :data:`treelens.cli.options.TASKS`; None: only classes will do.
+    """
     data = read_data(source, target, smiles, need_target=True, note=note, reading=reading)
     _check_share_unreadable(data, max_invalid, note)
+    data = _for_task(data, task, note)
     data = _without_duplicates(data, drop_duplicates, note)
     assert data.y is not None
-    check_classes(data.y, data.target or "the class file", data.rows)
-    return data
+    if data.task == "regression":
+        check_numbers(data.y, data.target_name)
+        return data
+    check_classes(data.y, data.target_name, data.rows, sure=task == "classification")
+    # Numbers that stand for classes would be taken for a measurement again.
+    return replace(data, y=data.y.astype(str)) if data.y.dtype.kind == "f" else data
+
+
+def _for_task(data: GraphData, task: str | None, note: Callable[[str], None]) -> GraphData:
+    """With targets as the task has them; "auto" goes by what they look like, and says so."""
+    assert data.y is not None
+    if task == "auto" and looks_measured(data.y):
+        note(
+            f"column {data.target_name!r} holds numbers: fitting a regression; "
+            "--task classification to overrule."
+        )
+        task = "regression"
+    return data.with_numbers() if task == "regression" else data
 
 
 def read_data(
@@ -94,7 +136,13 @@ def read_data(
         path = Path(source).expanduser()
         check_lines(path)
         read = _read_table if kind == "table" else _read_sdf
-        return read(path, target, smiles, need_target, reading)
+        data = read(path, target, smiles, need_target, reading)
+        if target is None and data.target is not None and data.target.casefold() != "label":
+            note(
+                f"there is no column 'label': the target is {data.target!r}; "
+                "--target names another."
+            )
+        return data
     for option, value in (("--target", target), ("--smiles", smiles)):
         if value is not None:
             note(f"{option} {value} is not used: {source} brings its classes along.")
@@ -278,7 +326,8 @@ def _target_column(columns: Sequence[str], asked: str | None, need: bool, path: 
     found = [c for name in DEFAULT_TARGETS for c in columns if c.casefold() == name]
     if not found:
         raise InputError(
-            f"Say which column of {path} holds the class with --target COLUMN. {_listed(columns)}"
+            f"Say which column of {path} holds the class or number with --target COLUMN. "
+            f"{_listed(columns)}"
         )
     return found[0]
 
@@ -379,12 +428,13 @@ def _without_duplicates(data: GraphData, drop: bool, note: Callable[[str], None]
     _, codes = np.unique(data.y, return_inverse=True)
     n_torn = int((codes != codes[first][which]).sum())
     found = f"{n_copies} rows repeat the SMILES of another row, letter for letter"
-    found += f", {n_torn} of them with another class" if n_torn else ""
+    other = "value" if data.task == "regression" else "class"
+    found += f", {n_torn} of them with another {other}" if n_torn else ""
     if drop:
         note(f"{found}; they were left out.")
         return data.pick(np.sort(first))
     note(
-        f"{found}. Copies on both sides of a split make accuracy look better than it is: "
+        f"{found}. Copies on both sides of a split make scores look better than they are: "
         "--drop-duplicates keeps one of each."
     )
     return data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,21 +26,32 @@ def demo_cli(
     as_json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Learn on real molecules, print the table and write a report; needs no network, no data.
+    """Learn on real molecules, print the scores and write a report; needs no network, no data.
 
-    Takes the 1,017 molecules with activities that come with RDKit; without RDKit, made-up graphs.
+    Takes the 1,017 molecules with activities that come with RDKit, and predicts these; without
+    RDKit, made-up graphs of two classes. The report shows graphs that were held out.
     """
     with command(as_json, debug) as output:
         from treelens.cli.explain import write_report
-        from treelens.cli.fit import classifier_settings, fit_model
+        from treelens.cli.fit_evidence import evidence_settings, fit_evidence
         from treelens.estimators.files import checked_target
 
         checked_target(out, reads=_example_files())
         data, story = demo_data()
         output.progress(story)
-        model, result = fit_model(data, classifier_settings(seed=seed, jobs=jobs))
-        write_report(model, out, data)
+        training, held_out = held_out_fifth(data)
+        model, result = fit_evidence(training, evidence_settings(seed=seed, jobs=jobs))
+        write_report(model, out, held_out)
         output.finish({"story": story, **result, "report": str(out)}, _show)
+
+
+def held_out_fifth(data: GraphData) -> tuple[GraphData, GraphData]:
+    """Graphs to learn from, and every fifth one to look at."""
+    import numpy as np
+
+    held_out = np.arange(len(data.graphs)) % 5 == 4
+    learned = np.flatnonzero(~held_out)
+    return replace(data.pick(learned), n_rows=len(learned)), data.pick(np.flatnonzero(held_out))
 
 
 def demo_data() -> tuple[GraphData, str]:
@@ -73,15 +85,15 @@ def _inhibitors(folder: Path) -> tuple[GraphData, str]:
     with (folder / _ACTIVITIES).open(newline="", encoding="utf-8") as file:
         activity_of = {row["Name"]: float(row["Act"]) for row in csv.DictReader(file)}
     activities = np.array([activity_of[name] for name in graphs.names])
-    middle = float(np.median(activities))
-    y = np.where(activities > middle, "active", "less active")
     story = (
-        f"{len(graphs)} molecules with measured activities, which come with RDKit (ChEMBL assay "
-        f"2321810). Two classes: active, above the median of {middle:g}, and less active."
+        f"{len(graphs)} molecules with measured activities (pIC50, from {activities.min():g} to "
+        f"{activities.max():g}), which come with RDKit (ChEMBL assay 2321810). Every fifth is held "
+        "out for the report."
     )
     return GraphData(
-        "RDKit's example molecules", graphs, y, np.arange(len(graphs)), len(graphs)
-    ), story
+        "RDKit's example molecules", graphs, activities, np.arange(len(graphs)), len(graphs),
+        target="pIC50", task="regression",
+    ), story  # fmt: skip
 
 
 def _synthetic() -> tuple[GraphData, str]:
@@ -92,13 +104,14 @@ def _synthetic() -> tuple[GraphData, str]:
     graphs, y = make_synthetic(random_state=0)
     story = (
         f"{len(graphs)} made-up graphs (RDKit, which carries molecules, is not installed: pip "
-        "install 'treelens[chem]'). Class 1 has the pattern 0(0,1,2) in it, class -1 has not."
+        "install 'treelens[chem]'). Class 1 has the pattern 0(0,1,2) in it, class -1 has not. "
+        "Every fifth is held out for the report."
     )
     return GraphData("the synthetic study", graphs, y, np.arange(len(graphs)), len(graphs)), story
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:
-    from treelens.cli.fit import show_fit
+    from treelens.cli.fit_evidence import show_evidence
 
-    show_fit(output, result)
+    show_evidence(output, result)
     output.line(f"Report: {result['report']} (open it in a browser)")

@@ -1,4 +1,4 @@
-"""``treelens evaluate``: several kernels side by side, each chosen anew in every outer fold."""
+"""``treelens evaluate``: several models side by side, each learned anew in every outer fold."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 
 from treelens.cli import options
 from treelens.cli.console import InputError, Output, command, percent
+from treelens.cli.fit_evidence import evidence_settings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
     from treelens.estimators.classifier import GraphSVC
     from treelens.estimators.weights import PairwiseWeights
 
-DEFAULT_KERNELS = "wl_subtree,wl_oa,wwl,learned_wl_oa,learned_wwl,auto"
+EVIDENCE_KERNELS = {
+    "evidence_uniform": "uniform",
+    "evidence_depths": "depths",
+    "evidence": "branches",
+}
+DEFAULT_KERNELS = "wl_subtree,wl_oa,wwl,learned_wl_oa,learned_wwl,auto,evidence_uniform,evidence"
+DEFAULT_FOR_NUMBERS = ",".join(EVIDENCE_KERNELS)
 
 
 def evaluate_cli(
@@ -28,14 +35,18 @@ def evaluate_cli(
     smiles: options.Smiles = None,
     atom_label: options.AtomLabel = None,
     hydrogens: options.Hydrogens = None,
+    task: options.Task = "auto",
     kernels: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--kernels",
-            help="Which to compare: wl_subtree, wl_oa, wwl, the same with learned_ before it, auto "
-            "(what 'treelens fit' does). The first is what the others are tested against.",
+            help="Which to compare: evidence (what 'treelens fit' does), evidence_depths, "
+            "evidence_uniform; for classes also wl_subtree, wl_oa, wwl, the same with learned_ "
+            "before it, auto (what 'treelens fit --method svc' does). The first is what the others "
+            "are tested against.",
+            show_default="all that the task has",
         ),
-    ] = DEFAULT_KERNELS,
+    ] = None,
     depth: options.Depth = "auto",
     folds: Annotated[int, typer.Option("--folds", help="Outer folds.", min=2)] = 10,
     repeats: Annotated[int, typer.Option("--repeats", help="Repetitions of them.", min=1)] = 1,
@@ -47,24 +58,38 @@ def evaluate_cli(
     as_json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Compare kernels on DATA by nested cross-validation, with tests of significance.
+    """Compare models on DATA by nested cross-validation, with tests of significance.
 
-    All settings are chosen within the training part of each outer fold. A kernel named learned_
-    always learns, and is tested against itself with uniform weights, the others against the first;
-    auto learns only where that looks better, and the table says in how many folds.
+    All settings are chosen within the training part of each outer fold. What learns is tested
+    against itself with uniform weights, the others against the first; auto learns only where that
+    looks better, and the table says in how many folds. Numbers are scored by RMSE, R2, the negative
+    log predictive density (NLPD) and the share within the 90 % interval.
     """
     with command(as_json, debug) as output:
         from treelens.cli.data import read_training_data
+        from treelens.cli.evaluate_numbers import evaluate_numbers, show_numbers
         from treelens.cli.reading import Reading
 
-        names = [name.strip() for name in kernels.split(",")]
-        plans = kernel_plans(names, depth, edge_labels, seed, jobs)
+        options.check_choice("--task", task, options.TASKS)
+        known_plans = kernel_plans(
+            _names(kernels or DEFAULT_KERNELS), depth, edge_labels, seed, jobs
+        )
         rows = read_training_data(
             data, target, smiles, max_invalid, drop_duplicates, output.note,
-            Reading(atom_label, hydrogens),
+            Reading(atom_label, hydrogens), task,
         )  # fmt: skip
-        result = evaluate_kernels(rows, plans, folds, repeats, seed, output.progress)
-        output.finish(result, show_evaluation)
+        if rows.task == "regression":
+            names = _names(kernels or DEFAULT_FOR_NUMBERS)
+            plans = regression_plans(names, depth, seed, jobs)
+            result = evaluate_numbers(rows, plans, folds, repeats, seed, output.progress)
+            output.finish(result, show_numbers)
+        else:
+            result = evaluate_kernels(rows, known_plans, folds, repeats, seed, output.progress)
+            output.finish(result, show_evaluation)
+
+
+def _names(kernels: str) -> list[str]:
+    return list(dict.fromkeys(name.strip() for name in kernels.split(",")))
 
 
 @dataclass(frozen=True)
@@ -98,22 +123,68 @@ class KernelPlan:
         assert self.learner is not None
         return [1.0] if self.learner.preset else list(radii_for(n_graphs))
 
+    def has_learned(self, fitted: GraphSVC) -> bool:
+        return bool(fitted.choice_["radius"] > 0)
+
+
+@dataclass(frozen=True)
+class EvidencePlan:
+    """A row of the table: a Gaussian process, of classes or numbers."""
+
+    model: Any
+
+    def fit(self, graphs: Any, y: Any) -> Any:
+        from sklearn.base import clone
+
+        return clone(self.model).fit(graphs, y)
+
+    def has_learned(self, fitted: Any) -> bool:
+        return bool(fitted.weights != "uniform")
+
+
+def regression_plans(names: list[str], depth: str, seed: int, jobs: int) -> dict[str, EvidencePlan]:
+    """A plan for each name; only Gaussian processes predict numbers."""
+    from treelens.estimators.evidence import GraphRegressor
+
+    for name in names:
+        if name not in EVIDENCE_KERNELS:
+            raise InputError(
+                f"--kernels {name}: it learns classes, and this is a regression. Use of "
+                f"{', '.join(EVIDENCE_KERNELS)}, or --task classification."
+            )
+    return {name: _evidence_plan(GraphRegressor, name, depth, seed, jobs) for name in names}
+
+
+def _evidence_plan(kind: Any, name: str, depth: str, seed: int, jobs: int) -> EvidencePlan:
+    if "," in depth:
+        raise InputError(
+            f"--depth {depth}: {name} takes one depth. Give one, or name the kernels to compare "
+            "with --kernels, without it."
+        )
+    settings = evidence_settings(depth, EVIDENCE_KERNELS[name], seed, jobs)
+    return EvidencePlan(kind(**settings, progress=False))
+
 
 def kernel_plans(
     names: list[str], depth: str, edge_labels: bool | None, seed: int, jobs: int
-) -> dict[str, KernelPlan]:
-    """A plan for each name: those of the published experiments, and ``"auto"``."""
+) -> dict[str, KernelPlan | EvidencePlan]:
+    """A plan for each name: those of the published experiments, ``"auto"``, and by evidence."""
     from treelens.estimators.classifier import GraphSVC
+    from treelens.estimators.evidence import GraphClassifier
     from treelens.estimators.weights import PairwiseWeights
     from treelens.experiments.methods import LEARNER, WL_METHODS
 
-    known = [name for name, method in WL_METHODS.items() if not method.members] + ["auto"]
-    plans = {}
+    known = [name for name, method in WL_METHODS.items() if not method.members]
+    known += ["auto", *EVIDENCE_KERNELS]
+    plans: dict[str, KernelPlan | EvidencePlan] = {}
     for name in dict.fromkeys(names):
         if name not in known:
             raise InputError(
                 f"--kernels {name}: there is no such kernel. Known are {', '.join(known)}."
             )
+        if name in EVIDENCE_KERNELS:
+            plans[name] = _evidence_plan(GraphClassifier, name, depth, seed, jobs)
+            continue
         model = GraphSVC(
             depth=options.parsed_numbers(depth, "--depth", int),
             edge_labels="auto" if edge_labels is None else edge_labels,
@@ -131,7 +202,7 @@ def kernel_plans(
 
 def evaluate_kernels(
     data: GraphData,
-    plans: dict[str, KernelPlan],
+    plans: dict[str, KernelPlan | EvidencePlan],
     n_folds: int = 10,
     n_repeats: int = 1,
     seed: int = 0,
@@ -189,13 +260,13 @@ def _outer_splits(y: Any, n_folds: int, n_repeats: int, seed: int) -> list[Any]:
 
 
 def _run_fold(
-    plan: KernelPlan, data: GraphData, train: np.ndarray, test: np.ndarray
+    plan: KernelPlan | EvidencePlan, data: GraphData, train: np.ndarray, test: np.ndarray
 ) -> tuple[float, bool]:
     """Accuracy on the test part, and whether the model that was chosen has learned weights."""
     assert data.y is not None
     fitted = plan.fit(data.graphs[train], data.y[train])
     accuracy = float((fitted.predict(data.graphs[test]) == data.y[test]).mean())
-    return accuracy, fitted.choice_["radius"] > 0
+    return accuracy, plan.has_learned(fitted)
 
 
 def _majority_on_folds(y: Any, splits: list[Any]) -> float:
@@ -232,6 +303,7 @@ def _rival_of(name: str, names: list[str]) -> str | None:
     from treelens.experiments.methods import WL_METHODS
 
     twin = WL_METHODS[name].uniform if name in WL_METHODS else None
+    twin = "evidence_uniform" if name in EVIDENCE_KERNELS and name != "evidence_uniform" else twin
     rival = twin if twin in names else names[0]
     return None if rival == name else rival
 

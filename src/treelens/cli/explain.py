@@ -13,7 +13,7 @@ from treelens.cli.console import Output, command
 
 if TYPE_CHECKING:
     from treelens.cli.data import GraphData
-    from treelens.estimators.classifier import GraphSVC
+    from treelens.estimators.persistence import FullModel
 
 
 def explain_cli(
@@ -24,7 +24,7 @@ def explain_cli(
     ),
     target: Annotated[
         str | None,
-        typer.Option("--target", help="A column with the true class.", metavar="COLUMN"),
+        typer.Option("--target", help="A column with the true class or number.", metavar="COLUMN"),
     ] = None,
     smiles: options.Smiles = None,
     atom_label: options.AtomLabel = None,
@@ -33,8 +33,10 @@ def explain_cli(
     as_json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Explain the decisions of a MODEL on DATA in one HTML file that needs nothing else."""
+    """Explain the predictions of a MODEL on DATA in one HTML file that needs nothing else."""
     with command(as_json, debug) as output:
+        from sklearn.base import is_regressor
+
         from treelens.cli.data import files_behind, read_data, unreadable_rows
         from treelens.cli.reading import Reading
         from treelens.estimators.files import checked_target
@@ -45,17 +47,16 @@ def explain_cli(
         loaded.n_jobs = jobs
         reading = Reading(atom_label, hydrogens, loaded.recipe_)
         rows = read_data(data, target, smiles, note=output.note, reading=reading)
+        rows = rows.with_numbers() if is_regressor(loaded) else rows
         if rows.n_unreadable:
             output.note(f"Left out, not readable: {unreadable_rows(rows)}.")
         write_report(loaded, out, rows)
         output.finish({"n_graphs": len(rows.graphs), "out": str(out)}, _show)
 
 
-def write_report(model: GraphSVC, out: Path, data: GraphData) -> None:
+def write_report(model: FullModel, out: Path, data: GraphData) -> None:
     """The report of a model on some graphs, with element names where the data set is known."""
-    from treelens import report
-
-    report.write_report(model, out, data.graphs, data.y, names=data.source)
+    model.report(out, data.graphs, data.y, names=data.source)
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""``treelens fit``: learn a classifier from a file and save it."""
+"""``treelens fit``: learn a model from a file and save it; also the way of ``--method svc``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import typer
 
 from treelens.cli import options
 from treelens.cli.console import InputError, Output, command, percent
+from treelens.cli.fit_evidence import evidence_settings, fit_evidence, show_evidence
+from treelens.cli.scores import class_sizes
 
 if TYPE_CHECKING:
     from treelens.cli.data import GraphData
@@ -28,11 +30,14 @@ def fit_cli(
     smiles: options.Smiles = None,
     atom_label: options.AtomLabel = None,
     hydrogens: options.Hydrogens = None,
-    form: options.Form = "auto",
+    task: options.Task = "auto",
+    method: options.Method = "evidence",
     depth: options.Depth = "auto",
-    radius: options.Radius = "auto",
+    weights: options.Weights = None,
+    form: options.Form = None,
+    radius: options.Radius = None,
     edge_labels: options.EdgeLabels = None,
-    scoring: options.Scoring = "auto",
+    scoring: options.Scoring = None,
     max_invalid: options.MaxInvalid = 0.1,
     drop_duplicates: options.DropDuplicates = False,
     top: Annotated[int, typer.Option("--top", help="How many patterns to print.", min=0)] = 10,
@@ -41,27 +46,54 @@ def fit_cli(
     as_json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Learn a classifier from DATA and save it.
+    """Learn from DATA to predict a number or a class, and save the model.
 
-    What is left at auto is chosen by cross-validation. Prints the cross-validated accuracy beside
-    that of the majority class and of uniform weights, and the patterns that matter.
+    Fits a Gaussian process whose evidence decides how much every pattern weighs. Prints
+    leave-one-out scores, whether learned weights predict better than uniform ones, and the patterns
+    that matter. With --method svc, a support vector machine: what is left at auto is chosen by
+    cross-validation, and the scores are those of that.
     """
     with command(as_json, debug) as output:
-        settings = classifier_settings(form, depth, radius, edge_labels, scoring, seed, jobs)
+        options.check_choice("--method", method, options.METHODS)
+        options.check_choice("--task", task, options.TASKS)
+        of_svc = {"--form": form, "--radius": radius, "--scoring": scoring,
+                  "--edge-labels": edge_labels}  # fmt: skip
+        if method == "svc":
+            _refuse_what_svc_has_not(task, weights)
+            settings = classifier_settings(
+                form or "auto", depth, radius or "auto", edge_labels, scoring or "auto", seed,
+                jobs,
+            )  # fmt: skip
+        else:
+            settings = evidence_settings(depth, weights, seed, jobs, of_svc)
         from treelens.cli.data import files_behind, read_training_data
         from treelens.cli.reading import Reading
         from treelens.estimators.files import checked_target
-        from treelens.estimators.persistence import save_model
 
         checked_target(out, reads=files_behind(data))  # before the work rather than after it
         training = read_training_data(
             data, target, smiles, max_invalid, drop_duplicates, output.note,
             Reading(atom_label, hydrogens),
+            None if method == "svc" and task == "auto" else task,
         )  # fmt: skip
         output.progress(f"Learning from {len(training.graphs)} graphs of {data} ...")
-        model, result = fit_model(training, settings, top)
-        save_model(model, out)
-        output.finish({**result, "model": str(out)}, show_fit)
+        fit, show = (fit_model, show_fit) if method == "svc" else (fit_evidence, show_evidence)
+        model, result = fit(training, settings, top)
+        model.save(out)
+        output.finish({**result, "model": str(out)}, show)
+
+
+def _refuse_what_svc_has_not(task: str, weights: str | None) -> None:
+    if task == "regression":
+        raise InputError(
+            "--method svc learns classes only. Leave it out to predict numbers, or make a column "
+            "of classes."
+        )
+    if weights is not None:
+        raise InputError(
+            "--weights is an option of --method evidence; support vector machines have --radius: "
+            "0 for uniform weights."
+        )
 
 
 def classifier_settings(
@@ -74,10 +106,8 @@ def classifier_settings(
     jobs: int = -1,
 ) -> dict[str, Any]:
     """Options of the command line as parameters of ``GraphSVC``."""
-    if scoring not in SCORINGS:
-        raise InputError(f"--scoring {scoring}: expected one of {', '.join(SCORINGS)}.")
-    if jobs == 0:
-        raise InputError("--jobs 0: expected a number of threads, or -1 for all processors.")
+    options.check_choice("--scoring", scoring, SCORINGS)
+    options.check_jobs(jobs)
     return {
         "form": options.parsed_forms(form),
         "depth": options.parsed_numbers(depth, "--depth", int),
@@ -100,6 +130,8 @@ def fit_model(
     model = GraphSVC(**settings).fit(data.graphs, data.y)
     scores = compared_scores(model, data, settings)
     return model, {
+        "method": "svc",
+        "task": "classification",
         "data": {
             "source": data.source,
             "n_graphs": len(data.graphs),
@@ -123,14 +155,6 @@ def recipe_sentence(recipe: dict[str, Any] | None) -> str:
 
     shown = "graphs of unknown making" if recipe is None else GraphRecipe.from_plain(recipe)
     return f"Fitted to: {shown}"
-
-
-def class_sizes(y: Any) -> dict[str, int]:
-    """How many graphs each class has."""
-    import numpy as np
-
-    classes, counts = np.unique(y, return_counts=True)
-    return {str(c): n for c, n in zip(classes.tolist(), counts.tolist(), strict=True)}
 
 
 def compared_scores(model: GraphSVC, data: GraphData, settings: dict[str, Any]) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def treelens(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """Graph classification that learns which subtree patterns matter, and shows them."""
+    """Learn from graphs to predict numbers or classes, and see which subtree patterns matter."""
 
 
 def main() -> None:

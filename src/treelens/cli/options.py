@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,12 @@ FORM_NAMES = (
     "exponential", "metric", "tanimoto", "tanimoto-exponential", "assignment", "subtree", "linear",
     "subtree-cosine",
 )  # fmt: skip
+
+METHODS = ("evidence", "svc")
+TASKS = ("auto", "classification", "regression")
+WEIGHTS = ("branches", "depths", "uniform")
+# What "auto" is with evidence, and the deepest patterns that it takes.
+USUAL_DEPTH, DEEPEST = 4, 20
 
 Data = Annotated[
     str,
@@ -29,7 +36,12 @@ ModelPath = Annotated[
 ]
 Target = Annotated[
     str | None,
-    typer.Option("--target", help="The column (SDF: property) with the class.", metavar="COLUMN"),
+    typer.Option(
+        "--target",
+        help="The column (SDF: property) with the class or the number.",
+        show_default="label, else value, target, y, class or activity",
+        metavar="COLUMN",
+    ),
 ]
 Smiles = Annotated[
     str | None,
@@ -66,38 +78,71 @@ DropDuplicates = Annotated[
     bool,
     typer.Option("--drop-duplicates", help="Keep one row of each molecule (the same SMILES)."),
 ]
-Form = Annotated[
+Method = Annotated[
     str,
     typer.Option(
+        "--method",
+        help="evidence: a Gaussian process whose weights the evidence decides; svc: a support "
+        "vector machine (classes only), its settings by cross-validation.",
+    ),
+]
+Task = Annotated[
+    str,
+    typer.Option(
+        "--task",
+        help="classification, regression, or auto: regression where the target holds many "
+        "different numbers, not all of them whole.",
+    ),
+]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        "--weights",
+        help="With evidence, what is learned: branches (of the tree of patterns), depths (one "
+        "weight for each), uniform (nothing).",
+        show_default="branches",
+    ),
+]
+Form = Annotated[
+    str | None,
+    typer.Option(
         "--form", "--kernel",
-        help="Kernel form: auto (exponential or tanimoto-exponential, by cross-validation), "
-        f"{', '.join(FORM_NAMES)}; or several with commas.",
+        help="With svc, the kernel form: auto (exponential or tanimoto-exponential, by "
+        f"cross-validation), {', '.join(FORM_NAMES)}; or several with commas.",
+        show_default="auto",
     ),
 ]  # fmt: skip
 Depth = Annotated[
-    str, typer.Option("--depth", help="Largest pattern depth: auto (1 to 6), 3, or 1,2,3.")
-]
-Radius = Annotated[
     str,
     typer.Option(
+        "--depth",
+        help="Largest pattern depth: a number, or auto (evidence: 4; svc: the best of 1 to 6). Of "
+        "svc also several with commas.",
+    ),
+]
+Radius = Annotated[
+    str | None,
+    typer.Option(
         "--radius",
-        help="How far weights may move from 1: auto, 0 (uniform weights), 4, or 0,1,4.",
+        help="With svc, how far weights may move from 1: auto, 0 (uniform weights), 4, or 0,1,4.",
+        show_default="auto",
     ),
 ]
 EdgeLabels = Annotated[
     bool | None,
     typer.Option(
         "--edge-labels/--no-edge-labels",
-        help="Whether patterns tell edge labels (bonds) apart.",
+        help="With svc, whether patterns tell edge labels (bonds) apart.",
         show_default="where there are any",
     ),
 ]
 Scoring = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--scoring",
-        help="What to choose by: accuracy, balanced_accuracy or roc_auc; auto: accuracy, or with "
-        "a rare class one of the others.",
+        help="With svc, what to choose by: accuracy, balanced_accuracy or roc_auc; auto: accuracy, "
+        "or with a rare class one of the others.",
+        show_default="auto",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="For the splits and the learner.", min=0)]
@@ -106,6 +151,29 @@ Jobs = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+def check_choice(option: str, value: str, choices: Sequence[str]) -> None:
+    """A value of an option that has only so many."""
+    if value not in choices:
+        raise InputError(f"{option} {value}: expected one of {', '.join(choices)}.")
+
+
+def check_jobs(jobs: int) -> None:
+    if jobs == 0:
+        raise InputError("--jobs 0: expected a number of threads, or -1 for all processors.")
+
+
+def parsed_depth(text: str) -> int:
+    """The one depth that a Gaussian process has."""
+    if text == "auto":
+        return USUAL_DEPTH
+    if not text.isdecimal() or int(text) > DEEPEST:
+        raise InputError(
+            f"--depth {text}: expected auto, or one whole number from 0 to {DEEPEST}. (Several, to "
+            "choose from by cross-validation, are for --method svc.)"
+        )
+    return int(text)
 
 
 def parsed_forms(text: str) -> str | list[str]:

@@ -12,7 +12,7 @@ from treelens.cli.console import InputError, Output, command
 from treelens.cli.csv_text import csv_text
 
 if TYPE_CHECKING:
-    from treelens.estimators.classifier import GraphSVC
+    from treelens.estimators.persistence import FullModel
 
 ORDERS = ("auto", "weight", "difference", "support")
 
@@ -24,8 +24,9 @@ def patterns_cli(
         str,
         typer.Option(
             "--sort",
-            help="weight; difference (between classes, of the mean share of nodes); support; auto: "
-            "weight where weights were learned, else difference.",
+            help="weight; difference (classes: between the largest and the smallest mean share of "
+            "nodes; numbers: between graphs with and without it); support; auto: weight where "
+            "weights were learned, else difference.",
         ),
     ] = "auto",
     out: Annotated[
@@ -34,7 +35,7 @@ def patterns_cli(
     as_json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Print the patterns of a MODEL: weight, support, and the class that each leans to."""
+    """Print the patterns of a MODEL: weight, support, and the class or values it goes with."""
     with command(as_json, debug) as output:
         from treelens.estimators.files import checked_target
         from treelens.estimators.persistence import load_model
@@ -44,9 +45,9 @@ def patterns_cli(
         loaded = load_model(model)
         result = {
             "model": str(model),
-            "choice": loaded.choice_,
+            **_facts(loaded),
             "recipe": None if loaded.recipe_ is None else loaded.recipe_.to_plain(),
-            "n_patterns": loaded.train_histograms_.n_patterns,
+            "n_patterns": len(loaded.weights_),
             "patterns": top_patterns(loaded, top, sort),
         }
         if out is not None:
@@ -55,15 +56,42 @@ def patterns_cli(
         output.finish(result, _show)
 
 
-def top_patterns(model: GraphSVC, n: int, order: str = "auto") -> list[dict[str, Any]]:
+def _facts(model: FullModel) -> dict[str, Any]:
+    """What decided the weights."""
+    from treelens.estimators.classifier import GraphSVC
+
+    if isinstance(model, GraphSVC):
+        return {"method": "svc", "choice": model.choice_, "learned": learned_weights(model)}
+    return {
+        "method": "evidence",
+        "depth": model.depth,
+        "weights": model.weights,
+        "learning_gain": vars(model.learning_gain_),
+        "learned": learned_weights(model),
+    }
+
+
+def learned_weights(model: FullModel) -> bool:
+    """Whether the weights of a model are learned ones, not uniform."""
+    from treelens.estimators.classifier import GraphSVC
+
+    if isinstance(model, GraphSVC):
+        return bool(model.choice_["radius"] > 0)
+    return model.weights != "uniform"
+
+
+def top_patterns(model: FullModel, n: int, order: str = "auto") -> list[dict[str, Any]]:
     """The first ``n`` patterns in an order of :data:`ORDERS`, one dict each."""
     if order not in ORDERS:
         raise InputError(f"--sort {order}: expected one of {', '.join(ORDERS)}.")
     table = model.patterns_  # sorted by weight already
-    masses = table[[column for column in table.columns if column.startswith("mass ")]]
-    table["difference"] = masses.max(axis=1) - masses.min(axis=1)
+    if "mean_with" in table:
+        table["difference"] = (table["mean_with"] - table["mean_without"]).abs()
+    else:
+        masses = table[[column for column in table.columns if column.startswith("mass ")]]
+        table["difference"] = masses.max(axis=1) - masses.min(axis=1)
     if order == "auto":
-        order = "weight" if model.learner_ is not None else "difference"
+        order = "weight" if learned_weights(model) else "difference"
     if order != "weight":
         table = table.sort_values(order, ascending=False, kind="stable")
     return [
@@ -72,7 +100,7 @@ def top_patterns(model: GraphSVC, n: int, order: str = "auto") -> list[dict[str,
     ]
 
 
-def write_patterns(model: GraphSVC, path: Path) -> None:
+def write_patterns(model: FullModel, path: Path) -> None:
     """All patterns as CSV; see :func:`treelens.cli.csv_text.csv_text`."""
     from treelens.estimators.files import whole_file
 
@@ -84,7 +112,9 @@ def _show(output: Output, result: dict[str, Any]) -> None:
     from treelens.cli.fit import recipe_sentence
 
     output.line(recipe_sentence(result["recipe"]))
-    show_patterns(output, result["patterns"], result["choice"]["radius"] > 0, result["n_patterns"])
+    if "learning_gain" in result:
+        output.line(result["learning_gain"]["sentence"])
+    show_patterns(output, result["patterns"], result["learned"], result["n_patterns"])
     if "out" in result:
         output.line(f"All patterns: {result['out']}")
 
@@ -93,11 +123,15 @@ def show_patterns(
     output: Output, patterns: list[dict[str, Any]], learned: bool, n_patterns: int
 ) -> None:
     """A table; ``pattern`` reads root(neighbour(...),...), with the bond before the neighbour."""
+    of_numbers = bool(patterns) and "mean_with" in patterns[0]
+    means = {"mean with it": "mean_with", "mean without": "mean_without"}
+    side = means if of_numbers else {"leans to": "leans_to"}
     rows = [
-        [row["pattern"], row["depth"], float(row["weight"]), row["support"], str(row["leans_to"]),
+        [row["pattern"], row["depth"], float(row["weight"]), row["support"],
+         *(row[name] if of_numbers else str(row[name]) for name in side.values()),
          float(row["difference"])]
         for row in patterns
     ]  # fmt: skip
     title = f"Patterns: {len(rows)} of {n_patterns}" + ("" if learned else " (weights are uniform)")
-    columns = ["pattern", "depth", "weight", "graphs", "leans to", "difference"]
+    columns = ["pattern", "depth", "weight", "graphs", *side, "difference"]
     output.table(columns, rows, title)

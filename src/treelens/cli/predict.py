@@ -1,4 +1,4 @@
-"""``treelens predict``: classes of new graphs, row by row."""
+"""``treelens predict``: numbers or classes of new graphs, row by row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from treelens.cli.data import GraphData
-    from treelens.estimators.classifier import GraphSVC
+    from treelens.estimators.persistence import FullModel
 
 # Beyond this mean share of patterns never seen in training, the labels are probably other ones.
 _STRANGE = 0.5
@@ -32,7 +32,7 @@ def predict_cli(
     target: Annotated[
         str | None,
         typer.Option(
-            "--target", help="A column with the true class, to count hits.", metavar="COLUMN"
+            "--target", help="A column with the truth, to score predictions.", metavar="COLUMN"
         ),
     ] = None,
     smiles: options.Smiles = None,
@@ -42,14 +42,18 @@ def predict_cli(
     as_json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Predict the classes of DATA with a MODEL.
+    """Predict numbers or classes of DATA with a MODEL.
 
-    Writes one line a row: class, its probability, decision value, and the share of the graph that
-    training never saw. Rows that cannot be read stay, empty, with the reason in the last column.
+    Writes one line a row. Numbers: prediction, standard deviation, the interval that should hold
+    nine of ten new measurements, and the share of the graph that training never saw. Classes:
+    class, its probability, decision value, and that share. Rows that cannot be read stay, empty,
+    with the reason in the last column.
     Text that a spreadsheet would run as a formula gets a single quote in front.
     Molecules are read as those were that the model was fitted to.
     """
     with command(as_json, debug) as output:
+        from sklearn.base import is_regressor
+
         from treelens.cli.data import files_behind, read_data
         from treelens.cli.reading import Reading
         from treelens.estimators.files import checked_target
@@ -61,7 +65,11 @@ def predict_cli(
         loaded.n_jobs = jobs
         reading = Reading(atom_label, hydrogens, loaded.recipe_)
         rows = read_data(data, target, smiles, note=output.note, reading=reading)
-        table = prediction_table(loaded, rows)
+        if is_regressor(loaded):
+            rows = rows.with_numbers()
+            table = number_predictions(loaded, rows)
+        else:
+            table = prediction_table(loaded, rows)
         result = summarise_predictions(loaded, rows, table, output)
         if out is not None:
             write_table(table, out)
@@ -73,8 +81,8 @@ def predict_cli(
         output.finish(result, _show)
 
 
-def prediction_table(model: GraphSVC, data: GraphData) -> pd.DataFrame:
-    """One line per row of the source, in its order.
+def prediction_table(model: Any, data: GraphData) -> pd.DataFrame:
+    """Classes: one line per row of the source, in its order.
 
     Columns: ``row`` (from 1), ``smiles`` where there are any, ``class``, ``probability`` (of that
     class), ``decision`` (two classes: positive for the second; several: of the predicted one),
@@ -89,13 +97,46 @@ def prediction_table(model: GraphSVC, data: GraphData) -> pd.DataFrame:
     codes = np.searchsorted(model.classes_, classes)
     everyone = np.arange(len(codes))
     columns: dict[str, Any] = {
-        "class": classes,
+        "class": pd.array(classes.astype(str), dtype="object"),
         "probability": probabilities[everyone, codes],
         "decision": decisions if decisions.ndim == 1 else decisions[everyone, codes],
-        "unseen_share": model.unseen_share(data.graphs),
+        "unseen_share": unseen_share(model, data.graphs),
         **{f"probability {c}": probabilities[:, k] for k, c in enumerate(model.classes_.tolist())},
     }
-    columns["class"] = pd.array(classes.astype(str), dtype="object")
+    return _by_row(columns, data)
+
+
+def number_predictions(model: Any, data: GraphData) -> pd.DataFrame:
+    """Numbers: one line per row of the source, in its order.
+
+    Columns: ``row`` (from 1), ``smiles`` where there are any, ``prediction``, ``std`` (of a new
+    measurement, noise included), ``lower_90`` and ``upper_90``, between which nine of ten should
+    lie, ``out_of_vocabulary``, and ``problem``.
+    """
+    from treelens.estimators.leave_one_out import NINETY
+
+    mean, std = model.predict(data.graphs, return_std=True)
+    columns = {
+        "prediction": mean,
+        "std": std,
+        "lower_90": mean - NINETY * std,
+        "upper_90": mean + NINETY * std,
+        "out_of_vocabulary": model.out_of_vocabulary(data.graphs),
+    }
+    return _by_row(columns, data)
+
+
+def unseen_share(model: Any, graphs: Any) -> Any:
+    """Share of each graph's patterns that training never saw, of any model."""
+    svc = hasattr(model, "unseen_share")
+    return model.unseen_share(graphs) if svc else model.out_of_vocabulary(graphs)
+
+
+def _by_row(columns: dict[str, Any], data: GraphData) -> pd.DataFrame:
+    """Columns about the graphs, with an empty line for each row that could not be read."""
+    import numpy as np
+    import pandas as pd
+
     table = pd.DataFrame(columns, index=data.rows).reindex(np.arange(data.n_rows))
     table.insert(0, "row", np.arange(1, data.n_rows + 1))
     if data.texts is not None:
@@ -107,38 +148,61 @@ def prediction_table(model: GraphSVC, data: GraphData) -> pd.DataFrame:
 
 
 def summarise_predictions(
-    model: GraphSVC, data: GraphData, table: pd.DataFrame, output: Output
+    model: FullModel, data: GraphData, table: pd.DataFrame, output: Output
 ) -> dict[str, Any]:
-    """Counts, hits where the true class is known, and notes on what looks wrong."""
-    import numpy as np
-
+    """Counts, scores where the truth is known, and notes on what looks wrong."""
     from treelens.cli.data import unreadable_rows
-    from treelens.cli.fit import class_sizes
 
     if data.n_unreadable:
         output.note(
             f"{data.n_unreadable} of {data.n_rows} rows could not be read and have an empty "
             f"prediction: {unreadable_rows(data)}."
         )
-    predicted = table["class"].dropna().to_numpy().astype(str)
-    unseen = float(table["unseen_share"].mean())
+    of_numbers = data.task == "regression"
+    unseen = float(table["out_of_vocabulary" if of_numbers else "unseen_share"].mean())
     if unseen > _STRANGE:
         output.note(
             f"Training never saw {percent(unseen)} of what these graphs are made of: they are "
             "probably labelled in another way, and the predictions mean little."
         )
-    hits = None
-    if data.y is not None:
-        hits = float(np.mean(data.y.astype(str) == predicted))
-        if not np.isin(data.y.astype(str), model.classes_.astype(str)).any():
-            output.note("None of the true classes is a class of the model: nothing can be right.")
+    summary = _sum_up_numbers(data, table) if of_numbers else _sum_up_classes(model, data, table)
+    if data.y is not None and not of_numbers and not summary.pop("any_known"):
+        output.note("None of the true classes is a class of the model: nothing can be right.")
     return {
         "n_rows": data.n_rows,
         "n_unreadable": data.n_unreadable,
-        "predicted": class_sizes(predicted),
         "mean_unseen_share": unseen,
-        "accuracy": hits,
+        **summary,
     }
+
+
+def _sum_up_classes(model: Any, data: GraphData, table: pd.DataFrame) -> dict[str, Any]:
+    import numpy as np
+
+    from treelens.cli.scores import class_scores, class_sizes
+
+    readable = table.iloc[data.rows]
+    summary: dict[str, Any] = {
+        "predicted": class_sizes(readable["class"].to_numpy().astype(str)),
+        "accuracy": None,
+    }
+    if data.y is None:
+        return summary
+    chances = readable[[f"probability {c}" for c in model.classes_.tolist()]].to_numpy()
+    scores = class_scores(data.y, chances, model.classes_)
+    # The class of the largest decision value; of a machine, calibration may put another first.
+    hits = float(np.mean(data.y.astype(str) == readable["class"].to_numpy().astype(str)))
+    known = bool(np.isin(data.y.astype(str), model.classes_.astype(str)).any())
+    return {**summary, **scores, "accuracy": hits, "any_known": known}
+
+
+def _sum_up_numbers(data: GraphData, table: pd.DataFrame) -> dict[str, Any]:
+    from treelens.cli.scores import number_scores
+
+    readable = table.iloc[data.rows]
+    mean, std = (readable[name].to_numpy() for name in ("prediction", "std"))
+    scores = {} if data.y is None else number_scores(data.y, mean, std)
+    return {"predicted": {"smallest": mean.min(), "largest": mean.max()}, **scores}
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
@@ -150,12 +214,31 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:
-    counts = ", ".join(f"{name} {n}" for name, n in result["predicted"].items())
-    sentence = (
-        f"{result['n_rows']} rows; predicted {counts}; {result['n_unreadable']} not readable."
-    )
-    if result["accuracy"] is not None:
-        sentence += f" Accuracy: {percent(result['accuracy'])}."
-    output.progress(sentence)
+    output.progress(" ".join([_counts(result), *_scores(result)]))
     if "out" in result:
         output.line(f"Predictions: {result['out']}")
+
+
+def _counts(result: dict[str, Any]) -> str:
+    predicted = result["predicted"]
+    if "accuracy" not in result:
+        what = f"from {predicted['smallest']:.4g} to {predicted['largest']:.4g}"
+    else:
+        what = ", ".join(f"{name} {n}" for name, n in predicted.items())
+    return f"{result['n_rows']} rows; predicted {what}; {result['n_unreadable']} not readable."
+
+
+def _scores(result: dict[str, Any]) -> list[str]:
+    """Sentences about how near the truth the predictions came, where it is known."""
+    if "rmse" in result:
+        return [
+            f"RMSE: {result['rmse']:.4g}. R2: {result['r2']:.3f}.",
+            f"Within the 90 % interval: {percent(result['coverage'])}.",
+        ]
+    if result.get("accuracy") is None:
+        return []
+    auc = result["roc_auc"]
+    return [
+        f"Accuracy: {percent(result['accuracy'])}.",
+        *([] if auc is None else [f"AUC: {auc:.3f}."]),
+    ]

@@ -12,7 +12,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from treelens.estimators.base import DecidesOnGraphs, TakesGraphs, checked_graphs
+from treelens.estimators.base import (
+    DecidesOnGraphs,
+    TakesGraphs,
+    checked_decisions,
+    checked_graphs,
+)
 from treelens.estimators.leave_one_out import (
     density_gain,
     left_out_classes,
@@ -145,7 +150,21 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
 
     def _decide(self, X: Any, variance: bool = False) -> Predictions:
         check_is_fitted(self)
-        return self.model_.decide(self._new_graphs(X), variance=variance, n_jobs=self._n_jobs())
+        said = self.model_.decide(self._new_graphs(X), variance=variance, n_jobs=self._n_jobs())
+        checked_decisions(said.mean)
+        if said.variance is not None:
+            checked_decisions(said.variance[:, None])
+        return said
+
+    def save(self, path: Any) -> None:
+        """Write the model to a file that :func:`treelens.load` reads; no pickle is involved.
+
+        The factor of the covariance matrix, by far its largest part, is left out: a loaded model
+        computes it anew when it is first asked for standard deviations.
+        """
+        from treelens.estimators.stored_evidence import save_evidence
+
+        save_evidence(self, path)
 
     def explain(self, graph: Any, class_label: Any = None, n_neighbors: int = 5) -> Explanation:
         """Why one graph is predicted the way it is: contributions of patterns, nodes and edges.

@@ -10,7 +10,7 @@ from treelens.models.calibration import calibrated
 from treelens.models.fitting import FittedEvidence, Targets
 from treelens.models.posterior import LeaveOneOut
 
-_NINETY = 1.6448536269514722  # standard deviations on either side that hold nine tenths
+NINETY = 1.6448536269514722  # standard deviations on either side that hold nine tenths
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +86,16 @@ class LearningGain:
 def left_out_numbers(left_out: LeaveOneOut, targets: Targets, values: np.ndarray) -> LeftOutNumbers:
     """Leave-one-out predictions in the units of the values, and their scores."""
     mean = targets.offset[0] + targets.scale * left_out.mean[:, 0]
-    std = targets.scale * np.sqrt(left_out.variance)
+    return scored_numbers(mean, targets.scale * np.sqrt(left_out.variance), values)
+
+
+def scored_numbers(mean: np.ndarray, std: np.ndarray, values: np.ndarray) -> LeftOutNumbers:
+    """Predictions of left-out values with their scores."""
     error = values - mean
     total = float(((values - values.mean()) ** 2).sum())
     r2 = 1.0 - float((error**2).sum()) / total if total > 0 else 0.0
     nlpd = 0.5 * np.mean((error / std) ** 2 + np.log(2.0 * np.pi * std**2))
-    covered = np.mean(np.abs(error) <= _NINETY * std)
+    covered = np.mean(np.abs(error) <= NINETY * std)
     return LeftOutNumbers(
         mean, std, float(np.sqrt(np.mean(error**2))), r2, float(nlpd), float(covered)
     )

@@ -1,4 +1,4 @@
-"""Model files: a fitted classifier to a file and back, without pickle.
+"""Model files: a fitted model to a file and back, without pickle; here those of ``GraphSVC``.
 
 What is kept is what predicting, explaining and reporting need, as numbers and plain labels; the
 rest (pair features, the extractor) is built from it. Loading checks every array against the others
@@ -7,7 +7,6 @@ before anything computes with it, since compiled loops follow its indices unchec
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,8 +27,17 @@ from treelens.estimators.machine import KernelMachine
 from treelens.estimators.plain_data import UnknownKindError, to_plain
 from treelens.estimators.selection import Candidate, SearchResult
 from treelens.estimators.stored import Stored
+from treelens.estimators.stored_patterns import (
+    get_lists,
+    get_recipe,
+    get_vocabulary,
+    plain_parameters,
+    plain_value,
+    put_lists,
+    put_recipe,
+    put_vocabulary,
+)
 from treelens.estimators.stored_records import (
-    check_labels,
     checked_choice,
     checked_class_labels,
     checked_estimator,
@@ -38,23 +46,24 @@ from treelens.estimators.stored_records import (
     checked_search,
 )
 from treelens.estimators.weights import PairwiseWeights
-from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.forms import FORMS
 from treelens.kernels.voting import class_pairs
 from treelens.patterns.features import PatternExtractor
 from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.refinement import PatternLevel
 from treelens.patterns.vocabulary import PatternVocabulary
 
 if TYPE_CHECKING:
     from treelens.estimators.classifier import GraphSVC
+    from treelens.estimators.evidence import GraphClassifier, GraphRegressor
     from treelens.estimators.streaming import StreamingGraphClassifier
+
+    # What keeps its training graphs, and what may not.
+    FullModel = GraphSVC | GraphClassifier | GraphRegressor
+    AnyModel = FullModel | StreamingGraphClassifier
 
 __all__ = ["ModelFileError", "ModelFileNotFoundError", "load", "load_model", "save_model"]
 
-_INT32_END = 2**31
 _ROUNDING = 1e-6
-_MOST_ALIKE = 8  # patterns with the same hash by chance
 
 
 def save_model(model: GraphSVC, path: str | Path) -> None:
@@ -78,8 +87,8 @@ def save_model(model: GraphSVC, path: str | Path) -> None:
     write_archive(path, Contents(data, arrays), treelens.__version__)
 
 
-def load(path: str | Path) -> GraphSVC | StreamingGraphClassifier:
-    """Load a classifier that ``model.save(path)`` wrote.
+def load(path: str | Path) -> AnyModel:
+    """Load a model that ``model.save(path)`` wrote.
 
     Loading runs no code from the file: it holds numbers and plain labels only. Predictions are
     those of the saved model to the last bit, on the same machine.
@@ -98,39 +107,50 @@ def load(path: str | Path) -> GraphSVC | StreamingGraphClassifier:
     --------
     >>> import pathlib, tempfile
     >>> import treelens as tl
-    >>> from treelens.estimators.persistence import save_model
     >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-    >>> model = tl.GraphSVC("exponential", 2, 0, 1.0, 10.0).fit(graphs, y)
+    >>> model = tl.GraphClassifier(depth=2).fit(graphs, y)
     >>> path = pathlib.Path(tempfile.mkdtemp(), "model.treelens")
-    >>> save_model(model, path)
+    >>> model.save(path)
     >>> bool((tl.load(path).decision_function(graphs) == model.decision_function(graphs)).all())
     True
     """
     return model_of(Stored(read_archive(path), str(path)))
 
 
-def model_of(stored: Stored) -> GraphSVC | StreamingGraphClassifier:
+def model_of(stored: Stored) -> AnyModel:
     """The model in what was read from a file."""
-    if not _is_streaming(stored):
-        return _get_model(stored)
+    if _kind(stored) != "streaming":
+        return _full_model_of(stored)
     from treelens.estimators.stored_streaming import get_streaming
 
     return get_streaming(stored)
 
 
-def load_model(path: str | Path) -> GraphSVC:
-    """A :class:`GraphSVC` from its file; one fitted to blocks of graphs is refused."""
+def load_model(path: str | Path) -> FullModel:
+    """A model from its file; one fitted to blocks of graphs is refused."""
     stored = Stored(read_archive(path), str(path))
-    if _is_streaming(stored):
+    if _kind(stored) == "streaming":
         raise ModelFileError(
             f"{path}: this model was fitted to blocks of graphs (StreamingGraphClassifier), and "
             "holds too little for commands. In Python, treelens.load(path) predicts and explains."
         )
-    return _get_model(stored)
+    return _full_model_of(stored)
 
 
-def _is_streaming(stored: Stored) -> bool:
-    return stored.has_value("model") and stored.value("model", str) == "streaming"
+def _kind(stored: Stored) -> str:
+    """What a file holds; the first kind there was has no name in its files."""
+    kind: str = stored.value("model", str) if stored.has_value("model") else "svc"
+    if kind not in ("svc", "streaming", "gaussian-process"):
+        raise stored.error(f"'model' names a kind, {kind[:40]!r}, that this treelens does not know")
+    return kind
+
+
+def _full_model_of(stored: Stored) -> FullModel:
+    if _kind(stored) == "svc":
+        return _get_model(stored)
+    from treelens.estimators.stored_evidence import get_evidence
+
+    return get_evidence(stored)
 
 
 def _get_model(stored: Stored) -> GraphSVC:
@@ -157,31 +177,6 @@ def _put_settings(model: GraphSVC, data: dict[str, Any]) -> None:
     data["learning_gain"] = plain_value(model.learning_gain_, "learning_gain_")
 
 
-def plain_parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    """Constructor parameters as plain data, and the text of those that have no plain form.
-
-    The latter (a splitter, a random generator) matter only for fitting again; a loaded model has
-    their defaults.
-    """
-    kept: dict[str, Any] = {}
-    not_kept: dict[str, str] = {}
-    for name, value in estimator.get_params(deep=False).items():
-        try:
-            kept[name] = to_plain(value)
-        except UnknownKindError:
-            not_kept[name] = repr(value)[:200]
-    return kept, not_kept
-
-
-def plain_value(value: Any, what: str) -> Any:
-    try:
-        return to_plain(value)
-    except UnknownKindError as error:
-        raise UnknownKindError(
-            f"The model cannot be saved: {what} cannot be kept in a file. {error}"
-        ) from None
-
-
 def _get_settings(
     stored: Stored, vocabulary: PatternVocabulary, histograms: PatternHistograms
 ) -> GraphSVC:
@@ -200,83 +195,15 @@ def _get_settings(
     return model
 
 
-# --- what made the graphs -------------------------------------------------------------------
-
-
-def put_recipe(recipe: GraphRecipe | None, data: dict[str, Any]) -> None:
-    data["recipe"] = None if recipe is None else recipe.to_plain()
-
-
-def get_recipe(stored: Stored) -> GraphRecipe | None:
-    """What made the training graphs; None, not known, in files that were written before it."""
-    record = stored.value("recipe", dict, type(None)) if stored.has_value("recipe") else None
-    if record is None:
-        return None
-    try:
-        return GraphRecipe.from_plain(record)
-    except ValueError as error:
-        raise stored.error(f"'recipe': {error}") from error
-
-
-# --- patterns -------------------------------------------------------------------------------
-
-
-def put_vocabulary(
-    vocabulary: PatternVocabulary, data: dict[str, Any], arrays: dict[str, np.ndarray]
-) -> None:
-    data["node_alphabet"] = _plain_labels(vocabulary.node_alphabet, "node")
-    edges = vocabulary.edge_alphabet
-    data["edge_alphabet"] = None if edges is None else _plain_labels(edges, "edge")
-    data["degree_labels"] = bool(vocabulary.degree_labels)
-    data["depth"] = vocabulary.depth
-    for depth, level in enumerate(vocabulary.levels, 1):
-        arrays[f"level_{depth}_own"] = level.own
-        arrays[f"level_{depth}_child_offsets"] = level.child_offsets
-        arrays[f"level_{depth}_child_keys"] = level.child_keys
-
-
-def _plain_labels(labels: Sequence[Any], what: str) -> list[Any]:
-    return [plain_value(label, f"the {what} label {label!r}") for label in labels]
-
-
-def get_vocabulary(stored: Stored) -> PatternVocabulary:
-    node_alphabet = tuple(stored.value("node_alphabet", list))
-    edges = stored.value("edge_alphabet", list, type(None))
-    check_labels(stored, "node_alphabet", node_alphabet)
-    check_labels(stored, "edge_alphabet", edges or ())
-    deepest = stored.whole(stored.value("depth", int), "'depth'", 0, _INT32_END)
-    n_keys_per_color = 1 if edges is None else len(edges)
-    levels: list[PatternLevel] = []
-    n_below = len(node_alphabet)
-    for depth in range(1, deepest + 1):
-        level = _get_level(stored, f"level_{depth}", n_below, n_keys_per_color)
-        levels.append(level)
-        n_below = len(level)
-    return PatternVocabulary(
-        node_alphabet,
-        None if edges is None else tuple(edges),
-        tuple(levels),
-        stored.value("degree_labels", bool),
-    )
-
-
-def _get_level(stored: Stored, name: str, n_below: int, keys_per_color: int) -> PatternLevel:
-    own = stored.integers(f"{name}_own", np.int32, (None,), 0, n_below)
-    n_keys = n_below * keys_per_color
-    child_keys = stored.integers(f"{name}_child_keys", np.int64, (None,), 0, n_keys)
-    offsets = stored.offsets(f"{name}_child_offsets", len(own), len(child_keys))
-    level = PatternLevel(own, offsets, child_keys)
-    if level.most_alike() > _MOST_ALIKE:  # a hash table of them would be as slow as a list
-        raise stored.error(f"the patterns of {name!r} should differ from each other")
-    return level
+# --- counts ----------------------------------------------------------------------------------
 
 
 def _put_histograms(
     histograms: PatternHistograms, data: dict[str, Any], arrays: dict[str, np.ndarray]
 ) -> None:
     data["first_depth"] = int(histograms.first_depth)
-    for name in ("offsets", "graphs", "counts", "n_nodes", "unseen"):
-        arrays[f"train_{name}"] = getattr(histograms, name)
+    put_lists(histograms, arrays)
+    arrays["train_unseen"] = histograms.unseen
 
 
 def _get_histograms(stored: Stored, vocabulary: PatternVocabulary) -> PatternHistograms:
@@ -284,20 +211,7 @@ def _get_histograms(stored: Stored, vocabulary: PatternVocabulary) -> PatternHis
     if not 0 <= first <= vocabulary.depth:
         raise stored.error(f"'first_depth' should be 0 to {vocabulary.depth}, not {first}")
     level_offsets = vocabulary.level_offsets[first:] - vocabulary.level_offsets[first]
-    n_nodes = stored.integers("train_n_nodes", np.int64, (None,), 0, _INT32_END)
-    graphs = stored.integers("train_graphs", np.int32, (None,), 0, len(n_nodes))
-    offsets = stored.offsets("train_offsets", int(level_offsets[-1]), len(graphs))
-    counts = stored.integers("train_counts", np.int32, (len(graphs),), 1, _INT32_END)
-    inside = np.ones(len(graphs), dtype=bool)  # not the first entry of a pattern's list
-    inside[offsets[:-1][offsets[:-1] < len(graphs)]] = False
-    if (np.diff(graphs) <= 0)[inside[1:]].any() or (n_nodes[graphs] == 0).any():
-        raise stored.error("the array 'train_graphs' should ascend within a pattern")
-    shape = (len(n_nodes), len(level_offsets) - 1)
-    unseen = stored.integers("train_unseen", np.int64, shape, 0, _INT32_END)
-    found = PatternHistograms(offsets, graphs, counts, level_offsets, first, n_nodes, unseen)
-    if (found.nodes_counted() + unseen != n_nodes[:, None]).any():
-        raise stored.error("the counts in 'train_counts' should add up to 'train_n_nodes'")
-    return found
+    return get_lists(stored, level_offsets, first)
 
 
 # --- weights and machine --------------------------------------------------------------------

@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 import treelens
 from treelens.estimators.archive import Contents, write_archive
 from treelens.estimators.feature_machine import FeatureMachine
-from treelens.estimators.persistence import (
+from treelens.estimators.stored import Stored
+from treelens.estimators.stored_patterns import (
     get_recipe,
     get_vocabulary,
     plain_parameters,
@@ -23,7 +24,6 @@ from treelens.estimators.persistence import (
     put_recipe,
     put_vocabulary,
 )
-from treelens.estimators.stored import Stored
 from treelens.estimators.stored_records import (
     checked_class_labels,
     checked_estimator,

@@ -175,6 +175,6 @@ def _condition(
     positions = np.arange(histograms.n_graphs) if landmarks is None else landmarks
     model = FittedModel(
         weighted, scales, parameters.noise, basis, positions, posterior, targets.offset,
-        targets.scale,
+        targets.scale, targets.weights if landmarks is None else None,
     )  # fmt: skip
     return model, left_out

@@ -10,7 +10,7 @@ import numpy as np
 
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.mixture import MixtureScales, WeightedKernel
-from treelens.models.posterior import ExactPosterior, LandmarkPosterior
+from treelens.models.posterior import ExactPosterior, LandmarkPosterior, MeanPosterior
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
@@ -88,10 +88,14 @@ class FittedModel:
         Of the graphs that predictions are sums over: all training graphs, or the landmarks.
     basis_indices : ndarray of int
         Where these stood among the training graphs.
-    posterior : ExactPosterior or LandmarkPosterior
+    posterior : ExactPosterior, LandmarkPosterior or MeanPosterior
+        The last is what a file keeps of the first; it is completed when variances are asked for.
     target_offset : ndarray, shape (n_columns,)
     target_scale : float
         Targets are ``offset + scale * f``.
+    sample_weights : ndarray, shape (n_basis,), optional
+        The noise variance of a basis graph is divided by its weight; None where the posterior is
+        one of landmarks, which has no use for them.
     """
 
     weighted: WeightedForest
@@ -99,9 +103,10 @@ class FittedModel:
     noise: float
     basis: PatternHistograms
     basis_indices: np.ndarray
-    posterior: ExactPosterior | LandmarkPosterior
+    posterior: ExactPosterior | LandmarkPosterior | MeanPosterior
     target_offset: np.ndarray
     target_scale: float
+    sample_weights: np.ndarray | None = None
 
     @cached_property
     def kernel(self) -> WeightedKernel:
@@ -122,6 +127,16 @@ class FittedModel:
         return self.kernel.matrix(
             graphs.pairs, graphs.diagonal, basis.pairs, basis.diagonal, n_jobs
         )
+
+    def _full_posterior(self, n_jobs: int) -> ExactPosterior | LandmarkPosterior:
+        """The posterior with all that variances need."""
+        posterior = self.posterior
+        if isinstance(posterior, MeanPosterior):
+            assert self.sample_weights is not None
+            among = self.kernel_rows(self.basis_graphs, n_jobs)
+            posterior = posterior.completed(among, self.noise / self.sample_weights, n_jobs)
+            object.__setattr__(self, "posterior", posterior)  # the same thing, with its factor
+        return posterior
 
     def decide(
         self, graphs: GraphCollection, *, variance: bool = False, n_jobs: int = 1
@@ -144,7 +159,8 @@ class FittedModel:
         mean = self.target_offset + rows @ self.coefficients.T
         spread = None
         if variance:
-            left = np.maximum(self.scales.amplitude - self.posterior.reduction(rows), 0.0)
+            taken = self._full_posterior(n_jobs).reduction(rows)
+            left = np.maximum(self.scales.amplitude - taken, 0.0)
             spread = self.target_scale**2 * (left + self.noise)
         similarity = rows.max(axis=1) / self.scales.amplitude
         return Predictions(mean, spread, weighed.histograms.unseen_share(), similarity)

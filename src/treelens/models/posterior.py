@@ -51,9 +51,7 @@ class ExactPosterior:
         cls, kernel: np.ndarray, noise: np.ndarray, targets: np.ndarray, n_jobs: int = 1
     ) -> ExactPosterior:
         """Condition on targets of shape (n, n_columns); ``kernel`` (n, n) is overwritten."""
-        kernel[np.diag_indices_from(kernel)] *= 1.0 + JITTER
-        kernel[np.diag_indices_from(kernel)] += noise
-        factor = cholesky_in_place(kernel, n_jobs)
+        factor = _factored(kernel, noise, n_jobs)
         return cls(solve_factored(factor, targets), factor)
 
     def reduction(self, kernel: np.ndarray) -> np.ndarray:
@@ -66,6 +64,29 @@ class ExactPosterior:
         inverse_of_factor(self.factor.copy(), inverse, n_jobs)
         diagonal = np.diagonal(inverse).copy()  # (n,)
         return LeaveOneOut(targets - self.coefficients / diagonal[:, None], 1.0 / diagonal)
+
+
+@dataclass(frozen=True, eq=False)
+class MeanPosterior:
+    """An exact posterior out of a file, which keeps no factor: enough for means.
+
+    Attributes
+    ----------
+    coefficients : ndarray, shape (n, n_columns)
+    """
+
+    coefficients: np.ndarray
+
+    def completed(self, kernel: np.ndarray, noise: np.ndarray, n_jobs: int = 1) -> ExactPosterior:
+        """With the factor that variances need; ``kernel`` (n, n) is overwritten."""
+        return ExactPosterior(self.coefficients, _factored(kernel, noise, n_jobs))
+
+
+def _factored(kernel: np.ndarray, noise: np.ndarray, n_jobs: int) -> np.ndarray:
+    """The factor of the covariance of the targets, in the place of ``kernel``."""
+    kernel[np.diag_indices_from(kernel)] *= 1.0 + JITTER
+    kernel[np.diag_indices_from(kernel)] += noise
+    return cholesky_in_place(kernel, n_jobs)
 
 
 @dataclass(frozen=True, eq=False)

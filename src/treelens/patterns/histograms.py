@@ -133,6 +133,11 @@ class PatternHistograms:
             levels = np.arange(self.first_depth, self.first_depth + self.n_depths)
         return np.repeat(levels, np.diff(self.level_offsets))
 
+    @property
+    def _level_of(self) -> np.ndarray:
+        """Level of each pattern: not its depth, which several levels of a forest may share."""
+        return np.repeat(np.arange(self.n_depths), np.diff(self.level_offsets))
+
     def unseen_share(self) -> np.ndarray:
         """Share of each graph's mass, over all depths here, on patterns never seen in training."""
         total = np.maximum(self.n_nodes * self.n_depths, 1)
@@ -140,7 +145,7 @@ class PatternHistograms:
 
     def nodes_counted(self) -> np.ndarray:
         """Nodes of each graph that hold a known pattern, shape (n_graphs, n_depths)."""
-        level = np.repeat(self.depths - self.first_depth, self.support)
+        level = np.repeat(self._level_of, self.support)
         flat = self.graphs.astype(np.int64) * self.n_depths + level
         size = self.n_graphs * self.n_depths
         sums = np.bincount(flat, weights=self.counts, minlength=size)  # whole, far below 2**53
@@ -182,12 +187,12 @@ class PatternHistograms:
         entry_keep = np.repeat(keep, self.support)
         kept_before = np.concatenate([[0], np.cumsum(keep)]).astype(np.int64)
         dropped = self.unseen.copy()
-        level = np.repeat(self.depths - self.first_depth, self.support)[~entry_keep]
+        level = np.repeat(self._level_of, self.support)[~entry_keep]
         np.add.at(dropped, (self.graphs[~entry_keep], level), self.counts[~entry_keep])
         return PatternHistograms(
             np.concatenate([[0], np.cumsum(self.support[keep])]).astype(np.int64),
             self.graphs[entry_keep], self.counts[entry_keep], kept_before[self.level_offsets],
-            self.first_depth, self.n_nodes, dropped,
+            self.first_depth, self.n_nodes, dropped, self.level_depths,
         )  # fmt: skip
 
     # --- forms ------------------------------------------------------------------------------
