@@ -53,8 +53,8 @@ def test_star_import_and_unknown_names():
     namespace: dict = {}
     exec("from treelens import *", namespace)
     assert set(tl.__all__) <= set(namespace)
-    with pytest.raises(AttributeError, match="no attribute 'GraphRegressor'"):
-        _ = tl.GraphRegressor
+    with pytest.raises(AttributeError, match="no attribute 'GraphTransformer'"):
+        _ = tl.GraphTransformer
 
 
 def test_the_first_lines_that_everybody_writes(mutag, tmp_path):
