@@ -5,9 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from reproduction import classes, moleculeace, numbers, pages
+from reproduction import classes, moleculeace, numbers, options, pages
 
-STUDIES = {"regression": numbers, "moleculeace": moleculeace, "evidence": classes}
+STUDIES = {
+    "regression": numbers,
+    "moleculeace": moleculeace,
+    "evidence": classes,
+    "options": options,
+}
 
 
 def main() -> None:
@@ -20,13 +25,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder of MoleculeACE's tables")
     parser.add_argument("--jobs", type=int, default=-1, help="threads")
     parser.add_argument("--device", default="cpu", help="where weights are learned: cpu or cuda")
-    options = parser.parse_args()
-    if options.study != "pages":
-        STUDIES[options.study].run(
-            options.out, options.sets, options.methods, options.repeats, options.data,
-            options.jobs, options.device,
+    chosen = parser.parse_args()
+    if chosen.study != "pages":
+        STUDIES[chosen.study].run(
+            chosen.out, chosen.sets, chosen.methods, chosen.repeats, chosen.data,
+            chosen.jobs, chosen.device,
         )  # fmt: skip
-    pages.write_all(options.out)
+    pages.write_all(chosen.out)
 
 
 if __name__ == "__main__":

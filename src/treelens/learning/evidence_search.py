@@ -25,7 +25,7 @@ from treelens.learning.evidence import (
 
 STAGES = ("uniform", "depths", "branches")
 # Lowest and highest gamma, rho, amplitude, noise (as logarithms), and logit of the share.
-_BOUNDS = np.array(
+SCALE_BOUNDS = np.array(
     [
         np.log([1e-2, 1e2]),
         np.log([1e-5, 1e2]),
@@ -174,7 +174,7 @@ class _Stage:
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
         n_free = self.problem.n_free(self.stage)
         lower, upper = np.full(n_free, -np.inf), np.full(n_free, np.inf)
-        lower[:N_SCALES], upper[:N_SCALES] = _BOUNDS.T
+        lower[:N_SCALES], upper[:N_SCALES] = SCALE_BOUNDS.T
         return lower, upper
 
     def _evaluate(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
@@ -200,8 +200,8 @@ def _projected_norm(vector: np.ndarray, gradient: np.ndarray) -> float:
     """The largest entry of the gradient that a bound does not stop."""
     moving = gradient.copy()
     scales = vector[:N_SCALES]
-    stopped = ((scales <= _BOUNDS[:, 0]) & (gradient[:N_SCALES] > 0)) | (
-        (scales >= _BOUNDS[:, 1]) & (gradient[:N_SCALES] < 0)
+    stopped = ((scales <= SCALE_BOUNDS[:, 0]) & (gradient[:N_SCALES] > 0)) | (
+        (scales >= SCALE_BOUNDS[:, 1]) & (gradient[:N_SCALES] < 0)
     )
     moving[:N_SCALES][stopped] = 0.0
     return float(np.abs(moving).max())
