@@ -193,8 +193,8 @@ def write_options(out: Path, rows: list[dict[str, Any]]) -> None:
         grouped.setdefault(row["set"], {}).setdefault(row["option"], []).append(row)
     parts = [
         "One setting changed at a time, on splits that no other page uses. For numbers the mean "
-        "error over random 80/20 splits, for classes the mean accuracy over ten folds; evidence is the "
-        "mean log posterior of the training targets, which compares options on the same targets.",
+        "error over random 80/20 splits, for classes the mean accuracy over ten folds. Evidence is "
+        "the mean log posterior of the training targets; it compares options on the same set.",
         *(_options_part(name, options) for name, options in grouped.items()),
     ]
     write_page(

@@ -51,6 +51,9 @@ def _pairs_of(table: sparse.csr_array) -> PairFeatures:
     return PairFeatures(rows.transposed(width), rows, np.array([0, width]), True, np.ones(n))
 
 
+_RANGE = (1e-5, 1e3)  # of amplitude and noise, as for our own processes
+
+
 @dataclass
 class TanimotoProcess:
     """A Gaussian process on ``amplitude T``; amplitude and noise by marginal likelihood."""
@@ -66,7 +69,7 @@ class TanimotoProcess:
         spectrum, turned = np.maximum(spectrum, 0.0), basis.T @ z
 
         def surprise(log_parameters: np.ndarray) -> float:
-            amplitude, noise = np.exp(log_parameters)
+            amplitude, noise = np.exp(np.clip(log_parameters, *np.log(_RANGE)))
             variance = amplitude * spectrum + noise
             return 0.5 * float((turned**2 / variance + np.log(variance)).sum())
 
@@ -75,7 +78,7 @@ class TanimotoProcess:
             (optimize.minimize(surprise, start, method="Nelder-Mead") for start in starts),
             key=lambda result: result.fun,
         )
-        self.amplitude, self.noise = np.exp(found.x).tolist()
+        self.amplitude, self.noise = np.exp(np.clip(found.x, *np.log(_RANGE))).tolist()
         variance = self.amplitude * spectrum + self.noise
         self._coefficients = basis @ (turned / variance)
         self._half = basis / np.sqrt(variance)
