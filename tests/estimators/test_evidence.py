@@ -108,6 +108,8 @@ def test_explanations_add_up_to_the_prediction(numbers, fitted):
         patterns = found.pattern_contributions["contribution"].sum()
         assert found.base + patterns == pytest.approx(found.decision, abs=1e-8)
         assert found.class_label is None
+    with pytest.raises(ValueError, match="predicts numbers"):
+        fitted.explain(graphs[80], class_label="x")
 
 
 def test_history_and_certificate(fitted):
@@ -161,6 +163,7 @@ def test_sample_weights_are_noise(numbers):
         ([1.0, 2.0], "3 graphs but 2 values"),
         ([[1.0], [2.0], [3.0]], "one-dimensional"),
         (["a", "b", "c"], "not numbers"),
+        ([1e200, 2e200, 3e200], "rescale"),
         (None, "needs values"),
     ],
 )
@@ -175,6 +178,9 @@ def test_odd_but_legal_targets(numbers):
     mean, std = constant.predict(graphs[20:30], return_std=True)
     np.testing.assert_allclose(mean, 3.5, atol=1e-6)
     assert np.isfinite(std).all()
+    tenth = tl.GraphRegressor(depth=1).fit(graphs[:20], np.full(20, 0.1))
+    np.testing.assert_allclose(tenth.predict(graphs[20:30], True)[1], std)  # rounding is no spread
+    assert "equally" in tenth.learning_gain_.sentence
     two = tl.GraphRegressor(depth=1).fit(graphs[:2], [1.0, 2.0])
     assert np.isfinite(two.predict(graphs[:5])).all()
     with pytest.raises(ValueError, match="at least 2"):
@@ -192,6 +198,16 @@ def test_a_single_pattern_predicts_the_mean():
     np.testing.assert_allclose(model.predict(dots), 2.5, atol=1e-6)
 
 
+def test_one_text_of_two_trees_is_told_apart():
+    pytest.importorskip("rdkit")
+    smiles = ["CCO", "CCCO", "CC=O", "CCC=O", "CCCC", "CCCCO"]
+    model = tl.GraphRegressor(depth=1).fit(smiles, [1.0, 2.0, 4.0, 5.0, 0.0, 3.0])
+    oxygen = model.patterns_[model.patterns_["pattern"] == "O"]
+    assert sorted(oxygen["tree"]) == ["fine", "labels"]
+    found = model.explain("CC=O").pattern_contributions
+    assert sorted(found[found["pattern"] == "O"]["tree"]) == ["fine", "labels"]
+
+
 def test_landmarks_and_samples_stay_near_the_exact_process(numbers, fitted):
     graphs, values = numbers
     rough = tl.GraphRegressor(
@@ -200,6 +216,7 @@ def test_landmarks_and_samples_stay_near_the_exact_process(numbers, fitted):
     assert len(rough.model_.basis_indices) == 50
     exact = fitted.predict(graphs[80:])
     assert np.corrcoef(rough.predict(graphs[80:]), exact)[0, 1] > 0.97
+    assert rough.loo_.coverage == pytest.approx(0.9, abs=0.1)  # as sure as predictions are
     found = rough.explain(graphs[80])
     assert found.decision == pytest.approx(rough.predict(graphs[80:81])[0], abs=1e-8)
     assert set(found.neighbors.index) <= set(rough.model_.basis_indices.tolist())
@@ -261,6 +278,22 @@ def test_class_weights_move_the_border(classes):
     )
     n_rare = [(m.predict(test) == y[0]).sum() for m in (plain, balanced)]
     assert n_rare[1] > n_rare[0]
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was(classes):
+    train, y, test, _ = classes
+    model = tl.GraphClassifier(depth=1).fit(train, y)
+    before = model.predict(test)
+    model.trees = ["no such tree"]
+    with pytest.raises(ValueError, match="trees"):
+        model.fit(train, np.where(y == y[0], "X", "Y"))
+    assert (model.predict(test) == before).all()
+
+
+def test_few_and_separable_graphs_make_nobody_certain():
+    dots = tl.as_graph_collection([([], {0: "a"})] * 10 + [([], {0: "b"})] * 10)
+    model = tl.GraphClassifier(depth=0).fit(dots, [0] * 10 + [1] * 10)
+    assert model.predict_proba(dots).max() < 0.995
 
 
 def test_one_class_only_is_named(classes):

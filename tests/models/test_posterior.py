@@ -84,4 +84,10 @@ def test_few_landmarks_are_unsure_rather_than_wrong(problem):
     few, _ = LandmarkPosterior.fit(
         kernel[:20, :20].copy(), kernel[:60, :20], noise[:60], targets[:60]
     )
+    _, left_out = LandmarkPosterior.fit(
+        kernel[:20, :20].copy(), kernel[:60, :20], noise[:60], targets[:60]
+    )
+    beside = slice(20, 60)  # the graphs that are no landmarks
+    told_by_all = exact.leave_one_out(targets[:60]).variance[beside]
+    assert left_out.variance[beside].mean() > told_by_all.mean()
     assert (few.reduction(kernel[60:, :20]) <= exact.reduction(kernel[60:, :60]) + 1e-9).all()

@@ -119,13 +119,13 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
     def _trees(self, graphs: GraphCollection) -> tuple[str, ...]:
         if isinstance(self.trees, str):
             return usual_trees(graphs)
-        unknown = [tree for tree in self.trees if tree not in TREES]
+        unknown = [t for t in self.trees if not isinstance(t, str) or t not in TREES]
         if unknown or not self.trees or len(set(self.trees)) < len(self.trees):
             raise ValueError(
                 f"trees must be 'auto' or different ones among {', '.join(TREES)}; got "
                 f"{list(self.trees)!r}."
             )
-        return tuple(self.trees)
+        return tuple(tree for tree in TREES if tree in self.trees)  # coarse before fine
 
     def _keep(self, fitted: FittedEvidence) -> None:
         """Set the attributes that both kinds of target have."""
@@ -255,6 +255,7 @@ class GraphRegressor(RegressorMixin, _GaussianProcessOnGraphs):
         of graphs (3.5 GB at most by default); beyond, they go through landmarks. A fit that the
         free memory cannot hold is refused before it begins.
     n_landmarks : int, default=3000
+        How many graphs predictions then go through.
     max_steps : int, default=100
         Steps of each stage of the search.
     device : str, default="cpu"
@@ -273,8 +274,9 @@ class GraphRegressor(RegressorMixin, _GaussianProcessOnGraphs):
     weights_ : ndarray, shape (n_patterns,)
         One on average over depths where nothing was learned.
     evidence_ : float
-        Log of the marginal likelihood times the prior, of the standardised targets of the graphs
-        that weights were learned on.
+        Log of the marginal likelihood (numbers standardised; of several classes the mean over their
+        columns) times the priors, of the graphs that weights were learned on. The priors' own
+        constants are left out, so it compares models of the same patterns.
     history_ : DataFrame
         ``stage``, ``evidence``, ``gradient_norm`` and ``n_evaluations`` after every step.
     converged_ : bool
@@ -428,11 +430,12 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
         """
         self._validate_params()
         graphs = checked_graphs(X)
-        self.classes_, codes = checked_classes(y, len(graphs))
+        classes, codes = checked_classes(y, len(graphs))
         weights = _checked_weights(sample_weight, graphs)
-        weights = weights * class_weights(self.class_weight, self.classes_, codes)
-        targets = Targets.standardized(class_columns(codes, len(self.classes_)), weights, 1.0)
+        weights = weights * class_weights(self.class_weight, classes, codes)
+        targets = Targets.standardized(class_columns(codes, len(classes)), weights, 1.0)
         fitted = self._fit_targets(graphs, targets, codes)
+        self.classes_ = classes
         self.train_codes_ = codes
         held_out = targets.offset + targets.scale * fitted.left_out.mean
         self._temperature = fit_temperature(held_out, codes, weights)

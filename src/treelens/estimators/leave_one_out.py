@@ -13,6 +13,12 @@ from treelens.models.posterior import LeaveOneOut
 NINETY = 1.6448536269514722  # standard deviations on either side that hold nine tenths
 
 
+# With fewer graphs, or a smaller gain in nats, no difference is claimed: the weights were learned
+# from these same graphs.
+_FEW = 20
+_SMALLEST_GAIN = 0.01
+
+
 @dataclass(frozen=True, eq=False)
 class LeftOutNumbers:
     """Predictions of each training value from all the others.
@@ -113,7 +119,7 @@ def left_out_classes(
         probabilities,
         classes[predicted],
         float(np.mean(predicted == codes)),
-        -float(np.mean(np.log(np.maximum(own, 1e-300)))),
+        max(0.0, -float(np.mean(np.log(np.maximum(own, 1e-300))))),
     )
 
 
@@ -125,8 +131,9 @@ def density_gain(fitted: FittedEvidence, targets: Targets, learned: str) -> Lear
     error = float(np.std(gain, ddof=1) / np.sqrt(len(gain)))
     mean = float(gain.mean())
     return LearningGain(
-        mean, error, float(ours.mean()), float(uniform.mean()), _sentence(mean, error, learned)
-    )
+        mean, error, float(ours.mean()), float(uniform.mean()),
+        _sentence(mean, error, len(gain), learned),
+    )  # fmt: skip
 
 
 def _log_densities(left_out: LeaveOneOut, values: np.ndarray) -> np.ndarray:
@@ -136,11 +143,13 @@ def _log_densities(left_out: LeaveOneOut, values: np.ndarray) -> np.ndarray:
     return densities.mean(axis=1)
 
 
-def _sentence(mean: float, error: float, learned: str) -> str:
+def _sentence(mean: float, error: float, n: int, learned: str) -> str:
     if learned == "uniform":
         return "The weights are uniform: nothing was learned."
     size = f"{abs(mean):.3f} ± {error:.3f} nats a graph"
-    if abs(mean) < 2.0 * error or error == 0.0:
+    if n < _FEW:
+        return f"{n} graphs are too few to tell whether learned weights are better ({size})."
+    if abs(mean) < max(2.0 * error, _SMALLEST_GAIN):
         return f"Learned and uniform weights predict left-out graphs about equally well ({size})."
     if mean > 0:
         return f"Learned weights predict left-out graphs better than uniform ones, by {size}."

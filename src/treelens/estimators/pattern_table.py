@@ -23,7 +23,7 @@ def pattern_table(
 ) -> pd.DataFrame:
     """One row per pattern, sorted by weight, then support, then text.
 
-    Columns: ``pattern`` (text form), ``depth``, ``weight``, ``support`` (number of training graphs
+    Columns: ``pattern`` (text form), of a forest the ``tree``, ``depth``, ``weight``, ``support`` (number of training graphs
     that hold it), one ``mass CLASS`` per class (mean share of the nodes of a graph of that class
     that carry it), and ``leans_to``, the class where that share is largest. The index is the
     pattern's id in the vocabulary.
@@ -36,6 +36,11 @@ def pattern_table(
     table = pd.DataFrame(
         {
             "pattern": vocabulary.texts(ids),
+            **(
+                {"tree": vocabulary.tree_names(ids)}
+                if isinstance(vocabulary, PatternForest)
+                else {}
+            ),
             "depth": histograms.depths,
             "weight": weights,
             "support": histograms.support,
@@ -66,6 +71,7 @@ def number_table(
     table = pd.DataFrame(
         {
             "pattern": forest.texts(np.arange(histograms.n_patterns)),
+            "tree": forest.tree_names(np.arange(histograms.n_patterns)),
             "depth": histograms.depths,
             "weight": weights,
             "support": histograms.support,

@@ -101,6 +101,12 @@ def checked_numbers(y: Any, n_graphs: int) -> np.ndarray:
             f"y holds NaN or infinity for {len(wrong)} graphs, the first at position {wrong[0]}: "
             "drop those graphs or give them a value."
         )
+    largest, spread = float(np.abs(values).max(initial=0.0)), float(np.ptp(values))
+    if largest > 1e100 or 0.0 < spread < 1e-100:
+        raise ValueError(
+            f"The values of y reach {largest:.3g} and differ by {spread:.3g}: rescale them, their "
+            "squares cannot be computed with."
+        )
     return values
 
 

@@ -90,6 +90,7 @@ class KernelExpansion(Protocol):
     def find(self, graph: GraphCollection) -> FoundPatterns: ...
     def slopes(self, sums: KernelSums) -> PathSlopes: ...
     def facts_of_training(self, picked: np.ndarray) -> dict[str, np.ndarray]: ...
+    def facts_of_patterns(self, ids: np.ndarray) -> dict[str, np.ndarray]: ...
 
 
 @dataclass(frozen=True)
@@ -177,6 +178,9 @@ class KernelDecision:
     def facts_of_training(self, picked: np.ndarray) -> dict[str, np.ndarray]:
         return {"class_label": self.classes[self.training_codes[picked]]}
 
+    def facts_of_patterns(self, ids: np.ndarray) -> dict[str, np.ndarray]:
+        return {}  # there is one tree only
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -195,7 +199,7 @@ class Explanation:
         None where numbers are predicted.
     pattern_contributions : DataFrame
         One row per known pattern of the graph, the largest contribution (in absolute value)
-        first: ``pattern`` (text form), ``depth``, ``weight``, ``count`` (nodes that carry it) and
+        first: ``pattern`` (text form), of several trees the ``tree``, ``depth``, ``weight``, ``count`` (nodes that carry it) and
         ``contribution``. The index is the pattern's id in the vocabulary.
     node_contributions : ndarray, shape (n_nodes,)
         They add up to ``decision - base``.
@@ -246,11 +250,18 @@ class Explanation:
         ]
         strongest = self.pattern_contributions.head(5)
         lines += [
-            f"  {row.contribution:+.3f}  {row.pattern}  (depth {row.depth}, at {row.count} node"
+            f"  {row.contribution:+.3f}  {row.pattern}  ({_tree_words(row)}depth {row.depth}, at "
+            f"{row.count} node"
             f"{'' if row.count == 1 else 's'})"
             for row in strongest.itertuples()
         ]
         return "\n".join(lines if self.warning is None else [*lines, f"  {self.warning}"])
+
+
+def _tree_words(row: Any) -> str:
+    """Where patterns come from several trees, which one: of fine labels, with edges, ..."""
+    tree = getattr(row, "tree", None)
+    return "" if tree in (None, "labels") else f"{tree}, "
 
 
 def explain_decision(
@@ -274,6 +285,8 @@ def explain_decision(
     """
     if len(graph) != 1:
         raise GraphDataError(f"Expected one graph to explain; got {len(graph)} of them.")
+    if n_neighbors < 0:
+        raise ValueError(f"n_neighbors must be 0 or more, got {n_neighbors}.")
     found = decision.find(graph)
     sums = _kernel_sums(found, decision)
     slopes = decision.slopes(sums)
@@ -415,6 +428,10 @@ def _choose_output(
     """Row of the output to explain, the sign it counts with, its class, the predicted class."""
     classes = decision.classes
     if classes is None:
+        if class_label is not None:
+            raise ValueError(
+                f"class_label={class_label!r}, but this model predicts numbers: leave it out."
+            )
         return 0, 1.0, None, None
     two = len(decision.intercepts) == 1
     predicted = _predicted_code(kernel, decision)
@@ -456,6 +473,7 @@ def _pattern_frame(
     return pd.DataFrame(
         {
             "pattern": decision.vocabulary.texts(ids),
+            **decision.facts_of_patterns(ids),
             "depth": depths,
             "weight": decision.weights[patterns],
             "count": found.counts[order],

@@ -116,6 +116,9 @@ class GaussianDecision:
     def slopes(self, sums: KernelSums) -> PathSlopes:
         return mixture_slopes(self.model.scales, sums)
 
+    def facts_of_patterns(self, ids: np.ndarray) -> dict[str, np.ndarray]:
+        return {"tree": self.vocabulary.tree_names(ids)}
+
     def facts_of_training(self, picked: np.ndarray) -> dict[str, np.ndarray]:
         targets = self.training_targets[picked]
         if self.classes is None:

@@ -130,7 +130,7 @@ class EvidenceProblem:
         Of counts.
     hierarchy : PatternHierarchy
     targets : ndarray, shape (n_graphs, n_columns)
-        Centred and of unit size.
+        Centred, and of about unit size.
     noise_factors : ndarray, shape (n_graphs,)
         The noise of each graph relative to the common one: the inverse of its sample weight.
     strength : float

@@ -74,7 +74,7 @@ class DeviceEvidence:
         if not device.startswith("cuda"):
             return
         n, width = shape
-        needed = 8 * (n * width + n * min(width, _CHUNK) * 2 + 8 * n * n)
+        needed = 8 * (n * width + n * min(width, _CHUNK) * 2 + 14 * n * n)
         free, _ = self.torch.cuda.mem_get_info(device)
         if needed > free:
             raise DeviceMemoryError(

@@ -34,7 +34,7 @@ SCALE_BOUNDS = np.array(
         [-6.0, 6.0],
     ]
 )
-# So many steps in a row that gain less than this (in nats) end a stage.
+# So many steps in a row that gain less than this on average (in nats) end a stage.
 _SMALL_GAIN = 0.1
 _PATIENCE = 3
 _MEMORY = 20  # pairs of steps and gradient changes that L-BFGS keeps
@@ -72,7 +72,7 @@ class EvidenceFit:
         Where the first stage ended: uniform weights with scales of their own.
     history : tuple of EvidenceStep
     converged : bool
-        Whether the last stage ended because steps no longer gained anything, not for lack of steps.
+        Whether every stage ended because steps no longer gained anything, not for lack of steps.
     """
 
     parameters: EvidenceParameters
@@ -112,14 +112,15 @@ def learn_by_evidence(
     uniform, converged = parameters, True
     for stage in STAGES[: STAGES.index(learned) + 1]:
         search = _Stage(problem, stage, parameters, evaluate, tick)
-        parameters, converged = search.run(max_steps)
+        parameters, rested = search.run(max_steps)
+        converged = converged and rested
         history += search.history
         if stage == "uniform":
             uniform = parameters
     if not converged:
         warnings.warn(
-            f"The search for weights stopped after {max_steps} steps that still gained something: "
-            "a larger max_steps may fit a little better.",
+            f"The search for weights stopped before it came to rest (max_steps={max_steps}): a "
+            "larger max_steps may fit a little better.",
             ConvergenceWarning,
             stacklevel=2,
         )
@@ -168,8 +169,9 @@ class _Stage:
             bounds=optimize.Bounds(lower, upper), callback=self._note,
             options={"maxiter": max_steps, "maxcor": _MEMORY, "ftol": 0.0, "gtol": 1e-6},
         )  # fmt: skip
-        rested = self._at_rest() or len(self.history) < max_steps
-        return self.start.replaced(result.x), bool(rested)
+        if not self.history:  # it began at rest
+            self._record(float(result.fun))
+        return self.start.replaced(result.x), bool(self._at_rest() or result.success)
 
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
         n_free = self.problem.n_free(self.stage)
@@ -183,10 +185,12 @@ class _Stage:
         self._norms[value] = _projected_norm(vector, gradient)
         return value, gradient
 
+    def _record(self, value: float) -> None:
+        norm = self._norms.get(value, np.nan)
+        self.history.append(EvidenceStep(self.stage, value, norm, self._n_evaluations))
+
     def _note(self, intermediate_result: optimize.OptimizeResult) -> None:
-        value = float(intermediate_result.fun)
-        step = EvidenceStep(self.stage, value, self._norms.get(value, np.nan), self._n_evaluations)
-        self.history.append(step)
+        self._record(float(intermediate_result.fun))
         self.tick(f"{self.stage}, step {len(self.history)}")
         if self._at_rest():
             raise StopIteration

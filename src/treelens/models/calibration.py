@@ -24,10 +24,18 @@ def fit_temperature(decisions: np.ndarray, codes: np.ndarray, weights: np.ndarra
     weights : ndarray, shape (n,)
     """
 
+    n_classes = max(2, decisions.shape[1])
+    # As Platt (1999): where the classes separate, no finite slope would be the best. A class of n
+    # graphs is certain to (n + 1) / (n + 2) only.
+    counts = np.bincount(codes, minlength=n_classes)
+    certain = ((counts + 1.0) / (counts + 2.0))[codes]  # (n,)
+    wanted = np.tile(((1.0 - certain) / (n_classes - 1))[:, None], n_classes)
+    wanted[np.arange(len(codes)), codes] = certain
+
     def surprise(log_slope: float) -> float:
         probability = calibrated(decisions, float(np.exp(log_slope)))
-        own = probability[np.arange(len(codes)), codes]
-        return -float(np.average(np.log(np.maximum(own, 1e-300)), weights=weights))
+        missed = -(wanted * np.log(np.maximum(probability, 1e-300))).sum(axis=1)
+        return float(np.average(missed, weights=weights))
 
     low, high = np.log(_SLOPES)
     found = optimize.minimize_scalar(surprise, bounds=(low, high), method="bounded")

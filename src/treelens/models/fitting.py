@@ -22,10 +22,13 @@ from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 
+# Targets that differ by less than this part of their size are constant.
+_CONSTANT = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Targets centred and brought to unit size, with the way back.
+    """Targets centred and, if they are numbers, of unit size, with the way back.
 
     Attributes
     ----------
@@ -48,7 +51,9 @@ class Targets:
         centred = raw - offset
         if scale is None:
             scale = float(np.sqrt(np.average((centred**2).mean(axis=1), weights=weights)))
-        return cls(centred / (scale or 1.0), offset, scale or 1.0, weights)
+        if scale <= _CONSTANT * float(np.abs(raw).max(initial=0.0)):  # rounding is no spread
+            return cls(np.zeros_like(centred), offset, 1.0, weights)
+        return cls(centred / scale, offset, scale, weights)
 
     def select(self, indices: np.ndarray) -> Targets:
         return Targets(self.values[indices], self.offset, self.scale, self.weights[indices])
@@ -68,7 +73,6 @@ class FittedEvidence:
         With the learned and with uniform weights, of the graphs in ``sample``.
     sample : ndarray
         Positions of the graphs that weights were learned on.
-    objective : float
     """
 
     model: FittedModel

@@ -12,7 +12,7 @@ def bytes_needed(n_graphs: int, n_learning: int, n_landmarks: int | None) -> int
     """The largest matrices that are held at once, in bytes.
 
     Learning holds three matrices of the graphs that weights are learned on; conditioning exactly,
-    three of all graphs; through landmarks, two of graphs by landmarks and four of landmarks.
+    three of all graphs; through landmarks, four of graphs by landmarks and four of landmarks.
 
     Examples
     --------
@@ -23,7 +23,7 @@ def bytes_needed(n_graphs: int, n_learning: int, n_landmarks: int | None) -> int
     if n_landmarks is None:
         conditioning = 3 * n_graphs**2
     else:
-        conditioning = 2 * n_graphs * n_landmarks + 4 * n_landmarks**2
+        conditioning = 4 * n_graphs * n_landmarks + 4 * n_landmarks**2
     return _BYTES * max(learning, conditioning)
 
 

@@ -123,6 +123,7 @@ class LandmarkPosterior:
         noise : ndarray, shape (n,)
         targets : ndarray, shape (n, n_columns)
         """
+        amplitude = float(among[0, 0])  # of every graph with itself
         among[np.diag_indices_from(among)] *= 1.0 + _LANDMARK_JITTER
         weighted = kernel / noise[:, None]
         joint = among + kernel.T @ weighted
@@ -132,8 +133,11 @@ class LandmarkPosterior:
         half = half_solve(factor, kernel.T)  # (m, n)
         diagonal = 1.0 / noise - (half**2).sum(axis=0) / noise**2  # of inv(A)
         alpha = (targets - kernel @ coefficients) / noise[:, None]
-        left_out = LeaveOneOut(targets - alpha / diagonal[:, None], 1.0 / diagonal)
-        gain = _inverse(cholesky_in_place(among, n_jobs), n_jobs) - _inverse(factor, n_jobs)
+        own_factor = cholesky_in_place(among, n_jobs)
+        # What landmarks cannot tell of a graph is left in its variance, as it is in predictions.
+        untold = np.maximum(amplitude - (half_solve(own_factor, kernel.T) ** 2).sum(axis=0), 0.0)
+        left_out = LeaveOneOut(targets - alpha / diagonal[:, None], 1.0 / diagonal + untold)
+        gain = _inverse(own_factor, n_jobs) - _inverse(factor, n_jobs)
         return cls(coefficients, gain), left_out
 
     def reduction(self, kernel: np.ndarray) -> np.ndarray:

@@ -26,6 +26,7 @@ TREES = {
     "fine": ("fine", False),
     "fine+edges": ("fine", True),
 }
+_PLAIN = tuple(tree for tree, (_, edges) in TREES.items() if not edges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +78,8 @@ class PatternForest:
         cls, graphs: GraphCollection, depth: int, trees: tuple[str, ...], n_jobs: int = 1
     ) -> tuple[PatternForest, NodeColors]:
         """Refine a collection in every way named and join the patterns."""
+        if depth == 0:  # edge labels show from depth 1 on
+            trees = tuple(t for t in trees if t.removesuffix("+edges") not in trees or t in _PLAIN)
         fitted = [
             PatternVocabulary.fit(labelled_for(graphs, tree), depth, TREES[tree][1], n_jobs)
             for tree in trees
@@ -239,6 +242,11 @@ class PatternForest:
         tree, inner = self.place(int(pattern))
         return self.vocabularies[tree].tree(inner)
 
+    def tree_names(self, patterns: np.ndarray) -> np.ndarray:
+        """The tree of each pattern, which tells ``O`` the element from ``O`` the fine label."""
+        level = np.searchsorted(self.level_offsets, patterns, side="right") - 1
+        return np.array([self.trees[tree] for tree, _ in self.levels], dtype=object)[level]
+
     def texts(self, patterns: Any) -> list[str]:
         """The text form of several patterns."""
         patterns = np.asarray(patterns, dtype=np.int64)
@@ -265,8 +273,9 @@ def labelled_for(graphs: GraphCollection, tree: str) -> GraphCollection:
         return graphs.relabelled(np.zeros(graphs.n_nodes, dtype=np.int32), ("*",))
     if graphs.fine_codes is None or graphs.fine_alphabet is None:
         raise GraphDataError(
-            f"The tree {tree!r} needs fine node labels, and these graphs have none. Molecules read "
-            "by treelens have them; for others leave this tree out."
+            f"The tree {tree!r} looks at fine node labels, and these graphs have none. Molecules "
+            "have them: give a model that was fitted to molecules SMILES, RDKit molecules or what "
+            "read_smiles returns. To fit other graphs, leave this tree out."
         )
     return graphs.relabelled(graphs.fine_codes, graphs.fine_alphabet)
 
