@@ -23,8 +23,8 @@ def pattern_table(
 ) -> pd.DataFrame:
     """One row per pattern, sorted by weight, then support, then text.
 
-    Columns: ``pattern`` (text form), of a forest the ``tree``, ``depth``, ``weight``, ``support`` (number of training graphs
-    that hold it), one ``mass CLASS`` per class (mean share of the nodes of a graph of that class
+    Columns: ``pattern`` (text form), of a forest the ``tree``, ``depth``, ``weight``, ``support``
+    (number of training graphs that hold it), one ``mass CLASS`` per class (mean share of the nodes of a graph of that class
     that carry it), and ``leans_to``, the class where that share is largest. The index is the
     pattern's id in the vocabulary.
     """
@@ -36,11 +36,7 @@ def pattern_table(
     table = pd.DataFrame(
         {
             "pattern": vocabulary.texts(ids),
-            **(
-                {"tree": vocabulary.tree_names(ids)}
-                if isinstance(vocabulary, PatternForest)
-                else {}
-            ),
+            **_tree_column(vocabulary, ids),
             "depth": histograms.depths,
             "weight": weights,
             "support": histograms.support,
@@ -52,6 +48,15 @@ def pattern_table(
     return table.sort_values(
         ["weight", "support", "depth", "pattern"], ascending=[False, False, True, True]
     )
+
+
+def _tree_column(
+    vocabulary: PatternVocabulary | PatternForest, ids: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Only a forest has several trees."""
+    if isinstance(vocabulary, PatternForest):
+        return {"tree": vocabulary.tree_names(ids)}
+    return {}
 
 
 def number_table(
