@@ -24,9 +24,9 @@ def pattern_table(
     """One row per pattern, sorted by weight, then support, then text.
 
     Columns: ``pattern`` (text form), of a forest the ``tree``, ``depth``, ``weight``, ``support``
-    (number of training graphs that hold it), one ``mass CLASS`` per class (mean share of the nodes of a graph of that class
-    that carry it), and ``leans_to``, the class where that share is largest. The index is the
-    pattern's id in the vocabulary.
+    (number of training graphs that hold it), one ``mass CLASS`` per class (mean share of the nodes
+    of a graph of that class that carry it), and ``leans_to``, the class where that share is
+    largest. The index is the pattern's id in the vocabulary.
     """
     import pandas as pd
 

@@ -200,7 +200,8 @@ class Explanation:
     pattern_contributions : DataFrame
         One row per known pattern of the graph, the largest contribution (in absolute value)
         first: ``pattern`` (text form), of several trees the ``tree``, ``depth``, ``weight``,
-        ``count`` (nodes that carry it) and ``contribution``. The index is the pattern's id in the vocabulary.
+        ``count`` (nodes that carry it) and ``contribution``. The index is the pattern's id in the
+        vocabulary.
     node_contributions : ndarray, shape (n_nodes,)
         They add up to ``decision - base``.
     edge_contributions : ndarray, shape (n_edges,)
