@@ -58,7 +58,7 @@ def _quoted(pattern):
     text = " ".join((ROOT / "README.md").read_text().split())
     found = re.search(pattern, text)
     assert found, pattern
-    return [float(x) for x in found.groups()]
+    return [float(x.rstrip(".")) for x in found.groups()]
 
 
 def test_the_readme_quotes_the_rows():
