@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from reproduction import classes, moleculeace, numbers, options, pages
+from reproduction.data import StudyOptions
 
 STUDIES = {
     "regression": numbers,
@@ -28,9 +29,16 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.study != "pages":
         STUDIES[chosen.study].run(
-            chosen.out, chosen.sets, chosen.methods, chosen.repeats, chosen.data,
-            chosen.jobs, chosen.device,
-        )  # fmt: skip
+            StudyOptions(
+                chosen.out,
+                chosen.sets,
+                chosen.methods,
+                chosen.repeats,
+                chosen.data,
+                chosen.jobs,
+                chosen.device,
+            )
+        )
     pages.write_all(chosen.out)
 
 

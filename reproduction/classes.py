@@ -6,14 +6,13 @@ TREELENS_DATA=... python -m reproduction evidence
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
 import treelens as tl
+from reproduction.data import StudyOptions
 from treelens.experiments.protocol import N_OUTER, outer_split
 from treelens.experiments.rows import RowFile, versions
 
@@ -22,29 +21,23 @@ METHODS = ("evidence_uniform", "evidence_depths", "evidence_branches")
 N_REPETITIONS = {"NCI1": 1, "PROTEINS": 3}
 
 
-def run(
-    out: Path,
-    sets: Sequence[str] | None,
-    methods: Sequence[str] | None,
-    repeats: int | None,
-    data: Path | None,
-    n_jobs: int,
-    device: str = "cpu",
-) -> None:
+def run(asked: StudyOptions) -> None:
     """Make the rows that are missing."""
-    rows = RowFile(out / "evidence.jsonl", ("set", "method", "repetition", "fold"))
-    for name in sets or SETS:
+    rows = RowFile(asked.out / "evidence.jsonl", ("set", "method", "repetition", "fold"))
+    for name in asked.sets or SETS:
         graphs, y = tl.load_dataset(name)
         codes = np.unique(y, return_inverse=True)[1]
-        for repetition in range(repeats or N_REPETITIONS.get(name, 10)):
+        for repetition in range(asked.repeats or N_REPETITIONS.get(name, 10)):
             for fold in range(N_OUTER):
                 train, test = outer_split(codes, repetition, fold, seed=0)
-                for method in methods or METHODS:
+                for method in asked.methods or METHODS:
                     row = {"set": name, "method": method, "repetition": repetition, "fold": fold}
                     if row in rows:
                         continue
-                    found = fit_and_score(method, graphs, y, train, test, n_jobs, device)
-                    rows.append({**row, **found, "device": device, **versions()})
+                    found = fit_and_score(
+                        method, graphs, y, train, test, asked.n_jobs, asked.device
+                    )
+                    rows.append({**row, **found, "device": asked.device, **versions()})
                     print(row, found["accuracy"], f"{found['seconds']:.1f} s", flush=True)
 
 

@@ -18,27 +18,19 @@ from typing import Any
 
 import numpy as np
 
-from reproduction.data import data_folder
+from reproduction.data import StudyOptions, data_folder
 from reproduction.numbers import METHODS, fit_and_score
 from treelens.experiments.rows import RowFile, versions
 from treelens.graphs.molecules import smiles_to_collection
 
 
-def run(
-    out: Path,
-    sets: Sequence[str] | None,
-    methods: Sequence[str] | None,
-    repeats: int | None,
-    data: Path | None,
-    n_jobs: int,
-    device: str = "cpu",
-) -> None:
+def run(asked: StudyOptions) -> None:
     """Make the rows that are missing."""
-    folder = data if data is not None else data_folder() / "moleculeace"
-    rows = RowFile(out / "moleculeace.jsonl", ("set", "method"))
+    folder = asked.data if asked.data is not None else data_folder() / "moleculeace"
+    rows = RowFile(asked.out / "moleculeace.jsonl", ("set", "method"))
     for path in sorted(folder.glob("*.csv*"), key=lambda path: path.stat().st_size):
         name = path.name.split(".")[0]
-        if sets and name not in sets:
+        if asked.sets and name not in asked.sets:
             continue
         table = read_assay(path)
         smiles = [row["smiles"] for row in table]
@@ -46,15 +38,15 @@ def run(
         test = np.array([row["test"] for row in table])
         cliff = np.array([row["cliff"] for row in table])
         graphs = smiles_to_collection(smiles)
-        for method in methods or METHODS:
+        for method in asked.methods or METHODS:
             row = {"set": name, "method": method}
             if row in rows:
                 continue
             train, held_out = np.flatnonzero(~test), np.flatnonzero(test)
             found = _with_cliffs(
-                method, graphs, smiles, values, train, held_out, cliff, n_jobs, device
+                method, graphs, smiles, values, train, held_out, cliff, asked.n_jobs, asked.device
             )
-            rows.append({**row, **found, "device": device, **versions()})
+            rows.append({**row, **found, "device": asked.device, **versions()})
             print(row, round(found["rmse"], 4), f"{found['seconds']:.1f} s", flush=True)
 
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
 import treelens as tl
-from reproduction.data import data_folder
+from reproduction.data import StudyOptions, data_folder
 from reproduction.rivals import TanimotoProcess, fingerprint_counts, tanimoto_matrix
 from treelens.experiments.rows import RowFile, versions
 
@@ -28,28 +27,22 @@ _WEIGHTS = {
 }
 
 
-def run(
-    out: Path,
-    sets: Sequence[str] | None,
-    methods: Sequence[str] | None,
-    repeats: int | None,
-    data: Path | None,
-    n_jobs: int,
-    device: str = "cpu",
-) -> None:
+def run(asked: StudyOptions) -> None:
     """Make the rows that are missing."""
-    rows = RowFile(out / "regression.jsonl", ("set", "method", "split"))
-    for name in sets or SETS:
+    rows = RowFile(asked.out / "regression.jsonl", ("set", "method", "split"))
+    for name in asked.sets or SETS:
         graphs, values = tl.read_smiles(data_folder() / f"smiles/{name}.csv.gz", target="value")
         smiles = list(graphs.graph_data["smiles"])
-        for split, train, test in random_splits(len(graphs), repeats or N_SPLITS):
-            for method in methods or METHODS:
+        for split, train, test in random_splits(len(graphs), asked.repeats or N_SPLITS):
+            for method in asked.methods or METHODS:
                 row = {"set": name, "method": method, "split": split}
                 if row in rows:
                     continue
-                found = fit_and_score(method, graphs, smiles, values, train, test, n_jobs, device)
+                found = fit_and_score(
+                    method, graphs, smiles, values, train, test, asked.n_jobs, asked.device
+                )
                 del found["errors"]
-                rows.append({**row, **found, "device": device, **versions()})
+                rows.append({**row, **found, "device": asked.device, **versions()})
                 print(row, round(found["rmse"], 4), f"{found['seconds']:.1f} s", flush=True)
 
 

@@ -8,14 +8,12 @@ Splits are others than those that results are shown on (seeds from 100 on).
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import treelens as tl
-from reproduction.data import data_folder
+from reproduction.data import StudyOptions, data_folder
 from reproduction.numbers import scores
 from treelens.experiments.protocol import N_OUTER, outer_split
 from treelens.experiments.rows import RowFile, versions
@@ -51,28 +49,20 @@ TREES = {
 }
 
 
-def run(
-    out: Path,
-    sets: Sequence[str] | None,
-    methods: Sequence[str] | None,
-    repeats: int | None,
-    data: Path | None,
-    n_jobs: int,
-    device: str = "cpu",
-) -> None:
+def run(asked: StudyOptions) -> None:
     """Make the rows that are missing."""
-    rows = RowFile(out / "evidence_options.jsonl", ("set", "option", "split"))
-    for name in sets or (*NUMBERS, *CLASSES):
+    rows = RowFile(asked.out / "evidence_options.jsonl", ("set", "option", "split"))
+    for name in asked.sets or (*NUMBERS, *CLASSES):
         kind = "numbers" if name in NUMBERS else "classes"
         trees = {option: {"trees": chosen} for option, chosen in TREES[kind].items()}
         for option, settings in {**OPTIONS, **trees}.items():
-            if methods and option not in methods:
+            if asked.methods and option not in asked.methods:
                 continue
-            for split in range(repeats or (N_SPLITS if kind == "numbers" else N_OUTER)):
+            for split in range(asked.repeats or (N_SPLITS if kind == "numbers" else N_OUTER)):
                 row = {"set": name, "option": option, "split": split}
                 if row not in rows:
-                    found = _fit(name, kind, split, dict(settings), n_jobs, device)
-                    rows.append({**row, **found, "device": device, **versions()})
+                    found = _fit(name, kind, split, dict(settings), asked.n_jobs, asked.device)
+                    rows.append({**row, **found, "device": asked.device, **versions()})
                     print(row, found, flush=True)
 
 
