@@ -339,9 +339,12 @@ def list_gradient(
         lambda k: _compiled.matrix_gather_pass(k, N_SHARES, problem.arrays, slopes, gradients[k]),
         problem.n_jobs,
     )
+    return gradients.sum(axis=0) + own_gradient(problem, own_slopes)
+
+
+def own_gradient(problem: EvidenceProblem, own_slopes: np.ndarray) -> np.ndarray:
+    """The part of the slope in every weight that comes through graphs' sums with themselves."""
     rows = problem.features.rows
     graph = np.repeat(np.arange(problem.n_graphs), np.diff(rows.offsets))
-    alone = np.bincount(
-        rows.indices, weights=rows.values * own_slopes[graph], minlength=gradients.shape[1]
-    )
-    return gradients.sum(axis=0) + alone
+    weights = rows.values * own_slopes[graph]
+    return np.bincount(rows.indices, weights, problem.hierarchy.n_patterns)

@@ -18,6 +18,7 @@ from treelens.learning.evidence import (
     JITTER,
     EvidenceParameters,
     EvidenceProblem,
+    own_gradient,
     prior_value,
     scale_slopes,
     weight_slopes,
@@ -107,7 +108,7 @@ class DeviceEvidence:
         per_union[kernel.empty] = 0.0
         own_slopes = -(per_union * kernel.sums + by_distance).sum(dim=1)
         slopes = per_union * kernel.both + 2.0 * by_distance
-        by_weight = self._gather(slopes) + self._alone(own_slopes.cpu().numpy())
+        by_weight = self._gather(slopes) + own_gradient(problem, own_slopes.cpu().numpy())
         parts = weight_slopes(problem, parameters, weights * by_weight, learned)
         return value, np.concatenate([gradient, *parts])
 
@@ -167,12 +168,6 @@ class DeviceEvidence:
             return np.zeros(n_patterns)
         columns = self.torch.cat(parts).cpu().numpy()
         return np.bincount(self.patterns, weights=columns, minlength=n_patterns)
-
-    def _alone(self, own_slopes: np.ndarray) -> np.ndarray:
-        rows = self.problem.features.rows
-        graph = np.repeat(np.arange(self.problem.n_graphs), np.diff(rows.offsets))
-        weights = rows.values * own_slopes[graph]
-        return np.bincount(rows.indices, weights, self.problem.hierarchy.n_patterns)
 
 
 def unary_columns(problem: EvidenceProblem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

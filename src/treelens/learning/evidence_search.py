@@ -86,7 +86,6 @@ def learn_by_evidence(
     learned: str = "branches",
     *,
     max_steps: int = 100,
-    start: EvidenceParameters | None = None,
     device: str = "cpu",
     tick: Callable[[str], None] = lambda what: None,
 ) -> EvidenceFit:
@@ -99,15 +98,13 @@ def learn_by_evidence(
         What of the weights: nothing, one number per level, or every branch as well.
     max_steps : int
         Of each stage; a stage that needs more ends with a ``ConvergenceWarning``.
-    start : EvidenceParameters, optional
-        Where the first stage begins.
     device : str
         ``"cpu"``, or a GPU as PyTorch names it, such as ``"cuda"``.
     tick : callable
         Told of every step, for a progress bar.
     """
     evaluate = evaluator(problem, device)
-    parameters = starting_parameters(problem) if start is None else start
+    parameters = starting_parameters(problem)
     history: list[EvidenceStep] = []
     uniform, converged = parameters, True
     for stage in STAGES[: STAGES.index(learned) + 1]:

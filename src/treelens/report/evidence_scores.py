@@ -8,7 +8,8 @@ import numpy as np
 from scipy.stats import norm
 
 from treelens.estimators.evidence import GraphRegressor
-from treelens.report.said import NINETY, EvidenceModel, SaidOfGraphs
+from treelens.estimators.leave_one_out import NINETY
+from treelens.report.said import EvidenceModel, SaidOfGraphs
 from treelens.report.scores import score_decisions, wilson_interval
 
 # Shares of the measurements that an interval may promise to hold.

@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
 
 from treelens.estimators.base import checked_graphs
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
+from treelens.estimators.leave_one_out import NINETY
 from treelens.estimators.machine import predicted_codes
 from treelens.estimators.settings import checked_numbers
 from treelens.explain.names import LabelNames, with_label_names
@@ -21,8 +21,6 @@ from treelens.report.given import codes_of, graph_name, least_certain, surest_of
 
 EvidenceModel = GraphRegressor | GraphClassifier
 
-# Standard deviations on either side of the mean that hold nine tenths.
-NINETY = float(norm.ppf(0.95))
 # A similarity of one up to rounding: the same counts of all patterns.
 _THE_SAME = 1.0 - 1e-9
 
