@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format bench docs clean
+.PHONY: help install demo test lint format bench reproduce docs clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -37,6 +37,9 @@ format: $(STAMP) ## let ruff rewrite the code in one style
 
 bench: $(STAMP) ## measure every speed claim against its rival, side by side
 	$(BIN)/python -m benchmarks
+
+reproduce: $(STAMP) ## a small part of every table of the paper, into results/ (minutes)
+	$(BIN)/python -m reproduction all --quick --out results
 
 docs: $(STAMP) ## build the documentation, warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from reproduction.pages import markdown_table, write_json, write_page
+from reproduction.rows import RowFile, versions
 from sklearn.model_selection import train_test_split
 
 import treelens as tl
 from benchmarks.measure import NEEDS_DATA, load
 from benchmarks.rows import Row
-from treelens.experiments.pages import markdown_table, write_json, write_page
-from treelens.experiments.rows import RowFile, versions
 from treelens.graphs.build import build_collection
 from treelens.kernels.forms import FORMS
 

@@ -62,8 +62,8 @@ def hiv() -> dict[str, Any]:
 
 def costs() -> dict[str, Any]:
     """What a molecule of HIV costs on one core, step by step, and how its patterns multiply."""
-    from treelens.estimators.least_squares import ProductSums
     from treelens.kernels.approximate import RandomFeatures
+    from treelens.models.least_squares import ProductSums
     from treelens.patterns.features import PatternExtractor
     from treelens.patterns.histograms import PatternHistograms
     from treelens.patterns.vocabulary import PatternVocabulary
@@ -174,7 +174,7 @@ def growth(n_graphs: str = "10000") -> dict[str, Any]:
 
 def gram() -> dict[str, Any]:
     """The exact kernel matrix of 20,000 graphs, tile by tile into a file."""
-    from treelens.distributed.gram import gram_to_disk
+    from treelens.scale.gram import gram_to_disk
 
     graphs = make_random_graphs(20_000, random_state=0)
     with tempfile.TemporaryDirectory() as folder:
@@ -186,9 +186,9 @@ def gram() -> dict[str, Any]:
 
 def workers(n_parts: str, n_graphs: str, n_components: str) -> dict[str, Any]:
     """The same fit by two Dask workers and by two joblib processes, both started already."""
-    from treelens.distributed.executor import DaskExecutor, client_or_local
-    from treelens.estimators.executors import JoblibExecutor
     from treelens.estimators.streaming import StreamingGraphClassifier
+    from treelens.scale.dask_executor import DaskExecutor, client_or_local
+    from treelens.scale.executors import JoblibExecutor
 
     parts = [MadePart(i, int(n_graphs)) for i in range(int(n_parts))]
     model = StreamingGraphClassifier(

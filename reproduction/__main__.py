@@ -1,13 +1,17 @@
-"""``python -m reproduction``: make a study's rows and page."""
+"""``python -m reproduction``: make the rows, tables and pages of a study again."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
-from reproduction import classes, moleculeace, numbers, options, pages
+from reproduction import classes, evidence_pages, moleculeace, numbers, options
 from reproduction.data import StudyOptions
+from reproduction.formulations import FORMULATIONS
+from reproduction.paper import TARGETS, reproduce
 
+# Studies of weights learned by evidence; the others are the paper's experiments and ours on them.
 STUDIES = {
     "regression": numbers,
     "moleculeace": moleculeace,
@@ -16,30 +20,55 @@ STUDIES = {
 }
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Parse the command line and run one study."""
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
+    try:
+        if chosen.study in TARGETS:
+            _run_experiment(chosen)
+        else:
+            _run_study(chosen)
+    except (ValueError, OSError, ImportError) as error:
+        parser.exit(1, f"error: {error}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m reproduction", description=__doc__)
-    parser.add_argument("study", choices=[*STUDIES, "pages"])
-    parser.add_argument("--out", type=Path, default=Path("docs/results"), help="folder of rows")
-    parser.add_argument("--sets", nargs="*", help="data sets; all by default")
-    parser.add_argument("--methods", nargs="*", help="methods; all by default")
-    parser.add_argument("--repeats", type=int, help="splits or repetitions of ten folds")
-    parser.add_argument("--data", type=Path, help="folder of MoleculeACE's tables")
-    parser.add_argument("--jobs", type=int, default=-1, help="threads")
-    parser.add_argument("--device", default="cpu", help="where weights are learned: cpu or cuda")
-    chosen = parser.parse_args()
+    parser.add_argument("study", choices=[*TARGETS, *STUDIES, "pages"])
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder of the results")
+    parser.add_argument("--datasets", "--sets", nargs="+", help="all by default")
+    parser.add_argument("--methods", nargs="+", metavar="METHOD", help="all by default")
+    parser.add_argument("--repetitions", "--repeats", type=int, help="of splits or of ten folds")
+    parser.add_argument("--jobs", type=int, help="processes or threads")
+    paper = parser.add_argument_group("experiments of the paper")
+    paper.add_argument("--quick", action="store_true", help="a small part of it, in minutes")
+    paper.add_argument("--tables-only", action="store_true", help="make no rows, only the tables")
+    paper.add_argument("--formulations", nargs="+", choices=tuple(FORMULATIONS), metavar="NAME")
+    paper.add_argument("--seed", type=int)
+    evidence = parser.add_argument_group("studies of evidence")
+    evidence.add_argument("--data", type=Path, help="folder of MoleculeACE's tables")
+    evidence.add_argument("--device", default="cpu", help="where weights are learned: cpu or cuda")
+    return parser
+
+
+def _run_experiment(chosen: argparse.Namespace) -> None:
+    reproduce(
+        chosen.study, chosen.out, chosen.quick, tables_only=chosen.tables_only,
+        datasets=chosen.datasets, methods=chosen.methods, repetitions=chosen.repetitions,
+        n_jobs=chosen.jobs, seed=chosen.seed, formulations=chosen.formulations,
+    )  # fmt: skip
+
+
+def _run_study(chosen: argparse.Namespace) -> None:
     if chosen.study != "pages":
         STUDIES[chosen.study].run(
             StudyOptions(
-                chosen.out,
-                chosen.sets,
-                chosen.methods,
-                chosen.repeats,
-                chosen.data,
-                chosen.jobs,
-                chosen.device,
+                chosen.out, chosen.datasets, chosen.methods, chosen.repetitions, chosen.data,
+                -1 if chosen.jobs is None else chosen.jobs, chosen.device,
             )
-        )
-    pages.write_all(chosen.out)
+        )  # fmt: skip
+    evidence_pages.write_all(chosen.out)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Classes by evidence on the TU sets: nested nowhere, since nothing is chosen by validation.
 
-TREELENS_DATA=... python -m reproduction evidence
+TREELENS_DATA=... python -m reproduction evidence --out docs/results
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from sklearn.metrics import roc_auc_score
 
 import treelens as tl
 from reproduction.data import StudyOptions
-from treelens.experiments.protocol import N_OUTER, outer_split
-from treelens.experiments.rows import RowFile, versions
+from reproduction.protocol import N_OUTER, outer_split
+from reproduction.rows import RowFile, versions
 
 SETS = ("MUTAG", "PTC_MR", "PTC_DGCNN", "ENZYMES", "PROTEINS", "NCI1")
 METHODS = ("evidence_uniform", "evidence_depths", "evidence_branches")

@@ -1,6 +1,6 @@
 """MoleculeACE: activities of molecules with cliffs, on the published splits.
 
-    python -m reproduction moleculeace --data FOLDER
+    python -m reproduction moleculeace --out docs/results --data FOLDER
 
 ``FOLDER`` holds one table per assay, ``NAME.csv`` or ``NAME.csv.gz``, with columns ``smiles``,
 ``value`` (pKi or pEC50), ``split`` (train or test) and ``cliff`` (1 on an activity cliff); also the
@@ -20,7 +20,7 @@ import numpy as np
 
 from reproduction.data import StudyOptions, data_folder
 from reproduction.numbers import METHODS, fit_and_score
-from treelens.experiments.rows import RowFile, versions
+from reproduction.rows import RowFile, versions
 from treelens.graphs.molecules import smiles_to_collection
 
 

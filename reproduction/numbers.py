@@ -1,6 +1,6 @@
 """Numbers of molecules: ESOL, FreeSolv and Lipophilicity on random 80/20 splits.
 
-TREELENS_DATA=... python -m reproduction regression
+TREELENS_DATA=... python -m reproduction regression --out docs/results
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sklearn.ensemble import RandomForestRegressor
 import treelens as tl
 from reproduction.data import StudyOptions, data_folder
 from reproduction.rivals import TanimotoProcess, fingerprint_counts, tanimoto_matrix
-from treelens.experiments.rows import RowFile, versions
+from reproduction.rows import RowFile, versions
 
 SETS = ("FreeSolv", "ESOL", "Lipophilicity")
 METHODS = ("treelens", "treelens_depths", "treelens_uniform", "ecfp_gp", "ecfp_forest")

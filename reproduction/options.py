@@ -1,6 +1,6 @@
 """What the defaults of evidence were chosen by: one setting changed at a time.
 
-    TREELENS_DATA=... python -m reproduction options
+    TREELENS_DATA=... python -m reproduction options --out docs/results
 
 Splits are others than those that results are shown on (seeds from 100 on).
 """
@@ -15,8 +15,8 @@ import numpy as np
 import treelens as tl
 from reproduction.data import StudyOptions, data_folder
 from reproduction.numbers import scores
-from treelens.experiments.protocol import N_OUTER, outer_split
-from treelens.experiments.rows import RowFile, versions
+from reproduction.protocol import N_OUTER, outer_split
+from reproduction.rows import RowFile, versions
 from treelens.learning import evidence_search
 
 NUMBERS = ("FreeSolv", "ESOL")

@@ -1,219 +1,98 @@
-"""Tables and pages from rows."""
+"""Markdown pages and JSON files of results: one way to write them all."""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from reproduction.summaries import (
-    assay_summary,
-    class_summary,
-    paired_gain,
-    regression_summary,
-)
-from treelens.experiments.pages import markdown_table, write_json, write_page
-from treelens.experiments.rows import read_rows
-
-NAMES = {
-    "treelens": "treelens",
-    "treelens_depths": "treelens, depths only",
-    "treelens_uniform": "treelens, uniform weights",
-    "ecfp_gp": "ECFP6 counts, Tanimoto GP",
-    "ecfp_forest": "ECFP4 counts, forest",
-    "evidence_uniform": "uniform",
-    "evidence_depths": "depths",
-    "evidence_branches": "branches",
-}
-_PUBLISHED = Path(__file__).with_name("published_moleculeace.json")
+from reproduction.rows import plain
 
 
-def write_all(out: Path) -> None:
-    """Write every page that there are rows for."""
-    for name, write in (
-        ("regression", write_regression),
-        ("moleculeace", write_moleculeace),
-        ("evidence", write_classes),
-        ("evidence_options", write_options),
-    ):
-        if (out / f"{name}.jsonl").exists():
-            write(out, read_rows(out / f"{name}.jsonl"))
+def command_line(target: str, extra: str = "") -> str:
+    """The command that makes a page.
+
+    Examples
+    --------
+    >>> command_line("table1")
+    'python -m reproduction table1 --out docs/results'
+    """
+    return " ".join(["python -m reproduction", target, *extra.split(), "--out docs/results"])
 
 
-# --- numbers ----------------------------------------------------------------------------------
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table of the given cells.
+
+    Examples
+    --------
+    >>> print(markdown_table(["a", "b"], [[1, 2.5]]))
+    | a | b |
+    | --- | --- |
+    | 1 | 2.5 |
+    """
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
-def write_regression(out: Path, rows: list[dict[str, Any]]) -> None:
-    summary = regression_summary(rows)
-    write_json(out / "regression.json", summary)
-    parts = [
-        "Numbers of molecules, random 80/20 splits (seeds 0, 1, ...; the settings were chosen on "
-        "seeds from 100 on). Everything that is learned or tuned comes from the training part; "
-        "the Tanimoto process tunes amplitude and noise by marginal likelihood, as ours does; the "
-        "forest has 500 trees and scikit-learn's defaults. ± is the standard deviation over "
-        "splits; coverage is that of 90 % intervals. Seconds were taken while other programs ran; "
-        "rows say on which device weights were learned (Lipophilicity: a GPU).",
-        *(_regression_part(name, methods, rows) for name, methods in summary.items()),
-    ]
-    write_page(
-        out / "regression.md", "Numbers of molecules", "python -m reproduction regression", parts
-    )
+def write_page(path: Path, title: str, command: str, parts: Iterable[str]) -> Path:
+    """A page: its title, the command that made it, and paragraphs, tables and headings."""
+    intro = f"Written by `{command}`."
+    text = "\n\n".join([f"# {title}", intro, *(part.strip("\n") for part in parts)])
+    return _write_whole(path, text + "\n")
 
 
-def _regression_part(name: str, methods: dict[str, Any], rows: list[dict[str, Any]]) -> str:
-    table = markdown_table(
-        ["method", "RMSE", "NLPD", "coverage", "splits", "seconds"],
-        [
-            [
-                NAMES[method],
-                f"{found['rmse']:.3f} ± {found['std']:.3f}",
-                f"{found['nlpd']:.2f}" if "nlpd" in found else "",
-                f"{100 * found['coverage']:.0f} %" if "coverage" in found else "",
-                found["n_splits"],
-                f"{found['seconds']:.0f}",
-            ]
-            for method, found in methods.items()
-        ],
-    )
-    gain = paired_gain(rows, name, "treelens_uniform", "treelens", "rmse", ("split",), 0.25)
-    words = ""
-    if gain is not None:
-        share = 100 * gain["difference"] / methods["treelens_uniform"]["rmse"]
-        words = (
-            f"\n\nLearned against uniform weights on the same {gain['n']} splits: "
-            f"{gain['difference']:+.3f} of the error is taken off ({share:.0f} %; corrected "
-            f"one-sided p = {gain['p_value']:.2g})."
-        )
-    return f"## {name}\n\n{table}{words}"
+def write_json(path: Path, data: Any) -> Path:
+    """Indented JSON with keys in the order given; numpy numbers are welcome."""
+    return _write_whole(path, json.dumps(data, indent=1, default=plain) + "\n")
 
 
-# --- MoleculeACE ------------------------------------------------------------------------------
+def _write_whole(path: Path, text: str) -> Path:
+    """All of a file or nothing: a run that is killed leaves no half of one behind."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, path)
+    return path
 
 
-def write_moleculeace(out: Path, rows: list[dict[str, Any]]) -> None:
-    summary = assay_summary(rows)
-    write_json(out / "moleculeace.json", summary)
-    published = json.loads(_PUBLISHED.read_text())
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    complete = [name for name, found in summary.items() if set(methods) <= set(found)]
-    columns = [*methods, *published["methods"]]
-    lines = [
-        [name, *(_cell(summary, published, name, method, "rmse") for method in columns)]
-        for name in summary
-    ]
-    for score, label in (("rmse", "**mean**"), ("rmse_cliff", "**mean, cliffs**")):
-        lines.append(
-            [label, *(_mean_cell(summary, published, complete, m, score) for m in columns)]
-        )
-    parts = [
-        f"{len(summary)} assays of MoleculeACE (van Tilborg, Alenicheva and Grisoni 2022), root "
-        "mean squared error of pKi or pEC50 on the published test parts. The first "
-        f"{len(methods)} columns were made here; the others are as published "
-        f"({published['sources']}). Means are over the {len(complete)} assays that every method "
-        "made here has.",
-        markdown_table(["assay", *(NAMES.get(m, m) for m in columns)], lines),
-        _against_tanimoto(summary, complete),
-    ]
-    write_page(out / "moleculeace.md", "MoleculeACE", "python -m reproduction moleculeace", parts)
+def plus_minus(mean: float, std: float | None, digits: int = 2) -> str:
+    """Mean and standard deviation, as far as there is one.
+
+    Examples
+    --------
+    >>> plus_minus(88.371, 1.824), plus_minus(88.371, None)
+    ('88.37 ± 1.82', '88.37')
+    """
+    return f"{mean:.{digits}f}" + ("" if std is None else f" ± {std:.{digits}f}")
 
 
-def _value(summary: Any, published: Any, name: str, method: str, score: str) -> float | None:
-    found = summary[name].get(method) or published["sets"].get(name, {}).get(method) or {}
-    return found.get(score)
+def p_text(p_value: float) -> str:
+    """A p-value as a table shows it.
+
+    Examples
+    --------
+    >>> p_text(0.0312), p_text(0.00002)
+    ('0.031', '<0.001')
+    """
+    return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
 
 
-def _cell(summary: Any, published: Any, name: str, method: str, score: str) -> str:
-    value = _value(summary, published, name, method, score)
-    return "" if value is None else f"{value:.3f}"
+def counts_text(values: Iterable[Any]) -> str:
+    """How often each value occurs, the most frequent first.
+
+    Examples
+    --------
+    >>> counts_text([3, 1, 3])
+    '3: 2, 1: 1'
+    """
+    counts: dict[Any, int] = {}
+    for value in values:
+        counts[value] = counts.get(value, 0) + 1
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
+    return ", ".join(f"{_short(value)}: {count}" for value, count in ordered)
 
 
-def _mean_cell(summary: Any, published: Any, names: list[str], method: str, score: str) -> str:
-    values = [_value(summary, published, name, method, score) for name in names]
-    known = [value for value in values if value is not None]
-    return f"{np.mean(known):.4f}" if known and len(known) == len(values) else ""
-
-
-def _against_tanimoto(summary: Any, names: list[str]) -> str:
-    pairs = [(summary[n]["treelens"]["rmse"], summary[n]["ecfp_gp"]["rmse"]) for n in names
-             if {"treelens", "ecfp_gp"} <= set(summary[n])]  # fmt: skip
-    if not pairs:
-        return ""
-    ours, theirs = np.array(pairs).T
-    return (
-        f"Against the Tanimoto process on unfolded ECFP6 counts, in the same run: "
-        f"{100 * (1 - ours.mean() / theirs.mean()):+.1f} % of its mean error is taken off, and the "
-        f"error is at least 1.5 % below on {int((ours < 0.985 * theirs).sum())}, below on "
-        f"{int((ours < theirs).sum())} of {len(pairs)} assays."
-    )
-
-
-# --- classes ----------------------------------------------------------------------------------
-
-
-def write_classes(out: Path, rows: list[dict[str, Any]]) -> None:
-    summary = class_summary(rows)
-    write_json(out / "evidence.json", summary)
-    methods = ["evidence_uniform", "evidence_depths", "evidence_branches"]
-    lines = []
-    for name, found in summary.items():
-        gain = paired_gain(
-            rows, name, "evidence_branches", "evidence_uniform", "accuracy",
-            ("repetition", "fold"), 1 / 9,
-        )  # fmt: skip
-        lines.append(
-            [
-                name,
-                *(
-                    f"{found[m]['accuracy']:.2f} ± {found[m]['std']:.2f}" if m in found else ""
-                    for m in methods
-                ),
-                "" if gain is None else f"{100 * gain['difference']:+.2f}",
-                "" if gain is None else f"{gain['p_value']:.2g}",
-                max(found[m]["n_folds"] for m in found),
-            ]
-        )
-    parts = [
-        "Accuracy (%) of `GraphClassifier` at its default settings on the same ten-fold splits as "
-        "[Table 2](table2.md); nothing is chosen by validation. ± is the standard deviation of "
-        "the means of repetitions, or over folds where there is one repetition. The gain is that "
-        "of branches over uniform weights on the same folds, its p-value that of the corrected "
-        "one-sided test, not corrected for the number of sets.",
-        markdown_table(["set", *(NAMES[m] for m in methods), "gain", "p", "folds"], lines),
-    ]
-    write_page(out / "evidence.md", "Classes by evidence", "python -m reproduction evidence", parts)
-
-
-# --- what the defaults were chosen by -----------------------------------------------------------
-
-
-def write_options(out: Path, rows: list[dict[str, Any]]) -> None:
-    grouped: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for row in rows:
-        grouped.setdefault(row["set"], {}).setdefault(row["option"], []).append(row)
-    parts = [
-        "One setting changed at a time, on splits that no other page uses. For numbers the mean "
-        "error over random 80/20 splits, for classes the mean accuracy over ten folds. Evidence is "
-        "the mean log posterior of the training targets; it compares options on the same set.",
-        *(_options_part(name, options) for name, options in grouped.items()),
-    ]
-    write_page(
-        out / "evidence_options.md", "Evidence: what the defaults were chosen by",
-        "python -m reproduction options", parts,
-    )  # fmt: skip
-
-
-def _options_part(name: str, options: dict[str, list[dict[str, Any]]]) -> str:
-    score = "rmse" if "rmse" in next(iter(options.values()))[0] else "accuracy"
-    lines = []
-    for option, rows in options.items():
-        mean = float(np.mean([row[score] for row in rows]))
-        cells = [option, f"{mean:.3f}" if score == "rmse" else f"{100 * mean:.1f}"]
-        if score == "rmse":
-            cells.append(f"{np.mean([row['nlpd'] for row in rows]):.2f}")
-        cells.append(f"{np.mean([row['evidence'] for row in rows]):.1f}")
-        cells.append(str(len(rows)))
-        lines.append(cells)
-    header = ["setting", "RMSE", "NLPD"] if score == "rmse" else ["setting", "accuracy (%)"]
-    return f"## {name}\n\n" + markdown_table([*header, "evidence", "splits"], lines)
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

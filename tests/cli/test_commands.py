@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-import types
 import zipfile
 
 import numpy as np
@@ -20,8 +18,8 @@ from treelens.cli.console import plain
 from treelens.cli.data import GraphData
 from treelens.cli.evaluate import holm, kernel_plans, paired_tests
 from treelens.cli.fit import SCORINGS, compared_scores, fit_model, majority_score
-from treelens.estimators.selection import SCORES
 from treelens.kernels.forms import FORMS
+from treelens.selection.search import SCORES
 
 
 def tiny_tu(folder, n=8):
@@ -53,7 +51,7 @@ def test_the_options_name_every_form_and_every_score():
 def test_help_lists_the_commands_and_the_exit_codes():
     top = run("--help")
     for name in ("fit", "predict", "explain", "patterns", "evaluate", "compare", "datasets",
-                 "reproduce", "doctor", "demo"):  # fmt: skip
+                 "doctor", "demo"):  # fmt: skip
         assert re.search(rf"^  {name} ", top.out, re.MULTILINE), name
     assert "130 stopped by Ctrl-C" in " ".join(top.out.split())
     assert "130 stopped by Ctrl-C" in " ".join(run("fit", "--help").out.split())
@@ -343,21 +341,6 @@ def test_a_damaged_data_set_fails_to_verify(tmp_path):
     unknown = run("datasets", "describe", "MUTAGG")
     assert unknown.code == 2
     assert "Did you mean 'MUTAG'?" in unknown.err
-
-
-def test_reproduce_hands_over_to_the_experiments(monkeypatch, tmp_path):
-    calls = []
-    module = types.ModuleType("treelens.experiments.__main__")
-    module.reproduce = lambda *given, **options: calls.append((given, options)) or ["a.md"]
-    monkeypatch.setitem(sys.modules, "treelens.experiments.__main__", module)
-    choice = "--datasets", "MUTAG, NCI1", "--methods", "wwl", "--jobs", "2"
-    done = run("reproduce", "table2", "--out", tmp_path, "--quick", "--json", *choice)
-    assert done.code == 0, done.err
-    assert done.data["written"] == ["a.md"]
-    options = {"datasets": ["MUTAG", "NCI1"], "methods": ["wwl"], "n_jobs": 2, "quick": True}
-    assert calls == [(("table2", tmp_path), options)]
-    del module.reproduce
-    assert run("reproduce", "table2").code == 1
 
 
 def test_doctor(monkeypatch, tmp_path):

@@ -8,19 +8,19 @@ from functools import cache
 from typing import Any
 
 import pytest
-
-from docs.conftest import ROOT
-from treelens.experiments.claims import BEGIN, END, Evidence, claims_table, signed
-from treelens.experiments.grids import GRIDS
-from treelens.experiments.published import (
+from reproduction.claims import BEGIN, END, Evidence, claims_table, signed
+from reproduction.grids import GRIDS
+from reproduction.published import (
     PAPER_ACCURACY,
     PAPER_BEST,
     PAPER_P_VALUES,
     possible_p_values,
 )
-from treelens.experiments.rows import read_rows
-from treelens.experiments.significance import Comparison
-from treelens.experiments.table2_grids import grid_name
+from reproduction.rows import read_rows
+from reproduction.significance import Comparison
+from reproduction.table2_grids import grid_name
+
+from docs.conftest import ROOT
 
 RESULTS = ROOT / "docs" / "results"
 PAPER_SETS = ("MUTAG", "PTC_MR", "PROTEINS", "NCI1")

@@ -23,10 +23,11 @@ from sklearn.svm import SVC
 import treelens as tl
 from strategies import random_collection
 from treelens import GraphSVC
-from treelens.estimators import selection, settings
-from treelens.estimators.machine import fit_calibration
-from treelens.estimators.selection import radii_for
 from treelens.graphs.errors import GraphDataError
+from treelens.models.svm import fit_calibration
+from treelens.selection import search as selection
+from treelens.selection import settings
+from treelens.selection.search import radii_for
 
 GRID = {"form": ["exponential", "tanimoto"], "depth": [1, 2], "radius": [0.0, 1.0],
         "gamma": [1.0, 10.0], "C": [1.0, 100.0]}  # fmt: skip

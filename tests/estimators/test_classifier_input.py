@@ -14,8 +14,8 @@ from sklearn.model_selection import KFold, StratifiedShuffleSplit
 import treelens as tl
 from strategies import random_collection
 from treelens import GraphSVC
-from treelens.estimators import selection
 from treelens.graphs.errors import GraphDataError, NotGraphsError
+from treelens.selection import search as selection
 
 ONE_SPLIT = StratifiedShuffleSplit(1, test_size=0.5, random_state=0)
 

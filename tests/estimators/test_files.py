@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from treelens.estimators.files import checked_target, whole_file
+from treelens.storage.files import checked_target, whole_file
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals, links and forks of POSIX")
 
 WRITING = """
 import sys
-from treelens.estimators.files import whole_file
+from treelens.storage.files import whole_file
 with whole_file(sys.argv[1]) as file:
     file.write(b"half of it")
     file.flush()

@@ -12,8 +12,10 @@ from sklearn.svm import SVC
 
 import treelens as tl
 from naive import machine as naive
-from treelens.estimators import _compiled, machine
-from treelens.estimators.machine import (
+from treelens.kernels.voting import mean_margins
+from treelens.models import _compiled
+from treelens.models import svm as machine
+from treelens.models.svm import (
     calibrated_probabilities,
     class_weights,
     fit_calibration,
@@ -22,7 +24,6 @@ from treelens.estimators.machine import (
     own_margins,
     predicted_codes,
 )
-from treelens.kernels.voting import mean_margins
 
 CS = [0.1, 1.0, 10.0, 100.0]
 # Both solvers stop at a violation of 1e-3: decision values, up to 5 here, may differ a little.

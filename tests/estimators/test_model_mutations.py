@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.estimators.archive import Contents, read_archive
-from treelens.estimators.persistence import model_of
-from treelens.estimators.stored import Stored
+from treelens.storage.archive import Contents, read_archive
+from treelens.storage.persistence import model_of
+from treelens.storage.stored import Stored
 
 GRAPHS, Y = tl.make_synthetic(n_per_substructure=4, random_state=0)
 THREE_CLASSES = np.array(["a", "b", "c"])[np.arange(len(Y)) % 3]

@@ -19,16 +19,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 
 import treelens as tl
-from treelens.estimators import archive
-from treelens.estimators.persistence import (
+from treelens.graphs.collection import Graph
+from treelens.kernels.forms import FORMS
+from treelens.storage import archive
+from treelens.storage.persistence import (
     ModelFileError,
     ModelFileNotFoundError,
     load,
     save_model,
 )
-from treelens.estimators.plain_data import from_plain, to_plain
-from treelens.graphs.collection import Graph
-from treelens.kernels.forms import FORMS
+from treelens.storage.plain_data import from_plain, to_plain
 
 GRAPHS, Y = tl.make_synthetic(n_per_substructure=5, random_state=0)
 OTHERS, _ = tl.make_synthetic(n_per_substructure=2, noise_nodes=(6, 9), random_state=1)

@@ -19,8 +19,10 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 import treelens as tl
-from treelens.estimators import selection
-from treelens.estimators.selection import (
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.selection import search as selection
+from treelens.selection.search import (
     SCORES,
     Candidate,
     KernelSearch,
@@ -32,8 +34,6 @@ from treelens.estimators.selection import (
     repetitions_for,
     staged_search,
 )
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.vocabulary import PatternVocabulary
 
 DEPTH = 3
 SMALL_GRID = grid(["exponential", "tanimoto"], [1, 2], [0.0, 1.0], [1.0, 10.0], [0.1, 10.0])

@@ -13,11 +13,11 @@ import pytest
 
 import treelens as tl
 from strategies import random_collection
-from treelens.estimators import files
-from treelens.estimators.archive import read_archive
-from treelens.estimators.persistence import ModelFileError, load_model
 from treelens.graphs.collection import Graph
 from treelens.models.posterior import ExactPosterior, MeanPosterior
+from treelens.storage import files
+from treelens.storage.archive import read_archive
+from treelens.storage.persistence import ModelFileError, load_model
 
 RNG = np.random.default_rng(0)
 GRAPHS = random_collection(RNG, 60)
@@ -151,7 +151,7 @@ def test_an_unfitted_model_cannot_be_saved(tmp_path: Path) -> None:
 
 
 def test_a_kind_of_a_later_version_is_told(tmp_path: Path) -> None:
-    from treelens.estimators.archive import write_archive
+    from treelens.storage.archive import write_archive
 
     fitted(tl.GraphClassifier, TWO).save(tmp_path / "m")
     contents = read_archive(tmp_path / "m")

@@ -8,12 +8,12 @@ from scipy import stats
 
 import treelens as tl
 from treelens import Graph
-from treelens.estimators.approximation import APPROXIMATIONS, learn_weights_linearly
-from treelens.estimators.landmarks import hard_landmarks, landmark_positions
+from treelens.models.landmarks import hard_landmarks, landmark_positions
 from treelens.patterns.features import Features
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.scale.approximation import APPROXIMATIONS, learn_weights_linearly
 
 FAST = {"depth": 2, "gamma": 1.0, "C": 10.0, "n_components": 256, "random_state": 0}
 

@@ -14,15 +14,15 @@ import pytest
 from sklearn.model_selection import cross_val_score
 
 from treelens import GraphSVC, PatternVocabulary
-from treelens.distributed import gram
-from treelens.distributed.executor import DaskExecutor, client_or_local, fit_distributed
-from treelens.distributed.gram import gram_to_disk
 from treelens.estimators.streaming import StreamingGraphClassifier
 from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.kernels.forms import form_kernel
 from treelens.kernels.gram import pair_sums
 from treelens.patterns.features import PatternExtractor
+from treelens.scale import gram
+from treelens.scale.dask_executor import DaskExecutor, client_or_local, fit_distributed
+from treelens.scale.gram import gram_to_disk
 
 pytest.importorskip("distributed")
 SETTINGS = {"depth": 2, "radius": 1.0, "n_components": 64, "random_state": 0}

@@ -9,15 +9,15 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import treelens as tl
-from treelens.estimators.executors import JoblibExecutor
-from treelens.estimators.least_squares import ProductSums, solve
 from treelens.estimators.streaming import StreamingGraphClassifier
-from treelens.estimators.streaming_parts import joined_histograms
 from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks, loaded
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.graphs.tu_blocks import TUBlocks
+from treelens.models.least_squares import ProductSums, solve
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.scale.executors import JoblibExecutor
+from treelens.scale.streaming_parts import joined_histograms
 
 SETTINGS = {"depth": 2, "radius": 1.0, "n_components": 64, "random_state": 0}
 SMILES = ["CCO", "CCN", "c1ccccc1", "CC(=O)O", "CCCl", "C1CC1", "CO", "CN", "CCCC", "OCCO"]

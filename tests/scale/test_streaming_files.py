@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 import treelens as tl
 from treelens.cli.main import app
-from treelens.estimators.archive import Contents, ModelFileError, read_archive, write_archive
 from treelens.estimators.streaming import StreamingGraphClassifier
 from treelens.graphs.blocks import CollectionBlocks
+from treelens.storage.archive import Contents, ModelFileError, read_archive, write_archive
 
 
 @pytest.fixture(scope="module")

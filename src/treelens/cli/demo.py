@@ -34,7 +34,7 @@ def demo_cli(
     with command(as_json, debug) as output:
         from treelens.cli.explain import write_report
         from treelens.cli.fit_evidence import evidence_settings, fit_evidence
-        from treelens.estimators.files import checked_target
+        from treelens.storage.files import checked_target
 
         checked_target(out, reads=_example_files())
         data, story = demo_data()

@@ -112,8 +112,8 @@ def _writable(folder: Path) -> bool:
 
 def _try_to_learn(problems: list[str]) -> float:
     """Seconds for tiny fits, compilation included where it was not done before."""
-    from treelens.estimators.classifier import GraphSVC
     from treelens.estimators.evidence import GraphClassifier
+    from treelens.estimators.svc import GraphSVC
     from treelens.graphs.synthetic import make_synthetic
 
     start = time.perf_counter()

@@ -17,13 +17,24 @@ if TYPE_CHECKING:
     import numpy as np
 
     from treelens.cli.data import GraphData
-    from treelens.estimators.classifier import GraphSVC
+    from treelens.estimators.svc import GraphSVC
     from treelens.estimators.weights import PairwiseWeights
 
 EVIDENCE_KERNELS = {
     "evidence_uniform": "uniform",
     "evidence_depths": "depths",
     "evidence": "branches",
+}
+# Name -> forms, and for learned weights the same with uniform ones.
+SVC_KERNELS: dict[str, tuple[tuple[str, ...], str | None]] = {
+    "wl_subtree": (("subtree", "subtree-cosine"), None),
+    "wl_oa": (("assignment", "tanimoto"), None),
+    "wwl": (("exponential",), None),
+    "wl_tanimoto": (("tanimoto-exponential",), None),
+    "learned_wl_subtree": (("subtree", "subtree-cosine"), "wl_subtree"),
+    "learned_wl_oa": (("assignment", "tanimoto"), "wl_oa"),
+    "learned_wwl": (("exponential",), "wwl"),
+    "learned_wl_tanimoto": (("tanimoto-exponential",), "wl_tanimoto"),
 }
 DEFAULT_KERNELS = "wl_subtree,wl_oa,wwl,learned_wl_oa,learned_wwl,auto,evidence_uniform,evidence"
 DEFAULT_FOR_NUMBERS = ",".join(EVIDENCE_KERNELS)
@@ -117,11 +128,11 @@ class KernelPlan:
         return learned.fit(graphs, y)
 
     def radii(self, n_graphs: int) -> list[float]:
-        """The radii to choose from; a preset has the one of the published experiments."""
-        from treelens.estimators.selection import radii_for
+        """The radii to choose from."""
+        from treelens.selection.search import radii_for
 
         assert self.learner is not None
-        return [1.0] if self.learner.preset else list(radii_for(n_graphs))
+        return list(radii_for(n_graphs))
 
     def has_learned(self, fitted: GraphSVC) -> bool:
         return bool(fitted.choice_["radius"] > 0)
@@ -168,14 +179,12 @@ def _evidence_plan(kind: Any, name: str, depth: str, seed: int, jobs: int) -> Ev
 def kernel_plans(
     names: list[str], depth: str, edge_labels: bool | None, seed: int, jobs: int
 ) -> dict[str, KernelPlan | EvidencePlan]:
-    """A plan for each name: those of the published experiments, ``"auto"``, and by evidence."""
-    from treelens.estimators.classifier import GraphSVC
+    """A plan for each name: the published kernels, ``"auto"``, and by evidence."""
     from treelens.estimators.evidence import GraphClassifier
+    from treelens.estimators.svc import GraphSVC
     from treelens.estimators.weights import PairwiseWeights
-    from treelens.experiments.methods import LEARNER, WL_METHODS
 
-    known = [name for name, method in WL_METHODS.items() if not method.members]
-    known += ["auto", *EVIDENCE_KERNELS]
+    known = [*SVC_KERNELS, "auto", *EVIDENCE_KERNELS]
     plans: dict[str, KernelPlan | EvidencePlan] = {}
     for name in dict.fromkeys(names):
         if name not in known:
@@ -193,10 +202,10 @@ def kernel_plans(
         if name == "auto":
             plans[name] = KernelPlan(model)
             continue
-        method = WL_METHODS[name]
-        model.set_params(form=list(method.forms), radius=0.0)
-        learner = PairwiseWeights(random_state=seed, **{**LEARNER, **method.learner})
-        plans[name] = KernelPlan(model, None if method.uniform is None else learner)
+        forms, twin = SVC_KERNELS[name]
+        model.set_params(form=list(forms), radius=0.0)
+        learner = None if twin is None else PairwiseWeights(random_state=seed, tol=1e-3)
+        plans[name] = KernelPlan(model, learner)
     return plans
 
 
@@ -281,7 +290,7 @@ def _majority_on_folds(y: Any, splits: list[Any]) -> float:
 
 def paired_tests(scores: dict[str, np.ndarray], test_to_train: float) -> list[dict[str, Any]]:
     """Every kernel against its rival on the same folds: corrected t-test, Holm over all tests."""
-    from treelens.estimators.gain import corrected_paired_test
+    from treelens.selection.gain import corrected_paired_test
 
     tests: list[dict[str, Any]] = []
     for name in scores:
@@ -300,9 +309,7 @@ def paired_tests(scores: dict[str, np.ndarray], test_to_train: float) -> list[di
 
 
 def _rival_of(name: str, names: list[str]) -> str | None:
-    from treelens.experiments.methods import WL_METHODS
-
-    twin = WL_METHODS[name].uniform if name in WL_METHODS else None
+    twin = SVC_KERNELS[name][1] if name in SVC_KERNELS else None
     twin = "evidence_uniform" if name in EVIDENCE_KERNELS and name != "evidence_uniform" else twin
     rival = twin if twin in names else names[0]
     return None if rival == name else rival

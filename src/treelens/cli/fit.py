@@ -15,8 +15,8 @@ from treelens.cli.scores import class_sizes
 
 if TYPE_CHECKING:
     from treelens.cli.data import GraphData
-    from treelens.estimators.classifier import GraphSVC
-    from treelens.estimators.selection import Candidate, SearchResult
+    from treelens.estimators.svc import GraphSVC
+    from treelens.selection.search import Candidate, SearchResult
 
 SCORINGS = ("auto", "accuracy", "balanced_accuracy", "roc_auc")
 
@@ -68,7 +68,7 @@ def fit_cli(
             settings = evidence_settings(depth, weights, seed, jobs, of_svc)
         from treelens.cli.data import files_behind, read_training_data
         from treelens.cli.reading import Reading
-        from treelens.estimators.files import checked_target
+        from treelens.storage.files import checked_target
 
         checked_target(out, reads=files_behind(data))  # before the work rather than after it
         training = read_training_data(
@@ -124,7 +124,7 @@ def fit_model(
 ) -> tuple[GraphSVC, dict[str, Any]]:
     """Fit, and sum up what came of it as plain data."""
     from treelens.cli.patterns import top_patterns
-    from treelens.estimators.classifier import GraphSVC
+    from treelens.estimators.svc import GraphSVC
 
     start = time.perf_counter()
     model = GraphSVC(**settings).fit(data.graphs, data.y)
@@ -163,7 +163,7 @@ def compared_scores(model: GraphSVC, data: GraphData, settings: dict[str, Any]) 
     They come from the validation that also chose between candidates, so they are slightly
     optimistic; ``treelens evaluate`` nests the choice.
     """
-    from treelens.estimators.classifier import GraphSVC
+    from treelens.estimators.svc import GraphSVC
 
     uniform_search = model.search_
     if uniform_search.best(lambda c: c.radius == 0) is None:  # only radii above 0 were asked for

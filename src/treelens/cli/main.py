@@ -18,7 +18,6 @@ from treelens.cli.explain import explain_cli
 from treelens.cli.fit import fit_cli
 from treelens.cli.patterns import patterns_cli
 from treelens.cli.predict import predict_cli
-from treelens.cli.reproduce import reproduce_cli
 
 app = typer.Typer(
     name="treelens",
@@ -35,7 +34,6 @@ COMMANDS = {
     "patterns": patterns_cli,
     "evaluate": evaluate_cli,
     "compare": compare_cli,
-    "reproduce": reproduce_cli,
     "doctor": doctor_cli,
     "demo": demo_cli,
 }

@@ -12,7 +12,7 @@ from treelens.cli.console import InputError, Output, command
 from treelens.cli.csv_text import csv_text
 
 if TYPE_CHECKING:
-    from treelens.estimators.persistence import FullModel
+    from treelens.storage.persistence import FullModel
 
 ORDERS = ("auto", "weight", "difference", "support")
 
@@ -37,8 +37,8 @@ def patterns_cli(
 ) -> None:
     """Print the patterns of a MODEL: weight, support, and the class or values it goes with."""
     with command(as_json, debug) as output:
-        from treelens.estimators.files import checked_target
-        from treelens.estimators.persistence import load_model
+        from treelens.storage.files import checked_target
+        from treelens.storage.persistence import load_model
 
         if out is not None:
             checked_target(out, reads=[model])
@@ -58,7 +58,7 @@ def patterns_cli(
 
 def _facts(model: FullModel) -> dict[str, Any]:
     """What decided the weights."""
-    from treelens.estimators.classifier import GraphSVC
+    from treelens.estimators.svc import GraphSVC
 
     if isinstance(model, GraphSVC):
         return {"method": "svc", "choice": model.choice_, "learned": learned_weights(model)}
@@ -73,7 +73,7 @@ def _facts(model: FullModel) -> dict[str, Any]:
 
 def learned_weights(model: FullModel) -> bool:
     """Whether the weights of a model are learned ones, not uniform."""
-    from treelens.estimators.classifier import GraphSVC
+    from treelens.estimators.svc import GraphSVC
 
     if isinstance(model, GraphSVC):
         return bool(model.choice_["radius"] > 0)
@@ -102,7 +102,7 @@ def top_patterns(model: FullModel, n: int, order: str = "auto") -> list[dict[str
 
 def write_patterns(model: FullModel, path: Path) -> None:
     """All patterns as CSV; see :func:`treelens.cli.csv_text.csv_text`."""
-    from treelens.estimators.files import whole_file
+    from treelens.storage.files import whole_file
 
     with whole_file(path) as file:
         file.write(csv_text(model.patterns_, index=True).encode("utf-8"))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from treelens.cli.data import GraphData
-    from treelens.estimators.persistence import FullModel
+    from treelens.storage.persistence import FullModel
 
 # Beyond this mean share of patterns never seen in training, the labels are probably other ones.
 _STRANGE = 0.5
@@ -56,8 +56,8 @@ def predict_cli(
 
         from treelens.cli.data import files_behind, read_data
         from treelens.cli.reading import Reading
-        from treelens.estimators.files import checked_target
-        from treelens.estimators.persistence import load_model
+        from treelens.storage.files import checked_target
+        from treelens.storage.persistence import load_model
 
         if out is not None:
             checked_target(out, reads=chain([model], files_behind(data)))
@@ -207,7 +207,7 @@ def _sum_up_numbers(data: GraphData, table: pd.DataFrame) -> dict[str, Any]:
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
     """A table as CSV, whole or not at all; see :func:`treelens.cli.csv_text.csv_text`."""
-    from treelens.estimators.files import whole_file
+    from treelens.storage.files import whole_file
 
     with whole_file(path) as file:
         file.write(csv_text(table, index=False).encode("utf-8"))

@@ -23,10 +23,7 @@ from treelens.estimators.leave_one_out import (
     left_out_classes,
     left_out_numbers,
 )
-from treelens.estimators.machine import class_weights
 from treelens.estimators.pattern_table import number_table, pattern_table
-from treelens.estimators.progress import progress_ticks
-from treelens.estimators.settings import checked_classes, checked_numbers
 from treelens.explain.contributions import Explanation, explain_decision
 from treelens.explain.gaussian import GaussianDecision
 from treelens.graphs.collection import GraphCollection
@@ -36,7 +33,10 @@ from treelens.models.fitting import FittedEvidence, Targets, fit_gaussian_proces
 from treelens.models.gaussian_process import Predictions
 from treelens.models.memory import check_memory
 from treelens.models.sampling import draw_by_group, landmarks_for
+from treelens.models.svm import class_weights
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
+from treelens.selection.progress import progress_ticks
+from treelens.selection.settings import checked_classes, checked_numbers
 
 
 class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
@@ -162,7 +162,7 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
         The factor of the covariance matrix, by far its largest part, is left out: a loaded model
         computes it anew when it is first asked for standard deviations.
         """
-        from treelens.estimators.stored_evidence import save_evidence
+        from treelens.storage.stored_evidence import save_evidence
 
         save_evidence(self, path)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
-from treelens.estimators.landmarks import landmark_positions
 from treelens.estimators.weights import PairwiseWeights
 from treelens.learning.margins import DistanceQuantiles, choose_margins
 from treelens.learning.objective import pair_arrays
+from treelens.models.landmarks import landmark_positions
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 

@@ -5,7 +5,7 @@ Passes over the blocks: one for the vocabulary, one for a sample of graphs to le
 a size that does not depend on the number of graphs, and the linear model is solved from those sums.
 
 What has to be done for one block are functions of that block alone; *where* they run is up to an
-executor (:mod:`treelens.estimators.executors`, :mod:`treelens.distributed`).
+executor (:mod:`treelens.scale.executors`, :mod:`treelens.scale.dask_executor`).
 """
 
 from __future__ import annotations
@@ -21,19 +21,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from treelens.estimators.base import DecidesOnGraphs, checked_decisions
-from treelens.estimators.executors import SerialExecutor
-from treelens.estimators.feature_machine import FeatureMachine, additive_decision
-from treelens.estimators.landmarks import landmark_positions
-from treelens.estimators.least_squares import ALPHAS, solve
 from treelens.estimators.stochastic_weights import learn_weights_linearly
-from treelens.estimators.streaming_parts import (
-    Plan,
-    Tally,
-    count_part,
-    joined_histograms,
-    pick_from_part,
-    sums_of_part,
-)
 from treelens.explain.contributions import Explanation, explain_decision
 from treelens.graphs.blocks import (
     check_blocks,
@@ -45,7 +33,19 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_single_graph
 from treelens.graphs.errors import GraphDataError
 from treelens.kernels.approximate import RANDOM_FORMS, RandomFeatures, check_n_components
+from treelens.models.feature_machine import FeatureMachine, additive_decision
+from treelens.models.landmarks import landmark_positions
+from treelens.models.least_squares import ALPHAS, solve
 from treelens.patterns.features import PatternExtractor, first_depth_of
+from treelens.scale.executors import SerialExecutor
+from treelens.scale.streaming_parts import (
+    Plan,
+    Tally,
+    count_part,
+    joined_histograms,
+    pick_from_part,
+    sums_of_part,
+)
 
 _UNSEEN_LIMIT = 0.5
 
@@ -284,7 +284,7 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
 
     def save(self, path: Any) -> None:
         """Write the model to a file that :func:`treelens.load` reads; no pickle is involved."""
-        from treelens.estimators.stored_streaming import save_streaming
+        from treelens.storage.stored_streaming import save_streaming
 
         save_streaming(self, path)
 

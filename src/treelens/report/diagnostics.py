@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.estimators.classifier import GraphSVC
+from treelens.estimators.svc import GraphSVC
 from treelens.explain.contributions import usual_unseen_share
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.histograms import PatternHistograms

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from treelens.estimators.base import checked_graphs
-from treelens.estimators.classifier import GraphSVC
-from treelens.estimators.machine import predicted_codes
+from treelens.estimators.svc import GraphSVC
 from treelens.explain.names import LabelNames, with_label_names
 from treelens.graphs.collection import GraphCollection
+from treelens.models.svm import predicted_codes
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import NodeColors
 

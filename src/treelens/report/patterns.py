@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from treelens.estimators.classifier import GraphSVC
+from treelens.estimators.svc import GraphSVC
 from treelens.explain.decode import Occurrence, atom_environment, find_occurrences, unfold_within
 from treelens.explain.layout import is_molecule
 from treelens.explain.names import LabelNames, named_vocabulary

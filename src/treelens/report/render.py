@@ -12,8 +12,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from treelens.estimators.classifier import GraphSVC
-from treelens.estimators.files import checked_target, whole_file
+from treelens.estimators.svc import GraphSVC
 from treelens.explain.decode import TreeNode
 from treelens.explain.draw import tree_scene
 from treelens.explain.names import LabelNames
@@ -21,6 +20,7 @@ from treelens.explain.palette import AGAINST, FOR, HIGHLIGHT, NEUTRAL
 from treelens.report.charts import Chart, bar_chart, line_chart
 from treelens.report.plain import percent
 from treelens.report.summary import summarize
+from treelens.storage.files import checked_target, whole_file
 
 _SCRIPTS = ("drawing.js", "panel.js", "map.js", "table.js")
 _MINUS = "\N{MINUS SIGN}"

@@ -11,13 +11,13 @@ import numpy as np
 from treelens.estimators.base import checked_graphs
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.estimators.leave_one_out import NINETY
-from treelens.estimators.machine import predicted_codes
-from treelens.estimators.settings import checked_numbers
 from treelens.explain.names import LabelNames, with_label_names
 from treelens.graphs.collection import GraphCollection
 from treelens.models.calibration import calibrated
 from treelens.models.gaussian_process import Predictions
+from treelens.models.svm import predicted_codes
 from treelens.report.given import codes_of, graph_name, least_certain, surest_of_the_wrong
+from treelens.selection.settings import checked_numbers
 
 EvidenceModel = GraphRegressor | GraphClassifier
 

@@ -15,9 +15,9 @@ from sklearn.metrics import (
     roc_curve,
 )
 
-from treelens.estimators.classifier import GraphSVC
-from treelens.estimators.machine import predicted_codes
-from treelens.estimators.selection import Candidate
+from treelens.estimators.svc import GraphSVC
+from treelens.models.svm import predicted_codes
+from treelens.selection.search import Candidate
 
 _MOST_CURVE_POINTS = 200
 

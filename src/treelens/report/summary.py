@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import treelens
-from treelens.estimators.classifier import GraphSVC
+from treelens.estimators.svc import GraphSVC
 from treelens.explain.names import LabelNames
 from treelens.kernels.forms import FORMS
 from treelens.report.details import GraphDetails, choose_graphs, explain_graphs

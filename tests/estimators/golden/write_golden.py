@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import treelens as tl
-from treelens.estimators.archive import FORMAT_VERSION
+from treelens.storage.archive import FORMAT_VERSION
 
 FOLDER = Path(__file__).parent
 

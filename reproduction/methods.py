@@ -1,0 +1,138 @@
+"""The methods of Table 2: which candidates each may choose from.
+
+One table drives the runner, the tables and the command line. A Weisfeiler-Lehman method is a list
+of kernel forms and whether its weights are learned; the others are lists of fixed kernels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from reproduction.grids import GRIDS
+
+# What the methods choose from unless they say something else.
+GRID = "wide"
+DEPTHS, GAMMAS, CS = GRIDS[GRID].depths, GRIDS[GRID].gammas, GRIDS[GRID].Cs
+# The learner's settings where a method says nothing else.
+LEARNER: dict[str, Any] = {"tol": 1e-3, "max_iter": 60}
+
+
+@dataclass(frozen=True)
+class WLMethod:
+    """A Weisfeiler-Lehman method.
+
+    Attributes
+    ----------
+    title : str
+    forms : tuple of str
+        Keys of ``treelens.kernels.forms.FORMS``.
+    uniform : str or None
+        For a learned method, the key of the same method with uniform weights, which is searched
+        first: learning is tried at its best depth.
+    learner : dict
+        Parameters of ``PairwiseWeights`` other than the radius.
+    members : tuple of str
+        For a method that chooses among others, by their score inside: their keys. It needs no run
+        of its own, since their rows say all.
+    """
+
+    title: str
+    forms: tuple[str, ...] = ()
+    uniform: str | None = None
+    learner: dict[str, Any] = field(default_factory=dict)
+    members: tuple[str, ...] = ()
+
+    @property
+    def preset(self) -> bool:
+        """Whether the weights come from one of the learner's presets."""
+        return "preset" in self.learner
+
+
+WL_METHODS: dict[str, WLMethod] = {
+    "wl_subtree": WLMethod("WL subtree", ("subtree", "subtree-cosine")),
+    "wl_oa_plain": WLMethod("WL-OA", ("assignment",)),
+    "wl_oa": WLMethod("WL-OA or its Tanimoto form, as chosen", ("assignment", "tanimoto")),
+    "wwl": WLMethod("WWL", ("exponential",)),
+    "learned_wl_subtree": WLMethod(
+        "learned WL subtree", ("subtree", "subtree-cosine"), "wl_subtree"
+    ),
+    "learned_wl_oa": WLMethod(
+        "learned WL-OA or Tanimoto, as chosen", ("assignment", "tanimoto"), "wl_oa"
+    ),
+    "learned_wwl": WLMethod("learned WWL", ("exponential",), "wwl"),
+    "best_of_all": WLMethod(
+        "WWL, WL-OA or Tanimoto, learned or not, as chosen inside",
+        members=("wwl", "wl_oa", "learned_wwl", "learned_wl_oa"),
+    ),
+    "wl_tanimoto": WLMethod("WL Tanimoto, exponential", ("tanimoto-exponential",)),
+    "learned_wl_tanimoto": WLMethod(
+        "learned WL Tanimoto, exponential", ("tanimoto-exponential",), "wl_tanimoto"
+    ),
+    "preset_paper": WLMethod(
+        "learned WWL, the paper's margins and steps", ("exponential",), "wwl", {"preset": "paper"}
+    ),
+    "preset_released_code": WLMethod(
+        "learned WWL, the released code's margins and steps",
+        ("exponential",), "wwl", {"preset": "released-code"},
+    ),
+}  # fmt: skip
+
+# The paper's own grid and depths (1 to H), with three learners: its printed numbers, its margins
+# with the weights learned to the optimum, and none. Only the first is a line of Table 2.
+PAPER_MARGINS: dict[str, Any] = {"margins": (1.0, 0.5), "sigma": 0.1, "balance": False}
+# With the printed numbers 500 steps of 1e-4 along gradients no longer than 1 end within 0.05 of the
+# start, so that no radius of the grid is ever reached: one stands for all three.
+PAPER_RADII = {"paper_protocol": GRIDS["paper"].radii[:1], "paper_grid_wwl": (0.0,)}
+PAPER_METHODS: dict[str, WLMethod] = {
+    "paper_protocol": WLMethod(
+        "learned WWL, the paper's method and protocol", ("exponential",),
+        learner={"preset": "paper", "n_checks": 0},
+    ),
+    "paper_grid_converged": WLMethod(
+        "the same, weights learned to the optimum", ("exponential",), learner=PAPER_MARGINS
+    ),
+    "paper_grid_wwl": WLMethod("WWL in the paper's grid", ("exponential",)),
+}  # fmt: skip
+
+FIXED_METHODS: dict[str, tuple[str, list[dict[str, Any]]]] = {
+    "random_walk": (
+        "Random walk",
+        [
+            {"max_length": length, "decay": decay, "normalize": "cosine"}
+            for length in GRIDS[GRID].lengths
+            for decay in GRIDS[GRID].decays
+        ],
+    ),
+    "shortest_path": ("Shortest path", [{"normalize": None}, {"normalize": "cosine"}]),
+    # Not lines of Table 2: what becomes of the two when they cannot see the labels.
+    "random_walk_unlabelled": (
+        "Random walk, labels ignored",
+        [
+            {"max_length": length, "decay": decay, "normalize": "cosine"}
+            for length in (2, 4)
+            for decay in (0.1, 1.0)
+        ],
+    ),
+    "shortest_path_unlabelled": (
+        "Shortest path, labels ignored", [{"normalize": None}, {"normalize": "cosine"}]
+    ),
+}  # fmt: skip
+
+# Order of the rows of the table.
+TABLE2_METHODS = (
+    "random_walk", "shortest_path", "wl_subtree", "wl_oa_plain", "wl_oa", "wwl", "wl_tanimoto",
+    "learned_wl_subtree", "learned_wl_oa", "learned_wwl", "learned_wl_tanimoto",
+    "best_of_all", "preset_paper", "preset_released_code", "paper_protocol",
+)  # fmt: skip
+# What else the runner can make: rows that the page speaks of below its table.
+OTHER_METHODS = (
+    "paper_grid_converged", "paper_grid_wwl", "random_walk_unlabelled", "shortest_path_unlabelled",
+)  # fmt: skip
+
+
+def title_of(method: str) -> str:
+    """The name of a method as a table shows it."""
+    if method in FIXED_METHODS:
+        return FIXED_METHODS[method][0]
+    return {**WL_METHODS, **PAPER_METHODS}[method].title

@@ -1,0 +1,287 @@
+"""One outer fold of the nested protocol: choose on the training part, score on the test part.
+
+All graphs of a data set are refined and counted once, for every fold. That leaks nothing: a kernel
+value depends only on patterns that both graphs hold, so entries between test and training graphs
+are what a vocabulary of the training part alone would give (``tests/experiments`` checks that a
+``GraphSVC`` which sees the training part only gives the same predictions). Weights, machines
+and choices come from training graphs alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
+
+from reproduction.grids import GRIDS
+from reproduction.methods import (
+    CS,
+    DEPTHS,
+    FIXED_METHODS,
+    GAMMAS,
+    GRID,
+    LEARNER,
+    PAPER_METHODS,
+    PAPER_RADII,
+    WL_METHODS,
+)
+from treelens.estimators.walks import RandomWalk, ShortestPath
+from treelens.estimators.weights import PairwiseWeights
+from treelens.graphs.build import build_collection
+from treelens.graphs.collection import GraphCollection
+from treelens.models.svm import fit_machine_path
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.selection.search import (
+    Candidate,
+    KernelSearch,
+    SearchResult,
+    Split,
+    accuracy,
+    grid,
+    leading_settings,
+    repetitions_for,
+)
+
+N_OUTER = 10
+N_INNER = 5
+N_INNER_LARGE = 3  # for training parts of more than _LARGE graphs, where a fold tells enough
+_LARGE = 2000
+
+radii_for = GRIDS[GRID].radii_for
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set as the protocol uses it: classes, and histograms of every depth."""
+
+    name: str
+    codes: np.ndarray
+    histograms: PatternHistograms
+    graphs: GraphCollection
+    vocabulary: PatternVocabulary
+
+    @classmethod
+    def from_graphs(
+        cls, name: str, graphs: GraphCollection, y: np.ndarray, edge_labels: bool = False
+    ) -> DataSet:
+        vocabulary, colors = PatternVocabulary.fit(graphs, max(DEPTHS), edge_labels)
+        histograms = PatternHistograms.from_colors(vocabulary, colors)
+        return cls(name, np.unique(y, return_inverse=True)[1], histograms, graphs, vocabulary)
+
+
+def outer_split(
+    codes: np.ndarray, repetition: int, fold: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Training and test graphs of one fold of one repetition."""
+    splitter = StratifiedKFold(N_OUTER, shuffle=True, random_state=seed + repetition)
+    return list(splitter.split(codes, codes))[fold]
+
+
+def inner_splits(codes: np.ndarray, train: np.ndarray, seed: int) -> list[Split]:
+    """Splits of the training part, repeated where it is small, numbered as in the whole set."""
+    n_folds = N_INNER if len(train) <= _LARGE else N_INNER_LARGE
+    splitter = RepeatedStratifiedKFold(
+        n_splits=n_folds, n_repeats=repetitions_for(len(train)), random_state=seed
+    )
+    return [(train[a], train[b]) for a, b in splitter.split(train, codes[train])]
+
+
+def run_wl_fold(
+    data: DataSet, repetition: int, fold: int, methods: list[str], seed: int = 0
+) -> list[dict[str, Any]]:
+    """Rows of several Weisfeiler-Lehman methods on one fold.
+
+    Searches are shared: a learned method builds on the search of its uniform twin.
+    """
+    train, test = outer_split(data.codes, repetition, fold, seed)
+    searches = _FoldSearches(
+        data, inner_splits(data.codes, train, seed + 1000 * repetition + fold), seed
+    )
+    rows = []
+    for method in methods:
+        start = time.perf_counter()
+        chosen, inner_score = searches.choose(method)
+        learner = WL_METHODS[method].learner
+        final = _search(data, [(train, test)], learner, seed, final=True)
+        rows.append(
+            {
+                "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
+                "accuracy": final.run([chosen], race=False).scores[chosen][0], "grid": GRID,
+                "n_test": len(test), "seed": seed, "choice": chosen._asdict(),
+                "inner_score": inner_score, "seconds": round(time.perf_counter() - start, 3),
+            }
+        )  # fmt: skip
+    return rows
+
+
+def run_paper_fold(
+    data: DataSet, repetition: int, fold: int, methods: list[str], seed: int = 0
+) -> list[dict[str, Any]]:
+    """Rows of methods in the paper's own grid: all its points are tried, depths begin at 1."""
+    train, test = outer_split(data.codes, repetition, fold, seed)
+    inner = inner_splits(data.codes, train, seed + 1000 * repetition + fold)
+    paper = GRIDS["paper"]
+    rows = []
+    for method in methods:
+        start = time.perf_counter()
+        spec = PAPER_METHODS[method]
+        learner, radii = _learner(spec.learner, seed), PAPER_RADII.get(method, paper.radii)
+        candidates = grid(spec.forms, paper.depths, radii, paper.gammas, paper.Cs)
+        result = kernel_search(data, inner, learner, first_depth=paper.first_depth).run(candidates)
+        chosen = result.winner()
+        final = kernel_search(data, [(train, test)], learner, True, paper.first_depth)
+        rows.append(
+            {
+                "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
+                "accuracy": final.run([chosen], race=False).scores[chosen][0], "grid": "paper",
+                "n_test": len(test), "seed": seed, "choice": chosen._asdict(),
+                "inner_score": result.mean(chosen),
+                "seconds": round(time.perf_counter() - start, 3),
+            }
+        )  # fmt: skip
+    return rows
+
+
+class _FoldSearches:
+    """The searches of one outer fold, each made when it is first asked for."""
+
+    def __init__(self, data: DataSet, inner: list[Split], seed: int):
+        self.data, self.inner, self.seed = data, inner, seed
+        self._uniform: dict[str, SearchResult] = {}
+        self._learned: dict[str, SearchResult] = {}
+
+    def choose(self, method: str) -> tuple[Candidate, float]:
+        """The candidate that a method chooses on the training part, and its inner score."""
+        spec = WL_METHODS[method]
+        result = self.uniform(spec.uniform or method)
+        if spec.preset:  # no search of its own: WWL's setting, with weights as the preset has them
+            chosen = result.winner()
+            return chosen._replace(radius=1.0), result.mean(chosen)
+        if spec.uniform is not None:
+            result = self.learned(method)
+        chosen = result.winner()
+        return chosen, result.mean(chosen)
+
+    def uniform(self, family: str) -> SearchResult:
+        if family not in self._uniform:
+            self._uniform[family] = uniform_search(
+                self.data, self.inner, WL_METHODS[family].forms, self.seed
+            )
+        return self._uniform[family]
+
+    def learned(self, method: str) -> SearchResult:
+        if method not in self._learned:
+            spec = WL_METHODS[method]
+            self._learned[method] = learned_search(
+                self.data, self.inner, self.uniform(str(spec.uniform)),
+                _learner(spec.learner, self.seed),
+            )  # fmt: skip
+        return self._learned[method]
+
+
+def uniform_search(
+    data: DataSet, inner: list[Split], forms: Sequence[str], seed: int
+) -> SearchResult:
+    """Race all depths, scales and ``C`` of some kernel forms with uniform weights."""
+    candidates = grid(forms, DEPTHS, [0.0], GAMMAS, CS)
+    return _search(data, inner, {}, seed).run(candidates)
+
+
+def learned_search(
+    data: DataSet,
+    inner: list[Split],
+    uniform: SearchResult,
+    learner: Any,
+    radii: Sequence[float] | None = None,
+) -> SearchResult:
+    """Race the radii at the settings that lead with uniform weights.
+
+    ``learner`` is a :class:`~treelens.PairwiseWeights` or one with the same ``fit``. Without
+    ``radii`` they are those for the size of the training part.
+    """
+    candidates = [
+        setting._replace(radius=radius)
+        for setting in leading_settings(uniform)
+        for radius in radii or radii_for(len(inner[0][0]))
+    ]
+    return kernel_search(data, inner, learner).run(candidates)
+
+
+def kernel_search(
+    data: DataSet, splits: list[Split], learner: Any, final: bool = False, first_depth: int = 0
+) -> KernelSearch:
+    """The search of a data set; ``final`` learns weights to the learner's own tolerance.
+
+    From ``first_depth`` 0 on node labels are patterns too, as in WWL (2019) and the authors'
+    program.
+    """
+    return KernelSearch(
+        data.histograms, data.codes, splits, learner, first_depth, np.ones(len(data.codes)),
+        accuracy, final=final,
+    )  # fmt: skip
+
+
+def _search(
+    data: DataSet, splits: list[Split], learner: dict[str, Any], seed: int, final: bool = False
+) -> KernelSearch:
+    return kernel_search(data, splits, _learner(learner, seed), final)
+
+
+def _learner(settings: dict[str, Any], seed: int) -> PairwiseWeights:
+    return PairwiseWeights(random_state=seed, **{**LEARNER, **settings})
+
+
+# --- kernels without weights ------------------------------------------------------------------
+
+
+def fixed_kernels(data: DataSet, method: str) -> list[np.ndarray]:
+    """Kernel matrices of all graphs, one per setting: fixed kernels do not depend on the fold."""
+    kind = RandomWalk if method.startswith("random_walk") else ShortestPath
+    graphs = without_labels(data.graphs) if method.endswith("_unlabelled") else data.graphs
+    return [kind(**settings).fit_transform(graphs) for settings in FIXED_METHODS[method][1]]
+
+
+def without_labels(graphs: GraphCollection) -> GraphCollection:
+    """The same graphs with one label for all nodes, and no edge labels."""
+    ends = [np.array(graph.edges, dtype=np.int64).reshape(-1, 2) for graph in graphs]
+    starts = graphs.node_offsets[:-1]
+    edges = [part + start for part, start in zip(ends, starts, strict=True)]
+    return build_collection(graphs.sizes, np.concatenate(edges), np.zeros(graphs.n_nodes, int))
+
+
+def run_fixed_fold(
+    data: DataSet, kernels: list[np.ndarray], method: str, repetition: int, fold: int, seed: int = 0
+) -> dict[str, Any]:
+    """The row of a fixed kernel on one fold: setting and C chosen on the training part."""
+    start = time.perf_counter()
+    train, test = outer_split(data.codes, repetition, fold, seed)
+    inner = inner_splits(data.codes, train, seed + 1000 * repetition + fold)
+    scores = np.array(
+        [[_path_scores(kernel, data.codes, a, b) for a, b in inner] for kernel in kernels]
+    ).mean(axis=1)  # (n_settings, n_costs)
+    setting, cost = np.unravel_index(int(scores.argmax()), scores.shape)
+    final = _path_scores(kernels[setting], data.codes, train, test)
+    return {
+        "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
+        "accuracy": final[cost], "n_test": len(test), "seed": seed,
+        "choice": {**FIXED_METHODS[method][1][setting], "C": CS[cost]}, "grid": GRID,
+        "inner_score": float(scores[setting, cost]),
+        "seconds": round(time.perf_counter() - start, 3),
+    }  # fmt: skip
+
+
+def _path_scores(
+    kernel: np.ndarray, codes: np.ndarray, train: np.ndarray, test: np.ndarray
+) -> list[float]:
+    """Accuracy on ``test`` for every C."""
+    machines = fit_machine_path(
+        np.ascontiguousarray(kernel[np.ix_(train, train)]), codes[train], int(codes.max()) + 1, CS,
+        np.ones(len(train)),
+    )  # fmt: skip
+    cross = kernel[np.ix_(test, train)]
+    return [accuracy(codes[test], machine.decide(cross)) for machine in machines]

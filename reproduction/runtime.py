@@ -1,0 +1,292 @@
+"""Running times: single-pair steps against full batches, and the whole task on real data sets.
+
+Two questions on made graphs, as their number N or the depth H grows: what 500 steps of either kind
+cost, which is what the paper compares, and what it costs to come within a thousandth of the
+optimum, which is what one wants to know. On real data sets: learning, kernel and support vector
+machine together, for one setting and for the choice from the paper's whole grid.
+
+All times are CPU seconds of one thread; compiling is not timed.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
+
+from reproduction.grids import GRIDS
+from reproduction.progress import Work, run_all
+from reproduction.rows import RowFile, versions
+from reproduction.runtime_page import draw_runtime, write_runtime_page
+from treelens.estimators.kernels import WassersteinWL
+from treelens.estimators.svc import GraphSVC
+from treelens.estimators.weights import PairwiseWeights
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.datasets import load_dataset
+from treelens.graphs.synthetic import make_synthetic
+from treelens.learning.learn import learn_weights
+from treelens.learning.objective import Margins
+from treelens.learning.result import LearnedWeights
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.theory.risk import mean_pair_loss
+
+KEY = ("experiment", "dataset", "n_graphs", "depth", "solver", "fold", "seed")
+SOLVERS = ("stochastic", "batch", "quasi-newton")
+NUMBERS, DEPTH = (50, 100, 200, 400, 600, 800, 1000), 2
+DEPTHS, NUMBER = (1, 2, 3, 4, 5, 6, 7), 100
+N_STEPS = 500
+STEP_SIZE = 1e-4
+QUALITY = 1e-3  # how far above the optimum, relative to it
+MOST_STEPS = 1 << 23
+N_REPETITIONS = 3
+RADIUS = 1.0
+TASK_DEPTH, TASK_GAMMA, TASK_C = 3, 1.0, 100.0
+DATASETS = ("MUTAG", "PTC_MR", "PROTEINS", "NCI1")
+N_FOLDS = 10
+# Folds in which the choice from the paper's grid is timed: the larger sets take minutes for each.
+GRID_FOLDS = {"MUTAG": 3, "PTC_MR": 3, "PROTEINS": 1, "NCI1": 1}
+TASK_LEARNERS: dict[str, dict[str, Any]] = {
+    "stochastic": {"solver": "stochastic", "n_checks": 0},
+    "batch": {"solver": "batch", "tol": QUALITY, "max_iter": 1000},
+    "quasi-newton": {"solver": "quasi-newton", "tol": QUALITY},
+}
+_PAPER = GRIDS["paper"]
+PAPER_GRID: dict[str, Any] = {
+    "depth": _PAPER.depths, "radius": _PAPER.radii, "gamma": _PAPER.gammas, "C": _PAPER.Cs,
+}  # fmt: skip
+_LONG_ENOUGH = 0.5  # seconds; what takes less is timed three times
+
+
+def run_runtime(
+    out: str | Path, quick: bool = False, *, seed: int = 0, folder: str | None = None
+) -> list[Path]:
+    """Measure all running times that the folder does not hold yet.
+
+    Parameters
+    ----------
+    out : path
+        Folder for ``runtime.jsonl``, ``runtime.md`` and ``figures/runtime.png`` and ``.svg``.
+    quick : bool
+        Smaller numbers, one repetition, and one fold of MUTAG and PTC_MR only.
+    seed : int
+    folder : str, optional
+        Where the data sets lie.
+    """
+    file = RowFile(Path(out) / "runtime.jsonl", KEY)
+    facts = versions()
+    for title, works in (
+        ("Running time, made graphs", _curve_works(quick, seed, file)),
+        ("Running time, real sets", _task_works(quick, seed, file, folder)),
+    ):
+        for row in run_all(list(works), 1, title):  # one at a time: they would slow each other
+            file.append({**row, "versions": facts})
+    rows = [row for row in file.rows if row["seed"] == seed]
+    page = write_runtime_page(Path(out) / "runtime.md", rows)
+    return [file.path, page, *draw_runtime(Path(out) / "figures", rows)]
+
+
+def _key(*values: Any) -> dict[str, Any]:
+    return dict(zip(KEY, values, strict=True))
+
+
+def _curve_works(quick: bool, seed: int, file: RowFile) -> Iterator[Work]:
+    numbers, depths = (NUMBERS[:4], DEPTHS[:4]) if quick else (NUMBERS, DEPTHS)
+    points = dict.fromkeys([*((n, DEPTH) for n in numbers), *((NUMBER, h) for h in depths)])
+    for n_graphs, depth in points:
+        for fold in range(1 if quick else N_REPETITIONS):
+            for solver in SOLVERS:
+                for experiment, function in (("steps", time_steps), ("quality", time_to_quality)):
+                    key = _key(experiment, "synthetic", n_graphs, depth, solver, fold, seed)
+                    if key not in file and (experiment, solver) != ("steps", "quasi-newton"):
+                        yield Work(function, (n_graphs, depth, solver, fold, seed))
+
+
+def _task_works(quick: bool, seed: int, file: RowFile, folder: str | None) -> Iterator[Work]:
+    for name in DATASETS[:2] if quick else DATASETS:
+        graphs, y = load_dataset(name, folder=folder)
+        for experiment, function, n_folds, depth in (
+            ("task", time_task, N_FOLDS, TASK_DEPTH),
+            ("grid", time_grid, GRID_FOLDS[name], max(PAPER_GRID["depth"])),
+        ):
+            for fold in range(1 if quick else n_folds):
+                for solver in SOLVERS:
+                    key = _key(experiment, name, len(graphs), depth, solver, fold, seed)
+                    if key not in file:
+                        yield Work(function, (name, graphs, np.asarray(y), solver, fold, seed))
+
+
+# --- the clock --------------------------------------------------------------------------------
+
+
+@cache
+def warm_up() -> None:
+    """Have everything compiled, once in a process."""
+    graphs, y = make_synthetic(2, random_state=0)
+    for solver in SOLVERS:
+        _classify(graphs, y, np.arange(len(y)), np.arange(4), solver)
+        _choose(graphs, y, np.arange(len(y)), np.arange(4), solver, {"depth": 1, "radius": 0.5})
+
+
+def cpu_seconds(work: Callable[[], Any]) -> tuple[float, Any]:
+    """CPU time of one thread, the least of three if it is short, and what the work returned."""
+    warm_up()
+    times: list[float] = []
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that solvers are stopped early is the point
+        while not times or (len(times) < 3 and times[0] < _LONG_ENOUGH):
+            start = time.process_time()
+            result = work()
+            times.append(time.process_time() - start)
+    return min(times), result
+
+
+# --- made graphs ------------------------------------------------------------------------------
+
+
+def made_features(n_graphs: int, depth: int, seed: int) -> tuple[PairFeatures, np.ndarray]:
+    """Pair features of so many graphs of the eight-substructure study, and their classes."""
+    graphs, y = make_synthetic(-(-n_graphs // 8), random_state=seed)
+    some = np.random.default_rng(seed).permutation(len(graphs))[:n_graphs]
+    counts = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs[some], depth))
+    return PairFeatures.from_histograms(counts.select_depths(1, depth)), y[some]
+
+
+def time_steps(n_graphs: int, depth: int, solver: str, fold: int, seed: int) -> dict[str, Any]:
+    """What 500 steps cost, on single pairs or on all of them, with the paper's numbers."""
+    features, y = made_features(n_graphs, depth, seed + fold)
+    options = {
+        "margins": (1.0, 0.5), "sigma": 0.1, "balance": False, "radius": RADIUS, "tol": 0.0,
+        "step_size": STEP_SIZE, "solver": solver, "random_state": fold,
+        "n_steps": N_STEPS, "halvings": 0, "average": False, "n_checks": 0, "max_iter": N_STEPS,
+    }  # fmt: skip
+    seconds, learned = cpu_seconds(lambda: learn_weights(features, y, **options))
+    return {
+        **_key("steps", "synthetic", n_graphs, depth, solver, fold, seed),
+        "seconds": seconds, "n_iter": learned.n_iter, "n_patterns": features.n_patterns,
+    }  # fmt: skip
+
+
+def time_to_quality(n_graphs: int, depth: int, solver: str, fold: int, seed: int) -> dict[str, Any]:
+    """What it costs to come within a thousandth of the optimum, if one knows when to stop."""
+    warm_up()
+    features, y = made_features(n_graphs, depth, seed + fold)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        best = learn_weights(features, y, radius=RADIUS, tol=1e-6, max_iter=1000)
+        fixed = {"radius": RADIUS, "random_state": fold, **_fixed(best.margins)}
+        target = best.history[-1] * (1.0 + QUALITY)
+        options = _shortest_run(features, y, solver, target, fixed)
+    seconds = None
+    if options is not None:
+        seconds, _ = cpu_seconds(lambda: learn_weights(features, y, **options))
+    return {
+        **_key("quality", "synthetic", n_graphs, depth, solver, fold, seed),
+        "seconds": seconds, "n_patterns": features.n_patterns,
+        "n_iter": None if options is None else options.get("n_steps", options.get("max_iter")),
+        "start": float(best.history[0]), "optimum": float(best.history[-1]),
+    }  # fmt: skip
+
+
+def _fixed(margins: Margins) -> dict[str, Any]:
+    """Margins as options, so that no run has to find them again."""
+    return {"margins": (margins.alpha1, margins.alpha2), "sigma": margins.sigma, "b": margins.b}
+
+
+def _shortest_run(
+    features: PairFeatures, y: np.ndarray, solver: str, target: float, fixed: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Options of the shortest run whose objective is at most ``target``; None if there is none."""
+    options: dict[str, Any] = {**fixed, "solver": solver, "tol": 0.0}
+    if solver != "stochastic":
+        history = learn_weights(features, y, **options, max_iter=2000).history
+        reached = np.flatnonzero(history <= target)
+        return {**options, "max_iter": max(1, int(reached[0]))} if len(reached) else None
+    n_steps = 1 << 9
+    while n_steps <= MOST_STEPS:
+        options |= {"n_steps": n_steps, "n_checks": 0}
+        if _objective(features, y, learn_weights(features, y, **options)) <= target:
+            return options
+        n_steps *= 2
+    return None
+
+
+def _objective(features: PairFeatures, y: np.ndarray, learned: LearnedWeights) -> float:
+    codes = np.unique(y, return_inverse=True)[1]
+    return mean_pair_loss(features, codes, learned.weights, learned.margins, balance=True)
+
+
+# --- real data sets ---------------------------------------------------------------------------
+
+
+def fold_of(y: np.ndarray, fold: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Training and test graphs of one of ten folds."""
+    splitter = StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed)
+    return list(splitter.split(y, y))[fold]
+
+
+def time_task(
+    name: str, graphs: GraphCollection, y: np.ndarray, solver: str, fold: int, seed: int
+) -> dict[str, Any]:
+    """One setting: patterns, weights, kernel, machine and predictions of a fold."""
+    train, test = fold_of(y, fold, seed)
+    seconds, (accuracy, kernel) = cpu_seconds(lambda: _classify(graphs, y, train, test, solver))
+    vocabulary = PatternVocabulary.fit(graphs[train], TASK_DEPTH)
+    histograms = PatternHistograms.from_colors(*vocabulary).select_depths(1, TASK_DEPTH)
+    features = PairFeatures.from_histograms(histograms)
+    return {
+        **_key("task", name, len(graphs), TASK_DEPTH, solver, fold, seed),
+        "seconds": seconds, "accuracy": accuracy, "n_iter": kernel.learner_.n_iter_,
+        "objective": _objective(features, y[train], kernel.learner_.result_),
+    }  # fmt: skip
+
+
+def _classify(
+    graphs: GraphCollection, y: np.ndarray, train: np.ndarray, test: np.ndarray, solver: str
+) -> tuple[float, WassersteinWL]:
+    learner = PairwiseWeights(RADIUS, random_state=0, **TASK_LEARNERS[solver])
+    kernel = WassersteinWL(TASK_DEPTH, gamma=TASK_GAMMA, weights=learner)
+    machine = SVC(kernel="precomputed", C=TASK_C)
+    machine.fit(kernel.fit_transform(graphs[train], y[train]), y[train])
+    return float(machine.score(kernel.transform(graphs[test]), y[test])), kernel
+
+
+def time_grid(
+    name: str, graphs: GraphCollection, y: np.ndarray, solver: str, fold: int, seed: int
+) -> dict[str, Any]:
+    """The choice from the paper's grid by cross-validation on a fold's training part."""
+    train, test = fold_of(y, fold, seed)
+    seconds, (accuracy, choice) = cpu_seconds(
+        lambda: _choose(graphs, y, train, test, solver, PAPER_GRID)
+    )
+    return {
+        **_key("grid", name, len(graphs), max(PAPER_GRID["depth"]), solver, fold, seed),
+        "seconds": seconds, "accuracy": accuracy, "choice": choice,
+    }  # fmt: skip
+
+
+def _choose(
+    graphs: GraphCollection,
+    y: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+    solver: str,
+    grid: dict[str, Any],
+) -> tuple[float, dict[str, Any]]:
+    model = GraphSVC(
+        "exponential", **grid, include_depth_zero=False, edge_labels=False,
+        learner=PairwiseWeights(random_state=0, **TASK_LEARNERS[solver]),
+        cv=StratifiedKFold(5, shuffle=True, random_state=0), random_state=0, progress=False,
+    )  # fmt: skip
+    model.fit(graphs[train], y[train])
+    wanted = ("depth", "radius", "gamma", "C")
+    return float(model.score(graphs[test], y[test])), {k: model.choice_[k] for k in wanted}

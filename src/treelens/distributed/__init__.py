@@ -1,1 +1,0 @@
-"""The same work on many machines, by Dask: ``pip install 'treelens[distributed]'``."""

@@ -1,1 +1,0 @@
-"""The paper's experiments, and ours beside them: protocol, runner, tables and figures."""

@@ -1,0 +1,1 @@
+"""Many graphs: blocks, executors (threads, processes, Dask) and matrices on disk."""

@@ -1,0 +1,1 @@
+"""Models and results in files: whole or not at all, and without pickle."""

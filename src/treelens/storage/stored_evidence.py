@@ -1,0 +1,291 @@
+"""Model files of :class:`~treelens.estimators.evidence.GraphRegressor` and ``GraphClassifier``.
+
+They hold the forest of patterns with its weights, the counts of the training graphs, the kernel
+and the posterior. Of an exact posterior the Cholesky factor is left out, which is as large as the
+kernel matrix: a loaded model computes it from the rest when variances are first asked for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+import treelens
+from treelens.estimators.evidence import GraphClassifier, GraphRegressor
+from treelens.estimators.leave_one_out import LearningGain, left_out_classes, scored_numbers
+from treelens.kernels.mixture import MixtureScales
+from treelens.learning.evidence_search import STAGES
+from treelens.models.gaussian_process import FittedModel, WeightedForest
+from treelens.models.posterior import LandmarkPosterior, MeanPosterior
+from treelens.patterns.forest import TREES, PatternForest
+from treelens.patterns.histograms import PatternHistograms
+from treelens.storage.archive import Contents, write_archive
+from treelens.storage.stored import Stored
+from treelens.storage.stored_patterns import (
+    get_lists,
+    get_recipe,
+    get_vocabulary,
+    plain_parameters,
+    plain_value,
+    put_lists,
+    put_recipe,
+    put_vocabulary,
+)
+from treelens.storage.stored_records import checked_class_labels, checked_estimator
+
+_LARGEST_LOG = 200.0  # exp of it stays below what any number of a model may be
+_FASTEST_DECAY = 1e6  # beyond, what rounds off the sums would decide; learned are far smaller ones
+_MOST_EVALUATIONS = 2**62
+_SCALES = ("gamma", "rho", "amplitude", "share")
+_GAINS = ("difference", "standard_error", "learned", "uniform")
+
+
+def save_evidence(model: GraphRegressor | GraphClassifier, path: str | Path) -> None:
+    """Write a fitted model to a file, whole or not at all."""
+    check_is_fitted(model)
+    parameters, not_kept = plain_parameters(model)
+    data: dict[str, Any] = {
+        "model": "gaussian-process",
+        "task": "classification" if isinstance(model, GraphClassifier) else "regression",
+        "parameters": parameters,
+        "parameters_not_kept": not_kept,
+    }
+    arrays: dict[str, np.ndarray] = {}
+    put_recipe(model.recipe_, data)
+    _put_forest(model.model_.weighted, data, arrays)
+    put_lists(model._train_histograms, arrays)
+    _put_process(model.model_, data, arrays)
+    _put_targets(model, data, arrays)
+    _put_search(model, data, arrays)
+    write_archive(path, Contents(data, arrays), treelens.__version__)
+
+
+def get_evidence(stored: Stored) -> GraphRegressor | GraphClassifier:
+    """The model of a file."""
+    tasks = {"classification": GraphClassifier, "regression": GraphRegressor}
+    task = stored.value("task", str)
+    if task not in tasks:
+        raise stored.error(f"'task' should be one of {', '.join(tasks)}")
+    model: Any = checked_estimator(stored, "parameters", tasks[task])
+    model.recipe_ = get_recipe(stored)
+    weighted = _get_forest(stored)
+    forest = weighted.forest
+    histograms = get_lists(stored, forest.level_offsets, 0, forest.level_depths)
+    if histograms.n_graphs < 2:
+        raise stored.error("the array 'train_n_nodes' should name two graphs or more")
+    model._train_histograms = histograms
+    if task == "classification":
+        model.classes_ = checked_class_labels(stored)
+    model.model_ = _get_process(stored, weighted, histograms, _n_columns(model))
+    model.weights_ = weighted.weights
+    _get_targets(stored, model, histograms.n_graphs)
+    _get_search(stored, model)
+    return model
+
+
+def _n_columns(model: GraphRegressor | GraphClassifier) -> int:
+    if isinstance(model, GraphRegressor) or len(model.classes_) == 2:
+        return 1
+    return len(model.classes_)
+
+
+# --- patterns and their weights -------------------------------------------------------------
+
+
+def _put_forest(
+    weighted: WeightedForest, data: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    forest = weighted.forest
+    data["trees"] = list(forest.trees)
+    for number, (vocabulary, roots) in enumerate(
+        zip(forest.vocabularies, forest.roots, strict=True)
+    ):
+        put_vocabulary(vocabulary, data, arrays, f"tree_{number}_")
+        arrays[f"tree_{number}_roots"] = roots
+    arrays["log_weights"], arrays["level_weights"] = weighted.log_weights, weighted.level_weights
+
+
+def _get_forest(stored: Stored) -> WeightedForest:
+    trees = stored.value("trees", list)
+    known = all(isinstance(tree, str) and tree in TREES for tree in trees)
+    if not trees or not known or len(set(trees)) < len(trees):
+        raise stored.error(f"'trees' should be different ones among {', '.join(TREES)}")
+    vocabularies = tuple(get_vocabulary(stored, f"tree_{k}_") for k in range(len(trees)))
+    for k, (tree, vocabulary) in enumerate(zip(trees, vocabularies, strict=True)):
+        if vocabulary.depth != vocabularies[0].depth:
+            raise stored.error(f"'tree_{k}_depth' should be that of the other trees")
+        if vocabulary.uses_edge_labels != TREES[tree][1]:
+            raise stored.error(f"'tree_{k}_edge_alphabet' is not what the tree {tree!r} looks at")
+    plain = PatternForest(tuple(trees), vocabularies, tuple(np.empty(0, np.int64) for _ in trees))
+    roots = tuple(_get_roots(stored, plain, tree) for tree in range(len(trees)))
+    forest = PatternForest(plain.trees, vocabularies, roots)
+    logs = stored.floats("log_weights", (forest.n_patterns,), -_LARGEST_LOG)
+    if logs.max(initial=0.0) > _LARGEST_LOG:
+        raise stored.error(f"the array 'log_weights' should hold numbers up to {_LARGEST_LOG:g}")
+    weighted = WeightedForest(
+        forest, logs, stored.floats("level_weights", (len(forest.levels),), 0.0)
+    )
+    stored.check_floats(weighted.weights, "the product of level_weights and exp(log_weights)", 0.0)
+    return weighted
+
+
+def _get_roots(stored: Stored, forest: PatternForest, tree: int) -> np.ndarray:
+    """Where the first level of a tree hangs: on patterns of the level before, or nowhere."""
+    level = next(k for k, (owner, _) in enumerate(forest.levels) if owner == tree)
+    sizes, before = np.diff(forest.level_offsets), int(forest.level_before[level])
+    low, below = (-1, 0) if before < 0 else (0, int(sizes[before]))
+    return stored.integers(f"tree_{tree}_roots", np.int64, (int(sizes[level]),), low, below)
+
+
+# --- kernel and posterior -------------------------------------------------------------------
+
+
+def _put_process(model: FittedModel, data: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    data["scales"] = {name: getattr(model.scales, name) for name in _SCALES}
+    data["noise"] = float(model.noise)
+    data["target_scale"] = float(model.target_scale)
+    arrays["target_offset"] = model.target_offset
+    arrays["coefficients"] = model.posterior.coefficients
+    if isinstance(model.posterior, LandmarkPosterior):
+        arrays["landmarks"] = model.basis_indices.astype(np.int64, copy=False)
+        gain = model.posterior.precision_gain  # symmetric: half of it is all of it
+        arrays["precision_gain"] = gain[np.triu_indices(len(gain))]
+    else:
+        assert model.sample_weights is not None
+        arrays["sample_weights"] = model.sample_weights
+
+
+def _get_process(
+    stored: Stored, weighted: WeightedForest, histograms: PatternHistograms, n_columns: int
+) -> FittedModel:
+    n_graphs, sample_weights = histograms.n_graphs, None
+    posterior: LandmarkPosterior | MeanPosterior
+    if stored.has_array("landmarks"):
+        indices = _get_landmarks(stored, n_graphs)
+        basis = histograms.select_graphs(indices)
+        coefficients = stored.floats("coefficients", (len(indices), n_columns))
+        posterior = LandmarkPosterior(coefficients, _get_gain(stored, len(indices)))
+    else:
+        basis, indices = histograms, np.arange(n_graphs)
+        posterior = MeanPosterior(stored.floats("coefficients", (n_graphs, n_columns)))
+        sample_weights = stored.floats("sample_weights", (n_graphs,), 0.0)
+        if not (sample_weights > 0).all():
+            raise stored.error("the array 'sample_weights' should hold numbers above 0")
+    noise = stored.number(stored.value("noise", float), "'noise'", 0.0, above=True)
+    scale = stored.number(stored.value("target_scale", float), "'target_scale'", 0.0, above=True)
+    return FittedModel(
+        weighted, _get_scales(stored), noise, basis, indices, posterior,
+        stored.floats("target_offset", (n_columns,)), scale, sample_weights,
+    )  # fmt: skip
+
+
+def _get_landmarks(stored: Stored, n_graphs: int) -> np.ndarray:
+    indices = stored.integers("landmarks", np.int64, (None,), 0, n_graphs)
+    if not len(indices) or (np.diff(indices) <= 0).any():
+        raise stored.error("the array 'landmarks' should ascend, and not be empty")
+    return indices
+
+
+def _get_gain(stored: Stored, n: int) -> np.ndarray:
+    gain = np.zeros((n, n))
+    gain[np.triu_indices(n)] = stored.floats("precision_gain", (n * (n + 1) // 2,))
+    return gain + np.triu(gain, 1).T
+
+
+def _get_scales(stored: Stored) -> MixtureScales:
+    record = stored.value("scales", dict)
+    numbers = {
+        name: stored.number(record.get(name), f"{name!r} in 'scales'", 0.0) for name in _SCALES
+    }
+    if numbers["share"] > 1.0 or numbers["amplitude"] == 0.0:
+        raise stored.error("'scales' should hold an amplitude above 0 and a share of at most 1")
+    if max(numbers["gamma"], numbers["rho"]) > _FASTEST_DECAY:
+        raise stored.error(f"gamma and rho in 'scales' should be at most {_FASTEST_DECAY:g}")
+    return MixtureScales(**numbers)
+
+
+# --- targets and what was said of them ------------------------------------------------------
+
+
+def _put_targets(
+    model: GraphRegressor | GraphClassifier, data: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    if isinstance(model, GraphRegressor):
+        arrays["train_values"] = model.train_values_
+        arrays["loo_predictions"], arrays["loo_std"] = model.loo_.predictions, model.loo_.std
+        return
+    data["classes"] = plain_value(model.classes_, "a class")
+    data["temperature"] = float(model._temperature)
+    arrays["train_codes"] = model.train_codes_.astype(np.int64, copy=False)
+    decisions = model.loo_.decisions
+    arrays["loo_decisions"] = decisions[:, None] if decisions.ndim == 1 else decisions
+
+
+def _get_targets(stored: Stored, model: Any, n_graphs: int) -> None:
+    """Targets and left-out predictions; the scores of these are computed again."""
+    if isinstance(model, GraphRegressor):
+        model.train_values_ = stored.floats("train_values", (n_graphs,))
+        std = stored.floats("loo_std", (n_graphs,), 0.0)
+        if not (std > 0).all():
+            raise stored.error("the array 'loo_std' should hold numbers above 0")
+        predictions = stored.floats("loo_predictions", (n_graphs,))
+        model.loo_ = scored_numbers(predictions, std, model.train_values_)
+        return
+    n_classes = len(model.classes_)
+    model.train_codes_ = stored.integers("train_codes", np.int64, (n_graphs,), 0, n_classes)
+    temperature = stored.value("temperature", float)
+    model._temperature = stored.number(temperature, "'temperature'", 0.0, above=True)
+    decisions = stored.floats("loo_decisions", (n_graphs, _n_columns(model)))
+    model.loo_ = left_out_classes(decisions, model.train_codes_, model.classes_, model._temperature)
+
+
+# --- the search -----------------------------------------------------------------------------
+
+
+def _put_search(
+    model: GraphRegressor | GraphClassifier, data: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    gain, history = model.learning_gain_, model.history_
+    data["converged"] = bool(model.converged_)
+    data["learning_gain"] = {name: getattr(gain, name) for name in (*_GAINS, "sentence")}
+    stages = [STAGES.index(stage) for stage in history["stage"]]
+    arrays["history_stage"] = np.array(stages, dtype=np.int64)
+    arrays["history_n_evaluations"] = history["n_evaluations"].to_numpy(np.int64)
+    for name in ("evidence", "gradient_norm"):
+        arrays[f"history_{name}"] = history[name].to_numpy(np.float64)
+
+
+def _get_search(stored: Stored, model: Any) -> None:
+    import pandas as pd
+
+    stages = stored.integers("history_stage", np.int64, (None,), 0, len(STAGES))
+    shape = (len(stages),)
+    if not len(stages):
+        raise stored.error("the array 'history_stage' should not be empty")
+    model.history_ = pd.DataFrame(
+        {
+            "stage": [STAGES[stage] for stage in stages.tolist()],
+            "evidence": stored.floats("history_evidence", shape),
+            "gradient_norm": stored.floats("history_gradient_norm", shape, 0.0, nan=True),
+            "n_evaluations": stored.integers(
+                "history_n_evaluations", np.int64, shape, 0, _MOST_EVALUATIONS
+            ),
+        }
+    )
+    model.evidence_ = float(model.history_["evidence"].iloc[-1])
+    model.converged_ = stored.value("converged", bool)
+    model.learning_gain_ = _get_gain_record(stored)
+
+
+def _get_gain_record(stored: Stored) -> LearningGain:
+    record = stored.value("learning_gain", dict)
+    numbers = {
+        name: stored.number(record.get(name), f"{name!r} in 'learning_gain'") for name in _GAINS
+    }
+    sentence = record.get("sentence")
+    if type(sentence) is not str:
+        raise stored.error("'sentence' in 'learning_gain' should be a text")
+    return LearningGain(**numbers, sentence=sentence)

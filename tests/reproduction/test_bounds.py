@@ -1,0 +1,97 @@
+"""Twin runs: reproducible, below their bounds, and resumed where they were left."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from reproduction.bounds import MARGINS, RUNS, Population, predicted, run_bounds, twin_row
+from reproduction.bounds_page import summarize
+
+from reproduction import bounds
+from treelens.graphs.synthetic import make_synthetic
+from treelens.theory.constants import LossConstants
+
+TINY = {"synthetic": (10, 20)}
+
+
+@pytest.fixture(scope="module")
+def population():
+    graphs, y = make_synthetic(8, random_state=0)
+    return Population.from_graphs("synthetic", graphs, y)
+
+
+@pytest.mark.parametrize("run", list(RUNS))
+def test_twins_obey_their_bounds(population, run):
+    row = twin_row(population, run, n_graphs=30, repetition=0)
+    assert row["divergence"] > 0
+    assert row["divergence"] <= (row["divergence_bound"] or np.inf)
+    assert row["gap"] == row["test_loss"] - row["train_loss"]
+    assert row["gap"] <= row["any_solver_bound"]
+    assert 0 <= row["train_loss"] <= row["loss_bound"]
+
+
+def test_a_row_depends_on_its_seed_alone(population):
+    first, again, other = (twin_row(population, "short", 20, 1, seed=seed) for seed in (0, 0, 1))
+    assert first == again
+    assert first["divergence"] != other["divergence"]
+
+
+def test_twins_that_are_equal_do_not_diverge(population, monkeypatch):
+    """The same draws: with the graph replaced by itself the weights are the same to the bit."""
+    real = bounds._learn
+    seen = []
+
+    def same_graphs(population, run, graphs, draws):
+        seen.append(graphs)
+        return real(population, run, seen[0], draws)
+
+    monkeypatch.setattr(bounds, "_learn", same_graphs)
+    assert twin_row(population, "long", 20, 0)["divergence"] == 0
+    assert (seen[0] != seen[1]).sum() == 1  # one graph replaced
+
+
+def test_predictions_by_hand():
+    constants = LossConstants(0.4, lipschitz=0.4, smoothness=1.6, loss_bound=1.2)
+    row = predicted(constants, "paper", 100)
+    k_n = 4 * 1e-4 * 500 * 0.4**2 / 100
+    assert row["divergence_bound"] == pytest.approx(k_n / 0.4)
+    spread = np.sqrt(2 / 100 * np.log(2 / 0.05))
+    assert row["gap_bound"] == pytest.approx(2 * k_n + (100 * k_n + 1.2) * spread)
+    capped = predicted(constants, "long", 10)["divergence_bound"]
+    assert capped == pytest.approx(2 * np.sqrt(2))  # the diameter of two balls of radius 1
+    assert predicted(constants, "optimum", 10)["gap_bound"] is None
+
+
+def test_all_runs_keep_to_steps_that_the_theorem_allows(population):
+    assert population.constants.smoothness == population.constants.pair_norm**2 / MARGINS.sigma
+    for twin in RUNS.values():
+        assert twin.plan is None or twin.plan.step_size <= 2 / (1 / MARGINS.sigma)  # norm 1
+
+
+def test_run_is_written_and_resumed(tmp_path, monkeypatch):
+    monkeypatch.setattr(bounds, "N_SYNTHETIC", 80)
+    written = run_bounds(tmp_path, sizes=TINY, repetitions=2)
+    assert [path.name for path in written] == [
+        "bounds.jsonl", "bounds.md", "bounds.png", "bounds.svg",
+    ]  # fmt: skip
+    lines = written[0].read_text().splitlines()
+    assert len(lines) == len(RUNS) * 2 * 2
+    page = written[1].read_text()
+    assert "treelens reproduce bounds" in page
+    written[0].write_text("\n".join(lines[:5]) + "\n" + lines[5][:20])  # killed while writing
+    run_bounds(tmp_path, sizes=TINY, repetitions=2)
+    assert sorted(written[0].read_text().splitlines()) == sorted(lines)
+    assert written[1].read_text() == page
+
+
+def test_summary_keeps_apart_what_differs(tmp_path, monkeypatch):
+    monkeypatch.setattr(bounds, "N_SYNTHETIC", 80)
+    path = run_bounds(tmp_path, sizes=TINY, repetitions=2)[0]
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    cell = summarize(rows)["synthetic", "short"][1]
+    wanted = [r["divergence"] for r in rows if (r["run"], r["n_graphs"]) == ("short", 20)]
+    assert cell.n_graphs == 20
+    assert cell.n_repetitions == len(wanted) == 2
+    assert cell.divergence == pytest.approx(np.mean(wanted))

@@ -1,0 +1,77 @@
+"""The table of claims: made from rows, put where the page wants it, verdicts that can change."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reproduction.paper import reproduce
+from reproduction.published import PAPER_ACCURACY, possible_p_values
+from scipy import stats
+
+from reproduction import claims, published
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A copy of the rows that the table reads."""
+    copy = tmp_path / "docs" / "results"
+    copy.mkdir(parents=True)
+    for name in ("table2", "synthetic", "runtime", "bounds"):
+        shutil.copy(RESULTS / f"{name}.jsonl", copy)
+    return copy
+
+
+def test_the_table_goes_between_the_marks_and_nowhere_else(folder):
+    page = folder.parent / "paper.md"
+    page.write_text(f"before\n{claims.BEGIN}\nold\n{claims.END}\nafter\n", encoding="utf-8")
+    for _ in range(2):  # a second time changes nothing
+        assert reproduce("claims", folder) == [str(page)]
+        text = page.read_text(encoding="utf-8")
+        assert text.startswith(f"before\n{claims.BEGIN}\n")
+        assert text.endswith(f"{claims.END}\nafter\n")
+        assert claims.claims_table(folder) in text
+        assert "old" not in text.split("\n")
+
+
+def test_a_page_without_marks_is_left_alone(folder):
+    page = folder.parent / "paper.md"
+    page.write_text("no marks\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="lacks the marks"):
+        claims.write_claims(page, folder)
+    assert page.read_text(encoding="utf-8") == "no marks\n"
+
+
+def test_verdicts_follow_the_rows(folder):
+    """Had learned WWL been far ahead on the same folds, the verdict would say so."""
+    evidence = claims.Evidence(folder)
+    assert claims._gains(evidence).verdict == "no gain"
+    for methods in evidence.folds.values():
+        methods["learned_wwl"] = {key: value + 0.05 for key, value in methods["wwl"].items()}
+    assert claims._gains(evidence).verdict == "holds on some sets"
+
+
+@pytest.mark.parametrize("name", ["MUTAG", "PTC_MR", "PROTEINS", "NCI1"])
+@pytest.mark.parametrize("correlation", [-1.0, -0.5, 0.0, 0.9, 1.0])
+def test_no_ten_repetitions_with_the_printed_figures_leave_the_bounds(name, correlation):
+    """Ten pairs with exactly the printed means, deviations and any correlation."""
+    rng = np.random.default_rng(0)
+    (ours, our_std), (theirs, their_std) = (PAPER_ACCURACY[m][name] for m in ("learned_wwl", "wwl"))
+    basis, _ = np.linalg.qr(np.column_stack([np.ones(10), rng.normal(size=(10, 2))]))
+    first, second = 3 * basis[:, 1], 3 * basis[:, 2]  # mean 0, sample variance 1, uncorrelated
+    mixed = correlation * first + np.sqrt(1 - correlation**2) * second
+    test = stats.ttest_rel(
+        ours + our_std * first, theirs + their_std * mixed, alternative="greater"
+    )
+    low, high = possible_p_values(name)
+    assert low <= test.pvalue <= high
+
+
+def test_printed_p_values_are_data():
+    assert set(published.PAPER_P_VALUES) <= {
+        (method, name) for method, row in PAPER_ACCURACY.items() for name in row
+    }

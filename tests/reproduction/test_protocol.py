@@ -1,0 +1,210 @@
+"""The protocol uses the training part alone: equal to models that never see the rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from reproduction.grids import GRIDS
+from reproduction.methods import FIXED_METHODS, LEARNER, PAPER_METHODS, WL_METHODS
+from reproduction.protocol import (
+    N_OUTER,
+    DataSet,
+    _FoldSearches,
+    _search,
+    fixed_kernels,
+    inner_splits,
+    outer_split,
+    run_fixed_fold,
+    run_paper_fold,
+    run_wl_fold,
+)
+from sklearn.svm import SVC
+
+from reproduction import protocol
+from treelens import (
+    GraphSVC,
+    PairwiseWeights,
+    RandomWalk,
+    ShortestPath,
+    WassersteinWL,
+    make_synthetic,
+)
+from treelens.selection.gain import corrected_paired_test
+from treelens.selection.search import Candidate
+
+METHODS = ["wwl", "wl_oa", "wl_subtree", "learned_wwl", "learned_wl_oa"]
+
+
+@pytest.fixture(autouse=True)
+def shallow(monkeypatch):
+    """Two depths to choose from instead of six: the searches are what takes time here."""
+    monkeypatch.setattr(protocol, "DEPTHS", (1, 2))
+
+
+@pytest.fixture(scope="module")
+def made() -> DataSet:
+    graphs, y = make_synthetic(8, random_state=1)
+    return DataSet.from_graphs("made", graphs, y)
+
+
+def final_decisions(data: DataSet, choice: Candidate, train, test, seed=0) -> np.ndarray:
+    """Decision values of the test part as the protocol computes them."""
+    search = _search(data, [(train, test)], {}, seed, final=True)
+    return search.run([choice], race=False).decisions[choice][test, 0]
+
+
+def apart_classifier(choice: Candidate, seed=0) -> GraphSVC:
+    """A classifier with the setting that the protocol chose."""
+    return GraphSVC(
+        form=choice.form, depth=choice.depth, radius=choice.radius, C=choice.C,
+        gamma=1.0 if choice.gamma is None else choice.gamma, edge_labels=False,
+        learner=PairwiseWeights(random_state=seed, **LEARNER), random_state=0, progress=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_predictions_equal_a_classifier_that_sees_the_training_part_only(made, method):
+    train, test = outer_split(made.codes, repetition=0, fold=3, seed=0)
+    row = run_wl_fold(made, 0, 3, [method])[0]
+    choice = Candidate(**row["choice"])
+    model = apart_classifier(choice).fit(made.graphs[train], made.codes[train])
+    decisions = model.decision_function(made.graphs[test])
+    np.testing.assert_allclose(
+        decisions, final_decisions(made, choice, train, test), rtol=1e-6, atol=1e-8
+    )
+    assert row["accuracy"] == pytest.approx(model.score(made.graphs[test], made.codes[test]))
+
+
+@pytest.mark.parametrize("method", list(PAPER_METHODS))
+def test_the_papers_grid_is_its_own_and_node_labels_are_left_out(made, method):
+    """The row is that of a classifier which sees the training part only, from depth 1 on."""
+    train, test = outer_split(made.codes, repetition=0, fold=2, seed=0)
+    row = run_paper_fold(made, 0, 2, [method])[0]
+    choice, paper = row["choice"], GRIDS["paper"]
+    assert choice["depth"] in paper.depths
+    assert (choice["gamma"], choice["C"]) in set(product(paper.gammas, paper.Cs))
+    assert choice["radius"] in ((0.0,) if method == "paper_grid_wwl" else paper.radii)
+    settings = {**LEARNER, **PAPER_METHODS[method].learner}
+    model = GraphSVC(
+        **choice, edge_labels=False, include_depth_zero=False, progress=False, random_state=0,
+        learner=PairwiseWeights(random_state=0, **settings),
+    ).fit(made.graphs[train], made.codes[train])  # fmt: skip
+    assert row["accuracy"] == pytest.approx(model.score(made.graphs[test], made.codes[test]))
+
+
+def test_plain_assignment_never_takes_the_tanimoto_form(made):
+    assert run_wl_fold(made, 0, 0, ["wl_oa_plain"])[0]["choice"]["form"] == "assignment"
+
+
+@pytest.mark.parametrize("method", ["random_walk", "shortest_path"])
+def test_kernels_that_cannot_see_labels(made, method):
+    """Equal to the kernel of the same graphs with one label, and not to the labelled one."""
+    bare = [(list(graph.edges), dict.fromkeys(range(graph.n_nodes), "x")) for graph in made.graphs]
+    name = f"{method}_unlabelled"
+    kind = RandomWalk if method == "random_walk" else ShortestPath
+    settings = FIXED_METHODS[name][1]
+    kernels = fixed_kernels(made, name)
+    assert len(kernels) == len(settings)
+    for kernel, setting in zip(kernels, settings, strict=True):
+        np.testing.assert_allclose(kernel, kind(**setting).fit_transform(bare), rtol=1e-12)
+        assert not np.allclose(kernel, kind(**setting).fit_transform(made.graphs))
+
+
+@pytest.mark.parametrize("radius", [0.0, 3.0])
+def test_decisions_equal_a_plain_pipeline(made, radius):
+    """Kernel and SVM spelt out with the public parts and scikit-learn's machine."""
+    train, test = outer_split(made.codes, 0, 0, seed=0)
+    choice = Candidate(radius, 2, "exponential", 3.0, 10.0)
+    weights = PairwiseWeights(radius=radius, random_state=0, **LEARNER) if radius else "uniform"
+    kernel = WassersteinWL(
+        depth=2, gamma=3.0, weights=weights, include_depth_zero=True, edge_labels=False
+    )
+    fitted = kernel.fit_transform(made.graphs[train], made.codes[train])
+    new = kernel.transform(made.graphs[test])
+    machine = SVC(kernel="precomputed", C=10.0 / np.mean(np.diagonal(fitted)), tol=1e-6)
+    expected = machine.fit(fitted, made.codes[train]).decision_function(new)
+    found = final_decisions(made, choice, train, test)
+    np.testing.assert_allclose(found, expected, atol=5e-3)
+
+
+def test_classes_of_the_test_part_change_nothing(made):
+    """Choice, inner score and decisions are the same whatever the test graphs are said to be."""
+    train, test = outer_split(made.codes, 0, 1, seed=0)
+    lies = made.codes.copy()
+    lies[test] = 1 - lies[test]
+    found = []
+    for data in (made, replace(made, codes=lies)):
+        searches = _FoldSearches(data, inner_splits(made.codes, train, 1), 0)
+        for method in ("wwl", "learned_wwl", "learned_wl_tanimoto"):
+            choice, score = searches.choose(method)
+            found.append((choice, score, final_decisions(data, choice, train, test)))
+    for honest, lied in zip(found[:3], found[3:], strict=True):
+        assert honest[:2] == lied[:2]
+        np.testing.assert_array_equal(honest[2], lied[2])
+
+
+def test_inner_splits_stay_within_the_training_part(made):
+    train, test = outer_split(made.codes, 2, 5, seed=0)
+    for fit, check in inner_splits(made.codes, train, seed=3):
+        assert not set(fit) & set(check)
+        assert set(fit) | set(check) == set(train)
+        assert not (set(fit) | set(check)) & set(test)
+
+
+def test_every_graph_is_tested_once_in_a_repetition(made):
+    tested = np.concatenate([outer_split(made.codes, 4, f, seed=0)[1] for f in range(N_OUTER)])
+    assert sorted(tested) == list(range(len(made.codes)))
+
+
+def test_fixed_kernels_choose_on_the_training_part(made):
+    """A kernel that is perfect on the test part and useless in training is not chosen."""
+    train, test = outer_split(made.codes, 0, 0, seed=0)
+    signs = 2.0 * made.codes - 1
+    honest = np.outer(signs, signs) + np.eye(len(signs))
+    cheat = np.eye(len(signs))
+    cheat[np.ix_(test, train)] = np.outer(signs[test], signs[train])
+    cheat[np.ix_(train, test)] = cheat[np.ix_(test, train)].T
+    row = run_fixed_fold(made, [cheat, honest], "shortest_path", 0, 0)
+    assert row["choice"]["normalize"] == "cosine"  # the second setting
+    assert row["inner_score"] == 1.0
+
+
+def held_out_accuracies(data: DataSet, choice: Candidate) -> np.ndarray:
+    """Accuracy on every fold of a repetition with weights and machine from its training part."""
+    folds = [outer_split(data.codes, 0, fold, seed=0) for fold in range(N_OUTER)]
+    search = _search(data, folds, {}, 0, final=True)
+    return np.array(search.run([choice], race=False).scores[choice])
+
+
+def test_permuted_classes_bring_no_advantage():
+    """With classes at random, learning does not beat chance on held-out graphs, nor uniform."""
+    graphs, y = make_synthetic(20, random_state=2)
+    uniform, learned = (Candidate(radius, 2, "exponential", 1.0, 10.0) for radius in (0.0, 10.0))
+    permutations = [np.random.default_rng(seed).permutation(y) for seed in range(3)]
+    sets = [DataSet.from_graphs("permuted", graphs, classes) for classes in permutations]
+    plain = np.concatenate([held_out_accuracies(data, uniform) for data in sets])
+    moved = np.concatenate([held_out_accuracies(data, learned) for data in sets])
+    three_errors = 3 * np.sqrt(0.25 / (len(y) * len(sets)))
+    assert abs(plain.mean() - 0.5) < three_errors
+    assert abs(moved.mean() - 0.5) < three_errors
+    assert corrected_paired_test(moved - plain, 1 / (N_OUTER - 1))[2] > 0.05
+    # On the true classes the same folds are far above chance, so the test could have failed.
+    honest = DataSet.from_graphs("honest", graphs, y)
+    assert held_out_accuracies(honest, learned).mean() > 0.9
+
+
+def test_same_seed_same_rows(made):
+    def rows() -> list[dict]:
+        found = run_wl_fold(made, 1, 2, ["wwl", "learned_wwl", "preset_paper"])
+        return [{k: v for k, v in row.items() if k != "seconds"} for row in found]
+
+    assert rows() == rows()
+
+
+def test_learned_methods_have_a_uniform_twin():
+    for method, spec in WL_METHODS.items():
+        if method.startswith("learned_"):
+            assert WL_METHODS[str(spec.uniform)].forms == spec.forms

@@ -1,0 +1,247 @@
+"""A run that is killed goes on where it was, and ends with the rows of one that was not."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from reproduction.rows import RowFile, RowFileError, read_rows
+
+import tiny_studies as tiny
+from reproduction import protocol, table2
+from treelens.storage.locks import InUseError
+
+SCRIPT = Path(tiny.__file__)
+
+
+def without_times(path: Path) -> list[dict]:
+    """Rows in a fixed order, less what differs between two runs of the same thing."""
+    rows = [{k: v for k, v in row.items() if k != "seconds"} for row in read_rows(path)]
+    return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def restored():
+    """``tiny.run`` changes the protocol to a small one; change it back afterwards."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table2, "load_protocol_data", table2.load_protocol_data)
+        for name in ("DEPTHS", "GAMMAS", "CS", "radii_for"):
+            patch.setattr(protocol, name, getattr(protocol, name))
+        yield
+
+
+@pytest.fixture(scope="module")
+def whole(restored, tmp_path_factory) -> Path:
+    """The rows of a run that nothing interrupted."""
+    return tiny.run(tmp_path_factory.mktemp("whole"))
+
+
+def kill_after(out: Path, n_rows: int) -> int:
+    """Start the run in a process of its own and kill it once it has written so many rows."""
+    process = subprocess.Popen([sys.executable, str(SCRIPT), str(out)], stderr=subprocess.DEVNULL)
+    path = out / "table2.jsonl"
+    try:
+        while process.poll() is None:
+            if path.exists() and path.read_bytes().count(b"\n") >= n_rows:
+                break
+            time.sleep(0.005)
+    finally:
+        process.kill()
+        process.wait()
+    return path.read_bytes().count(b"\n")
+
+
+def test_killed_and_resumed_equals_uninterrupted(tmp_path, whole):
+    killed = tmp_path / "killed"
+    n_kept = kill_after(killed, n_rows=7)
+    assert 7 <= n_kept < tiny.N_ROWS, "the run must be killed half-way for this test to say much"
+    kept = read_rows(killed / "table2.jsonl")
+    with (killed / "table2.jsonl").open("ab") as handle:  # as a power cut would leave it
+        handle.write(b'{"accuracy": 0.99, "dataset": "ti')
+    resumed = tiny.run(killed)
+    assert read_rows(resumed)[: len(kept)] == kept  # what was there was not made again
+    assert len(read_rows(resumed)) == tiny.N_ROWS
+    assert without_times(resumed) == without_times(whole)
+
+
+def test_a_finished_run_makes_nothing(whole, monkeypatch):
+    before = whole.read_bytes()
+    monkeypatch.setattr(tiny, "tiny_data", None)  # not even the data are loaded
+    assert tiny.run(whole.parent).read_bytes() == before
+
+
+def test_a_row_cut_short_is_taken_off(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    file = RowFile(path, ("key",))
+    file.append({"key": 1, "value": 0.5})
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"key": 2, "val')
+    again = RowFile(path, ("key",))
+    assert again.rows == [{"key": 1, "value": 0.5}]
+    assert {"key": 2} not in again
+    again.append({"key": 2, "value": 0.25})
+    assert [row["key"] for row in read_rows(path)] == [1, 2]
+
+
+def test_a_file_with_nothing_whole_in_it(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"key"')
+    assert read_rows(path) == []
+    assert path.read_bytes() == b'{"key"', "a reader may look while a row is being written"
+    assert RowFile(path, ("key",)).rows == []
+    assert path.read_bytes() == b""
+
+
+# --- a full disk ------------------------------------------------------------------------------
+
+FILLING = """
+import resource, sys
+from reproduction.rows import RowFile
+file = RowFile(sys.argv[1], ("key",))
+file.append({"key": 0})
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+for key in range(1, 100):
+    try:
+        file.append({"key": key, "value": "x" * 17})
+    except OSError as error:
+        print("full", key, {"key": key} in file)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits the size of a file as POSIX can")
+def test_a_full_disk_leaves_whole_rows_only(tmp_path):
+    """There is room for half a row more: that half must not stay, or the next one is glued on."""
+    path = tmp_path / "rows.jsonl"
+    words = [sys.executable, "-c", FILLING, str(path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("full 3 False\n"), done.stdout
+    assert path.read_bytes().endswith(b"}\n")
+    assert [row["key"] for row in read_rows(path)] == [0, 1, 2]
+    again = RowFile(path, ("key",))
+    again.append({"key": 3})
+    assert [row["key"] for row in read_rows(path)] == [0, 1, 2, 3]
+
+
+def test_a_row_that_the_system_takes_in_pieces_is_written_whole(tmp_path, monkeypatch):
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, bytes(data[:7])))
+    RowFile(tmp_path / "rows.jsonl", ("key",)).append({"key": 1, "value": "a longer text"})
+    assert read_rows(tmp_path / "rows.jsonl") == [{"key": 1, "value": "a longer text"}]
+
+
+def test_a_row_that_could_not_be_kept_is_taken_back(tmp_path, monkeypatch):
+    file = RowFile(tmp_path / "rows.jsonl", ("key",))
+    file.append({"key": 1})
+
+    def stopped(descriptor):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            file.append({"key": 2})
+    assert read_rows(file.path) == file.rows == [{"key": 1}]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"key": 1}\n{"key": 2}{"key": 3}\n{"key": 4}\n', r"rows.jsonl, line 2 is damaged"),
+        ('{"key": 1}\n\n[1]\n', r"rows.jsonl, line 3 is no row"),
+        ('{"key": 1}\n{"other": 2}\n', r"rows.jsonl, row 2: 'key' is missing"),
+    ],
+)
+def test_damage_is_named(tmp_path, text, message):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(text)
+    with pytest.raises(RowFileError, match=message):
+        RowFile(path, ("key",))
+    assert path.read_text() == text
+
+
+# --- two runs ---------------------------------------------------------------------------------
+
+HOLDING = """
+import sys
+from reproduction.rows import RowFile
+file = RowFile(sys.argv[1], ("key",))
+file.append({"key": "first run"})
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def start_holding(path: Path) -> subprocess.Popen:
+    words = [sys.executable, "-c", HOLDING, str(path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(words, **pipes)
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_a_second_run_into_the_same_file_is_refused(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    with start_holding(path) as first:
+        try:
+            with pytest.raises(InUseError, match=rf"rows.jsonl.*another run \(process {first.pid}"):
+                RowFile(path, ("key",))
+        finally:
+            first.kill()  # outright: whatever it would clean up stays
+            first.wait()
+    file = RowFile(path, ("key",))
+    assert file.rows == [{"key": "first run"}]
+    file.append({"key": "second run"})
+    del file
+    assert [p.name for p in tmp_path.iterdir()] == ["rows.jsonl"]
+
+
+def test_the_second_run_ends_with_one_clear_message(tmp_path):
+    words = [sys.executable, "-m", "treelens", "reproduce", "table2", "--out", str(tmp_path)]
+    with start_holding(tmp_path / "table2.jsonl") as first:
+        second = subprocess.run(
+            [*words, "--quick", "--datasets", "MUTAG"], capture_output=True, text=True, check=False
+        )
+        first.communicate("")
+    assert second.returncode == 1
+    assert second.stderr.count("Error: ") == 1
+    assert "is being written by another run" in second.stderr
+    assert "Traceback" not in second.stderr
+
+
+def test_one_process_may_look_at_its_own_rows_twice(tmp_path):
+    """As a notebook does, where the names of a run that failed live on."""
+    path = tmp_path / "rows.jsonl"
+    first, second = RowFile(path, ("key",)), RowFile(path, ("key",))
+    del first
+    words = [sys.executable, "-c", HOLDING, str(path)]
+    other = subprocess.run(words, input="", capture_output=True, text=True, check=False)
+    assert "InUseError" in other.stderr, "the lock went with the first of two"
+    assert second.rows == []
+
+
+# --- choosing ---------------------------------------------------------------------------------
+
+
+def test_a_method_that_chooses_takes_the_row_with_the_best_inner_score(tmp_path):
+    """Per fold, the first on a tie; a fold where a member is missing gets no row."""
+    members = ("wwl", "wl_oa", "learned_wwl", "learned_wl_oa")
+    scores = {0: (0.7, 0.9, 0.8, 0.9), 1: (0.6, 0.6, 0.6, 0.6), 2: (0.5, 0.9, 0.9)}
+    file = RowFile(tmp_path / "table2.jsonl", table2.KEY)
+    for fold, inner in scores.items():
+        for place, (method, score) in enumerate(zip(members, inner, strict=False)):
+            file.append(
+                {"dataset": "made", "method": method, "repetition": 0, "fold": fold, "seed": 0,
+                 "inner_score": score, "accuracy": place / 10, "choice": {"C": place}}
+            )  # fmt: skip
+    for _ in range(2):  # the second time adds nothing
+        table2.run_table2(tmp_path, datasets=[], methods=["best_of_all"])
+    added = [r for r in read_rows(file.path) if r["method"] == "best_of_all"]
+    assert [(r["fold"], r["chosen_method"], r["accuracy"]) for r in added] == [
+        (0, "wl_oa", 0.1),
+        (1, "wwl", 0.0),
+    ]

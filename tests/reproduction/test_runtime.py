@@ -1,0 +1,130 @@
+"""Running times: what is timed, how it is summed up, and that a run resumes. No absolute times."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import pytest
+from reproduction.runtime import (
+    _objective,
+    _shortest_run,
+    made_features,
+    run_runtime,
+    time_steps,
+    time_to_quality,
+)
+from reproduction.runtime_page import curve, seconds_text, write_runtime_page
+
+from reproduction import runtime
+from treelens.graphs.synthetic import make_synthetic
+from treelens.learning.learn import learn_weights
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Few small problems, and made graphs in the place of the real sets."""
+    monkeypatch.setattr(runtime, "NUMBERS", (10, 20))
+    monkeypatch.setattr(runtime, "DEPTHS", (1, 2))
+    few = {**runtime.TASK_LEARNERS["stochastic"], "n_steps": 1000}
+    monkeypatch.setitem(runtime.TASK_LEARNERS, "stochastic", few)
+    monkeypatch.setattr(runtime, "PAPER_GRID", {"depth": (1, 2), "radius": 0.5, "gamma": 1.0})
+    monkeypatch.setattr(
+        runtime, "load_dataset", lambda name, folder=None: make_synthetic(4, random_state=0)
+    )
+
+
+def row(experiment, solver, seconds, n_graphs=100, depth=2, **others):
+    return {
+        "experiment": experiment, "dataset": "synthetic", "solver": solver, "seconds": seconds,
+        "n_graphs": n_graphs, "depth": depth, "fold": 0, "seed": 0, **others,
+    }  # fmt: skip
+
+
+def test_made_graphs_have_the_asked_number_and_depth():
+    features, y = made_features(50, 3, seed=0)
+    assert features.n_graphs == len(y) == 50
+    assert len(features.level_offsets) - 1 == 3  # depths 1 to 3
+    assert set(y) == {-1, 1}
+
+
+def test_steps_are_all_taken():
+    for solver in ("stochastic", "batch"):
+        found = time_steps(30, 2, solver, fold=0, seed=0)
+        assert found["n_iter"] == 500
+        assert found["seconds"] > 0
+
+
+@pytest.mark.parametrize("solver", runtime.SOLVERS)
+def test_the_shortest_run_reaches_the_target_and_a_shorter_one_does_not(solver):
+    features, y = made_features(40, 2, seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        best = learn_weights(features, y, radius=1.0, tol=1e-6)
+        target = best.history[-1] * (1 + 1e-3)
+        options = _shortest_run(features, y, solver, target, {"radius": 1.0, "random_state": 0})
+        name, step = ("n_steps", 2) if solver == "stochastic" else ("max_iter", None)
+        shorter = options[name] // 2 if step else options[name] - 1
+        assert _objective(features, y, learn_weights(features, y, **options)) <= target
+        less = learn_weights(features, y, **{**options, name: shorter})
+        assert _objective(features, y, less) > target
+
+
+def test_what_cannot_be_reached_has_no_time():
+    features, y = made_features(20, 2, seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert _shortest_run(features, y, "batch", -1.0, {"radius": 1.0}) is None
+    rows = [row("quality", "batch", None), row("quality", "batch", 1.0)]
+    assert curve(rows, "quality", "batch", "n_graphs") == {100: None}
+
+
+def test_quality_row_says_how_much_there_was_to_gain():
+    found = time_to_quality(30, 1, "quasi-newton", fold=0, seed=0)
+    assert found["optimum"] * 1.01 < found["start"]
+    assert found["n_iter"] >= 1
+
+
+def test_curves_are_medians_over_what_is_not_held_fixed():
+    rows = [row("steps", "batch", s, n_graphs=n) for n, s in ((50, 1), (50, 9), (50, 2), (100, 5))]
+    rows += [row("steps", "batch", 7.0, depth=3), row("steps", "stochastic", 0.1, n_graphs=50)]
+    assert curve(rows, "steps", "batch", "n_graphs") == {50: 2.0, 100: 5.0}
+    assert curve(rows, "steps", "batch", "depth") == {2: 5.0, 3: 7.0}
+
+
+def test_times_of_the_paper_read_as_printed():
+    assert seconds_text(16140) == "4h 29'"
+    assert seconds_text(92) == "1' 32''"
+    assert seconds_text("> 3 days") == "> 3 days"
+    assert seconds_text(None) == "–"
+
+
+def test_page_puts_the_papers_hours_beside_ours(tmp_path):
+    rows = [
+        row("task", solver, 1.0, n_graphs=188, dataset="MUTAG", accuracy=0.9, objective=o)
+        for solver, o in (("stochastic", 1.1), ("batch", 1.0))
+    ]
+    rows += [row("steps", "batch", 1.0), row("steps", "batch", 4.0, n_graphs=200)]
+    page = write_runtime_page(tmp_path / "runtime.md", rows).read_text()
+    assert "treelens reproduce runtime" in page
+    assert "| MUTAG | 188 | stochastic | 1 s | 10.000 % | 90.0 |" in page
+    assert "1' 32''" in page
+    assert "4h 29'" in page
+    assert "full batch: × 4" in page
+
+
+def test_run_is_written_and_resumed(tmp_path, small):
+    written = run_runtime(tmp_path, quick=True)
+    assert [path.name for path in written] == [
+        "runtime.jsonl", "runtime.md", "runtime.png", "runtime.svg",
+    ]  # fmt: skip
+    lines = written[0].read_text().splitlines()
+    n_points = 2 + 2  # (10, 2), (20, 2), (100, 1), (100, 2)
+    assert len(lines) == n_points * (2 + 3) + 2 * 2 * 3
+    written[0].write_text("\n".join(lines[:-2]) + "\n")
+    run_runtime(tmp_path, quick=True)
+    after = written[0].read_text().splitlines()
+    assert after[:-2] == lines[:-2]  # kept as they were
+    assert len(after) == len(lines)
+    seconds = [json.loads(line)["seconds"] for line in after]
+    assert all(value is None or value > 0 for value in seconds)

@@ -1,0 +1,183 @@
+"""The smaller studies: data sets, made graphs, learned patterns, and the tools of the diagnosis."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from reproduction.alignment import alignment, change_up_to_scale, label_kernel
+from reproduction.neighbors import neighbor_accuracy
+from reproduction.protocol import DataSet
+from reproduction.rows import read_rows
+from reproduction.synthetic_page import summarize
+from sklearn.neighbors import KNeighborsClassifier
+
+from reproduction import diagnosis, pattern_study, synthetic_study, table1
+from treelens import make_synthetic
+
+# --- Table 1 ----------------------------------------------------------------------------------
+
+
+def test_table1_counts_edges_once_and_says_what_is_wrong(data_folder, tmp_path):
+    table1.run_table1(tmp_path, quick=True)
+    data = json.loads((tmp_path / "table1.json").read_text())
+    assert data["MUTAG"] == {
+        "graphs": 188, "class_sizes": {"-1": 63, "1": 125}, "mean_nodes": 17.93,
+        "mean_edges": 19.79, "node_labels": 7, "edge_labels": 4,
+    }  # fmt: skip
+    assert (data["PTC_MR"]["mean_nodes"], data["PTC_DGCNN"]["mean_nodes"]) == (14.29, 25.56)
+    page = (tmp_path / "table1.md").read_text()
+    assert "python -m reproduction table1" in page
+    assert "19.79 (39.6)" in page
+    assert "counts every edge twice" in page
+
+
+# --- made graphs ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def learned_row():
+    return synthetic_study.run_one(0, "learned_wwl_paper_radii", True, "usual", True)
+
+
+def test_learned_weights_beat_uniform_ones_on_made_graphs(learned_row):
+    uniform = synthetic_study.run_one(0, "wwl", True, "usual", True)
+    assert learned_row["accuracy"] > uniform["accuracy"] + 0.05
+    assert uniform["pattern"] is None  # all weights are one: there is no rank
+
+
+def test_the_planted_pattern_gets_the_highest_weight_of_depth_one(learned_row):
+    assert learned_row["pattern"]["rank"] <= 3
+    assert learned_row["pattern"]["weight"] > 1.2
+    assert learned_row["pattern"]["n_patterns"] > 50
+
+
+@pytest.mark.parametrize(("weight", "rank"), [(2.5, 1), (2.0, 1), (1.5, 2), (0.5, 4)])
+def test_the_rank_of_a_pattern_counts_those_of_its_depth_above_it(weight, rank):
+    """Equal weights share the better rank; other depths do not count."""
+    planted = synthetic_study.PATTERN
+    table = pd.DataFrame(
+        {
+            "pattern": ["a", planted, "b", "c", planted, "d"],
+            "depth": [1, 1, 1, 1, 2, 0],
+            "weight": [2.0, weight, 1.0, 1.5, 9.0, 9.0],
+        }
+    )
+    assert synthetic_study.pattern_standing(table) == {
+        "weight": weight, "rank": rank, "n_patterns": 4,
+    }  # fmt: skip
+
+
+def test_training_and_test_substructures_do_not_mix():
+    graphs, _ = make_synthetic(random_state=0)
+    train = synthetic_study._members(graphs, synthetic_study.TRAINING_SUBSTRUCTURES)
+    test = synthetic_study._members(graphs, synthetic_study.TEST_SUBSTRUCTURES)
+    assert len(train) == len(test) == 80
+    assert not set(train) & set(test)
+
+
+def test_noise_that_falls_anywhere_takes_the_gain_away(learned_row):
+    """The study says so plainly: the gain rests on the rule that spares the pattern."""
+    rows = [
+        synthetic_study.run_one(0, method, True, "usual", False)
+        for method in ("wwl", "learned_wwl_paper_radii")
+    ]
+    assert max(row["accuracy"] for row in rows) < learned_row["accuracy"] - 0.15
+    assert learned_row["carriers"] == {"positive": 1.0, "negative": 0.0}
+    assert 0.4 < rows[0]["carriers"]["positive"] < 0.8
+
+
+def test_the_printed_numbers_never_reach_a_radius():
+    """Why one radius of the paper's grid stands for all three where its steps are taken."""
+    small, large = (
+        synthetic_study.fit_one(0, "preset_paper", False).set_params(radius=radius)
+        for radius in (0.1, 1.0)
+    )
+    graphs, y = make_synthetic(substructures=[1, 2, 3, 4], random_state=0)
+    weights = [model.fit(graphs, y).patterns_["weight"].sort_index() for model in (small, large)]
+    np.testing.assert_allclose(weights[0], weights[1], rtol=1e-12)
+
+
+def test_the_page_of_the_study_shows_both_rules_and_the_papers_grid():
+    folder = Path(__file__).parents[2] / "docs" / "results"
+    data = json.loads((folder / "synthetic.json").read_text(encoding="utf-8"))
+    page = (folder / "synthetic.md").read_text(encoding="utf-8")
+    assert data == json.loads(json.dumps(summarize(read_rows(folder / "synthetic.jsonl"))))
+    for part in (data, data["unprotected"]):
+        assert {"wwl", "learned_wwl"} <= set(part)
+        assert f"{part['learned_wwl']['mean']:.2f} ± {part['learned_wwl']['std']:.2f}" in page
+    paper = {"paper_grid_wwl", "preset_paper", "preset_released_code", "paper_margins"}
+    assert paper <= set(data["without_depth_zero"])
+    assert paper <= set(data["unprotected"])
+    assert set(data["noise"]) == set(synthetic_study.NOISES)
+
+
+# --- learned patterns -------------------------------------------------------------------------
+
+
+def test_patterns_of_mutag_read_as_chemistry(mutag):
+    vocabulary, table = pattern_study.learned_patterns(*mutag, "MUTAG")
+    assert set(table["depth"]) == {1, 2}
+    assert table["weight"].is_monotonic_decreasing
+    assert "N(C,O,O)" in set(table["pattern"])  # the nitro group
+    for depth in (1, 2):
+        moved = np.linalg.norm(table.loc[table["depth"] == depth, "weight"] - 1)
+        assert 0.5 < moved <= pattern_study.RADIUS + 1e-9
+    top = table.index[0]
+    assert vocabulary.texts(np.array([top]))[0] == table["pattern"].iloc[0]
+
+
+# --- the diagnosis ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 5])
+def test_neighbours_are_scikit_learns_where_nothing_ties(rng, k):
+    train, test = rng.normal(size=(40, 3)), rng.normal(size=(15, 3))
+    codes, truth = rng.integers(0, 2, 40), rng.integers(0, 2, 15)
+    model = KNeighborsClassifier(k, algorithm="brute").fit(train, codes)
+    distances = np.linalg.norm(test[:, None] - train[None], axis=2)
+    assert neighbor_accuracy(distances, codes, truth, k) == model.score(test, truth)
+
+
+def test_tied_neighbours_do_not_depend_on_the_order(rng):
+    distances = rng.integers(0, 3, (20, 30)).astype(float)
+    codes, truth = rng.integers(0, 3, 30), rng.integers(0, 3, 20)
+    order = rng.permutation(30)
+    for k in (1, 5):
+        assert neighbor_accuracy(distances, codes, truth, k) == pytest.approx(
+            neighbor_accuracy(distances[:, order], codes[order], truth, k)
+        )
+
+
+def test_alignment_sees_neither_scale_nor_origin(rng):
+    points = rng.normal(size=(12, 4))
+    kernel = points @ points.T
+    moved = (points + 5) @ (points + 5).T  # another origin
+    assert alignment(kernel, 3 * moved) == pytest.approx(1.0)
+    assert change_up_to_scale(kernel, 3 * moved) == pytest.approx(0.0, abs=1e-6)
+    codes = rng.integers(0, 2, 12)
+    assert alignment(label_kernel(codes), label_kernel(1 - codes)) == pytest.approx(1.0)
+
+
+def test_usual_choice_is_the_most_frequent_one():
+    def row(depth, radius):
+        choice = {"depth": depth, "radius": radius}
+        return {"dataset": "MUTAG", "method": "learned_wwl", "choice": choice}
+
+    rows = [row(2, 0.3), row(2, 1.0), row(4, 1.0)]
+    assert diagnosis.usual_choice(rows, "MUTAG", 188) == (2, 1.0)
+    assert diagnosis.usual_choice(rows, "NCI1", 4110)[0] == 3
+
+
+def test_a_fold_of_the_diagnosis():
+    graphs, y = make_synthetic(6, random_state=0)
+    data = DataSet.from_graphs("made", graphs, y)
+    row = diagnosis.run_fold(data, depth=2, radius=0.5, repetition=0, fold=0)
+    assert max(row["moved"]) <= 0.5 + 1e-9
+    assert row["train_alignment"]["learned"] > row["train_alignment"]["uniform"]
+    assert set(row["neighbors"]) == {*diagnosis.KINDS, "choice"}
+    for k, title in row["neighbors"]["choice"].items():
+        assert row["neighbors"]["chosen"][k] == row["neighbors"][title][k]
