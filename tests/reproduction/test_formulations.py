@@ -17,8 +17,9 @@ from scipy import stats
 from sklearn.base import clone
 
 import tiny_studies as tiny
-from reproduction import __main__ as door
+from reproduction import __main__ as command_line
 from reproduction import formulation_study as study
+from reproduction import paper as door
 from reproduction import protocol
 from treelens import PairwiseWeights, make_synthetic
 from treelens.patterns.pairs import PairFeatures
@@ -155,7 +156,7 @@ def test_options_reach_the_study(tmp_path, monkeypatch):
     monkeypatch.setattr(door, "_runner", runner)
     monkeypatch.setattr(door, "_table2", lambda options: lambda out, quick: [])
     command = ["formulations", "--out", str(tmp_path), "--formulations", "box", "--jobs", "2"]
-    door.main([*command, "--datasets", "MUTAG"])
+    command_line.main([*command, "--datasets", "MUTAG"])
     expected = {"formulations": ["box"], "n_jobs": 2, "datasets": ["MUTAG"]}
     assert calls == [("formulations", expected)]
     calls.clear()

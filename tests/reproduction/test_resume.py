@@ -17,6 +17,7 @@ from reproduction import protocol, table2
 from treelens.storage.locks import InUseError
 
 SCRIPT = Path(tiny.__file__)
+ROOT = str(SCRIPT.parents[1])  # where the studies are
 
 
 def without_times(path: Path) -> list[dict]:
@@ -43,7 +44,11 @@ def whole(restored, tmp_path_factory) -> Path:
 
 def kill_after(out: Path, n_rows: int) -> int:
     """Start the run in a process of its own and kill it once it has written so many rows."""
-    process = subprocess.Popen([sys.executable, str(SCRIPT), str(out)], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, str(SCRIPT), str(out)],
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": ROOT},
+    )
     path = out / "table2.jsonl"
     try:
         while process.poll() is None:
@@ -201,14 +206,18 @@ def test_a_second_run_into_the_same_file_is_refused(tmp_path):
 
 
 def test_the_second_run_ends_with_one_clear_message(tmp_path):
-    words = [sys.executable, "-m", "treelens", "reproduce", "table2", "--out", str(tmp_path)]
+    words = [sys.executable, "-m", "reproduction", "table2", "--out", str(tmp_path)]
     with start_holding(tmp_path / "table2.jsonl") as first:
         second = subprocess.run(
-            [*words, "--quick", "--datasets", "MUTAG"], capture_output=True, text=True, check=False
+            [*words, "--quick", "--datasets", "MUTAG"],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=ROOT,
         )
         first.communicate("")
     assert second.returncode == 1
-    assert second.stderr.count("Error: ") == 1
+    assert second.stderr.count("error: ") == 1
     assert "is being written by another run" in second.stderr
     assert "Traceback" not in second.stderr
 
