@@ -15,9 +15,9 @@ from sklearn.svm import SVC
 import treelens as tl
 from benchmarks.measure import NEEDS_DATA, THREADS, best_times, load, once
 from benchmarks.rows import Row
-from treelens.models.svm import fit_machine_path
+from treelens.models.svm import fit_svm_path
 from treelens.selection.search import Candidate, grid, radii_for, repetitions_for
-from treelens.selection.settings import AUTO_CS, AUTO_DEPTHS, AUTO_FORMS, AUTO_GAMMAS
+from treelens.selection.settings import AUTO_CS, AUTO_DEPTHS, AUTO_GAMMAS, AUTO_KERNELS
 
 # So many graphs of NCI1, drawn at random, keep this file within minutes on a busy machine, and are
 # just enough for the radii that all of them would get.
@@ -69,7 +69,7 @@ def search_against_grid_search(data: Data) -> tuple[str, bool]:
     n_fits = sum(map(len, groups)) * FOLDS * repetitions_for(len(data.y))
     ratio = theirs / ours
     timed = 2 * SAMPLES * len(groups)
-    scored = sum(map(len, model.search_.scores.values()))
+    scored = sum(map(len, model.cv_results_.scores.values()))
     return (
         f"{ratio:.0f} × ({ours:.0f} s against {theirs / 60:.0f} min, estimated from {timed} of the "
         f"rival's {n_fits:,} fits and halved for two cores; the race left us {scored:,})",
@@ -81,8 +81,8 @@ def _groups(n_graphs: int) -> list[list[Candidate]]:
     """The default grid, one group for every form and radius: what a fit costs depends on those."""
     radii = (0.0, *radii_for(n_graphs))
     return [
-        grid([form], AUTO_DEPTHS, [radius], AUTO_GAMMAS, AUTO_CS)
-        for form in AUTO_FORMS
+        grid([kernel], AUTO_DEPTHS, [radius], AUTO_GAMMAS, AUTO_CS)
+        for kernel in AUTO_KERNELS
         for radius in radii
     ]
 
@@ -111,19 +111,19 @@ def _rival_fit(data: Data, candidate: Candidate) -> None:
 
 
 def _pipeline(data: Data, candidate: Candidate) -> Pipeline:
-    learner = tl.PairwiseWeights(candidate.radius, tol=1e-2, max_iter=40)
+    learner = tl.PairwiseWeights(candidate.weight_radius, tol=1e-2, max_iter=40)
     options: dict[str, Any] = {
         "include_depth_zero": True,
         "edge_labels": data.graphs.edge_codes is not None,
-        "weights": learner if candidate.radius else "uniform",
+        "weights": learner if candidate.weight_radius else "uniform",
     }
     svm = "svm", SVC(kernel="precomputed")
-    if candidate.form == "exponential":
+    if candidate.kernel == "wwl":
         kernel = tl.WassersteinWL(candidate.depth, gamma=candidate.gamma, **options)
         return Pipeline([("kernel", kernel), svm])
     similarity = tl.WLOptimalAssignment(candidate.depth, normalize="tanimoto", **options)
     exponential = FunctionTransformer(lambda k: np.exp(-candidate.gamma * (1 - k)))
-    return Pipeline([("kernel", similarity), ("exponential", exponential), svm])
+    return Pipeline([("kernel", similarity), ("wwl", exponential), svm])
 
 
 # --- the machine --------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ def machine_against_svc(data: Data) -> tuple[str, bool]:
     codes = np.unique(data.y, return_inverse=True)[1]
 
     def ours() -> None:
-        fit_machine_path(kernel, codes, 2, AUTO_CS, np.ones(len(codes)))
+        fit_svm_path(kernel, codes, 2, AUTO_CS, np.ones(len(codes)))
 
     def theirs() -> None:
         for C in AUTO_CS:

@@ -25,14 +25,14 @@ import treelens as tl
 from benchmarks.measure import NEEDS_DATA, load
 from benchmarks.rows import Row
 from treelens.graphs.build import build_collection
-from treelens.kernels.forms import FORMS
+from treelens.kernels.table import KERNELS
 
 COMMAND = "python -m benchmarks.bench_deletion"
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 DATASETS = ("MUTAG", "PTC_MR", "BBBP")
 RADII = {"uniform": 0.0, "learned": 1.0}
 SETTINGS: dict[str, Any] = {"depth": 3, "gamma": 1.0, "C": 10.0, "cv": 2, "random_state": 0}
-KEY = ("dataset", "form", "weights")
+KEY = ("dataset", "kernel", "weights")
 SHARE = 0.2  # of the nodes are deleted
 FEWEST_NODES = 5  # of a smaller graph a fifth is less than a node
 N_DRAWS = 10  # of random nodes, of either sort
@@ -115,11 +115,11 @@ def split(name: str) -> tuple[tl.GraphCollection, np.ndarray, np.ndarray, np.nda
     return graphs, y, np.sort(train), np.sort(test)
 
 
-def measure(name: str, form: str, weights: str) -> dict[str, Any]:
+def measure(name: str, kernel: str, weights: str) -> dict[str, Any]:
     """One row: a model, and what deletions did to each of its test graphs."""
     start = time.perf_counter()
     graphs, y, train, test = split(name)
-    model = tl.GraphSVC(form, radius=RADII[weights], progress=False, **SETTINGS)
+    model = tl.GraphSVC(kernel, weight_radius=RADII[weights], progress=False, **SETTINGS)
     model.fit(graphs[train], y[train])
     decisions = model.decision_function(graphs[test])
     signs = np.where(decisions > 0, 1.0, -1.0)
@@ -137,7 +137,8 @@ def measure(name: str, form: str, weights: str) -> dict[str, Any]:
         "connected": after[:, 2 + N_DRAWS :],
     }
     return {
-        "dataset": name, "form": form, "weights": weights, **SETTINGS, "radius": RADII[weights],
+        "dataset": name, "kernel": kernel, "weights": weights, **SETTINGS,
+        "weight_radius": RADII[weights],
         "n_train": len(train), "n_test": len(test), "share": SHARE, "n_draws": N_DRAWS,
         "accuracy": float((model.predict(graphs[test]) == y[test]).mean()),
         "graphs": test.tolist(),
@@ -266,15 +267,15 @@ def _failures(summaries: list[dict[str, Any]]) -> str:
 
 
 def _name(summary: dict[str, Any]) -> str:
-    return f"{summary['dataset']} {summary['form']} {summary['weights']}"
+    return f"{summary['dataset']} {summary['kernel']} {summary['weights']}"
 
 
 def _table(summaries: list[dict[str, Any]]) -> str:
-    header = ["form", "weights", "accuracy", *(f"fall, {kind}" for kind in DELETIONS),
+    header = ["kernel", "weights", "accuracy", *(f"fall, {kind}" for kind in DELETIONS),
               "most − scattered", *(f"flips, {kind}" for kind in DELETIONS)]  # fmt: skip
     lines = [
         [
-            s["form"], s["weights"], f"{100 * s['accuracy']:.1f}",
+            s["kernel"], s["weights"], f"{100 * s['accuracy']:.1f}",
             *(_plus_minus(*s["falls"][kind]) for kind in DELETIONS),
             _plus_minus(*s["most_ahead_of"]["scattered"]),
             *(f"{100 * s['flips'][kind][0]:.1f} ± {100 * s['flips'][kind][1]:.1f}"
@@ -301,7 +302,7 @@ _LIMITS = (
 
 
 def write_results(rows: list[dict[str, Any]], folder: Path) -> list[Path]:
-    order = {name: k for k, name in enumerate((*DATASETS, *FORMS, *RADII))}
+    order = {name: k for k, name in enumerate((*DATASETS, *KERNELS, *RADII))}
     rows = sorted(rows, key=lambda row: [order[row[name]] for name in KEY])
     summaries = [summarize(row) for row in rows]
     title = "Do predictions rest on the atoms that explanations name?"
@@ -332,11 +333,11 @@ def main() -> int:
         return 1
     file = RowFile(RESULTS / "deletion.jsonl", KEY)
     for name in DATASETS:
-        for form in FORMS:
+        for kernel in KERNELS:
             for weights in RADII:
-                if {"dataset": name, "form": form, "weights": weights} not in file:
-                    file.append(measure(name, form, weights))
-                    print(name, form, weights, f"{file.rows[-1]['seconds']} s", flush=True)
+                if {"dataset": name, "kernel": kernel, "weights": weights} not in file:
+                    file.append(measure(name, kernel, weights))
+                    print(name, kernel, weights, f"{file.rows[-1]['seconds']} s", flush=True)
     for path in write_results(file.rows, RESULTS):
         print(path)
     return 0

@@ -33,7 +33,7 @@ def rows() -> Iterator[Row]:
     train, new = order[:N_TRAINING], graphs[order[N_TRAINING : N_TRAINING + N_EXPLAINED]]
     milliseconds, model = _explaining_time(graphs[train], y[train], new)
     yield Row(
-        claims[0], f"{milliseconds:.1f} ms ({len(model.support_)} carry it)", targets[0],
+        claims[0], f"{milliseconds:.1f} ms ({len(model.support_vectors_)} carry it)", targets[0],
         milliseconds <= MOST_MILLISECONDS,
     )  # fmt: skip
     size = _drawing_size(model, new)
@@ -43,7 +43,7 @@ def rows() -> Iterator[Row]:
 def _explaining_time(
     graphs: tl.GraphCollection, y: np.ndarray, new: tl.GraphCollection
 ) -> tuple[float, tl.GraphSVC]:
-    model = tl.GraphSVC("exponential", depth=5, radius=0, gamma=3.0, C=10.0, cv=2)
+    model = tl.GraphSVC("wwl", depth=5, weight_radius=0, gamma=3.0, C=10.0, cv=2)
     model.fit(graphs, y)
     seconds = best_times(lambda: [model.explain(new[i]) for i in range(len(new))], repeats=3)[0]
     return 1000 * seconds / len(new), model

@@ -45,7 +45,7 @@ def _size_row() -> Row:
 def _write(graphs: tl.GraphCollection, y) -> tuple[float, float]:
     """Seconds and megabytes of the report on a model with learned weights."""
     model = tl.GraphSVC(
-        "exponential", depth=4, radius=[0.0, 3.0], gamma=3.0, C=10.0, cv=2, random_state=0
+        "wwl", depth=4, weight_radius=[0.0, 3.0], gamma=3.0, C=10.0, cv=2, random_state=0
     )
     model.fit(graphs, y)
     with tempfile.TemporaryDirectory() as folder:

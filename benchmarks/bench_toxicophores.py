@@ -71,8 +71,8 @@ class KernelSetting:
 
     name: str
     atom_label: str
-    radius: float
-    form: str = "tanimoto"
+    weight_radius: float
+    kernel: str = "tanimoto"
     depth: int = 4
     C: float = 10.0
     pairs: str = "local"
@@ -151,7 +151,7 @@ def rate_kernel(ames: Ames, setting: KernelSetting) -> Rated:
     start = time.perf_counter()
     graphs, y = _read(ames.path, setting.atom_label)
     model = tl.GraphSVC(
-        setting.form, depth=setting.depth, radius=setting.radius, C=setting.C, cv=2,
+        setting.kernel, depth=setting.depth, weight_radius=setting.weight_radius, C=setting.C, cv=2,
         learner=tl.PairwiseWeights(pairs=setting.pairs), n_jobs=THREADS, random_state=0,
     ).fit(graphs[ames.train], y[ames.train])  # fmt: skip
     right = model.predict(graphs[ames.test]) == y[ames.test]

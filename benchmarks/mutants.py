@@ -28,7 +28,7 @@ import numpy as np
 
 SOURCES = Path(__file__).parents[1] / "src" / "treelens"
 ROOMS = {  # which tests answer for which files, the likeliest first
-    "kernels/forms.py": ["kernels/test_forms.py", "kernels"],
+    "kernels/table.py": ["kernels/test_table.py", "kernels"],
     "kernels/*gram.py": ["kernels/test_gram.py", "kernels"],
     "kernels/_compiled.py": ["kernels/test_compiled.py", "kernels"],
     "kernels/weisfeiler_lehman.py": ["estimators/test_kernels.py", "kernels"],

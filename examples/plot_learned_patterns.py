@@ -15,9 +15,9 @@ import treelens as tl
 train, y_train = tl.make_synthetic(substructures=[1, 2, 3, 4], random_state=0)
 test, y_test = tl.make_synthetic(substructures=[5, 6, 7, 8], random_state=1)
 
-settings = {"form": "exponential", "depth": 2, "gamma": 1.0, "C": 10.0, "random_state": 0}
-uniform = tl.GraphSVC(radius=0, **settings).fit(train, y_train)
-learned = tl.GraphSVC(radius=10, **settings).fit(train, y_train)
+settings = {"kernel": "wwl", "depth": 2, "gamma": 1.0, "C": 10.0, "random_state": 0}
+uniform = tl.GraphSVC(weight_radius=0, **settings).fit(train, y_train)
+learned = tl.GraphSVC(weight_radius=10, **settings).fit(train, y_train)
 print(f"Accuracy with uniform weights: {uniform.score(test, y_test):.0%}")
 print(f"Accuracy with learned weights: {learned.score(test, y_test):.0%}")
 

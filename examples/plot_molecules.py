@@ -21,7 +21,7 @@ others = [f"{x}C(=O)OC" for x in chains] + [f"OC{x}" for x in rings]
 smiles, y = acids + others, np.repeat(["acid", "other"], [len(acids), len(others)])
 
 # Atoms become nodes labelled with the element, bonds edges labelled - = # and : (aromatic).
-model = tl.GraphSVC(form="exponential", depth=[1, 2], radius=[0, 3], random_state=0)
+model = tl.GraphSVC(kernel="wwl", depth=[1, 2], weight_radius=[0, 3], random_state=0)
 model.fit(smiles, y)
 print(model.patterns_[["pattern", "depth", "weight", "support", "leans_to"]].head(8))
 

@@ -30,13 +30,13 @@ with warnings.catch_warnings():
 print(collection)
 
 train, test = np.arange(0, 120, 2), np.arange(1, 120, 2)
-model = tl.GraphSVC(form="tanimoto", depth=[1, 2], radius=0, random_state=0)
+model = tl.GraphSVC(kernel="tanimoto", depth=[1, 2], weight_radius=0, random_state=0)
 model.fit(collection[train], y[train])
-print(f"Chosen: {model.choice_['form']}, depth {model.choice_['depth']}")
+print(f"Chosen: {model.best_params_['kernel']}, depth {model.best_params_['depth']}")
 print(f"Accuracy: {model.score(collection[test], y[test]):.0%}")
 
 # How much of a new graph consists of patterns that training never saw.
-print(f"Unseen share, mean: {model.unseen_share(collection[test]).mean():.0%}")
+print(f"Unseen share, mean: {model.out_of_vocabulary(collection[test]).mean():.0%}")
 
 # One graph of each kind, coloured by what its nodes add: red for "random", blue for "ordered".
 figure, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")

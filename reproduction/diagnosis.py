@@ -100,7 +100,7 @@ def _folds(n_graphs: int, quick: bool) -> list[tuple[int, int]]:
 def usual_choice(table2: Sequence[dict[str, Any]], name: str, n_graphs: int) -> tuple[int, float]:
     """Depth and radius that learned WWL chooses most often; usual ones before there are rows."""
     chosen = [
-        (row["choice"]["depth"], row["choice"]["radius"])
+        (row["choice"]["depth"], row["choice"]["weight_radius"])
         for row in table2
         if row["dataset"] == name and row["method"] == "learned_wwl"
     ]
@@ -179,10 +179,10 @@ class _Study:
         for variant in VARIANTS:
             weights = self.weights(variant, train)
             similar = pair_sums(self.features, weights=weights)[np.ix_(test, train)]
-            selves = self.features.self_sums(weights)
+            diagonal = self.features.diagonal(weights)
             distances[variant.title] = -similar
             distances[variant.metric_title] = (
-                0.5 * (selves[test][:, None] + selves[train][None, :]) - similar
+                0.5 * (diagonal[test][:, None] + diagonal[train][None, :]) - similar
             )
         return {title: self._votes(d, train, test) for title, d in distances.items()}
 

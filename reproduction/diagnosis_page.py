@@ -197,7 +197,9 @@ def _radii(table2: Sequence[dict[str, Any]], name: str, method: str) -> str:
     if WL_METHODS[method].preset:
         return "fixed"
     return counts_text(
-        r["choice"]["radius"] for r in table2 if (r["dataset"], r["method"]) == (name, method)
+        r["choice"]["weight_radius"]
+        for r in table2
+        if (r["dataset"], r["method"]) == (name, method)
     )
 
 
@@ -208,7 +210,7 @@ def _inside_text(table2: Sequence[dict[str, Any]]) -> str:
     names = dict.fromkeys(row["dataset"] for row in rows)
     parts = []
     for name in names:
-        radii = [row["choice"]["radius"] for row in rows if row["dataset"] == name]
+        radii = [row["choice"]["weight_radius"] for row in rows if row["dataset"] == name]
         parts.append(f"{name} {sum(r > 0 for r in radii)} of {len(radii)}")
     return (
         "Where the method may choose between uniform and learned weights by inner "

@@ -170,7 +170,7 @@ def run_fold(
         spec = FORMULATIONS[name]
         data = vocabularies[spec.edge_labels]
         if spec.twin not in twins:
-            twins[spec.twin] = _uniform_twin(data, inner, (train, test), spec.form, seed)
+            twins[spec.twin] = _uniform_twin(data, inner, (train, test), spec.kernel, seed)
         facts = _learned_facts(data, inner, (train, test), spec, twins[spec.twin], seed)
         rows.append(
             {
@@ -181,9 +181,9 @@ def run_fold(
     return rows
 
 
-def _uniform_twin(data: DataSet, inner: list[Split], outer: Split, form: str, seed: int) -> _Twin:
+def _uniform_twin(data: DataSet, inner: list[Split], outer: Split, kernel: str, seed: int) -> _Twin:
     start = time.perf_counter()
-    search = uniform_search(data, inner, (form,), seed)
+    search = uniform_search(data, inner, (kernel,), seed)
     choice = search.winner()
     score = _final_score(data, outer, PairwiseWeights(), choice)
     return _Twin(search, choice, score, round(time.perf_counter() - start, 3))

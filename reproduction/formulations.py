@@ -25,8 +25,8 @@ class Formulation:
         Parameters of that learner other than the radius.
     radii : tuple of float or None
         Radii to choose from; None for those of the training part's size.
-    form : str
-        A key of ``treelens.kernels.forms.FORMS``.
+    kernel : str
+        A key of ``treelens.kernels.table.KERNELS``.
     edge_labels : bool
         Whether patterns tell edge labels apart; for data sets that have them.
     """
@@ -35,13 +35,13 @@ class Formulation:
     learner: str = "pairwise"
     settings: dict[str, Any] = field(default_factory=dict)
     radii: tuple[float, ...] | None = None
-    form: str = "exponential"
+    kernel: str = "wwl"
     edge_labels: bool = False
 
     @property
     def twin(self) -> tuple[str, bool]:
         """Formulations that agree in this share their uniform twin."""
-        return self.form, self.edge_labels
+        return self.kernel, self.edge_labels
 
 
 FORMULATIONS: dict[str, Formulation] = {
@@ -68,9 +68,9 @@ FORMULATIONS: dict[str, Formulation] = {
         "stopped as early as in the choice inside", settings={"tol": 1e-2, "max_iter": 40}
     ),
     "edge_labels": Formulation("edge labels", edge_labels=True),
-    "metric": Formulation("metric form", form="metric"),
-    "tanimoto": Formulation("Tanimoto form", form="tanimoto"),
+    "metric": Formulation("metric form", kernel="laplacian"),
+    "tanimoto": Formulation("Tanimoto form", kernel="tanimoto"),
     "tanimoto_exponential": Formulation(
-        "Tanimoto form, exponential", form="tanimoto-exponential"
+        "Tanimoto form, exponential", kernel="tanimoto-rbf"
     ),
 }  # fmt: skip

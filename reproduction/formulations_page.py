@@ -259,7 +259,7 @@ def _level_text(summary: Summary) -> str:
 
 def _twin_title(formulation: str) -> str:
     spec = FORMULATIONS[formulation]
-    return f"{spec.form} form" + (", edge labels" if spec.edge_labels else "")
+    return f"{spec.kernel} form" + (", edge labels" if spec.edge_labels else "")
 
 
 def _gain_text(summary: Summary) -> str:

@@ -25,8 +25,8 @@ class WLMethod:
     Attributes
     ----------
     title : str
-    forms : tuple of str
-        Keys of ``treelens.kernels.forms.FORMS``.
+    kernels : tuple of str
+        Keys of ``treelens.kernels.table.KERNELS``.
     uniform : str or None
         For a learned method, the key of the same method with uniform weights, which is searched
         first: learning is tried at its best depth.
@@ -38,7 +38,7 @@ class WLMethod:
     """
 
     title: str
-    forms: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
     uniform: str | None = None
     learner: dict[str, Any] = field(default_factory=dict)
     members: tuple[str, ...] = ()
@@ -50,31 +50,31 @@ class WLMethod:
 
 
 WL_METHODS: dict[str, WLMethod] = {
-    "wl_subtree": WLMethod("WL subtree", ("subtree", "subtree-cosine")),
-    "wl_oa_plain": WLMethod("WL-OA", ("assignment",)),
-    "wl_oa": WLMethod("WL-OA or its Tanimoto form, as chosen", ("assignment", "tanimoto")),
-    "wwl": WLMethod("WWL", ("exponential",)),
+    "wl_subtree": WLMethod("WL subtree", ("wl-subtree", "wl-subtree-cosine")),
+    "wl_oa_plain": WLMethod("WL-OA", ("wl-oa",)),
+    "wl_oa": WLMethod("WL-OA or its Tanimoto form, as chosen", ("wl-oa", "tanimoto")),
+    "wwl": WLMethod("WWL", ("wwl",)),
     "learned_wl_subtree": WLMethod(
-        "learned WL subtree", ("subtree", "subtree-cosine"), "wl_subtree"
+        "learned WL subtree", ("wl-subtree", "wl-subtree-cosine"), "wl_subtree"
     ),
     "learned_wl_oa": WLMethod(
-        "learned WL-OA or Tanimoto, as chosen", ("assignment", "tanimoto"), "wl_oa"
+        "learned WL-OA or Tanimoto, as chosen", ("wl-oa", "tanimoto"), "wl_oa"
     ),
-    "learned_wwl": WLMethod("learned WWL", ("exponential",), "wwl"),
+    "learned_wwl": WLMethod("learned WWL", ("wwl",), "wwl"),
     "best_of_all": WLMethod(
         "WWL, WL-OA or Tanimoto, learned or not, as chosen inside",
         members=("wwl", "wl_oa", "learned_wwl", "learned_wl_oa"),
     ),
-    "wl_tanimoto": WLMethod("WL Tanimoto, exponential", ("tanimoto-exponential",)),
+    "wl_tanimoto": WLMethod("WL Tanimoto, exponential", ("tanimoto-rbf",)),
     "learned_wl_tanimoto": WLMethod(
-        "learned WL Tanimoto, exponential", ("tanimoto-exponential",), "wl_tanimoto"
+        "learned WL Tanimoto, exponential", ("tanimoto-rbf",), "wl_tanimoto"
     ),
     "preset_paper": WLMethod(
-        "learned WWL, the paper's margins and steps", ("exponential",), "wwl", {"preset": "paper"}
+        "learned WWL, the paper's margins and steps", ("wwl",), "wwl", {"preset": "paper"}
     ),
     "preset_released_code": WLMethod(
         "learned WWL, the released code's margins and steps",
-        ("exponential",), "wwl", {"preset": "released-code"},
+        ("wwl",), "wwl", {"preset": "released-code"},
     ),
 }  # fmt: skip
 
@@ -86,13 +86,13 @@ PAPER_MARGINS: dict[str, Any] = {"margins": (1.0, 0.5), "sigma": 0.1, "balance":
 PAPER_RADII = {"paper_protocol": GRIDS["paper"].radii[:1], "paper_grid_wwl": (0.0,)}
 PAPER_METHODS: dict[str, WLMethod] = {
     "paper_protocol": WLMethod(
-        "learned WWL, the paper's method and protocol", ("exponential",),
+        "learned WWL, the paper's method and protocol", ("wwl",),
         learner={"preset": "paper", "n_checks": 0},
     ),
     "paper_grid_converged": WLMethod(
-        "the same, weights learned to the optimum", ("exponential",), learner=PAPER_MARGINS
+        "the same, weights learned to the optimum", ("wwl",), learner=PAPER_MARGINS
     ),
-    "paper_grid_wwl": WLMethod("WWL in the paper's grid", ("exponential",)),
+    "paper_grid_wwl": WLMethod("WWL in the paper's grid", ("wwl",)),
 }  # fmt: skip
 
 FIXED_METHODS: dict[str, tuple[str, list[dict[str, Any]]]] = {

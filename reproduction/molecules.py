@@ -32,7 +32,7 @@ from treelens.estimators.svc import GraphSVC
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.datasets import load_dataset
 from treelens.graphs.molecules import ATOM_LABELS, molecule_of, smiles_to_collection
-from treelens.models.svm import fit_machine_path
+from treelens.models.svm import fit_svm_path
 from treelens.selection.search import accuracy, roc_auc
 
 DATASETS = ("BBBP", "Ames_Hansen2009")
@@ -43,7 +43,7 @@ ATOM_LABEL = "element"
 # The classifier's own grid, and a smaller one for training parts where that takes too long.
 GRIDS: dict[str, dict[str, Any]] = {
     "default": {},
-    "reduced": {**REDUCED, "cv": 3, "radius": (0.0, *REDUCED["radius"])},
+    "reduced": {**REDUCED, "cv": 3, "weight_radius": (0.0, *REDUCED["weight_radius"])},
 }
 GRAPH_METHODS = ("graph_classifier", "uniform")
 _LARGE = 3000
@@ -208,7 +208,7 @@ def _fit_graph_methods(
     """Results of the classifier and of its twin with uniform weights.
 
     The twin needs no search of its own: the classifier tries uniform weights first, on the same
-    splits, so its best uniform candidate is what ``radius=0`` would choose.
+    splits, so its best uniform candidate is what ``weight_radius=0`` would choose.
     """
     start = time.perf_counter()
     graphs, codes = data.graphs[train], data.codes[train]
@@ -226,8 +226,11 @@ def _graph_result(
     gain = model.learning_gain_
     return {
         **scores,
-        "choice": {key: model.choice_[key] for key in ("form", "depth", "radius", "gamma", "C")},
-        "inner_score": model.choice_["score"],
+        "choice": {
+            key: model.best_params_[key]
+            for key in ("kernel", "depth", "weight_radius", "gamma", "C")
+        },
+        "inner_score": model.best_params_["score"],
         "inner_gain": None if gain is None else gain["difference"],
         "grid": grid_for(len(model.train_codes_)),
     }
@@ -235,17 +238,17 @@ def _graph_result(
 
 def _uniform_twin(model: GraphSVC, graphs: GraphCollection, codes: np.ndarray) -> GraphSVC:
     """The model itself where it chose uniform weights, else its best uniform candidate, fitted."""
-    if model.choice_["radius"] == 0:
+    if model.best_params_["weight_radius"] == 0:
         return model
-    best = model.search_.best(lambda candidate: candidate.radius == 0)
+    best = model.cv_results_.best(lambda candidate: candidate.weight_radius == 0)
     assert best is not None, "uniform weights are always tried, and their leader finishes"
     twin = clone(model).set_params(**best._asdict())
     return twin.set_params(gamma=best.gamma or "auto").fit(graphs, codes)
 
 
 def _uniform_score(model: GraphSVC) -> float:
-    best = model.search_.best(lambda candidate: candidate.radius == 0)
-    return float(model.search_.mean(best))
+    best = model.cv_results_.best(lambda candidate: candidate.weight_radius == 0)
+    return float(model.cv_results_.mean(best))
 
 
 # --- what a chemist would use -----------------------------------------------------------------
@@ -315,7 +318,7 @@ def _path_decisions(
 ) -> list[np.ndarray]:
     """Decision values on ``test`` for every C."""
     block = np.ascontiguousarray(kernel[np.ix_(train, train)])
-    machines = fit_machine_path(block, codes[train], 2, SVM_CS, np.ones(len(train)))
+    machines = fit_svm_path(block, codes[train], 2, SVM_CS, np.ones(len(train)))
     cross = kernel[np.ix_(test, train)]
     return [machine.decide(cross) for machine in machines]
 
@@ -388,11 +391,11 @@ def run_atom_label(name: str, atom_label: str, seed: int = 0) -> dict[str, Any]:
     graphs, y = load_dataset(name)
     splitter = StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed)
     train, _ = next(splitter.split(y, y))
-    model = classifier_for(len(train), seed, radius=0.0)
+    model = classifier_for(len(train), seed, weight_radius=0.0)
     model.fit(_relabelled(graphs[train], atom_label), np.asarray(y)[train])
     return {
         "dataset": name, "atom_label": atom_label, "seed": seed, "n_train": len(train),
-        "inner_score": model.choice_["score"], "grid": grid_for(len(train)),
-        "choice": {key: model.choice_[key] for key in ("form", "depth", "gamma", "C")},
+        "inner_score": model.best_params_["score"], "grid": grid_for(len(train)),
+        "choice": {key: model.best_params_[key] for key in ("kernel", "depth", "gamma", "C")},
         "seconds": round(time.perf_counter() - start, 3),
     }  # fmt: skip

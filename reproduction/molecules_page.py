@@ -45,12 +45,12 @@ SVM_CS = (0.1, 0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 100.0)
 # stands for uniform weights.
 REDUCED: dict[str, tuple[float, ...]] = {
     "depth": (1, 2, 3, 4), "gamma": (1.0, 3.0, 10.0), "C": (1.0, 3.0, 10.0, 100.0),
-    "radius": (1.0, 10.0),
+    "weight_radius": (1.0, 10.0),
 }  # fmt: skip
 GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
     "default": {
         "depth": (1, 2, 3, 4, 5, 6), "gamma": (0.1, 1.0, 3.0, 10.0),
-        "C": (0.1, 1.0, 3.0, 10.0, 100.0), "radius": (1.0, 10.0, 30.0),
+        "C": (0.1, 1.0, 3.0, 10.0, 100.0), "weight_radius": (1.0, 10.0, 30.0),
     },
     "reduced": REDUCED,
 }  # fmt: skip
@@ -226,7 +226,7 @@ def _aims_text(summary: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
             lines.append(_aim_line(dataset, aim, splits["random"]["differences"]))
     if lines:
         lines.append(
-            "\nThe classifier's default grid (the form `tanimoto-exponential`, and 3 among the C) "
+            "\nThe classifier's default grid (the form `tanimoto-rbf`, and 3 among the C) "
             "was settled by comparing settings on other random folds of these same molecules, so "
             "the leads are a little flattered. And the classifier chooses form, depth and gamma, "
             "the fingerprint SVMs only C."
@@ -305,7 +305,7 @@ def _differences_table(
 
 def _learning_text(groups: Mapping[tuple[str, str], Methods]) -> str:
     rows = [row for methods in groups.values() for row in methods.get(OURS, {}).values()]
-    learned = [row for row in rows if row["choice"]["radius"] > 0]
+    learned = [row for row in rows if row["choice"]["weight_radius"] > 0]
     gains = [row["inner_gain"] for row in rows if row["inner_gain"] is not None]
     inner = f" The inner gain was {np.mean(gains):+.4f} ROC AUC on average." if gains else ""
     return (
@@ -317,7 +317,7 @@ def _learning_text(groups: Mapping[tuple[str, str], Methods]) -> str:
 
 def _choices_table(groups: Mapping[tuple[str, str], Methods]) -> str:
     """How often each form, depth and radius was chosen."""
-    names = ("form", "depth", "radius", "gamma", "C")
+    names = ("kernel", "depth", "weight_radius", "gamma", "C")
     lines = [
         [dataset, split, *(counts_text(row["choice"][name] for row in methods[OURS].values())
                            for name in names)]
@@ -338,10 +338,10 @@ def _atoms_text(rows: Sequence[Row]) -> str:
         return "Not compared in this run."
     lines = [
         [row["dataset"], f"`{row['atom_label']}`", f"{row['inner_score']:.4f}",
-         row["choice"]["form"], row["choice"]["depth"]]
+         row["choice"]["kernel"], row["choice"]["depth"]]
         for row in sorted(rows, key=lambda row: (row["dataset"] != "BBBP", row["atom_label"]))
     ]  # fmt: skip
-    table = markdown_table(["data set", "`atom_label`", "inner ROC AUC", "form", "depth"], lines)
+    table = markdown_table(["data set", "`atom_label`", "inner ROC AUC", "kernel", "depth"], lines)
     return (
         "Compared inside the training part of the first random fold alone, with uniform weights, "
         "by the inner cross-validation that also chooses form, depth, gamma and C:\n\n"

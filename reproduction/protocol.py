@@ -33,7 +33,7 @@ from treelens.estimators.walks import RandomWalk, ShortestPath
 from treelens.estimators.weights import PairwiseWeights
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
-from treelens.models.svm import fit_machine_path
+from treelens.models.svm import fit_svm_path
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.selection.search import (
@@ -131,7 +131,7 @@ def run_paper_fold(
         start = time.perf_counter()
         spec = PAPER_METHODS[method]
         learner, radii = _learner(spec.learner, seed), PAPER_RADII.get(method, paper.radii)
-        candidates = grid(spec.forms, paper.depths, radii, paper.gammas, paper.Cs)
+        candidates = grid(spec.kernels, paper.depths, radii, paper.gammas, paper.Cs)
         result = kernel_search(data, inner, learner, first_depth=paper.first_depth).run(candidates)
         chosen = result.winner()
         final = kernel_search(data, [(train, test)], learner, True, paper.first_depth)
@@ -161,7 +161,7 @@ class _FoldSearches:
         result = self.uniform(spec.uniform or method)
         if spec.preset:  # no search of its own: WWL's setting, with weights as the preset has them
             chosen = result.winner()
-            return chosen._replace(radius=1.0), result.mean(chosen)
+            return chosen._replace(weight_radius=1.0), result.mean(chosen)
         if spec.uniform is not None:
             result = self.learned(method)
         chosen = result.winner()
@@ -170,7 +170,7 @@ class _FoldSearches:
     def uniform(self, family: str) -> SearchResult:
         if family not in self._uniform:
             self._uniform[family] = uniform_search(
-                self.data, self.inner, WL_METHODS[family].forms, self.seed
+                self.data, self.inner, WL_METHODS[family].kernels, self.seed
             )
         return self._uniform[family]
 
@@ -185,10 +185,10 @@ class _FoldSearches:
 
 
 def uniform_search(
-    data: DataSet, inner: list[Split], forms: Sequence[str], seed: int
+    data: DataSet, inner: list[Split], kernels: Sequence[str], seed: int
 ) -> SearchResult:
     """Race all depths, scales and ``C`` of some kernel forms with uniform weights."""
-    candidates = grid(forms, DEPTHS, [0.0], GAMMAS, CS)
+    candidates = grid(kernels, DEPTHS, [0.0], GAMMAS, CS)
     return _search(data, inner, {}, seed).run(candidates)
 
 
@@ -205,7 +205,7 @@ def learned_search(
     ``radii`` they are those for the size of the training part.
     """
     candidates = [
-        setting._replace(radius=radius)
+        setting._replace(weight_radius=radius)
         for setting in leading_settings(uniform)
         for radius in radii or radii_for(len(inner[0][0]))
     ]
@@ -279,7 +279,7 @@ def _path_scores(
     kernel: np.ndarray, codes: np.ndarray, train: np.ndarray, test: np.ndarray
 ) -> list[float]:
     """Accuracy on ``test`` for every C."""
-    machines = fit_machine_path(
+    machines = fit_svm_path(
         np.ascontiguousarray(kernel[np.ix_(train, train)]), codes[train], int(codes.max()) + 1, CS,
         np.ones(len(train)),
     )  # fmt: skip

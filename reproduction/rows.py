@@ -11,7 +11,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from treelens.kernels.table import RENAMED_KERNELS
 from treelens.storage.locks import hold_lock
+
+# Rows keep the words they were written with; these are what some were called then.
+_OLD_FIELDS = {"form": "kernel"}
+_OLD_CHOICES = {"form": "kernel", "radius": "weight_radius"}
 
 
 class RowFile:
@@ -104,7 +109,29 @@ def _row(line: bytes, place: str) -> dict[str, Any]:
         ) from error
     if not isinstance(row, dict):
         raise RowFileError(f"{place} is no row: expected a JSON object. Remove the line.")
+    return in_new_words(row)
+
+
+def in_new_words(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with the names that fields, chosen settings and kernels have now.
+
+    Examples
+    --------
+    >>> in_new_words({"fold": 0, "choice": {"form": "exponential", "radius": 1.0}})
+    {'fold': 0, 'choice': {'kernel': 'wwl', 'weight_radius': 1.0}}
+    """
+    row = _renamed(row, _OLD_FIELDS)
+    if isinstance(row.get("choice"), dict):
+        row["choice"] = _renamed(row["choice"], _OLD_CHOICES)
     return row
+
+
+def _renamed(record: dict[str, Any], fields: dict[str, str]) -> dict[str, Any]:
+    if not fields.keys() & record.keys():
+        return record
+    renamed = {fields.get(name, name): value for name, value in record.items()}
+    renamed["kernel"] = RENAMED_KERNELS.get(renamed.get("kernel"), renamed.get("kernel"))
+    return renamed
 
 
 def _drop_cut_line(path: Path) -> None:

@@ -134,7 +134,9 @@ def warm_up() -> None:
     graphs, y = make_synthetic(2, random_state=0)
     for solver in SOLVERS:
         _classify(graphs, y, np.arange(len(y)), np.arange(4), solver)
-        _choose(graphs, y, np.arange(len(y)), np.arange(4), solver, {"depth": 1, "radius": 0.5})
+        _choose(
+            graphs, y, np.arange(len(y)), np.arange(4), solver, {"depth": 1, "weight_radius": 0.5}
+        )
 
 
 def cpu_seconds(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -254,7 +256,7 @@ def _classify(
     graphs: GraphCollection, y: np.ndarray, train: np.ndarray, test: np.ndarray, solver: str
 ) -> tuple[float, WassersteinWL]:
     learner = PairwiseWeights(RADIUS, random_state=0, **TASK_LEARNERS[solver])
-    kernel = WassersteinWL(TASK_DEPTH, gamma=TASK_GAMMA, weights=learner)
+    kernel = WassersteinWL(TASK_DEPTH, gamma=TASK_GAMMA, weights=learner, include_depth_zero=False)
     machine = SVC(kernel="precomputed", C=TASK_C)
     machine.fit(kernel.fit_transform(graphs[train], y[train]), y[train])
     return float(machine.score(kernel.transform(graphs[test]), y[test])), kernel
@@ -283,10 +285,10 @@ def _choose(
     grid: dict[str, Any],
 ) -> tuple[float, dict[str, Any]]:
     model = GraphSVC(
-        "exponential", **grid, include_depth_zero=False, edge_labels=False,
+        "wwl", **grid, include_depth_zero=False, edge_labels=False,
         learner=PairwiseWeights(random_state=0, **TASK_LEARNERS[solver]),
         cv=StratifiedKFold(5, shuffle=True, random_state=0), random_state=0, progress=False,
     )  # fmt: skip
     model.fit(graphs[train], y[train])
-    wanted = ("depth", "radius", "gamma", "C")
-    return float(model.score(graphs[test], y[test])), {k: model.choice_[k] for k in wanted}
+    wanted = ("depth", "weight_radius", "gamma", "C")
+    return float(model.score(graphs[test], y[test])), {k: model.best_params_[k] for k in wanted}

@@ -64,7 +64,12 @@ def seconds_text(seconds: float | str | None) -> str:
 def grid_of(row: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     """What a row of the whole task chose from: the paper's grid."""
     paper = GRIDS["paper"]
-    return {"depth": paper.depths, "radius": paper.radii, "gamma": paper.gammas, "C": paper.Cs}
+    return {
+        "depth": paper.depths,
+        "weight_radius": paper.radii,
+        "gamma": paper.gammas,
+        "C": paper.Cs,
+    }
 
 
 # --- the page ---------------------------------------------------------------------------------

@@ -129,7 +129,9 @@ def page_parts(summary: dict[str, Any], rows: Rows, grid_of: GridOf) -> list[str
         "## How much noise, and of which kind", _sweep_text(), _sweep_table(summary),
         "## The pattern's weight", _ranks_text(summary), _inner_text(ruled),
         "Radii chosen by learned WWL (radius: data sets): "
-        + counts_text(r["choice"]["radius"] for r in ruled if r["method"] == "learned_wwl") + ".",
+        + counts_text(
+            r["choice"]["weight_radius"] for r in ruled if r["method"] == "learned_wwl"
+        ) + ".",
         "![Patterns of depth 1 with their learned weights](figures/synthetic_patterns.png)",
         "## Every data set, noise that spares the pattern", _rows_table(ruled),
         "## Choices at an edge of their grid",
@@ -297,7 +299,7 @@ def _rows_table(ruled: Rows) -> str:
     for dataset in sorted({dataset for dataset, _ in cells}):
         learned = cells[dataset, "learned_wwl"]
         scores = [f"{100 * cells[dataset, m]['accuracy']:.1f}" for m in methods]
-        choice = f"{learned['choice']['radius']:g}"
+        choice = f"{learned['choice']['weight_radius']:g}"
         lines.append([dataset, *scores, choice, learned["pattern"]["rank"]])
     titles = [_TITLES[method] for method in methods]
-    return markdown_table(["seed", *titles, "radius", "rank of the pattern"], lines)
+    return markdown_table(["seed", *titles, "weight radius", "rank of the pattern"], lines)

@@ -109,7 +109,7 @@ def run_synthetic(out: str | Path, quick: bool = False) -> list[Path]:
 def grid_of(row: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
     """What the method of a row chose from."""
     spec = METHODS[row["method"]]
-    return {"radius": spec.radii, "gamma": spec.gammas, "C": spec.Cs}
+    return {"weight_radius": spec.radii, "gamma": spec.gammas, "C": spec.Cs}
 
 
 def _named(key: tuple[Any, ...]) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def fit_one(
     graphs, y = made(dataset, noise, protect_pattern)
     spec = METHODS[method]
     model = GraphSVC(
-        form="exponential", depth=DEPTH, radius=spec.radii, gamma=spec.gammas, C=spec.Cs,
+        kernel="wwl", depth=DEPTH, weight_radius=spec.radii, gamma=spec.gammas, C=spec.Cs,
         learner=PairwiseWeights(random_state=dataset, **spec.learner) if spec.learner else None,
         include_depth_zero=include_depth_zero, random_state=dataset, progress=False,
     )  # fmt: skip
@@ -173,6 +173,7 @@ def run_one(
     test = _members(graphs, TEST_SUBSTRUCTURES)
     right = model.predict(graphs[test]) == y[test]
     numbers = np.asarray(graphs.graph_data["substructure"])[test]
+    learned = model.best_params_["weight_radius"] > 0
     return {
         **_named((dataset, method, include_depth_zero, noise, protect_pattern)),
         "accuracy": float(right.mean()),
@@ -180,9 +181,12 @@ def run_one(
             str(k): float(right[numbers == k].mean()) for k in TEST_SUBSTRUCTURES
         },
         "carriers": carriers(graphs, y),
-        "choice": {key: model.choice_[key] for key in ("radius", "depth", "form", "gamma", "C")},
-        "inner_score": model.choice_["score"],
-        "pattern": pattern_standing(model.patterns_) if model.choice_["radius"] > 0 else None,
+        "choice": {
+            key: model.best_params_[key]
+            for key in ("weight_radius", "depth", "kernel", "gamma", "C")
+        },
+        "inner_score": model.best_params_["score"],
+        "pattern": pattern_standing(model.patterns_) if learned else None,
         "seed": dataset, "seconds": round(time.perf_counter() - start, 3),
     }  # fmt: skip
 
@@ -265,10 +269,10 @@ def _planted(graph: Graph) -> Occurrence | None:
 def draw_depth_one_patterns(dataset: int, n_each: int = 7) -> Sheet:
     """The highest and lowest learned weights of depth 1 on one data set."""
     model = fit_one(dataset, "learned_wwl")
-    level = model.patterns_
+    level, radius = model.patterns_, model.best_params_["weight_radius"]
     level = level[level["depth"] == 1]
     groups = [
-        (f"Highest weights at depth 1 (seed {dataset}, radius {model.choice_['radius']:g})",
+        (f"Highest weights at depth 1 (seed {dataset}, radius {radius:g})",
          level.iloc[:n_each]),
         ("Lowest weights", level.iloc[::-1].iloc[:n_each]),
     ]  # fmt: skip

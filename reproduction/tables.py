@@ -303,7 +303,7 @@ def _choice_tables(rows: Rows) -> list[str]:
     for row in rows:
         if row["method"] in WL_METHODS and not WL_METHODS[row["method"]].preset:
             chosen[row["dataset"], row["method"]].append(row["choice"])
-    fields = ("radius", "depth", "form", "gamma", "C")
+    fields = ("weight_radius", "depth", "kernel", "gamma", "C")
     parts = []
     for name in _ordered({name for name, _ in chosen}, DATASETS):
         methods = _ordered({m for d, m in chosen if d == name}, TABLE2_METHODS)

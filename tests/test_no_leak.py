@@ -18,9 +18,7 @@ from treelens.selection.search import SCORES, Candidate, KernelSearch, grid
 
 ONE_SPLIT = StratifiedShuffleSplit(1, test_size=0.5, random_state=0)
 ONE = {"depth": 2, "gamma": 1.0, "C": 10.0, "cv": ONE_SPLIT, "random_state": 0}
-CANDIDATES = grid(
-    ["exponential", "metric", "tanimoto", "subtree"], [1, 2], [0.0, 1.0], [3.0], [1.0]
-)
+CANDIDATES = grid(["wwl", "laplacian", "tanimoto", "wl-subtree"], [1, 2], [0.0, 1.0], [3.0], [1.0])
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +56,7 @@ def test_learning_on_permuted_labels_brings_no_advantage():
             ("permuted, learned", shuffled, 3.0),
             ("true, learned", y, 3.0),
         ):
-            model = tl.GraphSVC("exponential", radius=radius, **ONE)
+            model = tl.GraphSVC("wwl", weight_radius=radius, **ONE)
             fitted = model.fit(graphs[train], labels[train])
             scores[name].append(fitted.score(graphs[test], labels[test]))
     means = {name: np.mean(x) for name, x in scores.items()}
@@ -73,8 +71,8 @@ def test_the_inner_validation_sees_through_permuted_labels(data):
     chosen = []
     for seed in range(3):
         shuffled = np.random.default_rng(seed).permutation(y)
-        model = tl.GraphSVC("exponential", 2, 3.0, 1.0, 10.0, cv=2, random_state=seed)
-        chosen.append(model.fit(graphs, shuffled).choice_["score"])
+        model = tl.GraphSVC("wwl", 2, 3.0, 1.0, 10.0, cv=2, random_state=seed)
+        chosen.append(model.fit(graphs, shuffled).best_params_["score"])
         assert model.score(graphs, shuffled) > 0.9  # whereas the training graphs are fitted
     assert np.mean(chosen) == pytest.approx(0.5, abs=0.12)
 
@@ -140,9 +138,9 @@ def test_labels_of_held_out_graphs_change_no_decision(data):
 # --- predicting ---------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=["exponential", "metric", "tanimoto", "subtree-cosine"])
+@pytest.fixture(scope="module", params=["wwl", "laplacian", "tanimoto", "wl-subtree-cosine"])
 def fitted(request, data):
-    return tl.GraphSVC(request.param, radius=1.0, **ONE).fit(*data)
+    return tl.GraphSVC(request.param, weight_radius=1.0, **ONE).fit(*data)
 
 
 def test_a_prediction_does_not_depend_on_the_company(fitted):
@@ -151,7 +149,7 @@ def test_a_prediction_does_not_depend_on_the_company(fitted):
     together = fitted.decision_function(crowd)[30:]
     alone = np.concatenate([fitted.decision_function([graph]) for graph in new])
     np.testing.assert_allclose(together, alone, atol=1e-12)
-    np.testing.assert_allclose(fitted.unseen_share(crowd)[30:], fitted.unseen_share(new))
+    np.testing.assert_allclose(fitted.out_of_vocabulary(crowd)[30:], fitted.out_of_vocabulary(new))
 
 
 def test_predicting_leaves_the_model_alone(fitted, data):
@@ -164,7 +162,7 @@ def test_predicting_leaves_the_model_alone(fitted, data):
     table = fitted.patterns_
     fitted.predict(strangers())
     fitted.predict_proba(strangers())
-    fitted.unseen_share(strangers())
+    fitted.out_of_vocabulary(strangers())
     np.testing.assert_array_equal(fitted.weights_, before[0])
     np.testing.assert_array_equal(fitted.decision_function(graphs), before[1])
     assert fitted.vocabulary_.n_patterns == before[2]

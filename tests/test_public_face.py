@@ -60,7 +60,7 @@ def test_star_import_and_unknown_names():
 def test_the_first_lines_that_everybody_writes(mutag, tmp_path):
     graphs, y = mutag
     train, test = np.arange(0, 188, 2), np.arange(1, 188, 2)
-    options = {"form": "exponential", "depth": [1, 2], "radius": [0, 1.0], "gamma": 1.0, "C": 10.0}
+    options = {"kernel": "wwl", "depth": [1, 2], "weight_radius": [0, 1.0], "gamma": 1.0, "C": 10.0}
     model = tl.GraphSVC(**options, cv=2, random_state=0).fit(graphs[train], y[train])
     assert model.score(graphs[test], y[test]) > 0.75
     assert {"pattern", "depth", "weight", "support", "leans_to"} <= set(model.patterns_.columns)

@@ -17,7 +17,18 @@ ALCOHOLS = [f"{'C' * n}O" for n in range(2, 12)] + [f"{'C' * n}C(C)O" for n in r
 AMINES = [f"{'C' * n}N" for n in range(2, 12)] + [f"{'C' * n}C(C)N" for n in range(1, 11)]
 MOLECULES = [(s, "alcohol") for s in ALCOHOLS] + [(s, "amine") for s in AMINES]
 # The smallest search there is: the tests are about the command, not the model.
-QUICK = ["--method", "svc", "--depth", "1", "--radius", "0", "--form", "linear", "--jobs", "1"]
+QUICK = [
+    "--method",
+    "svc",
+    "--depth",
+    "1",
+    "--weight-radius",
+    "0",
+    "--kernel",
+    "wwl-linear",
+    "--jobs",
+    "1",
+]
 # The same for the usual method.
 SMALL = ["--depth", "1", "--jobs", "1"]
 

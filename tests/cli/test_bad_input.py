@@ -147,13 +147,13 @@ def test_what_does_not_exist(molecules, tmp_path):
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--depth", "deep"), ("--depth", "-1"), ("--depth", "1.5"), ("--radius", "nan"),
-     ("--form", "best"), ("--scoring", "f1"), ("--jobs", "0")],
+    [("--depth", "deep"), ("--depth", "-1"), ("--depth", "1.5"), ("--weight-radius", "nan"),
+     ("--kernel", "best"), ("--scoring", "f1"), ("--jobs", "0")],
 )  # fmt: skip
 def test_options_with_a_wrong_value(option, value, molecules, tmp_path):
     out = tmp_path / "m.treelens"
     done = run("fit", molecules, "--out", out, "--method", "svc", f"{option}={value}")
-    refused(done, option, value, "xpected" if option != "--form" else "no such kernel form")
+    refused(done, option, value, "xpected" if option != "--kernel" else "no such kernel form")
 
 
 def test_errors_as_json(molecules):

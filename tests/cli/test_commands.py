@@ -18,7 +18,7 @@ from treelens.cli.console import plain
 from treelens.cli.data import GraphData
 from treelens.cli.evaluate import holm, kernel_plans, paired_tests
 from treelens.cli.fit import SCORINGS, compared_scores, fit_model, majority_score
-from treelens.kernels.forms import FORMS
+from treelens.kernels.table import KERNELS
 from treelens.selection.search import SCORES
 
 
@@ -44,7 +44,7 @@ def tiny_tu(folder, n=8):
 
 
 def test_the_options_name_every_form_and_every_score():
-    assert set(options.FORM_NAMES) == set(FORMS)
+    assert set(options.KERNEL_NAMES) == set(KERNELS)
     assert set(SCORINGS) == {"auto", *SCORES}
 
 
@@ -63,7 +63,7 @@ def test_help_lists_the_commands_and_the_exit_codes():
 
 def test_fit_prints_scores_beside_their_rivals_and_the_patterns(molecules, tmp_path):
     done = run("fit", molecules, "--target", "label", "--out", tmp_path / "m.treelens", "--method",
-               "svc", "--depth", 1, "--form", "tanimoto", "--radius", "0,2")  # fmt: skip
+               "svc", "--depth", 1, "--kernel", "tanimoto", "--weight-radius", "0,2")  # fmt: skip
     assert done.code == 0, done.err
     for words in ("majority class", "50.0 %", "uniform weights", "learned weights", "100.0 %",
                   "leans to", "alcohol (20), amine (20)", "Time: ", "m.treelens"):  # fmt: skip
@@ -101,10 +101,17 @@ def test_fit_as_json(molecules, tmp_path):
 def test_with_learned_weights_only_the_uniform_kernel_is_still_shown(molecules):
     graphs, y = tl.read_smiles(molecules)
     data = GraphData("x", graphs, y, np.arange(len(y)), len(y))
-    settings = {"form": "linear", "depth": 1, "radius": 2.0, "cv": 2, "C": 1.0, "random_state": 0}
+    settings = {
+        "kernel": "wwl-linear",
+        "depth": 1,
+        "weight_radius": 2.0,
+        "cv": 2,
+        "C": 1.0,
+        "random_state": 0,
+    }
     _, result = fit_model(data, settings)
-    assert result["scores"]["uniform"]["radius"] == 0
-    assert result["scores"]["learned"]["radius"] == 2.0
+    assert result["scores"]["uniform"]["weight_radius"] == 0
+    assert result["scores"]["learned"]["weight_radius"] == 2.0
 
 
 def test_the_seed_settles_everything(molecules, tmp_path):
@@ -155,7 +162,7 @@ def test_predict_keeps_unreadable_rows_empty(model, tmp_path):
     assert "row 2 'no molecule'" in done.err
     table = pd.read_csv(out)
     assert list(table.columns) == [
-        "row", "smiles", "class", "probability", "decision", "unseen_share",
+        "row", "smiles", "class", "probability", "decision", "out_of_vocabulary",
         "probability alcohol", "probability amine", "problem",
     ]  # fmt: skip
     assert table["class"].tolist()[::2] == ["alcohol", "amine"]
@@ -275,15 +282,15 @@ def test_evaluate_puts_kernels_side_by_side(molecules):
 def test_a_learned_kernel_learns_even_where_uniform_is_as_good(molecules):
     graphs, y = tl.read_smiles(molecules)  # every kernel gets all of these right
     plans = kernel_plans(["wwl", "learned_wwl"], "1", None, seed=0, jobs=1)
-    assert plans["wwl"].fit(graphs, y).choice_["radius"] == 0
-    assert plans["learned_wwl"].fit(graphs, y).choice_["radius"] > 0
+    assert plans["wwl"].fit(graphs, y).best_params_["weight_radius"] == 0
+    assert plans["learned_wwl"].fit(graphs, y).best_params_["weight_radius"] > 0
     assert 0 not in plans["learned_wwl"].radii(len(graphs))
 
 
 def test_learned_weights_that_fell_behind_are_told(model):
     fitted = tl.load(model)
-    uniform = fitted.search_.best()
-    fitted.search_.scores[uniform._replace(radius=1.0)] = [0.1]  # left after one split
+    uniform = fitted.cv_results_.best()
+    fitted.cv_results_.scores[uniform._replace(weight_radius=1.0)] = [0.1]  # left after one split
     data = GraphData("x", None, np.array(["a", "b"]), np.arange(2), 2)
     scores = compared_scores(fitted, data, {})
     assert scores["learned"] is None

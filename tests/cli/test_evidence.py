@@ -151,8 +151,8 @@ def test_the_target_is_found_by_its_name(columns, expected, tmp_path):
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [(["--form", "linear"], "--form is an option of support vector machines"),
-     (["--radius", "0"], "--radius is an option of support vector machines"),
+    [(["--kernel", "wwl-linear"], "--kernel is an option of support vector machines"),
+     (["--weight-radius", "0"], "--weight-radius is an option of support vector machines"),
      (["--scoring", "accuracy"], "--scoring is an option of support vector machines"),
      (["--no-edge-labels"], "--edge-labels is an option of support vector machines"),
      (["--depth", "1,2"], "--depth 1,2: expected auto, or one whole number from 0 to 20"),
@@ -245,7 +245,7 @@ def test_predict_classes(classifier, molecules):
     graphs = [s for s, _ in MOLECULES]
     assert row["probability"] == row["probability alcohol"] == model.predict_proba(graphs)[0, 0]
     assert row["decision"] == model.decision_function(graphs)[0]
-    assert row["unseen_share"] == 0.0
+    assert row["out_of_vocabulary"] == 0.0
 
 
 def test_scores_against_their_definitions():

@@ -47,7 +47,7 @@ def predicted(path: Path) -> list[str]:
 def test_the_executable_reads_new_molecules_as_those_of_training(data, tmp_path):
     """The collection is labelled in Python; nothing but the model file says how."""
     graphs, y = tl.read_smiles(data, atom_label="element+charge")
-    fitted = tl.GraphSVC("linear", 1, 0, C=10.0, cv=2, random_state=0).fit(graphs, y)
+    fitted = tl.GraphSVC("wwl-linear", 1, 0, C=10.0, cv=2, random_state=0).fit(graphs, y)
     fitted.save(tmp_path / "m.treelens")
     out = tmp_path / "out.csv"
     done = execute("predict", tmp_path / "m.treelens", data, "--out", out, "--target", "label")

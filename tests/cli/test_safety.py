@@ -114,7 +114,7 @@ def strange_model(tmp_path_factory) -> Path:
     """Classes whose names are a formula and a text with terminal escapes."""
     path = tmp_path_factory.mktemp("strange") / "model.treelens"
     y = [FORMULA] * len(ALCOHOLS) + ["\x1b]0;owned\x07am\nine\r"] * len(AMINES)
-    model = tl.GraphSVC("linear", 1, 0, C=1.0, cv=2, progress=False)
+    model = tl.GraphSVC("wwl-linear", 1, 0, C=1.0, cv=2, progress=False)
     model.fit(tl.as_graph_collection(ALCOHOLS + AMINES), y).save(path)
     return path
 

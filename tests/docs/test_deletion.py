@@ -12,7 +12,7 @@ import pytest
 
 from docs.conftest import ROOT
 from treelens import Graph
-from treelens.kernels.forms import FORMS
+from treelens.kernels.table import KERNELS
 
 RESULTS = ROOT / "docs" / "results"
 KINDS = ("most", "scattered", "connected", "least")
@@ -22,7 +22,7 @@ KINDS = ("most", "scattered", "connected", "least")
 def rows() -> dict[tuple[str, str, str], dict]:
     lines = (RESULTS / "deletion.jsonl").read_text(encoding="utf-8").splitlines()
     found = [json.loads(line) for line in lines]
-    return {(row["dataset"], row["form"], row["weights"]): row for row in found}
+    return {(row["dataset"], row["kernel"], row["weights"]): row for row in found}
 
 
 @pytest.fixture(scope="module")
@@ -50,16 +50,16 @@ def lines_of(page: str) -> dict[tuple[str, str, str], list[str]]:
     for part in page.split("\n## ")[1:]:
         name, table = part.split("\n", 1)
         for line in re.findall(r"^\| ([a-z-]+ \| (?:uniform|learned) .*) \|$", table, re.MULTILINE):
-            form, weights, *cells = (cell.strip() for cell in line.split("|"))
-            found[name, form, weights] = cells
+            kernel, weights, *cells = (cell.strip() for cell in line.split("|"))
+            found[name, kernel, weights] = cells
     return found
 
 
 def test_all_forms_and_weights_of_three_sets_are_there(rows, page):
     expected = {
-        (name, form, weights)
+        (name, kernel, weights)
         for name in ("MUTAG", "PTC_MR", "BBBP")
-        for form in FORMS
+        for kernel in KERNELS
         for weights in ("uniform", "learned")
     }
     assert set(rows) == set(lines_of(page)) == expected

@@ -29,13 +29,13 @@ from treelens.selection import search as selection
 from treelens.selection import settings
 from treelens.selection.search import radii_for
 
-GRID = {"form": ["exponential", "tanimoto"], "depth": [1, 2], "radius": [0.0, 1.0],
+GRID = {"kernel": ["wwl", "tanimoto"], "depth": [1, 2], "weight_radius": [0.0, 1.0],
         "gamma": [1.0, 10.0], "C": [1.0, 100.0]}  # fmt: skip
 ONE_SPLIT = StratifiedShuffleSplit(1, test_size=0.5, random_state=0)
 FIXED = {
-    "form": "exponential",
+    "kernel": "wwl",
     "depth": 2,
-    "radius": 0.0,
+    "weight_radius": 0.0,
     "gamma": 1.0,
     "C": 10.0,
     "cv": ONE_SPLIT,
@@ -60,7 +60,7 @@ def model(data):
 
 @pytest.fixture(scope="module")
 def learned(data):
-    return small(radius=2.0).fit(*data)
+    return small(weight_radius=2.0).fit(*data)
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def test_several_classes_of_words(three_classes):
 
 def test_explanations_of_several_classes_add_up_to_mean_margins(three_classes):
     graphs, y = three_classes
-    model = small(depth=1, radius=1.0).fit(graphs, y)
+    model = small(depth=1, weight_radius=1.0).fit(graphs, y)
     margins = model.mean_margins(graphs)
     assert margins.shape == (36, 3)
     np.testing.assert_allclose(margins.sum(axis=1), 0.0, atol=1e-9)
@@ -141,15 +141,17 @@ def test_decisions_are_those_of_svc_on_the_kernel(data):
     np.testing.assert_allclose(model.decision_function(graphs[new]), expected, atol=5e-3)
 
 
-@pytest.mark.parametrize("form", sorted(selection.FORMS))
-def test_every_form_fits_and_predicts(form, data):
+@pytest.mark.parametrize("kernel", sorted(selection.KERNELS))
+def test_every_form_fits_and_predicts(kernel, data):
     graphs, y = data
-    model = small(form=form, radius=1.0, depth=1).fit(graphs, y)
-    assert model.choice_["form"] == form
+    model = small(kernel=kernel, weight_radius=1.0, depth=1).fit(graphs, y)
+    assert model.best_params_["kernel"] == kernel
     assert model.score(graphs, y) > 0.8
     # What predict does with the graphs that carry the machine is what fit did with all.
-    again = model.decision_function(graphs[model.support_])
-    np.testing.assert_allclose(again, model.decision_function(graphs)[model.support_], atol=1e-9)
+    again = model.decision_function(graphs[model.support_vectors_])
+    np.testing.assert_allclose(
+        again, model.decision_function(graphs)[model.support_vectors_], atol=1e-9
+    )
 
 
 def test_class_weight_moves_the_border(data):
@@ -170,7 +172,7 @@ def test_balanced_weights_find_a_rare_class():
     plain = small(C=1.0, class_weight=None).fit(graphs[kept], y[kept])
     rare = graphs[np.flatnonzero(y == 1)]
     assert (model.predict(rare) == 1).mean() > (plain.predict(rare) == 1).mean()
-    assert model.choice_["scoring"] == "balanced_accuracy"
+    assert model.best_params_["scoring"] == "balanced_accuracy"
 
 
 # --- what "auto" stands for, and how well the final weights are learned ------------------------
@@ -180,9 +182,9 @@ def test_auto_is_the_grid_that_the_parameters_promise():
     """The numbers are those that the class documents: a choice needs all of them at hand."""
     candidates = GraphSVC()._grid(100)
     promised = {
-        "form": {"exponential", "tanimoto-exponential"},
+        "kernel": {"wwl", "tanimoto-rbf"},
         "depth": {1, 2, 3, 4, 5, 6},
-        "radius": {0.0, *radii_for(100)},
+        "weight_radius": {0.0, *radii_for(100)},
         "gamma": {0.1, 1.0, 3.0, 10.0},
         "C": {0.1, 1.0, 3.0, 10.0, 100.0},
     }
@@ -198,12 +200,12 @@ def test_the_final_weights_are_learned_to_the_learners_own_tolerance(data):
     """The search compares rough weights; those of the model are not rough."""
     graphs, y = data
     learner = tl.PairwiseWeights(tol=1e-6, max_iter=500)
-    model = small(radius=3.0, learner=learner).fit(graphs, y)
+    model = small(weight_radius=3.0, learner=learner).fit(graphs, y)
     assert model.learner_.get_params()["tol"] == 1e-6
     assert model.learner_.converged_
     assert model.learner_.gaps_[-1] <= 1e-6
     kernel = tl.WassersteinWL(
-        model.choice_["depth"], include_depth_zero=True,
+        model.best_params_["depth"], include_depth_zero=True,
         weights=clone(learner).set_params(radius=3.0),
     ).fit(graphs, y)  # fmt: skip
     np.testing.assert_allclose(model.weights_, kernel.weights_, atol=1e-6)
@@ -213,30 +215,30 @@ def test_the_final_weights_are_learned_to_the_learners_own_tolerance(data):
 
 
 def test_the_choice_is_in_the_grid_and_the_best_there(model):
-    choice = model.choice_
-    for name in ("form", "depth", "radius", "C"):
+    choice = model.best_params_
+    for name in ("kernel", "depth", "weight_radius", "C"):
         assert choice[name] in GRID[name]
-    assert choice["gamma"] in ([None] if choice["form"] == "tanimoto" else GRID["gamma"])
+    assert choice["gamma"] in ([None] if choice["kernel"] == "tanimoto" else GRID["gamma"])
     assert choice["n_candidates"] == 2 * 2 * (2 + 1) * 2
-    best = model.search_.best()
+    best = model.cv_results_.best()
     assert best._asdict() == {name: choice[name] for name in best._fields}
-    assert choice["score"] == max(map(model.search_.mean, model.search_.finished()))
+    assert choice["score"] == max(map(model.cv_results_.mean, model.cv_results_.finished()))
 
 
 def test_auto_stands_for_grids_with_uniform_weights_in_them():
     candidates = GraphSVC()._grid(n_graphs=100)
     assert len(candidates) == len(set(candidates))
-    assert {c.form for c in candidates} == set(settings.AUTO_FORMS)
+    assert {c.kernel for c in candidates} == set(settings.AUTO_KERNELS)
     assert {c.depth for c in candidates} == set(settings.AUTO_DEPTHS)
-    assert 0.0 in {c.radius for c in candidates}
+    assert 0.0 in {c.weight_radius for c in candidates}
 
 
 def test_learning_gain_is_the_paired_difference(model):
-    gain, search = model.learning_gain_, model.search_
+    gain, search = model.learning_gain_, model.cv_results_
     learned, uniform = (
         selection.Candidate(**gain[f"{kind}_candidate"]) for kind in ("learned", "uniform")
     )
-    assert learned.radius > 0 == uniform.radius
+    assert learned.weight_radius > 0 == uniform.weight_radius
     difference = np.subtract(search.scores[learned], search.scores[uniform])
     assert gain["difference"] == pytest.approx(difference.mean(), abs=1e-12)
     assert gain["learned_score"] - gain["uniform_score"] == pytest.approx(gain["difference"])
@@ -253,7 +255,7 @@ def test_learning_pays_where_one_pattern_decides():
     train, y = tl.make_synthetic(20, (1, 2, 3, 4), random_state=0)
     test, y_test = tl.make_synthetic(20, (5, 6, 7, 8), random_state=1)
     uniform, learned = (
-        small(include_depth_zero=False, radius=r).fit(train, y).score(test, y_test)
+        small(include_depth_zero=False, weight_radius=r).fit(train, y).score(test, y_test)
         for r in (0.0, 3.0)
     )
     assert learned > uniform + 0.1
@@ -269,7 +271,7 @@ def test_uniform_weights_have_no_learner(model, learned):
 
 def test_a_learner_of_ones_own(data):
     learner = tl.PairwiseWeights(constraint="box", min_support=5)
-    model = small(radius=0.5, learner=learner).fit(*data)
+    model = small(weight_radius=0.5, learner=learner).fit(*data)
     assert model.learner_.constraint == "box"
     assert model.learner_.radius == 0.5
     assert not hasattr(learner, "weights_")
@@ -280,10 +282,10 @@ def test_a_learner_of_ones_own(data):
 
 def test_the_seed_reaches_a_learner_without_one(data):
     learner = tl.PairwiseWeights(solver="stochastic", n_steps=300, n_checks=0, tol=1.0)
-    a, b = (small(radius=1.0, learner=learner).fit(*data) for _ in range(2))
+    a, b = (small(weight_radius=1.0, learner=learner).fit(*data) for _ in range(2))
     np.testing.assert_array_equal(a.weights_, b.weights_)
     assert learner.random_state is None
-    other = small(radius=1.0, learner=learner, random_state=1).fit(*data)
+    other = small(weight_radius=1.0, learner=learner, random_state=1).fit(*data)
     assert (other.weights_ != a.weights_).any()
 
 
@@ -294,7 +296,7 @@ def test_patterns(learned, data):
     graphs, y = data
     table = learned.patterns_
     assert list(table.columns) == [
-        "pattern", "depth", "weight", "support", "mass -1", "mass 1", "leans_to"
+        "pattern", "depth", "weight", "support", "frequency -1", "frequency 1", "leans_to"
     ]  # fmt: skip
     assert set(table["depth"]) == {0, 1, 2}
     np.testing.assert_array_equal(table["weight"].sort_index(), learned.weights_)
@@ -304,7 +306,10 @@ def test_patterns(learned, data):
     for _, row in table.iterrows():
         held = counts[:, position[f"{row['depth']}:{row['pattern']}"]] > 0
         assert row["support"] == held.sum()
-        assert (row["mass -1"] > 0, row["mass 1"] > 0) == (held[y == -1].any(), held[y == 1].any())
+        assert (row["frequency -1"] > 0, row["frequency 1"] > 0) == (
+            held[y == -1].any(),
+            held[y == 1].any(),
+        )
 
 
 def test_the_planted_pattern_weighs_most(learned):
@@ -315,10 +320,10 @@ def test_the_planted_pattern_weighs_most(learned):
 
 def test_unseen_share(learned, data):
     graphs, _ = data
-    np.testing.assert_array_equal(learned.unseen_share(graphs), 0.0)
+    np.testing.assert_array_equal(learned.out_of_vocabulary(graphs), 0.0)
     stranger = ([(0, 1)], {0: "new", 1: "newer"})
     half_known = ([(0, 1)], {0: 0, 1: "new"})  # one label of four nodes and two pairs
-    np.testing.assert_allclose(learned.unseen_share([stranger, half_known]), [1.0, 5 / 6])
+    np.testing.assert_allclose(learned.out_of_vocabulary([stranger, half_known]), [1.0, 5 / 6])
 
 
 # --- a citizen of scikit-learn ----------------------------------------------------------------
@@ -328,15 +333,15 @@ def test_parameters_and_clone(model):
     fresh = clone(model)
     assert repr(fresh) == repr(model)
     assert fresh.get_params().keys() == model.get_params().keys()
-    assert not hasattr(fresh, "choice_")
-    assert fresh.set_params(depth=5, radius="auto").get_params()["depth"] == 5
+    assert not hasattr(fresh, "best_params_")
+    assert fresh.set_params(depth=5, weight_radius="auto").get_params()["depth"] == 5
 
 
 def test_pickle(model, data):
     graphs, _ = data
     back = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(back.decision_function(graphs), model.decision_function(graphs))
-    assert back.choice_ == model.choice_
+    assert back.best_params_ == model.best_params_
     pd.testing.assert_frame_equal(back.patterns_, model.patterns_)
 
 
@@ -372,9 +377,9 @@ def test_smiles():
 def test_edge_labels_where_there_are_some(data):
     rng = np.random.default_rng(0)
     labelled, y = random_collection(rng, 20), np.arange(20) % 2
-    assert small().fit(labelled, y).choice_["edge_labels"] is True
-    assert small(edge_labels=False).fit(labelled, y).choice_["edge_labels"] is False
-    assert small().fit(*data).choice_["edge_labels"] is False
+    assert small().fit(labelled, y).best_params_["edge_labels"] is True
+    assert small(edge_labels=False).fit(labelled, y).best_params_["edge_labels"] is False
+    assert small().fit(*data).best_params_["edge_labels"] is False
     with pytest.raises(GraphDataError, match="carry no edge labels"):
         small(edge_labels=True).fit(*data)
 
@@ -383,16 +388,16 @@ def test_a_splitter_of_ones_own(data):
     graphs, y = data
     splitter = StratifiedKFold(3, shuffle=True, random_state=7)
     model = small(cv=splitter).fit(graphs, y)
-    assert model.choice_["n_splits"] == 3
+    assert model.best_params_["n_splits"] == 3
     expected = cross_val_score(small(), graphs, y, cv=splitter).mean()
-    assert model.choice_["score"] == pytest.approx(expected, abs=0.05)
+    assert model.best_params_["score"] == pytest.approx(expected, abs=0.05)
 
 
 def test_a_splitter_that_leaves_graphs_out_does_not_spoil_the_probabilities(data):
     """Graphs that were never held out have no decision value to calibrate with."""
     graphs, y = data
     model = small(C=1.0, cv=ShuffleSplit(1, test_size=0.25, random_state=0)).fit(graphs, y)
-    held_out = model.search_.decisions[model.search_.best()]
+    held_out = model.cv_results_.decisions[model.cv_results_.best()]
     known = np.isfinite(held_out[:, 0])
     assert known.sum() == 16
     expected = fit_calibration(held_out[known], model.train_codes_[known])
@@ -408,12 +413,12 @@ def test_same_seed_same_model_for_any_number_of_threads(model, data, monkeypatch
     graphs, _ = data
     for n_jobs in (1, 2):
         again = clone(model).set_params(n_jobs=n_jobs).fit(*data)
-        assert again.choice_ == model.choice_
+        assert again.best_params_ == model.best_params_
         np.testing.assert_array_equal(again.weights_, model.weights_)
         np.testing.assert_array_equal(
             again.decision_function(graphs), model.decision_function(graphs)
         )
-        assert again.search_.scores == model.search_.scores
+        assert again.cv_results_.scores == model.cv_results_.scores
 
 
 def test_nothing_is_printed_where_there_is_no_terminal(data, capfd):

@@ -22,7 +22,7 @@ ONE_SPLIT = StratifiedShuffleSplit(1, test_size=0.5, random_state=0)
 
 def small(**changes: Any) -> GraphSVC:
     """A model with one candidate, quick to fit."""
-    one = {"form": "exponential", "depth": 2, "radius": 0.0, "gamma": 1.0, "C": 10.0}
+    one = {"kernel": "wwl", "depth": 2, "weight_radius": 0.0, "gamma": 1.0, "C": 10.0}
     return GraphSVC(**{**one, "cv": ONE_SPLIT, "random_state": 0, **changes})
 
 
@@ -32,10 +32,11 @@ def data():
 
 
 BAD_PARAMETERS = [
-    ("form", "expo"), ("form", ["tanimoto", "expo"]), ("form", []),
+    ("kernel", "expo"), ("kernel", ["tanimoto", "expo"]), ("kernel", []),
     ("depth", -1), ("depth", 1.5), ("depth", "deep"), ("depth", []), ("depth", [1, -1]),
     ("depth", [1, 2.5]),
-    ("radius", -1.0), ("radius", [0.0, -0.1]), ("radius", [np.nan]), ("radius", [np.inf]),
+    ("weight_radius", -1.0), ("weight_radius", [0.0, -0.1]),
+    ("weight_radius", [np.nan]), ("weight_radius", [np.inf]),
     ("gamma", 0.0), ("gamma", [1.0, 0.0]), ("gamma", -1.0),
     ("C", 0.0), ("C", -1.0), ("C", [0.0]), ("C", [1.0, "two"]), ("C", np.nan),
     ("include_depth_zero", "no"), ("edge_labels", "maybe"), ("learner", "mine"),
@@ -53,8 +54,8 @@ def test_bad_parameters_are_named(name, value, data):
 
 @pytest.mark.parametrize(
     "smallest",
-    [{"depth": 0, "include_depth_zero": True}, {"cv": 2}, {"radius": 0},
-     {"gamma": 0.01}, {"gamma": [0.5]}, {"C": 0.01}, {"C": [0.5]}, {"radius": [0.1]},
+    [{"depth": 0, "include_depth_zero": True}, {"cv": 2}, {"weight_radius": 0},
+     {"gamma": 0.01}, {"gamma": [0.5]}, {"C": 0.01}, {"C": [0.5]}, {"weight_radius": [0.1]},
      {"approximation": "nystroem", "n_components": 1}],
     ids=str,
 )  # fmt: skip
@@ -69,8 +70,8 @@ def test_no_depth_is_left(data):
 
 
 def test_repeated_values_count_once(data):
-    model = small(depth=[1, 1], C=[1, 1.0], radius=(0, 0.0)).fit(*data)
-    assert model.choice_["n_candidates"] == 1
+    model = small(depth=[1, 1], C=[1, 1.0], weight_radius=(0, 0.0)).fit(*data)
+    assert model.best_params_["n_candidates"] == 1
 
 
 NOT_CLASSES = [
@@ -115,7 +116,7 @@ def test_a_rare_class_means_fewer_folds_and_a_warning(data):
     y = np.array(["rare"] * 3 + ["common"] * 61)
     with pytest.warns(UserWarning, match="'rare' has 3 members, fewer than cv=5 folds: .* 3 folds"):
         model = small(cv=5).fit(graphs, y)
-    assert model.choice_["n_splits"] == 3 * selection.repetitions_for(64)
+    assert model.best_params_["n_splits"] == 3 * selection.repetitions_for(64)
 
 
 def test_a_class_of_one_cannot_be_validated(data):
@@ -136,7 +137,7 @@ def test_two_graphs(data):
 
 def test_four_graphs_are_enough(data):
     graphs, _ = data
-    model = small(radius=[0.0, 1.0], cv=2).fit(graphs[[0, 1, -2, -1]], [0, 0, 1, 1])
+    model = small(weight_radius=[0.0, 1.0], cv=2).fit(graphs[[0, 1, -2, -1]], [0, 0, 1, 1])
     assert np.isfinite(model.decision_function(graphs)).all()
 
 
@@ -151,17 +152,17 @@ def test_a_class_absent_from_a_split_is_survived():
     """An unshuffled splitter leaves each class out of training once: nothing right, nothing NaN."""
     graphs, y = random_collection(np.random.default_rng(0), 24), np.repeat([0, 1, 2], 8)
     model = small(depth=1, cv=KFold(3)).fit(graphs, y)
-    assert model.choice_["score"] == 0.0
+    assert model.best_params_["score"] == 0.0
     assert np.isfinite(model.predict_proba(graphs)).all()
 
 
 STRANGERS = [([], {0: f"only in {k}"}) for k in range(12)]
 
 
-@pytest.mark.parametrize("radius", [0.0, 1.0, [0.0, 1.0]])
-def test_nothing_shared_is_told_and_the_weights_stay_uniform(radius):
+@pytest.mark.parametrize("weight_radius", [0.0, 1.0, [0.0, 1.0]])
+def test_nothing_shared_is_told_and_the_weights_stay_uniform(weight_radius):
     with pytest.warns(UserWarning, match=r"Nothing to learn: no two (training )?graphs share"):
-        model = small(radius=radius).fit(STRANGERS, [0, 1] * 6)
+        model = small(weight_radius=weight_radius).fit(STRANGERS, [0, 1] * 6)
     np.testing.assert_array_equal(model.weights_, 1.0)
     np.testing.assert_array_equal(model.predict(STRANGERS), [0, 1] * 6)
 
@@ -178,12 +179,12 @@ def test_shared_labels_alone_do_not_count_where_depth_zero_does_not():
 
 
 def test_graphs_all_alike_are_decided_alike():
-    model = small(radius=[0.0, 1.0]).fit([STRANGERS[0]] * 10, [0, 1] * 5)
+    model = small(weight_radius=[0.0, 1.0]).fit([STRANGERS[0]] * 10, [0, 1] * 5)
     assert len(set(model.predict([STRANGERS[0]] * 3))) == 1
 
 
 def test_not_fitted(data):
-    for method in ("predict", "predict_proba", "decision_function", "unseen_share"):
+    for method in ("predict", "predict_proba", "decision_function", "out_of_vocabulary"):
         with pytest.raises(NotFittedError):
             getattr(GraphSVC(), method)(data[0])
     with pytest.raises(NotFittedError):

@@ -56,7 +56,7 @@ def test_uniform_weights_are_scikit_learns_process_on_the_same_matrix(numbers):
     forest, _ = PatternForest.fit(graphs[:80], 2, trees)
     histograms = forest.count(forest.transform(graphs))
     pairs = PairFeatures.of_counts(histograms)
-    diagonal = pairs.self_sums() + histograms.unseen.sum(axis=1)  # unseen patterns weigh one, too
+    diagonal = pairs.diagonal() + histograms.unseen.sum(axis=1)  # unseen patterns weigh one, too
     kernel = model.model_.kernel.matrix(pairs, diagonal, pairs, diagonal)
     np.fill_diagonal(kernel, model.model_.scales.amplitude)  # unseen patterns match themselves
     alpha = model.model_.noise + 1e-9 * model.model_.scales.amplitude

@@ -10,7 +10,7 @@ from treelens.selection.gain import corrected_paired_test, learning_gain
 from treelens.selection.search import Candidate, SearchResult
 
 UNIFORM = Candidate(0.0, 2, "tanimoto", None, 1.0)
-LEARNED = UNIFORM._replace(radius=1.0)
+LEARNED = UNIFORM._replace(weight_radius=1.0)
 
 
 def result_of(scores: dict[Candidate, list[float]], n_splits: int = 4) -> SearchResult:
@@ -49,7 +49,7 @@ def test_without_spread_there_is_no_evidence(differences):
 
 
 def test_the_best_of_both_kinds_are_compared():
-    weaker, stronger = LEARNED, LEARNED._replace(radius=3.0)
+    weaker, stronger = LEARNED, LEARNED._replace(weight_radius=3.0)
     scores = {
         UNIFORM: [0.5, 0.6, 0.7, 0.8],
         UNIFORM._replace(depth=1): [0.4, 0.4, 0.4, 0.4],

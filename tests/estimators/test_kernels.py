@@ -31,10 +31,10 @@ from treelens.graphs.errors import GraphDataError, NotGraphsError
 
 KERNELS = [WLSubtree, WLOptimalAssignment, WassersteinWL]
 NORMALIZE = [None, "cosine", "tanimoto"]
-FORMS = ["exponential", "metric", "linear"]
+WWL_KERNELS = ["wwl", "laplacian", "wwl-linear"]
 VARIANTS: list[Any] = [
     *(kernel(2, normalize=how) for kernel in KERNELS for how in NORMALIZE),
-    *(WassersteinWL(2, form=form) for form in FORMS[1:]),
+    *(WassersteinWL(2, kernel=kernel) for kernel in WWL_KERNELS[1:]),
     WLSubtree(2, include_depth_zero=True, edge_labels=True, normalize="tanimoto"),
     WassersteinWL(0, include_depth_zero=True),
 ]
@@ -178,7 +178,7 @@ def test_training_alone_or_together_gives_the_same_values(
 @every_kernel
 def test_unseen_share(kernel: Any) -> None:
     model = kernel(1, include_depth_zero=True).fit([([(0, 1)], {0: "C", 1: "C"})])
-    share = model.unseen_share(
+    share = model.out_of_vocabulary(
         [
             ([(0, 1)], {0: "C", 1: "C"}),
             ([(0, 1)], {0: "C", 1: "N"}),  # one of two labels, both patterns
@@ -222,7 +222,7 @@ def test_distance_between_two_collections(rng: np.random.Generator) -> None:
 
 
 def test_the_metric_form_obeys_the_triangle_inequality(some_graphs: GraphCollection) -> None:
-    model = with_random_weights(WassersteinWL(2, form="metric"), some_graphs).fit(some_graphs)
+    model = with_random_weights(WassersteinWL(2, kernel="laplacian"), some_graphs).fit(some_graphs)
     d = model.distance(some_graphs)
     assert (d[:, None, :] <= d[:, :, None] + d[None, :, :] + ATOL).all()
     np.testing.assert_allclose(np.diag(d), 0.0, atol=1e-14)
@@ -230,8 +230,8 @@ def test_the_metric_form_obeys_the_triangle_inequality(some_graphs: GraphCollect
 
 def embeddings(graphs: GraphCollection, model: WassersteinWL) -> tuple[list[np.ndarray], Any]:
     """Node embeddings in the model's own colours, and the weight of (depth, colour)."""
-    colors = model.vocabulary_.transform(graphs).colors[1:]
-    starts = model.vocabulary_.level_offsets[1:] - model.vocabulary_.level_offsets[1]
+    colors = model.vocabulary_.transform(graphs).colors
+    starts = model.vocabulary_.level_offsets
     nodes = [
         colors[:, graphs.node_offsets[i] : graphs.node_offsets[i + 1]] for i in range(len(graphs))
     ]
@@ -239,7 +239,7 @@ def embeddings(graphs: GraphCollection, model: WassersteinWL) -> tuple[list[np.n
 
 
 def test_distances_with_weights_by_definition(some_graphs: GraphCollection) -> None:
-    metric = with_random_weights(WassersteinWL(2, form="metric"), some_graphs).fit(some_graphs)
+    metric = with_random_weights(WassersteinWL(2, kernel="laplacian"), some_graphs).fit(some_graphs)
     nodes, weight = embeddings(some_graphs, metric)
 
     def all_pairs(combine: Any) -> np.ndarray:
@@ -249,34 +249,34 @@ def test_distances_with_weights_by_definition(some_graphs: GraphCollection) -> N
     half_l1 = 0.5 * all_pairs(lambda a, b: abs(a - b))
     np.testing.assert_allclose(metric.distance(some_graphs), half_l1, atol=ATOL)
     shared = all_pairs(min)
-    paper = clone(metric).set_params(form="exponential").fit(some_graphs)
+    paper = clone(metric).set_params(kernel="wwl").fit(some_graphs)
     b = shared.diagonal().max()
     np.testing.assert_allclose(paper.distance(some_graphs), b - shared, atol=ATOL)
     np.testing.assert_allclose(paper.fit_transform(some_graphs), np.exp(shared - b), atol=ATOL)
-    linear = clone(metric).set_params(form="linear")
+    linear = clone(metric).set_params(kernel="wwl-linear")
     np.testing.assert_allclose(linear.fit_transform(some_graphs), shared, atol=ATOL)
 
 
 def test_without_weights_metric_and_paper_form_are_one(rng: np.random.Generator) -> None:
     train, new = random_collection(rng, 12), random_collection(rng, 6, labels="CS")
-    metric, paper = WassersteinWL(2, form="metric"), WassersteinWL(2)
+    metric, paper = WassersteinWL(2, kernel="laplacian"), WassersteinWL(2)
     np.testing.assert_allclose(metric.distance(train), paper.distance(train), atol=ATOL)
     np.testing.assert_allclose(
         metric.fit(train).transform(new), paper.fit(train).transform(new), atol=ATOL
     )
 
 
-@pytest.mark.parametrize("form", ["metric", "exponential"])
+@pytest.mark.parametrize("kernel", ["laplacian", "wwl"])
 def test_weighted_distance_of_new_graphs_gives_unseen_patterns_weight_one(
-    form: str, rng: np.random.Generator
+    kernel: str, rng: np.random.Generator
 ) -> None:
     train, new = random_collection(rng, 10), random_collection(rng, 6, labels="CNS")
-    ones = WassersteinWL(2, form=form)
+    ones = WassersteinWL(2, kernel=kernel)
     n_patterns = len(ones.fit(train).weights_)
-    weighted = WassersteinWL(2, form=form, weights=np.ones(n_patterns)).fit(train)
+    weighted = WassersteinWL(2, kernel=kernel, weights=np.ones(n_patterns)).fit(train)
     np.testing.assert_allclose(weighted.distance(new), ones.distance(new), atol=ATOL)
     np.testing.assert_allclose(weighted.distance(new, train), ones.distance(new, train), atol=ATOL)
-    heavy = WassersteinWL(2, form=form, weights=np.full(n_patterns, 3.0)).fit(train)
+    heavy = WassersteinWL(2, kernel=kernel, weights=np.full(n_patterns, 3.0)).fit(train)
     assert (heavy.distance(new) >= 0).all()
     np.testing.assert_allclose(heavy.distance(new, train), heavy.distance(train, new).T, atol=ATOL)
     alone = np.vstack([heavy.transform(new[i : i + 1]) for i in range(len(new))])
@@ -301,13 +301,13 @@ def test_distances_are_those_that_the_learner_speaks_of(b: float) -> None:
     np.testing.assert_allclose(model.distance(graphs[:3], graphs), distances[:3], atol=ATOL)
 
 
-@pytest.mark.parametrize("form", FORMS[:2])
+@pytest.mark.parametrize("kernel", WWL_KERNELS[:2])
 def test_distance_written_into_a_memory_map(
-    form: str, some_graphs: GraphCollection, tmp_path: Any
+    kernel: str, some_graphs: GraphCollection, tmp_path: Any
 ) -> None:
     n = len(some_graphs)
     out = np.memmap(tmp_path / "distance", dtype=np.float64, mode="w+", shape=(n, n))
-    model = WassersteinWL(2, form=form, n_jobs=2)
+    model = WassersteinWL(2, kernel=kernel, n_jobs=2)
     assert model.distance(some_graphs, out=out) is out
     assert (np.asarray(out) == model.distance(some_graphs)).all()
     for start in range(0, n, 10):  # block by block, as a matrix too large for memory would be
@@ -364,9 +364,10 @@ def test_the_assignment_kernel_is_the_sum_of_minima_of_its_features(
 @every_kernel
 def test_feature_names_fit_the_features(kernel: Any) -> None:
     graphs = [([(0, 1)], {0: "C", 1: "N"})]
-    model = kernel(1, include_depth_zero=True).fit(graphs)
+    model = kernel(1).fit(graphs)
     assert model.feature_map_names().tolist() == ["0:C", "0:N", "1:C(N)", "1:N(C)"]
-    assert kernel(1).fit(graphs).feature_map_names().tolist() == ["1:C(N)", "1:N(C)"]
+    alone = kernel(1, include_depth_zero=False).fit(graphs)
+    assert alone.feature_map_names().tolist() == ["1:C(N)", "1:N(C)"]
     assert model.feature_map(graphs).shape == (1, 4)
 
 
@@ -402,7 +403,7 @@ def test_output_as_a_table_of_pandas(kernel: Any, some_graphs: GraphCollection) 
     [
         ({"depth": -1}, r"'depth' parameter .* must be an int in the range \[0, inf\)"),
         ({"depth": 1.5}, "'depth' parameter"),
-        ({"depth": 0}, "depth=0 with include_depth_zero=False"),
+        ({"depth": 0, "include_depth_zero": False}, "depth=0 with include_depth_zero=False"),
         ({"normalize": "length"}, "'normalize' parameter"),
         ({"weights": "learned"}, "'weights' parameter"),
         ({"weights": [1.0, 2.0]}, r"one number for each of the \d+ patterns.*\(2,\)"),
@@ -420,8 +421,8 @@ def test_parameters_out_of_range(kernel: Any, parameters: dict, message: str) ->
 def test_gamma_must_be_positive(gamma: float, some_graphs: GraphCollection) -> None:
     with pytest.raises(ValueError, match="'gamma' parameter"):
         WassersteinWL(gamma=gamma).fit(some_graphs)
-    with pytest.raises(ValueError, match="'form' parameter"):
-        WassersteinWL(form="cubic").distance(some_graphs)
+    with pytest.raises(ValueError, match="'kernel' parameter"):
+        WassersteinWL(kernel="cubic").distance(some_graphs)
 
 
 @every_kernel
@@ -437,7 +438,7 @@ def test_weights_must_be_finite_and_not_negative(
 
 @every_kernel
 def test_before_fit(kernel: Any, some_graphs: GraphCollection) -> None:
-    for method in ("transform", "feature_map", "unseen_share", "get_feature_names_out"):
+    for method in ("transform", "feature_map", "out_of_vocabulary", "get_feature_names_out"):
         with pytest.raises(NotFittedError):
             getattr(kernel(), method)(some_graphs)
     with pytest.raises(NotFittedError):

@@ -26,13 +26,17 @@ pytestmark = [
 LEARNER = tl.PairwiseWeights(tol=0.05)
 
 
-def svc(form: str, radius: float = 0.0, y: Any = Y, **more: Any) -> Any:
-    model = tl.GraphSVC(form, radius=radius, gamma=1.0, learner=LEARNER, **{**SMALL, **more})
+def svc(kernel: str, radius: float = 0.0, y: Any = Y, **more: Any) -> Any:
+    model = tl.GraphSVC(
+        kernel, weight_radius=radius, gamma=1.0, learner=LEARNER, **{**SMALL, **more}
+    )
     return model.fit(GRAPHS, y)
 
 
 def streaming(radius: float) -> Any:
-    model = tl.StreamingGraphClassifier(depth=1, radius=radius, n_components=8, random_state=0)
+    model = tl.StreamingGraphClassifier(
+        depth=1, weight_radius=radius, n_components=8, random_state=0
+    )
     return model.fit(tl.CollectionBlocks(GRAPHS, Y))
 
 
@@ -43,13 +47,13 @@ def gaussian_process(kind: Any, y: Any, **more: Any) -> Any:
 
 
 MAKERS = {
-    "exact": lambda: svc("exponential", 2.0),
+    "exact": lambda: svc("wwl", 2.0),
     "exact with three classes": lambda: svc("tanimoto", y=THREE_CLASSES),
-    "random bins": lambda: svc("exponential", approximation="random-bins"),
-    "random features": lambda: svc("metric", 2.0, approximation="random-features"),
-    "nystroem": lambda: svc("exponential", approximation="nystroem"),
-    "unary minima": lambda: svc("assignment", approximation="unary"),
-    "unary products": lambda: svc("subtree-cosine", approximation="unary"),
+    "random bins": lambda: svc("wwl", approximation="random-binning"),
+    "random features": lambda: svc("laplacian", 2.0, approximation="random-fourier"),
+    "nystroem": lambda: svc("wwl", approximation="nystroem"),
+    "unary minima": lambda: svc("wl-oa", approximation="unary"),
+    "unary products": lambda: svc("wl-subtree-cosine", approximation="unary"),
     "streaming": lambda: streaming(2.0),
     "process of numbers": lambda: gaussian_process(tl.GraphRegressor, NUMBERS),
     "process of classes": lambda: gaussian_process(tl.GraphClassifier, THREE_CLASSES),

@@ -48,12 +48,13 @@ def test_content_by_hand(graphs, codes, first_depth):
     by_hand = shares_by_hand(graphs, colors.colors, codes)
     assert len(table) == histograms.n_patterns == sum(d >= first_depth for d, _ in by_hand)
     assert list(table.columns) == [
-        "pattern", "depth", "weight", "support", "mass blue", "mass green", "mass red", "leans_to",
+        "pattern", "depth", "weight", "support",
+        "frequency blue", "frequency green", "frequency red", "leans_to",
     ]  # fmt: skip
     for pattern_id, row in table.iterrows():
         color = pattern_id - vocabulary.level_offsets[row["depth"]]
         shares = by_hand[row["depth"], color]
-        np.testing.assert_allclose([row[f"mass {c}"] for c in CLASSES], shares, atol=1e-12)
+        np.testing.assert_allclose([row[f"frequency {c}"] for c in CLASSES], shares, atol=1e-12)
         assert row["leans_to"] == CLASSES[np.round(shares, 12).argmax()]
         assert row["pattern"] == str(vocabulary.tree(pattern_id))
         assert vocabulary.depth_of(pattern_id) == row["depth"]

@@ -20,7 +20,7 @@ from sklearn.model_selection import StratifiedKFold
 
 import treelens as tl
 from treelens.graphs.collection import Graph
-from treelens.kernels.forms import FORMS
+from treelens.kernels.table import KERNELS
 from treelens.storage import archive
 from treelens.storage.persistence import (
     ModelFileError,
@@ -35,15 +35,15 @@ OTHERS, _ = tl.make_synthetic(n_per_substructure=2, noise_nodes=(6, 9), random_s
 THREE = np.array(["a", "b", "c"])[np.arange(len(Y)) % 3]
 
 
-def fitted(form="exponential", radius=2.0, y=Y, graphs=GRAPHS, **more):
+def fitted(kernel="wwl", weight_radius=2.0, y=Y, graphs=GRAPHS, **more):
     settings = {"depth": 2, "gamma": 1.0, "C": 10.0, "cv": 2, "random_state": 0, **more}
     settings.setdefault("learner", tl.PairwiseWeights(tol=0.05))
-    return tl.GraphSVC(form, radius=radius, **settings).fit(graphs, y)
+    return tl.GraphSVC(kernel, weight_radius=weight_radius, **settings).fit(graphs, y)
 
 
 @pytest.fixture(scope="module")
 def model():
-    return fitted(radius=[0.0, 2.0])
+    return fitted(weight_radius=[0.0, 2.0])
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def path(model, tmp_path):
 
 
 def assert_same_predictions(first, second, graphs=OTHERS):
-    for method in ("decision_function", "predict_proba", "predict", "unseen_share"):
+    for method in ("decision_function", "predict_proba", "predict", "out_of_vocabulary"):
         left, right = getattr(first, method)(graphs), getattr(second, method)(graphs)
         assert left.dtype == right.dtype
         assert left.tobytes() == right.tobytes(), method
@@ -68,10 +68,10 @@ def saved_and_loaded(model, folder: Path):
 
 
 @pytest.mark.parametrize("y", [Y, THREE], ids=["two", "three"])
-@pytest.mark.parametrize("radius", [0.0, 2.0], ids=["uniform", "learned"])
-@pytest.mark.parametrize("form", sorted(FORMS))
-def test_predictions_are_the_same_to_the_last_bit(form, radius, y, tmp_path):
-    model = fitted(form, radius, y)
+@pytest.mark.parametrize("weight_radius", [0.0, 2.0], ids=["uniform", "learned"])
+@pytest.mark.parametrize("kernel", sorted(KERNELS))
+def test_predictions_are_the_same_to_the_last_bit(kernel, weight_radius, y, tmp_path):
+    model = fitted(kernel, weight_radius, y)
     loaded = saved_and_loaded(model, tmp_path)
     assert_same_predictions(model, loaded)
     assert model.patterns_.equals(loaded.patterns_)
@@ -79,16 +79,18 @@ def test_predictions_are_the_same_to_the_last_bit(form, radius, y, tmp_path):
 
 def test_all_that_was_found_in_fitting_comes_back(model, path):
     loaded = tl.load(path)
-    assert loaded.choice_ == model.choice_
+    assert loaded.best_params_ == model.best_params_
     assert loaded.learning_gain_ == model.learning_gain_
     assert loaded.offset_ == model.offset_
-    assert loaded.search_.scores == model.search_.scores
-    assert loaded.search_.losses == model.search_.losses
-    assert loaded.search_.best() == model.search_.best()
-    best = model.search_.best()
-    np.testing.assert_array_equal(loaded.search_.decisions[best], model.search_.decisions[best])
+    assert loaded.cv_results_.scores == model.cv_results_.scores
+    assert loaded.cv_results_.losses == model.cv_results_.losses
+    assert loaded.cv_results_.best() == model.cv_results_.best()
+    best = model.cv_results_.best()
+    np.testing.assert_array_equal(
+        loaded.cv_results_.decisions[best], model.cv_results_.decisions[best]
+    )
     np.testing.assert_array_equal(loaded.train_codes_, model.train_codes_)
-    np.testing.assert_array_equal(loaded.support_, model.support_)
+    np.testing.assert_array_equal(loaded.support_vectors_, model.support_vectors_)
     for name in ("offsets", "graphs", "counts", "level_offsets", "n_nodes", "unseen"):
         ours, theirs = (getattr(m.train_histograms_, name) for m in (model, loaded))
         np.testing.assert_array_equal(ours, theirs)
@@ -97,7 +99,7 @@ def test_all_that_was_found_in_fitting_comes_back(model, path):
 
 def test_the_learner_comes_back_with_its_record(tmp_path):
     learner = tl.PairwiseWeights(solver="batch", max_iter=50, tol=1.0, margins=(0.6, 0.4))
-    model = fitted(radius=2.0, learner=learner)
+    model = fitted(weight_radius=2.0, learner=learner)
     loaded = saved_and_loaded(model, tmp_path)
     assert loaded.learner.get_params() == learner.get_params()
     assert loaded.learner_.get_params() == model.learner_.get_params()
@@ -125,7 +127,8 @@ def test_whatever_a_solver_records_can_be_loaded(learner, tmp_path):
 
 
 def test_parameters_come_back_and_the_model_can_be_fitted_again(tmp_path):
-    model = fitted(radius=0.0, class_weight={1: 2.0, -1: 1.0}, form=("tanimoto", "linear"),
+    model = fitted(weight_radius=0.0, class_weight={1: 2.0, -1: 1.0},
+                   kernel=("tanimoto", "wwl-linear"),
                    depth=np.array([1, 2]), scoring="balanced_accuracy", learner=None)  # fmt: skip
     loaded = saved_and_loaded(model, tmp_path)
     ours, theirs = model.get_params(deep=False), loaded.get_params(deep=False)
@@ -135,7 +138,7 @@ def test_parameters_come_back_and_the_model_can_be_fitted_again(tmp_path):
 
 
 def test_parameters_without_a_plain_form_come_back_as_defaults(tmp_path):
-    model = fitted(radius=0.0, cv=StratifiedKFold(2), random_state=np.random.RandomState(0))
+    model = fitted(weight_radius=0.0, cv=StratifiedKFold(2), random_state=np.random.RandomState(0))
     loaded = saved_and_loaded(model, tmp_path)
     assert (loaded.cv, loaded.random_state) == (5, None)
     assert_same_predictions(model, loaded)
@@ -173,7 +176,7 @@ def relabelled(labels):
 )
 def test_labels_keep_value_and_kind(labels, tmp_path):
     graphs = relabelled(labels)
-    model = fitted("linear", 0.0, graphs=graphs)
+    model = fitted("wwl-linear", 0.0, graphs=graphs)
     loaded = saved_and_loaded(model, tmp_path)
     ours, theirs = model.vocabulary_.node_alphabet, loaded.vocabulary_.node_alphabet
     assert ours == theirs
@@ -183,7 +186,7 @@ def test_labels_keep_value_and_kind(labels, tmp_path):
 
 @pytest.mark.parametrize("label", [frozenset("C"), b"C", 1j, Path("C")])
 def test_labels_of_other_kinds_are_an_error_that_names_them(label, tmp_path):
-    model = fitted("linear", 0.0, graphs=relabelled(["N", "O", label, "S"]))
+    model = fitted("wwl-linear", 0.0, graphs=relabelled(["N", "O", label, "S"]))
     with pytest.raises(TypeError, match=r"node label .* cannot be kept in a file.*expected int"):
         save_model(model, tmp_path / "x.treelens")
     assert not list(tmp_path.iterdir())
@@ -196,7 +199,7 @@ def test_labels_of_other_kinds_are_an_error_that_names_them(label, tmp_path):
     ids=lambda x: str(x.dtype),
 )  # fmt: skip
 def test_classes_keep_their_type(classes, tmp_path):
-    model = fitted("linear", 0.0, classes[(Y > 0).astype(int)])
+    model = fitted("wwl-linear", 0.0, classes[(Y > 0).astype(int)])
     loaded = saved_and_loaded(model, tmp_path)
     assert loaded.classes_.dtype == model.classes_.dtype
     assert loaded.predict(GRAPHS).tolist() == model.predict(GRAPHS).tolist()
@@ -398,7 +401,7 @@ def test_an_object_array_is_refused_and_not_unpickled(path, tmp_path):
 
 @pytest.mark.parametrize(
     ("version", "message"),
-    [(3, "format version 3, written by treelens .*Upgrade"), (0, "no valid format version"),
+    [(4, "format version 4, written by treelens .*Upgrade"), (0, "no valid format version"),
      ("1", "no valid format version"), (None, "no valid"), (True, "no valid"), (1.0, "no valid")],
 )  # fmt: skip
 def test_versions_that_are_not_known(path, version, message):
@@ -505,7 +508,7 @@ def test_arrays_that_lie_about_themselves(path, content, message):
      ("train_n_nodes", lambda x: x[:-1], "train_graphs"),
      ("weights", lambda x: x - 10, "should hold numbers from 0 to 1e"),
      ("weights", lambda x: x * 1e300, "should hold numbers from 0 to 1e"),
-     ("support_self_sums", lambda x: x * 0.5, "'support_self_sums' is below what the patterns"),
+     ("support_diagonal", lambda x: x * 0.5, "'support_diagonal' is below what the patterns"),
      ("calibration_intercepts", lambda x: x * np.nan, "infinities or NaN"),
      ("train_codes", lambda x: x + 1, "should hold numbers from 0 to 1"),
      ("support", lambda x: x + 1000, "should hold numbers"),
@@ -527,9 +530,9 @@ def test_patterns_that_are_all_alike(path):
     refuse(path, alike, "the patterns of 'level_1' should differ from each other")
 
 
-@pytest.mark.parametrize("form", ["assignment", "subtree"])
-def test_cuts_of_unary_features_that_no_loop_could_follow(tmp_path, form):
-    model = fitted(form, 0.0, approximation="unary", learner=None)
+@pytest.mark.parametrize("kernel", ["wl-oa", "wl-subtree"])
+def test_cuts_of_unary_features_that_no_loop_could_follow(tmp_path, kernel):
+    model = fitted(kernel, 0.0, approximation="unary", learner=None)
     path = tmp_path / "unary.treelens"
     model.save(path)
 
@@ -541,18 +544,20 @@ def test_cuts_of_unary_features_that_no_loop_could_follow(tmp_path, form):
         offsets[1:-1] = 0
         repacked.set_array("threshold_offsets", offsets)
 
-    if form == "assignment":
+    if kernel == "wl-oa":
         refuse(path, turned, "'thresholds' should ascend within a pattern")
         refuse(path, bunched, "'thresholds' should ascend within a pattern")
     else:
         refuse(path, bunched, "'threshold_offsets' should give every pattern one entry")
-    refuse(path, within("choice", form="exponential", gamma=1.0), "no features for the form")
+    refuse(path, within("choice", kernel="wwl", gamma=1.0), "no features for the form")
 
 
 def test_a_path_of_too_many_steps_is_not_walked(tmp_path):
     """At such a gamma, random bins change ten billion times on the way to one decision."""
     path = tmp_path / "bins.treelens"
-    fitted("metric", 0.0, approximation="random-bins", n_components=16, learner=None).save(path)
+    fitted("laplacian", 0.0, approximation="random-binning", n_components=16, learner=None).save(
+        path
+    )
     repacked = Repacked(path)
     repacked.data["choice"]["gamma"] = 1e13
     steep = load(repacked.write(path.with_name("steep.treelens")))
@@ -564,7 +569,7 @@ def test_a_path_of_too_many_steps_is_not_walked(tmp_path):
 def test_decisions_that_are_no_numbers_are_an_error(model):
     broken = copy.deepcopy(model)
     broken.weights_[:] = broken.learner_.weights_[:] = 1e90
-    broken.choice_["gamma"] = 1e90
+    broken.best_params_["gamma"] = 1e90
     with (
         np.errstate(all="ignore"),
         pytest.raises(ValueError, match="decision value of graph 0 is not a finite number"),
@@ -593,9 +598,9 @@ def within(name, **entries):
      (put(depth=5), "'level_3_own' is missing"),
      (put(first_depth=9), "'first_depth' should be 0 to 2"),
      (put(node_alphabet=[{"a": 1}, 1, 2, 3]), "which no label can be"),
-     (put(choice={}), "names the kernel form 'None'"),
-     (put(choice={"form": "linear", "depth": 1}), "a depth that is not"),
-     (put(choice={"form": "exponential", "depth": 2, "radius": 0, "C": 1}),
+     (put(choice={}), "names the kernel 'None'"),
+     (put(choice={"kernel": "wwl-linear", "depth": 1}), "a depth that is not"),
+     (put(choice={"kernel": "wwl", "depth": 2, "weight_radius": 0, "C": 1}),
       "'gamma' in 'choice' should be a number"),
      (put(offset="1"), "'offset' should be float"),
      (put(learning_result={}), "'learning_result' is not complete"),

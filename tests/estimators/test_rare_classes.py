@@ -12,7 +12,7 @@ import treelens as tl
 from treelens import Graph, GraphSVC
 from treelens.selection.settings import resolved_class_weight, resolved_scoring
 
-SETTINGS = {"form": "exponential", "depth": 1, "radius": 0, "gamma": [1.0, 3.0], "C": [1.0, 10.0],
+SETTINGS = {"kernel": "wwl", "depth": 1, "weight_radius": 0, "gamma": [1.0, 3.0], "C": [1.0, 10.0],
             "cv": 3, "random_state": 0}  # fmt: skip
 
 
@@ -67,9 +67,9 @@ def test_a_rare_class_is_ranked_and_named(fitted, rare):
     graphs, y = rare[1]
     assert roc_auc_score(y, fitted.decision_function(graphs)) > 0.75
     assert balanced_accuracy_score(y, fitted.predict(graphs)) > 0.7
-    assert fitted.choice_["scoring"] == "roc_auc"
-    assert fitted.choice_["class_weight"] == "balanced"
-    assert fitted.choice_["rare_class"] == {"class": 1, "share": pytest.approx(1 / 11)}
+    assert fitted.best_params_["scoring"] == "roc_auc"
+    assert fitted.best_params_["class_weight"] == "balanced"
+    assert fitted.best_params_["rare_class"] == {"class": 1, "share": pytest.approx(1 / 11)}
 
 
 def test_accuracy_alone_names_the_frequent_class_and_the_model_says_so(rare):
@@ -86,16 +86,16 @@ def test_accuracy_alone_names_the_frequent_class_and_the_model_says_so(rare):
 def test_a_rare_class_among_several():
     train, new = rare_data((150, 150, 20)), rare_data((150, 150, 20), seed=1)
     model = GraphSVC(**SETTINGS).fit(*train)
-    assert model.choice_["scoring"] == "balanced_accuracy"
+    assert model.best_params_["scoring"] == "balanced_accuracy"
     plain = GraphSVC(**SETTINGS, scoring="accuracy", class_weight=None).fit(*train)
     found, before = (balanced_accuracy_score(new[1], m.predict(new[0])) for m in (model, plain))
     assert found > before + 0.05
 
 
-@pytest.mark.parametrize("approximation", ["random-bins", "random-features", "nystroem"])
+@pytest.mark.parametrize("approximation", ["random-binning", "random-fourier", "nystroem"])
 def test_approximations_do_the_same(rare, approximation):
     model = GraphSVC(**SETTINGS, approximation=approximation, n_components=256).fit(*rare[0])
-    assert model.choice_["class_weight"] == "balanced"
+    assert model.best_params_["class_weight"] == "balanced"
     graphs, y = rare[1]
     assert balanced_accuracy_score(y, model.predict(graphs)) > 0.65
 
@@ -104,11 +104,11 @@ def test_nothing_changes_without_a_rare_class():
     graphs, y = rare_data((60, 20))
     auto = GraphSVC(**SETTINGS).fit(graphs, y)
     plain = GraphSVC(**SETTINGS, scoring="accuracy", class_weight=None).fit(graphs, y)
-    assert auto.choice_ == plain.choice_
-    assert auto.choice_["rare_class"] is None
+    assert auto.best_params_ == plain.best_params_
+    assert auto.best_params_["rare_class"] is None
     np.testing.assert_array_equal(auto.decision_function(graphs), plain.decision_function(graphs))
-    for candidate, scores in plain.search_.scores.items():
-        assert auto.search_.scores[candidate] == scores
+    for candidate, scores in plain.cv_results_.scores.items():
+        assert auto.cv_results_.scores[candidate] == scores
 
 
 def test_a_model_that_tells_classes_apart_does_not_warn(rare):
@@ -120,5 +120,5 @@ def test_a_model_that_tells_classes_apart_does_not_warn(rare):
 def test_the_choice_is_kept_in_a_file(fitted, tmp_path):
     fitted.save(tmp_path / "model.treelens")
     loaded = tl.load(tmp_path / "model.treelens")
-    assert loaded.choice_ == fitted.choice_
+    assert loaded.best_params_ == fitted.best_params_
     assert loaded.scoring == "auto"

@@ -27,7 +27,7 @@ GRAPHS = smiles_to_collection(SMILES, atom_label="element+charge")
 
 
 def svc(**more):
-    return tl.GraphSVC("linear", 1, 0, C=10.0, cv=2, random_state=0, **more)
+    return tl.GraphSVC("wwl-linear", 1, 0, C=10.0, cv=2, random_state=0, **more)
 
 
 def streaming():
@@ -84,7 +84,7 @@ def test_graphs_of_another_recipe_are_refused_by_every_method(either, settings):
         lambda: either.predict(list(others)), lambda: either.explain(others[:1]),
     ]  # fmt: skip
     if isinstance(either, tl.GraphSVC):
-        methods += [lambda: either.predict_proba(others), lambda: either.unseen_share(others),
+        methods += [lambda: either.predict_proba(others), lambda: either.out_of_vocabulary(others),
                     lambda: either.summary(others, Y)]  # fmt: skip
     else:
         methods += [lambda: either.predict(tl.CollectionBlocks(others))]

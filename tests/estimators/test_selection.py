@@ -36,7 +36,7 @@ from treelens.selection.search import (
 )
 
 DEPTH = 3
-SMALL_GRID = grid(["exponential", "tanimoto"], [1, 2], [0.0, 1.0], [1.0, 10.0], [0.1, 10.0])
+SMALL_GRID = grid(["wwl", "tanimoto"], [1, 2], [0.0, 1.0], [1.0, 10.0], [0.1, 10.0])
 
 
 @pytest.fixture(scope="module")
@@ -80,44 +80,44 @@ class RelativeSVC(SVC):
 
 def pipeline_of(candidate: Candidate) -> Any:
     """The same model from our own parts and scikit-learn's."""
-    radius, depth, form, gamma, C = candidate
+    radius, depth, name, gamma, C = candidate
     weights = tl.PairwiseWeights(radius, random_state=0) if radius else "uniform"
     options = {"include_depth_zero": True, "weights": weights}
     kernel = {
-        "exponential": lambda: tl.WassersteinWL(depth, gamma=gamma, **options),
-        "metric": lambda: tl.WassersteinWL(depth, gamma=gamma, form="metric", **options),
-        "linear": lambda: tl.WassersteinWL(depth, form="linear", **options),
+        "wwl": lambda: tl.WassersteinWL(depth, gamma=gamma, **options),
+        "laplacian": lambda: tl.WassersteinWL(depth, gamma=gamma, kernel="laplacian", **options),
+        "wwl-linear": lambda: tl.WassersteinWL(depth, kernel="wwl-linear", **options),
         "tanimoto": lambda: tl.WLOptimalAssignment(depth, normalize="tanimoto", **options),
-        "tanimoto-exponential": lambda: make_pipeline(
+        "tanimoto-rbf": lambda: make_pipeline(
             tl.WLOptimalAssignment(depth, normalize="tanimoto", **options),
             FunctionTransformer(lambda kernel: np.exp(-gamma * (1 - kernel))),
         ),
-        "assignment": lambda: tl.WLOptimalAssignment(depth, **options),
-        "subtree": lambda: tl.WLSubtree(depth, **options),
-        "subtree-cosine": lambda: tl.WLSubtree(depth, normalize="cosine", **options),
-    }[form]()
+        "wl-oa": lambda: tl.WLOptimalAssignment(depth, **options),
+        "wl-subtree": lambda: tl.WLSubtree(depth, **options),
+        "wl-subtree-cosine": lambda: tl.WLSubtree(depth, normalize="cosine", **options),
+    }[name]()
     return make_pipeline(kernel, RelativeSVC(kernel="precomputed", C=C))
 
 
 SHARED = [
-    Candidate(0.0, 2, "exponential", 3.0, 10.0),
-    Candidate(0.0, 1, "metric", 1.0, 1.0),
-    Candidate(0.0, 2, "linear", None, 10.0),
+    Candidate(0.0, 2, "wwl", 3.0, 10.0),
+    Candidate(0.0, 1, "laplacian", 1.0, 1.0),
+    Candidate(0.0, 2, "wwl-linear", None, 10.0),
     Candidate(0.0, 3, "tanimoto", None, 1.0),
-    Candidate(0.0, 1, "assignment", None, 10.0),
-    Candidate(0.0, 2, "subtree", None, 1.0),
-    Candidate(0.0, 2, "subtree-cosine", None, 10.0),
-    Candidate(1.0, 2, "exponential", 1.0, 10.0),
-    Candidate(2.0, 1, "metric", 3.0, 1.0),
+    Candidate(0.0, 1, "wl-oa", None, 10.0),
+    Candidate(0.0, 2, "wl-subtree", None, 1.0),
+    Candidate(0.0, 2, "wl-subtree-cosine", None, 10.0),
+    Candidate(1.0, 2, "wwl", 1.0, 10.0),
+    Candidate(2.0, 1, "laplacian", 3.0, 1.0),
     Candidate(1.0, 2, "tanimoto", None, 1.0),
-    Candidate(0.5, 1, "subtree", None, 1.0),
-    Candidate(0.0, 2, "tanimoto-exponential", 3.0, 1.0),
-    Candidate(2.0, 1, "tanimoto-exponential", 1.0, 10.0),
+    Candidate(0.5, 1, "wl-subtree", None, 1.0),
+    Candidate(0.0, 2, "tanimoto-rbf", 3.0, 1.0),
+    Candidate(2.0, 1, "tanimoto-rbf", 1.0, 10.0),
 ]
 
 
 def test_every_form_is_compared_here():
-    assert {c.form for c in SHARED} == set(selection.FORMS)
+    assert {c.kernel for c in SHARED} == set(selection.KERNELS)
 
 
 def test_sharing_equals_a_pipeline_of_our_own_parts(data, splits):
@@ -163,7 +163,7 @@ def search_names(graphs: tl.GraphCollection) -> list[str]:
 
 def test_rough_weights_are_an_early_stop_of_the_full_ones(data, splits):
     search = search_of(data, splits)
-    base = Candidate(10.0, 3, "exponential", 1.0, 1.0).base
+    base = Candidate(10.0, 3, "wwl", 1.0, 1.0).base
     rough = search.learn(base, splits[0][0], rough=True)
     full = search.learn(base, splits[0][0])
     assert rough.n_iter_ < full.n_iter_
@@ -172,7 +172,7 @@ def test_rough_weights_are_an_early_stop_of_the_full_ones(data, splits):
 
 
 def test_rough_weights_are_within_a_hundredth_of_the_best(data, splits):
-    base = Candidate(1.0, 2, "exponential", 1.0, 1.0).base
+    base = Candidate(1.0, 2, "wwl", 1.0, 1.0).base
     rough = search_of(data, splits).learn(base, splits[0][0], rough=True)
     assert rough.tol == pytest.approx(0.01)
     assert rough.n_iter_ < 40  # it stopped because it was near enough
@@ -189,7 +189,7 @@ def test_candidates_are_compared_with_rough_weights_unless_told_otherwise(
         return learn(self, base, train, rough)
 
     monkeypatch.setattr(KernelSearch, "learn", watched)
-    candidate = [Candidate(1.0, 2, "exponential", 1.0, 1.0)]
+    candidate = [Candidate(1.0, 2, "wwl", 1.0, 1.0)]
     search_of(data, splits).run(candidate)
     assert set(asked) == {True}
     asked.clear()
@@ -198,12 +198,12 @@ def test_candidates_are_compared_with_rough_weights_unless_told_otherwise(
 
 
 def test_the_second_stage_tries_radii_at_leading_settings_only(data, splits):
-    candidates = [Candidate(radius, depth, "exponential", gamma, 1.0)
+    candidates = [Candidate(radius, depth, "wwl", gamma, 1.0)
                   for radius in (0.0, 1.0) for depth in (1, 2) for gamma in (0.1, 1.0)]  # fmt: skip
     result, winner = staged_search(search_of(data, splits), candidates)
-    uniform = search_of(data, splits).run([c for c in candidates if c.radius == 0])
+    uniform = search_of(data, splits).run([c for c in candidates if c.weight_radius == 0])
     leading = set(leading_settings(uniform))
-    tried = {c._replace(radius=0.0) for c in result.scores if c.radius > 0}
+    tried = {c._replace(weight_radius=0.0) for c in result.scores if c.weight_radius > 0}
     assert tried == leading
     assert 0 < len(leading) < 4  # some settings are left out, or this shows nothing
     assert winner in result.scores
@@ -383,10 +383,10 @@ def test_roc_auc_of_one_class_says_nothing():
 
 
 def test_grid():
-    candidates = grid(["exponential", "tanimoto"], [1, 2], [0, 1.0], [1.0, 3.0], [1, 10])
+    candidates = grid(["wwl", "tanimoto"], [1, 2], [0, 1.0], [1.0, 3.0], [1, 10])
     assert len(candidates) == len(set(candidates)) == 2 * 2 * (2 + 1) * 2
-    assert {c.gamma for c in candidates if c.form == "tanimoto"} == {None}
-    assert all(type(c.radius) is float and type(c.C) is float for c in candidates)
+    assert {c.gamma for c in candidates if c.kernel == "tanimoto"} == {None}
+    assert all(type(c.weight_radius) is float and type(c.C) is float for c in candidates)
 
 
 def test_a_grid_holds_each_candidate_once():
@@ -394,7 +394,7 @@ def test_a_grid_holds_each_candidate_once():
 
 
 def test_learning_is_tried_where_uniform_weights_did_best():
-    exponential = [Candidate(0.0, d, "exponential", g, 1.0) for d in (1, 2) for g in (1.0, 3.0)]
+    exponential = [Candidate(0.0, d, "wwl", g, 1.0) for d in (1, 2) for g in (1.0, 3.0)]
     scores = dict(zip(exponential, [[0.6], [0.7], [0.9], [0.8]], strict=True))
     scores |= {A: [0.5], B: [0.4], C: []}  # C did not finish
     result = SearchResult(1, 0.2, scores, {c: [1.0] for c in scores})

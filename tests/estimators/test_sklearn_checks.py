@@ -114,7 +114,7 @@ ESTIMATORS = [
     TableRandomWalk(max_length=2),
     TablePairwiseWeights(),
     TableGraphClassifier(
-        form="exponential", depth=1, radius=1.0, gamma=3.0, C=100.0, cv=2, random_state=0
+        kernel="wwl", depth=1, weight_radius=1.0, gamma=3.0, C=100.0, cv=2, random_state=0
     ),
 ]
 SPARSE = (

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from treelens.explain.contributions import KernelDecision, usual_unseen_share
+from treelens.explain.contributions import KernelDecision, usual_out_of_vocabulary
 from treelens.graphs.collection import GraphCollection
-from treelens.kernels.forms import FORMS, form_kernel
 from treelens.kernels.gram import pair_sums
+from treelens.kernels.table import KERNELS
+from treelens.kernels.weighted import kernel_matrix
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -20,7 +21,7 @@ from treelens.patterns.vocabulary import PatternVocabulary
 def _fit_decision(
     graphs: GraphCollection,
     y: np.ndarray,
-    form: str = "exponential",
+    kernel: str = "wwl",
     depth: int = 2,
     first_depth: int = 0,
     gamma: float = 1.0,
@@ -30,22 +31,24 @@ def _fit_decision(
     vocabulary, colors = PatternVocabulary.fit(graphs, depth, graphs.edge_codes is not None)
     histograms = PatternHistograms.from_colors(vocabulary, colors)
     histograms = histograms.select_depths(first_depth, depth)
-    pairs = PairFeatures.from_histograms(histograms, FORMS[form].kind, unit=False)
+    pairs = PairFeatures.from_histograms(histograms, KERNELS[kernel].pair_feature, unit=False)
     rng = np.random.default_rng(7)
     weights = rng.uniform(0, 2, pairs.n_patterns) if random_weights else np.ones(pairs.n_patterns)
-    selves = pairs.self_sums(weights)
-    offset = float(selves.max())
-    kernel = form_kernel(form, pair_sums(pairs, weights=weights), selves, selves, offset, gamma)
+    diagonal = pairs.diagonal(weights)
+    offset = float(diagonal.max())
+    matrix = kernel_matrix(
+        kernel, pair_sums(pairs, weights=weights), diagonal, diagonal, offset, gamma
+    )
     classes, codes = np.unique(y, return_inverse=True)
     targets = [1] if len(classes) == 2 else range(len(classes))
     coefficients, intercepts = np.zeros((len(targets), len(y))), np.zeros(len(targets))
     for row, target in enumerate(targets):
-        svc = SVC(kernel="precomputed", C=C).fit(kernel, codes == target)
+        svc = SVC(kernel="precomputed", C=C).fit(matrix, codes == target)
         coefficients[row, svc.support_] = svc.dual_coef_[0]
         intercepts[row] = svc.intercept_[0]
     return KernelDecision(
-        vocabulary, first_depth, form, weights, offset, gamma, pairs, selves, coefficients,
-        intercepts, classes, np.arange(len(y)), codes, usual_unseen_share(histograms),
+        vocabulary, first_depth, kernel, weights, offset, gamma, pairs, diagonal, coefficients,
+        intercepts, classes, np.arange(len(y)), codes, usual_out_of_vocabulary(histograms),
     )  # fmt: skip
 
 

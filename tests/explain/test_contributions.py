@@ -11,13 +11,14 @@ from sklearn.metrics import roc_auc_score
 import treelens as tl
 from naive import explain as naive
 from treelens.explain import _compiled
-from treelens.explain.contributions import explain_decision, usual_unseen_share
+from treelens.explain.contributions import explain_decision, usual_out_of_vocabulary
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import Graph
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.synthetic import TEST_SUBSTRUCTURES, TRAINING_SUBSTRUCTURES, make_random_graphs
-from treelens.kernels.forms import FORMS, form_kernel
 from treelens.kernels.gram import pair_sums
+from treelens.kernels.table import KERNELS
+from treelens.kernels.weighted import kernel_matrix
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -37,7 +38,7 @@ def unknown_graphs():
 
 def _decision_values(graphs, decision):
     """Decision values straight from the kernel, unseen patterns told apart, shape (n, outputs)."""
-    vocabulary, kind = decision.vocabulary, FORMS[decision.form].kind
+    vocabulary, kind = decision.vocabulary, KERNELS[decision.kernel].pair_feature
 
     def pairs_of(words, colors):
         histograms = PatternHistograms.from_colors(words, colors)
@@ -46,10 +47,10 @@ def _decision_values(graphs, decision):
 
     known = pairs_of(vocabulary, vocabulary.transform(graphs))
     every = pairs_of(*PatternVocabulary.fit(graphs, vocabulary.depth, vocabulary.uses_edge_labels))
-    own = known.self_sums(decision.weights) + every.self_sums() - known.self_sums()
+    own = known.diagonal(decision.weights) + every.diagonal() - known.diagonal()
     sums = pair_sums(known, decision.pairs, decision.weights)
-    kernel = form_kernel(
-        decision.form, sums, own, decision.self_sums, decision.offset, decision.gamma
+    kernel = kernel_matrix(
+        decision.kernel, sums, own, decision.diagonal, decision.offset, decision.gamma
     )
     return kernel @ decision.coefficients.T + decision.intercepts
 
@@ -65,12 +66,14 @@ def _shuffled(graph: Graph, order: np.ndarray) -> tl.GraphCollection:
 # --- sums ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("first_depth", [0, 1])
 def test_contributions_add_up_to_the_decision(
-    form, first_depth, training, unknown_graphs, fit_decision
+    kernel, first_depth, training, unknown_graphs, fit_decision
 ):
-    decision = fit_decision(*training, form, depth=3, first_depth=first_depth, random_weights=True)
+    decision = fit_decision(
+        *training, kernel, depth=3, first_depth=first_depth, random_weights=True
+    )
     values = _decision_values(unknown_graphs, decision)[:, 0]
     for i in range(len(unknown_graphs)):
         found = explain_decision(unknown_graphs[i : i + 1], decision)
@@ -78,13 +81,13 @@ def test_contributions_add_up_to_the_decision(
         assert found.decision == pytest.approx(values[i], abs=1e-9)
         assert found.pattern_contributions["contribution"].sum() == pytest.approx(gap, abs=1e-9)
         assert found.node_contributions.sum() == pytest.approx(gap, abs=1e-9)
-        assert 0 < found.unseen_share < 1
+        assert 0 < found.out_of_vocabulary < 1
 
 
-@pytest.mark.parametrize("form", ["linear", "assignment", "subtree"])
-def test_linear_kernels_have_exact_contributions(form, training, fit_decision):
+@pytest.mark.parametrize("kernel", ["wwl-linear", "wl-oa", "wl-subtree"])
+def test_linear_kernels_have_exact_contributions(kernel, training, fit_decision):
     graphs, y = training
-    decision = fit_decision(graphs, y, form, random_weights=True)
+    decision = fit_decision(graphs, y, kernel, random_weights=True)
     found = explain_decision(graphs[3:4], decision)
     assert found.base == pytest.approx(decision.intercepts[0])
     # A kernel linear in the patterns falls by exactly the contribution when a weight is taken out.
@@ -97,21 +100,21 @@ def test_linear_kernels_have_exact_contributions(form, training, fit_decision):
 
 def test_base_is_the_decision_without_known_patterns(training, fit_decision):
     stranger = build_collection(np.array([2]), np.array([[0, 1]]), ["x", "y"])
-    for form in FORMS:
-        decision = fit_decision(*training, form)
+    for kernel in KERNELS:
+        decision = fit_decision(*training, kernel)
         found = explain_decision(stranger, decision)
         assert found.decision == found.base
         assert found.base == pytest.approx(_decision_values(stranger, decision)[0, 0])
         assert len(found.pattern_contributions) == 0
-        assert found.unseen_share == 1.0
+        assert found.out_of_vocabulary == 1.0
 
 
 # --- nodes --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["exponential", "tanimoto", "subtree-cosine"])
-def test_renumbering_nodes_permutes_their_contributions(form, training, fit_decision, rng):
-    decision = fit_decision(*training, form)
+@pytest.mark.parametrize("kernel", ["wwl", "tanimoto", "wl-subtree-cosine"])
+def test_renumbering_nodes_permutes_their_contributions(kernel, training, fit_decision, rng):
+    decision = fit_decision(*training, kernel)
     graph = training[0][4]
     order = rng.permutation(graph.n_nodes)
     before = explain_decision(training[0][4:5], decision)
@@ -123,28 +126,28 @@ def test_renumbering_nodes_permutes_their_contributions(form, training, fit_deci
         assert value == pytest.approx(by_edge[old])
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_an_isolated_node_with_an_unseen_label_gets_zero_and_is_reported(
-    form, training, fit_decision
+    kernel, training, fit_decision
 ):
-    decision = fit_decision(*training, form)
+    decision = fit_decision(*training, kernel)
     graph = training[0][4]
     n = graph.n_nodes
     more = build_collection(np.array([n + 1]), np.array(graph.edges), [*graph.node_labels, "new"])
     found = explain_decision(more, decision)
     assert found.node_contributions[n] == 0.0
-    assert found.node_unseen_shares[n] == 1.0
-    assert found.unseen_share == pytest.approx(1 / (n + 1))
+    assert found.node_out_of_vocabulary[n] == 1.0
+    assert found.out_of_vocabulary == pytest.approx(1 / (n + 1))
     assert found.node_contributions.sum() == pytest.approx(found.decision - found.base, abs=1e-9)
 
 
-@pytest.mark.parametrize("form", ["exponential", "metric", "tanimoto"])
-def test_planted_nodes_rank_first(form, fit_decision):
+@pytest.mark.parametrize("kernel", ["wwl", "laplacian", "tanimoto"])
+def test_planted_nodes_rank_first(kernel, fit_decision):
     areas = []
     for seed in range(2):
         train = tl.make_synthetic(substructures=TRAINING_SUBSTRUCTURES, random_state=seed)
         graphs, y = tl.make_synthetic(8, TEST_SUBSTRUCTURES, random_state=100 + seed)
-        decision = fit_decision(*train, form)
+        decision = fit_decision(*train, kernel)
         for i in np.flatnonzero(y == 1).tolist():
             found = explain_decision(graphs[i : i + 1], decision)
             planted = np.isin(np.arange(found.graph.n_nodes), found.graph.data["planted"])
@@ -214,9 +217,11 @@ def test_a_large_unseen_share_is_warned_of(training, unknown_graphs, fit_decisio
     decision = fit_decision(*training)
     known = explain_decision(training[0][:1], decision)
     assert known.warning is None
-    assert known.unseen_share == 0.0
-    strange = explain_decision(unknown_graphs[:1], dataclasses.replace(decision, unseen_limit=0.01))
-    assert f"{strange.unseen_share:.0%}" in strange.warning
+    assert known.out_of_vocabulary == 0.0
+    strange = explain_decision(
+        unknown_graphs[:1], dataclasses.replace(decision, out_of_vocabulary_limit=0.01)
+    )
+    assert f"{strange.out_of_vocabulary:.0%}" in strange.warning
     assert strange.warning in repr(strange)
 
 
@@ -227,10 +232,10 @@ def test_usual_unseen_share_is_what_leaving_one_out_gives():
         rest = np.delete(np.arange(len(graphs)), i)
         vocabulary, _ = PatternVocabulary.fit(graphs[rest], depth=2)
         colors = vocabulary.transform(graphs[i : i + 1])
-        shares.append(PatternHistograms.from_colors(vocabulary, colors).unseen_share()[0])
+        shares.append(PatternHistograms.from_colors(vocabulary, colors).out_of_vocabulary()[0])
     histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, depth=2))
     expected = np.clip(np.quantile(shares, 0.95), 0.1, 0.5)
-    assert usual_unseen_share(histograms) == pytest.approx(expected)
+    assert usual_out_of_vocabulary(histograms) == pytest.approx(expected)
 
 
 def test_more_than_one_graph_is_refused(training, fit_decision):

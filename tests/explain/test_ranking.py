@@ -64,18 +64,18 @@ def test_ties_are_broken_by_support_then_depth_then_text_then_id(by, expected):
 def test_separation_of_two_classes_is_the_absolute_correlation(histograms, codes):
     two = np.minimum(codes, 1)
     found = class_separation(histograms, two, 2)
-    masses = histograms.to_sparse("masses").toarray()
-    varies = masses.std(axis=0) > 1e-9
-    expected = [abs(np.corrcoef(column, two)[0, 1]) for column in masses.T[varies]]
+    frequencies = histograms.to_sparse("frequencies").toarray()
+    varies = frequencies.std(axis=0) > 1e-9
+    expected = [abs(np.corrcoef(column, two)[0, 1]) for column in frequencies.T[varies]]
     np.testing.assert_allclose(found[varies], expected, atol=1e-10)
     assert not found[~varies].any()
 
 
 def test_separation_of_three_classes_is_the_correlation_ratio(histograms, codes):
     found = class_separation(histograms, codes, 3)
-    masses = histograms.to_sparse("masses").toarray()
+    frequencies = histograms.to_sparse("frequencies").toarray()
     for pattern in range(0, histograms.n_patterns, 9):
-        x = masses[:, pattern]
+        x = frequencies[:, pattern]
         between = sum((codes == c).sum() * (x[codes == c].mean() - x.mean()) ** 2 for c in range(3))
         assert found[pattern] == pytest.approx(np.sqrt(between / ((x - x.mean()) ** 2).sum()))
 

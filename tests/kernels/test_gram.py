@@ -144,14 +144,19 @@ def test_every_row_is_rewritten_once(n_rows: int, n_jobs: int) -> None:
 def test_the_metric_is_half_the_weighted_l1_distance(rng: np.random.Generator) -> None:
     train, new = tables_of("wasserstein")
     weights = rng.random(train.n_patterns)
-    selves = {side: pairs.self_sums(weights) for side, pairs in [("train", train), ("new", new)]}
+    diagonal = {side: pairs.diagonal(weights) for side, pairs in [("train", train), ("new", new)]}
     a, b = dense_rows(new)[:, None, :], dense_rows(train)[None, :, :]
     found = metric_distance(
-        new, train, weights, left_self=selves["new"], right_self=selves["train"], n_jobs=2
+        new,
+        train,
+        weights,
+        left_diagonal=diagonal["new"],
+        right_diagonal=diagonal["train"],
+        n_jobs=2,
     )
     np.testing.assert_allclose(found, 0.5 * np.abs(a - b) @ weights, atol=ATOL)
     within = metric_distance(
-        train, None, weights, left_self=selves["train"], right_self=selves["train"]
+        train, None, weights, left_diagonal=diagonal["train"], right_diagonal=diagonal["train"]
     )
     assert (within == within.T).all()
     np.testing.assert_allclose(np.diag(within), 0.0, atol=ATOL)
@@ -171,7 +176,9 @@ def test_the_paper_distance_and_the_kernels(rng: np.random.Generator) -> None:
 def test_by_default_the_paper_distance_of_a_graph_with_itself_is_zero() -> None:
     train, _ = tables_of("wasserstein")
     n_depths = len(train.level_offsets) - 1
-    shares = np.full(train.n_patterns, 1.0 / n_depths)  # the masses of every depth add up to one
-    scale = float(train.self_sums(shares)[0])
+    shares = np.full(
+        train.n_patterns, 1.0 / n_depths
+    )  # the relative frequencies of every depth add up to one
+    scale = float(train.diagonal(shares)[0])
     distance = paper_distance(train, None, shares / scale)
     np.testing.assert_allclose(np.diag(distance), 0.0, atol=ATOL)

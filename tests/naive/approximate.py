@@ -85,32 +85,32 @@ def boundaries(seed: int, pattern: int, n_grids: int) -> dict[int, tuple[float, 
     return result
 
 
-def bin_names(masses: dict[int, float], n_grids: int, seed: int) -> list[int]:
+def bin_names(amounts: dict[int, float], n_grids: int, seed: int) -> list[int]:
     """The name of a graph's bin on every grid."""
     names = [0] * n_grids
-    for pattern, mass in masses.items():
+    for pattern, amount in amounts.items():
         for grid, (first, width, word) in boundaries(seed, pattern, n_grids).items():
-            if mass >= first:
-                names[grid] += mix(word ^ (int((mass - first) / width) + 1))
+            if amount >= first:
+                names[grid] += mix(word ^ (int((amount - first) / width) + 1))
     return [name & _WORD for name in names]
 
 
-def bin_columns(masses: dict[int, float], n_grids: int, seed: int, n_buckets: int) -> list[int]:
-    names = bin_names(masses, n_grids, seed)
+def bin_columns(amounts: dict[int, float], n_grids: int, seed: int, n_buckets: int) -> list[int]:
+    names = bin_names(amounts, n_grids, seed)
     return [grid * n_buckets + name % n_buckets for grid, name in enumerate(names)]
 
 
 def bin_crossings(
-    masses: dict[int, float], n_grids: int, seed: int
+    amounts: dict[int, float], n_grids: int, seed: int
 ) -> list[tuple[int, float, int, int]]:
     """(grid, time, pattern, change of name) of all crossings, by grid, then time."""
     crossings = []
-    for pattern, mass in masses.items():
+    for pattern, amount in amounts.items():
         for grid, (first, width, word) in boundaries(seed, pattern, n_grids).items():
             number, below = 0, 0
-            while first + number * width <= mass:
+            while first + number * width <= amount:
                 name = mix(word ^ (number + 1))
-                time = (first + number * width) / mass
+                time = (first + number * width) / amount
                 crossings.append((grid, time, pattern, (name - below) & _WORD))
                 number, below = number + 1, name
     return sorted(crossings)

@@ -84,11 +84,11 @@ def subtree(left: np.ndarray, right: np.ndarray) -> float:
 
 
 def histogram_sum(left: np.ndarray, right: np.ndarray, combine, weight=lambda h, color: 1.0):
-    """``(1/H) sum_h sum_v w_v combine(mass(v), mass'(v))`` over patterns of either graph."""
+    """``(1/H) sum w_v combine(frequency(v), frequency'(v))`` over patterns of either graph."""
     total = 0.0
     for h, (a, b) in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
         in_a, in_b = Counter(a), Counter(b)
         for color in in_a.keys() | in_b.keys():
-            masses = in_a[color] / max(len(a), 1), in_b[color] / max(len(b), 1)
-            total += weight(h, color) * combine(*masses)
+            frequencies = in_a[color] / max(len(a), 1), in_b[color] / max(len(b), 1)
+            total += weight(h, color) * combine(*frequencies)
     return total / len(left)

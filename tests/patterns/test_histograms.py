@@ -89,15 +89,15 @@ def test_counts_and_unseen_by_definition(train: GraphCollection, new: GraphColle
 @given(train=collections(), new=collections())
 def test_seen_and_unseen_masses_make_one(train: GraphCollection, new: GraphCollection) -> None:
     histograms, _, _ = counted(train, new)
-    seen = table(histograms, "masses").sum(axis=1) / histograms.n_depths
-    np.testing.assert_allclose(seen + histograms.unseen_share(), 1.0, atol=1e-14)
-    assert (counted(train)[0].unseen_share() == 0).all()
+    seen = table(histograms, "frequencies").sum(axis=1) / histograms.n_depths
+    np.testing.assert_allclose(seen + histograms.out_of_vocabulary(), 1.0, atol=1e-14)
+    assert (counted(train)[0].out_of_vocabulary() == 0).all()
 
 
 def test_the_share_of_unseen_mass() -> None:
     labels = build_collection([1, 2, 0], np.empty((0, 2)), ["C", "C", "N"])
     histograms, _, _ = counted(labels[:1], labels, depth=1)
-    assert histograms.unseen_share().tolist() == [0.0, 0.5, 0.0]
+    assert histograms.out_of_vocabulary().tolist() == [0.0, 0.5, 0.0]
 
 
 def test_support_and_depths(rng: np.random.Generator) -> None:
@@ -153,11 +153,11 @@ def test_select_patterns_moves_the_rest_to_unseen(rng: np.random.Generator) -> N
         assert (chosen.unseen[:, level] == histograms.unseen[:, level] + lost).all()
 
 
-@pytest.mark.parametrize("kind", ["counts", "masses"])
+@pytest.mark.parametrize("kind", ["counts", "frequencies"])
 def test_the_forms_agree(kind: str, rng: np.random.Generator) -> None:
     histograms, _, _ = counted(random_collection(rng))
     expected = table(histograms)
-    if kind == "masses":
+    if kind == "frequencies":
         expected = expected / histograms.n_nodes[:, None]
     assert (table(histograms, kind) == expected).all()
     lists = histograms.by_pattern(kind)

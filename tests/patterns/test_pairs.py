@@ -51,9 +51,9 @@ def test_the_plain_feature_is_the_kernel_term_by_term(kind: str, graphs: GraphCo
 def test_unit_features_sum_to_one_with_themselves(kind: str, rng: np.random.Generator) -> None:
     histograms = histograms_of(random_collection(rng))
     pairs = PairFeatures.from_histograms(histograms, kind)
-    np.testing.assert_allclose(pairs.self_sums(), 1.0, rtol=1e-13)
+    np.testing.assert_allclose(pairs.diagonal(), 1.0, rtol=1e-13)
     plain = PairFeatures.from_histograms(histograms, kind, unit=False)
-    norms = np.sqrt(plain.self_sums())
+    norms = np.sqrt(plain.diagonal())
     expected = written_out(plain, 0, 1) / (norms[0] * norms[1])
     np.testing.assert_allclose(written_out(pairs, 0, 1), expected, rtol=1e-13)
 
@@ -65,7 +65,7 @@ def test_self_sums_with_weights(kind: str, unit: bool, rng: np.random.Generator)
     pairs = PairFeatures.from_histograms(histograms, kind, unit)
     weights = rng.random(pairs.n_patterns)
     expected = [written_out(pairs, i, i) @ weights for i in range(pairs.n_graphs)]
-    np.testing.assert_allclose(pairs.self_sums(weights), expected, rtol=1e-12)
+    np.testing.assert_allclose(pairs.diagonal(weights), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", PAIR_KINDS)
@@ -94,7 +94,7 @@ def test_empty_graphs_have_no_features() -> None:
     for kind in PAIR_KINDS:
         pairs = PairFeatures.from_histograms(histograms_of(graphs), kind)
         assert np.isfinite(pairs.scale).all()
-        np.testing.assert_allclose(pairs.self_sums(), [0, 1])
+        np.testing.assert_allclose(pairs.diagonal(), [0, 1])
 
 
 def test_an_unknown_kind(rng: np.random.Generator) -> None:

@@ -132,8 +132,8 @@ def test_every_triple_is_counted_under_its_name(graphs, cut):
         assert by_name(counts, names, index) == Counter(
             {name: n for name, n in every.items() if name in names}
         )
-        assert counts.self_sums()[index] == sum(n**2 for n in every.values())
-    assert np.array_equal(counts.self_sums()[: len(train)], train_counts.self_sums())
+        assert counts.diagonal()[index] == sum(n**2 for n in every.values())
+    assert np.array_equal(counts.diagonal()[: len(train)], train_counts.diagonal())
 
 
 @settings(deadline=None)  # the first example may compile
@@ -151,7 +151,7 @@ def test_every_walk_is_counted_under_its_name(graphs, edge_labels, max_length):
             {name: n for name, n in every.items() if name in names}
         )
         expected = sum(0.5 ** (len(s) // 2) * n**2 for s, n in found.items())
-        assert counts.self_sums()[index] == pytest.approx(expected, rel=1e-14)
+        assert counts.diagonal()[index] == pytest.approx(expected, rel=1e-14)
 
 
 def test_triples_are_numbered_in_order_of_first_appearance():
@@ -226,4 +226,4 @@ def test_graphs_without_nodes_or_edges_hold_no_triples():
     assert len(vocabulary.feature_names()) == 0
     assert counts.offsets.tolist() == [0, 0, 0, 0]
     _, walks = WalkVocabulary.fit(graphs, 3)
-    assert walks.self_sums().tolist() == [0.0, 1.0, 2.0]
+    assert walks.diagonal().tolist() == [0.0, 1.0, 2.0]

@@ -71,7 +71,7 @@ def learned(synthetic):
     """A model with learned weights, trained on three quarters of the synthetic graphs."""
     graphs, y = synthetic
     train = np.arange(len(y)) % 4 != 0
-    return tl.GraphSVC("exponential", 2, 3.0, **QUICK).fit(graphs[train], y[train])
+    return tl.GraphSVC("wwl", 2, 3.0, **QUICK).fit(graphs[train], y[train])
 
 
 @pytest.fixture(scope="session")

@@ -205,7 +205,7 @@ def test_labels_and_classes_stay_text(browser, tmp_path):
     star = ([(0, 1), (0, 2)], {0: EVIL, 1: "b", 2: EVIL}, {(0, 1): EVIL, (0, 2): "x"})
     path = ([(0, 1), (1, 2)], {0: "b", 1: EVIL, 2: "b"}, {(0, 1): "x", (1, 2): EVIL})
     graphs, y = tl.as_graph_collection([star, path] * 6), [EVIL_CLASS, "plain"] * 6
-    model = tl.GraphSVC("exponential", 1, 0, **QUICK).fit(graphs, y)
+    model = tl.GraphSVC("wwl", 1, 0, **QUICK).fit(graphs, y)
     visit = Visit(browser, write_report(model, tmp_path / "report.html", graphs, y))
     page = visit.page
     assert EVIL in "".join(visit.texts())
@@ -227,7 +227,7 @@ def test_labels_that_scripts_know_as_something_else(browser, tmp_path, word):
     star = ([(0, 1), (0, 2)], {0: word, 1: "b", 2: "c"}, {(0, 1): word, (0, 2): "="})
     path = ([(0, 1), (1, 2)], {0: "b", 1: word, 2: "b"}, {(0, 1): "-", (1, 2): word})
     graphs, y = tl.as_graph_collection([star, path] * 6), [word, "plain"] * 6
-    model = tl.GraphSVC("exponential", 1, 0, **QUICK).fit(graphs, y)
+    model = tl.GraphSVC("wwl", 1, 0, **QUICK).fit(graphs, y)
     visit = Visit(browser, write_report(model, tmp_path / "report.html", graphs, y))
     page = visit.page
     page.locator(".point").first.dispatch_event("click")
@@ -247,7 +247,7 @@ def test_lone_surrogates_show_as_their_code(browser, tmp_path):
     star = ([(0, 1), (0, 2)], {0: odd, 1: "b", 2: "c"}, {(0, 1): odd, (0, 2): "x"})
     path = ([(0, 1), (1, 2)], {0: "b", 1: odd, 2: "b"}, {(0, 1): "x", (1, 2): odd})
     graphs, y = tl.as_graph_collection([star, path] * 6), [odd, "a\udce5"] * 6
-    model = tl.GraphSVC("exponential", 1, 0, **QUICK).fit(graphs, y)
+    model = tl.GraphSVC("wwl", 1, 0, **QUICK).fit(graphs, y)
     visit = Visit(browser, write_report(model, tmp_path / "report.html", graphs, y))
     visit.page.locator(".point").first.dispatch_event("click")
     shown = visit.page.locator("body").inner_text()

@@ -61,7 +61,7 @@ def test_one_graph_is_enough(learned, synthetic):
 def test_uniform_weights_and_many_classes(synthetic):
     graphs, _ = synthetic
     y = np.asarray(graphs.graph_data["substructure"], int)  # eight classes
-    model = tl.GraphSVC("subtree-cosine", 1, 0, **QUICK).fit(graphs, y)
+    model = tl.GraphSVC("wl-subtree-cosine", 1, 0, **QUICK).fit(graphs, y)
     page = render(summarize(model, graphs, y))
     outline_of(page)
     assert "What tells 8 classes of graphs apart" in page
@@ -116,18 +116,18 @@ def test_a_page_says_that_it_shows_a_sample(learned, synthetic, monkeypatch):
 def test_the_map_keeps_distances(learned, synthetic):
     """Three graphs fit on a plane without loss: squares on paper are twice the distance."""
     given = look_at(learned, synthetic[0][[0, 20, 40]], None)
-    places, share = place_graphs(learned._decision, given.histograms, given.self_sums)
+    places, share = place_graphs(learned._decision, given.histograms, given.diagonal)
     assert share == pytest.approx(1.0)
     found = ((places[:, None] - places[None]) ** 2).sum(axis=2)
-    masses = given.histograms.to_sparse("masses").toarray()
-    gaps = np.abs(masses[:, None] - masses[None])  # (3, 3, n_patterns)
+    frequencies = given.histograms.to_sparse("frequencies").toarray()
+    gaps = np.abs(frequencies[:, None] - frequencies[None])  # (3, 3, n_patterns)
     distance = 0.5 * (gaps * learned.weights_).sum(axis=2) / given.histograms.n_depths
     np.testing.assert_allclose(found, 2 * distance, atol=1e-9)
 
 
 def test_landmarks_place_the_others_as_the_whole_does(learned, synthetic, monkeypatch):
     given = look_at(learned, synthetic[0], None)
-    arguments = (learned._decision, given.histograms, given.self_sums)
+    arguments = (learned._decision, given.histograms, given.diagonal)
     whole, _ = place_graphs(*arguments)
     monkeypatch.setattr(graph_map, "_MOST_LANDMARKS", 48)
     some, _ = place_graphs(*arguments)

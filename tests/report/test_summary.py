@@ -55,7 +55,7 @@ def test_scores_are_those_of_scikit_learn(learned, synthetic):
 
 def test_held_out_scores_are_those_of_the_search(learned):
     found = summarize(learned)["held_out"]
-    (decisions,) = learned.search_.decisions.values()
+    (decisions,) = learned.cv_results_.decisions.values()
     truth = learned.train_codes_
     assert found["accuracy"] == np.mean((decisions[:, 0] > 0) == truth)
     assert found["roc_auc"] == metrics.roc_auc_score(truth, decisions[:, 0])
@@ -90,7 +90,7 @@ def test_patterns(learned, summary):
     assert first["leans_to"] == "1"
     expected = table.loc[first["id"]]
     assert (first["depth"], first["support"]) == (expected["depth"], expected["support"])
-    assert first["masses"] == [expected["mass -1"], expected["mass 1"]]
+    assert first["frequencies"] == [expected["frequency -1"], expected["frequency 1"]]
     assert first["weight_error"] > 0
     assert first["tree"]["labels"] == ["0", "0", "1", "2"]
     place = first["occurrence"]
@@ -130,7 +130,7 @@ def test_twins_and_contradictions():
     other = ([(0, 1), (1, 2)], {0: "C", 1: "O", 2: "C"})
     graphs = tl.as_graph_collection([path, turned, other, path, other, other])
     y = ["a", "b", "b", "a", "b", "b"]
-    model = tl.GraphSVC("linear", 1, 0, C=1.0, cv=2, progress=False).fit(graphs, y)
+    model = tl.GraphSVC("wwl-linear", 1, 0, C=1.0, cv=2, progress=False).fit(graphs, y)
     found = summarize(model, graphs, y)["data"]
     twins = found["twins"]
     assert (twins["n_groups"], twins["n_graphs"]) == (2, 6)
@@ -160,7 +160,7 @@ def test_unseen_patterns_are_reported(learned):
 def test_more_than_two_classes(synthetic):
     graphs, _ = synthetic
     y = np.array(["one", "two", "three"])[np.asarray(graphs.graph_data["substructure"], int) % 3]
-    model = tl.GraphSVC("exponential", 1, 0, **QUICK).fit(graphs, y)
+    model = tl.GraphSVC("wwl", 1, 0, **QUICK).fit(graphs, y)
     found = summarize(model, graphs, y)
     decisions = model.decision_function(graphs)
     expected = [
@@ -174,12 +174,12 @@ def test_more_than_two_classes(synthetic):
 
 def test_learning_is_told_in_words(synthetic):
     graphs, y = synthetic
-    model = tl.GraphSVC("exponential", 2, [0.0, 3.0], **QUICK).fit(graphs, y)
+    model = tl.GraphSVC("wwl", 2, [0.0, 3.0], **QUICK).fit(graphs, y)
     found = summarize(model)["learning"]
     gain = model.learning_gain_
     assert found["gain"]["difference"] == gain["difference"]
     assert f"{100 * gain['difference']:+.1f} points" in found["words"]
-    uniform = tl.GraphSVC("exponential", 1, 0, **QUICK).fit(graphs, y)
+    uniform = tl.GraphSVC("wwl", 1, 0, **QUICK).fit(graphs, y)
     assert summarize(uniform)["learning"]["verdict"] == "not tried"
     assert summarize(uniform)["weights"]["uniform"]
 
@@ -221,7 +221,7 @@ def test_molecules_have_environments_salts_included():
     pytest.importorskip("rdkit")
     smiles = ["CCO.Cl", "CCCO.Cl", "CCCCO.Cl", "CCN.Cl", "CCCN.Cl", "CCCCN.Cl"]
     graphs, y = tl.as_graph_collection(smiles), ["alcohol"] * 3 + ["amine"] * 3
-    model = tl.GraphSVC("linear", 1, 0, C=10.0, cv=2, progress=False).fit(graphs, y)
+    model = tl.GraphSVC("wwl-linear", 1, 0, C=10.0, cv=2, progress=False).fit(graphs, y)
     rows = summarize(model, graphs, y)["patterns"]["rows"]
     places = {row["text"]: row["occurrence"] for row in rows}
     assert places["O(-C)"]["smiles"] in ("OC", "CO")
@@ -233,7 +233,7 @@ def test_the_smarts_of_a_pattern_matches_as_many_molecules_as_hold_it(atom_label
     smiles = ["CCN", "CNC", "CN(C)C", "c1ccccc1N", "CCO", "COC", "c1ccccc1O", "CC(=O)OC"]
     graphs = smiles_to_collection(smiles, atom_label=atom_label)
     y = ["amine"] * 4 + ["other"] * 4
-    model = tl.GraphSVC("linear", 2, 0, C=10.0, cv=2, progress=False).fit(graphs, y)
+    model = tl.GraphSVC("wwl-linear", 2, 0, C=10.0, cv=2, progress=False).fit(graphs, y)
     molecules = [chem.MolFromSmiles(x) for x in smiles]
     rows = summarize(model, graphs, y)["patterns"]["rows"]
     assert len(rows) > 20

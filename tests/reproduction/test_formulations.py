@@ -70,9 +70,9 @@ def test_formulations_of_one_form_and_vocabulary_share_one_uniform_search(made, 
         study, "uniform_search", lambda *args: searched.append(args[2]) or search(*args)
     )
     rows = study.run_fold({False: made}, 0, 0, [DEFAULT, "box", "min_support", "tanimoto"])
-    assert searched == [("exponential",), ("tanimoto",)]
+    assert searched == [("wwl",), ("tanimoto",)]
     assert len({row["uniform_accuracy"] for row in rows[:3]}) == 1
-    assert [row["choice"]["form"] for row in rows] == ["exponential"] * 3 + ["tanimoto"]
+    assert [row["choice"]["kernel"] for row in rows] == ["wwl"] * 3 + ["tanimoto"]
 
 
 def test_classes_of_the_test_part_change_nothing(monkeypatch):
@@ -99,8 +99,8 @@ def test_classes_of_the_test_part_change_nothing(monkeypatch):
 
 def test_radii_are_those_of_the_formulation(made):
     rows = study.run_fold({False: made}, 0, 0, [DEFAULT, "large_radii"])
-    assert rows[0]["choice"]["radius"] in protocol.radii_for(len(made.codes))
-    assert rows[1]["choice"]["radius"] in FORMULATIONS["large_radii"].radii
+    assert rows[0]["choice"]["weight_radius"] in protocol.radii_for(len(made.codes))
+    assert rows[1]["choice"]["weight_radius"] in FORMULATIONS["large_radii"].radii
 
 
 def test_edge_labels_are_used_where_there_are_any(mutag, made, monkeypatch):

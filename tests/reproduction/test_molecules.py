@@ -42,7 +42,13 @@ def small_study(monkeypatch):
     monkeypatch.setattr(study, "N_FOLDS", N_FOLDS)
     monkeypatch.setattr(study, "load_dataset", made_dataset)
     monkeypatch.setattr(study, "_N_TREES", 5)
-    small = {"cv": 2, "depth": (1, 2), "gamma": (1.0,), "C": (1.0, 10.0), "radius": (0.0, 3.0)}
+    small = {
+        "cv": 2,
+        "depth": (1, 2),
+        "gamma": (1.0,),
+        "C": (1.0, 10.0),
+        "weight_radius": (0.0, 3.0),
+    }
     monkeypatch.setitem(study.GRIDS, "default", small)
 
 
@@ -116,11 +122,11 @@ def test_the_uniform_twin_is_what_radius_zero_chooses(made_set):
     train, test = made_set.folds("random", seed=0)[0]
     graphs, codes = made_set.graphs[train], made_set.codes[train]
     model = study.classifier_for(len(train), seed=0).fit(graphs, codes)
-    model.choice_["radius"] = 3.0  # whatever was chosen: make the twin from the search
+    model.best_params_["weight_radius"] = 3.0  # whatever was chosen: make the twin from the search
     twin = study._uniform_twin(model, graphs, codes)
-    alone = study.classifier_for(len(train), seed=0, radius=0.0).fit(graphs, codes)
-    names = ("form", "depth", "radius", "gamma", "C")
-    assert [twin.choice_[k] for k in names] == [alone.choice_[k] for k in names]
+    alone = study.classifier_for(len(train), seed=0, weight_radius=0.0).fit(graphs, codes)
+    names = ("kernel", "depth", "weight_radius", "gamma", "C")
+    assert [twin.best_params_[k] for k in names] == [alone.best_params_[k] for k in names]
     decisions = (m.decision_function(made_set.graphs[test]) for m in (twin, alone))
     np.testing.assert_allclose(next(decisions), next(decisions))
 
@@ -179,7 +185,7 @@ def test_quick_rows_are_rows_of_the_full_run(small_study, tmp_path):
 
 
 def made_row(method: str, fold: int, roc_auc: float) -> dict:
-    choice = {"form": "tanimoto", "depth": 2, "radius": 1.0, "gamma": None, "C": 1.0}
+    choice = {"kernel": "tanimoto", "depth": 2, "weight_radius": 1.0, "gamma": None, "C": 1.0}
     return {
         "dataset": "Ames_Hansen2009", "split": "random", "fold": fold, "method": method, "seed": 0,
         "roc_auc": roc_auc, "accuracy": 0.5, "choice": choice, "inner_gain": 0.0,

@@ -59,7 +59,7 @@ def final_decisions(data: DataSet, choice: Candidate, train, test, seed=0) -> np
 def apart_classifier(choice: Candidate, seed=0) -> GraphSVC:
     """A classifier with the setting that the protocol chose."""
     return GraphSVC(
-        form=choice.form, depth=choice.depth, radius=choice.radius, C=choice.C,
+        kernel=choice.kernel, depth=choice.depth, weight_radius=choice.weight_radius, C=choice.C,
         gamma=1.0 if choice.gamma is None else choice.gamma, edge_labels=False,
         learner=PairwiseWeights(random_state=seed, **LEARNER), random_state=0, progress=False,
     )  # fmt: skip
@@ -86,7 +86,7 @@ def test_the_papers_grid_is_its_own_and_node_labels_are_left_out(made, method):
     choice, paper = row["choice"], GRIDS["paper"]
     assert choice["depth"] in paper.depths
     assert (choice["gamma"], choice["C"]) in set(product(paper.gammas, paper.Cs))
-    assert choice["radius"] in ((0.0,) if method == "paper_grid_wwl" else paper.radii)
+    assert choice["weight_radius"] in ((0.0,) if method == "paper_grid_wwl" else paper.radii)
     settings = {**LEARNER, **PAPER_METHODS[method].learner}
     model = GraphSVC(
         **choice, edge_labels=False, include_depth_zero=False, progress=False, random_state=0,
@@ -96,7 +96,7 @@ def test_the_papers_grid_is_its_own_and_node_labels_are_left_out(made, method):
 
 
 def test_plain_assignment_never_takes_the_tanimoto_form(made):
-    assert run_wl_fold(made, 0, 0, ["wl_oa_plain"])[0]["choice"]["form"] == "assignment"
+    assert run_wl_fold(made, 0, 0, ["wl_oa_plain"])[0]["choice"]["kernel"] == "wl-oa"
 
 
 @pytest.mark.parametrize("method", ["random_walk", "shortest_path"])
@@ -113,12 +113,16 @@ def test_kernels_that_cannot_see_labels(made, method):
         assert not np.allclose(kernel, kind(**setting).fit_transform(made.graphs))
 
 
-@pytest.mark.parametrize("radius", [0.0, 3.0])
-def test_decisions_equal_a_plain_pipeline(made, radius):
+@pytest.mark.parametrize("weight_radius", [0.0, 3.0])
+def test_decisions_equal_a_plain_pipeline(made, weight_radius):
     """Kernel and SVM spelt out with the public parts and scikit-learn's machine."""
     train, test = outer_split(made.codes, 0, 0, seed=0)
-    choice = Candidate(radius, 2, "exponential", 3.0, 10.0)
-    weights = PairwiseWeights(radius=radius, random_state=0, **LEARNER) if radius else "uniform"
+    choice = Candidate(weight_radius, 2, "wwl", 3.0, 10.0)
+    weights = (
+        PairwiseWeights(radius=weight_radius, random_state=0, **LEARNER)
+        if weight_radius
+        else "uniform"
+    )
     kernel = WassersteinWL(
         depth=2, gamma=3.0, weights=weights, include_depth_zero=True, edge_labels=False
     )
@@ -182,7 +186,7 @@ def held_out_accuracies(data: DataSet, choice: Candidate) -> np.ndarray:
 def test_permuted_classes_bring_no_advantage():
     """With classes at random, learning does not beat chance on held-out graphs, nor uniform."""
     graphs, y = make_synthetic(20, random_state=2)
-    uniform, learned = (Candidate(radius, 2, "exponential", 1.0, 10.0) for radius in (0.0, 10.0))
+    uniform, learned = (Candidate(radius, 2, "wwl", 1.0, 10.0) for radius in (0.0, 10.0))
     permutations = [np.random.default_rng(seed).permutation(y) for seed in range(3)]
     sets = [DataSet.from_graphs("permuted", graphs, classes) for classes in permutations]
     plain = np.concatenate([held_out_accuracies(data, uniform) for data in sets])
@@ -207,4 +211,4 @@ def test_same_seed_same_rows(made):
 def test_learned_methods_have_a_uniform_twin():
     for method, spec in WL_METHODS.items():
         if method.startswith("learned_"):
-            assert WL_METHODS[str(spec.uniform)].forms == spec.forms
+            assert WL_METHODS[str(spec.uniform)].kernels == spec.kernels

@@ -28,7 +28,9 @@ def small(monkeypatch):
     monkeypatch.setattr(runtime, "DEPTHS", (1, 2))
     few = {**runtime.TASK_LEARNERS["stochastic"], "n_steps": 1000}
     monkeypatch.setitem(runtime.TASK_LEARNERS, "stochastic", few)
-    monkeypatch.setattr(runtime, "PAPER_GRID", {"depth": (1, 2), "radius": 0.5, "gamma": 1.0})
+    monkeypatch.setattr(
+        runtime, "PAPER_GRID", {"depth": (1, 2), "weight_radius": 0.5, "gamma": 1.0}
+    )
     monkeypatch.setattr(
         runtime, "load_dataset", lambda name, folder=None: make_synthetic(4, random_state=0)
     )

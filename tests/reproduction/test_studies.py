@@ -93,7 +93,7 @@ def test_noise_that_falls_anywhere_takes_the_gain_away(learned_row):
 def test_the_printed_numbers_never_reach_a_radius():
     """Why one radius of the paper's grid stands for all three where its steps are taken."""
     small, large = (
-        synthetic_study.fit_one(0, "preset_paper", False).set_params(radius=radius)
+        synthetic_study.fit_one(0, "preset_paper", False).set_params(weight_radius=radius)
         for radius in (0.1, 1.0)
     )
     graphs, y = make_synthetic(substructures=[1, 2, 3, 4], random_state=0)
@@ -164,7 +164,7 @@ def test_alignment_sees_neither_scale_nor_origin(rng):
 
 def test_usual_choice_is_the_most_frequent_one():
     def row(depth, radius):
-        choice = {"depth": depth, "radius": radius}
+        choice = {"depth": depth, "weight_radius": radius}
         return {"dataset": "MUTAG", "method": "learned_wwl", "choice": choice}
 
     rows = [row(2, 0.3), row(2, 1.0), row(4, 1.0)]

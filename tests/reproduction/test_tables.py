@@ -13,7 +13,7 @@ from reproduction.table2 import KEY
 from reproduction.table2_grids import wider_grid_parts
 from reproduction.tables import all_comparisons, summarize, write_table2
 
-CHOICE = {"radius": 0.3, "depth": 2, "form": "exponential", "gamma": 1.0, "C": 10.0}
+CHOICE = {"weight_radius": 0.3, "depth": 2, "kernel": "wwl", "gamma": 1.0, "C": 10.0}
 
 
 def row(method, repetition, fold, accuracy, dataset="MUTAG", seed=0):

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from treelens.graphs.synthetic import make_random_graphs
-from treelens.kernels.forms import FORMS, form_kernel
 from treelens.kernels.gram import pair_sums
+from treelens.kernels.table import KERNELS
+from treelens.kernels.weighted import kernel_matrix
 from treelens.patterns.features import Features, PatternExtractor
 from treelens.patterns.vocabulary import PatternVocabulary
 
@@ -28,18 +29,18 @@ class Case(NamedTuple):
 
 @pytest.fixture
 def make_case():
-    """A function from a form to a :class:`Case`; new graphs have patterns training lacks."""
+    """A function from a kernel to a :class:`Case`; new graphs have patterns training lacks."""
 
-    def make(form: str) -> Case:
+    def make(kernel: str) -> Case:
         graphs = make_random_graphs(60, (5, 15), n_labels=3, random_state=0)
         vocabulary, _ = PatternVocabulary.fit(graphs[:40], 2)
-        extractor = PatternExtractor(vocabulary, 0, FORMS[form].kind)
+        extractor = PatternExtractor(vocabulary, 0, KERNELS[kernel].pair_feature)
         weights = np.random.default_rng(1).uniform(0.2, 1.8, vocabulary.n_patterns)
         everything = extractor.features(graphs, weights)
         training = extractor.features(graphs[:40], weights)
-        offset = float(training.self_sums.max())
+        offset = float(training.diagonal.max())
         sums = pair_sums(everything.pairs, training.pairs, weights)
-        kernel = form_kernel(form, sums, everything.self_sums, training.self_sums, offset, GAMMA)
-        return Case(everything, training, weights, offset, kernel)
+        matrix = kernel_matrix(kernel, sums, everything.diagonal, training.diagonal, offset, GAMMA)
+        return Case(everything, training, weights, offset, matrix)
 
     return make

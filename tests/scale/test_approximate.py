@@ -9,51 +9,51 @@ from scipy import stats
 from naive import approximate as naive
 from treelens.kernels import _compiled_approximate as compiled
 from treelens.kernels.approximate import (
-    RANDOM_FORMS,
-    UNARY_FORMS,
     NystroemFeatures,
-    RandomFeatures,
+    RandomFourierFeatures,
     UnaryFeatures,
     cauchy_sums,
 )
-from treelens.kernels.forms import FORMS
 from treelens.kernels.gram import pair_sums
+from treelens.kernels.table import KERNELS, RANDOM_KERNELS, UNARY_KERNELS
 
 GAMMA = 2.0
 
 
-def random_error(case, form: str, n_components: int, seed: int) -> float:
+def random_error(case, kernel: str, n_components: int, seed: int) -> float:
     """Root mean square error of the kernel between all and training graphs."""
-    feature_map = RandomFeatures(n_components, seed, form, GAMMA, case.offset, case.weights)
+    feature_map = RandomFourierFeatures(
+        n_components, seed, kernel, GAMMA, case.offset, case.weights
+    )
     near = feature_map.transform(case.everything) @ feature_map.transform(case.training).T
     off_diagonal = ~np.eye(*near.shape, dtype=bool)  # a graph with itself is exact
     return float(np.sqrt(np.mean((near - case.kernel)[off_diagonal] ** 2)))
 
 
-@pytest.mark.parametrize("form", RANDOM_FORMS)
-def test_random_feature_error_falls_with_the_root_of_the_number(make_case, form):
-    case = make_case(form)
+@pytest.mark.parametrize("kernel", RANDOM_KERNELS)
+def test_random_feature_error_falls_with_the_root_of_the_number(make_case, kernel):
+    case = make_case(kernel)
     sizes = np.array([64, 256, 1024, 4096])
-    errors = [np.mean([random_error(case, form, n, seed) for seed in range(3)]) for n in sizes]
+    errors = [np.mean([random_error(case, kernel, n, seed) for seed in range(3)]) for n in sizes]
     slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
     assert slope == pytest.approx(-0.5, abs=0.08)
     assert errors[-1] < 0.02
 
 
 def test_random_features_are_unbiased_for_graphs_with_unseen_patterns(make_case):
-    case = make_case("metric")
-    assert (case.everything.self_sums - case.everything.pairs.self_sums(case.weights))[
-        40:
-    ].max() > 0
+    case = make_case("laplacian")
+    assert (case.everything.diagonal - case.everything.pairs.diagonal(case.weights))[40:].max() > 0
     near = np.zeros_like(case.kernel)
     for seed in range(20):
-        feature_map = RandomFeatures(1024, seed, "metric", GAMMA, case.offset, case.weights)
+        feature_map = RandomFourierFeatures(
+            1024, seed, "laplacian", GAMMA, case.offset, case.weights
+        )
         near += feature_map.transform(case.everything) @ feature_map.transform(case.training).T / 20
     assert abs((near - case.kernel)[40:].mean()) < 5e-3
 
 
 def test_random_features_depend_on_the_seed_alone(make_case):
-    case = make_case("metric")
+    case = make_case("laplacian")
     alone = cauchy_sums(case.training.pairs, 70, 3, case.weights)
     threads = cauchy_sums(case.training.pairs, 70, 3, case.weights, n_jobs=3)
     np.testing.assert_array_equal(alone, threads)
@@ -72,49 +72,49 @@ def test_draws_are_cauchy():
     assert stats.kstest(over_patterns[:, 0], "cauchy").pvalue > 1e-3
 
 
-@pytest.mark.parametrize("form", list(FORMS))
-def test_nystroem_with_all_landmarks_is_exact(make_case, form):
-    case = make_case(form)
-    feature_map = NystroemFeatures.fit(case.training, form, GAMMA, case.offset, case.weights)
+@pytest.mark.parametrize("kernel", list(KERNELS))
+def test_nystroem_with_all_landmarks_is_exact(make_case, kernel):
+    case = make_case(kernel)
+    feature_map = NystroemFeatures.fit(case.training, kernel, GAMMA, case.offset, case.weights)
     near = feature_map.transform(case.everything) @ feature_map.transform(case.training).T
     np.testing.assert_allclose(near, case.kernel, atol=1e-10 * np.abs(case.kernel).max())
 
 
-@pytest.mark.parametrize("form", UNARY_FORMS)
-def test_unary_features_are_exact(make_case, form):
-    case = make_case(form)
-    feature_map = UnaryFeatures.fit(case.training, form, case.weights)
+@pytest.mark.parametrize("kernel", UNARY_KERNELS)
+def test_unary_features_are_exact(make_case, kernel):
+    case = make_case(kernel)
+    feature_map = UnaryFeatures.fit(case.training, kernel, case.weights)
     near = feature_map.transform(case.everything) @ feature_map.transform(case.training).T
     np.testing.assert_allclose(near.toarray(), case.kernel, rtol=1e-12, atol=1e-12)
 
 
 def test_unary_features_without_weights_are_exact(make_case):
-    case = make_case("linear")
-    feature_map = UnaryFeatures.fit(case.training, "linear")
+    case = make_case("wwl-linear")
+    feature_map = UnaryFeatures.fit(case.training, "wwl-linear")
     near = feature_map.transform(case.everything) @ feature_map.transform(case.training).T
     exact = pair_sums(case.everything.pairs, case.training.pairs)
     np.testing.assert_allclose(near.toarray(), exact, rtol=1e-12, atol=1e-12)
 
 
 def test_a_weight_of_zero_leaves_no_unary_feature(make_case):
-    case = make_case("assignment")
-    feature_map = UnaryFeatures.fit(case.training, "assignment", np.zeros_like(case.weights))
+    case = make_case("wl-oa")
+    feature_map = UnaryFeatures.fit(case.training, "wl-oa", np.zeros_like(case.weights))
     assert feature_map.n_components == 0
     assert feature_map.transform(case.everything).shape == (60, 0)
 
 
 def test_forms_without_features_are_refused():
-    with pytest.raises(ValueError, match="metric, exponential; got form='tanimoto'"):
-        RandomFeatures(64, 0, "tanimoto", 1.0)
+    with pytest.raises(ValueError, match="metric, exponential; got kernel='tanimoto'"):
+        RandomFourierFeatures(64, 0, "tanimoto", 1.0)
     with pytest.raises(ValueError, match="even number"):
-        RandomFeatures(63, 0, "metric", 1.0)
+        RandomFourierFeatures(63, 0, "laplacian", 1.0)
 
 
 # --- compiled loops against their twins ---------------------------------------------------------
 
 
 def test_cauchy_sums_equal_their_twin(make_case):
-    pairs = make_case("metric").training.pairs
+    pairs = make_case("laplacian").training.pairs
     rows = [
         dict(zip(pairs.rows.indices[a:b].tolist(), pairs.rows.values[a:b].tolist(), strict=True))
         for a, b in zip(pairs.rows.offsets[:4], pairs.rows.offsets[1:5], strict=True)

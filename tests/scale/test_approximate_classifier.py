@@ -23,7 +23,7 @@ def models(mutag):
     """One fitted model per approximation, with learned weights; even graphs train."""
     graphs, y = mutag
     return {
-        name: tl.GraphSVC(approximation=name, radius=1.0, **FAST).fit(graphs[::2], y[::2])
+        name: tl.GraphSVC(approximation=name, weight_radius=1.0, **FAST).fit(graphs[::2], y[::2])
         for name in APPROXIMATIONS
     }
 
@@ -31,8 +31,15 @@ def models(mutag):
 @pytest.mark.parametrize("name", list(APPROXIMATIONS))
 def test_decisions_are_near_those_of_the_exact_machine(mutag, name):
     graphs, y = mutag
-    form = "linear" if name == "unary" else "exponential"
-    settings = {"form": form, "depth": 2, "radius": 0, "gamma": 1.0, "C": 10.0, "random_state": 0}
+    kernel = "wwl-linear" if name == "unary" else "wwl"
+    settings = {
+        "kernel": kernel,
+        "depth": 2,
+        "weight_radius": 0,
+        "gamma": 1.0,
+        "C": 10.0,
+        "random_state": 0,
+    }
     exact = tl.GraphSVC(cv=2, **settings).fit(graphs[::2], y[::2])
     near = tl.GraphSVC(approximation=name, **settings).fit(graphs[::2], y[::2])
     decisions = exact.decision_function(graphs), near.decision_function(graphs)
@@ -40,13 +47,13 @@ def test_decisions_are_near_those_of_the_exact_machine(mutag, name):
     assert exact.score(graphs, y) - near.score(graphs, y) < 0.03
 
 
-@pytest.mark.parametrize("form", ["assignment", "subtree", "subtree-cosine"])
-def test_unary_features_are_the_exact_machine_on_unbalanced_classes_too(mutag, form):
+@pytest.mark.parametrize("kernel", ["wl-oa", "wl-subtree", "wl-subtree-cosine"])
+def test_unary_features_are_the_exact_machine_on_unbalanced_classes_too(mutag, kernel):
     graphs, y = mutag
     codes = (np.asarray(y) == y[0]).astype(int)
     few = np.flatnonzero(codes == codes.min())[:25]
     rows = np.sort(np.concatenate([np.flatnonzero(codes != codes.min()), few]))
-    settings = {"form": form, "depth": 2, "radius": 0, "C": 1.0, "random_state": 0}
+    settings = {"kernel": kernel, "depth": 2, "weight_radius": 0, "C": 1.0, "random_state": 0}
     exact = tl.GraphSVC(cv=2, **settings).fit(graphs[rows], codes[rows])
     near = tl.GraphSVC(approximation="unary", **settings).fit(graphs[rows], codes[rows])
     assert np.mean(exact.predict(graphs) == near.predict(graphs)) > 0.97
@@ -56,12 +63,17 @@ def test_unary_features_are_the_exact_machine_on_unbalanced_classes_too(mutag, f
 
 def test_bins_leave_out_scales_that_too_few_grids_can_see():
     graphs, y = tl.make_synthetic(n_per_substructure=10, random_state=0)
-    settings = {"approximation": "random-bins", "depth": 2, "radius": 0, "random_state": 0}
-    chosen = tl.GraphSVC(n_components=512, **settings).fit(graphs, y).choice_
+    settings = {
+        "approximation": "random-binning",
+        "depth": 2,
+        "weight_radius": 0,
+        "random_state": 0,
+    }
+    chosen = tl.GraphSVC(n_components=512, **settings).fit(graphs, y).best_params_
     assert chosen["gamma"] * 512 / 2 >= 100
     assert chosen["scored_on"] == "the exact kernel"
     only = tl.GraphSVC(n_components=64, gamma=0.1, **settings).fit(graphs, y)
-    assert only.choice_["gamma"] == 0.1  # what the user asks for is done
+    assert only.best_params_["gamma"] == 0.1  # what the user asks for is done
 
 
 @pytest.mark.parametrize("name", list(APPROXIMATIONS))
@@ -76,25 +88,25 @@ def test_contributions_add_up_to_the_decision(mutag, models, name):
         assert explanation.base + explanation.node_contributions.sum() == pytest.approx(decision)
 
 
-@pytest.mark.parametrize("form", ["metric", "exponential"])
-def test_contributions_of_random_features_are_those_of_the_path(mutag, form):
+@pytest.mark.parametrize("kernel", ["laplacian", "wwl"])
+def test_contributions_of_random_features_are_those_of_the_path(mutag, kernel):
     """Against the integral of slopes along the path, taken numerically."""
     graphs, y = mutag
-    model = tl.GraphSVC(form, radius=0, approximation="random-features", **FAST)
+    model = tl.GraphSVC(kernel, weight_radius=0, approximation="random-fourier", **FAST)
     model.fit(graphs[:60], y[:60])
     features = model._extractor.features(graphs[100:101], None)
     bases, terms = model._machine.contributions(features)
     values = features.pairs.rows.values
 
-    def decision(masses: np.ndarray) -> float:
+    def decision(frequencies: np.ndarray) -> float:
         from dataclasses import replace
 
         from treelens.patterns.histograms import SparseRows
 
-        rows = SparseRows(features.pairs.rows.offsets, features.pairs.rows.indices, masses)
+        rows = SparseRows(features.pairs.rows.offsets, features.pairs.rows.indices, frequencies)
         pairs = replace(features.pairs, rows=rows, lists=rows.transposed(features.pairs.n_patterns))
-        unseen = features.self_sums - features.pairs.self_sums()
-        return float(model._machine.decide(type(features)(pairs, pairs.self_sums() + unseen))[0, 0])
+        unseen = features.diagonal - features.pairs.diagonal()
+        return float(model._machine.decide(type(features)(pairs, pairs.diagonal() + unseen))[0, 0])
 
     assert decision(0 * values) == pytest.approx(bases[0])
     steps = (np.arange(400) + 0.5) / 400
@@ -118,27 +130,27 @@ def test_saving_and_loading_keeps_every_number(mutag, models, name, tmp_path):
     assert loaded.explain(graphs[1]).decision == models[name].explain(graphs[1]).decision
 
 
-@pytest.mark.parametrize("name", ["random-bins", "random-features"])
+@pytest.mark.parametrize("name", ["random-binning", "random-fourier"])
 def test_three_classes_and_a_search(name):
     graphs, y = tl.make_synthetic(n_per_substructure=8, random_state=0)
     three = np.array(["a", "b", "c"])[(np.arange(len(y)) // 8) % 3]
     model = tl.GraphSVC(
-        depth=[1, 2], radius=[0, 1.0], gamma=[1.0, 3.0], C=[1.0, 10.0], random_state=0,
+        depth=[1, 2], weight_radius=[0, 1.0], gamma=[1.0, 3.0], C=[1.0, 10.0], random_state=0,
         approximation=name, n_components=128,
     ).fit(graphs, three)  # fmt: skip
     assert model.decision_function(graphs).shape == (len(y), 3)
     assert model.score(graphs, three) > 0.8
-    assert model.choice_["n_candidates"] == 16
+    assert model.best_params_["n_candidates"] == 16
     assert model.learning_gain_ is not None
     explanation = model.explain(graphs[0])
     assert explanation.decision == pytest.approx(model.decision_function(graphs[:1]).max())
 
 
-@pytest.mark.parametrize("name", ["random-bins", "random-features"])
+@pytest.mark.parametrize("name", ["random-binning", "random-fourier"])
 def test_results_do_not_depend_on_the_number_of_threads(mutag, name):
     graphs, y = mutag
     one, two = (
-        tl.GraphSVC(approximation=name, radius=1.0, n_jobs=n, **FAST)
+        tl.GraphSVC(approximation=name, weight_radius=1.0, n_jobs=n, **FAST)
         .fit(graphs[:80], y[:80])
         .decision_function(graphs)
         for n in (1, 2)
@@ -149,11 +161,11 @@ def test_results_do_not_depend_on_the_number_of_threads(mutag, name):
 def test_many_bins_give_the_decisions_of_the_exact_machine(mutag):
     """The same loss on nearly the same kernel: not only the same order, the same numbers."""
     graphs, y = mutag
-    settings = {"depth": 2, "radius": 0, "gamma": 3.0, "C": 10.0, "random_state": 0}
-    exact = tl.GraphSVC("exponential", cv=2, **settings).fit(graphs[::2], y[::2])
-    near = tl.GraphSVC(
-        "exponential", approximation="random-bins", n_components=8192, **settings
-    ).fit(graphs[::2], y[::2])
+    settings = {"depth": 2, "weight_radius": 0, "gamma": 3.0, "C": 10.0, "random_state": 0}
+    exact = tl.GraphSVC("wwl", cv=2, **settings).fit(graphs[::2], y[::2])
+    near = tl.GraphSVC("wwl", approximation="random-binning", n_components=8192, **settings).fit(
+        graphs[::2], y[::2]
+    )
     wanted, found = exact.decision_function(graphs), near.decision_function(graphs)
     assert np.corrcoef(wanted, found)[0, 1] > 0.99
     assert np.abs(wanted - found).mean() < 0.1 * np.abs(wanted).mean()
@@ -162,7 +174,7 @@ def test_many_bins_give_the_decisions_of_the_exact_machine(mutag):
 def test_a_report_on_random_bins(mutag, models, tmp_path):
     graphs, y = mutag
     path = tmp_path / "report.html"
-    models["random-bins"].report(path, graphs[1:20:2], y[1:20:2])
+    models["random-binning"].report(path, graphs[1:20:2], y[1:20:2])
     assert "</html>" in path.read_text(encoding="utf-8")
 
 
@@ -170,8 +182,8 @@ def test_half_of_the_landmarks_are_the_graphs_in_doubt(mutag):
     graphs, y = mutag
     histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 2))
     pairs = PairFeatures.from_histograms(histograms, "wasserstein", unit=False)
-    features, codes = Features(pairs, pairs.self_sums()), (y == y.max()).astype(int)
-    kernel, weight = ("exponential", 1.0, 1.0, None), np.ones(len(y))
+    features, codes = Features(pairs, pairs.diagonal()), (y == y.max()).astype(int)
+    kernel, weight = ("wwl", 1.0, 1.0, None), np.ones(len(y))
 
     def landmarks(n: int) -> np.ndarray:
         rng = np.random.default_rng(3)
@@ -182,15 +194,15 @@ def test_half_of_the_landmarks_are_the_graphs_in_doubt(mutag):
     assert len(np.unique(picked)) == 40
     drawn = landmark_positions(len(y), 20, np.random.default_rng(3))
     assert np.isin(drawn, picked).all()
-    half = tl.GraphSVC(
-        "exponential", 2, 0, 1.0, 10.0, approximation="nystroem", n_components=len(y)
-    ).fit(graphs, y)
+    half = tl.GraphSVC("wwl", 2, 0, 1.0, 10.0, approximation="nystroem", n_components=len(y)).fit(
+        graphs, y
+    )
     margins = np.where(codes == 1, 1, -1) * half.decision_function(graphs)
     others = np.setdiff1d(picked, drawn)
     assert margins[others].mean() < margins[np.setdiff1d(np.arange(len(y)), picked)].mean() - 0.3
 
 
-@pytest.mark.parametrize("name", ["random-bins", "random-features", "nystroem", "unary"])
+@pytest.mark.parametrize("name", ["random-binning", "random-fourier", "nystroem", "unary"])
 def test_classes_without_a_majority_among_their_look_alikes_are_told_apart(name):
     """45 % of the graphs of a kind are of its class: that class, not a random one, is named."""
     rng = np.random.default_rng(0)
@@ -200,7 +212,7 @@ def test_classes_without_a_majority_among_their_look_alikes_are_told_apart(name)
               for kind in kinds]  # fmt: skip
     graphs = tl.as_graph_collection(graphs)
     model = tl.GraphSVC(
-        "assignment" if name == "unary" else "exponential", 1, 0, 1.0, [1.0, 10.0],
+        "wl-oa" if name == "unary" else "wwl", 1, 0, 1.0, [1.0, 10.0],
         approximation=name, n_components=256, random_state=0,
     ).fit(graphs[:300], codes[:300])  # fmt: skip
     best = np.mean(kinds[300:] == codes[300:])  # of those who name the class of the kind
@@ -210,7 +222,7 @@ def test_classes_without_a_majority_among_their_look_alikes_are_told_apart(name)
 def test_forms_that_an_approximation_lacks_are_refused(mutag):
     graphs, y = mutag
     with pytest.raises(ValueError, match="features for the forms metric, exponential"):
-        tl.GraphSVC("tanimoto", approximation="random-features").fit(graphs, y)
+        tl.GraphSVC("tanimoto", approximation="random-fourier").fit(graphs, y)
 
 
 def test_weights_are_learned_without_all_pairs(mutag):

@@ -13,12 +13,12 @@ from treelens.graphs.synthetic import make_random_graphs
 from treelens.kernels import _compiled_approximate as compiled
 from treelens.kernels import approximate, binning
 from treelens.kernels.approximate import (
-    RANDOM_FORMS,
     UnaryFeatures,
     as_narrow_as_they_fit,
     entry_ends,
 )
-from treelens.kernels.binning import RandomBins, buckets_for, row_offsets
+from treelens.kernels.binning import RandomBinning, buckets_for, row_offsets
+from treelens.kernels.table import RANDOM_KERNELS
 from treelens.patterns.features import Features, PatternExtractor
 from treelens.patterns.histograms import SparseRows
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -26,8 +26,8 @@ from treelens.patterns.vocabulary import PatternVocabulary
 GAMMA = 2.0
 
 
-def near_kernel(case, form: str, n_grids: int, seed: int, n_buckets: int = 2**14) -> np.ndarray:
-    bins = RandomBins(n_grids, seed, form, GAMMA, case.offset, case.weights, n_buckets)
+def near_kernel(case, kernel: str, n_grids: int, seed: int, n_buckets: int = 2**14) -> np.ndarray:
+    bins = RandomBinning(n_grids, seed, kernel, GAMMA, case.offset, case.weights, n_buckets)
     return (bins.transform(case.everything) @ bins.transform(case.training).T).toarray()
 
 
@@ -36,11 +36,11 @@ def off_diagonal_error(near: np.ndarray, case) -> float:
     return float(np.sqrt(np.mean((near - case.kernel)[off_diagonal] ** 2)))
 
 
-@pytest.mark.parametrize("form", RANDOM_FORMS)
-def test_the_error_falls_with_the_root_of_the_number(make_case, form):
-    case, sizes = make_case(form), np.array([32, 128, 512, 2048])
+@pytest.mark.parametrize("kernel", RANDOM_KERNELS)
+def test_the_error_falls_with_the_root_of_the_number(make_case, kernel):
+    case, sizes = make_case(kernel), np.array([32, 128, 512, 2048])
     errors = [
-        np.mean([off_diagonal_error(near_kernel(case, form, n, seed), case) for seed in range(6)])
+        np.mean([off_diagonal_error(near_kernel(case, kernel, n, seed), case) for seed in range(6)])
         for n in sizes
     ]
     slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
@@ -50,12 +50,12 @@ def test_the_error_falls_with_the_root_of_the_number(make_case, form):
     assert errors[-1] < 0.75 * independent
 
 
-@pytest.mark.parametrize("form", RANDOM_FORMS)
-def test_bins_are_unbiased_for_graphs_with_unseen_patterns_too(make_case, form):
-    case = make_case(form)
-    unseen = case.everything.self_sums - case.everything.pairs.self_sums(case.weights)
+@pytest.mark.parametrize("kernel", RANDOM_KERNELS)
+def test_bins_are_unbiased_for_graphs_with_unseen_patterns_too(make_case, kernel):
+    case = make_case(kernel)
+    unseen = case.everything.diagonal - case.everything.pairs.diagonal(case.weights)
     assert unseen[40:].max() > 0
-    many = np.array([near_kernel(case, form, 48, seed) for seed in range(150)])
+    many = np.array([near_kernel(case, kernel, 48, seed) for seed in range(150)])
     errors, spread = many.mean(axis=0) - case.kernel, many.std(axis=0) / np.sqrt(len(many))
     scores = errors[40:][spread[40:] > 1e-9] / spread[40:][spread[40:] > 1e-9]
     assert np.abs(scores).max() < 5.5
@@ -63,51 +63,51 @@ def test_bins_are_unbiased_for_graphs_with_unseen_patterns_too(make_case, form):
 
 
 def test_too_few_buckets_raise_every_value_by_the_same_known_amount(make_case):
-    case = make_case("metric")
-    near = np.mean([near_kernel(case, "metric", 512, seed, n_buckets=4) for seed in range(8)], 0)
+    case = make_case("laplacian")
+    near = np.mean([near_kernel(case, "laplacian", 512, seed, n_buckets=4) for seed in range(8)], 0)
     expected = case.kernel + (1 - case.kernel) / 4
-    exact = np.isclose(case.everything.self_sums, case.everything.pairs.self_sums(case.weights))
+    exact = np.isclose(case.everything.diagonal, case.everything.pairs.diagonal(case.weights))
     assert np.abs(near - expected)[exact].mean() < 0.01
 
 
 def test_a_pattern_of_weight_zero_tells_nothing_apart(make_case):
-    case = make_case("metric")
-    bins = RandomBins(32, 0, "metric", GAMMA, 1.0, np.zeros_like(case.weights), 64)
+    case = make_case("laplacian")
+    bins = RandomBinning(32, 0, "laplacian", GAMMA, 1.0, np.zeros_like(case.weights), 64)
     assert (bins.columns(case.training) == np.arange(32) * 64).all()
 
 
 def test_features_have_one_column_per_grid_in_order(make_case):
-    case = make_case("exponential")
-    bins = RandomBins(50, 7, "exponential", GAMMA, case.offset, case.weights, 128)
+    case = make_case("wwl")
+    bins = RandomBinning(50, 7, "wwl", GAMMA, case.offset, case.weights, 128)
     mapped = bins.transform(case.everything)
     assert mapped.shape == (60, 50 * 128)
     columns = mapped.indices.reshape(60, 50)
     assert (columns // 128 == np.arange(50)).all()
     squares = mapped.power(2).sum(axis=1)
-    known = case.everything.pairs.self_sums(case.weights)
+    known = case.everything.pairs.diagonal(case.weights)
     np.testing.assert_allclose(squares, np.exp(GAMMA * (known - case.offset)), rtol=1e-12)
 
 
 def test_bins_depend_on_the_seed_alone(make_case):
-    case = make_case("metric")
-    bins = RandomBins(70, 3, "metric", GAMMA, 1.0, case.weights, 256)
-    many = Features(case.everything.pairs, case.everything.self_sums)
+    case = make_case("laplacian")
+    bins = RandomBinning(70, 3, "laplacian", GAMMA, 1.0, case.weights, 256)
+    many = Features(case.everything.pairs, case.everything.diagonal)
     alone = bins.columns(many)
     np.testing.assert_array_equal(alone, bins.columns(many, n_jobs=3))
     np.testing.assert_array_equal(alone[:40], bins.columns(case.training))
     assert (alone != replace(bins, seed=4).columns(many)).mean() > 0.2
 
 
-# --- the path of growing masses -----------------------------------------------------------------
+# --- the path of growing amounts -----------------------------------------------------------------
 
 
 def scaled(features: Features, factor: float, weights: np.ndarray) -> Features:
-    """The same graph with all known masses multiplied, the unseen ones kept."""
+    """The same graph with all known amounts multiplied, the unseen ones kept."""
     pairs, rows = features.pairs, features.pairs.rows
     rows = SparseRows(rows.offsets, rows.indices, rows.values * factor)
     pairs = replace(pairs, rows=rows, lists=rows.transposed(pairs.n_patterns))
-    unseen = features.self_sums - features.pairs.self_sums(weights)
-    return Features(pairs, pairs.self_sums(weights) + unseen)
+    unseen = features.diagonal - features.pairs.diagonal(weights)
+    return Features(pairs, pairs.diagonal(weights) + unseen)
 
 
 def one_graph(features: Features, i: int) -> Features:
@@ -116,14 +116,14 @@ def one_graph(features: Features, i: int) -> Features:
     rows = SparseRows(np.array([0, len(values)]), indices, values)
     lists = rows.transposed(pairs.n_patterns)
     single = replace(pairs, rows=rows, lists=lists, scale=pairs.scale[i : i + 1])
-    return Features(single, features.self_sums[i : i + 1])
+    return Features(single, features.diagonal[i : i + 1])
 
 
-@pytest.mark.parametrize("form", RANDOM_FORMS)
+@pytest.mark.parametrize("kernel", RANDOM_KERNELS)
 @pytest.mark.parametrize("graph", [0, 45])
-def test_contributions_add_up_exactly(make_case, rng, form, graph):
-    case = make_case(form)
-    bins = RandomBins(90, 5, form, 8.0, case.offset, case.weights, 64)
+def test_contributions_add_up_exactly(make_case, rng, kernel, graph):
+    case = make_case(kernel)
+    bins = RandomBinning(90, 5, kernel, 8.0, case.offset, case.weights, 64)
     coefficients = rng.normal(size=(2, bins.n_features))
     features = one_graph(case.everything, graph)
     starts, terms = bins.path_terms(features, coefficients)
@@ -136,8 +136,8 @@ def test_contributions_add_up_exactly(make_case, rng, form, graph):
 
 def test_a_pattern_gets_the_jumps_that_it_makes(make_case, rng):
     """Walk the path in small steps; in metric form every change is one pattern's crossing."""
-    case = make_case("metric")
-    bins = RandomBins(3, 5, "metric", 6.0, case.offset, case.weights, 64)
+    case = make_case("laplacian")
+    bins = RandomBinning(3, 5, "laplacian", 6.0, case.offset, case.weights, 64)
     coefficients = rng.normal(size=(1, bins.n_features))
     features = one_graph(case.everything, 2)
     _, terms = bins.path_terms(features, coefficients)
@@ -159,15 +159,15 @@ def test_a_pattern_gets_the_jumps_that_it_makes(make_case, rng):
 
 @pytest.mark.parametrize("n_grids", [1, 8, 21])
 def test_columns_and_crossings_equal_their_twins(make_case, n_grids):
-    case = make_case("metric")
-    bins = RandomBins(n_grids, 2**40 + 1, "metric", 20.0, 1.0, case.weights, 32)
+    case = make_case("laplacian")
+    bins = RandomBinning(n_grids, 2**40 + 1, "laplacian", 20.0, 1.0, case.weights, 32)
     for i in (0, 50):
         features = one_graph(case.everything, i)
-        patterns, masses = features.pairs.rows.indices, bins.masses(features)
-        row = dict(zip(patterns.tolist(), masses.tolist(), strict=True))
+        patterns, amounts = features.pairs.rows.indices, bins.amounts(features)
+        row = dict(zip(patterns.tolist(), amounts.tolist(), strict=True))
         expected = naive.bin_columns(row, n_grids, bins.seed, 32)
         assert bins.columns(features)[0].tolist() == expected
-        grids, times, entries, changes = bins._crossings(patterns, masses)
+        grids, times, entries, changes = bins._crossings(patterns, amounts)
         found = zip(grids, times, patterns[entries], changes.tolist(), strict=True)
         twins = naive.bin_crossings(row, n_grids, bins.seed)
         for mine, twin in zip(found, twins, strict=True):
@@ -176,15 +176,15 @@ def test_columns_and_crossings_equal_their_twins(make_case, n_grids):
 
 @pytest.mark.parametrize("growth", [0.0, 1.5])
 def test_path_terms_equal_their_twin(make_case, rng, growth):
-    case = make_case("metric")
-    bins = RandomBins(12, 3, "metric", 20.0, 1.0, case.weights, 16)
+    case = make_case("laplacian")
+    bins = RandomBinning(12, 3, "laplacian", 20.0, 1.0, case.weights, 16)
     features = one_graph(case.everything, 1)
-    patterns, masses = features.pairs.rows.indices, bins.masses(features)
+    patterns, amounts = features.pairs.rows.indices, bins.amounts(features)
     coefficients = rng.normal(size=bins.n_features)
     jumps, growths = np.zeros(len(patterns)), np.zeros(1)
-    crossings = bins._crossings(patterns, masses)
+    crossings = bins._crossings(patterns, amounts)
     compiled.bin_path_terms(*crossings, growth, 16, coefficients, jumps, growths)
-    row = dict(zip(patterns.tolist(), masses.tolist(), strict=True))
+    row = dict(zip(patterns.tolist(), amounts.tolist(), strict=True))
     twin_crossings = naive.bin_crossings(row, 12, 3)
     twin, grown = naive.bin_path_terms(twin_crossings, growth, 16, coefficients.tolist())
     np.testing.assert_allclose(jumps, [twin.get(p, 0.0) for p in patterns.tolist()], atol=1e-12)
@@ -207,13 +207,13 @@ def test_offsets_are_exponential_and_widths_gamma():
 
 def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match="random bins exist for the forms metric, exponential"):
-        RandomBins(64, 0, "tanimoto", 1.0)
+        RandomBinning(64, 0, "tanimoto", 1.0)
     with pytest.raises(ValueError, match="power of two, got 100"):
-        RandomBins(64, 0, "metric", 1.0, n_buckets=100)
+        RandomBinning(64, 0, "laplacian", 1.0, n_buckets=100)
     with pytest.raises(ValueError, match="at least 1, got 0"):
-        RandomBins(0, 0, "metric", 1.0)
+        RandomBinning(0, 0, "laplacian", 1.0)
     with pytest.raises(ValueError, match="Use fewer buckets or grids"):
-        RandomBins(2**20, 0, "metric", 1.0, n_buckets=2**11)
+        RandomBinning(2**20, 0, "laplacian", 1.0, n_buckets=2**11)
 
 
 def test_buckets_follow_the_graphs_up_to_a_limit():
@@ -256,9 +256,9 @@ def test_every_map_of_sparse_features_narrows_its_offsets_with_care(monkeypatch)
         monkeypatch.setattr(module, "as_narrow_as_they_fit", narrowed)
     graphs = make_random_graphs(5, random_state=0)
     vocabulary = PatternVocabulary.fit(graphs, 2)[0]
-    for kind, form in (("optimal-assignment", "assignment"), ("subtree", "subtree")):
+    for kind, kernel in (("optimal-assignment", "wl-oa"), ("subtree", "wl-subtree")):
         features = PatternExtractor(vocabulary, 0, kind).features(graphs)
-        UnaryFeatures.fit(features, form, None).transform(features)
-    bins = RandomBins(16, 0, "metric", 1.0)
+        UnaryFeatures.fit(features, kernel, None).transform(features)
+    bins = RandomBinning(16, 0, "laplacian", 1.0)
     bins.transform(PatternExtractor(vocabulary, 0, "wasserstein").features(graphs))
     assert seen == [np.int64] * 3

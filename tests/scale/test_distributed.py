@@ -17,15 +17,15 @@ from treelens import GraphSVC, PatternVocabulary
 from treelens.estimators.streaming import StreamingGraphClassifier
 from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
-from treelens.kernels.forms import form_kernel
 from treelens.kernels.gram import pair_sums
+from treelens.kernels.weighted import kernel_matrix
 from treelens.patterns.features import PatternExtractor
 from treelens.scale import gram
 from treelens.scale.dask_executor import DaskExecutor, client_or_local, fit_distributed
 from treelens.scale.gram import gram_to_disk
 
 pytest.importorskip("distributed")
-SETTINGS = {"depth": 2, "radius": 1.0, "n_components": 64, "random_state": 0}
+SETTINGS = {"depth": 2, "weight_radius": 1.0, "n_components": 64, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_workers_give_the_model_of_one_process(mutag, client):
 
 def test_cross_validation_runs_on_the_workers(mutag, client):
     graphs, y = mutag
-    model = GraphSVC("exponential", 1, 0, 1.0, 10.0, cv=2, random_state=0)
+    model = GraphSVC("wwl", 1, 0, 1.0, 10.0, cv=2, random_state=0)
     here = cross_val_score(model, graphs, y, cv=3)
     with joblib.parallel_config("dask", client=client):
         there = cross_val_score(model, graphs, y, cv=3, n_jobs=2)
@@ -76,12 +76,14 @@ def test_the_kernel_matrix_in_a_file_is_the_one_in_memory(mutag, client, tmp_pat
     graphs, _ = mutag
     vocabulary, _ = PatternVocabulary.fit(graphs, 2, edge_labels=True)  # as "auto" has it
     features = PatternExtractor(vocabulary, 0, "wasserstein").features(graphs)
-    selves = features.self_sums
-    expected = form_kernel("metric", pair_sums(features.pairs), selves, selves, 1.0, 2.0)
-    here = gram_to_disk(tmp_path / "a.npy", graphs, "metric", 2, 2.0, block_size=50)
+    diagonal = features.diagonal
+    expected = kernel_matrix("laplacian", pair_sums(features.pairs), diagonal, diagonal, 1.0, 2.0)
+    here = gram_to_disk(tmp_path / "a.npy", graphs, "laplacian", 2, 2.0, block_size=50)
     np.testing.assert_allclose(here, expected, rtol=1e-13)
     assert (here == here.T).all()
-    there = gram_to_disk(tmp_path / "b.npy", graphs, "metric", 2, 2.0, block_size=50, client=client)
+    there = gram_to_disk(
+        tmp_path / "b.npy", graphs, "laplacian", 2, 2.0, block_size=50, client=client
+    )
     np.testing.assert_array_equal(here, there)
 
 
@@ -106,9 +108,9 @@ def test_a_kernel_matrix_appears_only_when_it_is_complete(mutag, tmp_path, monke
 
 def test_the_kernel_matrix_takes_graphs_as_the_estimators_do(tmp_path):
     smiles = ["CCO", "C=CO", "CCN"]
-    kernel = gram_to_disk(tmp_path / "a.npy", smiles, "assignment", 1)
-    bonds = gram_to_disk(tmp_path / "b.npy", smiles, "assignment", 1, edge_labels=True)
-    atoms = gram_to_disk(tmp_path / "c.npy", smiles, "assignment", 1, edge_labels=False)
+    kernel = gram_to_disk(tmp_path / "a.npy", smiles, "wl-oa", 1)
+    bonds = gram_to_disk(tmp_path / "b.npy", smiles, "wl-oa", 1, edge_labels=True)
+    atoms = gram_to_disk(tmp_path / "c.npy", smiles, "wl-oa", 1, edge_labels=False)
     np.testing.assert_array_equal(kernel, bonds)
     assert kernel[0, 1] < atoms[0, 1]  # the same atoms and neighbours but for the double bond
 
@@ -116,7 +118,7 @@ def test_the_kernel_matrix_takes_graphs_as_the_estimators_do(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"form": "none"}, "form must be one of"),
+        ({"kernel": "none"}, "form must be one of"),
         ({"depth": -1}, "'depth' parameter of gram_to_disk"),
         ({"depth": 0, "include_depth_zero": False}, "leaves no pattern"),
         ({"gamma": None}, "'gamma' parameter of gram_to_disk"),
@@ -147,7 +149,7 @@ def test_graphs_and_weights_of_a_kernel_matrix_are_checked(mutag, tmp_path):
             gram_to_disk(tmp_path / "k.npy", not_graphs)
     with pytest.raises(FileNotFoundError, match="does not exist"):
         gram_to_disk(tmp_path / "none" / "k.npy", graphs)
-    gram_to_disk(tmp_path / "k.npy", graphs, "assignment", 1, None)  # a form without gamma
+    gram_to_disk(tmp_path / "k.npy", graphs, "wl-oa", 1, None)  # a form without gamma
 
 
 def test_the_address_of_a_scheduler_is_enough(mutag, client, tmp_path):

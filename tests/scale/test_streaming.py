@@ -19,7 +19,7 @@ from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.scale.executors import JoblibExecutor
 from treelens.scale.streaming_parts import joined_histograms
 
-SETTINGS = {"depth": 2, "radius": 1.0, "n_components": 64, "random_state": 0}
+SETTINGS = {"depth": 2, "weight_radius": 1.0, "n_components": 64, "random_state": 0}
 SMILES = ["CCO", "CCN", "c1ccccc1", "CC(=O)O", "CCCl", "C1CC1", "CO", "CN", "CCCC", "OCCO"]
 
 
@@ -47,7 +47,7 @@ def test_the_model_does_not_depend_on_the_blocks(mutag, whole, block_size):
     graphs, y = mutag
     model = StreamingGraphClassifier(**SETTINGS).fit(CollectionBlocks(graphs, y, block_size))
     assert model.vocabulary_.feature_names().tolist() == whole.vocabulary_.feature_names().tolist()
-    np.testing.assert_array_equal(model.support_, whole.support_)
+    np.testing.assert_array_equal(model.pattern_support_, whole.pattern_support_)
     np.testing.assert_array_equal(model.weights_, whole.weights_)
     assert model.alpha_ == whole.alpha_
     np.testing.assert_allclose(
@@ -78,7 +78,7 @@ def test_the_support_is_that_of_all_graphs(mutag, whole):
     graphs, _ = mutag
     histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 2, True))
     expected = histograms.support[histograms.support >= 2]
-    np.testing.assert_array_equal(whole.support_, expected)
+    np.testing.assert_array_equal(whole.pattern_support_, expected)
 
 
 def test_a_bound_on_the_patterns_holds_and_keeps_the_common_ones(mutag, whole):
@@ -86,7 +86,7 @@ def test_a_bound_on_the_patterns_holds_and_keeps_the_common_ones(mutag, whole):
     model = StreamingGraphClassifier(**SETTINGS, max_patterns=100)
     model.fit(CollectionBlocks(graphs, y, 20))
     assert model.vocabulary_.n_patterns <= 100
-    most_common = whole.vocabulary_.feature_names()[np.argsort(-whole.support_)[:20]]
+    most_common = whole.vocabulary_.feature_names()[np.argsort(-whole.pattern_support_)[:20]]
     assert set(most_common) <= set(model.vocabulary_.feature_names())
 
 

@@ -23,7 +23,7 @@ def model(made, request):
     graphs, y = made
     classes = np.where(np.asarray(y) > 0, "yes", "no")
     model = StreamingGraphClassifier(
-        depth=2, radius=request.param, n_components=64, gamma=2.0, random_state=0
+        depth=2, weight_radius=request.param, n_components=64, gamma=2.0, random_state=0
     )
     return model.fit(CollectionBlocks(graphs, classes, block_size=20))
 
@@ -41,7 +41,7 @@ def test_it_comes_back_as_it_was(model, path, made):
     np.testing.assert_array_equal(loaded.decision_function(graphs), model.decision_function(graphs))
     np.testing.assert_array_equal(loaded.predict(graphs), model.predict(graphs))
     np.testing.assert_array_equal(loaded.weights_, model.weights_)
-    np.testing.assert_array_equal(loaded.support_, model.support_)
+    np.testing.assert_array_equal(loaded.pattern_support_, model.pattern_support_)
     assert (loaded.alpha_, loaded.n_graphs_) == (model.alpha_, model.n_graphs_)
     assert loaded.get_params()["gamma"] == 2.0
     ours, theirs = (m.explain(graphs[3]).node_contributions for m in (loaded, model))

@@ -18,15 +18,17 @@ def study():
     return tl.make_synthetic(5, random_state=0)
 
 
-def fitted(study, learner=None, radius=1.0, form="exponential"):
-    model = tl.GraphSVC(form, 2, radius, gamma=1.0, C=10.0, learner=learner, random_state=0)
+def fitted(study, learner=None, weight_radius=1.0, kernel="wwl"):
+    model = tl.GraphSVC(
+        kernel, 2, weight_radius, gamma=1.0, C=10.0, learner=learner, random_state=0
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the presets say how little they do
         return model.fit(*study)
 
 
 def test_uniform_weights_leave_the_part_that_does_not_depend_on_learning(study):
-    bound = fitted(study, radius=0.0).generalization_bound(delta=0.1)
+    bound = fitted(study, weight_radius=0.0).generalization_bound(delta=0.1)
     n, largest = bound["n_graphs"], bound["constants"]["loss_bound"]
     assert n == len(study[1])
     assert bound["stability"]["k_n"] == bound["stability"]["weights"] == 0
@@ -35,9 +37,9 @@ def test_uniform_weights_leave_the_part_that_does_not_depend_on_learning(study):
     assert bound["any_solver"]["radius"] == 0
 
 
-@pytest.mark.parametrize("form", ["exponential", "tanimoto", "subtree"])
-def test_quasi_newton_is_bounded_for_any_solver_and_has_a_stand_in(study, form):
-    model = fitted(study, form=form)
+@pytest.mark.parametrize("kernel", ["wwl", "tanimoto", "wl-subtree"])
+def test_quasi_newton_is_bounded_for_any_solver_and_has_a_stand_in(study, kernel):
+    model = fitted(study, kernel=kernel)
     bound = model.generalization_bound()
     assert bound["stability"]["stand_in"]
     assert "takes no single-pair steps" in bound["stability"]["assumed"]
@@ -96,7 +98,7 @@ def test_local_pairs_and_boxes_have_no_bound(study):
 def test_caveat_about_the_choice_only_where_there_was_one(study):
     one = fitted(study).generalization_bound()
     assert not any("candidates" in caveat for caveat in one["caveats"])
-    several = tl.GraphSVC("exponential", [1, 2], 0.5, gamma=1.0, C=10.0, random_state=0)
+    several = tl.GraphSVC("wwl", [1, 2], 0.5, gamma=1.0, C=10.0, random_state=0)
     bound = several.fit(*study).generalization_bound()
     assert any("2 candidates" in caveat for caveat in bound["caveats"])
 
@@ -121,5 +123,5 @@ def test_bad_use(study):
     with pytest.raises(NotFittedError):
         tl.GraphSVC().generalization_bound()
     with pytest.raises(ValueError, match="delta must be a probability"):
-        fitted(study, radius=0.0).generalization_bound(delta=2)
+        fitted(study, weight_radius=0.0).generalization_bound(delta=2)
     assert np.isfinite(fitted(study).generalization_bound(delta=1e-9)["gap"])

@@ -120,7 +120,7 @@ def _try_to_learn(problems: list[str]) -> float:
     graphs, y = make_synthetic(n_per_substructure=4, random_state=0)
     for model in (
         GraphClassifier(depth=2, random_state=0, progress=False),
-        GraphSVC("exponential", 2, [0.0, 1.0], 1.0, 10.0, cv=2, random_state=0, progress=False),
+        GraphSVC("wwl", 2, [0.0, 1.0], 1.0, 10.0, cv=2, random_state=0, progress=False),
     ):
         if model.fit(graphs, y).score(graphs, y) < 0.75:
             name = type(model).__name__

@@ -25,16 +25,16 @@ EVIDENCE_KERNELS = {
     "evidence_depths": "depths",
     "evidence": "branches",
 }
-# Name -> forms, and for learned weights the same with uniform ones.
+# Name -> kernels, and for learned weights the same with uniform ones.
 SVC_KERNELS: dict[str, tuple[tuple[str, ...], str | None]] = {
-    "wl_subtree": (("subtree", "subtree-cosine"), None),
-    "wl_oa": (("assignment", "tanimoto"), None),
-    "wwl": (("exponential",), None),
-    "wl_tanimoto": (("tanimoto-exponential",), None),
-    "learned_wl_subtree": (("subtree", "subtree-cosine"), "wl_subtree"),
-    "learned_wl_oa": (("assignment", "tanimoto"), "wl_oa"),
-    "learned_wwl": (("exponential",), "wwl"),
-    "learned_wl_tanimoto": (("tanimoto-exponential",), "wl_tanimoto"),
+    "wl_subtree": (("wl-subtree", "wl-subtree-cosine"), None),
+    "wl_oa": (("wl-oa", "tanimoto"), None),
+    "wwl": (("wwl",), None),
+    "wl_tanimoto": (("tanimoto-rbf",), None),
+    "learned_wl_subtree": (("wl-subtree", "wl-subtree-cosine"), "wl_subtree"),
+    "learned_wl_oa": (("wl-oa", "tanimoto"), "wl_oa"),
+    "learned_wwl": (("wwl",), "wwl"),
+    "learned_wl_tanimoto": (("tanimoto-rbf",), "wl_tanimoto"),
 }
 DEFAULT_KERNELS = "wl_subtree,wl_oa,wwl,learned_wl_oa,learned_wwl,auto,evidence_uniform,evidence"
 DEFAULT_FOR_NUMBERS = ",".join(EVIDENCE_KERNELS)
@@ -121,9 +121,9 @@ class KernelPlan:
         fitted = clone(self.model).fit(graphs, y)
         if self.learner is None:
             return fitted
-        form, depth = fitted.choice_["form"], fitted.choice_["depth"]
+        kernel, depth = fitted.best_params_["kernel"], fitted.best_params_["depth"]
         learned = clone(self.model).set_params(
-            form=form, depth=depth, radius=self.radii(len(graphs)), learner=self.learner
+            kernel=kernel, depth=depth, weight_radius=self.radii(len(graphs)), learner=self.learner
         )
         return learned.fit(graphs, y)
 
@@ -135,7 +135,7 @@ class KernelPlan:
         return list(radii_for(n_graphs))
 
     def has_learned(self, fitted: GraphSVC) -> bool:
-        return bool(fitted.choice_["radius"] > 0)
+        return bool(fitted.best_params_["weight_radius"] > 0)
 
 
 @dataclass(frozen=True)
@@ -202,8 +202,8 @@ def kernel_plans(
         if name == "auto":
             plans[name] = KernelPlan(model)
             continue
-        forms, twin = SVC_KERNELS[name]
-        model.set_params(form=list(forms), radius=0.0)
+        kernels, twin = SVC_KERNELS[name]
+        model.set_params(kernel=list(kernels), weight_radius=0.0)
         learner = None if twin is None else PairwiseWeights(random_state=seed, tol=1e-3)
         plans[name] = KernelPlan(model, learner)
     return plans

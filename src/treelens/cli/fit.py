@@ -34,8 +34,8 @@ def fit_cli(
     method: options.Method = "evidence",
     depth: options.Depth = "auto",
     weights: options.Weights = None,
-    form: options.Form = None,
-    radius: options.Radius = None,
+    kernel: options.Kernel = None,
+    weight_radius: options.WeightRadius = None,
     edge_labels: options.EdgeLabels = None,
     scoring: options.Scoring = None,
     max_invalid: options.MaxInvalid = 0.1,
@@ -56,13 +56,13 @@ def fit_cli(
     with command(as_json, debug) as output:
         options.check_choice("--method", method, options.METHODS)
         options.check_choice("--task", task, options.TASKS)
-        of_svc = {"--form": form, "--radius": radius, "--scoring": scoring,
+        of_svc = {"--kernel": kernel, "--weight-radius": weight_radius, "--scoring": scoring,
                   "--edge-labels": edge_labels}  # fmt: skip
         if method == "svc":
             _refuse_what_svc_has_not(task, weights)
             settings = classifier_settings(
-                form or "auto", depth, radius or "auto", edge_labels, scoring or "auto", seed,
-                jobs,
+                kernel or "auto", depth, weight_radius or "auto", edge_labels, scoring or "auto",
+                seed, jobs,
             )  # fmt: skip
         else:
             settings = evidence_settings(depth, weights, seed, jobs, of_svc)
@@ -91,15 +91,15 @@ def _refuse_what_svc_has_not(task: str, weights: str | None) -> None:
         )
     if weights is not None:
         raise InputError(
-            "--weights is an option of --method evidence; support vector machines have --radius: "
-            "0 for uniform weights."
+            "--weights is an option of --method evidence; support vector machines have "
+            "--weight-radius: 0 for uniform weights."
         )
 
 
 def classifier_settings(
-    form: str = "auto",
+    kernel: str = "auto",
     depth: str = "auto",
-    radius: str = "auto",
+    weight_radius: str = "auto",
     edge_labels: bool | None = None,
     scoring: str = "auto",
     seed: int = 0,
@@ -109,9 +109,9 @@ def classifier_settings(
     options.check_choice("--scoring", scoring, SCORINGS)
     options.check_jobs(jobs)
     return {
-        "form": options.parsed_forms(form),
+        "kernel": options.parsed_kernels(kernel),
         "depth": options.parsed_numbers(depth, "--depth", int),
-        "radius": options.parsed_numbers(radius, "--radius", float),
+        "weight_radius": options.parsed_numbers(weight_radius, "--weight-radius", float),
         "edge_labels": "auto" if edge_labels is None else edge_labels,
         "scoring": scoring,
         "random_state": seed,
@@ -138,10 +138,10 @@ def fit_model(
             "n_left_out": data.n_rows - len(data.graphs),
             "classes": class_sizes(data.y),
         },
-        "scoring": model.choice_["scoring"],
+        "scoring": model.best_params_["scoring"],
         "scores": scores,
         "learning_gain": model.learning_gain_,
-        "choice": model.choice_,
+        "choice": model.best_params_,
         "recipe": None if model.recipe_ is None else model.recipe_.to_plain(),
         "n_patterns": model.train_histograms_.n_patterns,
         "patterns": top_patterns(model, top),
@@ -165,17 +165,20 @@ def compared_scores(model: GraphSVC, data: GraphData, settings: dict[str, Any]) 
     """
     from treelens.estimators.svc import GraphSVC
 
-    uniform_search = model.search_
-    if uniform_search.best(lambda c: c.radius == 0) is None:  # only radii above 0 were asked for
-        plain_model = GraphSVC(**{**settings, "radius": 0.0}).fit(data.graphs, data.y)
-        uniform_search = plain_model.search_
-    uniform = uniform_search.best(lambda c: c.radius == 0)
-    learned = model.search_.best(lambda c: c.radius > 0)
+    uniform_search = model.cv_results_
+    if (
+        uniform_search.best(lambda c: c.weight_radius == 0) is None
+    ):  # only radii above 0 were asked for
+        plain_model = GraphSVC(**{**settings, "weight_radius": 0.0}).fit(data.graphs, data.y)
+        uniform_search = plain_model.cv_results_
+    uniform = uniform_search.best(lambda c: c.weight_radius == 0)
+    learned = model.cv_results_.best(lambda c: c.weight_radius > 0)
     return {
-        "majority": majority_score(data.y, model.choice_["scoring"]),
+        "majority": majority_score(data.y, model.best_params_["scoring"]),
         "uniform": _score_row(uniform_search, uniform),
-        "learned": _score_row(model.search_, learned),
-        "learned_fell_behind": learned is None and any(c.radius > 0 for c in model.search_.scores),
+        "learned": _score_row(model.cv_results_, learned),
+        "learned_fell_behind": learned is None
+        and any(c.weight_radius > 0 for c in model.cv_results_.scores),
     }
 
 
@@ -220,7 +223,9 @@ def show_fit(output: Output, result: dict[str, Any]) -> None:
     )
     output.line(chosen_sentence(result))
     output.line()
-    show_patterns(output, result["patterns"], result["choice"]["radius"] > 0, result["n_patterns"])
+    show_patterns(
+        output, result["patterns"], result["choice"]["weight_radius"] > 0, result["n_patterns"]
+    )
     output.line(f"Time: {result['seconds']:.1f} s")
     if "model" in result:
         output.line(f"Model: {result['model']}")
@@ -258,8 +263,8 @@ def rare_sentence(choice: dict[str, Any]) -> str | None:
 
 
 def _setting(row: dict[str, Any]) -> str:
-    parts = [row["form"], f"depth {row['depth']}"]
-    parts += [f"radius {row['radius']:g}"] if row["radius"] else []
+    parts = [row["kernel"], f"depth {row['depth']}"]
+    parts += [f"radius {row['weight_radius']:g}"] if row["weight_radius"] else []
     parts += [] if row["gamma"] is None else [f"gamma {row['gamma']:g}"]
     return ", ".join([*parts, f"C {row['C']:g}"])
 
@@ -267,7 +272,7 @@ def _setting(row: dict[str, Any]) -> str:
 def chosen_sentence(result: dict[str, Any]) -> str:
     """What was chosen, and whether learning helped, in a sentence or two."""
     choice, gain = result["choice"], result["learning_gain"]
-    kind = "learned" if choice["radius"] > 0 else "uniform"
+    kind = "learned" if choice["weight_radius"] > 0 else "uniform"
     sentence = f"Chosen: {kind} weights, {_setting(choice)}."
     if gain is not None:
         sentence += (

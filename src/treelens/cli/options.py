@@ -9,11 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from treelens.cli.console import InputError
-
-FORM_NAMES = (
-    "exponential", "metric", "tanimoto", "tanimoto-exponential", "assignment", "subtree", "linear",
-    "subtree-cosine",
-)  # fmt: skip
+from treelens.kernels.table import KERNELS, RENAMED_KERNELS
 
 METHODS = ("evidence", "svc")
 TASKS = ("auto", "classification", "regression")
@@ -103,12 +99,12 @@ Weights = Annotated[
         show_default="branches",
     ),
 ]
-Form = Annotated[
+Kernel = Annotated[
     str | None,
     typer.Option(
-        "--form", "--kernel",
-        help="With svc, the kernel form: auto (exponential or tanimoto-exponential, by "
-        f"cross-validation), {', '.join(FORM_NAMES)}; or several with commas.",
+        "--kernel",
+        help="With svc, the kernel: auto (wwl or tanimoto-rbf, by "
+        f"cross-validation), {', '.join(KERNELS)}; or several with commas.",
         show_default="auto",
     ),
 ]  # fmt: skip
@@ -120,10 +116,10 @@ Depth = Annotated[
         "svc also several with commas.",
     ),
 ]
-Radius = Annotated[
+WeightRadius = Annotated[
     str | None,
     typer.Option(
-        "--radius",
+        "--weight-radius",
         help="With svc, how far weights may move from 1: auto, 0 (uniform weights), 4, or 0,1,4.",
         show_default="auto",
     ),
@@ -176,16 +172,18 @@ def parsed_depth(text: str) -> int:
     return int(text)
 
 
-def parsed_forms(text: str) -> str | list[str]:
-    """``"auto"``, or a list of form names."""
+def parsed_kernels(text: str) -> str | list[str]:
+    """``"auto"``, or a list of kernel names."""
     if text == "auto":
         return text
     names = [name.strip() for name in text.split(",")]
-    unknown = [name for name in names if name not in FORM_NAMES]
+    unknown = [name for name in names if name not in KERNELS]
+    if unknown and unknown[0] in RENAMED_KERNELS:
+        new = RENAMED_KERNELS[unknown[0]]
+        raise InputError(f"--kernel {unknown[0]}: this kernel is called {new} now.")
     if unknown:
         raise InputError(
-            f"--form {unknown[0]}: there is no such kernel form. Use auto, or of "
-            f"{', '.join(FORM_NAMES)}."
+            f"--kernel {unknown[0]}: there is no such kernel. Use auto, or of {', '.join(KERNELS)}."
         )
     return names
 

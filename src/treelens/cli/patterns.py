@@ -61,7 +61,7 @@ def _facts(model: FullModel) -> dict[str, Any]:
     from treelens.estimators.svc import GraphSVC
 
     if isinstance(model, GraphSVC):
-        return {"method": "svc", "choice": model.choice_, "learned": learned_weights(model)}
+        return {"method": "svc", "choice": model.best_params_, "learned": learned_weights(model)}
     return {
         "method": "evidence",
         "depth": model.depth,
@@ -76,7 +76,7 @@ def learned_weights(model: FullModel) -> bool:
     from treelens.estimators.svc import GraphSVC
 
     if isinstance(model, GraphSVC):
-        return bool(model.choice_["radius"] > 0)
+        return bool(model.best_params_["weight_radius"] > 0)
     return model.weights != "uniform"
 
 
@@ -88,8 +88,8 @@ def top_patterns(model: FullModel, n: int, order: str = "auto") -> list[dict[str
     if "mean_with" in table:
         table["difference"] = (table["mean_with"] - table["mean_without"]).abs()
     else:
-        masses = table[[column for column in table.columns if column.startswith("mass ")]]
-        table["difference"] = masses.max(axis=1) - masses.min(axis=1)
+        frequencies = table[[column for column in table.columns if column.startswith("frequency ")]]
+        table["difference"] = frequencies.max(axis=1) - frequencies.min(axis=1)
     if order == "auto":
         order = "weight" if learned_weights(model) else "difference"
     if order != "weight":

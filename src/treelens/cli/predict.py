@@ -86,7 +86,7 @@ def prediction_table(model: Any, data: GraphData) -> pd.DataFrame:
 
     Columns: ``row`` (from 1), ``smiles`` where there are any, ``class``, ``probability`` (of that
     class), ``decision`` (two classes: positive for the second; several: of the predicted one),
-    ``unseen_share``, one ``probability CLASS`` per class, and ``problem``.
+    ``out_of_vocabulary``, one ``probability CLASS`` per class, and ``problem``.
     """
     import numpy as np
     import pandas as pd
@@ -100,7 +100,7 @@ def prediction_table(model: Any, data: GraphData) -> pd.DataFrame:
         "class": pd.array(classes.astype(str), dtype="object"),
         "probability": probabilities[everyone, codes],
         "decision": decisions if decisions.ndim == 1 else decisions[everyone, codes],
-        "unseen_share": unseen_share(model, data.graphs),
+        "out_of_vocabulary": out_of_vocabulary(model, data.graphs),
         **{f"probability {c}": probabilities[:, k] for k, c in enumerate(model.classes_.tolist())},
     }
     return _by_row(columns, data)
@@ -126,10 +126,9 @@ def number_predictions(model: Any, data: GraphData) -> pd.DataFrame:
     return _by_row(columns, data)
 
 
-def unseen_share(model: Any, graphs: Any) -> Any:
+def out_of_vocabulary(model: Any, graphs: Any) -> Any:
     """Share of each graph's patterns that training never saw, of any model."""
-    svc = hasattr(model, "unseen_share")
-    return model.unseen_share(graphs) if svc else model.out_of_vocabulary(graphs)
+    return model.out_of_vocabulary(graphs)
 
 
 def _by_row(columns: dict[str, Any], data: GraphData) -> pd.DataFrame:
@@ -159,7 +158,7 @@ def summarise_predictions(
             f"prediction: {unreadable_rows(data)}."
         )
     of_numbers = data.task == "regression"
-    unseen = float(table["out_of_vocabulary" if of_numbers else "unseen_share"].mean())
+    unseen = float(table["out_of_vocabulary"].mean())
     if unseen > _STRANGE:
         output.note(
             f"Training never saw {percent(unseen)} of what these graphs are made of: they are "

@@ -23,7 +23,7 @@ from treelens.models.svm import predicted_codes
 from treelens.patterns.features import Features
 
 
-def checked_graphs(X: Any, recipe: GraphRecipe | None = None) -> GraphCollection:
+def check_graphs(X: Any, recipe: GraphRecipe | None = None) -> GraphCollection:
     """Any accepted form of graphs as a collection that is not empty.
 
     ``recipe`` is what made the training graphs: raw molecules are read alike, and a collection
@@ -55,7 +55,7 @@ class TakesGraphs:
 
     def _new_graphs(self, X: Any) -> GraphCollection:
         """Graphs for a fitted model, which were or are read as its training graphs were."""
-        return checked_graphs(X, getattr(self, "recipe_", None))
+        return check_graphs(X, getattr(self, "recipe_", None))
 
     def _n_jobs(self) -> int:
         return effective_n_jobs(self.n_jobs)
@@ -120,7 +120,7 @@ class GraphKernel(TakesGraphs, TransformerMixin, BaseEstimator, metaclass=ABCMet
             Class labels; only learned weights need them.
         """
         self._validate_params()
-        graphs = checked_graphs(X)
+        graphs = check_graphs(X)
         self.n_graphs_, self.recipe_ = len(graphs), graphs.recipe
         self._fitted = self._fit_features(graphs, y)
         return self
@@ -172,7 +172,7 @@ class GraphKernel(TakesGraphs, TransformerMixin, BaseEstimator, metaclass=ABCMet
         target = left if right is None else right
         other = None if right is None else right.pairs
         kernel = linear_kernel(left.pairs, other, self._weights(), n_jobs=self._n_jobs())
-        return normalize_kernel(kernel, left.self_sums, target.self_sums, self.normalize)
+        return normalize_kernel(kernel, left.diagonal, target.diagonal, self.normalize)
 
     def _weights(self) -> np.ndarray | None:
         """Weights of the patterns; None means all ones."""

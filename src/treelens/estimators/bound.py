@@ -23,9 +23,9 @@ def model_bound(model: Any, delta: float) -> dict[str, Any]:
     preset = parameters.pop("preset")
     settings = with_preset(LearnerSettings(**parameters), preset)
     bound = fitted_bound(pairs, model.train_codes_, settings, learner.result_, delta)
-    if model.choice_["n_candidates"] > 1:
+    if model.best_params_["n_candidates"] > 1:
         bound["caveats"].append(
-            f"The model was chosen among {model.choice_['n_candidates']} candidates by "
+            f"The model was chosen among {model.best_params_['n_candidates']} candidates by "
             "cross-validation on the same graphs; the theorems are about one fixed beforehand."
         )
     return bound

@@ -15,8 +15,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from treelens.estimators.base import (
     DecidesOnGraphs,
     TakesGraphs,
+    check_graphs,
     checked_decisions,
-    checked_graphs,
 )
 from treelens.estimators.leave_one_out import (
     density_gain,
@@ -36,7 +36,7 @@ from treelens.models.sampling import draw_by_group, landmarks_for
 from treelens.models.svm import class_weights
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
 from treelens.selection.progress import progress_ticks
-from treelens.selection.settings import checked_classes, checked_numbers
+from treelens.selection.settings import check_classes, check_numbers
 
 
 class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
@@ -199,7 +199,7 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
 
     def out_of_vocabulary(self, X: Any) -> np.ndarray:
         """Fraction of each graph's patterns that training never saw, shape (n_graphs,)."""
-        return self._decide(X).unseen_fraction
+        return self._decide(X).out_of_vocabulary
 
     def summary(self, X: Any = None, y: Any = None, *, names: Any = None) -> dict[str, Any]:
         """The content of the report as plain data, ready for JSON.
@@ -307,8 +307,8 @@ class GraphRegressor(RegressorMixin, _GaussianProcessOnGraphs):
             The noise variance of a graph is divided by its weight.
         """
         self._validate_params()
-        graphs = checked_graphs(X)
-        values = checked_numbers(y, len(graphs))
+        graphs = check_graphs(X)
+        values = check_numbers(y, len(graphs))
         weights = _checked_weights(sample_weight, graphs)
         targets = Targets.standardized(values[:, None], weights, None)
         fitted = self._fit_targets(graphs, targets, _value_groups(values))
@@ -429,8 +429,8 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
         sample_weight : array-like, shape (n_graphs,), optional
         """
         self._validate_params()
-        graphs = checked_graphs(X)
-        classes, codes = checked_classes(y, len(graphs))
+        graphs = check_graphs(X)
+        classes, codes = check_classes(y, len(graphs))
         weights = _checked_weights(sample_weight, graphs)
         weights = weights * class_weights(self.class_weight, classes, codes)
         targets = Targets.standardized(class_columns(codes, len(classes)), weights, 1.0)
@@ -460,7 +460,7 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
 
     @property
     def patterns_(self) -> Any:
-        """DataFrame of all patterns: text, depth, weight, support, share of mass per class."""
+        """DataFrame of all patterns: text, depth, weight, support, relative frequency per class."""
         check_is_fitted(self)
         return pattern_table(
             self.model_.weighted.forest,

@@ -10,7 +10,8 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from treelens.estimators.base import GraphKernel, checked_graphs
+from treelens.estimators.base import GraphKernel, check_graphs
+from treelens.estimators.renamed import TellsNewNames
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.normalize import normalize_kernel
 from treelens.kernels.weisfeiler_lehman import (
@@ -24,11 +25,12 @@ from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
 
-class _WeisfeilerLehmanKernel(GraphKernel):
+class _WeisfeilerLehmanKernel(TellsNewNames, GraphKernel):
     """Refinement, vocabulary, histograms and weights, shared by the three kernels."""
 
     _kind: str  # which pair feature, see treelens.patterns.pairs
 
+    _old_attributes: ClassVar = {"unseen_share": "out_of_vocabulary"}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GraphKernel._parameter_constraints,
         "depth": [Interval(Integral, 0, None, closed="left")],
@@ -46,7 +48,7 @@ class _WeisfeilerLehmanKernel(GraphKernel):
         histograms = self._extractor.count(colors, self._n_jobs())
         self.weights_ = self._learn_weights(histograms, y)
         pairs = self._extractor.pairs(histograms)
-        return Features(pairs, pairs.self_sums(self._weights()))
+        return Features(pairs, pairs.diagonal(self._weights()))
 
     def _learn_weights(self, histograms: PatternHistograms, y: Any) -> np.ndarray:
         """One weight per pattern: ones, what the user gave, or what the learner finds."""
@@ -69,10 +71,10 @@ class _WeisfeilerLehmanKernel(GraphKernel):
     def _new_features(self, graphs: GraphCollection) -> Features:
         return self._extractor.features(graphs, self._weights(), self._n_jobs())
 
-    def unseen_share(self, X: Any) -> np.ndarray:
-        """Share of each graph's mass on patterns that ``fit`` never saw, shape (n_graphs,)."""
+    def out_of_vocabulary(self, X: Any) -> np.ndarray:
+        """Fraction of each graph's patterns that ``fit`` never saw, shape (n_graphs,)."""
         check_is_fitted(self)
-        return self._extractor.histograms(self._new_graphs(X), self._n_jobs()).unseen_share()
+        return self._extractor.histograms(self._new_graphs(X), self._n_jobs()).out_of_vocabulary()
 
     def feature_map_names(self) -> np.ndarray:
         """Text forms of the patterns, in the order of ``weights_`` and ``feature_map``."""
@@ -91,7 +93,7 @@ class WLSubtree(_WeisfeilerLehmanKernel):
     ----------
     depth : int, default=3
         Largest pattern depth.
-    include_depth_zero : bool, default=False
+    include_depth_zero : bool, default=True
         Whether the node labels themselves count as patterns.
     edge_labels : bool, default=False
         Whether patterns tell edge labels apart.
@@ -124,7 +126,7 @@ class WLSubtree(_WeisfeilerLehmanKernel):
         self,
         depth: int = 3,
         *,
-        include_depth_zero: bool = False,
+        include_depth_zero: bool = True,
         edge_labels: bool = False,
         normalize: str | None = None,
         weights: Any = "uniform",
@@ -168,20 +170,20 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
 
     With uniform weights the distance is the Wasserstein distance between the graphs' node
     embeddings under the normalised Hamming distance (Togninalli et al. 2019), which equals
-    ``1 - (1/H) sum_h sum_v min(mass_G(v), mass_G'(v))``. With learned weights it is the distance
-    ``b - <W, Z>`` of Nguyen, Nguyen and Mamitsuka (2021).
+    ``1 - (1/H) sum_h sum_v min(frequency_G(v), frequency_G'(v))``. With learned weights it is the
+    distance ``b - <W, Z>`` of Nguyen, Nguyen and Mamitsuka (2021).
 
     Parameters
     ----------
     depth : int, default=3
         Largest pattern depth.
     gamma : float, default=1.0
-        Scale of the exponential; ignored by ``form="linear"``.
-    form : {"exponential", "metric", "linear"}, default="exponential"
+        Scale of the exponential; ignored by ``kernel="wwl-linear"``.
+    kernel : {"wwl", "laplacian", "wwl-linear"}, default="wwl"
         ``exp(-gamma (b - <W, Z>))``; ``exp(-gamma d)`` with the true metric
-        ``d = 0.5 (1/H) sum_v w_v |mass_G(v) - mass_G'(v)|``; or ``<W, Z>`` itself. With uniform
-        weights the first two are the same.
-    include_depth_zero : bool, default=False
+        ``d = 0.5 (1/H) sum_v w_v |frequency_G(v) - frequency_G'(v)|``; or ``<W, Z>`` itself. With
+        uniform weights the first two are the same.
+    include_depth_zero : bool, default=True
         Whether the node labels themselves count as patterns.
     edge_labels : bool, default=False
         Whether patterns tell edge labels apart.
@@ -209,10 +211,11 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
     """
 
     _kind = "wasserstein"
+    _old_parameters: ClassVar = {"form": "kernel"}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_WeisfeilerLehmanKernel._parameter_constraints,
         "gamma": [Interval(Real, 0, None, closed="neither")],
-        "form": [StrOptions({"exponential", "metric", "linear"})],
+        "kernel": [StrOptions({"wwl", "laplacian", "wwl-linear"})],
     }
 
     def __init__(
@@ -220,8 +223,8 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         depth: int = 3,
         *,
         gamma: float = 1.0,
-        form: str = "exponential",
-        include_depth_zero: bool = False,
+        kernel: str = "wwl",
+        include_depth_zero: bool = True,
         edge_labels: bool = False,
         normalize: str | None = None,
         weights: Any = "uniform",
@@ -229,7 +232,7 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
     ) -> None:
         self.depth = depth
         self.gamma = gamma
-        self.form = form
+        self.kernel = kernel
         self.include_depth_zero = include_depth_zero
         self.edge_labels = edge_labels
         self.normalize = normalize
@@ -262,11 +265,11 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
             check_is_fitted(self)
         known = PatternVocabulary.empty(self.depth, self.edge_labels) if uniform else (
             self.vocabulary_)  # fmt: skip
-        graphs = checked_graphs(X, None if uniform else self.recipe_)
+        graphs = check_graphs(X, None if uniform else self.recipe_)
         vocabulary, left_colors = known.extend(graphs, self._n_jobs())
         right = None
         if Y is not None:
-            others = checked_graphs(Y, graphs.recipe)
+            others = check_graphs(Y, graphs.recipe)
             vocabulary, right_colors = vocabulary.extend(others, self._n_jobs())
         extractor = PatternExtractor(vocabulary, first_depth, self._kind)
         weights = None if uniform else self._extended_weights(vocabulary)
@@ -275,7 +278,7 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
             right = self._as_features(extractor, right_colors, weights)
         offset = self._offset_for(left, right)
         distances = self._distance(left, right, weights, offset, out)
-        if not uniform and self.form != "metric" and self._learned_b() is not None:
+        if not uniform and self.kernel != "laplacian" and self._learned_b() is not None:
             distances += self._learned_b() - offset
         return distances
 
@@ -283,9 +286,9 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         self, extractor: PatternExtractor, colors: NodeColors, weights: np.ndarray | None
     ) -> Features:
         pairs = extractor.pairs(extractor.count(colors, self._n_jobs()))
-        if weights is None and self.form != "metric":  # every graph's mass is one
+        if weights is None and self.kernel != "laplacian":  # frequencies add up to one
             return Features(pairs, np.ones(pairs.n_graphs))
-        return Features(pairs, pairs.self_sums(weights))
+        return Features(pairs, pairs.diagonal(weights))
 
     def _extended_weights(self, extended: PatternVocabulary) -> np.ndarray:
         """The learned weights, and ones for the patterns that an extended vocabulary adds."""
@@ -307,10 +310,10 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         n_jobs = self._n_jobs()
         target = left if right is None else right
         other = None if right is None else right.pairs
-        if self.form == "metric":
+        if self.kernel == "laplacian":
             return metric_distance(
-                left.pairs, other, weights, left_self=left.self_sums,
-                right_self=target.self_sums, n_jobs=n_jobs, out=out,
+                left.pairs, other, weights, left_diagonal=left.diagonal,
+                right_diagonal=target.diagonal, n_jobs=n_jobs, out=out,
             )  # fmt: skip
         return paper_distance(left.pairs, other, weights, offset=offset, n_jobs=n_jobs, out=out)
 
@@ -321,14 +324,14 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         never negative, and the kernel at most 1. Uniform weights give exactly 1, the Wasserstein
         distance.
         """
-        return 1.0 if self._weights() is None else float(self._fitted.self_sums.max())
+        return 1.0 if self._weights() is None else float(self._fitted.diagonal.max())
 
     def _offset_for(self, left: Features, right: Features | None) -> float:
         """The same for graphs that need not be training graphs: no distance is negative."""
         if self._weights() is None:
             return 1.0
         sides = [side for side in (left, right) if side is not None]
-        return max(self._offset(), *(float(side.self_sums.max()) for side in sides))
+        return max(self._offset(), *(float(side.diagonal.max()) for side in sides))
 
     def _learned_b(self) -> float | None:
         """The offset that the weights were learned with; None for weights that were given."""
@@ -336,18 +339,18 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         return None if result is None else float(result.margins.b)
 
     def _kernel(self, left: Features, right: Features | None) -> np.ndarray:
-        if self.form == "linear":
+        if self.kernel == "wwl-linear":
             return super()._kernel(left, right)
         distance = self._distance(left, right, self._weights(), self._offset())
         kernel = exponential(distance, self.gamma, self._n_jobs())
-        selves = [self._kernel_self(side) for side in (left, left if right is None else right)]
-        return normalize_kernel(kernel, selves[0], selves[1], self.normalize)
+        diagonal = [self._kernel_self(side) for side in (left, left if right is None else right)]
+        return normalize_kernel(kernel, diagonal[0], diagonal[1], self.normalize)
 
     def _kernel_self(self, features: Features) -> np.ndarray:
         """``K(G, G)`` of every graph."""
-        if self.form == "metric":
-            return np.ones(len(features.self_sums))
-        return np.exp(-self.gamma * (self._offset() - features.self_sums))
+        if self.kernel == "laplacian":
+            return np.ones(len(features.diagonal))
+        return np.exp(-self.gamma * (self._offset() - features.diagonal))
 
 
 def _checked_weights(weights: Any, n_patterns: int) -> np.ndarray:

@@ -24,8 +24,8 @@ def pattern_table(
     """One row per pattern, sorted by weight, then support, then text.
 
     Columns: ``pattern`` (text form), of a forest the ``tree``, ``depth``, ``weight``, ``support``
-    (number of training graphs that hold it), one ``mass CLASS`` per class (mean share of the nodes
-    of a graph of that class that carry it), and ``leans_to``, the class where that share is
+    (number of training graphs that hold it), one ``frequency CLASS`` per class (mean share of the
+    nodes of a graph of that class that carry it), and ``leans_to``, the class where that share is
     largest. The index is the pattern's id in the vocabulary.
     """
     import pandas as pd
@@ -40,7 +40,7 @@ def pattern_table(
             "depth": histograms.depths,
             "weight": weights,
             "support": histograms.support,
-            **{f"mass {c}": shares[:, k] for k, c in enumerate(classes.tolist())},
+            **{f"frequency {c}": shares[:, k] for k, c in enumerate(classes.tolist())},
             "leans_to": classes[shares.argmax(axis=1)],
         },
         index=pd.Index(ids, name="pattern_id"),
@@ -93,9 +93,9 @@ def number_table(
 
 
 def class_shares(histograms: PatternHistograms, codes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Mean mass of every pattern in the graphs of every class, shape (n_patterns, n_classes)."""
-    masses = histograms.to_sparse("masses")  # (n_graphs, n_patterns)
+    """Mean relative frequency of every pattern in every class, shape (n_patterns, n_classes)."""
+    frequencies = histograms.to_sparse("frequencies")  # (n_graphs, n_patterns)
     members = np.zeros((n_classes, len(codes)))
     members[codes, np.arange(len(codes))] = 1.0
     members /= members.sum(axis=1, keepdims=True).clip(1)
-    return np.asarray(masses.T @ members.T)
+    return np.asarray(frequencies.T @ members.T)

@@ -21,6 +21,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from treelens.estimators.base import DecidesOnGraphs, checked_decisions
+from treelens.estimators.renamed import TellsNewNames
 from treelens.estimators.stochastic_weights import learn_weights_linearly
 from treelens.explain.contributions import Explanation, explain_decision
 from treelens.graphs.blocks import (
@@ -32,10 +33,11 @@ from treelens.graphs.blocks import (
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_single_graph
 from treelens.graphs.errors import GraphDataError
-from treelens.kernels.approximate import RANDOM_FORMS, RandomFeatures, check_n_components
-from treelens.models.feature_machine import FeatureMachine, additive_decision
+from treelens.kernels.approximate import RandomFourierFeatures, check_n_components
+from treelens.kernels.table import RANDOM_KERNELS
 from treelens.models.landmarks import landmark_positions
 from treelens.models.least_squares import ALPHAS, solve
+from treelens.models.linear_on_features import LinearOnFeatures, additive_decision
 from treelens.patterns.features import PatternExtractor, first_depth_of
 from treelens.scale.executors import SerialExecutor
 from treelens.scale.streaming_parts import (
@@ -47,10 +49,10 @@ from treelens.scale.streaming_parts import (
     sums_of_part,
 )
 
-_UNSEEN_LIMIT = 0.5
+_OUT_OF_VOCABULARY_LIMIT = 0.5
 
 
-class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
+class StreamingGraphClassifier(TellsNewNames, DecidesOnGraphs, BaseEstimator):
     """Random features and a linear model, fitted to graphs that are read in blocks.
 
     It holds one block, the vocabulary and two square matrices of size ``n_components`` in memory,
@@ -58,14 +60,14 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
     bytes, 100 bytes a pattern, and the graphs of the block.
 
     Settings are given, not searched: choose them with
-    ``GraphSVC(approximation="random-features")`` on a sample. Only ``alpha`` is chosen, on
+    ``GraphSVC(approximation="random-fourier")`` on a sample. Only ``alpha`` is chosen, on
     every tenth graph, for that costs no further pass.
 
     Parameters
     ----------
-    form : {"metric", "exponential"}, default="metric"
+    kernel : {"laplacian", "wwl"}, default="laplacian"
     depth : int, default=3
-    radius : float, default=0.0
+    weight_radius : float, default=0.0
         How far weights may move from one; 0 keeps them uniform and saves a pass.
     gamma : float, default=3.0
     n_components : int, default=1024
@@ -89,7 +91,7 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
     ----------
     classes_ : ndarray
     vocabulary_ : PatternVocabulary
-    support_ : ndarray, shape (vocabulary_.n_patterns,)
+    pattern_support_ : ndarray, shape (vocabulary_.n_patterns,)
         Graphs that hold each pattern.
     weights_ : ndarray
         Of the patterns from the first depth in use on.
@@ -109,10 +111,12 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
     True
     """
 
+    _old_parameters: ClassVar = {"form": "kernel", "radius": "weight_radius"}
+    _old_attributes: ClassVar = {"support_": "pattern_support_"}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "form": [StrOptions(set(RANDOM_FORMS))],
+        "kernel": [StrOptions(set(RANDOM_KERNELS))],
         "depth": [Interval(Integral, 0, None, closed="left")],
-        "radius": [Interval(Real, 0, None, closed="left")],
+        "weight_radius": [Interval(Real, 0, None, closed="left")],
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "n_components": [Interval(Integral, 2, None, closed="left")],
         "min_support": [Interval(Integral, 1, None, closed="left")],
@@ -129,9 +133,9 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
 
     def __init__(
         self,
-        form: str = "metric",
+        kernel: str = "laplacian",
         depth: int = 3,
-        radius: float = 0.0,
+        weight_radius: float = 0.0,
         gamma: float = 3.0,
         *,
         n_components: int = 1024,
@@ -146,9 +150,9 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.form = form
+        self.kernel = kernel
         self.depth = depth
-        self.radius = radius
+        self.weight_radius = weight_radius
         self.gamma = gamma
         self.n_components = n_components
         self.min_support = min_support
@@ -192,7 +196,7 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
         tally = self._count(X, executor)
         self.classes_ = self._checked_classes(tally)
         tally.keep(self.min_support)
-        self.vocabulary_, self.support_ = tally.vocabulary, tally.support
+        self.vocabulary_, self.pattern_support_ = tally.vocabulary, tally.support
         self.n_graphs_, self.recipe_ = sum(tally.n_graphs), tally.recipe
         first_depth = 0 if self.include_depth_zero else 1
         self._extractor = PatternExtractor(self.vocabulary_, first_depth, "wasserstein")
@@ -229,7 +233,7 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
         n_patterns = self.vocabulary_.n_patterns
         first_pattern = int(self.vocabulary_.level_offsets[self._extractor.first_depth])
         self.learner_, self.weights_ = None, np.ones(n_patterns - first_pattern)
-        if self.radius == 0:
+        if self.weight_radius == 0:
             return
         rng = np.random.default_rng(seed)
         picked = landmark_positions(self.n_graphs_, self.n_weight_graphs, rng)
@@ -238,7 +242,12 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
         histograms, labels = zip(*(f for f in found if f is not None), strict=True)
         codes = np.searchsorted(self.classes_, np.concatenate(labels))
         self.learner_ = learn_weights_linearly(
-            joined_histograms(histograms), codes, "wasserstein", self.radius, self.learner, seed
+            joined_histograms(histograms),
+            codes,
+            "wasserstein",
+            self.weight_radius,
+            self.learner,
+            seed,
         )
         self.weights_ = self.learner_.weights_
 
@@ -247,8 +256,8 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
     ) -> None:
         """Last pass: sums of products of features, and the linear model that they determine."""
         weights = None if self.learner_ is None else self.weights_
-        feature_map = RandomFeatures(
-            self.n_components, seed, self.form, float(self.gamma), 1.0, weights
+        feature_map = RandomFourierFeatures(
+            self.n_components, seed, self.kernel, float(self.gamma), 1.0, weights
         )
         counts = np.array([tally.class_counts[label] for label in self.classes_.tolist()])
         factors = np.ones(len(counts))
@@ -259,7 +268,7 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
         sums = executor.sum(sums_of_part, parts, plan)
         alphas = ALPHAS if isinstance(self.alpha, str) else (self.alpha,)
         coefficients, intercepts, self.alpha_ = solve(sums, alphas)
-        self._machine = FeatureMachine(feature_map, coefficients, intercepts)
+        self._machine = LinearOnFeatures(feature_map, coefficients, intercepts)
 
     # --- predicting -------------------------------------------------------------------------
 
@@ -279,7 +288,7 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
         """Contributions of patterns, nodes and edges; see :meth:`GraphSVC.explain`."""
         check_is_fitted(self)
         single = as_single_graph(graph, self.recipe_)
-        decision = additive_decision(self, single, _UNSEEN_LIMIT)
+        decision = additive_decision(self, single, _OUT_OF_VOCABULARY_LIMIT)
         return explain_decision(single, decision, class_label)
 
     def save(self, path: Any) -> None:

@@ -13,33 +13,35 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from treelens.estimators.base import DecidesOnGraphs, checked_decisions, checked_graphs
+from treelens.estimators.base import DecidesOnGraphs, check_graphs, checked_decisions
 from treelens.estimators.bound import model_bound
 from treelens.estimators.pattern_table import pattern_table
+from treelens.estimators.renamed import TellsNewNames
 from treelens.estimators.weights import PairwiseWeights
 from treelens.explain.contributions import (
     Explanation,
     KernelDecision,
     explain_decision,
-    usual_unseen_share,
+    usual_out_of_vocabulary,
 )
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_single_graph
-from treelens.kernels.forms import FORMS, form_kernel
 from treelens.kernels.gram import pair_sums
+from treelens.kernels.table import KERNELS
 from treelens.kernels.voting import class_values, mean_margins
-from treelens.models.feature_machine import FeatureMachine, additive_decision
+from treelens.kernels.weighted import kernel_matrix
+from treelens.models.linear_on_features import LinearOnFeatures, additive_decision
 from treelens.models.svm import (
     calibrated_probabilities,
     class_weights,
     fit_calibration,
-    fit_machine,
+    fit_svm,
     predicted_codes,
 )
 from treelens.patterns.features import PatternExtractor, first_depth_of
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.scale.approximation import APPROXIMATIONS, fit_approximate, forms_for
+from treelens.scale.approximation import APPROXIMATIONS, fit_approximate, kernels_for
 from treelens.selection.gain import learning_gain
 from treelens.selection.progress import progress_ticks
 from treelens.selection.search import (
@@ -54,10 +56,10 @@ from treelens.selection.settings import (
     AUTO_CS,
     AUTO_DEPTHS,
     AUTO_GAMMAS,
-    checked_classes,
+    check_classes,
     inner_splits,
     listed,
-    listed_forms,
+    listed_kernels,
     rarest_class,
     resolved_class_weight,
     resolved_scoring,
@@ -66,26 +68,26 @@ from treelens.selection.settings import (
 )
 
 
-class GraphSVC(DecidesOnGraphs, BaseEstimator):
+class GraphSVC(TellsNewNames, DecidesOnGraphs, BaseEstimator):
     """Weisfeiler-Lehman patterns, learned weights, kernel and C-SVC in one estimator.
 
     Everything left at ``"auto"`` is chosen by cross-validation on the training graphs: first
-    form, depth, ``gamma`` and ``C`` with uniform weights, then, at the best depth of each form,
-    the radius within which the weights may be learned. Radius 0, uniform weights, is always among
+    kernel, depth, ``gamma`` and ``C`` with uniform weights, then, at the best depth of each kernel,
+    the radius within which the weights may be learned. 0, uniform weights, is always among
     the candidates, and :attr:`learning_gain_` says whether learning beat it.
 
     Parameters
     ----------
-    form : str or sequence of str, default="auto"
-        Keys of ``treelens.kernels.forms.FORMS``; "auto" tries "exponential" and
-        "tanimoto-exponential".
+    kernel : str or sequence of str, default="auto"
+        Keys of ``treelens.kernels.table.KERNELS``; "auto" tries "wwl" and
+        "tanimoto-rbf".
     depth : int or sequence of int, default="auto"
         Largest pattern depth; "auto" tries 1 to 6.
-    radius : float or sequence of float, default="auto"
+    weight_radius : float or sequence of float, default="auto"
         How far, per depth, the weights may move from one (Euclidean); 0 means uniform. "auto"
         tries 0 and three radii that depend on the number of graphs.
     gamma : float or sequence of float, default="auto"
-        Scale of the exponential forms; "auto" tries 0.1, 1, 3 and 10.
+        Scale of the kernels that have one; "auto" tries 0.1, 1, 3 and 10.
     C : float or sequence of float, default="auto"
         Cost of the support vector machine, relative to the kernel's mean diagonal; "auto" tries
         0.1, 1, 3, 10 and 100.
@@ -105,14 +107,14 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
     class_weight : "auto", None, "balanced" or dict, default="auto"
         Weight of errors by class. "auto" is "balanced" where a class is rare and ``scoring`` is
         "auto" or "balanced_accuracy", else None: all errors weigh the same.
-    approximation : {None, "random-bins", "random-features", "nystroem", "unary"}, default=None
+    approximation : {None, "random-binning", "random-fourier", "nystroem", "unary"}, default=None
         Replace the kernel matrix by explicit features and the SVM by a linear model on them: time
         and memory linear in the number of graphs. Settings are then chosen on held-out parts.
-        Random bins, and with more noise random features, approximate the exponential and metric
-        forms, Nyström features any form; unary ones are exact for forms that are sums over
-        patterns.
+        Random binning, and with more noise random Fourier features (of Cauchy variables),
+        approximate the kernels "wwl" and "laplacian", Nyström features any kernel; unary ones are
+        exact for kernels that are sums over patterns.
     n_components : int, default=2048
-        Number of grids of random bins, of random features or of landmarks.
+        Number of random grids, of random Fourier features or of landmarks.
     n_jobs : int, optional
         Threads; -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -126,9 +128,10 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
     recipe_ : GraphRecipe or None
         What made the training graphs: molecules are read alike, and graphs that were made in
         another way are refused.
-    choice_ : dict
-        The chosen form, depth, radius, gamma and C, with the inner score; what "auto" stood for
-        in ``scoring`` and ``class_weight``, and the ``rare_class`` (or None) that it depends on.
+    best_params_ : dict
+        The chosen kernel, depth, weight_radius, gamma and C, with the inner score; what "auto"
+        stood for in ``scoring`` and ``class_weight``, and the ``rare_class`` (or None) that it
+        depends on.
     learning_gain_ : dict or None
         Best learned against best uniform candidate in the inner validation: the paired
         difference, its standard error and a p-value. None if no radius above 0 was tried, or if
@@ -137,22 +140,33 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
     learner_ : PairwiseWeights or None
         The learner fitted to all training graphs; None with uniform weights.
     vocabulary_ : PatternVocabulary
-    search_ : SearchResult or None
+    cv_results_ : SearchResult or None
         Scores of every candidate.
 
     Examples
     --------
     >>> import treelens as tl
     >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-    >>> model = tl.GraphSVC(depth=2, radius=0, gamma=1.0, C=10.0, form="exponential")
+    >>> model = tl.GraphSVC(depth=2, radius=0, gamma=1.0, C=10.0, kernel="wwl")
     >>> model.fit(graphs, y).predict(graphs[:2]).tolist() == y[:2].tolist()
     True
     """
 
+    _old_parameters: ClassVar = {"form": "kernel", "radius": "weight_radius"}
+    _old_attributes: ClassVar = {
+        "choice_": "best_params_",
+        "search_": "cv_results_",
+        "support_": "support_vectors_",
+        "unseen_share": "out_of_vocabulary",
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "form": [StrOptions({"auto", *FORMS}), list, tuple],
+        "kernel": [StrOptions({"auto", *KERNELS}), list, tuple],
         "depth": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left"), "array-like"],
-        "radius": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left"), "array-like"],
+        "weight_radius": [
+            StrOptions({"auto"}),
+            Interval(Real, 0, None, closed="left"),
+            "array-like",
+        ],
         "gamma": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither"), "array-like"],
         "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither"), "array-like"],
         "include_depth_zero": ["boolean"],
@@ -170,9 +184,9 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
 
     def __init__(
         self,
-        form: str | Sequence[str] = "auto",
+        kernel: str | Sequence[str] = "auto",
         depth: Any = "auto",
-        radius: Any = "auto",
+        weight_radius: Any = "auto",
         gamma: Any = "auto",
         C: Any = "auto",
         *,
@@ -188,9 +202,9 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         random_state: Any = None,
         progress: bool | None = None,
     ) -> None:
-        self.form = form
+        self.kernel = kernel
         self.depth = depth
-        self.radius = radius
+        self.weight_radius = weight_radius
         self.gamma = gamma
         self.C = C
         self.include_depth_zero = include_depth_zero
@@ -217,9 +231,9 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
             Classes of any kind.
         """
         self._validate_params()
-        graphs = checked_graphs(X)
+        graphs = check_graphs(X)
         self.recipe_ = graphs.recipe
-        self.classes_, codes = checked_classes(y, len(graphs))
+        self.classes_, codes = check_classes(y, len(graphs))
         self._scoring = resolved_scoring(self.scoring, codes)
         self._class_weight = resolved_class_weight(self.class_weight, self.scoring, codes)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -236,7 +250,7 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         splits = inner_splits(self.cv, codes, self.classes_, seed)
         search = self._search(histograms, codes, splits, seed)
         with progress_ticks(self.progress, "Choosing a kernel") as search.tick:
-            self.search_, chosen = staged_search(search, candidates)
+            self.cv_results_, chosen = staged_search(search, candidates)
         self._record_choice(chosen, candidates, codes)
         self._fit_chosen(chosen, vocabulary, search, graphs)
         return self
@@ -245,18 +259,18 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         depths = listed(self.depth, AUTO_DEPTHS, "depth", Integral, 0)
         first_depth_of(min(depths), self.include_depth_zero)
         candidates = grid(
-            self._listed_forms(),
+            self._listed_kernels(),
             depths,
-            listed(self.radius, (0.0, *radii_for(n_graphs)), "radius", Real, 0),
+            listed(self.weight_radius, (0.0, *radii_for(n_graphs)), "weight_radius", Real, 0),
             listed(self.gamma, AUTO_GAMMAS, "gamma", Real, 0, positive=True),
             listed(self.C, AUTO_CS, "C", Real, 0, positive=True),
         )
         return candidates
 
-    def _listed_forms(self) -> list[str]:
+    def _listed_kernels(self) -> list[str]:
         if self.approximation is None:
-            return listed_forms(self.form)
-        return forms_for(self.approximation, self.form)
+            return listed_kernels(self.kernel)
+        return kernels_for(self.approximation, self.kernel)
 
     def _resolve_edge_labels(self, graphs: GraphCollection) -> bool:
         if self.edge_labels == "auto":
@@ -289,11 +303,11 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
     def _record_choice(
         self, chosen: Candidate, candidates: list[Candidate], codes: np.ndarray
     ) -> None:
-        result = self.search_
-        self.choice_ = {
-            "form": chosen.form,
+        result = self.cv_results_
+        self.best_params_ = {
+            "kernel": chosen.kernel,
             "depth": chosen.depth,
-            "radius": chosen.radius,
+            "weight_radius": chosen.weight_radius,
             "gamma": chosen.gamma,
             "C": chosen.C,
             "edge_labels": self._uses_edge_labels,
@@ -318,33 +332,45 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         everything = np.arange(len(graphs))
         self.vocabulary_ = vocabulary.truncated(chosen.depth)
         first_depth = 0 if self.include_depth_zero else 1
-        self._extractor = PatternExtractor(self.vocabulary_, first_depth, FORMS[chosen.form].kind)
+        self._extractor = PatternExtractor(
+            self.vocabulary_, first_depth, KERNELS[chosen.kernel].pair_feature
+        )
         histograms = search.histograms.select_depths(first_depth, chosen.depth)
-        if chosen.radius == 0:  # else the learner itself says so
+        if chosen.weight_radius == 0:  # else the learner itself says so
             warn_if_nothing_shared(histograms)
-        self.learner_ = None if chosen.radius == 0 else search.learn(chosen.base, everything)
+        self.learner_ = None if chosen.weight_radius == 0 else search.learn(chosen.base, everything)
         self.weights_ = (
             np.ones(histograms.n_patterns) if self.learner_ is None else self.learner_.weights_
         )
         pairs = self._extractor.pairs(histograms)
         sums = pair_sums(pairs, weights=self._weights(), n_jobs=self._n_jobs())
-        selves = pairs.self_sums(self._weights())
-        self.offset_ = float(selves.max())
-        kernel = form_kernel(chosen.form, sums, selves, selves, self.offset_, chosen.gamma)
-        machine = fit_machine(
-            kernel, search.codes, search.n_classes, chosen.C, search.sample_weight
-        )
-        self.support_ = machine.support
-        self._machine = machine.on(self.support_)
-        self._support_pairs = self._extractor.pairs(histograms.select_graphs(self.support_))
-        self._support_selves = selves[self.support_]
-        held_out = self.search_.margins[chosen]
+        diagonal = pairs.diagonal(self._weights())
+        self.offset_ = float(diagonal.max())
+        kernel = kernel_matrix(chosen.kernel, sums, diagonal, diagonal, self.offset_, chosen.gamma)
+        machine = fit_svm(kernel, search.codes, search.n_classes, chosen.C, search.sample_weight)
+        self._basis = machine.support
+        self._machine = machine.on(self._basis)
+        self._support_pairs = self._extractor.pairs(histograms.select_graphs(self._basis))
+        self._support_diagonal = diagonal[self._basis]
+        held_out = self.cv_results_.margins[chosen]
         known = np.isfinite(held_out).all(axis=1)  # a splitter need not cover every graph
         self._calibration = fit_calibration(held_out[known], search.codes[known])
-        named = predicted_codes(self.search_.decisions[chosen][known])
+        named = predicted_codes(self.cv_results_.decisions[chosen][known])
         warn_if_one_class_is_all(named, self.classes_)
         self.train_histograms_ = histograms
         self.train_codes_ = search.codes
+
+    @property
+    def support_vectors_(self) -> np.ndarray:
+        """Positions of the training graphs that carry the SVM; none with an approximation."""
+        check_is_fitted(self)
+        return self._basis if self.approximation is None else self._basis[:0]
+
+    @property
+    def landmarks_(self) -> np.ndarray:
+        """Positions of the training graphs that Nyström features compare with, else none."""
+        check_is_fitted(self)
+        return self._basis if self.approximation == "nystroem" else self._basis[:0]
 
     # --- predicting -------------------------------------------------------------------------
 
@@ -358,10 +384,10 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         probabilities = calibrated_probabilities(self._margins(X), *self._calibration)
         return checked_decisions(probabilities)
 
-    def unseen_share(self, X: Any) -> np.ndarray:
-        """Share of each graph's mass on patterns that training never saw, shape (n_graphs,)."""
+    def out_of_vocabulary(self, X: Any) -> np.ndarray:
+        """Fraction of each graph's patterns that training never saw, shape (n_graphs,)."""
         check_is_fitted(self)
-        return self._extractor.histograms(self._new_graphs(X), self._n_jobs()).unseen_share()
+        return self._extractor.histograms(self._new_graphs(X), self._n_jobs()).out_of_vocabulary()
 
     def _margins(self, X: Any) -> np.ndarray:
         """As :meth:`mean_margins`, but one column for two classes."""
@@ -377,14 +403,14 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         """What the machine says, shape (n_graphs, n_outputs)."""
         graphs = self._new_graphs(X)
         features = self._extractor.features(graphs, self._weights(), self._n_jobs())
-        if isinstance(self._machine, FeatureMachine):
+        if isinstance(self._machine, LinearOnFeatures):
             return checked_decisions(self._machine.decide(features, self._n_jobs()))
         sums = pair_sums(
             features.pairs, self._support_pairs, self._weights(), n_jobs=self._n_jobs()
         )
-        kernel = form_kernel(
-            self.choice_["form"], sums, features.self_sums, self._support_selves, self.offset_,
-            self.choice_["gamma"],
+        kernel = kernel_matrix(
+            self.best_params_["kernel"], sums, features.diagonal, self._support_diagonal,
+            self.offset_, self.best_params_["gamma"],
         )  # fmt: skip
         return checked_decisions(self._machine.outputs(kernel))
 
@@ -404,7 +430,7 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         --------
         >>> import treelens as tl
         >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-        >>> model = tl.GraphSVC("exponential", 2, 0, gamma=1.0, C=10.0).fit(graphs, y)
+        >>> model = tl.GraphSVC("wwl", 2, 0, gamma=1.0, C=10.0).fit(graphs, y)
         >>> bool((model.mean_margins(graphs)[:, 1] == model.decision_function(graphs)).all())
         True
         """
@@ -416,7 +442,7 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
 
     @property
     def patterns_(self) -> Any:
-        """DataFrame of all patterns: text, depth, weight, support, share of mass per class."""
+        """DataFrame of all patterns: text, depth, weight, support, relative frequency per class."""
         check_is_fitted(self)
         return pattern_table(
             self.vocabulary_,
@@ -446,7 +472,7 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         -------
         Explanation
             With ``decision``, ``base``, ``pattern_contributions``, ``node_contributions``,
-            ``edge_contributions``, ``neighbors`` and ``unseen_share``.
+            ``edge_contributions``, ``neighbors`` and ``out_of_vocabulary``.
         """
         check_is_fitted(self)
         single = as_single_graph(graph, self.recipe_)
@@ -459,8 +485,8 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
 
     def _decision_on(self, graph: GraphCollection) -> KernelDecision:
         """What explains the decision on one graph: on features no training graph carries it."""
-        if isinstance(self._machine, FeatureMachine):
-            return additive_decision(self, graph, usual_unseen_share(self.train_histograms_))
+        if isinstance(self._machine, LinearOnFeatures):
+            return additive_decision(self, graph, usual_out_of_vocabulary(self.train_histograms_))
         return self._decision
 
     @property
@@ -471,18 +497,18 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         return KernelDecision(
             vocabulary=self.vocabulary_,
             first_depth=self._extractor.first_depth,
-            form=self.choice_["form"],
+            kernel=self.best_params_["kernel"],
             weights=self.weights_,
             offset=self.offset_,
-            gamma=self.choice_["gamma"],
+            gamma=self.best_params_["gamma"],
             pairs=self._support_pairs,
-            self_sums=self._support_selves,
+            diagonal=self._support_diagonal,
             coefficients=coefficients,
             intercepts=intercepts,
             classes=self.classes_,
-            training_indices=self.support_,
-            training_codes=self.train_codes_[self.support_],
-            unseen_limit=usual_unseen_share(self.train_histograms_),
+            training_indices=self._basis,
+            training_codes=self.train_codes_[self._basis],
+            out_of_vocabulary_limit=usual_out_of_vocabulary(self.train_histograms_),
             votes=(machine.coefficients, machine.intercepts) if machine.pairwise else None,
         )
 
@@ -491,7 +517,7 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
 
         The bounds are about the *pair loss*: the mean over pairs of graphs of the smoothed hinges
         that ask different classes to be far apart and equal ones near. They do not bound the
-        classification error, nor do they know of the kernel's form and the machine. With
+        classification error, nor do they know of the kernel and the support vector machine. With
         probability ``1 - delta`` the loss over new pairs is at most ``loss + gap``.
 
         There are two, and ``gap`` is the smaller of those that are about these weights.
@@ -521,7 +547,7 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         --------
         >>> import treelens as tl
         >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-        >>> model = tl.GraphSVC("exponential", 2, 0, gamma=1.0, C=10.0).fit(graphs, y)
+        >>> model = tl.GraphSVC("wwl", 2, 0, gamma=1.0, C=10.0).fit(graphs, y)
         >>> bound = model.generalization_bound()
         >>> bound["stability"]["k_n"]  # uniform weights
         0.0

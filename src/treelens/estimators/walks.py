@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from treelens.estimators.base import Features, GraphKernel, checked_graphs
+from treelens.estimators.base import Features, GraphKernel, check_graphs
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels._compiled_common_walks import GroupedGraphs
 from treelens.kernels._compiled_walks import WalkedGraphs
@@ -41,7 +41,7 @@ from treelens.patterns.vocabulary import PatternVocabulary
 
 
 def _features(counts: PathCounts) -> Features:
-    return Features(counts.pair_features(), counts.self_sums())
+    return Features(counts.pair_features(), counts.diagonal())
 
 
 class ShortestPath(GraphKernel):
@@ -111,7 +111,7 @@ class _WholeGraphs(NamedTuple):
     """What the full series needs of some graphs: the graphs, and their kernel with themselves."""
 
     graphs: WalkedGraphs
-    self_sums: np.ndarray  # (n_graphs,)
+    diagonal: np.ndarray  # (n_graphs,)
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class _BoundedWalks:
         return grouped_graphs(self.graphs)
 
     @cached_property
-    def self_sums(self) -> np.ndarray:
+    def diagonal(self) -> np.ndarray:
         return product_diagonal(self.grouped, self.max_length, self.decay)
 
 
@@ -244,8 +244,8 @@ class RandomWalk(GraphKernel):
         kernel = self._kernel_without_sequences(left, right)
         if self.normalize is None:
             return kernel
-        right_self = left.self_sums if right is None else right.self_sums
-        return normalize_kernel(kernel, left.self_sums, right_self, self.normalize)
+        right_diagonal = left.diagonal if right is None else right.diagonal
+        return normalize_kernel(kernel, left.diagonal, right_diagonal, self.normalize)
 
     def _kernel_without_sequences(self, left: Any, right: Any) -> np.ndarray:
         other = None if right is None else right.graphs
@@ -270,7 +270,7 @@ class RandomWalk(GraphKernel):
     def feature_map(self, X: Any) -> sparse.csr_array:
         """Explicit features ``sqrt(decay ** length) * count``, shape (n_graphs, n_features)."""
         vocabulary = self.vocabulary_
-        counts = vocabulary.transform(checked_graphs(X), self.decay, self._n_jobs())
+        counts = vocabulary.transform(check_graphs(X), self.decay, self._n_jobs())
         rows = counts.pair_features().rows
         shape = (len(rows.offsets) - 1, int(counts.level_offsets[-1]))
         return sparse.csr_array((rows.values, rows.indices, rows.offsets), shape=shape)

@@ -8,15 +8,15 @@ patterns of the graph; the contribution of a pattern is the sum of its shares, t
 all training graphs. The contributions of all patterns add up to ``decision - base``:
 
 ========================================  ====================================================
-form                                      base
+kernel                                    base
 ========================================  ====================================================
-linear, assignment, subtree               the intercept ``c``; every contribution is exact, for
+wwl-linear, wl-oa, wl-subtree             the intercept ``c``; every contribution is exact, for
                                           these kernels are sums over patterns
-tanimoto, subtree-cosine                  the intercept ``c``
-exponential                               the decision for a graph without any known pattern:
+tanimoto, wl-subtree-cosine               the intercept ``c``
+wwl                                       the decision for a graph without any known pattern:
                                           ``c + sum of a_i exp(-gamma b)``
-tanimoto-exponential                      the same: ``c + sum of a_i exp(-gamma)``
-metric                                    the same: ``c + sum of a_i exp(-gamma (U + B_i) / 2)``,
+tanimoto-rbf                              the same: ``c + sum of a_i exp(-gamma)``
+laplacian                                 the same: ``c + sum of a_i exp(-gamma (U + B_i) / 2)``,
                                           ``B_i`` the training graph's sum with itself, ``U`` the
                                           part of the graph's own that training never saw
 ========================================  ====================================================
@@ -37,7 +37,7 @@ from treelens.explain.paths import KernelSums, PathSlopes, path_slopes
 from treelens.explain.spreading import Arcs, spread_over_edges, spread_over_nodes
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError
-from treelens.kernels.forms import FORMS
+from treelens.kernels.table import KERNELS
 from treelens.kernels.voting import class_values
 from treelens.patterns.features import PatternExtractor
 from treelens.patterns.histograms import PatternHistograms
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 # Whatever is usual in training, below the first an unseen share is no news, above the second
 # the model has not seen most of the graph.
-_LEAST_UNSEEN_LIMIT, _MOST_UNSEEN_LIMIT = 0.1, 0.5
+_LEAST_LIMIT, _MOST_LIMIT = 0.1, 0.5
 
 
 class KernelExpansion(Protocol):
@@ -72,7 +72,7 @@ class KernelExpansion(Protocol):
     @property
     def pairs(self) -> PairFeatures: ...
     @property
-    def self_sums(self) -> np.ndarray: ...
+    def diagonal(self) -> np.ndarray: ...
     @property
     def coefficients(self) -> np.ndarray: ...
     @property
@@ -84,7 +84,7 @@ class KernelExpansion(Protocol):
     @property
     def training_indices(self) -> np.ndarray: ...
     @property
-    def unseen_limit(self) -> float: ...
+    def out_of_vocabulary_limit(self) -> float: ...
 
     def pattern_ids(self, patterns: np.ndarray) -> np.ndarray: ...
     def find(self, graph: GraphCollection) -> FoundPatterns: ...
@@ -102,16 +102,16 @@ class KernelDecision:
     vocabulary : PatternVocabulary
     first_depth : int
         The shallowest depth in use; the deepest is that of the vocabulary.
-    form : str
-        A key of ``treelens.kernels.forms.FORMS``.
+    kernel : str
+        A key of ``treelens.kernels.table.KERNELS``.
     weights : ndarray, shape (n_patterns,)
         Of the patterns from ``first_depth`` on.
     offset : float
     gamma : float or None
-        Only the exponential and metric forms have one.
+        None where the kernel has no scale.
     pairs : PairFeatures
         Of the n training graphs that have a coefficient.
-    self_sums : ndarray, shape (n,)
+    diagonal : ndarray, shape (n,)
         ``<W, Z(G_i, G_i)>`` of these.
     coefficients : ndarray, shape (n_outputs, n)
     intercepts : ndarray, shape (n_outputs,)
@@ -122,8 +122,8 @@ class KernelDecision:
         it, and is never named as a neighbour.
     training_codes : ndarray, shape (n,)
         Their classes, as positions in ``classes``.
-    unseen_limit : float
-        The unseen share above which an explanation warns; see :func:`usual_unseen_share`.
+    out_of_vocabulary_limit : float
+        The unseen share above which an explanation warns; see :func:`usual_out_of_vocabulary`.
     votes : (coefficients, intercepts), optional
         Several classes that are decided one against one: a row for every two classes, in the order
         of :mod:`treelens.kernels.voting`. The class is predicted by these; ``coefficients`` has
@@ -132,18 +132,18 @@ class KernelDecision:
 
     vocabulary: PatternVocabulary
     first_depth: int
-    form: str
+    kernel: str
     weights: np.ndarray
     offset: float
     gamma: float | None
     pairs: PairFeatures
-    self_sums: np.ndarray
+    diagonal: np.ndarray
     coefficients: np.ndarray
     intercepts: np.ndarray
     classes: np.ndarray
     training_indices: np.ndarray
     training_codes: np.ndarray
-    unseen_limit: float = 0.3
+    out_of_vocabulary_limit: float = 0.3
     votes: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
@@ -152,7 +152,9 @@ class KernelDecision:
 
     @property
     def extractor(self) -> PatternExtractor:
-        return PatternExtractor(self.vocabulary, self.first_depth, FORMS[self.form].kind)
+        return PatternExtractor(
+            self.vocabulary, self.first_depth, KERNELS[self.kernel].pair_feature
+        )
 
     # --- what explaining asks of any kernel expansion -------------------------------------------
 
@@ -168,12 +170,12 @@ class KernelDecision:
         """The known patterns of one graph, and what the others add to its own sum."""
         colors = self.vocabulary.transform(graph)
         histograms = self.extractor.count(colors)
-        unseen = float(self.extractor.unseen_self_sums(graph, histograms)[0])
+        unseen = float(self.extractor.unseen_diagonal(graph, histograms)[0])
         pairs = self.extractor.pairs(histograms)
         return FoundPatterns(colors.colors[self.first_depth :], histograms, pairs, unseen)
 
     def slopes(self, sums: KernelSums) -> PathSlopes:
-        return path_slopes(self.form, sums)
+        return path_slopes(self.kernel, sums)
 
     def facts_of_training(self, picked: np.ndarray) -> dict[str, np.ndarray]:
         return {"class_label": self.classes[self.training_codes[picked]]}
@@ -211,9 +213,9 @@ class Explanation:
         The training graphs that spoke most for and against: the index is the position in the
         training set, the columns ``class_label`` (or ``value``), ``similarity`` (the kernel
         value), ``coefficient`` and ``contribution``, their product.
-    unseen_share : float
+    out_of_vocabulary : float
         Share of the graph's patterns, each counted as often as it occurs, that training never saw.
-    node_unseen_shares : ndarray, shape (n_nodes,)
+    node_out_of_vocabulary : ndarray, shape (n_nodes,)
         The same for each node: 1 where no pattern of any depth was known.
     warning : str or None
         Says so when the unseen share is large.
@@ -228,8 +230,8 @@ class Explanation:
     node_contributions: np.ndarray
     edge_contributions: np.ndarray
     neighbors: pd.DataFrame
-    unseen_share: float
-    node_unseen_shares: np.ndarray
+    out_of_vocabulary: float
+    node_out_of_vocabulary: np.ndarray
     warning: str | None
     graph: Graph
 
@@ -247,7 +249,7 @@ class Explanation:
         )
         lines = [
             f"Explanation({said}, of which {self.base:+.3f} is the base; "
-            f"{self.unseen_share:.0%} of the patterns unseen)"
+            f"{self.out_of_vocabulary:.0%} of the patterns unseen)"
         ]
         strongest = self.pattern_contributions.head(5)
         lines += [
@@ -297,7 +299,7 @@ def explain_decision(
     contributions = _divide(coefficients, slopes, found, decision)  # (n_found,)
     shares = _root_shares(contributions, found)  # (n_depths, n_nodes)
     arcs = Arcs(graph.neighbor_offsets, graph.neighbors)
-    unseen_share = float(found.histograms.unseen_share()[0])
+    out_of_vocabulary = float(found.histograms.out_of_vocabulary()[0])
     return Explanation(
         decision=intercept + float(coefficients @ slopes.end),
         base=intercept + float(coefficients @ slopes.start),
@@ -307,9 +309,9 @@ def explain_decision(
         node_contributions=spread_over_nodes(shares, decision.level_depths, arcs),
         edge_contributions=spread_over_edges(shares, decision.level_depths, arcs),
         neighbors=_neighbor_frame(coefficients, slopes.end, decision, n_neighbors),
-        unseen_share=unseen_share,
-        node_unseen_shares=(found.colors < 0).mean(axis=0),
-        warning=_unseen_warning(unseen_share, decision.unseen_limit),
+        out_of_vocabulary=out_of_vocabulary,
+        node_out_of_vocabulary=(found.colors < 0).mean(axis=0),
+        warning=_unseen_warning(out_of_vocabulary, decision.out_of_vocabulary_limit),
         graph=graph[0],
     )
 
@@ -325,7 +327,7 @@ def pattern_effects(found: FoundPatterns, decision: KernelExpansion) -> np.ndarr
     return _divide(sign * decision.coefficients[row], slopes, found, decision)
 
 
-def usual_unseen_share(histograms: PatternHistograms) -> float:
+def usual_out_of_vocabulary(histograms: PatternHistograms) -> float:
     """The unseen share that a graph like those in training rarely exceeds.
 
     A pattern that one training graph alone holds would be unseen had that graph been left out.
@@ -344,7 +346,7 @@ def usual_unseen_share(histograms: PatternHistograms) -> float:
     )
     lonely = lonely + histograms.unseen.sum(axis=1)
     shares = lonely / np.maximum(histograms.n_nodes * histograms.n_depths, 1)
-    return float(np.clip(np.quantile(shares, 0.95), _LEAST_UNSEEN_LIMIT, _MOST_UNSEEN_LIMIT))
+    return float(np.clip(np.quantile(shares, 0.95), _LEAST_LIMIT, _MOST_LIMIT))
 
 
 # --- the graph's patterns ---------------------------------------------------------------------
@@ -390,7 +392,7 @@ def _kernel_sums(found: FoundPatterns, decision: KernelExpansion) -> KernelSums:
         shared=shared * (found.pairs.scale[0] * decision.pairs.scale),
         own_known=float(found.own_terms(decision.weights).sum()),
         own_unseen=found.own_unseen,
-        others=decision.self_sums,
+        others=decision.diagonal,
         offset=decision.offset,
         gamma=0.0 if decision.gamma is None else decision.gamma,
     )
@@ -507,10 +509,10 @@ def _neighbor_frame(
     )
 
 
-def _unseen_warning(unseen_share: float, limit: float) -> str | None:
-    if unseen_share <= limit:
+def _unseen_warning(out_of_vocabulary: float, limit: float) -> str | None:
+    if out_of_vocabulary <= limit:
         return None
     return (
-        f"Training never saw {unseen_share:.0%} of this graph's patterns (up to {limit:.0%} is "
-        "usual): the decision rests on the others, so treat it with care."
+        f"Training never saw {out_of_vocabulary:.0%} of this graph's patterns (up to {limit:.0%} "
+        "is usual): the decision rests on the others, so treat it with care."
     )

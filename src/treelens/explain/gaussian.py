@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from treelens.explain.contributions import FoundPatterns, pattern_effects, usual_unseen_share
+from treelens.explain.contributions import FoundPatterns, pattern_effects, usual_out_of_vocabulary
 from treelens.explain.paths import KernelSums, PathSlopes, mixture_slopes
 from treelens.graphs.collection import GraphCollection
 from treelens.models.gaussian_process import FittedModel, WeighedGraphs
@@ -57,7 +57,7 @@ class GaussianDecision:
         return self.model.basis_graphs.pairs
 
     @property
-    def self_sums(self) -> np.ndarray:
+    def diagonal(self) -> np.ndarray:
         return self.model.basis_graphs.diagonal
 
     @property
@@ -78,8 +78,8 @@ class GaussianDecision:
         return self.model.basis_indices
 
     @property
-    def unseen_limit(self) -> float:
-        return usual_unseen_share(self.model.basis)
+    def out_of_vocabulary_limit(self) -> float:
+        return usual_out_of_vocabulary(self.model.basis)
 
     def pattern_ids(self, patterns: np.ndarray) -> np.ndarray:
         return patterns
@@ -89,7 +89,7 @@ class GaussianDecision:
         weighted = self.model.weighted
         colors = weighted.forest.transform(graph)
         weighed = weighted.features(colors)
-        known = float(weighed.pairs.self_sums(weighted.weights)[0])
+        known = float(weighed.pairs.diagonal(weighted.weights)[0])
         unseen = max(float(weighed.diagonal[0]) - known, 0.0)
         return FoundPatterns(colors.colors, weighed.histograms, weighed.pairs, unseen)
 
@@ -99,7 +99,7 @@ class GaussianDecision:
         The contributions of ``explain`` without the rest, from counts alone.
         """
         weights = self.model.weighted.weights
-        unseen = np.maximum(graphs.diagonal - graphs.pairs.self_sums(weights), 0.0)
+        unseen = np.maximum(graphs.diagonal - graphs.pairs.diagonal(weights), 0.0)
         patterns, values = [], []
         for k in range(graphs.histograms.n_graphs):
             histograms = graphs.histograms.select_graphs(np.array([k]))

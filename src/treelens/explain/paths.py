@@ -1,6 +1,6 @@
 """How a kernel value divides among the patterns that make it up.
 
-Every form of the kernel is a function of two weighted sums over patterns,
+Every kernel of the table is a function of two weighted sums over patterns,
 
 - ``S = sum_v w_v z_v``, what the graph and a training graph share, and
 - ``A = sum_v w_v a_v``, what the graph shares with itself,
@@ -22,7 +22,7 @@ graph, hence to ``A``, and there they stay for all ``t``: what they do to the ke
 ``k(0)``, and no pattern or node is charged for it.
 
 The integrals have closed forms, written so that nothing cancels; where there is none, for
-``tanimoto-exponential``, Gauss-Legendre quadrature of an entire function gives all digits for any
+``tanimoto-rbf``, Gauss-Legendre quadrature of an entire function gives all digits for any
 ``gamma`` of use (up to about 100).
 """
 
@@ -36,6 +36,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treelens.kernels.mixture import MixtureScales
+from treelens.kernels.table import check_kernel
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class KernelSums:
     others : ndarray, shape (n,)
         ``<W, Z(G_i, G_i)>``.
     offset : float
-        The constant ``b`` of the exponential form.
+        The constant ``b`` of the kernel wwl.
     gamma : float
     """
 
@@ -74,27 +75,26 @@ class PathSlopes(NamedTuple):
     per_own: np.ndarray  # (n,) integral of dk/dA
 
 
-def path_slopes(form: str, sums: KernelSums) -> PathSlopes:
-    """Follow one form of the kernel from no known pattern to the whole graph.
+def path_slopes(kernel: str, sums: KernelSums) -> PathSlopes:
+    """Follow one kernel from no known pattern to the whole graph.
 
     For every entry, ``end - start == per_shared * shared + per_own * own_known`` up to rounding.
 
     Examples
     --------
     >>> sums = KernelSums(np.array([0.5]), 1.0, 0.0, np.array([1.0]), offset=1.0, gamma=2.0)
-    >>> path = path_slopes("exponential", sums)
+    >>> path = path_slopes("wwl", sums)
     >>> bool(np.isclose(path.end - path.start, path.per_shared * sums.shared)[0])
     True
     """
-    if form not in PATHS:
-        raise ValueError(f"form must be one of {sorted(PATHS)}, got {form!r}.")
-    return PATHS[form](sums)
+    check_kernel(kernel)
+    return PATHS[kernel](sums)
 
 
 def mixture_slopes(scales: MixtureScales, sums: KernelSums) -> PathSlopes:
-    """The same for the kernel of Gaussian processes: two forms, each with its share.
+    """The same for the kernel of Gaussian processes: two kernels, each with its share.
 
-    Its L1 distance ``A + B - 2 S`` is twice that of the metric form.
+    Its L1 distance ``A + B - 2 S`` is twice that of the kernel laplacian.
     """
     near = _tanimoto_exponential(replace(sums, gamma=scales.gamma))
     far = _metric(replace(sums, gamma=2.0 * scales.rho))
@@ -194,14 +194,14 @@ def _cosine(sums: KernelSums) -> PathSlopes:
 
 PATHS: Mapping[str, Callable[[KernelSums], PathSlopes]] = MappingProxyType(
     {
-        "exponential": _exponential,
-        "metric": _metric,
+        "wwl": _exponential,
+        "laplacian": _metric,
         "tanimoto": _tanimoto,
-        "tanimoto-exponential": _tanimoto_exponential,
-        "assignment": _linear,
-        "subtree": _linear,
-        "linear": _linear,
-        "subtree-cosine": _cosine,
+        "tanimoto-rbf": _tanimoto_exponential,
+        "wl-oa": _linear,
+        "wl-subtree": _linear,
+        "wwl-linear": _linear,
+        "wl-subtree-cosine": _cosine,
     }
 )
 

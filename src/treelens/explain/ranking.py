@@ -44,12 +44,12 @@ def rank_patterns(table: pd.DataFrame, by: str = "weight") -> pd.DataFrame:
 def class_separation(
     histograms: PatternHistograms, codes: np.ndarray, n_classes: int
 ) -> np.ndarray:
-    """How well each pattern's mass alone tells the classes apart, shape (n_patterns,).
+    """How well each pattern's frequency alone tells the classes apart, shape (n_patterns,).
 
-    The correlation ratio: the square root of the share of the variance of the pattern's mass
-    that lies between classes. 0: the same mean in every class; 1: the class decides it. With
-    two classes it is the absolute correlation of mass and class. A rare pattern cannot explain
-    much, so it ranks low by itself.
+    The correlation ratio: the square root of the share of the variance of the pattern's
+    relative frequency that lies between classes. 0: the same mean in every class; 1: the class
+    decides it. With two classes it is the absolute correlation of relative frequency and class. A
+    rare pattern cannot explain much, so it ranks low by itself.
 
     Parameters
     ----------
@@ -59,16 +59,16 @@ def class_separation(
         Their classes 0, 1, ...
     n_classes : int
     """
-    masses = histograms.to_sparse("masses")  # (n_graphs, n_patterns)
+    frequencies = histograms.to_sparse("frequencies")  # (n_graphs, n_patterns)
     n = np.bincount(codes, minlength=n_classes).clip(1)
     members = np.zeros((len(codes), n_classes))
     members[np.arange(len(codes)), codes] = 1.0
-    sums = masses.T @ members  # (n_patterns, n_classes)
+    sums = frequencies.T @ members  # (n_patterns, n_classes)
     mean = sums.sum(axis=1) / len(codes)
-    squares = np.asarray((masses * masses).sum(axis=0)).ravel()
+    squares = np.asarray((frequencies * frequencies).sum(axis=0)).ravel()
     total = squares - len(codes) * mean**2
     between = (sums**2 / n).sum(axis=1) - len(codes) * mean**2
-    # Rounding leaves crumbs where a pattern's mass is the same in all graphs.
+    # Rounding leaves crumbs where a pattern's relative frequency is the same in all graphs.
     real = total > 1e-12 * np.maximum(squares, 1e-300)
     share = np.divide(between, total, out=np.zeros_like(total), where=real)
     return np.sqrt(np.clip(share, 0.0, 1.0))

@@ -158,10 +158,10 @@ def _interval_name(word, number):
 
 
 @njit(cache=True, nogil=True)
-def fill_bin_columns(first, last, seed, offsets, patterns, masses, n_buckets, columns):
+def fill_bin_columns(first, last, seed, offsets, patterns, amounts, n_buckets, columns):
     """The column of the graphs ``first`` to ``last - 1`` on every grid, lists by graph.
 
-    ``columns`` is (n_graphs, n_grids); ``masses`` are those at rate one. A bin's name is the sum,
+    ``columns`` is (n_graphs, n_grids); ``amounts`` are those at rate one. A bin's name is the sum,
     modulo 2**64, of the names of the intervals that are reached; where none is, it is 0.
     """
     n_grids = columns.shape[1]
@@ -173,17 +173,17 @@ def fill_bin_columns(first, last, seed, offsets, patterns, masses, n_buckets, co
             key = _pattern_key(seed, patterns[a])
             for rank in range(n_grids):
                 first_boundary, width, word = _boundaries(rank, n_grids, key)
-                if masses[a] < first_boundary:
+                if amounts[a] < first_boundary:
                     break
-                number = np.int64((masses[a] - first_boundary) / width)
+                number = np.int64((amounts[a] - first_boundary) / width)
                 names[_grid_of(rank, n_grids, key)] += _interval_name(word, number)
         for grid in range(n_grids):
             columns[graph, grid] = grid * n_buckets + np.int64(names[grid] & mask)
 
 
 @njit(cache=True, nogil=True)
-def bin_crossings(seed, n_grids, patterns, masses, grids, times, entries, changes):
-    """Where a graph whose masses grow from 0 in proportion changes its bins.
+def bin_crossings(seed, n_grids, patterns, amounts, grids, times, entries, changes):
+    """Where a graph whose amounts grow from 0 in proportion changes its bins.
 
     Fills ``grids``, ``times`` (0 to 1), ``entries`` (which pattern of the row) and ``changes`` (of
     the bin's name) as far as they reach, and returns how many crossings there are.
@@ -193,14 +193,14 @@ def bin_crossings(seed, n_grids, patterns, masses, grids, times, entries, change
         key = _pattern_key(seed, patterns[entry])
         for rank in range(n_grids):
             first_boundary, width, word = _boundaries(rank, n_grids, key)
-            if masses[entry] < first_boundary:
+            if amounts[entry] < first_boundary:
                 break
             grid, below = _grid_of(rank, n_grids, key), np.uint64(0)
-            for number in range(np.int64((masses[entry] - first_boundary) / width) + 1):
+            for number in range(np.int64((amounts[entry] - first_boundary) / width) + 1):
                 name = _interval_name(word, number)
                 if n < len(grids):
                     grids[n], entries[n], changes[n] = grid, entry, name - below
-                    times[n] = min((first_boundary + number * width) / masses[entry], 1.0)
+                    times[n] = min((first_boundary + number * width) / amounts[entry], 1.0)
                 below = name
                 n += 1
     return n
@@ -208,7 +208,7 @@ def bin_crossings(seed, n_grids, patterns, masses, grids, times, entries, change
 
 @njit(cache=True, nogil=True)
 def bin_path_terms(grids, times, entries, changes, growth, n_buckets, coefficients, jumps, growths):
-    """What crossings and growth add to a decision value along the path of growing masses.
+    """What crossings and growth add to a decision value along the path of growing amounts.
 
     Crossings are sorted by grid, then time. The features at ``t`` are ``exp(growth t)`` in one
     bucket per grid; ``coefficients`` is (n_grids * n_buckets,). A crossing's change of the

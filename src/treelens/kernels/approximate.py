@@ -1,19 +1,20 @@
 """Explicit features whose dot products are, or come near, the kernels: cost linear in the graphs.
 
 ============  ===============================  =================================================
-map           forms                            how near
+map           kernels                          how near
 ============  ===============================  =================================================
-random        metric, exponential              unbiased, error of order 1 / sqrt(n_components);
+random        laplacian, wwl                   unbiased, error of order 1 / sqrt(n_components);
                                                bins (:mod:`~treelens.kernels.binning`): smaller
 Nyström       all                              exact on the span of the landmarks
-unary         assignment, linear, subtree,     exact
-              subtree-cosine
+unary         wl-oa, wwl-linear, wl-subtree,   exact
+              wl-subtree-cosine
 ============  ===============================  =================================================
 
-The distance in metric form is a weighted L1 distance between histograms, so ``exp(-gamma d)`` is
-the characteristic function of independent Cauchy variables, one per pattern: cosines and sines of
-Cauchy sums are its random features. A pattern outside the vocabulary would add a Cauchy draw of its
-own to the sum; its expectation, a factor ``exp(-gamma mass / 2)``, is known and needs no draw.
+The distance of the kernel laplacian is a weighted L1 distance between histograms, so ``exp(-gamma
+d)`` is the characteristic function of independent Cauchy variables, one per pattern: cosines and
+sines of Cauchy sums are its random features. A pattern outside the vocabulary would add a Cauchy
+draw of its own to the sum; its expectation, a factor ``exp(-gamma frequency / 2)``, is known and
+needs no draw.
 """
 
 from __future__ import annotations
@@ -26,13 +27,12 @@ from scipy import sparse
 from scipy.linalg import eigh
 
 from treelens.kernels import _compiled_approximate as compiled
-from treelens.kernels.forms import FORMS, form_kernel
 from treelens.kernels.gram import pair_sums
+from treelens.kernels.table import KERNELS, RANDOM_KERNELS, UNARY_KERNELS, check_kernel
+from treelens.kernels.weighted import kernel_matrix
 from treelens.patterns.features import Features
 from treelens.patterns.pairs import PairFeatures
 
-RANDOM_FORMS = ("metric", "exponential")
-UNARY_FORMS = ("assignment", "linear", "subtree", "subtree-cosine")
 # Graphs whose angles are held at once, and frequencies handled in one sweep (they stay in cache).
 _GRAPHS_AT_ONCE = 1024
 _FREQUENCIES_AT_ONCE = 64
@@ -41,30 +41,30 @@ _LEAST_EIGENVALUE = 1e-12
 
 
 @dataclass(frozen=True)
-class RandomFeatures:
-    """Cosines and sines of Cauchy sums for the metric and the exponential form.
+class RandomFourierFeatures:
+    """Cosines and sines of Cauchy sums for the kernels laplacian and wwl.
 
     Attributes
     ----------
     n_components : int
         Number of features, even: half as many frequencies.
     seed : int
-    form : {"metric", "exponential"}
+    kernel : {"laplacian", "wwl"}
     gamma : float
     offset : float
-        The constant ``b`` of the exponential form.
+        The constant ``b`` of the kernel wwl.
     weights : ndarray, shape (n_patterns,), or None
     """
 
     n_components: int
     seed: int
-    form: str
+    kernel: str
     gamma: float
     offset: float = 1.0
     weights: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        check_form(self.form, RANDOM_FORMS, "random features")
+        check_kernel(self.kernel, RANDOM_KERNELS, "random features")
         check_n_components(self.n_components)
 
     def transform(
@@ -80,7 +80,7 @@ class RandomFeatures:
 
     def row_factors(self, features: Features) -> np.ndarray:
         """What a graph's features are multiplied by, shape (n_graphs,)."""
-        return row_factors(features, self.form, self.gamma, self.offset, self.weights)
+        return row_factors(features, self.kernel, self.gamma, self.offset, self.weights)
 
 
 def cauchy_sums(
@@ -97,7 +97,7 @@ def cauchy_sums(
     Parameters
     ----------
     pairs : PairFeatures
-        With ``a`` the masses divided by the number of depths.
+        With ``a`` the relative frequencies divided by the number of depths.
     n_frequencies : int
     seed : int
     weights : ndarray, optional
@@ -141,12 +141,12 @@ def fourier_features(sums: np.ndarray, gamma: float, dtype: type = np.float64) -
 
 
 def row_factors(
-    features: Features, form: str, gamma: float, offset: float, weights: np.ndarray | None
+    features: Features, kernel: str, gamma: float, offset: float, weights: np.ndarray | None
 ) -> np.ndarray:
-    """From ``exp(-gamma d)`` over known patterns to the form itself, shape (n_graphs,)."""
-    known = features.pairs.self_sums(weights)
-    if form == "metric":
-        return np.exp(-0.5 * gamma * np.maximum(features.self_sums - known, 0.0))
+    """From ``exp(-gamma d)`` over known patterns to the kernel itself, shape (n_graphs,)."""
+    known = features.pairs.diagonal(weights)
+    if kernel == "laplacian":
+        return np.exp(-0.5 * gamma * np.maximum(features.diagonal - known, 0.0))
     return np.exp(0.5 * gamma * (known - offset))
 
 
@@ -157,14 +157,14 @@ class NystroemFeatures:
     Attributes
     ----------
     landmarks : Features
-    form, gamma, offset, weights
-        Of the kernel; see :func:`treelens.kernels.forms.form_kernel`.
+    kernel, gamma, offset, weights
+        Of the kernel; see :func:`treelens.kernels.table.kernel_matrix`.
     whitening : ndarray, shape (n_landmarks, n_components)
         A root of the pseudo-inverse of the landmarks' kernel matrix.
     """
 
     landmarks: Features
-    form: str
+    kernel: str
     gamma: float | None
     offset: float
     weights: np.ndarray | None
@@ -174,24 +174,24 @@ class NystroemFeatures:
     def fit(
         cls,
         landmarks: Features,
-        form: str,
+        kernel: str,
         gamma: float | None = None,
         offset: float = 1.0,
         weights: np.ndarray | None = None,
         n_jobs: int = 1,
     ) -> NystroemFeatures:
         """Features that reproduce the kernel on the landmarks."""
-        check_form(form, tuple(FORMS), "Nyström features")
+        check_kernel(kernel, tuple(KERNELS), "Nyström features")
         sums = pair_sums(landmarks.pairs, weights=weights, n_jobs=n_jobs)
-        selves = landmarks.self_sums
-        whitening = whitening_of(form_kernel(form, sums, selves, selves, offset, gamma))
-        return cls(landmarks, form, gamma, offset, weights, whitening)
+        diagonal = landmarks.diagonal
+        whitening = whitening_of(kernel_matrix(kernel, sums, diagonal, diagonal, offset, gamma))
+        return cls(landmarks, kernel, gamma, offset, weights, whitening)
 
     def transform(self, features: Features, n_jobs: int = 1) -> np.ndarray:
         """Features of graphs, shape (n_graphs, n_components)."""
         sums = pair_sums(features.pairs, self.landmarks.pairs, self.weights, n_jobs=n_jobs)
-        kernel = form_kernel(
-            self.form, sums, features.self_sums, self.landmarks.self_sums, self.offset, self.gamma
+        kernel = kernel_matrix(
+            self.kernel, sums, features.diagonal, self.landmarks.diagonal, self.offset, self.gamma
         )
         return kernel @ self.whitening
 
@@ -215,25 +215,27 @@ class UnaryFeatures:
 
     Attributes
     ----------
-    form : {"assignment", "linear", "subtree", "subtree-cosine"}
+    kernel : {"wl-oa", "wwl-linear", "wl-subtree", "wl-subtree-cosine"}
     weights : ndarray, shape (n_patterns,), or None
     threshold_offsets : ndarray of int64, shape (n_patterns + 1,)
     thresholds : ndarray
         Distinct weighted values of each pattern, ascending.
     """
 
-    form: str
+    kernel: str
     weights: np.ndarray | None
     threshold_offsets: np.ndarray
     thresholds: np.ndarray
 
     @classmethod
-    def fit(cls, features: Features, form: str, weights: np.ndarray | None = None) -> UnaryFeatures:
+    def fit(
+        cls, features: Features, kernel: str, weights: np.ndarray | None = None
+    ) -> UnaryFeatures:
         """Find the distinct values of every pattern."""
-        check_form(form, UNARY_FORMS, "unary features")
+        check_kernel(kernel, UNARY_KERNELS, "unary features")
         pairs = features.pairs
         if not pairs.minimum:
-            return cls(form, weights, np.arange(pairs.n_patterns + 1), np.ones(pairs.n_patterns))
+            return cls(kernel, weights, np.arange(pairs.n_patterns + 1), np.ones(pairs.n_patterns))
         values = _weighted(pairs, weights)
         order = np.lexsort((values, pairs.rows.indices))
         pattern, value = pairs.rows.indices[order], values[order]
@@ -242,7 +244,7 @@ class UnaryFeatures:
         new &= value > 0
         counts = np.bincount(pattern[new], minlength=pairs.n_patterns)
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        return cls(form, weights, offsets, value[new])
+        return cls(kernel, weights, offsets, value[new])
 
     @property
     def n_components(self) -> int:
@@ -253,8 +255,8 @@ class UnaryFeatures:
         pairs = features.pairs
         values = _weighted(pairs, self.weights)
         if not pairs.minimum:
-            if self.form == "subtree-cosine":
-                norms = np.sqrt(np.maximum(features.self_sums, np.finfo(float).tiny))
+            if self.kernel == "wl-subtree-cosine":
+                norms = np.sqrt(np.maximum(features.diagonal, np.finfo(float).tiny))
                 values = values / np.repeat(norms, np.diff(pairs.rows.offsets))
             shape = (pairs.n_graphs, pairs.n_patterns)
             offsets = as_narrow_as_they_fit(pairs.rows.offsets)
@@ -305,9 +307,3 @@ def check_n_components(n_components: int) -> None:
             "n_components must be an even number of at least 2 (a cosine and a sine for every "
             f"frequency), got {n_components}."
         )
-
-
-def check_form(form: str, known: tuple[str, ...], what: str) -> None:
-    """Refuse a form that a feature map does not know."""
-    if form not in known:
-        raise ValueError(f"{what} exist for the forms {', '.join(known)}; got form={form!r}.")

@@ -1,7 +1,7 @@
-"""Random bins: sparse features for the metric and the exponential form (Rahimi and Recht 2007).
+"""Random bins: sparse features for the kernels laplacian and wwl (Rahimi and Recht 2007).
 
-A grid cuts the masses of every pattern into intervals, of a random width and from a random offset
-on. Two graphs share a bin of the grid if all their masses are in the same intervals. With widths
+A grid cuts the amounts of every pattern into intervals, of a random width and from a random offset
+on. Two graphs share a bin of the grid if all their amounts are in the same intervals. With widths
 from a Gamma(2) distribution that happens with the probability ``exp(-gamma d)`` exactly, ``d`` the
 weighted L1 distance: the share of grids on which two graphs share a bin is the kernel, unbiased.
 
@@ -15,9 +15,9 @@ The grids are not drawn independently of each other. Every pattern deals its off
 grids evenly: each grid gets one from a share of the distribution of its own, in an order that is
 the pattern's (a Latin hypercube). One grid alone is distributed as before, so nothing is biased;
 but how many grids a pattern alone tells two graphs apart on is nearly certain. With
-many grids and many small masses a share ``x / (exp(x) - 1)`` of the variance goes, ``x = gamma d``;
-with few or large ones less. And since offsets ascend in that order, a
-graph's bins take a step for every boundary that it crosses, which with uniform weights are
+many grids and many small amounts a share ``x / (exp(x) - 1)`` of the variance goes,
+``x = gamma d``; with few or large ones less. And since offsets ascend in that order, a graph's
+bins take a step for every boundary that it crosses, which with uniform weights are
 ``gamma / 2`` per grid on average, however many patterns there are.
 """
 
@@ -32,11 +32,10 @@ from scipy import sparse
 
 from treelens.kernels import _compiled_approximate as compiled
 from treelens.kernels.approximate import (
-    RANDOM_FORMS,
     as_narrow_as_they_fit,
-    check_form,
     row_factors,
 )
+from treelens.kernels.table import RANDOM_KERNELS, check_kernel
 from treelens.patterns.features import Features
 
 # Graphs that a thread takes at a time.
@@ -51,7 +50,7 @@ _MOST_CROSSINGS = 2**24
 
 
 @dataclass(frozen=True)
-class RandomBins:
+class RandomBinning:
     """One feature per grid: which bucket the graph's bin falls into.
 
     Attributes
@@ -59,10 +58,10 @@ class RandomBins:
     n_components : int
         Number of grids, which is the number of features of a graph that are not zero.
     seed : int
-    form : {"metric", "exponential"}
+    kernel : {"laplacian", "wwl"}
     gamma : float
     offset : float
-        The constant ``b`` of the exponential form.
+        The constant ``b`` of the kernel wwl.
     weights : ndarray, shape (n_patterns,), or None
     n_buckets : int
         Of every grid, a power of two. Two bins share a bucket by chance once in so many pairs.
@@ -74,7 +73,7 @@ class RandomBins:
     >>> from treelens.patterns.vocabulary import PatternVocabulary
     >>> graphs = make_random_graphs(3, random_state=0)
     >>> extractor = PatternExtractor(PatternVocabulary.fit(graphs, 2)[0], 0, "wasserstein")
-    >>> bins = RandomBins(64, seed=0, form="metric", gamma=1.0)
+    >>> bins = RandomBinning(64, seed=0, kernel="laplacian", gamma=1.0)
     >>> mapped = bins.transform(extractor.features(graphs))
     >>> mapped.shape == (3, 64 * bins.n_buckets), mapped.nnz
     (True, 192)
@@ -82,14 +81,14 @@ class RandomBins:
 
     n_components: int
     seed: int
-    form: str
+    kernel: str
     gamma: float
     offset: float = 1.0
     weights: np.ndarray | None = None
     n_buckets: int = 4096
 
     def __post_init__(self) -> None:
-        check_form(self.form, RANDOM_FORMS, "random bins")
+        check_kernel(self.kernel, RANDOM_KERNELS, "random bins")
         if self.n_components < 1:
             raise ValueError(f"n_components must be at least 1, got {self.n_components}.")
         if self.n_buckets < 1 or self.n_buckets & (self.n_buckets - 1):
@@ -118,20 +117,20 @@ class RandomBins:
 
     def columns(self, features: Features, n_jobs: int = 1) -> np.ndarray:
         """The column of every graph on every grid, int32 of shape (n_graphs, n_components)."""
-        rows, masses = features.pairs.rows, self.masses(features)
+        rows, amounts = features.pairs.rows, self.amounts(features)
         columns = np.empty((len(rows), self.n_components), dtype=np.int32)
 
         def fill(first: int) -> None:
             last = min(first + _GRAPHS_AT_ONCE, len(rows))
             compiled.fill_bin_columns(
-                first, last, self.seed, rows.offsets, rows.indices, masses, self.n_buckets, columns
+                first, last, self.seed, rows.offsets, rows.indices, amounts, self.n_buckets, columns
             )
 
         with ThreadPoolExecutor(max(n_jobs, 1)) as pool:
             list(pool.map(fill, range(0, len(rows), _GRAPHS_AT_ONCE)))
         return columns
 
-    def masses(self, features: Features) -> np.ndarray:
+    def amounts(self, features: Features) -> np.ndarray:
         """The entries by graph at the scale of the grids, on which distances are ``gamma d``."""
         rows = features.pairs.rows
         weights = 1.0 if self.weights is None else self.weights[rows.indices]
@@ -139,16 +138,16 @@ class RandomBins:
 
     def row_factors(self, features: Features) -> np.ndarray:
         """What a graph's features are multiplied by, shape (n_graphs,)."""
-        return row_factors(features, self.form, self.gamma, self.offset, self.weights)
+        return row_factors(features, self.kernel, self.gamma, self.offset, self.weights)
 
     def path_terms(
         self, features: Features, coefficients: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """How a linear model's decision on one graph comes about while all masses grow together.
+        """How a linear model's decision on one graph comes about while all amounts grow together.
 
-        At ``t`` from 0 to 1 the masses are ``t`` times the graph's. A pattern that crosses into
+        At ``t`` from 0 to 1 the amounts are ``t`` times the graph's. A pattern that crosses into
         its next interval changes the bin, and the change of the decision is its own. The factor
-        of the exponential form grows too; a pattern has its share in the growth of the exponent.
+        of the kernel wwl grows too; a pattern has its share in the growth of the exponent.
 
         Returns
         -------
@@ -157,21 +156,21 @@ class RandomBins:
         terms : ndarray, shape (n_outputs, n_entries)
             For every entry of the graph's row; with ``starts`` they add up to the decision.
         """
-        masses = self.masses(features)
-        total = float(masses.sum())
+        amounts = self.amounts(features)
+        total = float(amounts.sum())
         self._check_crossings(total)
-        growth = total if self.form == "exponential" else 0.0
+        growth = total if self.kernel == "wwl" else 0.0
         start = float(self.row_factors(features)[0]) * np.exp(-growth) / np.sqrt(self.n_components)
-        crossings = self._crossings(features.pairs.rows.indices, masses)
-        terms = np.zeros((len(coefficients), len(masses)))
+        crossings = self._crossings(features.pairs.rows.indices, amounts)
+        terms = np.zeros((len(coefficients), len(amounts)))
         for own, jumps in zip(coefficients, terms, strict=True):
             growths = np.zeros(1)
             compiled.bin_path_terms(*crossings, growth, self.n_buckets, own, jumps, growths)
-            jumps += growths * masses / max(total, np.finfo(float).tiny)
+            jumps += growths * amounts / max(total, np.finfo(float).tiny)
         return start * coefficients[:, :: self.n_buckets].sum(axis=1), start * terms
 
     def _check_crossings(self, total: float) -> None:
-        """There are about as many crossings per grid as there is mass, at rate one."""
+        """There are about as many crossings per grid as there is amount, at rate one."""
         if not total * self.n_components <= _MOST_CROSSINGS:
             raise ValueError(
                 f"The decision cannot be explained: at gamma={self.gamma:g} its path has about "
@@ -179,9 +178,9 @@ class RandomBins:
                 "smaller gamma, or with approximation='nystroem'."
             )
 
-    def _crossings(self, patterns: np.ndarray, masses: np.ndarray) -> Crossings:
+    def _crossings(self, patterns: np.ndarray, amounts: np.ndarray) -> Crossings:
         """All crossings of the path, sorted by grid, then time."""
-        given = self.seed, self.n_components, patterns, masses
+        given = self.seed, self.n_components, patterns, amounts
         n = compiled.bin_crossings(*given, *_room_for_crossings(0))
         found = _room_for_crossings(n)
         compiled.bin_crossings(*given, *found)
@@ -190,7 +189,7 @@ class RandomBins:
 
 
 class Crossings(NamedTuple):
-    """Boundaries that a graph's masses cross as they grow; all of shape (n_crossings,)."""
+    """Boundaries that a graph's amounts cross as they grow; all of shape (n_crossings,)."""
 
     grids: np.ndarray
     times: np.ndarray  # from 0 to 1

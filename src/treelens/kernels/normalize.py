@@ -8,7 +8,7 @@ NORMALIZATIONS = ("cosine", "tanimoto")
 
 
 def normalize_kernel(
-    kernel: np.ndarray, left_self: np.ndarray, right_self: np.ndarray, how: str | None
+    kernel: np.ndarray, left_diagonal: np.ndarray, right_diagonal: np.ndarray, how: str | None
 ) -> np.ndarray:
     """Normalise in place and return a kernel matrix.
 
@@ -19,7 +19,7 @@ def normalize_kernel(
     Parameters
     ----------
     kernel : ndarray, shape (n_left, n_right)
-    left_self, right_self : ndarray, shapes (n_left,) and (n_right,)
+    left_diagonal, right_diagonal : ndarray, shapes (n_left,) and (n_right,)
     how : {"cosine", "tanimoto"} or None
 
     Examples
@@ -31,8 +31,8 @@ def normalize_kernel(
         return kernel
     if how not in NORMALIZATIONS:
         raise ValueError(f"normalize must be None, 'cosine' or 'tanimoto', got {how!r}.")
-    for row, own in zip(kernel, left_self, strict=True):  # row by row: no second matrix
+    for row, own in zip(kernel, left_diagonal, strict=True):  # row by row: no second matrix
         # Both are symmetric in the two graphs to the last bit, and so is the result.
-        norm = np.sqrt(own * right_self) if how == "cosine" else own + right_self - row
+        norm = np.sqrt(own * right_diagonal) if how == "cosine" else own + right_diagonal - row
         np.divide(row, norm, out=row, where=norm > 0)
     return kernel

@@ -7,7 +7,7 @@ kind                   ``<W, Z(G, G')>``
 =====================  =======================================================================
 "subtree"              ``(1/H) sum_v w_v count_G(v) count_G'(v)``
 "optimal-assignment"   ``(1/H) sum_v w_v min(count_G(v), count_G'(v))``
-"wasserstein"          ``(1/H) sum_v w_v min(mass_G(v), mass_G'(v))``
+"wasserstein"          ``(1/H) sum_v w_v min(frequency_G(v), frequency_G'(v))``
 =====================  =======================================================================
 
 With all weights one, the second is the value of the best assignment of nodes to nodes (Kriege et
@@ -60,25 +60,25 @@ def metric_distance(
     right: PairFeatures | None = None,
     weights: np.ndarray | None = None,
     *,
-    left_self: np.ndarray,
-    right_self: np.ndarray,
+    left_diagonal: np.ndarray,
+    right_diagonal: np.ndarray,
     n_jobs: int = 1,
     out: np.ndarray | None = None,
 ) -> np.ndarray:
     """``0.5 (<W, Z(i, i)> + <W, Z(j, j)>) - <W, Z(i, j)>``: a true metric, zero on the diagonal.
 
-    Equals ``0.5 (1/H) sum_v w_v |mass_i(v) - mass_j(v)|``.
+    Equals ``0.5 (1/H) sum_v w_v |frequency_i(v) - frequency_j(v)|``.
 
     Parameters
     ----------
-    left_self, right_self : ndarray
+    left_diagonal, right_diagonal : ndarray
         ``<W, Z(G, G)>`` of every graph, patterns unknown to the vocabulary included.
     """
     distance = pair_sums(left, right, weights, n_jobs=n_jobs, out=out)
 
     def finish(rows: np.ndarray, first: int, last: int) -> None:
-        for row, own in zip(rows, left_self[first:last], strict=True):
-            np.subtract(0.5 * (own + right_self), row, out=row)
+        for row, own in zip(rows, left_diagonal[first:last], strict=True):
+            np.subtract(0.5 * (own + right_diagonal), row, out=row)
             np.maximum(row, 0.0, out=row)
 
     return apply_in_place(finish, distance, n_jobs)

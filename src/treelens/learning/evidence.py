@@ -163,7 +163,7 @@ class EvidenceProblem:
     @cached_property
     def usual_scales(self) -> np.ndarray:
         """Scales at which neither part of the kernel is flat: the prior's mean, and the start."""
-        size = float(np.mean(self.features.self_sums())) or 1.0
+        size = float(np.mean(self.features.diagonal())) or 1.0
         return np.array([np.log(2.0), -np.log(size), 0.0, np.log(0.1), 0.0])
 
     @cached_property
@@ -214,7 +214,7 @@ def evidence_objective(
     """
     space = Workspace(problem.n_graphs) if workspace is None else workspace
     scales, weights = parameters.kernel_scales(), problem.weights(parameters)
-    diagonal = problem.features.self_sums(weights)
+    diagonal = problem.features.diagonal(weights)
     sums = pair_sums(problem.features, weights=weights, n_jobs=problem.n_jobs, out=space.first)
     covariance_in_place(
         scales, parameters.noise * problem.noise_factors, sums, diagonal, space.second,

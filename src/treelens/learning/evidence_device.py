@@ -115,7 +115,7 @@ class DeviceEvidence:
     def _kernel(self, parameters: EvidenceParameters, weights: np.ndarray) -> _DeviceKernel:
         """The kernel of all pairs, with what it is made of."""
         torch, scales = self.torch, parameters.kernel_scales()
-        own = self._tensor(self.problem.features.self_sums(weights))  # (n,)
+        own = self._tensor(self.problem.features.diagonal(weights))  # (n,)
         sums = self._pair_sums(self._tensor(weights[self.patterns]))
         sums.fill_diagonal_(0.0)
         both = own[:, None] + own[None, :]

@@ -85,7 +85,7 @@ class DistanceQuantiles:
 
 def _largest_similarity(features: PairFeatures) -> float:
     """No pair is more similar than the graph that is most similar to itself."""
-    largest = float(features.self_sums().max(initial=0.0))
+    largest = float(features.diagonal().max(initial=0.0))
     return largest if largest > 0 else 1.0
 
 

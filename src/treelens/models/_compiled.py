@@ -1,4 +1,4 @@
-"""Compiled loop of the support vector machine. Plain-Python twin: ``tests/naive/machine.py``."""
+"""Compiled loop of the support vector machine. Plain-Python twin: ``tests/naive/svm.py``."""
 
 import numpy as np
 from numba import njit
@@ -33,7 +33,7 @@ def _best_partner(kernel_row, i, diagonal, least, f, beta, low):
 
 
 @njit(cache=True, nogil=True)
-def solve_machine(kernel, low, high, tolerance, most_steps, beta, f):
+def solve_svm(kernel, low, high, tolerance, most_steps, beta, f):
     """Sequential minimal optimisation of a C-SVC, in place, from a feasible start.
 
     Solves ``min 0.5 beta' K beta - y' beta`` with ``low <= beta <= high`` and ``sum beta = 0``,

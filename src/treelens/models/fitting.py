@@ -137,7 +137,7 @@ def fit_gaussian_process(
 
 def _leave_one_out(problem: EvidenceProblem, parameters: EvidenceParameters) -> LeaveOneOut:
     weights = problem.weights(parameters)
-    diagonal = problem.features.self_sums(weights)
+    diagonal = problem.features.diagonal(weights)
     sums = pair_sums(problem.features, weights=weights, n_jobs=problem.n_jobs)
     scales = parameters.kernel_scales()
     kernel = mixture_kernel(scales, sums, diagonal, diagonal, n_jobs=problem.n_jobs)

@@ -54,7 +54,7 @@ class WeightedForest:
     ) -> WeighedGraphs:
         """The same from counts that are ready."""
         pairs = PairFeatures.of_counts(histograms)
-        return WeighedGraphs(pairs, pairs.self_sums(self.weights) + unseen_sums, histograms)
+        return WeighedGraphs(pairs, pairs.diagonal(self.weights) + unseen_sums, histograms)
 
 
 class WeighedGraphs(NamedTuple):
@@ -70,7 +70,7 @@ class Predictions(NamedTuple):
 
     mean: np.ndarray  # (n_graphs, n_columns)
     variance: np.ndarray | None  # (n_graphs,) of a new target, noise included; None: not asked for
-    unseen_fraction: np.ndarray  # (n_graphs,) of the patterns, those outside the vocabulary
+    out_of_vocabulary: np.ndarray  # (n_graphs,) of the patterns, those outside the vocabulary
     similarity: np.ndarray  # (n_graphs,) to the most similar basis graph, from 0 to 1
 
 
@@ -148,7 +148,7 @@ class FittedModel:
         ]
         mean, unseen, similarity = (
             np.concatenate([getattr(part, name) for part in parts])
-            for name in ("mean", "unseen_fraction", "similarity")
+            for name in ("mean", "out_of_vocabulary", "similarity")
         )
         spread = np.concatenate([part.variance for part in parts]) if variance else None
         return Predictions(mean, spread, unseen, similarity)
@@ -163,4 +163,4 @@ class FittedModel:
             left = np.maximum(self.scales.amplitude - taken, 0.0)
             spread = self.target_scale**2 * (left + self.noise)
         similarity = rows.max(axis=1) / self.scales.amplitude
-        return Predictions(mean, spread, weighed.histograms.unseen_share(), similarity)
+        return Predictions(mean, spread, weighed.histograms.out_of_vocabulary(), similarity)

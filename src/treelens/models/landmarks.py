@@ -40,7 +40,7 @@ def hard_landmarks(
     ----------
     features, codes, sample_weight
         Of the training graphs.
-    kernel : (form, gamma, offset, weights)
+    kernel : (name, gamma, offset, weights)
     n_landmarks : int
     rng : Generator
     n_jobs : int
@@ -67,4 +67,4 @@ def select_features(features: Features, positions: np.ndarray) -> Features:
     picked = SparseRows(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data)
     lists = picked.transposed(pairs.n_patterns)
     chosen = PairFeatures(lists, picked, pairs.level_offsets, pairs.minimum, pairs.scale[positions])
-    return Features(chosen, features.self_sums[positions])
+    return Features(chosen, features.diagonal[positions])

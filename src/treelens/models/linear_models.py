@@ -69,7 +69,7 @@ def _linear_model(
     regression; the many columns of sparse ones the squared hinge, whose values still follow the
     share of each class.
     """
-    if approximation == "random-features" or (approximation == "nystroem" and several):
+    if approximation == "random-fourier" or (approximation == "nystroem" and several):
         model = LogisticRegression(tol=_TOLERANCE, max_iter=most_iterations, warm_start=True)
         return model, _SEVERAL_LOGISTIC_COST if approximation == "nystroem" else _LOGISTIC_COST
     model = LinearSVC(

@@ -31,7 +31,7 @@ _MOST_STEPS = 10_000_000
 
 
 @dataclass(frozen=True)
-class KernelMachine:
+class SVM:
     """Outputs ``kernel @ coefficients.T + intercepts``, and what they say of the classes.
 
     Two classes have one output, positive for the second class. Several have one for every two
@@ -68,25 +68,25 @@ class KernelMachine:
         """Training graphs with a coefficient that is not zero in some output."""
         return np.flatnonzero((self.coefficients != 0).any(axis=0))
 
-    def on(self, graphs: np.ndarray) -> KernelMachine:
+    def on(self, graphs: np.ndarray) -> SVM:
         """The machine without the columns of other training graphs."""
-        return KernelMachine(self.coefficients[:, graphs], self.intercepts, self.pairwise)
+        return SVM(self.coefficients[:, graphs], self.intercepts, self.pairwise)
 
 
-def fit_machine(
+def fit_svm(
     kernel: np.ndarray, codes: np.ndarray, n_classes: int, C: float, sample_weight: np.ndarray
-) -> KernelMachine:
-    """Fit a C-SVC, or one for every two classes; see :func:`fit_machine_path`."""
-    return fit_machine_path(kernel, codes, n_classes, [C], sample_weight)[0]
+) -> SVM:
+    """Fit a C-SVC, or one for every two classes; see :func:`fit_svm_path`."""
+    return fit_svm_path(kernel, codes, n_classes, [C], sample_weight)[0]
 
 
-def fit_machine_path(
+def fit_svm_path(
     kernel: np.ndarray,
     codes: np.ndarray,
     n_classes: int,
     Cs: Sequence[float],
     sample_weight: np.ndarray,
-) -> list[KernelMachine]:
+) -> list[SVM]:
     """Fit machines for ascending values of ``C``, each starting where the last one ended.
 
     Parameters
@@ -97,7 +97,7 @@ def fit_machine_path(
     n_classes : int
     Cs : sequence of float, ascending
         Relative to the scale of the kernel: the machine's cost is ``C / mean K(G, G)``, so that
-        one grid serves kernels of counts and of masses alike.
+        one grid serves kernels of counts and of relative frequencies alike.
     sample_weight : ndarray, shape (n_train,)
     """
     scale = float(np.mean(np.diagonal(kernel))) or 1.0  # of a kernel of zeros any C will do
@@ -116,7 +116,7 @@ def fit_machine_path(
             intercepts[step, pair] = _solve_output(part, y, bound[rows], beta, f)
             coefficients[step, pair, rows] = beta
     return [
-        KernelMachine(*fitted, pairwise=n_classes > 2)
+        SVM(*fitted, pairwise=n_classes > 2)
         for fitted in zip(coefficients, intercepts, strict=True)
     ]
 
@@ -126,7 +126,7 @@ def _solve_output(
 ) -> float:
     """Move ``beta`` and ``f = kernel @ beta - y`` to the optimum; returns the intercept."""
     low, high = np.where(y > 0, 0.0, -bound), np.where(y > 0, bound, 0.0)
-    steps = _compiled.solve_machine(kernel, low, high, _TOLERANCE, _MOST_STEPS, beta, f)
+    steps = _compiled.solve_svm(kernel, low, high, _TOLERANCE, _MOST_STEPS, beta, f)
     if steps == _MOST_STEPS:
         warnings.warn(
             f"The support vector machine stopped after {steps} steps short of its tolerance. "

@@ -17,7 +17,7 @@ class Features(NamedTuple):
     """What a kernel knows of some graphs: pair features and ``<W, Z(G, G)>`` of each graph."""
 
     pairs: PairFeatures
-    self_sums: np.ndarray  # (n_graphs,), patterns never seen in training included
+    diagonal: np.ndarray  # (n_graphs,), patterns never seen in training included
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,10 @@ class PatternExtractor:
         """Features of new graphs."""
         histograms = self.histograms(graphs, n_jobs)
         pairs = self.pairs(histograms)
-        unseen = self.unseen_self_sums(graphs, histograms)
-        return Features(pairs, pairs.self_sums(weights) + unseen)
+        unseen = self.unseen_diagonal(graphs, histograms)
+        return Features(pairs, pairs.diagonal(weights) + unseen)
 
-    def unseen_self_sums(
-        self, graphs: GraphCollection, histograms: PatternHistograms
-    ) -> np.ndarray:
+    def unseen_diagonal(self, graphs: GraphCollection, histograms: PatternHistograms) -> np.ndarray:
         """What patterns outside the vocabulary, at weight one, add to ``<W, Z(G, G)>``.
 
         They match no training graph, but a graph's similarity with itself counts all it holds.

@@ -138,8 +138,8 @@ class PatternHistograms:
         """Level of each pattern: not its depth, which several levels of a forest may share."""
         return np.repeat(np.arange(self.n_depths), np.diff(self.level_offsets))
 
-    def unseen_share(self) -> np.ndarray:
-        """Share of each graph's mass, over all depths here, on patterns never seen in training."""
+    def out_of_vocabulary(self) -> np.ndarray:
+        """Fraction of each graph's patterns, over all depths here, that training never saw."""
         total = np.maximum(self.n_nodes * self.n_depths, 1)
         return self.unseen.sum(axis=1) / total
 
@@ -198,19 +198,19 @@ class PatternHistograms:
     # --- forms ------------------------------------------------------------------------------
 
     @property
-    def masses(self) -> np.ndarray:
+    def frequencies(self) -> np.ndarray:
         """Counts divided by the number of nodes of their graph, aligned with ``counts``."""
         return self.counts / self.n_nodes[self.graphs]
 
-    def by_pattern(self, kind: str = "masses", factor: float = 1.0) -> SparseRows:
-        """Lists by pattern, with counts or masses as float64, times a factor."""
-        values = self.masses if kind == "masses" else self.counts.astype(np.float64)
+    def by_pattern(self, kind: str = "frequencies", factor: float = 1.0) -> SparseRows:
+        """Lists by pattern, with counts or relative frequencies as float64, times a factor."""
+        values = self.frequencies if kind == "frequencies" else self.counts.astype(np.float64)
         values *= factor  # in place: both are new
         return SparseRows(self.offsets, self.graphs, values)
 
     def to_sparse(self, kind: str = "counts", dtype: Any = np.float64) -> sparse.csr_array:
         """A scipy matrix, shape (n_graphs, n_patterns)."""
-        values = self.masses if kind == "masses" else self.counts
+        values = self.frequencies if kind == "frequencies" else self.counts
         lists = sparse.csc_array(
             (values.astype(dtype), self.graphs, self.offsets),
             shape=(self.n_graphs, self.n_patterns),

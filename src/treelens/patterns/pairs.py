@@ -51,7 +51,7 @@ class PairFeatures:
         histograms : PatternHistograms
             Of the depths that the kernel uses; every entry is divided by their number.
         kind : {"wasserstein", "optimal-assignment", "subtree"}
-            Minimum of masses, minimum of counts, product of counts.
+            Minimum of relative frequencies, minimum of counts, product of counts.
         unit : bool
             Scale graphs so that ``<1, Z(G, G)> == 1``, which puts the three kinds on the common
             footing ``1 - <1, Z>`` in [0, 1] for learning. Without it ``<1, Z>`` is the plain
@@ -62,12 +62,12 @@ class PairFeatures:
         minimum = kind != "subtree"
         # The product carries the factor 1 / n_depths as two square roots.
         factor = 1.0 / histograms.n_depths if minimum else 1.0 / np.sqrt(histograms.n_depths)
-        lists = histograms.by_pattern("masses" if kind == "wasserstein" else "counts", factor)
+        lists = histograms.by_pattern("frequencies" if kind == "wasserstein" else "counts", factor)
         rows = lists.transposed(histograms.n_graphs)
         plain = cls(lists, rows, histograms.level_offsets, minimum, np.ones(histograms.n_graphs))
         if not unit or kind == "wasserstein":
             return plain
-        norm = np.sqrt(np.maximum(plain.self_sums(), np.finfo(float).tiny))
+        norm = np.sqrt(np.maximum(plain.diagonal(), np.finfo(float).tiny))
         return cls(lists, rows, histograms.level_offsets, minimum, 1.0 / norm)
 
     @classmethod
@@ -85,7 +85,7 @@ class PairFeatures:
     def n_patterns(self) -> int:
         return len(self.lists)
 
-    def self_sums(self, weights: np.ndarray | None = None) -> np.ndarray:
+    def diagonal(self, weights: np.ndarray | None = None) -> np.ndarray:
         """``<W, Z(G, G)>`` of every graph, shape (n_graphs,)."""
         values = self.rows.values if self.minimum else self.rows.values**2
         if weights is not None:

@@ -74,7 +74,7 @@ class PathCounts:
     def _graphs(self) -> np.ndarray:
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
-    def self_sums(self) -> np.ndarray:
+    def diagonal(self) -> np.ndarray:
         """Kernel value of every graph with itself, shape (n_graphs,)."""
         return np.bincount(
             self._graphs(), self.weights * self.counts**2, minlength=len(self.offsets) - 1

@@ -95,7 +95,7 @@ def explained_graph(graph: Graph, explanation: Explanation, digits: int = 3) -> 
         "toward": None if label is None else str(label),
         "decision": short(explanation.decision, digits + 1),
         "base": short(explanation.base, digits + 1),
-        "unseen_share": short(explanation.unseen_share),
+        "out_of_vocabulary": short(explanation.out_of_vocabulary),
         "warning": explanation.warning,
         "patterns": [
             [pattern, short(value, digits)]

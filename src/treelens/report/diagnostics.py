@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from treelens.estimators.svc import GraphSVC
-from treelens.explain.contributions import usual_unseen_share
+from treelens.explain.contributions import usual_out_of_vocabulary
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -155,8 +155,8 @@ def _histogram_keys(histograms: PatternHistograms) -> list[Any]:
 
 def _unseen(model: GraphSVC, given: GivenGraphs) -> dict[str, Any]:
     """The share of patterns that training never saw, and how many graphs have unusually many."""
-    shares = given.histograms.unseen_share()
-    limit = usual_unseen_share(model.train_histograms_)
+    shares = given.histograms.out_of_vocabulary()
+    limit = usual_out_of_vocabulary(model.train_histograms_)
     counts, edges = np.histogram(shares, bins=_UNSEEN_BINS, range=(0.0, 1.0))
     return {
         "mean": shares.mean(),

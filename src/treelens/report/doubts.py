@@ -60,8 +60,8 @@ def _memory(given: SaidOfGraphs) -> dict[str, Any]:
 
 
 def _unseen(model: EvidenceModel, given: SaidOfGraphs) -> dict[str, Any]:
-    limit = model._decision.unseen_limit
-    n = int((given.said.unseen_fraction > limit).sum())
+    limit = model._decision.out_of_vocabulary_limit
+    n = int((given.said.out_of_vocabulary > limit).sum())
     text = f"{_share(n, len(given))} have more patterns that training never saw than the usual "
     return _item(_level(n, len(given)), f"{text}{percent(limit, 0)} of their patterns.", n)
 

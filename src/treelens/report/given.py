@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.estimators.base import checked_graphs
+from treelens.estimators.base import check_graphs
 from treelens.estimators.svc import GraphSVC
 from treelens.explain.names import LabelNames, with_label_names
 from treelens.graphs.collection import GraphCollection
@@ -31,7 +31,7 @@ class GivenGraphs:
     classes : ndarray
     colors : NodeColors
     histograms : PatternHistograms
-    self_sums : ndarray, shape (n_graphs,)
+    diagonal : ndarray, shape (n_graphs,)
         The weighted similarity of every graph with itself.
     decisions : ndarray, shape (n_graphs, n_outputs)
     probabilities : ndarray, shape (n_graphs, n_classes)
@@ -44,7 +44,7 @@ class GivenGraphs:
     classes: np.ndarray
     colors: NodeColors
     histograms: PatternHistograms
-    self_sums: np.ndarray
+    diagonal: np.ndarray
     decisions: np.ndarray
     probabilities: np.ndarray
     predicted: np.ndarray
@@ -96,7 +96,7 @@ def look_at(
         if y is not None:
             raise ValueError("y was given without X: give the graphs that these classes belong to.")
         return None
-    graphs = checked_graphs(X, model.recipe_)
+    graphs = check_graphs(X, model.recipe_)
     codes = None if y is None else codes_of(y, model.classes_, len(graphs))
     extractor = model._extractor
     colors = extractor.vocabulary.transform(graphs)
@@ -108,7 +108,7 @@ def look_at(
         classes=model.classes_,
         colors=colors,
         histograms=extractor.count(colors),
-        self_sums=extractor.features(graphs, model.weights_).self_sums,
+        diagonal=extractor.features(graphs, model.weights_).diagonal,
         decisions=decisions,
         probabilities=model.predict_proba(graphs),
         predicted=predicted_codes(decisions),
@@ -136,7 +136,7 @@ def codes_of(y: Any, classes: np.ndarray, n_graphs: int) -> np.ndarray:
 
 def facts_of(given: GivenGraphs, positions: np.ndarray) -> list[dict[str, Any]]:
     """What there is to say about some predictions, in the order given."""
-    unseen = given.histograms.unseen_share()
+    unseen = given.histograms.out_of_vocabulary()
     return [
         {
             "index": i,
@@ -144,7 +144,7 @@ def facts_of(given: GivenGraphs, positions: np.ndarray) -> list[dict[str, Any]]:
             "class": None if given.codes is None else str(given.classes[given.codes[i]]),
             "predicted": str(given.classes[given.predicted[i]]),
             "probability": given.probabilities[i, given.predicted[i]],
-            "unseen_share": unseen[i],
+            "out_of_vocabulary": unseen[i],
             "n_nodes": given.graphs.sizes[i],
         }
         for i in positions.tolist()

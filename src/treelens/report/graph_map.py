@@ -6,18 +6,19 @@ import numpy as np
 from scipy.sparse.linalg import eigsh
 
 from treelens.explain.contributions import KernelDecision
-from treelens.kernels.forms import FORMS, form_kernel
 from treelens.kernels.gram import pair_sums
+from treelens.kernels.table import KERNELS
+from treelens.kernels.weighted import kernel_matrix
 from treelens.patterns.histograms import PatternHistograms
 from treelens.report.given import GivenGraphs
 
 _MOST_LANDMARKS = 1200
 _MOST_POINTS = 6000
-# The similarity whose distance is drawn: masses as they are, counts freed of the graphs' sizes.
+# The similarity whose distance is drawn: frequencies as they are, counts freed of graphs' sizes.
 _SIMILARITY_OF_KIND = {
-    "wasserstein": "linear",
+    "wasserstein": "wwl-linear",
     "optimal-assignment": "tanimoto",
-    "subtree": "subtree-cosine",
+    "subtree": "wl-subtree-cosine",
 }
 
 
@@ -33,7 +34,7 @@ def map_of_graphs(decision: KernelDecision, given: GivenGraphs, first: np.ndarra
     """
     shown = _shown_graphs(len(given), first)
     histograms = given.histograms.select_graphs(shown)
-    positions, share = place_graphs(decision, histograms, given.self_sums[shown])
+    positions, share = place_graphs(decision, histograms, given.diagonal[shown])
     placed = _on_grid(positions)
     return {
         "share_of_variance": share,
@@ -48,14 +49,14 @@ def map_of_graphs(decision: KernelDecision, given: GivenGraphs, first: np.ndarra
 
 
 def place_graphs(
-    decision: KernelDecision, histograms: PatternHistograms, self_sums: np.ndarray
+    decision: KernelDecision, histograms: PatternHistograms, diagonal: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """Classical scaling of the learned distance to two dimensions.
 
     The squared length between two points follows the distance ``s(x,x) + s(y,y) - 2 s(x,y)`` of
-    the weighted similarity ``s``; for kernels of masses that is twice the learned distance, as
-    far as training knew the patterns. With many graphs, some serve as landmarks and the others
-    are placed relative to these.
+    the weighted similarity ``s``; for kernels of relative frequencies that is twice the learned
+    distance, as far as training knew the patterns. With many graphs, some serve as landmarks and
+    the others are placed relative to these.
 
     Returns
     -------
@@ -65,7 +66,7 @@ def place_graphs(
     """
     rng = np.random.default_rng(0)
     landmarks = np.sort(rng.permutation(histograms.n_graphs)[:_MOST_LANDMARKS])
-    similarity = _similarities(decision, histograms, self_sums, landmarks)  # (n, n_landmarks)
+    similarity = _similarities(decision, histograms, diagonal, landmarks)  # (n, n_landmarks)
     among = similarity[landmarks]
     column_means, mean = among.mean(axis=0), among.mean()
     centred = among - column_means - column_means[:, None] + mean
@@ -79,15 +80,15 @@ def place_graphs(
 def _similarities(
     decision: KernelDecision,
     histograms: PatternHistograms,
-    self_sums: np.ndarray,
+    diagonal: np.ndarray,
     landmarks: np.ndarray,
 ) -> np.ndarray:
     extractor = decision.extractor
     pairs = extractor.pairs(histograms)
     some = extractor.pairs(histograms.select_graphs(landmarks))
     sums = pair_sums(pairs, some, decision.weights)
-    form = _SIMILARITY_OF_KIND[FORMS[decision.form].kind]
-    return form_kernel(form, sums, self_sums, self_sums[landmarks], 0.0)
+    kernel = _SIMILARITY_OF_KIND[KERNELS[decision.kernel].pair_feature]
+    return kernel_matrix(kernel, sums, diagonal, diagonal[landmarks], 0.0)
 
 
 def _leading(centred: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

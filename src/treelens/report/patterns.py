@@ -17,7 +17,7 @@ from treelens.explain.names import LabelNames, named_vocabulary
 from treelens.explain.ranking import class_separation, rank_patterns, weight_stability
 from treelens.explain.smarts import atom_label_of, pattern_smarts
 from treelens.graphs.collection import Graph
-from treelens.kernels.forms import FORMS
+from treelens.kernels.table import KERNELS
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -70,7 +70,7 @@ def _rankings(model: GraphSVC, with_graphs: bool) -> list[str]:
 
 
 def _full_table(model: GraphSVC, influence: Mapping[int, float] | None) -> pd.DataFrame:
-    """All patterns with their separation, mass per class as one column, and their influence."""
+    """All patterns with separation, relative frequencies per class in one column, and influence."""
     table = model.patterns_
     start = int(model.vocabulary_.level_offsets[model.train_histograms_.first_depth])
     separation = class_separation(model.train_histograms_, model.train_codes_, len(model.classes_))
@@ -78,11 +78,11 @@ def _full_table(model: GraphSVC, influence: Mapping[int, float] | None) -> pd.Da
     table["separation"] = separation[own]
     errors = weight_errors(model)
     table["weight_error"] = None if errors is None else errors[own]
-    masses = [f"mass {label}" for label in model.classes_.tolist()]
-    table["masses"] = table[masses].to_numpy().tolist()
+    frequencies = [f"frequency {label}" for label in model.classes_.tolist()]
+    table["frequencies"] = table[frequencies].to_numpy().tolist()
     if influence is not None:
         table["influence"] = [influence.get(pattern, 0.0) for pattern in table.index.tolist()]
-    return table.drop(columns=masses)
+    return table.drop(columns=frequencies)
 
 
 def leading_patterns(table: pd.DataFrame, by: list[str], most: int) -> pd.DataFrame:
@@ -104,7 +104,7 @@ def _pattern_row(
             name: row[name] for name in ("depth", "weight", "weight_error", "support", "separation")
         },
         "influence": row.get("influence"),
-        "masses": row["masses"],
+        "frequencies": row["frequencies"],
         "leans_to": str(row["leans_to"]),
         "tree": tree_data(vocabulary, pattern),
         "occurrence": place,
@@ -184,7 +184,7 @@ def weight_errors(model: GraphSVC) -> np.ndarray | None:
     histograms, codes = model.train_histograms_, model.train_codes_
     if model.learner_ is None or histograms.n_graphs > _MOST_RELEARNED:
         return None
-    kind = FORMS[model.choice_["form"]].kind
+    kind = KERNELS[model.best_params_["kernel"]].pair_feature
     learner = clone(model.learner_).set_params(tol=_ROUGH_GAP)
 
     def learn(indices: np.ndarray) -> np.ndarray:

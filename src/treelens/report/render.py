@@ -64,7 +64,7 @@ def write_report(
     >>> import pathlib, tempfile
     >>> import treelens as tl
     >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-    >>> model = tl.GraphSVC("exponential", 2, 0, 1.0, 10.0).fit(graphs, y)
+    >>> model = tl.GraphSVC("wwl", 2, 0, 1.0, 10.0).fit(graphs, y)
     >>> path = pathlib.Path(tempfile.mkdtemp(), "report.html")
     >>> write_report(model, path, graphs, y).read_text(encoding="utf-8")[:15]
     '<!doctype html>'
@@ -219,7 +219,7 @@ def signed(value: float, digits: int = 2) -> str:
     return f"{value:+.{digits}f}".replace("-", _MINUS)
 
 
-def leading_classes(masses: Sequence[float], most: int = 6) -> list[tuple[int, float]]:
+def leading_classes(frequencies: Sequence[float], most: int = 6) -> list[tuple[int, float]]:
     """The classes with the largest values, in their own order.
 
     Examples
@@ -227,5 +227,5 @@ def leading_classes(masses: Sequence[float], most: int = 6) -> list[tuple[int, f
     >>> leading_classes([0.1, 0.5, 0.3], most=2)
     [(1, 0.5), (2, 0.3)]
     """
-    order = sorted(range(len(masses)), key=lambda code: -masses[code])[:most]
-    return [(code, masses[code]) for code in sorted(order)]
+    order = sorted(range(len(frequencies)), key=lambda code: -frequencies[code])[:most]
+    return [(code, frequencies[code]) for code in sorted(order)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.estimators.base import checked_graphs
+from treelens.estimators.base import check_graphs
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.estimators.leave_one_out import NINETY
 from treelens.explain.names import LabelNames, with_label_names
@@ -17,7 +17,7 @@ from treelens.models.calibration import calibrated
 from treelens.models.gaussian_process import Predictions
 from treelens.models.svm import predicted_codes
 from treelens.report.given import codes_of, graph_name, least_certain, surest_of_the_wrong
-from treelens.selection.settings import checked_numbers
+from treelens.selection.settings import check_numbers
 
 EvidenceModel = GraphRegressor | GraphClassifier
 
@@ -65,7 +65,7 @@ class SaidOfGraphs:
     @cached_property
     def same_as_training(self) -> np.ndarray:
         """Which graphs have exactly the pattern counts of a training graph."""
-        return (self.said.similarity >= _THE_SAME) & (self.said.unseen_fraction == 0)
+        return (self.said.similarity >= _THE_SAME) & (self.said.out_of_vocabulary == 0)
 
     @cached_property
     def most_wrong(self) -> np.ndarray:
@@ -96,7 +96,7 @@ class SaidOfGraphs:
             "name": graph_name(self.graphs, index),
             "n_nodes": self.graphs.sizes[index],
             "similarity": self.said.similarity[index],
-            "unseen_share": self.said.unseen_fraction[index],
+            "out_of_vocabulary": self.said.out_of_vocabulary[index],
         }
         return about | (self._number(index) if self.classes is None else self._class(index))
 
@@ -133,7 +133,7 @@ def said_of(
         if y is not None:
             raise ValueError("y was given without X: give the graphs that these belong to.")
         return None
-    graphs = checked_graphs(X, model.recipe_)
+    graphs = check_graphs(X, model.recipe_)
     shown = graphs if names is None else with_label_names(graphs, names)
     truth = None if y is None else _checked_truth(model, y, len(graphs))
     said = model.model_.decide(graphs, variance=True, n_jobs=model._n_jobs())
@@ -145,5 +145,5 @@ def said_of(
 
 def _checked_truth(model: EvidenceModel, y: Any, n_graphs: int) -> np.ndarray:
     if isinstance(model, GraphRegressor):
-        return checked_numbers(y, n_graphs)
+        return check_numbers(y, n_graphs)
     return codes_of(y, model.classes_, n_graphs)

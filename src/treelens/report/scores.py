@@ -75,9 +75,9 @@ def held_out_scores(model: GraphSVC) -> dict | None:
     They come from the inner cross-validation of the chosen setting, so they are slightly too
     good: the setting was chosen by them. None where the search kept no decision values.
     """
-    choice = model.choice_
+    choice = model.best_params_
     chosen = Candidate(**{name: choice[name] for name in Candidate._fields})
-    decisions = None if model.search_ is None else model.search_.decisions.get(chosen)
+    decisions = None if model.cv_results_ is None else model.cv_results_.decisions.get(chosen)
     if decisions is None:
         return None
     known = np.isfinite(decisions).all(axis=1)  # a splitter need not cover every graph

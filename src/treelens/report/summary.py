@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 import treelens
 from treelens.estimators.svc import GraphSVC
 from treelens.explain.names import LabelNames
-from treelens.kernels.forms import FORMS
+from treelens.kernels.table import KERNELS
 from treelens.report.details import GraphDetails, choose_graphs, explain_graphs
 from treelens.report.diagnostics import class_balance, diagnose, known_from_training
 from treelens.report.given import GivenGraphs, facts_of, look_at
@@ -23,7 +23,7 @@ from treelens.report.patterns import (
 )
 from treelens.report.plain import plain
 from treelens.report.scores import held_out_scores, score_decisions, share_right
-from treelens.report.words import form_words, learning_words, score_words, verdict_on_learning
+from treelens.report.words import learning_words, score_words, verdict_on_learning
 
 _MOST_EXAMPLES = 12
 _MOST_CANDIDATES = 10
@@ -55,7 +55,7 @@ def summarize(
     --------
     >>> import treelens as tl
     >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-    >>> model = tl.GraphSVC("exponential", 2, 0, 1.0, 10.0).fit(graphs, y)
+    >>> model = tl.GraphSVC("wwl", 2, 0, 1.0, 10.0).fit(graphs, y)
     >>> found = summarize(model, graphs, y)
     >>> found["model"]["n_training_graphs"], found["scores"]["accuracy"]
     (40, 1.0)
@@ -116,16 +116,16 @@ def _scores(given: GivenGraphs, known: np.ndarray) -> dict[str, Any] | None:
 
 def describe_model(model: GraphSVC) -> dict[str, Any]:
     """What the model is, and how it was chosen."""
-    choice = model.choice_
+    choice = model.best_params_
     return {
         **choice,
-        "formula": FORMS[choice["form"]].formula,
-        "form_words": form_words(choice["form"]),
+        "formula": KERNELS[choice["kernel"]].formula,
+        "kernel_words": KERNELS[choice["kernel"]].words,
         "score_words": score_words(choice["scoring"]),
         "classes": [str(label) for label in model.classes_.tolist()],
         "training_classes": class_balance(model.train_codes_, model.classes_),
         "n_training_graphs": model.train_histograms_.n_graphs,
-        "n_support_graphs": len(model.support_),
+        "n_support_graphs": len(model._basis),
         "n_patterns": model.train_histograms_.n_patterns,
         "first_depth": model.train_histograms_.first_depth,
         "node_labels": len(model.vocabulary_.node_alphabet),
@@ -136,11 +136,13 @@ def describe_model(model: GraphSVC) -> dict[str, Any]:
 
 def leading_candidates(model: GraphSVC) -> list[dict[str, Any]]:
     """The best settings of the search, with the mean and the spread of their scores."""
-    result = model.search_
+    result = model.cv_results_
     if result is None:
         return []
     ordered = sorted(result.finished(), key=result.mean, reverse=True)[:_MOST_CANDIDATES]
-    chosen = tuple(model.choice_[name] for name in ("radius", "depth", "form", "gamma", "C"))
+    chosen = tuple(
+        model.best_params_[name] for name in ("weight_radius", "depth", "kernel", "gamma", "C")
+    )
     return [
         {
             **candidate._asdict(),
@@ -154,9 +156,9 @@ def leading_candidates(model: GraphSVC) -> list[dict[str, Any]]:
 
 def describe_learning(model: GraphSVC) -> dict[str, Any]:
     """Whether learning beat uniform weights, and how the weights were found."""
-    gain, radius = model.learning_gain_, model.choice_["radius"]
+    gain, weight_radius = model.learning_gain_, model.best_params_["weight_radius"]
     verdict = verdict_on_learning(gain)
-    headline, words = learning_words(gain, verdict, radius, model.choice_["scoring"])
+    headline, words = learning_words(gain, verdict, weight_radius, model.best_params_["scoring"])
     return {
         "verdict": verdict,
         "headline": headline,

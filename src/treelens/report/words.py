@@ -9,31 +9,11 @@ _SCORE_WORDS = {
     "balanced_accuracy": "balanced accuracy",
     "roc_auc": "area under the ROC curve",
 }
-_FORM_WORDS = {
-    "exponential": "two graphs are alike when the shares of their nodes that carry each pattern "
-    "agree, with weights; similarity falls off exponentially with the distance",
-    "metric": "the distance adds up, with weights, how much the shares of nodes that carry each "
-    "pattern differ; similarity falls off exponentially with it",
-    "tanimoto": "two graphs are alike in as much as they hold the same patterns equally often: "
-    "what they share, with weights, divided by what either holds",
-    "tanimoto-exponential": "what two graphs share, with weights, divided by what either holds; "
-    "similarity falls off exponentially with the rest",
-    "assignment": "the best matching of the nodes of two graphs, with weights on the patterns "
-    "that matched nodes share",
-    "subtree": "the number of pairs of nodes that carry the same pattern, with weights",
-    "linear": "the share of nodes that two graphs have in common, pattern by pattern, with weights",
-    "subtree-cosine": "the number of pairs of nodes that carry the same pattern, with weights, "
-    "freed of the size of the graphs",
-}
 _SIGNIFICANT = 0.05
 
 
 def score_words(scoring: str) -> str:
     return _SCORE_WORDS.get(scoring, scoring)
-
-
-def form_words(form: str) -> str:
-    return _FORM_WORDS.get(form, form)
 
 
 def verdict_on_learning(gain: dict[str, Any] | None) -> str:
@@ -46,15 +26,15 @@ def verdict_on_learning(gain: dict[str, Any] | None) -> str:
 
 
 def learning_words(
-    gain: dict[str, Any] | None, verdict: str, radius: float, scoring: str
+    gain: dict[str, Any] | None, verdict: str, weight_radius: float, scoring: str
 ) -> tuple[str, str]:
     """A headline and an explanation of whether learned weights beat uniform ones."""
-    used = "learned" if radius > 0 else "uniform"
+    used = "learned" if weight_radius > 0 else "uniform"
     if gain is None:
         return (
             f"The weights are {used}; nothing was compared",
             f"The search was told to try {used} weights only, so there is nothing to compare "
-            "them with. Leave radius at 'auto' to find out whether learning helps.",
+            "them with. Leave weight_radius at 'auto' to find out whether learning helps.",
         )
     headline = {
         "helped": "Learning the weights helped",

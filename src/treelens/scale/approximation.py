@@ -3,7 +3,7 @@
 The kernel is replaced by features (:mod:`treelens.kernels.approximate`), the support vector machine
 by a linear model of scikit-learn on them. Nyström features are combinations of kernel values with
 landmarks, so that model *is* a kernel machine whose training graphs are the landmarks. The others
-give a :class:`~treelens.models.feature_machine.FeatureMachine`.
+give a :class:`~treelens.models.linear_on_features.LinearOnFeatures`.
 
 Patterns that a single training graph holds match no other graph; they are dropped, and count as
 unseen. That changes no kernel value between two training graphs, and keeps the vocabulary small;
@@ -19,18 +19,16 @@ import numpy as np
 from treelens.estimators.stochastic_weights import learn_weights_linearly
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.approximate import (
-    RANDOM_FORMS,
-    UNARY_FORMS,
     NystroemFeatures,
-    RandomFeatures,
+    RandomFourierFeatures,
     UnaryFeatures,
 )
-from treelens.kernels.binning import RandomBins, buckets_for
-from treelens.kernels.forms import FORMS
-from treelens.models.feature_machine import FeatureMachine
+from treelens.kernels.binning import RandomBinning, buckets_for
+from treelens.kernels.table import KERNELS, RANDOM_KERNELS, UNARY_KERNELS
 from treelens.models.landmarks import hard_landmarks, landmark_positions
 from treelens.models.linear_models import fit_linear
-from treelens.models.svm import KernelMachine, fit_calibration, predicted_codes
+from treelens.models.linear_on_features import LinearOnFeatures
+from treelens.models.svm import SVM, fit_calibration, predicted_codes
 from treelens.patterns.features import Features, PatternExtractor
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.merging import select_patterns
@@ -46,33 +44,33 @@ if TYPE_CHECKING:
 __all__ = [
     "APPROXIMATIONS",
     "fit_approximate",
-    "forms_for",
+    "kernels_for",
     "landmark_positions",
     "learn_weights_linearly",
 ]
 
 # Forms that each approximation has features for, and those that "auto" tries.
 APPROXIMATIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "random-bins": (RANDOM_FORMS, ("exponential",)),
-    "random-features": (RANDOM_FORMS, ("exponential",)),
-    "nystroem": (tuple(FORMS), ("exponential", "tanimoto")),
-    "unary": (UNARY_FORMS, ("assignment", "linear")),
+    "random-binning": (RANDOM_KERNELS, ("wwl",)),
+    "random-fourier": (RANDOM_KERNELS, ("wwl",)),
+    "nystroem": (tuple(KERNELS), ("wwl", "tanimoto")),
+    "unary": (UNARY_KERNELS, ("wl-oa", "wwl-linear")),
 }
 MIN_SUPPORT = 2
 
 
-def forms_for(approximation: str, form: Any) -> list[str]:
-    """The forms to try, or an error where there are no features for one."""
+def kernels_for(approximation: str, kernel: Any) -> list[str]:
+    """The kernels to try, or an error where there are no features for one."""
     known, auto = APPROXIMATIONS[approximation]
-    forms = list(auto) if isinstance(form, str) and form == "auto" else form
-    forms = [forms] if isinstance(forms, str) else list(forms)
-    unknown = [f for f in forms if f not in known]
-    if unknown or not forms:
+    kernels = list(auto) if isinstance(kernel, str) and kernel == "auto" else kernel
+    kernels = [kernels] if isinstance(kernels, str) else list(kernels)
+    unknown = [f for f in kernels if f not in known]
+    if unknown or not kernels:
         raise ValueError(
-            f"approximation={approximation!r} has features for the forms {', '.join(known)}; "
-            f"got form={form!r}."
+            f"approximation={approximation!r} has features for the kernels {', '.join(known)}; "
+            f"got kernel={kernel!r}."
         )
-    return forms
+    return kernels
 
 
 def fit_approximate(
@@ -95,9 +93,9 @@ def fit_approximate(
     vocabulary, histograms = select_patterns(vocabulary, keep), histograms.select_patterns(keep)
     search = ApproximateSearch(model, histograms, codes, seed)
     with progress_ticks(model.progress, "Choosing settings") as search.tick:
-        model.search_, chosen = search.run(candidates)
+        model.cv_results_, chosen = search.run(candidates)
     model._record_choice(chosen, candidates, codes)
-    model.choice_ |= {
+    model.best_params_ |= {
         "approximation": model.approximation, "n_components": model.n_components,
         "scored_on": search.scored_on,
     }  # fmt: skip
@@ -116,30 +114,32 @@ def _fit_chosen(
 ) -> None:
     """Weights, features and linear model on all training graphs."""
     n_jobs, everything = model._n_jobs(), np.arange(len(graphs))
-    extractor = PatternExtractor(vocabulary, search.first_depth, FORMS[chosen.form].kind)
+    extractor = PatternExtractor(
+        vocabulary, search.first_depth, KERNELS[chosen.kernel].pair_feature
+    )
     histograms = search.histograms.select_depths(search.first_depth, chosen.depth)
     model.vocabulary_, model._extractor = vocabulary, extractor
-    model.learner_ = None if chosen.radius == 0 else search.learn(chosen.base, everything)
+    model.learner_ = None if chosen.weight_radius == 0 else search.learn(chosen.base, everything)
     uniform = np.ones(histograms.n_patterns)
     model.weights_ = uniform if model.learner_ is None else model.learner_.weights_
     model.train_histograms_, model.train_codes_ = histograms, search.codes
     weights, pairs = model._weights(), extractor.pairs(histograms)
-    unseen = extractor.unseen_self_sums(graphs, histograms)
-    features = Features(pairs, pairs.self_sums(weights) + unseen)
-    model.offset_ = float(features.self_sums.max())
-    model.support_ = _landmarks(model, chosen, features, search)
-    model._support_pairs = extractor.pairs(histograms.select_graphs(model.support_))
-    model._support_selves = features.self_sums[model.support_]
-    landmarks = Features(model._support_pairs, model._support_selves)
+    unseen = extractor.unseen_diagonal(graphs, histograms)
+    features = Features(pairs, pairs.diagonal(weights) + unseen)
+    model.offset_ = float(features.diagonal.max())
+    model._basis = _landmarks(model, chosen, features, search)
+    model._support_pairs = extractor.pairs(histograms.select_graphs(model._basis))
+    model._support_diagonal = features.diagonal[model._basis]
+    landmarks = Features(model._support_pairs, model._support_diagonal)
     feature_map = _feature_map(model, chosen, features, landmarks, search.seed)
     mapped = _mapped(feature_map, features, n_jobs)
     coefficients, intercepts = fit_linear(
         str(model.approximation), mapped, search.codes, [chosen.C], search.sample_weight
     )[0]
     if isinstance(feature_map, NystroemFeatures):
-        model._machine = KernelMachine(coefficients @ feature_map.whitening.T, intercepts)
+        model._machine = SVM(coefficients @ feature_map.whitening.T, intercepts)
     else:
-        model._machine = FeatureMachine(feature_map, coefficients, intercepts)
+        model._machine = LinearOnFeatures(feature_map, coefficients, intercepts)
 
 
 def _landmarks(
@@ -148,7 +148,7 @@ def _landmarks(
     """Positions of the landmarks; none where the features compare with no training graph."""
     if model.approximation != "nystroem":
         return np.zeros(0, dtype=np.int64)
-    kernel = chosen.form, chosen.gamma, model.offset_, model._weights()
+    kernel = chosen.kernel, chosen.gamma, model.offset_, model._weights()
     rng = np.random.default_rng(search.seed)
     return hard_landmarks(
         features, search.codes, search.sample_weight, kernel, model.n_components, rng,
@@ -161,21 +161,21 @@ def _feature_map(
 ) -> Any:
     weights, offset = model._weights(), model.offset_
     if model.approximation == "unary":
-        return UnaryFeatures.fit(features, chosen.form, weights)
+        return UnaryFeatures.fit(features, chosen.kernel, weights)
     if model.approximation == "nystroem":
         return NystroemFeatures.fit(
-            landmarks, chosen.form, chosen.gamma, offset, weights, model._n_jobs()
+            landmarks, chosen.kernel, chosen.gamma, offset, weights, model._n_jobs()
         )
-    given = model.n_components, seed, chosen.form, float(chosen.gamma or 0.0), offset, weights
-    if model.approximation == "random-bins":
-        return RandomBins(*given, buckets_for(features.pairs.n_graphs, model.n_components))
-    return RandomFeatures(*given)
+    given = model.n_components, seed, chosen.kernel, float(chosen.gamma or 0.0), offset, weights
+    if model.approximation == "random-binning":
+        return RandomBinning(*given, buckets_for(features.pairs.n_graphs, model.n_components))
+    return RandomFourierFeatures(*given)
 
 
 def _mapped(feature_map: Any, features: Features, n_jobs: int) -> Any:
     """Features of all training graphs: sparse, or dense in single precision."""
-    if isinstance(feature_map, (UnaryFeatures, RandomBins)):
+    if isinstance(feature_map, (UnaryFeatures, RandomBinning)):
         return feature_map.transform(features, n_jobs)
-    if isinstance(feature_map, RandomFeatures):
+    if isinstance(feature_map, RandomFourierFeatures):
         return feature_map.transform(features, n_jobs, dtype=np.float32)
     return feature_map.transform(features, n_jobs).astype(np.float32)

@@ -15,11 +15,12 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
-from treelens.estimators.base import checked_graphs
+from treelens.estimators.base import check_graphs
 from treelens.graphs.blocks import check_block_size
 from treelens.graphs.collection import GraphCollection
-from treelens.kernels.forms import FORMS, form_kernel
 from treelens.kernels.gram import pair_sums
+from treelens.kernels.table import KERNELS, check_kernel
+from treelens.kernels.weighted import kernel_matrix
 from treelens.patterns.features import Features, PatternExtractor, first_depth_of
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.scale.dask_executor import DaskExecutor, client_or_local
@@ -30,7 +31,7 @@ from treelens.storage.files import checked_target, whole_file
 def gram_to_disk(
     path: str | Path,
     graphs: Any,
-    form: str = "exponential",
+    kernel: str = "wwl",
     depth: int = 3,
     gamma: float | None = 1.0,
     *,
@@ -48,7 +49,7 @@ def gram_to_disk(
     path : str or Path
         The ``.npy`` file to write. It appears when it is complete; an older one stays until then.
     graphs : GraphCollection or anything :func:`treelens.as_graph_collection` takes
-    form, depth, gamma, include_depth_zero, edge_labels
+    kernel, depth, gamma, include_depth_zero, edge_labels
         Of the kernel; see :class:`treelens.GraphSVC`.
     weights : array-like, optional
         One per pattern of the depths in use, in the order of the vocabulary of ``graphs``.
@@ -73,21 +74,21 @@ def gram_to_disk(
     >>> kernel.shape, bool((kernel == kernel.T).all())
     ((50, 50), True)
     """
-    _check_settings(form, depth, gamma, include_depth_zero, edge_labels)
+    _check_settings(kernel, depth, gamma, include_depth_zero, edge_labels)
     check_block_size(block_size)
     first_depth = first_depth_of(depth, include_depth_zero)
-    target, graphs = checked_target(path), checked_graphs(graphs)
+    target, graphs = checked_target(path), check_graphs(graphs)
     if edge_labels == "auto":
         edge_labels = graphs.edge_codes is not None
     vocabulary, _ = PatternVocabulary.fit(graphs, depth, bool(edge_labels), n_jobs)
     weights = _checked_weights(weights, vocabulary, first_depth)
-    extractor = PatternExtractor(vocabulary, first_depth, FORMS[form].kind)
+    extractor = PatternExtractor(vocabulary, first_depth, KERNELS[kernel].pair_feature)
     runs = list(_runs(len(graphs), block_size))
     places = [(a, b) for i, a in enumerate(runs) for b in runs[i:]]
     with _executor(client) as executor, whole_file(target) as file:
-        selves = (extractor.features(graphs[a], weights, n_jobs).self_sums for a in runs)
-        offset = max(float(values.max()) for values in selves)
-        settings = extractor, weights, form, offset, gamma, n_jobs
+        diagonal = (extractor.features(graphs[a], weights, n_jobs).diagonal for a in runs)
+        offset = max(float(values.max()) for values in diagonal)
+        settings = extractor, weights, kernel, offset, gamma, n_jobs
         start = _write_header(file, len(graphs))
         pairs = ((graphs[a], None if a == b else graphs[b]) for a, b in places)
         tiles = executor.map(_tile, pairs, *settings)
@@ -99,17 +100,16 @@ def gram_to_disk(
 
 
 def _check_settings(
-    form: str, depth: int, gamma: float | None, include_depth_zero: bool, edge_labels: bool | str
+    kernel: str, depth: int, gamma: float | None, include_depth_zero: bool, edge_labels: bool | str
 ) -> None:
-    if form not in FORMS:
-        raise ValueError(f"form must be one of {sorted(FORMS)}, got {form!r}.")
+    check_kernel(kernel)
     constraints: dict[str, list[Any]] = {
         "depth": [Interval(Integral, 0, None, closed="left")],
         "include_depth_zero": ["boolean"],
         "edge_labels": ["boolean", StrOptions({"auto"})],
     }
     given = {"depth": depth, "include_depth_zero": include_depth_zero, "edge_labels": edge_labels}
-    if FORMS[form].has_gamma:
+    if KERNELS[kernel].has_gamma:
         constraints["gamma"] = [Interval(Real, 0, np.inf, closed="neither")]
         given["gamma"] = gamma
     validate_parameter_constraints(constraints, given, "gram_to_disk")
@@ -146,7 +146,7 @@ def _tile(
     right: GraphCollection | None,
     extractor: PatternExtractor,
     weights: np.ndarray | None,
-    form: str,
+    kernel: str,
     offset: float,
     gamma: float | None,
     n_jobs: int,
@@ -156,7 +156,7 @@ def _tile(
     columns = rows if right is None else extractor.features(right, weights, n_jobs)
     other = None if right is None else columns.pairs
     sums = pair_sums(rows.pairs, other, weights, n_jobs=n_jobs)
-    return form_kernel(form, sums, rows.self_sums, columns.self_sums, offset, gamma)
+    return kernel_matrix(kernel, sums, rows.diagonal, columns.diagonal, offset, gamma)
 
 
 def _runs(n_graphs: int, block_size: int) -> Iterator[slice]:

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from treelens.graphs.blocks import Part, block_name, repeat_messages
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe, common_recipe
-from treelens.kernels.approximate import RandomFeatures
+from treelens.kernels.approximate import RandomFourierFeatures
 from treelens.models.least_squares import ProductSums
 from treelens.patterns.features import PatternExtractor
 from treelens.patterns.histograms import PatternHistograms
@@ -41,7 +41,7 @@ class Plan(NamedTuple):
     """All that a worker needs for the features of a part."""
 
     extractor: PatternExtractor
-    feature_map: RandomFeatures
+    feature_map: RandomFourierFeatures
     classes: np.ndarray
     class_factors: np.ndarray  # (n_classes,)
     seed: int

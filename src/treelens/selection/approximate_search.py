@@ -18,12 +18,12 @@ from treelens.kernels.approximate import (
     fourier_features,
     row_factors,
 )
-from treelens.kernels.binning import RandomBins, buckets_for
-from treelens.kernels.forms import form_kernel
+from treelens.kernels.binning import RandomBinning, buckets_for
 from treelens.kernels.gram import pair_sums
+from treelens.kernels.weighted import kernel_matrix
 from treelens.models.landmarks import hard_landmarks, select_features
 from treelens.models.linear_models import fit_linear, one_blas_thread
-from treelens.models.svm import class_weights, fit_machine_path
+from treelens.models.svm import class_weights, fit_svm_path
 from treelens.patterns.features import Features
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 # Approximations that come so near that settings may be chosen by the exact kernel machine. On the
 # few graphs of a search that machine costs less, and has no noise. (On three folds of NCI1 a second
 # round on the features themselves made the same choice, at several times the cost.)
-_SEARCHED_EXACTLY = ("random-bins",)
-# Bins tell graphs apart where a mass leaves its first interval, ``gamma / 2`` times per grid on
-# average; with fewer crossings than this in all, some patterns would be seen on no grid.
+_SEARCHED_EXACTLY = ("random-binning",)
+# Bins tell graphs apart where a frequency leaves its first interval, ``gamma / 2`` times per grid
+# on average; with fewer crossings than this in all, some patterns would be seen on no grid.
 _LEAST_CROSSINGS = 100
 # Settings are chosen on so many graphs and features at most, a quarter of the graphs held out;
 # small sets are split several times over.
@@ -103,17 +103,21 @@ class ApproximateSearch:
         return [(np.sort(a), np.sort(b)) for a, b in splitter.split(self.codes, self.codes)]
 
     def run(self, candidates: list[Candidate]) -> tuple[SearchResult, Candidate]:
-        """Uniform weights at all settings, then radii at the best depth and scale of each form."""
+        """Uniform weights at all settings, then radii at the best ones of each kernel."""
         candidates = self._fine_enough(candidates)
         ratio = float(np.mean([len(b) / len(a) for a, b in self._splits]))
         result = SearchResult(len(self._splits), ratio)
-        uniform = [c for c in candidates if c.radius == 0]
+        uniform = [c for c in candidates if c.weight_radius == 0]
         self._score_all(uniform or candidates, result)
         if uniform:
-            leaders = [result.best(lambda c, f=f: c.form == f) for f in {c.form for c in uniform}]
-            settings = {(c.form, c.depth, c.gamma) for c in leaders if c is not None}
+            leaders = [
+                result.best(lambda c, f=f: c.kernel == f) for f in {c.kernel for c in uniform}
+            ]
+            settings = {(c.kernel, c.depth, c.gamma) for c in leaders if c is not None}
             learned = [
-                c for c in candidates if c.radius > 0 and (c.form, c.depth, c.gamma) in settings
+                c
+                for c in candidates
+                if c.weight_radius > 0 and (c.kernel, c.depth, c.gamma) in settings
             ]
             self._score_all(learned, result)
         best = result.best()
@@ -122,7 +126,7 @@ class ApproximateSearch:
 
     def _fine_enough(self, candidates: list[Candidate]) -> list[Candidate]:
         """Without the scales for which there are too few bins; all, if the user wants no other."""
-        if self.approximation != "random-bins":
+        if self.approximation != "random-binning":
             return candidates
         fine = [
             c for c in candidates
@@ -157,14 +161,16 @@ class ApproximateSearch:
         self, candidates: list[Candidate], train: np.ndarray, validation: np.ndarray
     ) -> Iterator[tuple[Candidate, np.ndarray]]:
         for base, group in by_base(candidates).items():
-            weights = None if base.radius == 0 else self.learn(base, train, _ROUGH_STEPS).weights_
+            weights = (
+                None if base.weight_radius == 0 else self.learn(base, train, _ROUGH_STEPS).weights_
+            )
             features = self._features(base, weights)
             rows = [np.searchsorted(self._sample, x) for x in (train, validation)]
             if self._exactly:
                 yield from self._exact_decisions(group, features, weights, *rows)
             else:
                 yield from self._near_decisions(group, features, weights, *rows)
-            self.tick(f"depth {base.depth}, radius {base.radius:g}")
+            self.tick(f"depth {base.depth}, weight radius {base.weight_radius:g}")
 
     def _exact_decisions(
         self,
@@ -178,13 +184,13 @@ class ApproximateSearch:
         known, new = select_features(features, train), select_features(features, validation)
         sums = pair_sums(known.pairs, weights=weights, n_jobs=self.n_jobs)
         new_sums = pair_sums(new.pairs, known.pairs, weights, n_jobs=self.n_jobs)
-        selves, offset = known.self_sums, float(known.self_sums.max())
+        diagonal, offset = known.diagonal, float(known.diagonal.max())
         graphs = self._sample[train]
         for block in by_kernel(group):
-            form, gamma = block[0].form, block[0].gamma
-            kernel = form_kernel(form, sums, selves, selves, offset, gamma)
-            new_kernel = form_kernel(form, new_sums, new.self_sums, selves, offset, gamma)
-            machines = fit_machine_path(
+            name, gamma = block[0].kernel, block[0].gamma
+            kernel = kernel_matrix(name, sums, diagonal, diagonal, offset, gamma)
+            new_kernel = kernel_matrix(name, new_sums, new.diagonal, diagonal, offset, gamma)
+            machines = fit_svm_path(
                 kernel, self.codes[graphs], int(self.codes.max()) + 1, [c.C for c in block],
                 self.sample_weight[graphs],
             )  # fmt: skip
@@ -202,8 +208,8 @@ class ApproximateSearch:
         """Of linear models on features, for candidates of one base."""
         graphs = self._sample[train]
         for block in by_kernel(group):
-            form, gamma = block[0].form, block[0].gamma
-            fit, new = self._maps(form, gamma, block[0].base, features, weights, train, validation)
+            name, gamma = block[0].kernel, block[0].gamma
+            fit, new = self._maps(name, gamma, block[0].base, features, weights, train, validation)
             models = fit_linear(
                 str(self.approximation), fit, self.codes[graphs], [c.C for c in block],
                 self.sample_weight[graphs], _ROUGH_ITERATIONS,
@@ -225,11 +231,11 @@ class ApproximateSearch:
         unseen = histograms.unseen.sum(axis=1)
         if base.kind == "wasserstein":
             unseen = unseen / histograms.n_nodes.clip(1)
-        return Features(pairs, pairs.self_sums(weights) + unseen / histograms.n_depths)
+        return Features(pairs, pairs.diagonal(weights) + unseen / histograms.n_depths)
 
     def _maps(
         self,
-        form: str,
+        name: str,
         gamma: float | None,
         base: Base,
         features: Features,
@@ -238,24 +244,24 @@ class ApproximateSearch:
         validation: np.ndarray,
     ) -> tuple[Any, Any]:
         """Features of the training and of the validation graphs, given by their positions."""
-        offset = float(features.self_sums[train].max())
-        if self.approximation == "random-bins":
-            given = self.n_components, self.seed, form, gamma or 0.0, offset, weights
-            bins = RandomBins(*given, buckets_for(len(train), self.n_components))
+        offset = float(features.diagonal[train].max())
+        if self.approximation == "random-binning":
+            given = self.n_components, self.seed, name, gamma or 0.0, offset, weights
+            bins = RandomBinning(*given, buckets_for(len(train), self.n_components))
             mapped = bins.transform(features, self.n_jobs)
             return mapped[train], mapped[validation]
-        if self.approximation == "random-features":
+        if self.approximation == "random-fourier":
             mapped = fourier_features(self._sums(base, features, weights), gamma or 0.0, np.float32)
-            factors = row_factors(features, form, gamma or 0.0, offset, weights)
+            factors = row_factors(features, name, gamma or 0.0, offset, weights)
             mapped *= factors[:, None].astype(np.float32)
             return mapped[train], mapped[validation]
         if self.approximation == "nystroem":
-            kernel = form, gamma, offset, weights
+            kernel = name, gamma, offset, weights
             landmarks = self._searched_landmarks(features, kernel, train)
             feature_map = NystroemFeatures.fit(landmarks, *kernel, self.n_jobs)
             mapped = feature_map.transform(features, self.n_jobs).astype(np.float32)
             return mapped[train], mapped[validation]
-        unary = UnaryFeatures.fit(select_features(features, train), form, weights)
+        unary = UnaryFeatures.fit(select_features(features, train), name, weights)
         mapped = unary.transform(features)
         return mapped[train], mapped[validation]
 
@@ -296,6 +302,6 @@ class ApproximateSearch:
         if len(train) < histograms.n_graphs:
             histograms = histograms.select_graphs(train)
         return learn_weights_linearly(
-            histograms, self.codes[train], base.kind, base.radius, self.learner, self.seed,
+            histograms, self.codes[train], base.kind, base.weight_radius, self.learner, self.seed,
             most_steps,
         )  # fmt: skip

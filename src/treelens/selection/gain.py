@@ -22,8 +22,8 @@ def learning_gain(result: SearchResult) -> dict[str, Any] | None:
     dict or None
         None when one of the two kinds was not tried to the end.
     """
-    learned = result.best(lambda c: c.radius > 0)
-    uniform = result.best(lambda c: c.radius == 0)
+    learned = result.best(lambda c: c.weight_radius > 0)
+    uniform = result.best(lambda c: c.weight_radius == 0)
     if learned is None or uniform is None:
         return None
     difference = np.subtract(result.scores[learned], result.scores[uniform])

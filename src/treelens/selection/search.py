@@ -5,7 +5,7 @@ patterns that both graphs hold, so the entries between validation and training g
 same whether or not the vocabulary has other patterns too. What is *learned*, the weights and the
 machine, comes from the training part of each split alone.
 
-For one depth and one weight vector there is one matrix of sums; every form, scale and ``C``
+For one depth and one weight vector there is one matrix of sums; every kernel, scale and ``C``
 derives from it. Candidates race: after each split those that fall clearly behind are dropped.
 """
 
@@ -21,10 +21,11 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
-from treelens.kernels.forms import FORMS, form_kernel
 from treelens.kernels.gram import pair_sums
+from treelens.kernels.table import KERNELS
 from treelens.kernels.voting import class_values, margin_signs, mean_margins, n_classes_of
-from treelens.models.svm import fit_machine_path, own_margins, predicted_codes
+from treelens.kernels.weighted import kernel_matrix
+from treelens.models.svm import fit_svm_path, own_margins, predicted_codes
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 
@@ -46,15 +47,15 @@ _WORTH_THREADS = 500
 class Candidate(NamedTuple):
     """One point of the grid. Ordered so that, among equals, the simpler one comes first."""
 
-    radius: float
+    weight_radius: float
     depth: int
-    form: str
+    kernel: str
     gamma: float | None
     C: float
 
     @property
     def base(self) -> Base:
-        return Base(FORMS[self.form].kind, self.depth, self.radius)
+        return Base(KERNELS[self.kernel].pair_feature, self.depth, self.weight_radius)
 
 
 class Base(NamedTuple):
@@ -62,7 +63,7 @@ class Base(NamedTuple):
 
     kind: str
     depth: int
-    radius: float
+    weight_radius: float
 
 
 @dataclass
@@ -210,14 +211,14 @@ class KernelSearch:
         for base, group in by_base(candidates).items():
             pairs, weights = self.weighted_pairs(base, train)
             sums = pair_sums(pairs, weights=weights, n_jobs=self.n_jobs)
-            selves = pairs.self_sums(weights)
-            offset = float(selves[train].max())
+            diagonal = pairs.diagonal(weights)
+            offset = float(diagonal[train].max())
             blocks = by_kernel(group)
             scored = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(self._score_kernel)(block, sums, selves, offset, train, validation)
+                delayed(self._score_kernel)(block, sums, diagonal, offset, train, validation)
                 for block in blocks
             )
-            self.tick(f"depth {base.depth}, radius {base.radius:g}")
+            self.tick(f"depth {base.depth}, weight radius {base.weight_radius:g}")
             for block in scored:
                 yield from block
 
@@ -227,7 +228,7 @@ class KernelSearch:
         """Pair features of all graphs, and weights learned from the graphs of ``train``."""
         histograms = self.histograms.select_depths(self.first_depth, base.depth)
         pairs = PairFeatures.from_histograms(histograms, base.kind, unit=False)
-        if base.radius == 0:
+        if base.weight_radius == 0:
             return pairs, None
         with warnings.catch_warnings():
             # Rough weights will do to compare candidates; what is chosen is learned in full.
@@ -239,7 +240,7 @@ class KernelSearch:
         histograms = self.histograms.select_depths(self.first_depth, base.depth)
         part = histograms if len(train) == histograms.n_graphs else histograms.select_graphs(train)
         unit_pairs = PairFeatures.from_histograms(part, base.kind)
-        learner = clone(self.learner).set_params(radius=base.radius)
+        learner = clone(self.learner).set_params(radius=base.weight_radius)
         if rough:
             limits = {"tol": (max, _ROUGH_GAP), "max_iter": (min, _ROUGH_STEPS)}
             known = learner.get_params(deep=False)
@@ -251,20 +252,25 @@ class KernelSearch:
         self,
         block: list[Candidate],
         sums: np.ndarray,
-        selves: np.ndarray,
+        diagonal: np.ndarray,
         offset: float,
         train: np.ndarray,
         validation: np.ndarray,
     ) -> list[tuple[Candidate, float, np.ndarray]]:
         """Candidates that differ only in ``C``: one kernel matrix, several machines."""
-        form, gamma = block[0].form, block[0].gamma
-        fit_kernel = form_kernel(
-            form, sums[np.ix_(train, train)], selves[train], selves[train], offset, gamma
+        kernel, gamma = block[0].kernel, block[0].gamma
+        fit_kernel = kernel_matrix(
+            kernel, sums[np.ix_(train, train)], diagonal[train], diagonal[train], offset, gamma
         )
-        new_kernel = form_kernel(
-            form, sums[np.ix_(validation, train)], selves[validation], selves[train], offset, gamma
+        new_kernel = kernel_matrix(
+            kernel,
+            sums[np.ix_(validation, train)],
+            diagonal[validation],
+            diagonal[train],
+            offset,
+            gamma,
         )
-        machines = fit_machine_path(
+        machines = fit_svm_path(
             fit_kernel, self.codes[train], self.n_classes, [c.C for c in block],
             self.sample_weight[train],
         )  # fmt: skip
@@ -333,19 +339,19 @@ def _test_to_train(splits: list[Split]) -> float:
 
 
 def grid(
-    forms: Sequence[str],
+    kernels: Sequence[str],
     depths: Sequence[int],
     radii: Sequence[float],
     gammas: Sequence[float],
     Cs: Sequence[float],
 ) -> list[Candidate]:
-    """All combinations, each once; forms without a scale have ``gamma=None``."""
+    """All combinations, each once; kernels without a scale have ``gamma=None``."""
     candidates = [
-        Candidate(float(radius), int(depth), form, gamma, float(C))
-        for radius in radii
+        Candidate(float(weight_radius), int(depth), kernel, gamma, float(C))
+        for weight_radius in radii
         for depth in depths
-        for form in forms
-        for gamma in (gammas if FORMS[form].has_gamma else [None])
+        for kernel in kernels
+        for gamma in (gammas if KERNELS[kernel].has_gamma else [None])
         for C in Cs
     ]
     return list(dict.fromkeys(candidates))
@@ -354,36 +360,36 @@ def grid(
 def staged_search(
     search: KernelSearch, candidates: list[Candidate]
 ) -> tuple[SearchResult, Candidate]:
-    """Uniform weights over the whole grid, then radii at the best depth of every form.
+    """Uniform weights over the whole grid, then radii at the best depth of every kernel.
 
     The second stage tries only settings that were still in the race at the end of the first.
     """
-    uniform = [c for c in candidates if c.radius == 0]
-    learned = [c for c in candidates if c.radius > 0]
+    uniform = [c for c in candidates if c.weight_radius == 0]
+    learned = [c for c in candidates if c.weight_radius > 0]
     if not uniform:  # the caller wants learned weights only: search all of them
         result = search.run(learned)
         return result, result.winner()
     result = search.run(uniform)
     settings = set(leading_settings(result))
-    second = [c for c in learned if c._replace(radius=0.0) in settings]
+    second = [c for c in learned if c._replace(weight_radius=0.0) in settings]
     if second:
         result = search.run(second, result)
     return result, result.winner()
 
 
 def leading_settings(result: SearchResult) -> list[Candidate]:
-    """Settings to try learned weights at: what finished the race at the best depth of each form.
+    """Settings to try learned weights at: what finished the race at the best depth of each kernel.
 
     ``result`` is a finished search with uniform weights.
     """
     settings = []
-    for form in sorted({c.form for c in result.scores}):
-        leader = result.best(lambda c, form=form: c.form == form and c.radius == 0)  # type: ignore[misc]
+    for kernel in sorted({c.kernel for c in result.scores}):
+        leader = result.best(lambda c, kernel=kernel: c.kernel == kernel and c.weight_radius == 0)  # type: ignore[misc]
         if leader is not None:
             settings += [
                 c
                 for c in result.finished()
-                if c.form == form and c.depth == leader.depth and c.radius == 0
+                if c.kernel == kernel and c.depth == leader.depth and c.weight_radius == 0
             ]
     return settings
 
@@ -414,5 +420,5 @@ def by_kernel(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
     """Candidates of one base that differ in C alone together, C ascending."""
     groups: dict[tuple[str, float | None], list[Candidate]] = {}
     for c in candidates:
-        groups.setdefault((c.form, c.gamma), []).append(c)
+        groups.setdefault((c.kernel, c.gamma), []).append(c)
     return [sorted(group, key=lambda c: c.C) for group in groups.values()]

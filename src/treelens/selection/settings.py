@@ -12,12 +12,12 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils._missing import is_pandas_na
 from sklearn.utils.multiclass import check_classification_targets
 
-from treelens.kernels.forms import FORMS
+from treelens.kernels.table import KERNELS, check_kernel
 from treelens.patterns.histograms import PatternHistograms
 from treelens.selection.search import Split, repetitions_for
 
 # What "auto" stands for. Wide enough that the choice is rarely at an edge.
-AUTO_FORMS = ("exponential", "tanimoto-exponential")
+AUTO_KERNELS = ("wwl", "tanimoto-rbf")
 AUTO_DEPTHS = (1, 2, 3, 4, 5, 6)
 AUTO_GAMMAS = (0.1, 1.0, 3.0, 10.0)
 AUTO_CS = (0.1, 1.0, 3.0, 10.0, 100.0)
@@ -50,7 +50,7 @@ def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> 
     return list(splitter.split(codes, codes))
 
 
-def checked_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
+def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
     """Distinct classes and a code per graph, or an error that says what is wrong with ``y``."""
     if y is None:
         raise ValueError("GraphSVC needs classes: call fit(graphs, y).")
@@ -76,7 +76,7 @@ def checked_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
     return classes, codes
 
 
-def checked_numbers(y: Any, n_graphs: int) -> np.ndarray:
+def check_numbers(y: Any, n_graphs: int) -> np.ndarray:
     """The targets of a regression as floats, or an error that says what is wrong with them."""
     if y is None:
         raise ValueError("GraphRegressor needs values: call fit(graphs, y).")
@@ -197,13 +197,14 @@ def warn_if_nothing_shared(histograms: PatternHistograms) -> None:
         )
 
 
-def listed_forms(form: str | Sequence[str]) -> list[str]:
-    if isinstance(form, str):
-        return list(AUTO_FORMS) if form == "auto" else [form]
-    unknown = [f for f in form if f not in FORMS]
-    if unknown or not len(form):
-        raise ValueError(f"form must be 'auto' or among {sorted(FORMS)}, got {form!r}.")
-    return list(form)
+def listed_kernels(kernel: str | Sequence[str]) -> list[str]:
+    if isinstance(kernel, str):
+        return list(AUTO_KERNELS) if kernel == "auto" else [kernel]
+    if not len(kernel):
+        raise ValueError(f"kernel must be 'auto' or among {', '.join(KERNELS)}; got {kernel!r}.")
+    for name in kernel:
+        check_kernel(name)
+    return list(kernel)
 
 
 def listed(

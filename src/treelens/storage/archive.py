@@ -24,7 +24,7 @@ import numpy as np
 from treelens.storage.files import whole_file
 
 FORMAT_NAME = "treelens model"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 MANIFEST, MODEL = "manifest.json", "model.json"
 # What an array in a model file may hold; always little-endian.
 ARRAY_TYPES = ("<i4", "<i8", "<f8")
@@ -58,6 +58,7 @@ class Contents(NamedTuple):
 
     data: dict[str, Any]
     arrays: Mapping[str, np.ndarray]
+    version: int = FORMAT_VERSION
 
 
 # --- writing --------------------------------------------------------------------------------
@@ -105,7 +106,7 @@ def read_archive(path: str | Path) -> Contents:
     if not path.is_file():
         raise ModelFileNotFoundError(f"{path} is not a model file that exists.")
     with path.open("rb") as file:  # no permission to read is an error of its own
-        members = _checked_members(file, path)
+        version, members = _checked_members(file, path)
     if MODEL not in members:
         raise ModelFileError(f"{path} has no {MODEL}: it is no complete model file.")
     arrays = {
@@ -113,15 +114,19 @@ def read_archive(path: str | Path) -> Contents:
         for name, data in members.items()
         if name.startswith("arrays/") and name.endswith(".npy")
     }
-    return Contents(_json_object(members[MODEL], f"{path}, {MODEL}"), arrays)
+    return Contents(_json_object(members[MODEL], f"{path}, {MODEL}"), arrays, version)
 
 
-def _checked_members(file: BinaryIO, path: Path) -> dict[str, bytes]:
+def _checked_members(file: BinaryIO, path: Path) -> tuple[int, dict[str, bytes]]:
+    """The version of the format, and the members that the manifest lists."""
     try:
         with zipfile.ZipFile(file) as archive:
             infos = _harmless_members(archive, path)
-            digests = _checked_manifest(archive, infos, path)["sha256"]
-            return {name: _member(archive, infos, name, x, path) for name, x in digests.items()}
+            manifest = _checked_manifest(archive, infos, path)
+            return manifest["format_version"], {
+                name: _member(archive, infos, name, digest, path)
+                for name, digest in manifest["sha256"].items()
+            }
     except ModelFileError:
         raise
     except (*_ZIP_ERRORS, ValueError, OSError) as error:  # a bad offset ends in the last two

@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 import treelens
 from treelens.estimators.weights import PairwiseWeights
-from treelens.kernels.forms import FORMS
+from treelens.kernels.table import KERNELS
 from treelens.kernels.voting import class_pairs
-from treelens.models.feature_machine import get_feature_machine, put_feature_map
-from treelens.models.svm import KernelMachine
+from treelens.models.linear_on_features import get_linear_on_features, put_feature_map
+from treelens.models.svm import SVM
 from treelens.patterns.features import PatternExtractor
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -173,7 +173,7 @@ def _put_settings(model: GraphSVC, data: dict[str, Any]) -> None:
     if model.learner is not None:
         data["learner_parameters"] = plain_parameters(_checked_learner(model.learner))[0]
     data["classes"] = plain_value(model.classes_, "a class")
-    data["choice"] = plain_value(model.choice_, "choice_")
+    data["choice"] = plain_value(model.best_params_, "best_params_")
     data["learning_gain"] = plain_value(model.learning_gain_, "learning_gain_")
 
 
@@ -187,9 +187,9 @@ def _get_settings(
         model.learner = checked_estimator(stored, "learner_parameters", PairwiseWeights)
     model.vocabulary_, model.train_histograms_ = vocabulary, histograms
     model.classes_ = checked_class_labels(stored)
-    model.choice_ = checked_choice(stored, vocabulary, histograms.first_depth)
+    model.best_params_ = checked_choice(stored, vocabulary, histograms.first_depth)
     model.learning_gain_ = checked_gain(stored)
-    kind = FORMS[model.choice_["form"]].kind
+    kind = KERNELS[model.best_params_["kernel"]].pair_feature
     model._extractor = PatternExtractor(vocabulary, histograms.first_depth, kind)
     model._uses_edge_labels = vocabulary.uses_edge_labels
     return model
@@ -220,8 +220,8 @@ def _get_histograms(stored: Stored, vocabulary: PatternVocabulary) -> PatternHis
 def _put_machine(model: GraphSVC, data: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     data["offset"] = float(model.offset_)
     arrays["train_codes"] = model.train_codes_.astype(np.int64, copy=False)
-    arrays["support"] = model.support_.astype(np.int64, copy=False)
-    arrays["support_self_sums"] = model._support_selves
+    arrays["support"] = model._basis.astype(np.int64, copy=False)
+    arrays["support_diagonal"] = model._support_diagonal
     data["pairwise"] = bool(model._machine.pairwise)
     arrays["coefficients"] = model._machine.coefficients
     arrays["intercepts"] = model._machine.intercepts
@@ -239,30 +239,30 @@ def _get_machine(stored: Stored, model: GraphSVC) -> None:
     support = stored.integers("support", np.int64, (None,), 0, histograms.n_graphs)
     if (np.diff(support) <= 0).any():
         raise stored.error("the array 'support' should ascend")
-    model.support_ = support
+    model._basis = support
     model._support_pairs = model._extractor.pairs(histograms.select_graphs(support))
-    model._support_selves = stored.floats("support_self_sums", (len(support),), 0.0)
-    # Patterns that were left out may add to them, but nothing takes away: forms divide by them.
-    least = model._support_pairs.self_sums(model._weights())
-    if (model._support_selves < least * (1.0 - _ROUNDING)).any():
-        raise stored.error("the array 'support_self_sums' is below what the patterns add up to")
+    model._support_diagonal = stored.floats("support_diagonal", (len(support),), 0.0)
+    # Patterns that were left out may add to them, but nothing takes away: kernels divide by them.
+    least = model._support_pairs.diagonal(model._weights())
+    if (model._support_diagonal < least * (1.0 - _ROUNDING)).any():
+        raise stored.error("the array 'support_diagonal' is below what the patterns add up to")
     if stored.has_value("feature_map"):
-        model._machine = get_feature_machine(stored, model, n_outputs)
+        model._machine = get_linear_on_features(stored, model, n_outputs)
     else:
-        model._machine = _get_kernel_machine(stored, n_classes, len(support))
+        model._machine = _get_svm(stored, n_classes, len(support))
     model._calibration = (
         stored.floats("calibration_coefficients", (n_outputs, n_outputs)),
         stored.floats("calibration_intercepts", (n_outputs,)),
     )
 
 
-def _get_kernel_machine(stored: Stored, n_classes: int, n_support: int) -> KernelMachine:
+def _get_svm(stored: Stored, n_classes: int, n_support: int) -> SVM:
     """Version 1 knew no machines for every two classes: there each was told from the rest."""
     pairwise = stored.has_value("pairwise") and stored.value("pairwise", bool)
     n_outputs = 1 if n_classes == 2 else n_classes
     if pairwise:
         n_outputs = len(class_pairs(n_classes)[0])
-    return KernelMachine(
+    return SVM(
         stored.floats("coefficients", (n_outputs, n_support)),
         stored.floats("intercepts", (n_outputs,)),
         pairwise and n_classes > 2,
@@ -309,7 +309,7 @@ def _get_learner(stored: Stored, model: GraphSVC) -> None:
 
 def _put_search(model: GraphSVC, data: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Scores of all candidates; held-out decision values of the few that are of interest."""
-    search = model.search_
+    search = model.cv_results_
     candidates = list(search.scores)
     data["search"] = {
         "n_splits": search.n_splits,
@@ -329,8 +329,8 @@ def _of_interest(search: SearchResult) -> list[Candidate]:
     """The best candidate of all, with uniform and with learned weights."""
     best = (
         search.best(),
-        search.best(lambda c: c.radius == 0),
-        search.best(lambda c: c.radius > 0),
+        search.best(lambda c: c.weight_radius == 0),
+        search.best(lambda c: c.weight_radius > 0),
     )
     return [candidate for candidate in best if candidate is not None]
 
@@ -346,4 +346,4 @@ def _get_search(stored: Stored, model: GraphSVC) -> None:
         if stored.has_array(f"decisions_{number}"):
             # NaN: a graph that the user's splitter never held out
             result.decisions[candidate] = stored.floats(f"decisions_{number}", shape, nan=True)
-    model.search_ = result
+    model.cv_results_ = result

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from treelens.storage.archive import Contents, ModelFileError
+from treelens.storage.older import in_new_words
 from treelens.storage.plain_data import from_plain
 
 # No number of a fitted model comes near this; products of two or three stay far from overflow.
 LARGEST = 1e100
+FIRST_IN_THESE_WORDS = 3  # versions of the format before it had other names
 
 
 class Stored:
@@ -25,7 +27,9 @@ class Stored:
     """
 
     def __init__(self, contents: Contents, place: str) -> None:
-        self._data, self._arrays = contents
+        if contents.version < FIRST_IN_THESE_WORDS:
+            contents = in_new_words(contents)
+        self._data, self._arrays = contents.data, contents.arrays
         self.place = place
 
     def error(self, what: str) -> ModelFileError:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
-from treelens.kernels.forms import FORMS
+from treelens.kernels.table import KERNELS
 from treelens.learning.objective import Margins
 from treelens.learning.result import LearnedWeights
 from treelens.selection.search import SCORES, Candidate, SearchResult
@@ -87,14 +87,14 @@ def check_labels(stored: Stored, name: str, labels: Any) -> None:
 def checked_choice(
     stored: Stored, vocabulary: PatternVocabulary, first_depth: int
 ) -> dict[str, Any]:
-    """What cross-validation chose; forms, depths and edge labels must be those of the patterns."""
+    """What cross-validation chose; depth and edge labels must be those of the patterns."""
     choice: dict[str, Any] = stored.value("choice", dict)
-    form = choice.get("form")
-    if not isinstance(form, str) or form not in FORMS:
-        raise stored.error(f"'choice' names the kernel form {str(form)[:40]!r}, which is unknown")
+    kernel = choice.get("kernel")
+    if not isinstance(kernel, str) or kernel not in KERNELS:
+        raise stored.error(f"'choice' names the kernel {str(kernel)[:40]!r}, which is unknown")
     if choice.get("depth") != vocabulary.depth:
         raise stored.error(f"'choice' names a depth that is not the patterns' {vocabulary.depth}")
-    _check_settings(stored, choice, "'choice'", FORMS[form].has_gamma)
+    _check_settings(stored, choice, "'choice'", KERNELS[kernel].has_gamma)
     expected = {
         "edge_labels": vocabulary.uses_edge_labels,
         "include_depth_zero": first_depth == 0,
@@ -112,7 +112,7 @@ def checked_choice(
 
 def _check_settings(stored: Stored, record: Mapping[str, Any], place: str, gamma: bool) -> None:
     """Radius, C and gamma of a candidate."""
-    stored.number(record.get("radius"), f"'radius' in {place}", 0.0)
+    stored.number(record.get("weight_radius"), f"'weight_radius' in {place}", 0.0)
     stored.number(record.get("C"), f"'C' in {place}", 0.0, above=True)
     if gamma or record.get("gamma") is not None:
         stored.number(record.get("gamma"), f"'gamma' in {place}", 0.0, above=True)
@@ -191,10 +191,10 @@ def checked_search(stored: Stored) -> tuple[SearchResult, list[Candidate], list[
 
 def _check_candidate(stored: Stored, candidate: Candidate) -> None:
     place = "'candidates' of 'search'"
-    if not isinstance(candidate.form, str) or candidate.form not in FORMS:
-        raise stored.error(f"{place} name a form that is unknown")
+    if not isinstance(candidate.kernel, str) or candidate.kernel not in KERNELS:
+        raise stored.error(f"{place} name a kernel that is unknown")
     stored.whole(candidate.depth, f"'depth' in {place}", 0, _MOST_SPLITS)
-    _check_settings(stored, candidate._asdict(), place, FORMS[candidate.form].has_gamma)
+    _check_settings(stored, candidate._asdict(), place, KERNELS[candidate.kernel].has_gamma)
 
 
 # --- explicit features ----------------------------------------------------------------------

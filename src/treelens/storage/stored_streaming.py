@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 import treelens
 from treelens.estimators.streaming import StreamingGraphClassifier
-from treelens.kernels.approximate import RandomFeatures
-from treelens.models.feature_machine import FeatureMachine
+from treelens.kernels.approximate import RandomFourierFeatures
+from treelens.models.linear_on_features import LinearOnFeatures
 from treelens.patterns.features import PatternExtractor
 from treelens.storage.archive import Contents, write_archive
 from treelens.storage.stored import Stored
@@ -51,14 +51,14 @@ def save_streaming(model: StreamingGraphClassifier, path: str | Path) -> None:
         "feature_map": {
             "seed": feature_map.seed,
             "n_components": feature_map.n_components,
-            "form": feature_map.form,
+            "kernel": feature_map.kernel,
             "gamma": float(feature_map.gamma),
             "offset": float(feature_map.offset),
             "weighted": feature_map.weights is not None,
         },
     }
     arrays = {
-        "support": model.support_.astype(np.int64, copy=False),
+        "pattern_support": model.pattern_support_.astype(np.int64, copy=False),
         "weights": model.weights_,
         "coefficients": model._machine.coefficients,
         "intercepts": model._machine.intercepts,
@@ -85,12 +85,14 @@ def get_streaming(stored: Stored) -> StreamingGraphClassifier:
     model.alpha_ = stored.number(stored.value("alpha", float), "'alpha'", 0.0)
     model.n_graphs_ = stored.whole(stored.value("n_graphs", int), "'n_graphs'", 1, _MOST_GRAPHS)
     n_patterns = vocabulary.n_patterns
-    model.support_ = stored.integers("support", np.int64, (n_patterns,), 0, model.n_graphs_ + 1)
+    model.pattern_support_ = stored.integers(
+        "pattern_support", np.int64, (n_patterns,), 0, model.n_graphs_ + 1
+    )
     in_use = n_patterns - int(vocabulary.level_offsets[first_depth])
     model.weights_ = stored.floats("weights", (in_use,), 0.0)
     n_outputs = 1 if len(model.classes_) == 2 else len(model.classes_)
     feature_map = _get_feature_map(stored, model.weights_)
-    model._machine = FeatureMachine(
+    model._machine = LinearOnFeatures(
         feature_map,
         stored.floats("coefficients", (n_outputs, feature_map.n_components)),
         stored.floats("intercepts", (n_outputs,)),
@@ -98,7 +100,7 @@ def get_streaming(stored: Stored) -> StreamingGraphClassifier:
     return model
 
 
-def _get_feature_map(stored: Stored, weights: np.ndarray) -> RandomFeatures:
+def _get_feature_map(stored: Stored, weights: np.ndarray) -> RandomFourierFeatures:
     record = stored.value("feature_map", dict)
     if type(record.get("weighted")) is not bool:
         raise stored.error("'weighted' in 'feature_map' should be true or false")
@@ -106,8 +108,8 @@ def _get_feature_map(stored: Stored, weights: np.ndarray) -> RandomFeatures:
     gamma = stored.number(record.get("gamma"), "'gamma' in 'feature_map'", 0.0, above=True)
     offset = stored.number(record.get("offset"), "'offset' in 'feature_map'", 0.0)
     try:
-        return RandomFeatures(
-            n_components, seed, str(record.get("form")), gamma, offset,
+        return RandomFourierFeatures(
+            n_components, seed, str(record.get("kernel")), gamma, offset,
             weights if record["weighted"] else None,
         )  # fmt: skip
     except ValueError as error:

@@ -45,5 +45,5 @@ def mean_pair_loss(
     if diagonal:
         return mean
     n_graphs = features.n_graphs
-    own = smooth_hinge_same(margins.b - features.self_sums(weights), margins.alpha2, margins.sigma)
+    own = smooth_hinge_same(margins.b - features.diagonal(weights), margins.alpha2, margins.sigma)
     return float((n_graphs * mean - own.mean()) / (n_graphs - 1))

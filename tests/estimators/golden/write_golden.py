@@ -26,7 +26,7 @@ def write_golden() -> None:
     settings = {"depth": 2, "gamma": 1.0, "C": 10.0, "cv": 2, "random_state": 0}
     sizes = np.sqrt(graphs.sizes)
     for kind, model, targets in (
-        ("model", tl.GraphSVC("exponential", radius=[0.0, 2.0], **settings), y),
+        ("model", tl.GraphSVC("wwl", weight_radius=[0.0, 2.0], **settings), y),
         ("classifier", tl.GraphClassifier(depth=2), y),
         ("regressor", tl.GraphRegressor(depth=2), sizes),
     ):

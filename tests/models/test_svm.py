@@ -11,7 +11,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
 import treelens as tl
-from naive import machine as naive
+from naive import svm as naive
 from treelens.kernels.voting import mean_margins
 from treelens.models import _compiled
 from treelens.models import svm as machine
@@ -19,8 +19,8 @@ from treelens.models.svm import (
     calibrated_probabilities,
     class_weights,
     fit_calibration,
-    fit_machine,
-    fit_machine_path,
+    fit_svm,
+    fit_svm_path,
     own_margins,
     predicted_codes,
 )
@@ -66,8 +66,8 @@ def test_the_compiled_loop_equals_its_twin(seed, n, rank, most_steps, C):
     bound = C * rng.uniform(0.5, 2.0, size=n)
     low, high = np.where(y > 0, 0.0, -bound), np.where(y > 0, bound, 0.0)
     beta, f = np.zeros(n), -y
-    expected = naive.solve_machine(kernel, low, high, 1e-3, most_steps, beta, f)
-    steps = _compiled.solve_machine(kernel, low, high, 1e-3, most_steps, beta, f)
+    expected = naive.solve_svm(kernel, low, high, 1e-3, most_steps, beta, f)
+    steps = _compiled.solve_svm(kernel, low, high, 1e-3, most_steps, beta, f)
     assert steps == expected[0]
     np.testing.assert_allclose(beta, expected[1], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(f, expected[2], rtol=1e-9, atol=1e-9)
@@ -81,7 +81,7 @@ def test_the_solution_is_feasible_and_proves_itself(seed, n, C):
     kernel = kernel_of(n, seed)
     codes = np.append(rng.integers(2, size=n - 2), [0, 1])
     weights = rng.uniform(0.5, 2.0, size=n)
-    fitted = fit_machine(kernel, codes, 2, C, weights)
+    fitted = fit_svm(kernel, codes, 2, C, weights)
     beta, y = fitted.coefficients[0], np.where(codes == 1, 1.0, -1.0)
     bound = cost(kernel, C) * weights
     assert (beta * y >= 0).all()
@@ -98,7 +98,7 @@ def test_the_solution_is_feasible_and_proves_itself(seed, n, C):
 @pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
 def test_objective_and_decisions_are_those_of_svc(C, scale):
     kernel, codes = problem(scale=scale)
-    fitted = fit_machine(kernel, codes, 2, C, np.ones(len(codes)))
+    fitted = fit_svm(kernel, codes, 2, C, np.ones(len(codes)))
     rival = SVC(kernel="precomputed", C=cost(kernel, C)).fit(kernel, codes)
     exact = SVC(kernel="precomputed", C=cost(kernel, C), tol=1e-8).fit(kernel, codes)
     np.testing.assert_allclose(
@@ -123,7 +123,7 @@ def test_class_weights_are_those_of_svc(class_weight):
     kernel, _ = problem(seed=3)
     codes = (np.arange(60) % 5 == 0).astype(int)
     weights = class_weights(class_weight, np.array([0, 1]), codes)
-    fitted = fit_machine(kernel, codes, 2, 1.0, weights)
+    fitted = fit_svm(kernel, codes, 2, 1.0, weights)
     rival = SVC(kernel="precomputed", C=cost(kernel, 1.0), class_weight=class_weight)
     expected = rival.fit(kernel, codes).decision_function(kernel)
     np.testing.assert_allclose(fitted.decide(kernel)[:, 0], expected, **CLOSE)
@@ -138,7 +138,7 @@ def test_several_classes_are_one_against_one(n_classes, C):
     kernel, codes = problem(105, n_classes, seed=1)
     train, new = np.arange(70), np.arange(70, 105)
     inner, outer = kernel[np.ix_(train, train)], kernel[np.ix_(new, train)]
-    fitted = fit_machine(inner, codes[train], n_classes, C, np.ones(70))
+    fitted = fit_svm(inner, codes[train], n_classes, C, np.ones(70))
     rival = SVC(kernel="precomputed", C=cost(inner, C), decision_function_shape="ovo")
     expected = rival.fit(inner, codes[train]).decision_function(outer)
     assert fitted.coefficients.shape == (n_classes * (n_classes - 1) // 2, 70)
@@ -161,7 +161,7 @@ def test_predictions_are_those_of_svc_up_to_ties(n_classes, balanced):
     kernel = np.exp(-((points[:, None] - points[None]) ** 2).sum(axis=2) / 16)
     inner, outer = np.ascontiguousarray(kernel[:200, :200]), kernel[200:, :200]
     for C in CS:
-        fitted = fit_machine(inner, codes[:200], n_classes, C, np.ones(200))
+        fitted = fit_svm(inner, codes[:200], n_classes, C, np.ones(200))
         predicted = predicted_codes(fitted.decide(outer))
         clear = np.abs(fitted.outputs(outer)).min(axis=1) > 0.01 / n_classes
         rival = SVC(kernel="precomputed", C=cost(inner, C), break_ties=True)
@@ -188,7 +188,7 @@ def test_classes_without_a_majority_among_their_look_alikes_are_told_apart(C):
     """Each class against the rest, every machine says no there, and the guesses are at random."""
     kernel, codes = lookalikes()
     inner, outer = np.ascontiguousarray(kernel[:300, :300]), kernel[300:, :300]
-    fitted = fit_machine(inner, codes[:300], 10, C, np.ones(300))
+    fitted = fit_svm(inner, codes[:300], 10, C, np.ones(300))
     right = np.mean(predicted_codes(fitted.decide(outer)) == codes[300:])
     rest = OneVsRestClassifier(SVC(kernel="precomputed", C=cost(inner, C)))
     assert right > rest.fit(inner, codes[:300]).score(outer, codes[300:]) + 0.05
@@ -199,9 +199,9 @@ def test_classes_without_a_majority_among_their_look_alikes_are_told_apart(C):
 def test_enzymes_is_decided_as_by_svc(data_folder):
     graphs, y = tl.load_dataset("ENZYMES", folder=data_folder)
     train, new = np.arange(0, 600, 2), np.arange(1, 600, 2)
-    model = tl.GraphSVC("exponential", 1, 0, gamma=1.0, C=10.0, cv=2, random_state=0)
+    model = tl.GraphSVC("wwl", 1, 0, gamma=1.0, C=10.0, cv=2, random_state=0)
     model.fit(graphs[train], y[train])
-    kernel = tl.WassersteinWL(depth=1, form="exponential", gamma=1.0, include_depth_zero=True)
+    kernel = tl.WassersteinWL(depth=1, kernel="wwl", gamma=1.0, include_depth_zero=True)
     inner = kernel.fit_transform(graphs[train])
     rival = SVC(kernel="precomputed", C=cost(inner, 10.0), break_ties=True).fit(inner, y[train])
     expected = rival.predict(kernel.transform(graphs[new]))
@@ -210,7 +210,7 @@ def test_enzymes_is_decided_as_by_svc(data_folder):
 
 def test_outputs_per_class_are_the_mean_margins():
     kernel, codes = problem(60, 4, seed=2)
-    fitted = fit_machine(kernel, codes, 4, 3.0, np.ones(60))
+    fitted = fit_svm(kernel, codes, 4, 3.0, np.ones(60))
     coefficients, intercepts = fitted.per_class
     np.testing.assert_allclose(
         kernel @ coefficients.T + intercepts, mean_margins(fitted.outputs(kernel).T).T
@@ -224,7 +224,7 @@ def test_cost_is_relative_to_the_mean_diagonal():
     """A kernel a thousand times as large gives the same decisions at the same C."""
     kernel, codes = problem(seed=2)
     small, large = (
-        fit_machine(k, codes, 2, 3.0, np.ones(60)).decide(k) for k in (kernel, 1000.0 * kernel)
+        fit_svm(k, codes, 2, 3.0, np.ones(60)).decide(k) for k in (kernel, 1000.0 * kernel)
     )
     np.testing.assert_allclose(small, large, **CLOSE)
 
@@ -232,9 +232,9 @@ def test_cost_is_relative_to_the_mean_diagonal():
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_path_equals_cold_starts(n_classes):
     kernel, codes = problem(n_classes=n_classes, seed=4)
-    path = fit_machine_path(kernel, codes, n_classes, CS, np.ones(60))
+    path = fit_svm_path(kernel, codes, n_classes, CS, np.ones(60))
     for C, warm in zip(CS, path, strict=True):
-        cold = fit_machine(kernel, codes, n_classes, C, np.ones(60))
+        cold = fit_svm(kernel, codes, n_classes, C, np.ones(60))
         np.testing.assert_allclose(warm.decide(kernel), cold.decide(kernel), **CLOSE)
     separate = {id(m.coefficients) for m in path}
     assert len(separate) == len(CS)
@@ -244,7 +244,7 @@ def test_a_path_equals_cold_starts(n_classes):
 def test_the_path_leaves_the_matrix_alone():
     kernel, codes = problem()
     before = kernel.copy()
-    fit_machine_path(kernel, codes, 2, CS, np.ones(60))
+    fit_svm_path(kernel, codes, 2, CS, np.ones(60))
     np.testing.assert_array_equal(kernel, before)
 
 
@@ -257,7 +257,7 @@ def test_a_constant_matrix_gives_the_larger_class(value, C):
     """All graphs alike (or alike in nothing): the most frequent class, for everyone."""
     codes = np.array([0] * 4 + [1] * 9)
     kernel = np.full((13, 13), value)
-    decisions = fit_machine(kernel, codes, 2, C, np.ones(13)).decide(kernel)
+    decisions = fit_svm(kernel, codes, 2, C, np.ones(13)).decide(kernel)
     assert np.isfinite(decisions).all()
     np.testing.assert_array_equal(predicted_codes(decisions), 1)
 
@@ -265,7 +265,7 @@ def test_a_constant_matrix_gives_the_larger_class(value, C):
 def test_an_identity_matrix():
     """No graph is like another: the training graphs are learned by heart."""
     codes = np.array([0] * 6 + [1] * 6)
-    fitted = fit_machine(np.eye(12), codes, 2, 10.0, np.ones(12))
+    fitted = fit_svm(np.eye(12), codes, 2, 10.0, np.ones(12))
     np.testing.assert_array_equal(predicted_codes(fitted.decide(np.eye(12))), codes)
     assert len(fitted.support) == 12
 
@@ -274,7 +274,7 @@ def test_an_identity_matrix():
 def test_a_class_with_one_member(C):
     kernel, _ = problem(40, seed=5)
     codes = (np.arange(40) == 7).astype(int)
-    fitted = fit_machine(kernel, codes, 2, C, np.ones(40))
+    fitted = fit_svm(kernel, codes, 2, C, np.ones(40))
     rival = SVC(kernel="precomputed", C=cost(kernel, C)).fit(kernel, codes)
     np.testing.assert_allclose(
         fitted.decide(kernel)[:, 0], rival.decision_function(kernel), **CLOSE
@@ -284,7 +284,7 @@ def test_a_class_with_one_member(C):
 def test_a_class_that_is_absent_from_training_is_never_predicted():
     kernel, codes = problem(30, n_classes=2)
     for n_classes in (3, 5):
-        fitted = fit_machine(kernel, codes, n_classes, 1.0, np.ones(30))
+        fitted = fit_svm(kernel, codes, n_classes, 1.0, np.ones(30))
         outputs = fitted.outputs(kernel)[:, 1]  # the first class against the absent third
         np.testing.assert_array_equal(outputs, -1.0)
         assert set(predicted_codes(fitted.decide(kernel))) <= {0, 1}
@@ -294,7 +294,7 @@ def test_too_few_steps_are_told(monkeypatch):
     monkeypatch.setattr(machine, "_MOST_STEPS", 3)
     kernel, codes = problem()
     with pytest.warns(ConvergenceWarning, match="stopped after 3 steps"):
-        fit_machine(kernel, codes, 2, 10.0, np.ones(60))
+        fit_svm(kernel, codes, 2, 10.0, np.ones(60))
 
 
 # --- weights of classes, probabilities -------------------------------------------------------

@@ -32,7 +32,7 @@ def curvature(kernel: list, i: int, j: int) -> float:
     return max(kernel[i][i] + kernel[j][j] - 2.0 * kernel[i][j], least)
 
 
-def solve_machine(
+def solve_svm(
     kernel: np.ndarray,
     low: np.ndarray,
     high: np.ndarray,

@@ -11,12 +11,12 @@ from treelens.explain.contributions import KernelDecision
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels import _compiled_approximate as compiled
 from treelens.kernels.approximate import (
-    UNARY_FORMS,
-    RandomFeatures,
+    RandomFourierFeatures,
     UnaryFeatures,
     cauchy_sums,
 )
-from treelens.kernels.binning import RandomBins
+from treelens.kernels.binning import RandomBinning
+from treelens.kernels.table import SUM_KERNELS, UNARY_KERNELS
 from treelens.patterns.features import Features
 from treelens.patterns.histograms import SparseRows
 from treelens.patterns.pairs import PairFeatures
@@ -26,29 +26,26 @@ if TYPE_CHECKING:
     from treelens.estimators.svc import GraphSVC
     from treelens.storage.stored import Stored
 
-# The form that simply adds up the terms of the patterns, by kind of pair feature.
-_PLAIN_FORM = {"wasserstein": "linear", "optimal-assignment": "assignment", "subtree": "subtree"}
-
 
 @dataclass(frozen=True)
-class FeatureMachine:
+class LinearOnFeatures:
     """Decision values ``features @ coefficients.T + intercepts``.
 
     Attributes
     ----------
-    feature_map : RandomBins, RandomFeatures or UnaryFeatures
+    feature_map : RandomBinning, RandomFourierFeatures or UnaryFeatures
     coefficients : ndarray, shape (n_outputs, n_features)
     intercepts : ndarray, shape (n_outputs,)
     """
 
-    feature_map: RandomBins | RandomFeatures | UnaryFeatures
+    feature_map: RandomBinning | RandomFourierFeatures | UnaryFeatures
     coefficients: np.ndarray
     intercepts: np.ndarray
     pairwise: ClassVar[bool] = False  # several classes: each against the rest
 
     @property
     def per_class(self) -> tuple[np.ndarray, np.ndarray]:
-        """The same face as :class:`~treelens.models.svm.KernelMachine`."""
+        """The same face as :class:`~treelens.models.svm.SVM`."""
         return self.coefficients, self.intercepts
 
     def decide(self, features: Features, n_jobs: int = 1) -> np.ndarray:
@@ -66,9 +63,9 @@ class FeatureMachine:
         contributions : ndarray, shape (n_outputs, n_entries)
             One column per entry of the graph's row; ``bases`` and these add up to the decision.
         """
-        if isinstance(self.feature_map, RandomFeatures):
+        if isinstance(self.feature_map, RandomFourierFeatures):
             return self._along_the_path(self.feature_map, features)
-        if isinstance(self.feature_map, RandomBins):
+        if isinstance(self.feature_map, RandomBinning):
             starts, terms = self.feature_map.path_terms(features, self.coefficients)
             return self.intercepts + starts, terms
         mapped = self.feature_map.transform(features)
@@ -80,9 +77,9 @@ class FeatureMachine:
         return self.intercepts, terms[:, features.pairs.rows.indices]
 
     def _along_the_path(
-        self, feature_map: RandomFeatures, features: Features
+        self, feature_map: RandomFourierFeatures, features: Features
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Gather the slope while all masses grow from 0 to what they are, in proportion.
+        """Gather the slope while all frequencies grow from 0 to what they are, in proportion.
 
         On the way, at ``t`` from 0 to 1, the features are ``start exp(growth t)`` times cosines
         and sines of ``t angle``. The integrals of both are parts of one complex exponential; a
@@ -95,8 +92,8 @@ class FeatureMachine:
         )
         n = feature_map.n_components // 2
         sums = cauchy_sums(features.pairs, n, feature_map.seed, weights)[0]
-        known = float(features.pairs.self_sums(weights)[0])
-        growth = half_gamma * known if feature_map.form == "exponential" else 0.0
+        known = float(features.pairs.diagonal(weights)[0])
+        growth = half_gamma * known if feature_map.kernel == "wwl" else 0.0
         start = float(feature_map.row_factors(features)[0]) * np.exp(-growth) / np.sqrt(n)
         integral = _mean_of_exponential(growth + 1j * half_gamma * sums)  # (n,)
         cosines, sines = self.coefficients[:, :n], self.coefficients[:, n:]
@@ -120,7 +117,9 @@ def _mean_of_exponential(rate: np.ndarray) -> np.ndarray:
     return np.where(small, 1.0 + 0.5 * rate, (np.exp(safe) - 1.0) / safe)
 
 
-def additive_decision(model: Any, graph: GraphCollection, unseen_limit: float) -> KernelDecision:
+def additive_decision(
+    model: Any, graph: GraphCollection, out_of_vocabulary_limit: float
+) -> KernelDecision:
     """The decision on one graph as a sum over its patterns, in the terms of the explain room.
 
     Every pattern of the graph stands for one training "graph" that holds nothing else, with the
@@ -140,18 +139,18 @@ def additive_decision(model: Any, graph: GraphCollection, unseen_limit: float) -
     return KernelDecision(
         vocabulary=model.vocabulary_,
         first_depth=extractor.first_depth,
-        form=_PLAIN_FORM[extractor.kind],
+        kernel=SUM_KERNELS[extractor.kind],
         weights=weights,
         offset=model.offset_,
         gamma=None,
         pairs=pairs,
-        self_sums=units,
+        diagonal=units,
         coefficients=np.divide(terms, units, out=np.zeros_like(terms), where=units > 0),
         intercepts=bases,
         classes=model.classes_,
         training_indices=np.full(n, -1),
         training_codes=np.zeros(n, dtype=int),
-        unseen_limit=unseen_limit,
+        out_of_vocabulary_limit=out_of_vocabulary_limit,
     )
 
 
@@ -160,53 +159,53 @@ def additive_decision(model: Any, graph: GraphCollection, unseen_limit: float) -
 
 def put_feature_map(machine: Any, data: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Store what a feature machine has beyond coefficients; nothing for a kernel machine."""
-    if not isinstance(machine, FeatureMachine):
+    if not isinstance(machine, LinearOnFeatures):
         return
     feature_map = machine.feature_map
     if not isinstance(feature_map, UnaryFeatures):
         data["feature_map"] = {
-            "kind": "random-features",
+            "kind": "random-fourier",
             "seed": feature_map.seed,
             "n_components": feature_map.n_components,
         }
-        if isinstance(feature_map, RandomBins):
-            data["feature_map"] |= {"kind": "random-bins", "n_buckets": feature_map.n_buckets}
+        if isinstance(feature_map, RandomBinning):
+            data["feature_map"] |= {"kind": "random-binning", "n_buckets": feature_map.n_buckets}
         return
     data["feature_map"] = {"kind": "unary"}
     arrays["threshold_offsets"] = feature_map.threshold_offsets
     arrays["thresholds"] = feature_map.thresholds
 
 
-def get_feature_machine(stored: Stored, model: GraphSVC, n_outputs: int) -> FeatureMachine:
+def get_linear_on_features(stored: Stored, model: GraphSVC, n_outputs: int) -> LinearOnFeatures:
     """The feature machine of a model whose patterns, weights and choice are there already."""
-    record, choice = stored.value("feature_map", dict), model.choice_
+    record, choice = stored.value("feature_map", dict), model.best_params_
     feature_map: Any
-    if record.get("kind") in ("random-features", "random-bins"):
+    if record.get("kind") in ("random-fourier", "random-binning"):
         given = (
-            *checked_feature_numbers(stored, record), choice["form"], choice["gamma"],
+            *checked_feature_numbers(stored, record), choice["kernel"], choice["gamma"],
             model.offset_, model._weights(),
         )  # fmt: skip
         try:
-            if record["kind"] == "random-bins":
+            if record["kind"] == "random-binning":
                 n_buckets = stored.whole(record.get("n_buckets"), "'n_buckets'", 1, 2**31)
-                feature_map = RandomBins(*given, n_buckets)
+                feature_map = RandomBinning(*given, n_buckets)
             else:
-                feature_map = RandomFeatures(*given)
+                feature_map = RandomFourierFeatures(*given)
         except ValueError as error:
             raise stored.error(f"'feature_map' cannot be used ({error})") from error
     elif record.get("kind") == "unary":
-        if choice["form"] not in UNARY_FORMS:
-            raise stored.error(f"'feature_map' has no features for the form {choice['form']!r}")
+        if choice["kernel"] not in UNARY_KERNELS:
+            raise stored.error(f"'feature_map' has no features for the kernel {choice['kernel']!r}")
         thresholds = stored.floats("thresholds", (None,))
         n_patterns = model.train_histograms_.n_patterns
         offsets = stored.offsets("threshold_offsets", n_patterns, len(thresholds))
         check_thresholds(stored, offsets, thresholds, minimum=model._extractor.kind != "subtree")
-        feature_map = UnaryFeatures(choice["form"], model._weights(), offsets, thresholds)
+        feature_map = UnaryFeatures(choice["kernel"], model._weights(), offsets, thresholds)
     else:
         raise stored.error(f"'feature_map' is of the kind {str(record.get('kind'))[:40]!r}")
-    bins = isinstance(feature_map, RandomBins)
+    bins = isinstance(feature_map, RandomBinning)
     n_features = feature_map.n_features if bins else feature_map.n_components
-    return FeatureMachine(
+    return LinearOnFeatures(
         feature_map,
         stored.floats("coefficients", (n_outputs, n_features)),
         stored.floats("intercepts", (n_outputs,)),

@@ -1,0 +1,68 @@
+"""Names that parameters, kernels and attributes had before: each error tells the new one."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+from treelens.kernels.table import RENAMED_KERNELS
+
+# Approximations of GraphSVC.
+RENAMED_APPROXIMATIONS = {"random-bins": "random-binning", "random-features": "random-fourier"}
+
+
+class TellsNewNames:
+    """Refuses old names of parameters and attributes; stands before ``BaseEstimator``.
+
+    The signature of ``__init__`` stays as it is written, so that ``get_params``, ``clone``, editors
+    and type checkers see the parameters there are.
+    """
+
+    _old_parameters: ClassVar[dict[str, str]] = {}
+    _old_attributes: ClassVar[dict[str, str]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            cls.__init__ = _telling(cls.__init__)  # type: ignore[method-assign]
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters; see scikit-learn. An old name is an error that tells the new one."""
+        _refuse(params, self._old_parameters, type(self).__name__)
+        return super().set_params(**params)  # type: ignore[misc]
+
+    def _validate_params(self) -> None:
+        for name, renamed in (
+            ("kernel", RENAMED_KERNELS),
+            ("approximation", RENAMED_APPROXIMATIONS),
+        ):
+            given = getattr(self, name, None)
+            for value in given if isinstance(given, (list, tuple)) else [given]:
+                if isinstance(value, str) and value in renamed:
+                    raise ValueError(f"{name}={value!r} is called {renamed[value]!r} now.")
+        super()._validate_params()  # type: ignore[misc]
+
+    def __getattr__(self, name: str) -> Any:
+        """Only asked for what is not there."""
+        if name in self._old_attributes:
+            raise AttributeError(
+                f"{type(self).__name__} has no {name!r}: it is called "
+                f"{self._old_attributes[name]!r} now."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+def _telling(init: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(init)
+    def told(self: Any, *args: Any, **kwargs: Any) -> None:
+        _refuse(kwargs, self._old_parameters, type(self).__name__)
+        init(self, *args, **kwargs)
+
+    return told
+
+
+def _refuse(given: Iterable[str], renamed: dict[str, str], where: str) -> None:
+    for name in given:
+        if name in renamed:
+            raise TypeError(f"{where}: the parameter {name!r} is called {renamed[name]!r} now.")

@@ -1,0 +1,65 @@
+"""Model files of versions 1 and 2, in the words of version 3: all that reading them differs in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treelens.kernels.table import RENAMED_KERNELS
+from treelens.storage.archive import Contents
+
+_PARAMETERS = {"form": "kernel", "radius": "weight_radius"}
+_APPROXIMATIONS = {"random-bins": "random-binning", "random-features": "random-fourier"}
+_ARRAYS = {"support_self_sums": "support_diagonal"}
+_STREAMING_ARRAYS = {"support": "pattern_support"}
+
+
+def in_new_words(contents: Contents) -> Contents:
+    """The same contents with the names that version 3 has; what is damaged is left as it is."""
+    data = dict(contents.data)
+    for name in ("parameters", "choice", "feature_map"):
+        data[name] = _renamed(data.get(name))
+    data = {name: value for name, value in data.items() if name in contents.data}
+    gain = data.get("learning_gain")
+    if isinstance(gain, dict):
+        data["learning_gain"] = {
+            name: _renamed(value) if name.endswith("_candidate") else value
+            for name, value in gain.items()
+        }
+    search = data.get("search")
+    if isinstance(search, dict) and isinstance(search.get("candidates"), list):
+        data["search"] = {**search, "candidates": [_candidate(c) for c in search["candidates"]]}
+    arrays = _ARRAYS | (_STREAMING_ARRAYS if data.get("model") == "streaming" else {})
+    return Contents(data, {arrays.get(name, name): x for name, x in contents.arrays.items()})
+
+
+def _renamed(record: Any) -> Any:
+    """A record whose keys and kernels, or its kind of features, had other names."""
+    if not isinstance(record, dict):
+        return record
+    record = {_PARAMETERS.get(name, name): value for name, value in record.items()}
+    for name, new in (
+        ("kernel", RENAMED_KERNELS),
+        ("approximation", _APPROXIMATIONS),
+        ("kind", _APPROXIMATIONS),
+    ):
+        if name in record:
+            record[name] = _new_name(record[name], new)
+    return record
+
+
+def _new_name(value: Any, new: dict[str, str]) -> Any:
+    """A name, or several in a list or a stored tuple."""
+    if isinstance(value, str):
+        return new.get(value, value)
+    if isinstance(value, list):
+        return [_new_name(part, new) for part in value]
+    if isinstance(value, dict) and "$tuple" in value:
+        return {"$tuple": _new_name(value["$tuple"], new)}
+    return value
+
+
+def _candidate(parts: Any) -> Any:
+    """Radius, depth, kernel, gamma and C of a candidate."""
+    if not isinstance(parts, list) or len(parts) != 5:
+        return parts
+    return [*parts[:2], _new_name(parts[2], RENAMED_KERNELS), *parts[3:]]

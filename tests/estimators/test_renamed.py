@@ -1,0 +1,74 @@
+"""Old names of parameters, kernels and attributes: each error tells the new one."""
+
+import inspect
+
+import pytest
+from sklearn.base import clone
+
+import treelens as tl
+from treelens.kernels.table import KERNELS, RENAMED_KERNELS
+
+
+@pytest.mark.parametrize(
+    ("make", "old", "new"),
+    [
+        (tl.GraphSVC, "form", "kernel"),
+        (tl.GraphSVC, "radius", "weight_radius"),
+        (tl.StreamingGraphClassifier, "form", "kernel"),
+        (tl.StreamingGraphClassifier, "radius", "weight_radius"),
+        (tl.WassersteinWL, "form", "kernel"),
+    ],
+)
+def test_old_parameters(make, old, new):
+    with pytest.raises(TypeError, match=f"{make.__name__}: .*'{old}' is called '{new}' now"):
+        make(**{old: 1})
+    with pytest.raises(TypeError, match=f"'{old}' is called '{new}' now"):
+        make().set_params(**{old: 1})
+    assert old not in make().get_params()
+    assert new in inspect.signature(make).parameters
+
+
+def test_other_parameters_that_do_not_exist_are_errors_as_usual():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+        tl.GraphSVC(nonsense=1)
+    with pytest.raises(ValueError, match="Invalid parameter 'nonsense'"):
+        tl.GraphSVC().set_params(nonsense=1)
+
+
+@pytest.mark.parametrize("old", RENAMED_KERNELS)
+def test_old_kernels(old):
+    graphs, y = tl.make_synthetic(n_per_substructure=1, random_state=0)
+    new = RENAMED_KERNELS[old]
+    assert new in KERNELS
+    for given in (old, [old], ("wwl", old)):
+        with pytest.raises(ValueError, match=f"'{old}' is called '{new}' now"):
+            tl.GraphSVC(given).fit(graphs, y)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("random-bins", "random-binning"), ("random-features", "random-fourier")]
+)
+def test_old_approximations(old, new):
+    graphs, y = tl.make_synthetic(n_per_substructure=1, random_state=0)
+    with pytest.raises(ValueError, match=f"'{old}' is called '{new}' now"):
+        tl.GraphSVC(approximation=old).fit(graphs, y)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("choice_", "best_params_"), ("search_", "cv_results_"), ("support_", "support_vectors_"),
+     ("unseen_share", "out_of_vocabulary")],
+)  # fmt: skip
+def test_old_attributes(old, new):
+    model = tl.GraphSVC()
+    assert not hasattr(model, old)
+    with pytest.raises(AttributeError, match=f"{old}.*is called '{new}' now"):
+        getattr(model, old)
+    with pytest.raises(AttributeError, match="'GraphSVC' object has no attribute 'nonsense'"):
+        _ = model.nonsense
+
+
+def test_clones_have_the_same_parameters():
+    model = tl.GraphSVC("tanimoto", 2, [0.0, 1.0], C=3.0)
+    assert clone(model).get_params() == model.get_params()
+    assert "kernel='tanimoto'" in repr(model)
