@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from reproduction.curve_pages import write_active, write_curves
 from reproduction.pages import command_line, markdown_table, write_json, write_page
 from reproduction.rows import read_rows
 from reproduction.summaries import (
@@ -37,6 +38,8 @@ def write_all(out: Path) -> None:
         ("moleculeace", write_moleculeace),
         ("evidence", write_classes),
         ("evidence_options", write_options),
+        ("curves", write_curves),
+        ("active", write_active),
     ):
         if (out / f"{name}.jsonl").exists():
             write(out, read_rows(out / f"{name}.jsonl"))
