@@ -92,3 +92,23 @@ def test_the_readme_quotes_the_assays():
         np.mean([row["rmse"] for row in theirs]),
     ]
     np.testing.assert_allclose(quoted, expected, atol=0.0006)
+
+
+def test_the_readme_quotes_the_classes():
+    groups = _grouped("evidence")
+    quoted = _quoted(r"learning takes ENZYMES from ([\d.]+) to ([\d.]+) %")
+    expected = [
+        100 * np.mean([row["accuracy"] for row in groups["ENZYMES", method]])
+        for method in ("evidence_uniform", "evidence_branches")
+    ]
+    np.testing.assert_allclose(quoted, expected, atol=0.06)
+
+
+def test_the_readme_quotes_the_learning_curves():
+    curves = json.loads((RESULTS / "curves.json").read_text())["ESOL"]
+    learned, uniform, process = (
+        curves[method]["50"]["rmse"] for method in ("treelens", "treelens_uniform", "ecfp_gp")
+    )
+    quoted = _quoted(r"on ESOL learned weights take (\d+) % off .*? \(and (\d+) % off")
+    expected = [100 * (1 - learned / uniform), 100 * (1 - learned / process)]
+    np.testing.assert_allclose(quoted, expected, atol=0.6)
