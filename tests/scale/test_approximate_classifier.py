@@ -221,7 +221,7 @@ def test_classes_without_a_majority_among_their_look_alikes_are_told_apart(name)
 
 def test_forms_that_an_approximation_lacks_are_refused(mutag):
     graphs, y = mutag
-    with pytest.raises(ValueError, match="features for the forms metric, exponential"):
+    with pytest.raises(ValueError, match="features for the kernels laplacian, wwl"):
         tl.GraphSVC("tanimoto", approximation="random-fourier").fit(graphs, y)
 
 
