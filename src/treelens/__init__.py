@@ -14,7 +14,7 @@ _PUBLIC = {
     "Graph": "treelens.graphs.collection",
     "GraphCollection": "treelens.graphs.collection",
     "as_graph_collection": "treelens.graphs.convert",
-    "load": "treelens.storage.persistence",
+    "load": "treelens.estimators.files",
     "load_dataset": "treelens.graphs.datasets",
     "make_synthetic": "treelens.graphs.synthetic",
     "read_smiles": "treelens.graphs.molecules",

@@ -153,7 +153,7 @@ def test_what_does_not_exist(molecules, tmp_path):
 def test_options_with_a_wrong_value(option, value, molecules, tmp_path):
     out = tmp_path / "m.treelens"
     done = run("fit", molecules, "--out", out, "--method", "svc", f"{option}={value}")
-    refused(done, option, value, "xpected" if option != "--kernel" else "no such kernel form")
+    refused(done, option, value, "xpected" if option != "--kernel" else "no such kernel")
 
 
 def test_errors_as_json(molecules):

@@ -44,7 +44,7 @@ def tiny_tu(folder, n=8):
 
 
 def test_the_options_name_every_form_and_every_score():
-    assert set(options.KERNEL_NAMES) == set(KERNELS)
+    assert set(options.KERNELS) == set(KERNELS)
     assert set(SCORINGS) == {"auto", *SCORES}
 
 

@@ -401,7 +401,7 @@ def test_a_splitter_that_leaves_graphs_out_does_not_spoil_the_probabilities(data
     known = np.isfinite(held_out[:, 0])
     assert known.sum() == 16
     expected = fit_calibration(held_out[known], model.train_codes_[known])
-    np.testing.assert_array_equal(model._calibration[0], expected[0])
+    np.testing.assert_array_equal(model.model_.calibration[0], expected[0])
     assert np.isfinite(model.predict_proba(graphs)).all()
 
 

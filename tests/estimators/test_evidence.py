@@ -11,6 +11,7 @@ from sklearn.model_selection import cross_val_score
 import treelens as tl
 from strategies import random_collection, renumbered
 from treelens.graphs.collection import GraphCollection
+from treelens.patterns.features import Features
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.pairs import PairFeatures
 
@@ -57,7 +58,8 @@ def test_uniform_weights_are_scikit_learns_process_on_the_same_matrix(numbers):
     histograms = forest.count(forest.transform(graphs))
     pairs = PairFeatures.of_counts(histograms)
     diagonal = pairs.diagonal() + histograms.unseen.sum(axis=1)  # unseen patterns weigh one, too
-    kernel = model.model_.kernel.matrix(pairs, diagonal, pairs, diagonal)
+    seen = Features(pairs, diagonal)
+    kernel = model.model_.kernel.matrix(seen, seen)
     np.fill_diagonal(kernel, model.model_.scales.amplitude)  # unseen patterns match themselves
     alpha = model.model_.noise + 1e-9 * model.model_.scales.amplitude
     theirs = GaussianProcessRegressor(Precomputed(kernel), alpha=alpha, optimizer=None)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from treelens.models.tried import Candidate, SearchResult
 from treelens.selection.gain import corrected_paired_test, learning_gain
-from treelens.selection.search import Candidate, SearchResult
 
 UNIFORM = Candidate(0.0, 2, "tanimoto", None, 1.0)
 LEARNED = UNIFORM._replace(weight_radius=1.0)

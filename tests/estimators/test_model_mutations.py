@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import treelens as tl
+from treelens.estimators.files import model_of
 from treelens.storage.archive import Contents, read_archive
-from treelens.storage.persistence import model_of
 from treelens.storage.stored import Stored
 
 GRAPHS, Y = tl.make_synthetic(n_per_substructure=4, random_state=0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from strategies import random_collection
-from treelens.estimators.pattern_table import class_shares, pattern_table
+from treelens.explain.pattern_table import class_shares, pattern_table
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 

@@ -19,15 +19,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 
 import treelens as tl
-from treelens.graphs.collection import Graph
-from treelens.kernels.table import KERNELS
-from treelens.storage import archive
-from treelens.storage.persistence import (
+from treelens.estimators.files import (
     ModelFileError,
     ModelFileNotFoundError,
     load,
-    save_model,
 )
+from treelens.graphs.collection import Graph
+from treelens.kernels.table import KERNELS
+from treelens.storage import archive
 from treelens.storage.plain_data import from_plain, to_plain
 
 GRAPHS, Y = tl.make_synthetic(n_per_substructure=5, random_state=0)
@@ -48,7 +47,7 @@ def model():
 
 @pytest.fixture
 def path(model, tmp_path):
-    save_model(model, tmp_path / "model.treelens")
+    model.save(tmp_path / "model.treelens")
     return tmp_path / "model.treelens"
 
 
@@ -60,7 +59,7 @@ def assert_same_predictions(first, second, graphs=OTHERS):
 
 
 def saved_and_loaded(model, folder: Path):
-    save_model(model, folder / "x.treelens")
+    model.save(folder / "x.treelens")
     return load(folder / "x.treelens")
 
 
@@ -188,7 +187,7 @@ def test_labels_keep_value_and_kind(labels, tmp_path):
 def test_labels_of_other_kinds_are_an_error_that_names_them(label, tmp_path):
     model = fitted("wwl-linear", 0.0, graphs=relabelled(["N", "O", label, "S"]))
     with pytest.raises(TypeError, match=r"node label .* cannot be kept in a file.*expected int"):
-        save_model(model, tmp_path / "x.treelens")
+        model.save(tmp_path / "x.treelens")
     assert not list(tmp_path.iterdir())
 
 
@@ -210,12 +209,12 @@ def test_a_foreign_learner_is_an_error(tmp_path):
         pass
 
     with pytest.raises(TypeError, match="its learner is a Own"):
-        save_model(fitted(learner=Own()), tmp_path / "x.treelens")
+        fitted(learner=Own()).save(tmp_path / "x.treelens")
 
 
 def test_an_unfitted_model_cannot_be_saved(tmp_path):
     with pytest.raises(NotFittedError):
-        save_model(tl.GraphSVC(), tmp_path / "x.treelens")
+        tl.GraphSVC().save(tmp_path / "x.treelens")
 
 
 scalars = st.one_of(
@@ -242,7 +241,7 @@ def test_plain_data_comes_back_with_value_and_kind(value):
 
 
 def test_the_same_model_gives_the_same_bytes(model, path, tmp_path):
-    save_model(load(path), tmp_path / "again.treelens")
+    load(path).save(tmp_path / "again.treelens")
     assert (tmp_path / "again.treelens").read_bytes() == path.read_bytes()
 
 
@@ -261,31 +260,31 @@ def test_an_interrupted_save_leaves_the_old_file_and_nothing_else(
 
     monkeypatch.setattr(zipfile.ZipFile, "writestr", breaks_off)
     with pytest.raises((KeyboardInterrupt, OSError)):
-        save_model(model, path)
+        model.save(path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_places_that_cannot_be_written(model, tmp_path):
     with pytest.raises(IsADirectoryError, match="is a folder"):
-        save_model(model, tmp_path)
+        model.save(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"does not exist. Create it"):
-        save_model(model, tmp_path / "no" / "model.treelens")
+        model.save(tmp_path / "no" / "model.treelens")
     with pytest.raises(OSError, match="is a device"):
-        save_model(model, "/dev/null")
+        model.save("/dev/null")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write anywhere")
 def test_a_folder_without_permission(model, tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(PermissionError, match="no permission to write"):
-        save_model(model, tmp_path / "model.treelens")
+        model.save(tmp_path / "model.treelens")
 
 
 def test_a_link_is_written_through_and_modes_follow_the_umask(model, path, tmp_path):
     link = tmp_path / "link.treelens"
     link.symlink_to(path)
-    save_model(model, link)
+    model.save(link)
     assert link.is_symlink()
     (tmp_path / "ordinary").write_bytes(b"")
     assert path.stat().st_mode == (tmp_path / "ordinary").stat().st_mode

@@ -13,11 +13,11 @@ import pytest
 
 import treelens as tl
 from strategies import random_collection
+from treelens.estimators.files import ModelFileError, load_model
 from treelens.graphs.collection import Graph
 from treelens.models.posterior import ExactPosterior, MeanPosterior
 from treelens.storage import files
 from treelens.storage.archive import read_archive
-from treelens.storage.persistence import ModelFileError, load_model
 
 RNG = np.random.default_rng(0)
 GRAPHS = random_collection(RNG, 60)

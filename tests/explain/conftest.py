@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from treelens.explain.contributions import KernelDecision, usual_out_of_vocabulary
+from treelens.explain.expansion import KernelDecision
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import kernel_matrix
-from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.histograms import PatternHistograms, usual_out_of_vocabulary
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
 

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 import treelens as tl
 from naive import explain as naive
 from treelens.explain import _compiled
-from treelens.explain.contributions import explain_decision, usual_out_of_vocabulary
+from treelens.explain.contributions import explain_decision
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import Graph
 from treelens.graphs.errors import GraphDataError
@@ -19,7 +19,7 @@ from treelens.graphs.synthetic import TEST_SUBSTRUCTURES, TRAINING_SUBSTRUCTURES
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import kernel_matrix
-from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.histograms import PatternHistograms, usual_out_of_vocabulary
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
 

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from treelens.models.calibration import calibrated, fit_temperature
+from treelens.models.calibration import calibrated, fit_slope
 
 
 def test_slope_is_that_of_a_logistic_regression_without_intercept():
@@ -11,7 +11,7 @@ def test_slope_is_that_of_a_logistic_regression_without_intercept():
     decisions = rng.normal(size=(400, 1))
     codes = (rng.uniform(size=400) < 1 / (1 + np.exp(-3 * decisions[:, 0]))).astype(int)
     theirs = LogisticRegression(C=1e10, fit_intercept=False).fit(decisions, codes)
-    slope = fit_temperature(decisions, codes, np.ones(400))
+    slope = fit_slope(decisions, codes, np.ones(400))
     # the classes are a little less than certain here, so the slope is a little smaller
     assert 0.9 * theirs.coef_[0, 0] < slope < theirs.coef_[0, 0]
     np.testing.assert_allclose(

@@ -15,6 +15,7 @@ from naive import svm as naive
 from treelens.kernels.voting import mean_margins
 from treelens.models import _compiled
 from treelens.models import svm as machine
+from treelens.models.predictions import predicted_codes
 from treelens.models.svm import (
     calibrated_probabilities,
     class_weights,
@@ -22,7 +23,6 @@ from treelens.models.svm import (
     fit_svm,
     fit_svm_path,
     own_margins,
-    predicted_codes,
 )
 
 CS = [0.1, 1.0, 10.0, 100.0]

@@ -103,7 +103,7 @@ def class_model(synthetic):
 
 @pytest.fixture(scope="session")
 def summary(learned, synthetic):
-    return summarize(learned, *synthetic)
+    return summarize(learned.model_, *synthetic)
 
 
 @pytest.fixture(scope="session")

@@ -41,7 +41,9 @@ class Visit:
 
 @pytest.fixture(scope="module")
 def report(learned, synthetic, tmp_path_factory):
-    return write_report(learned, tmp_path_factory.mktemp("report") / "report.html", *synthetic)
+    return write_report(
+        learned.model_, tmp_path_factory.mktemp("report") / "report.html", *synthetic
+    )
 
 
 @pytest.fixture
@@ -206,7 +208,7 @@ def test_labels_and_classes_stay_text(browser, tmp_path):
     path = ([(0, 1), (1, 2)], {0: "b", 1: EVIL, 2: "b"}, {(0, 1): "x", (1, 2): EVIL})
     graphs, y = tl.as_graph_collection([star, path] * 6), [EVIL_CLASS, "plain"] * 6
     model = tl.GraphSVC("wwl", 1, 0, **QUICK).fit(graphs, y)
-    visit = Visit(browser, write_report(model, tmp_path / "report.html", graphs, y))
+    visit = Visit(browser, write_report(model.model_, tmp_path / "report.html", graphs, y))
     page = visit.page
     assert EVIL in "".join(visit.texts())
     for button in page.locator(".more").all():
@@ -228,7 +230,7 @@ def test_labels_that_scripts_know_as_something_else(browser, tmp_path, word):
     path = ([(0, 1), (1, 2)], {0: "b", 1: word, 2: "b"}, {(0, 1): "-", (1, 2): word})
     graphs, y = tl.as_graph_collection([star, path] * 6), [word, "plain"] * 6
     model = tl.GraphSVC("wwl", 1, 0, **QUICK).fit(graphs, y)
-    visit = Visit(browser, write_report(model, tmp_path / "report.html", graphs, y))
+    visit = Visit(browser, write_report(model.model_, tmp_path / "report.html", graphs, y))
     page = visit.page
     page.locator(".point").first.dispatch_event("click")
     drawing = page.locator("#panel-drawing")
@@ -248,7 +250,7 @@ def test_lone_surrogates_show_as_their_code(browser, tmp_path):
     path = ([(0, 1), (1, 2)], {0: "b", 1: odd, 2: "b"}, {(0, 1): "x", (1, 2): odd})
     graphs, y = tl.as_graph_collection([star, path] * 6), [odd, "a\udce5"] * 6
     model = tl.GraphSVC("wwl", 1, 0, **QUICK).fit(graphs, y)
-    visit = Visit(browser, write_report(model, tmp_path / "report.html", graphs, y))
+    visit = Visit(browser, write_report(model.model_, tmp_path / "report.html", graphs, y))
     visit.page.locator(".point").first.dispatch_event("click")
     shown = visit.page.locator("body").inner_text()
     assert "a\\udce4" in shown

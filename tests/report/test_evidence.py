@@ -106,7 +106,7 @@ def test_contributions_add_up_to_the_prediction(of_numbers, number_model, molecu
 def test_effects_are_those_of_the_explanations(number_model, molecules):
     graphs, _ = molecules
     few = graphs[1:9:2]
-    rows = summarize_evidence(number_model, few)["patterns"]["rows"]
+    rows = summarize_evidence(number_model.model_, few)["patterns"]["rows"]
     added = [number_model.explain(g).pattern_contributions["contribution"] for g in few]
     for row in rows[:20]:
         held = [frame[row["id"]] for frame in added if row["id"] in frame.index]
@@ -135,12 +135,12 @@ def test_patterns_carry_weight_support_and_exact_smarts(of_numbers, number_model
 
 
 def test_without_graphs_effects_are_those_in_training(number_model, molecules):
-    found = summarize_evidence(number_model)
+    found = summarize_evidence(number_model.model_)
     for name in ("scores", "given", "cases", "examples"):
         assert found[name] is None
     assert not found["patterns"]["of_given"]
     assert found["patterns"]["n_graphs"] == len(molecules[1][::2])
-    same = summarize_evidence(number_model, molecules[0][::2])["patterns"]
+    same = summarize_evidence(number_model.model_, molecules[0][::2])["patterns"]
     for ours, theirs in zip(found["patterns"]["rows"], same["rows"], strict=True):
         assert ours["size"] == pytest.approx(theirs["size"])
     outline_of(render_evidence(found))
@@ -205,7 +205,7 @@ def test_usual_similarity_is_that_of_training_graphs(number_model):
     kernel = fitted.kernel_rows(fitted.basis_graphs) / fitted.scales.amplitude
     np.fill_diagonal(kernel, 0.0)
     expected = np.quantile(kernel.max(axis=1), 0.05)
-    assert doubts.usual_similarity(number_model) == pytest.approx(expected)
+    assert doubts.usual_similarity(number_model.model_) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -352,4 +352,4 @@ def test_writing(number_model, molecules, tmp_path):
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(FileNotFoundError, match="does not exist"):
-        write_evidence_report(number_model, tmp_path / "nowhere" / "report.html")
+        write_evidence_report(number_model.model_, tmp_path / "nowhere" / "report.html")

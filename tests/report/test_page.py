@@ -42,27 +42,27 @@ def test_the_data_of_the_page_is_json(page, summary):
 
 
 def test_a_page_on_the_model_alone(learned):
-    outline = outline_of(render(summarize(learned)))
+    outline = outline_of(render(summarize(learned.model_)))
     assert "map" not in outline.ids
     assert "scores" in outline.ids
 
 
 def test_a_page_on_graphs_without_classes(learned, synthetic):
-    outline = outline_of(render(summarize(learned, synthetic[0])))
+    outline = outline_of(render(summarize(learned.model_, synthetic[0])))
     assert "only-wrong" not in outline.ids
     assert "map" in outline.ids
 
 
 def test_one_graph_is_enough(learned, synthetic):
     graphs, y = synthetic
-    outline_of(render(summarize(learned, graphs[:1], y[:1])))
+    outline_of(render(summarize(learned.model_, graphs[:1], y[:1])))
 
 
 def test_uniform_weights_and_many_classes(synthetic):
     graphs, _ = synthetic
     y = np.asarray(graphs.graph_data["substructure"], int)  # eight classes
     model = tl.GraphSVC("wl-subtree-cosine", 1, 0, **QUICK).fit(graphs, y)
-    page = render(summarize(model, graphs, y))
+    page = render(summarize(model.model_, graphs, y))
     outline_of(page)
     assert "What tells 8 classes of graphs apart" in page
 
@@ -84,11 +84,11 @@ def test_writing(learned, synthetic, tmp_path):
 def test_a_place_that_cannot_be_written_is_refused_before_the_work(learned, tmp_path, monkeypatch):
     monkeypatch.setattr("treelens.report.render.summarize", lambda *_, **__: pytest.fail("worked"))
     with pytest.raises(FileNotFoundError, match="does not exist"):
-        write_report(learned, tmp_path / "nowhere" / "report.html")
+        write_report(learned.model_, tmp_path / "nowhere" / "report.html")
 
 
 def test_the_same_input_gives_the_same_page(learned, synthetic, page):
-    assert render(summarize(learned, *synthetic)) == page
+    assert render(summarize(learned.model_, *synthetic)) == page
 
 
 # --- many graphs ------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def test_the_same_input_gives_the_same_page(learned, synthetic, page):
 
 def test_a_sample_holds_the_wrong_and_the_uncertain(learned, synthetic):
     graphs, y = synthetic
-    given = look_at(learned, graphs, np.where(np.arange(len(y)) < 4, -y, y))
+    given = look_at(learned.model_, graphs, np.where(np.arange(len(y)) < 4, -y, y))
     chosen = choose_graphs(given, most_graphs=12)
     assert len(chosen) == 12
     assert set(given.most_wrong[:4]) <= set(chosen)
@@ -108,15 +108,15 @@ def test_a_sample_holds_the_wrong_and_the_uncertain(learned, synthetic):
 def test_a_page_says_that_it_shows_a_sample(learned, synthetic, monkeypatch):
     monkeypatch.setattr(details.choose_graphs, "__defaults__", (10, 60_000))
     monkeypatch.setattr(graph_map, "_MOST_POINTS", 30)
-    page = render(summarize(learned, *synthetic))
+    page = render(summarize(learned.model_, *synthetic))
     assert "in this file for 10 of 64 graphs" in page
     assert "The map holds 30 of 64 graphs" in page
 
 
 def test_the_map_keeps_distances(learned, synthetic):
     """Three graphs fit on a plane without loss: squares on paper are twice the distance."""
-    given = look_at(learned, synthetic[0][[0, 20, 40]], None)
-    places, share = place_graphs(learned._decision, given.histograms, given.diagonal)
+    given = look_at(learned.model_, synthetic[0][[0, 20, 40]], None)
+    places, share = place_graphs(learned.model_.kernel, given.said.graphs.features)
     assert share == pytest.approx(1.0)
     found = ((places[:, None] - places[None]) ** 2).sum(axis=2)
     frequencies = given.histograms.to_sparse("frequencies").toarray()
@@ -126,8 +126,8 @@ def test_the_map_keeps_distances(learned, synthetic):
 
 
 def test_landmarks_place_the_others_as_the_whole_does(learned, synthetic, monkeypatch):
-    given = look_at(learned, synthetic[0], None)
-    arguments = (learned._decision, given.histograms, given.diagonal)
+    given = look_at(learned.model_, synthetic[0], None)
+    arguments = (learned.model_.kernel, given.said.graphs.features)
     whole, _ = place_graphs(*arguments)
     monkeypatch.setattr(graph_map, "_MOST_LANDMARKS", 48)
     some, _ = place_graphs(*arguments)

@@ -22,7 +22,7 @@ def test_the_summary_is_plain_data(summary):
 
 
 def test_a_summary_of_the_model_alone(learned):
-    found = summarize(learned)
+    found = summarize(learned.model_)
     json.dumps(found, allow_nan=False)
     for name in ("data", "scores", "map", "graphs", "examples"):
         assert found[name] is None
@@ -37,7 +37,7 @@ def test_model_summary_is_the_same(learned, synthetic, summary):
 def test_scores_are_those_of_scikit_learn(learned, synthetic):
     graphs, _ = synthetic
     y = np.random.default_rng(0).choice(learned.classes_, len(graphs))  # so that some are wrong
-    found = summarize(learned, graphs, y)["scores"]
+    found = summarize(learned.model_, graphs, y)["scores"]
     predicted, decisions = learned.predict(graphs), learned.decision_function(graphs)
     assert found["accuracy"] == metrics.accuracy_score(y, predicted)
     assert found["balanced_accuracy"] == metrics.balanced_accuracy_score(y, predicted)
@@ -54,7 +54,7 @@ def test_scores_are_those_of_scikit_learn(learned, synthetic):
 
 
 def test_held_out_scores_are_those_of_the_search(learned):
-    found = summarize(learned)["held_out"]
+    found = summarize(learned.model_)["held_out"]
     (decisions,) = learned.cv_results_.decisions.values()
     truth = learned.train_codes_
     assert found["accuracy"] == np.mean((decisions[:, 0] > 0) == truth)
@@ -73,7 +73,7 @@ def test_graphs_known_from_training_are_counted_and_scored_apart(learned, synthe
     assert known["n_graphs"] >= 48
     apart = summary["scores"]["new_graphs"]
     assert apart["n_graphs"] == len(y) - known["n_graphs"] > 0
-    only_new = summarize(learned, graphs[new], y[new])
+    only_new = summarize(learned.model_, graphs[new], y[new])
     assert only_new["data"]["known_from_training"]["n_graphs"] < new.sum()
 
 
@@ -114,7 +114,7 @@ def test_every_graph_is_explained(learned, synthetic, summary):
 def test_doubtful_cases_come_in_order(learned, synthetic):
     graphs, y = synthetic
     wrong_on_purpose = np.where(np.arange(len(y)) < 3, -y, y)
-    found = summarize(learned, graphs, wrong_on_purpose)["examples"]
+    found = summarize(learned.model_, graphs, wrong_on_purpose)["examples"]
     right = learned.predict(graphs) == wrong_on_purpose
     assert found["n_wrong"] == int((~right).sum()) >= 3
     of_predicted = [row["probability"] for row in found["most_wrong"]]
@@ -131,7 +131,7 @@ def test_twins_and_contradictions():
     graphs = tl.as_graph_collection([path, turned, other, path, other, other])
     y = ["a", "b", "b", "a", "b", "b"]
     model = tl.GraphSVC("wwl-linear", 1, 0, C=1.0, cv=2, progress=False).fit(graphs, y)
-    found = summarize(model, graphs, y)["data"]
+    found = summarize(model.model_, graphs, y)["data"]
     twins = found["twins"]
     assert (twins["n_groups"], twins["n_graphs"]) == (2, 6)
     assert twins["n_conflicting_groups"] == 1
@@ -149,7 +149,7 @@ def test_edge_labels_tell_twins_apart():
 
 def test_unseen_patterns_are_reported(learned):
     strange = ([(0, 1), (1, 2)], {0: 9, 1: 9, 2: 9})
-    found = summarize(learned, [strange])
+    found = summarize(learned.model_, [strange])
     assert found["data"]["unseen"]["most"] == 1.0
     assert found["data"]["unseen"]["n_above_limit"] == 1
     assert "never saw 100%" in found["graphs"]["rows"][0]["warning"]
@@ -161,7 +161,7 @@ def test_more_than_two_classes(synthetic):
     graphs, _ = synthetic
     y = np.array(["one", "two", "three"])[np.asarray(graphs.graph_data["substructure"], int) % 3]
     model = tl.GraphSVC("wwl", 1, 0, **QUICK).fit(graphs, y)
-    found = summarize(model, graphs, y)
+    found = summarize(model.model_, graphs, y)
     decisions = model.decision_function(graphs)
     expected = [
         metrics.roc_auc_score(y == label, decisions[:, code])
@@ -175,13 +175,13 @@ def test_more_than_two_classes(synthetic):
 def test_learning_is_told_in_words(synthetic):
     graphs, y = synthetic
     model = tl.GraphSVC("wwl", 2, [0.0, 3.0], **QUICK).fit(graphs, y)
-    found = summarize(model)["learning"]
+    found = summarize(model.model_)["learning"]
     gain = model.learning_gain_
     assert found["gain"]["difference"] == gain["difference"]
     assert f"{100 * gain['difference']:+.1f} points" in found["words"]
     uniform = tl.GraphSVC("wwl", 1, 0, **QUICK).fit(graphs, y)
-    assert summarize(uniform)["learning"]["verdict"] == "not tried"
-    assert summarize(uniform)["weights"]["uniform"]
+    assert summarize(uniform.model_)["learning"]["verdict"] == "not tried"
+    assert summarize(uniform.model_)["weights"]["uniform"]
 
 
 def test_a_loaded_model_gives_the_same_summary(learned, synthetic, summary, tmp_path):
@@ -201,12 +201,12 @@ def test_what_does_not_fit_is_refused(learned, synthetic, arguments, message):
     if "X" in arguments:
         arguments = {**arguments, "X": synthetic[0]}
     with pytest.raises(ValueError, match=message):
-        summarize(learned, **arguments)
+        summarize(learned.model_, **arguments)
 
 
 def test_classes_read_as_text_are_recognised(learned, synthetic, summary):
     graphs, y = synthetic
-    assert summarize(learned, graphs, y.astype(str))["scores"] == summary["scores"]
+    assert summarize(learned.model_, graphs, y.astype(str))["scores"] == summary["scores"]
 
 
 def test_names_instead_of_codes(mutag):
@@ -222,7 +222,7 @@ def test_molecules_have_environments_salts_included():
     smiles = ["CCO.Cl", "CCCO.Cl", "CCCCO.Cl", "CCN.Cl", "CCCN.Cl", "CCCCN.Cl"]
     graphs, y = tl.as_graph_collection(smiles), ["alcohol"] * 3 + ["amine"] * 3
     model = tl.GraphSVC("wwl-linear", 1, 0, C=10.0, cv=2, progress=False).fit(graphs, y)
-    rows = summarize(model, graphs, y)["patterns"]["rows"]
+    rows = summarize(model.model_, graphs, y)["patterns"]["rows"]
     places = {row["text"]: row["occurrence"] for row in rows}
     assert places["O(-C)"]["smiles"] in ("OC", "CO")
 
@@ -235,7 +235,7 @@ def test_the_smarts_of_a_pattern_matches_as_many_molecules_as_hold_it(atom_label
     y = ["amine"] * 4 + ["other"] * 4
     model = tl.GraphSVC("wwl-linear", 2, 0, C=10.0, cv=2, progress=False).fit(graphs, y)
     molecules = [chem.MolFromSmiles(x) for x in smiles]
-    rows = summarize(model, graphs, y)["patterns"]["rows"]
+    rows = summarize(model.model_, graphs, y)["patterns"]["rows"]
     assert len(rows) > 20
     for row in rows:
         query = chem.MolFromSmarts(row["smarts"])

@@ -16,6 +16,7 @@ from treelens.kernels.approximate import (
 )
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS, RANDOM_KERNELS, UNARY_KERNELS
+from treelens.kernels.weighted import WeightedKernel
 
 GAMMA = 2.0
 
@@ -75,7 +76,9 @@ def test_draws_are_cauchy():
 @pytest.mark.parametrize("kernel", list(KERNELS))
 def test_nystroem_with_all_landmarks_is_exact(make_case, kernel):
     case = make_case(kernel)
-    feature_map = NystroemFeatures.fit(case.training, kernel, GAMMA, case.offset, case.weights)
+    feature_map = NystroemFeatures.fit(
+        case.training, WeightedKernel(kernel, case.weights, GAMMA, case.offset)
+    )
     near = feature_map.transform(case.everything) @ feature_map.transform(case.training).T
     np.testing.assert_allclose(near, case.kernel, atol=1e-10 * np.abs(case.kernel).max())
 

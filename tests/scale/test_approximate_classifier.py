@@ -8,12 +8,15 @@ from scipy import stats
 
 import treelens as tl
 from treelens import Graph
+from treelens.estimators.weights import linear_learner
+from treelens.kernels.weighted import WeightedKernel
 from treelens.models.landmarks import hard_landmarks, landmark_positions
 from treelens.patterns.features import Features
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.scale.approximation import APPROXIMATIONS, learn_weights_linearly
+from treelens.scale.approximation import APPROXIMATIONS
+from treelens.selection.stochastic_weights import learn_weights_linearly
 
 FAST = {"depth": 2, "gamma": 1.0, "C": 10.0, "n_components": 256, "random_state": 0}
 
@@ -94,8 +97,9 @@ def test_contributions_of_random_features_are_those_of_the_path(mutag, kernel):
     graphs, y = mutag
     model = tl.GraphSVC(kernel, weight_radius=0, approximation="random-fourier", **FAST)
     model.fit(graphs[:60], y[:60])
-    features = model._extractor.features(graphs[100:101], None)
-    bases, terms = model._machine.contributions(features)
+    features = model.model_.patterns.features(graphs[100:101], None)
+    decide = model.model_.decision
+    bases, terms = decide.contributions(features)
     values = features.pairs.rows.values
 
     def decision(frequencies: np.ndarray) -> float:
@@ -106,7 +110,7 @@ def test_contributions_of_random_features_are_those_of_the_path(mutag, kernel):
         rows = SparseRows(features.pairs.rows.offsets, features.pairs.rows.indices, frequencies)
         pairs = replace(features.pairs, rows=rows, lists=rows.transposed(features.pairs.n_patterns))
         unseen = features.diagonal - features.pairs.diagonal()
-        return float(model._machine.decide(type(features)(pairs, pairs.diagonal() + unseen))[0, 0])
+        return float(decide.outputs(type(features)(pairs, pairs.diagonal() + unseen))[0, 0])
 
     assert decision(0 * values) == pytest.approx(bases[0])
     steps = (np.arange(400) + 0.5) / 400
@@ -183,7 +187,7 @@ def test_half_of_the_landmarks_are_the_graphs_in_doubt(mutag):
     histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 2))
     pairs = PairFeatures.from_histograms(histograms, "wasserstein", unit=False)
     features, codes = Features(pairs, pairs.diagonal()), (y == y.max()).astype(int)
-    kernel, weight = ("wwl", 1.0, 1.0, None), np.ones(len(y))
+    kernel, weight = WeightedKernel("wwl", None, 1.0, 1.0), np.ones(len(y))
 
     def landmarks(n: int) -> np.ndarray:
         rng = np.random.default_rng(3)
@@ -221,7 +225,7 @@ def test_classes_without_a_majority_among_their_look_alikes_are_told_apart(name)
 
 def test_forms_that_an_approximation_lacks_are_refused(mutag):
     graphs, y = mutag
-    with pytest.raises(ValueError, match="features for the forms metric, exponential"):
+    with pytest.raises(ValueError, match="features for the kernels laplacian, wwl"):
         tl.GraphSVC("tanimoto", approximation="random-fourier").fit(graphs, y)
 
 
@@ -230,7 +234,9 @@ def test_weights_are_learned_without_all_pairs(mutag):
     graphs, y = mutag
     many = graphs[np.tile(np.arange(len(y)), 6)]
     histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(many, 1))
-    learner = learn_weights_linearly(histograms, np.tile(y, 6), "wasserstein", 1.0, None, 0)
+    learner = learn_weights_linearly(
+        histograms, np.tile(y, 6), "wasserstein", 1.0, linear_learner(0), 0
+    )
     whole = tl.PairwiseWeights(1.0).fit(
         tl.WassersteinWL(depth=1, include_depth_zero=True).fit(many)._fitted.pairs, np.tile(y, 6)
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from treelens.cli.data import GraphData
-    from treelens.storage.persistence import FullModel
+    from treelens.estimators.files import FullModel
 
 _ROWS_SHOWN = 20
 
@@ -40,7 +40,7 @@ def compare_cli(
     with command(as_json, debug) as output:
         from treelens.cli.data import read_training_data
         from treelens.cli.reading import Reading
-        from treelens.storage.persistence import load_model
+        from treelens.estimators.files import load_model
 
         models = [load_model(model_a), load_model(model_b)]
         task = common_task(models)

@@ -13,7 +13,7 @@ from treelens.cli.console import Output, command
 
 if TYPE_CHECKING:
     from treelens.cli.data import GraphData
-    from treelens.storage.persistence import FullModel
+    from treelens.estimators.files import FullModel
 
 
 def explain_cli(
@@ -39,8 +39,8 @@ def explain_cli(
 
         from treelens.cli.data import files_behind, read_data, unreadable_rows
         from treelens.cli.reading import Reading
+        from treelens.estimators.files import load_model
         from treelens.storage.files import checked_target
-        from treelens.storage.persistence import load_model
 
         checked_target(out, reads=chain([model], files_behind(data)))
         loaded = load_model(model)

@@ -16,7 +16,7 @@ from treelens.cli.scores import class_sizes
 if TYPE_CHECKING:
     from treelens.cli.data import GraphData
     from treelens.estimators.svc import GraphSVC
-    from treelens.selection.search import Candidate, SearchResult
+    from treelens.models.tried import Candidate, SearchResult
 
 SCORINGS = ("auto", "accuracy", "balanced_accuracy", "roc_auc")
 

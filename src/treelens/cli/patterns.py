@@ -12,7 +12,7 @@ from treelens.cli.console import InputError, Output, command
 from treelens.cli.csv_text import csv_text
 
 if TYPE_CHECKING:
-    from treelens.storage.persistence import FullModel
+    from treelens.estimators.files import FullModel
 
 ORDERS = ("auto", "weight", "difference", "support")
 
@@ -37,8 +37,8 @@ def patterns_cli(
 ) -> None:
     """Print the patterns of a MODEL: weight, support, and the class or values it goes with."""
     with command(as_json, debug) as output:
+        from treelens.estimators.files import load_model
         from treelens.storage.files import checked_target
-        from treelens.storage.persistence import load_model
 
         if out is not None:
             checked_target(out, reads=[model])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from treelens.cli.data import GraphData
-    from treelens.storage.persistence import FullModel
+    from treelens.estimators.files import FullModel
 
 # Beyond this mean share of patterns never seen in training, the labels are probably other ones.
 _STRANGE = 0.5
@@ -56,8 +56,8 @@ def predict_cli(
 
         from treelens.cli.data import files_behind, read_data
         from treelens.cli.reading import Reading
+        from treelens.estimators.files import load_model
         from treelens.storage.files import checked_target
-        from treelens.storage.persistence import load_model
 
         if out is not None:
             checked_target(out, reads=chain([model], files_behind(data)))
@@ -113,7 +113,7 @@ def number_predictions(model: Any, data: GraphData) -> pd.DataFrame:
     measurement, noise included), ``lower_90`` and ``upper_90``, between which nine of ten should
     lie, ``out_of_vocabulary``, and ``problem``.
     """
-    from treelens.estimators.leave_one_out import NINETY
+    from treelens.models.leave_one_out import NINETY
 
     mean, std = model.predict(data.graphs, return_std=True)
     columns = {

@@ -18,7 +18,7 @@ def number_scores(truth: np.ndarray, mean: np.ndarray, std: np.ndarray) -> dict[
     >>> round(scores["rmse"], 3), scores["r2"], scores["coverage"]
     (0.707, 0.5, 1.0)
     """
-    from treelens.estimators.leave_one_out import scored_numbers
+    from treelens.models.leave_one_out import scored_numbers
 
     scored = scored_numbers(mean, std, truth)
     return {name: getattr(scored, name) for name in ("rmse", "r2", "nlpd", "coverage")}

@@ -14,48 +14,23 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import as_graph_collection
-from treelens.graphs.errors import GraphDataError
+from treelens.graphs.convert import check_graphs
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.normalize import normalize_kernel
 from treelens.kernels.weisfeiler_lehman import linear_kernel
-from treelens.models.svm import predicted_codes
+from treelens.models.classifier import FittedModel
+from treelens.models.predictions import Predictions, predicted_codes
 from treelens.patterns.features import Features
-
-
-def check_graphs(X: Any, recipe: GraphRecipe | None = None) -> GraphCollection:
-    """Any accepted form of graphs as a collection that is not empty.
-
-    ``recipe`` is what made the training graphs: raw molecules are read alike, and a collection
-    that was made in another way is an error.
-    """
-    graphs = as_graph_collection(X, recipe=recipe)
-    if not len(graphs):
-        raise GraphDataError("There are 0 graphs: at least one is needed.")
-    return graphs
-
-
-def checked_decisions(decisions: np.ndarray) -> np.ndarray:
-    """Decision values or probabilities as they are, or an error where one is no number."""
-    if not np.isfinite(decisions).all():
-        row = int(np.flatnonzero(~np.isfinite(decisions).all(axis=1))[0])
-        raise ValueError(
-            f"The decision value of graph {row} is not a finite number: the model's weights, gamma "
-            "or coefficients are out of any sensible range. Fit the model again, with a smaller "
-            "gamma; if it came from a file, get the file from a source you trust."
-        )
-    return decisions
 
 
 class TakesGraphs:
     """Tells scikit-learn that graphs come in, not tables; beside ``BaseEstimator``."""
 
     n_jobs: int | None
-    recipe_: GraphRecipe | None
 
     def _new_graphs(self, X: Any) -> GraphCollection:
         """Graphs for a fitted model, which were or are read as its training graphs were."""
-        return check_graphs(X, getattr(self, "recipe_", None))
+        return check_graphs(X, self.recipe_)  # type: ignore[attr-defined]
 
     def _n_jobs(self) -> int:
         return effective_n_jobs(self.n_jobs)
@@ -67,26 +42,55 @@ class TakesGraphs:
         return tags
 
 
-class DecidesOnGraphs(TakesGraphs, ClassifierMixin):
-    """A classifier that has decision values, ``_decisions(X)`` of shape (n_graphs, n_outputs)."""
+class HoldsModel(TakesGraphs):
+    """An estimator that holds one fitted model, ``model_``: what it says is read from there."""
 
-    classes_: np.ndarray
+    model_: FittedModel
 
-    def _decisions(self, X: Any) -> np.ndarray:
-        raise NotImplementedError
+    @property
+    def recipe_(self) -> GraphRecipe | None:  # type: ignore[override]
+        """What made the training graphs; None: not known."""
+        return self._fitted_model.recipe
+
+    @property
+    def weights_(self) -> np.ndarray:
+        """One weight per pattern in use, shape (n_patterns,)."""
+        return self._fitted_model.weights
+
+    @property
+    def _fitted_model(self) -> Any:
+        check_is_fitted(self)
+        return self.model_
+
+    def _decide(self, X: Any, **asked: Any) -> Predictions:
+        """What the model says of graphs, each refined once."""
+        check_is_fitted(self)
+        return self.model_.decide(self._new_graphs(X), n_jobs=self._n_jobs(), **asked)
+
+    def out_of_vocabulary(self, X: Any) -> np.ndarray:
+        """Fraction of each graph's patterns that training never saw, shape (n_graphs,)."""
+        return self._decide(X).out_of_vocabulary
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "model_" in vars(self)
+
+
+class DecidesOnGraphs(HoldsModel, ClassifierMixin):
+    """A classifier that holds a fitted model."""
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes, ascending."""
+        return self._fitted_model.classes
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes)."""
-        decisions = self._decisions(X)
+        decisions = self._decide(X).decisions
         return decisions[:, 0] if decisions.shape[1] == 1 else decisions
 
     def predict(self, X: Any) -> np.ndarray:
         """Classes, shape (n_graphs,)."""
-        codes = predicted_codes(self._decisions(X))
-        return self.classes_[codes]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_machine")
+        return self.classes_[predicted_codes(self._decide(X).decisions)]
 
 
 class GraphKernel(TakesGraphs, TransformerMixin, BaseEstimator, metaclass=ABCMeta):

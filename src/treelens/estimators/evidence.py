@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -12,34 +13,40 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from treelens.estimators.base import (
-    DecidesOnGraphs,
-    TakesGraphs,
-    check_graphs,
-    checked_decisions,
+from treelens.estimators.base import DecidesOnGraphs, HoldsModel
+from treelens.explain.contributions import Explanation, explain_decision
+from treelens.explain.gaussian import GaussianDecision
+from treelens.explain.pattern_table import number_table, pattern_table
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import as_single_graph, check_graphs
+from treelens.models.calibration import fit_slope
+from treelens.models.fitting import (
+    FittedEvidence,
+    Targets,
+    evidence_history,
+    fit_gaussian_process,
 )
-from treelens.estimators.leave_one_out import (
+from treelens.models.gaussian_process import EvidenceRecord
+from treelens.models.leave_one_out import (
+    LearningGain,
     density_gain,
     left_out_classes,
     left_out_numbers,
 )
-from treelens.estimators.pattern_table import number_table, pattern_table
-from treelens.explain.contributions import Explanation, explain_decision
-from treelens.explain.gaussian import GaussianDecision
-from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import as_single_graph
-from treelens.models.calibration import calibrated, fit_temperature
-from treelens.models.fitting import FittedEvidence, Targets, fit_gaussian_process
-from treelens.models.gaussian_process import Predictions
 from treelens.models.memory import check_memory
 from treelens.models.sampling import draw_by_group, landmarks_for
 from treelens.models.svm import class_weights
+from treelens.models.training import TrainingGraphs
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
+from treelens.patterns.histograms import PatternHistograms
 from treelens.selection.progress import progress_ticks
 from treelens.selection.settings import check_classes, check_numbers
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
+
+class _GaussianProcessOnGraphs(HoldsModel, BaseEstimator):
     """What the regressor and the classifier share: patterns, evidence, prediction."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -86,9 +93,9 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
         self.random_state = random_state
         self.progress = progress
 
-    def _fit_targets(
+    def _condition(
         self, graphs: GraphCollection, targets: Targets, groups: np.ndarray
-    ) -> FittedEvidence:
+    ) -> tuple[FittedEvidence, PatternHistograms]:
         """Learn and condition; ``groups`` (n_graphs,) are what a sample is drawn evenly from."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         n_jobs = self._n_jobs()
@@ -111,10 +118,12 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
                 device=self.device,
                 tick=tick,
             )
-        self._keep(fitted)
-        self.recipe_ = graphs.recipe
-        self._train_histograms = histograms
-        return fitted
+        return fitted, histograms
+
+    def _record(self, fitted: FittedEvidence, targets: Targets, left_out: Any) -> EvidenceRecord:
+        gain = density_gain(fitted, targets, self.weights)
+        history = evidence_history(fitted.search, len(fitted.sample))
+        return EvidenceRecord(self.weights, history, fitted.search.converged, gain, left_out)
 
     def _trees(self, graphs: GraphCollection) -> tuple[str, ...]:
         if isinstance(self.trees, str):
@@ -127,34 +136,32 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
             )
         return tuple(tree for tree in TREES if tree in self.trees)  # coarse before fine
 
-    def _keep(self, fitted: FittedEvidence) -> None:
-        """Set the attributes that both kinds of target have."""
-        import pandas as pd
+    # --- what the model tells -------------------------------------------------------------------
 
-        self.model_ = fitted.model
-        self.weights_ = fitted.model.weighted.weights
-        self.converged_ = fitted.search.converged
-        constant = 0.5 * len(fitted.sample) * np.log(2.0 * np.pi)
-        self.history_ = pd.DataFrame(
-            [
-                {
-                    "stage": step.stage,
-                    "evidence": -step.objective - constant,
-                    "gradient_norm": step.gradient_norm,
-                    "n_evaluations": step.n_evaluations,
-                }
-                for step in fitted.search.history
-            ]
-        )
-        self.evidence_ = float(self.history_["evidence"].iloc[-1])
+    @property
+    def evidence_(self) -> float:
+        """Log of the marginal likelihood times the priors."""
+        return self._fitted_model.record.evidence
 
-    def _decide(self, X: Any, variance: bool = False) -> Predictions:
-        check_is_fitted(self)
-        said = self.model_.decide(self._new_graphs(X), variance=variance, n_jobs=self._n_jobs())
-        checked_decisions(said.mean)
-        if said.variance is not None:
-            checked_decisions(said.variance[:, None])
-        return said
+    @property
+    def history_(self) -> pd.DataFrame:
+        """``stage``, ``evidence``, ``gradient_norm`` and ``n_evaluations`` after every step."""
+        return self._fitted_model.record.history
+
+    @property
+    def converged_(self) -> bool:
+        """Whether the search for the weights converged."""
+        return self._fitted_model.record.converged
+
+    @property
+    def learning_gain_(self) -> LearningGain:
+        """Learned against uniform weights."""
+        return self._fitted_model.record.learning_gain
+
+    @property
+    def loo_(self) -> Any:
+        """What the model says of each training graph from all the others."""
+        return self._fitted_model.record.left_out
 
     def save(self, path: Any) -> None:
         """Write the model to a file that :func:`treelens.load` reads; no pickle is involved.
@@ -162,9 +169,9 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
         The factor of the covariance matrix, by far its largest part, is left out: a loaded model
         computes it anew when it is first asked for standard deviations.
         """
-        from treelens.storage.stored_evidence import save_evidence
+        from treelens.estimators.files import save_process
 
-        save_evidence(self, path)
+        save_process(self, path)
 
     def explain(self, graph: Any, class_label: Any = None, n_neighbors: int = 5) -> Explanation:
         """Why one graph is predicted the way it is: contributions of patterns, nodes and edges.
@@ -185,21 +192,12 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
             ``decision``, the prediction, in the units of the targets.
         """
         check_is_fitted(self)
-        explanation = explain_decision(
-            as_single_graph(graph, self.recipe_), self._decision, class_label, n_neighbors
-        )
+        single = as_single_graph(graph, self.recipe_)
+        decision = GaussianDecision(self.model_)
+        explanation = explain_decision(single, decision, class_label, n_neighbors)
         if explanation.warning:
             warnings.warn(explanation.warning, UserWarning, stacklevel=2)
         return explanation
-
-    @property
-    def _decision(self) -> GaussianDecision:
-        """The fitted model as what the explain room works on."""
-        raise NotImplementedError
-
-    def out_of_vocabulary(self, X: Any) -> np.ndarray:
-        """Fraction of each graph's patterns that training never saw, shape (n_graphs,)."""
-        return self._decide(X).out_of_vocabulary
 
     def summary(self, X: Any = None, y: Any = None, *, names: Any = None) -> dict[str, Any]:
         """The content of the report as plain data, ready for JSON.
@@ -214,16 +212,15 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
         """
         from treelens.report import summarize_evidence
 
-        return summarize_evidence(self, X, y, names=names)
+        check_is_fitted(self)
+        return summarize_evidence(self.model_, X, y, names=names, n_jobs=self._n_jobs())
 
     def report(self, path: Any, X: Any = None, y: Any = None, *, names: Any = None) -> Any:
         """Write the report: one HTML file that needs nothing else; see :meth:`summary`."""
         from treelens.report import write_evidence_report
 
-        return write_evidence_report(self, path, X, y, names=names)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
+        check_is_fitted(self)
+        return write_evidence_report(self.model_, path, X, y, names=names, n_jobs=self._n_jobs())
 
 
 class GraphRegressor(RegressorMixin, _GaussianProcessOnGraphs):
@@ -269,7 +266,7 @@ class GraphRegressor(RegressorMixin, _GaussianProcessOnGraphs):
 
     Attributes
     ----------
-    model_ : FittedModel
+    model_ : FittedGaussianProcess
         Patterns, weights, kernel and posterior, frozen.
     weights_ : ndarray, shape (n_patterns,)
         One on average over depths where nothing was learned.
@@ -311,11 +308,20 @@ class GraphRegressor(RegressorMixin, _GaussianProcessOnGraphs):
         values = check_numbers(y, len(graphs))
         weights = _checked_weights(sample_weight, graphs)
         targets = Targets.standardized(values[:, None], weights, None)
-        fitted = self._fit_targets(graphs, targets, _value_groups(values))
-        self.train_values_ = values
-        self.loo_ = left_out_numbers(fitted.left_out, targets, values)
-        self.learning_gain_ = density_gain(fitted, targets, self.weights)
+        fitted, histograms = self._condition(graphs, targets, _value_groups(values))
+        left_out = left_out_numbers(fitted.left_out, targets, values)
+        self.model_ = replace(
+            fitted.model,
+            training=TrainingGraphs(histograms, values),
+            recipe=graphs.recipe,
+            record=self._record(fitted, targets, left_out),
+        )
         return self
+
+    @property
+    def train_values_(self) -> np.ndarray:
+        """Values of the training graphs."""
+        return self._fitted_model.training.targets
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Values, and if asked for the standard deviations of new measurements (noise included).
@@ -336,15 +342,14 @@ class GraphRegressor(RegressorMixin, _GaussianProcessOnGraphs):
         return (mean, np.sqrt(said.variance)) if said.variance is not None else mean
 
     @property
-    def _decision(self) -> GaussianDecision:
-        return GaussianDecision(self.model_, self.train_values_[self.model_.basis_indices])
-
-    @property
     def patterns_(self) -> Any:
         """DataFrame of all patterns: text, depth, weight, support, mean value where it occurs."""
         check_is_fitted(self)
         return number_table(
-            self.model_.weighted.forest, self._train_histograms, self.weights_, self.train_values_
+            self.model_.weighted.forest,
+            self.model_.training.histograms,
+            self.weights_,
+            self.train_values_,
         )
 
 
@@ -434,29 +439,30 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
         weights = _checked_weights(sample_weight, graphs)
         weights = weights * class_weights(self.class_weight, classes, codes)
         targets = Targets.standardized(class_columns(codes, len(classes)), weights, 1.0)
-        fitted = self._fit_targets(graphs, targets, codes)
-        self.classes_ = classes
-        self.train_codes_ = codes
+        fitted, histograms = self._condition(graphs, targets, codes)
         held_out = targets.offset + targets.scale * fitted.left_out.mean
-        self._temperature = fit_temperature(held_out, codes, weights)
-        self.loo_ = left_out_classes(held_out, codes, self.classes_, self._temperature)
-        self.learning_gain_ = density_gain(fitted, targets, self.weights)
+        slope = fit_slope(held_out, codes, weights)
+        left_out = left_out_classes(held_out, codes, classes, slope)
+        self.model_ = replace(
+            fitted.model,
+            classes=classes,
+            slope=slope,
+            training=TrainingGraphs(histograms, codes),
+            recipe=graphs.recipe,
+            record=self._record(fitted, targets, left_out),
+        )
         return self
 
-    def _decisions(self, X: Any) -> np.ndarray:
-        return self._decide(X).mean
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
+    @property
+    def train_codes_(self) -> np.ndarray:
+        """Classes of the training graphs, as positions in ``classes_``."""
+        return self._fitted_model.training.targets
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, shape (n_graphs, n_classes); the largest is that of ``predict``."""
-        return calibrated(self._decisions(X), self._temperature)
-
-    @property
-    def _decision(self) -> GaussianDecision:
-        codes = self.train_codes_[self.model_.basis_indices]
-        return GaussianDecision(self.model_, codes, self.classes_)
+        probabilities = self._decide(X).probabilities
+        assert probabilities is not None
+        return probabilities
 
     @property
     def patterns_(self) -> Any:
@@ -464,7 +470,7 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
         check_is_fitted(self)
         return pattern_table(
             self.model_.weighted.forest,
-            self._train_histograms,
+            self.model_.training.histograms,
             self.weights_,
             self.train_codes_,
             self.classes_,

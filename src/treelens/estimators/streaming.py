@@ -20,24 +20,26 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from treelens.estimators.base import DecidesOnGraphs, checked_decisions
+from treelens.estimators.base import DecidesOnGraphs
 from treelens.estimators.renamed import TellsNewNames
-from treelens.estimators.stochastic_weights import learn_weights_linearly
-from treelens.explain.contributions import Explanation, explain_decision
+from treelens.estimators.views import ExplainsClasses
+from treelens.estimators.weights import linear_learner
+from treelens.explain.contributions import Explanation
 from treelens.graphs.blocks import (
     check_blocks,
     holds_blocks,
     loaded,
     parts_of,
 )
-from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import as_single_graph
 from treelens.graphs.errors import GraphDataError
 from treelens.kernels.approximate import RandomFourierFeatures, check_n_components
 from treelens.kernels.table import RANDOM_KERNELS
+from treelens.kernels.weighted import WeightedKernel
+from treelens.models.classifier import FittedClassifier
 from treelens.models.landmarks import landmark_positions
 from treelens.models.least_squares import ALPHAS, solve
-from treelens.models.linear_on_features import LinearOnFeatures, additive_decision
+from treelens.models.linear_on_features import LinearOnFeatures
+from treelens.models.predictions import predicted_codes
 from treelens.patterns.features import PatternExtractor, first_depth_of
 from treelens.scale.executors import SerialExecutor
 from treelens.scale.streaming_parts import (
@@ -48,11 +50,10 @@ from treelens.scale.streaming_parts import (
     pick_from_part,
     sums_of_part,
 )
+from treelens.selection.stochastic_weights import learn_weights_linearly
 
-_OUT_OF_VOCABULARY_LIMIT = 0.5
 
-
-class StreamingGraphClassifier(TellsNewNames, DecidesOnGraphs, BaseEstimator):
+class StreamingGraphClassifier(TellsNewNames, ExplainsClasses, DecidesOnGraphs, BaseEstimator):
     """Random features and a linear model, fitted to graphs that are read in blocks.
 
     It holds one block, the vocabulary and two square matrices of size ``n_components`` in memory,
@@ -194,15 +195,15 @@ class StreamingGraphClassifier(TellsNewNames, DecidesOnGraphs, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         first_depth_of(self.depth, self.include_depth_zero)
         tally = self._count(X, executor)
-        self.classes_ = self._checked_classes(tally)
+        classes = self._checked_classes(tally)
         tally.keep(self.min_support)
-        self.vocabulary_, self.pattern_support_ = tally.vocabulary, tally.support
-        self.n_graphs_, self.recipe_ = sum(tally.n_graphs), tally.recipe
+        self.pattern_support_, self.n_graphs_ = tally.support, sum(tally.n_graphs)
         first_depth = 0 if self.include_depth_zero else 1
-        self._extractor = PatternExtractor(self.vocabulary_, first_depth, "wasserstein")
+        patterns = PatternExtractor(tally.vocabulary, first_depth, "wasserstein")
         starts = np.concatenate([[0], np.cumsum(tally.n_graphs)])[:-1].tolist()
-        self._learn_weights(X, starts, executor, seed)
-        self._fit_machine(X, starts, executor, seed, tally)
+        self.learner_ = self._learn_weights(X, starts, executor, seed, patterns, classes)
+        decision = self._fit_linear(X, starts, executor, seed, patterns, classes, tally)
+        self.model_ = FittedClassifier(classes, patterns, decision, tally.recipe)
         return self
 
     def _count(self, X: Iterable[Any], executor: Any) -> Tally:
@@ -229,46 +230,55 @@ class StreamingGraphClassifier(TellsNewNames, DecidesOnGraphs, BaseEstimator):
             raise GraphDataError("Some blocks have texts as classes, others numbers.")
         return np.array(sorted(tally.class_counts))
 
-    def _learn_weights(self, X: Any, starts: list[int], executor: Any, seed: int) -> None:
-        n_patterns = self.vocabulary_.n_patterns
-        first_pattern = int(self.vocabulary_.level_offsets[self._extractor.first_depth])
-        self.learner_, self.weights_ = None, np.ones(n_patterns - first_pattern)
+    def _learn_weights(
+        self,
+        X: Any,
+        starts: list[int],
+        executor: Any,
+        seed: int,
+        patterns: PatternExtractor,
+        classes: np.ndarray,
+    ) -> Any:
+        """Second pass: a learner fitted to a sample of the graphs; None keeps weights uniform."""
         if self.weight_radius == 0:
-            return
+            return None
         rng = np.random.default_rng(seed)
         picked = landmark_positions(self.n_graphs_, self.n_weight_graphs, rng)
         parts = zip(parts_of(X), starts, strict=True)
-        found = executor.map(pick_from_part, parts, picked, self._extractor, self._n_jobs())
+        found = executor.map(pick_from_part, parts, picked, patterns, self._n_jobs())
         histograms, labels = zip(*(f for f in found if f is not None), strict=True)
-        codes = np.searchsorted(self.classes_, np.concatenate(labels))
-        self.learner_ = learn_weights_linearly(
-            joined_histograms(histograms),
-            codes,
-            "wasserstein",
-            self.weight_radius,
-            self.learner,
-            seed,
+        codes = np.searchsorted(classes, np.concatenate(labels))
+        learner = linear_learner(seed) if self.learner is None else self.learner
+        return learn_weights_linearly(
+            joined_histograms(histograms), codes, "wasserstein", self.weight_radius, learner, seed
         )
-        self.weights_ = self.learner_.weights_
 
-    def _fit_machine(
-        self, X: Any, starts: list[int], executor: Any, seed: int, tally: Tally
-    ) -> None:
+    def _fit_linear(
+        self,
+        X: Any,
+        starts: list[int],
+        executor: Any,
+        seed: int,
+        patterns: PatternExtractor,
+        classes: np.ndarray,
+        tally: Tally,
+    ) -> LinearOnFeatures:
         """Last pass: sums of products of features, and the linear model that they determine."""
-        weights = None if self.learner_ is None else self.weights_
+        weights = None if self.learner_ is None else self.learner_.weights_
+        kernel = WeightedKernel(self.kernel, weights, float(self.gamma), 1.0)
         feature_map = RandomFourierFeatures(
-            self.n_components, seed, self.kernel, float(self.gamma), 1.0, weights
+            self.n_components, seed, kernel.name, float(self.gamma), kernel.offset, weights
         )
-        counts = np.array([tally.class_counts[label] for label in self.classes_.tolist()])
+        counts = np.array([tally.class_counts[label] for label in classes.tolist()])
         factors = np.ones(len(counts))
         if self.class_weight == "balanced":
             factors = self.n_graphs_ / (len(counts) * counts)
-        plan = Plan(self._extractor, feature_map, self.classes_, factors, seed, self._n_jobs())
+        plan = Plan(patterns, feature_map, classes, factors, seed, self._n_jobs())
         parts = zip(parts_of(X), starts, strict=True)
         sums = executor.sum(sums_of_part, parts, plan)
         alphas = ALPHAS if isinstance(self.alpha, str) else (self.alpha,)
         coefficients, intercepts, self.alpha_ = solve(sums, alphas)
-        self._machine = LinearOnFeatures(feature_map, coefficients, intercepts)
+        return LinearOnFeatures(feature_map, coefficients, intercepts, kernel)
 
     # --- predicting -------------------------------------------------------------------------
 
@@ -282,37 +292,29 @@ class StreamingGraphClassifier(TellsNewNames, DecidesOnGraphs, BaseEstimator):
             ``on_invalid="skip"`` leaves out have no value; the warning names them. ``predict``
             takes the same.
         """
-        return super().decision_function(X)
+        if not holds_blocks(X):
+            return super().decision_function(X)
+        decisions = self._decisions_on_blocks(X)
+        return decisions[:, 0] if decisions.shape[1] == 1 else decisions
 
     def explain(self, graph: Any, class_label: Any = None) -> Explanation:
         """Contributions of patterns, nodes and edges; see :meth:`GraphSVC.explain`."""
-        check_is_fitted(self)
-        single = as_single_graph(graph, self.recipe_)
-        decision = additive_decision(self, single, _OUT_OF_VOCABULARY_LIMIT)
-        return explain_decision(single, decision, class_label)
+        return self._explained(graph, class_label, n_neighbors=5)
 
     def save(self, path: Any) -> None:
         """Write the model to a file that :func:`treelens.load` reads; no pickle is involved."""
-        from treelens.storage.stored_streaming import save_streaming
+        from treelens.estimators.files import save_streaming
 
         save_streaming(self, path)
 
-    def _decisions(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any) -> np.ndarray:
+        """Classes, shape (n_graphs,); ``X`` as for :meth:`decision_function`."""
+        decisions = self.decision_function(X)
+        return self.classes_[predicted_codes(decisions.reshape(len(decisions), -1))]
+
+    def _decisions_on_blocks(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        if not holds_blocks(X):
-            return self._decisions_of(self._new_graphs(X))
-        found = [
-            self._decisions_of(self._new_graphs(block.graphs)) for block in loaded(X, self.recipe_)
-        ]
+        found = [self._decide(block.graphs).decisions for block in loaded(X, self.recipe_)]
         if not found:
             raise GraphDataError("The blocks hold 0 graphs: at least one is needed.")
         return np.concatenate(found)
-
-    def _decisions_of(self, graphs: GraphCollection) -> np.ndarray:
-        weights = self._machine.feature_map.weights
-        features = self._extractor.features(graphs, weights, self._n_jobs())
-        return checked_decisions(self._machine.decide(features, self._n_jobs()))
-
-    @property
-    def offset_(self) -> float:
-        return self._machine.feature_map.offset

@@ -1,8 +1,7 @@
-"""The whole way from graphs to classes in one estimator."""
+"""The paper's whole way from graphs to classes in one estimator."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -11,64 +10,33 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
-from treelens.estimators.base import DecidesOnGraphs, check_graphs, checked_decisions
-from treelens.estimators.bound import model_bound
-from treelens.estimators.pattern_table import pattern_table
+from treelens.estimators.base import DecidesOnGraphs
 from treelens.estimators.renamed import TellsNewNames
-from treelens.estimators.weights import PairwiseWeights
-from treelens.explain.contributions import (
-    Explanation,
-    KernelDecision,
-    explain_decision,
-    usual_out_of_vocabulary,
-)
+from treelens.estimators.views import ViewsOfClassifier
+from treelens.estimators.weights import PairwiseWeights, linear_learner
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import as_single_graph
-from treelens.kernels.gram import pair_sums
+from treelens.graphs.convert import check_graphs
 from treelens.kernels.table import KERNELS
-from treelens.kernels.voting import class_values, mean_margins
-from treelens.kernels.weighted import kernel_matrix
-from treelens.models.linear_on_features import LinearOnFeatures, additive_decision
-from treelens.models.svm import (
-    calibrated_probabilities,
-    class_weights,
-    fit_calibration,
-    fit_svm,
-    predicted_codes,
-)
-from treelens.patterns.features import PatternExtractor, first_depth_of
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.models.tried import Candidate
+from treelens.patterns.features import first_depth_of
 from treelens.scale.approximation import APPROXIMATIONS, fit_approximate, kernels_for
-from treelens.selection.gain import learning_gain
-from treelens.selection.progress import progress_ticks
-from treelens.selection.search import (
-    SCORES,
-    Candidate,
-    KernelSearch,
-    grid,
-    radii_for,
-    staged_search,
-)
+from treelens.selection.fitting import fit_exact
+from treelens.selection.search import SCORES, grid, radii_for
 from treelens.selection.settings import (
     AUTO_CS,
     AUTO_DEPTHS,
     AUTO_GAMMAS,
     check_classes,
-    inner_splits,
     listed,
     listed_kernels,
-    rarest_class,
     resolved_class_weight,
     resolved_scoring,
-    warn_if_nothing_shared,
-    warn_if_one_class_is_all,
 )
+from treelens.selection.task import Task
 
 
-class GraphSVC(TellsNewNames, DecidesOnGraphs, BaseEstimator):
+class GraphSVC(TellsNewNames, ViewsOfClassifier, DecidesOnGraphs, BaseEstimator):
     """Weisfeiler-Lehman patterns, learned weights, kernel and C-SVC in one estimator.
 
     Everything left at ``"auto"`` is chosen by cross-validation on the training graphs: first
@@ -139,7 +107,12 @@ class GraphSVC(TellsNewNames, DecidesOnGraphs, BaseEstimator):
     weights_ : ndarray, shape (n_patterns,)
     learner_ : PairwiseWeights or None
         The learner fitted to all training graphs; None with uniform weights.
+    model_ : FittedClassifier
+        Patterns, kernel, coefficients, calibration and how they were chosen, frozen: everything
+        else here is read from it.
     vocabulary_ : PatternVocabulary
+    support_vectors_, landmarks_ : ndarray
+        Positions of the training graphs that carry the SVM, or that Nyström features compare with.
     cv_results_ : SearchResult or None
         Scores of every candidate.
 
@@ -219,8 +192,6 @@ class GraphSVC(TellsNewNames, DecidesOnGraphs, BaseEstimator):
         self.random_state = random_state
         self.progress = progress
 
-    # --- fitting ----------------------------------------------------------------------------
-
     def fit(self, X: Any, y: Any) -> GraphSVC:
         """Choose and fit a model.
 
@@ -232,147 +203,60 @@ class GraphSVC(TellsNewNames, DecidesOnGraphs, BaseEstimator):
         """
         self._validate_params()
         graphs = check_graphs(X)
-        self.recipe_ = graphs.recipe
-        self.classes_, codes = check_classes(y, len(graphs))
-        self._scoring = resolved_scoring(self.scoring, codes)
-        self._class_weight = resolved_class_weight(self.class_weight, self.scoring, codes)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        candidates = self._grid(len(graphs))
-        self._uses_edge_labels = self._resolve_edge_labels(graphs)
-        if self.approximation is not None:
-            fit_approximate(self, graphs, codes, candidates, seed)
-            return self
-        deepest = max(c.depth for c in candidates)
-        vocabulary, colors = PatternVocabulary.fit(
-            graphs, deepest, self._uses_edge_labels, self._n_jobs()
-        )
-        histograms = PatternHistograms.from_colors(vocabulary, colors, self._n_jobs())
-        splits = inner_splits(self.cv, codes, self.classes_, seed)
-        search = self._search(histograms, codes, splits, seed)
-        with progress_ticks(self.progress, "Choosing a kernel") as search.tick:
-            self.cv_results_, chosen = staged_search(search, candidates)
-        self._record_choice(chosen, candidates, codes)
-        self._fit_chosen(chosen, vocabulary, search, graphs)
+        task = self._task(graphs, y)
+        fit = fit_exact if self.approximation is None else fit_approximate
+        self.model_, self.learner_ = fit(task, self._grid(len(graphs)))
         return self
+
+    def _task(self, graphs: GraphCollection, y: Any) -> Task:
+        classes, codes = check_classes(y, len(graphs))
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        edge_labels = self.edge_labels
+        if edge_labels == "auto":
+            edge_labels = graphs.edge_codes is not None
+        return Task(
+            graphs,
+            classes,
+            codes,
+            edge_labels=bool(edge_labels),
+            first_depth=0 if self.include_depth_zero else 1,
+            learner=self._seeded_learner(seed),
+            scoring=resolved_scoring(self.scoring, codes),
+            class_weight=resolved_class_weight(self.class_weight, self.scoring, codes),
+            cv=self.cv,
+            seed=seed,
+            n_jobs=self._n_jobs(),
+            progress=self.progress,
+            approximation=self.approximation,
+            n_components=self.n_components,
+        )
 
     def _grid(self, n_graphs: int) -> list[Candidate]:
         depths = listed(self.depth, AUTO_DEPTHS, "depth", Integral, 0)
         first_depth_of(min(depths), self.include_depth_zero)
-        candidates = grid(
+        return grid(
             self._listed_kernels(),
             depths,
             listed(self.weight_radius, (0.0, *radii_for(n_graphs)), "weight_radius", Real, 0),
             listed(self.gamma, AUTO_GAMMAS, "gamma", Real, 0, positive=True),
             listed(self.C, AUTO_CS, "C", Real, 0, positive=True),
         )
-        return candidates
 
     def _listed_kernels(self) -> list[str]:
         if self.approximation is None:
             return listed_kernels(self.kernel)
         return kernels_for(self.approximation, self.kernel)
 
-    def _resolve_edge_labels(self, graphs: GraphCollection) -> bool:
-        if self.edge_labels == "auto":
-            return graphs.edge_codes is not None
-        return bool(self.edge_labels)
-
-    def _search(
-        self, histograms: PatternHistograms, codes: np.ndarray, splits: list[Any], seed: int
-    ) -> KernelSearch:
-        return KernelSearch(
-            histograms,
-            codes,
-            splits,
-            self._seeded_learner(seed),
-            first_depth=0 if self.include_depth_zero else 1,
-            sample_weight=class_weights(self._class_weight, self.classes_, codes),
-            score=SCORES[self._scoring],
-            n_jobs=self._n_jobs(),
-        )
-
     def _seeded_learner(self, seed: int) -> Any:
         """The learner that was given, or the default; without a seed of its own it gets ours."""
         if self.learner is None:
+            if self.approximation is not None:
+                return linear_learner(seed)
             return PairwiseWeights(n_jobs=self.n_jobs, random_state=seed)
         learner = clone(self.learner)
-        if learner.get_params().get("random_state", seed) is None:
+        if self.approximation is None and learner.get_params().get("random_state", seed) is None:
             learner.set_params(random_state=seed)
         return learner
-
-    def _record_choice(
-        self, chosen: Candidate, candidates: list[Candidate], codes: np.ndarray
-    ) -> None:
-        result = self.cv_results_
-        self.best_params_ = {
-            "kernel": chosen.kernel,
-            "depth": chosen.depth,
-            "weight_radius": chosen.weight_radius,
-            "gamma": chosen.gamma,
-            "C": chosen.C,
-            "edge_labels": self._uses_edge_labels,
-            "include_depth_zero": self.include_depth_zero,
-            "scoring": self._scoring,
-            "class_weight": self._class_weight,
-            "rare_class": rarest_class(self.classes_, codes),
-            "score": result.mean(chosen),
-            "n_candidates": len(candidates),
-            "n_splits": result.n_splits,
-        }
-        self.learning_gain_ = learning_gain(result)
-
-    def _fit_chosen(
-        self,
-        chosen: Candidate,
-        vocabulary: PatternVocabulary,
-        search: KernelSearch,
-        graphs: GraphCollection,
-    ) -> None:
-        """Weights and machine on all training graphs, keeping the graphs that carry it."""
-        everything = np.arange(len(graphs))
-        self.vocabulary_ = vocabulary.truncated(chosen.depth)
-        first_depth = 0 if self.include_depth_zero else 1
-        self._extractor = PatternExtractor(
-            self.vocabulary_, first_depth, KERNELS[chosen.kernel].pair_feature
-        )
-        histograms = search.histograms.select_depths(first_depth, chosen.depth)
-        if chosen.weight_radius == 0:  # else the learner itself says so
-            warn_if_nothing_shared(histograms)
-        self.learner_ = None if chosen.weight_radius == 0 else search.learn(chosen.base, everything)
-        self.weights_ = (
-            np.ones(histograms.n_patterns) if self.learner_ is None else self.learner_.weights_
-        )
-        pairs = self._extractor.pairs(histograms)
-        sums = pair_sums(pairs, weights=self._weights(), n_jobs=self._n_jobs())
-        diagonal = pairs.diagonal(self._weights())
-        self.offset_ = float(diagonal.max())
-        kernel = kernel_matrix(chosen.kernel, sums, diagonal, diagonal, self.offset_, chosen.gamma)
-        machine = fit_svm(kernel, search.codes, search.n_classes, chosen.C, search.sample_weight)
-        self._basis = machine.support
-        self._machine = machine.on(self._basis)
-        self._support_pairs = self._extractor.pairs(histograms.select_graphs(self._basis))
-        self._support_diagonal = diagonal[self._basis]
-        held_out = self.cv_results_.margins[chosen]
-        known = np.isfinite(held_out).all(axis=1)  # a splitter need not cover every graph
-        self._calibration = fit_calibration(held_out[known], search.codes[known])
-        named = predicted_codes(self.cv_results_.decisions[chosen][known])
-        warn_if_one_class_is_all(named, self.classes_)
-        self.train_histograms_ = histograms
-        self.train_codes_ = search.codes
-
-    @property
-    def support_vectors_(self) -> np.ndarray:
-        """Positions of the training graphs that carry the SVM; none with an approximation."""
-        check_is_fitted(self)
-        return self._basis if self.approximation is None else self._basis[:0]
-
-    @property
-    def landmarks_(self) -> np.ndarray:
-        """Positions of the training graphs that Nyström features compare with, else none."""
-        check_is_fitted(self)
-        return self._basis if self.approximation == "nystroem" else self._basis[:0]
-
-    # --- predicting -------------------------------------------------------------------------
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, shape (n_graphs, n_classes).
@@ -380,39 +264,9 @@ class GraphSVC(TellsNewNames, DecidesOnGraphs, BaseEstimator):
         A logistic map fitted to decision values that the inner cross-validation held out; of
         several classes to :meth:`mean_margins`, which tell more of doubt than votes do.
         """
-        check_is_fitted(self)
-        probabilities = calibrated_probabilities(self._margins(X), *self._calibration)
-        return checked_decisions(probabilities)
-
-    def out_of_vocabulary(self, X: Any) -> np.ndarray:
-        """Fraction of each graph's patterns that training never saw, shape (n_graphs,)."""
-        check_is_fitted(self)
-        return self._extractor.histograms(self._new_graphs(X), self._n_jobs()).out_of_vocabulary()
-
-    def _margins(self, X: Any) -> np.ndarray:
-        """As :meth:`mean_margins`, but one column for two classes."""
-        outputs = self._outputs(X)
-        return mean_margins(outputs.T).T if self._machine.pairwise else outputs
-
-    def _decisions(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        outputs = self._outputs(X)
-        return class_values(outputs) if self._machine.pairwise else outputs
-
-    def _outputs(self, X: Any) -> np.ndarray:
-        """What the machine says, shape (n_graphs, n_outputs)."""
-        graphs = self._new_graphs(X)
-        features = self._extractor.features(graphs, self._weights(), self._n_jobs())
-        if isinstance(self._machine, LinearOnFeatures):
-            return checked_decisions(self._machine.decide(features, self._n_jobs()))
-        sums = pair_sums(
-            features.pairs, self._support_pairs, self._weights(), n_jobs=self._n_jobs()
-        )
-        kernel = kernel_matrix(
-            self.best_params_["kernel"], sums, features.diagonal, self._support_diagonal,
-            self.offset_, self.best_params_["gamma"],
-        )  # fmt: skip
-        return checked_decisions(self._machine.outputs(kernel))
+        probabilities = self._decide(X).probabilities
+        assert probabilities is not None
+        return probabilities
 
     def mean_margins(self, X: Any) -> np.ndarray:
         """What :meth:`explain` explains: one value per class that is linear in the kernel.
@@ -434,152 +288,5 @@ class GraphSVC(TellsNewNames, DecidesOnGraphs, BaseEstimator):
         >>> bool((model.mean_margins(graphs)[:, 1] == model.decision_function(graphs)).all())
         True
         """
-        check_is_fitted(self)
-        margins = self._margins(X)
+        margins = self._decide(X).margins
         return np.hstack([-margins, margins]) if margins.shape[1] == 1 else margins
-
-    # --- looking inside ---------------------------------------------------------------------
-
-    @property
-    def patterns_(self) -> Any:
-        """DataFrame of all patterns: text, depth, weight, support, relative frequency per class."""
-        check_is_fitted(self)
-        return pattern_table(
-            self.vocabulary_,
-            self.train_histograms_,
-            self.weights_,
-            self.train_codes_,
-            self.classes_,
-        )
-
-    def explain(self, graph: Any, class_label: Any = None, n_neighbors: int = 5) -> Explanation:
-        """Why one graph is decided the way it is: contributions of patterns, nodes and edges.
-
-        Parameters
-        ----------
-        graph : one graph, of any kind that :func:`treelens.as_graph_collection` takes
-        class_label : optional
-            The class to explain; by default, with two classes, the second, whose decision values
-            are positive, and with more the predicted one.
-
-            What is explained must be linear in the kernel. With two classes that is the decision
-            value; with more, where :meth:`decision_function` counts votes, it is the mean of the
-            decisions of the class against each of the others, which :meth:`mean_margins` gives.
-        n_neighbors : int, default=5
-            How many training graphs that spoke for and against to name.
-
-        Returns
-        -------
-        Explanation
-            With ``decision``, ``base``, ``pattern_contributions``, ``node_contributions``,
-            ``edge_contributions``, ``neighbors`` and ``out_of_vocabulary``.
-        """
-        check_is_fitted(self)
-        single = as_single_graph(graph, self.recipe_)
-        explanation = explain_decision(
-            single, self._decision_on(single), class_label=class_label, n_neighbors=n_neighbors
-        )
-        if explanation.warning:
-            warnings.warn(explanation.warning, UserWarning, stacklevel=2)
-        return explanation
-
-    def _decision_on(self, graph: GraphCollection) -> KernelDecision:
-        """What explains the decision on one graph: on features no training graph carries it."""
-        if isinstance(self._machine, LinearOnFeatures):
-            return additive_decision(self, graph, usual_out_of_vocabulary(self.train_histograms_))
-        return self._decision
-
-    @property
-    def _decision(self) -> KernelDecision:
-        """The fitted model as plain data, which is what the explain room works on."""
-        machine = self._machine
-        coefficients, intercepts = machine.per_class
-        return KernelDecision(
-            vocabulary=self.vocabulary_,
-            first_depth=self._extractor.first_depth,
-            kernel=self.best_params_["kernel"],
-            weights=self.weights_,
-            offset=self.offset_,
-            gamma=self.best_params_["gamma"],
-            pairs=self._support_pairs,
-            diagonal=self._support_diagonal,
-            coefficients=coefficients,
-            intercepts=intercepts,
-            classes=self.classes_,
-            training_indices=self._basis,
-            training_codes=self.train_codes_[self._basis],
-            out_of_vocabulary_limit=usual_out_of_vocabulary(self.train_histograms_),
-            votes=(machine.coefficients, machine.intercepts) if machine.pairwise else None,
-        )
-
-    def generalization_bound(self, delta: float = 0.05) -> dict[str, Any]:
-        """How much worse than on training pairs the learned distance can do on pairs of new graphs.
-
-        The bounds are about the *pair loss*: the mean over pairs of graphs of the smoothed hinges
-        that ask different classes to be far apart and equal ones near. They do not bound the
-        classification error, nor do they know of the kernel and the support vector machine. With
-        probability ``1 - delta`` the loss over new pairs is at most ``loss + gap``.
-
-        There are two, and ``gap`` is the smaller of those that are about these weights.
-        ``"stability"`` is the paper's: for T single-pair steps of size mu, with
-        ``k_n = 4 mu T L² / n``, it is ``2 k_n + (n k_n + M) sqrt((2 / n) log(2 / delta))``. For
-        weights of the stochastic solver the steps are its own; with uniform weights ``k_n`` is 0.
-        For another solver the theorem says nothing: the figure is then that of a stand-in, a
-        stochastic run that would keep nine tenths of what the solver gained (``"assumed"`` says so)
-        and ``gap`` leaves it out. ``"any_solver"`` holds for all weights within the radius at once,
-        however they were found.
-
-        Parameters
-        ----------
-        delta : float, default=0.05
-            Probability with which a bound may fail.
-
-        Returns
-        -------
-        dict
-            ``gap`` (None where neither bound applies), ``loss`` over the training pairs,
-            ``vacuous`` (whether ``loss + gap`` says no more than the largest loss there is),
-            ``stability`` and ``any_solver`` with their parts or the reason why there is none,
-            ``constants``, ``caveats`` (what the theorems take as fixed and this model took from
-            the data), ``meaning``, ``n_graphs`` and ``delta``.
-
-        Examples
-        --------
-        >>> import treelens as tl
-        >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-        >>> model = tl.GraphSVC("wwl", 2, 0, gamma=1.0, C=10.0).fit(graphs, y)
-        >>> bound = model.generalization_bound()
-        >>> bound["stability"]["k_n"]  # uniform weights
-        0.0
-        """
-        check_is_fitted(self)
-        return model_bound(self, delta)
-
-    def summary(self, X: Any = None, y: Any = None, *, names: Any = None) -> dict[str, Any]:
-        """The content of the report as plain data, ready for JSON.
-
-        Parameters
-        ----------
-        X, y : graphs and their classes, optional
-            What to score and to show; without them the summary is about the model alone.
-        names : str, optional
-            A data set whose label codes have names: ``"MUTAG"`` shows elements instead of numbers.
-        """
-        from treelens.report import summarize
-
-        return summarize(self, X, y, names=names)
-
-    def report(self, path: Any, X: Any = None, y: Any = None, *, names: Any = None) -> Any:
-        """Write the report: one HTML file that needs nothing else; see :meth:`summary`."""
-        from treelens.report import write_report
-
-        return write_report(self, path, X, y, names=names)
-
-    def save(self, path: Any) -> None:
-        """Write the model to a file that :func:`treelens.load` reads; no pickle is involved."""
-        from treelens.storage.persistence import save_model
-
-        save_model(self, path)
-
-    def _weights(self) -> np.ndarray | None:
-        return None if self.learner_ is None else self.weights_

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from treelens.learning.constraints import CONSTRAINT_SETS
 from treelens.learning.learn import learn_weights
+from treelens.learning.result import LearnedWeights
 from treelens.learning.settings import PAIRS, PRESETS, SOLVERS, LearnerSettings
 from treelens.patterns.pairs import PairFeatures
 
@@ -193,13 +194,16 @@ class PairwiseWeights(BaseEstimator):
         options = {field.name: getattr(self, field.name) for field in fields(LearnerSettings)}
         options["n_jobs"] = effective_n_jobs(self.n_jobs)
         options["random_state"] = check_random_state(self.random_state).randint(2**31 - 1)
-        self.result_ = learn_weights(features, y, preset=self.preset, **options)
-        self.weights_ = self.result_.weights
-        self.history_ = self.result_.history
-        self.gaps_ = self.result_.gaps
-        self.converged_ = self.result_.converged
-        self.n_iter_ = self.result_.n_iter
+        self._keep(learn_weights(features, y, preset=self.preset, **options))
         return self
+
+    def _keep(self, result: LearnedWeights) -> None:
+        self.result_ = result
+        self.weights_ = result.weights
+        self.history_ = result.history
+        self.gaps_ = result.gaps
+        self.converged_ = result.converged
+        self.n_iter_ = result.n_iter
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -207,3 +211,8 @@ class PairwiseWeights(BaseEstimator):
         tags.input_tags.two_d_array = False  # pair features come in, not tables
         tags.no_validation = True
         return tags
+
+
+def linear_learner(seed: int) -> PairwiseWeights:
+    """The default where graphs are too many for all pairs of them to be looked at."""
+    return PairwiseWeights(solver="stochastic", n_checks=0, random_state=seed)

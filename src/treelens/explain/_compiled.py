@@ -38,3 +38,32 @@ def pattern_sums(patterns, values, factors, offsets, graphs, list_values, minimu
             total += factors[graphs[b]] * (min(x, y) if minimum else x * y)
         sums[a] = total
     return sums
+
+
+@njit(cache=True, nogil=True)
+def majorised(positions, inverse, springs, n_steps):
+    """Steps of stress majorisation: ``x <- inverse @ sum_j springs_ij (x_i - x_j) / |x_i - x_j|``.
+
+    ``positions`` is (n, 2), ``springs`` (n, n) with a diagonal of zeros. A naive twin is beside
+    the tests of the layout.
+    """
+    n = len(positions)
+    pulled = np.empty((n, 2))
+    for _ in range(n_steps):
+        for i in range(n):
+            x, y = 0.0, 0.0
+            for j in range(n):
+                if j != i:
+                    dx = positions[i, 0] - positions[j, 0]
+                    dy = positions[i, 1] - positions[j, 1]
+                    pull = springs[i, j] / max(np.sqrt(dx * dx + dy * dy), 1e-9)
+                    x += pull * dx
+                    y += pull * dy
+            pulled[i, 0], pulled[i, 1] = x, y
+        for i in range(n):
+            x, y = 0.0, 0.0
+            for j in range(n):
+                x += inverse[i, j] * pulled[j, 0]
+                y += inverse[i, j] * pulled[j, 1]
+            positions[i, 0], positions[i, 1] = x, y
+    return positions

@@ -28,163 +28,26 @@ over the nodes and edges of the occurrence (:mod:`treelens.explain.spreading`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from treelens.explain import _compiled
-from treelens.explain.paths import KernelSums, PathSlopes, path_slopes
+from treelens.explain.expansion import FoundPatterns, KernelExpansion
+from treelens.explain.paths import KernelSums, PathSlopes
+from treelens.explain.rows import PatternRows, Voices
 from treelens.explain.spreading import Arcs, spread_over_edges, spread_over_nodes
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError
-from treelens.kernels.table import KERNELS
 from treelens.kernels.voting import class_values
-from treelens.patterns.features import PatternExtractor
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
-from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.patterns.features import SeenGraphs
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Whatever is usual in training, below the first an unseen share is no news, above the second
-# the model has not seen most of the graph.
-_LEAST_LIMIT, _MOST_LIMIT = 0.1, 0.5
 
-
-class KernelExpansion(Protocol):
-    """What can be explained: a sum over training graphs of coefficients times kernel values.
-
-    :class:`KernelDecision` is one, :class:`treelens.explain.gaussian.GaussianDecision` another.
-    ``classes`` is None where numbers are predicted.
-    """
-
-    @property
-    def vocabulary(self) -> Any: ...
-    @property
-    def level_depths(self) -> np.ndarray: ...
-    @property
-    def weights(self) -> np.ndarray: ...
-    @property
-    def offset(self) -> float: ...
-    @property
-    def gamma(self) -> float | None: ...
-    @property
-    def pairs(self) -> PairFeatures: ...
-    @property
-    def diagonal(self) -> np.ndarray: ...
-    @property
-    def coefficients(self) -> np.ndarray: ...
-    @property
-    def intercepts(self) -> np.ndarray: ...
-    @property
-    def classes(self) -> np.ndarray | None: ...
-    @property
-    def votes(self) -> tuple[np.ndarray, np.ndarray] | None: ...
-    @property
-    def training_indices(self) -> np.ndarray: ...
-    @property
-    def out_of_vocabulary_limit(self) -> float: ...
-
-    def pattern_ids(self, patterns: np.ndarray) -> np.ndarray: ...
-    def find(self, graph: GraphCollection) -> FoundPatterns: ...
-    def slopes(self, sums: KernelSums) -> PathSlopes: ...
-    def facts_of_training(self, picked: np.ndarray) -> dict[str, np.ndarray]: ...
-    def facts_of_patterns(self, ids: np.ndarray) -> dict[str, np.ndarray]: ...
-
-
-@dataclass(frozen=True)
-class KernelDecision:
-    """A fitted decision function as plain data.
-
-    Attributes
-    ----------
-    vocabulary : PatternVocabulary
-    first_depth : int
-        The shallowest depth in use; the deepest is that of the vocabulary.
-    kernel : str
-        A key of ``treelens.kernels.table.KERNELS``.
-    weights : ndarray, shape (n_patterns,)
-        Of the patterns from ``first_depth`` on.
-    offset : float
-    gamma : float or None
-        None where the kernel has no scale.
-    pairs : PairFeatures
-        Of the n training graphs that have a coefficient.
-    diagonal : ndarray, shape (n,)
-        ``<W, Z(G_i, G_i)>`` of these.
-    coefficients : ndarray, shape (n_outputs, n)
-    intercepts : ndarray, shape (n_outputs,)
-    classes : ndarray, shape (n_classes,)
-        Two classes share one output, positive for the second; more have one output each.
-    training_indices : ndarray, shape (n,)
-        Where these graphs stood in the training set; -1 for what stands for no single graph of
-        it, and is never named as a neighbour.
-    training_codes : ndarray, shape (n,)
-        Their classes, as positions in ``classes``.
-    out_of_vocabulary_limit : float
-        The unseen share above which an explanation warns; see :func:`usual_out_of_vocabulary`.
-    votes : (coefficients, intercepts), optional
-        Several classes that are decided one against one: a row for every two classes, in the order
-        of :mod:`treelens.kernels.voting`. The class is predicted by these; ``coefficients`` has
-        the mean of the rows of each class against the others.
-    """
-
-    vocabulary: PatternVocabulary
-    first_depth: int
-    kernel: str
-    weights: np.ndarray
-    offset: float
-    gamma: float | None
-    pairs: PairFeatures
-    diagonal: np.ndarray
-    coefficients: np.ndarray
-    intercepts: np.ndarray
-    classes: np.ndarray
-    training_indices: np.ndarray
-    training_codes: np.ndarray
-    out_of_vocabulary_limit: float = 0.3
-    votes: tuple[np.ndarray, np.ndarray] | None = None
-
-    @property
-    def depths(self) -> range:
-        return range(self.first_depth, self.vocabulary.depth + 1)
-
-    @property
-    def extractor(self) -> PatternExtractor:
-        return PatternExtractor(
-            self.vocabulary, self.first_depth, KERNELS[self.kernel].pair_feature
-        )
-
-    # --- what explaining asks of any kernel expansion -------------------------------------------
-
-    @property
-    def level_depths(self) -> np.ndarray:
-        return np.array(self.depths)
-
-    def pattern_ids(self, patterns: np.ndarray) -> np.ndarray:
-        """Ids in the vocabulary of patterns numbered from ``first_depth`` on."""
-        return patterns + int(self.vocabulary.level_offsets[self.first_depth])
-
-    def find(self, graph: GraphCollection) -> FoundPatterns:
-        """The known patterns of one graph, and what the others add to its own sum."""
-        colors = self.vocabulary.transform(graph)
-        histograms = self.extractor.count(colors)
-        unseen = float(self.extractor.unseen_diagonal(graph, histograms)[0])
-        pairs = self.extractor.pairs(histograms)
-        return FoundPatterns(colors.colors[self.first_depth :], histograms, pairs, unseen)
-
-    def slopes(self, sums: KernelSums) -> PathSlopes:
-        return path_slopes(self.kernel, sums)
-
-    def facts_of_training(self, picked: np.ndarray) -> dict[str, np.ndarray]:
-        return {"class_label": self.classes[self.training_codes[picked]]}
-
-    def facts_of_patterns(self, ids: np.ndarray) -> dict[str, np.ndarray]:
-        return {}  # there is one tree only
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Explanation:
     """Why a graph was decided the way it was.
 
@@ -220,20 +83,30 @@ class Explanation:
     warning : str or None
         Says so when the unseen share is large.
     graph : Graph
+    pattern_rows, voices
+        What the two tables are made from when they are asked for.
     """
 
     decision: float
     base: float
     class_label: Any
     predicted_class: Any
-    pattern_contributions: pd.DataFrame
     node_contributions: np.ndarray
     edge_contributions: np.ndarray
-    neighbors: pd.DataFrame
     out_of_vocabulary: float
     node_out_of_vocabulary: np.ndarray
     warning: str | None
     graph: Graph
+    pattern_rows: PatternRows
+    voices: Voices
+
+    @cached_property
+    def pattern_contributions(self) -> pd.DataFrame:
+        return self.pattern_rows.frame()
+
+    @cached_property
+    def neighbors(self) -> pd.DataFrame:
+        return self.voices.frame()
 
     @property
     def atom_contributions(self) -> np.ndarray:
@@ -288,31 +161,52 @@ def explain_decision(
     """
     if len(graph) != 1:
         raise GraphDataError(f"Expected one graph to explain; got {len(graph)} of them.")
+    return _explain(graph, decision.find(graph), decision, class_label, n_neighbors)
+
+
+def explain_seen(
+    graphs: GraphCollection,
+    seen: SeenGraphs,
+    index: int,
+    decision: KernelExpansion,
+    class_label: Any = None,
+    n_neighbors: int = 5,
+) -> Explanation:
+    """The same for one of several graphs that a model has decided on: nothing is refined again."""
+    one = graphs[index : index + 1]
+    return _explain(one, decision.found_in(seen, index), decision, class_label, n_neighbors)
+
+
+def _explain(
+    graph: GraphCollection,
+    found: FoundPatterns,
+    decision: KernelExpansion,
+    class_label: Any,
+    n_neighbors: int,
+) -> Explanation:
     if n_neighbors < 0:
         raise ValueError(f"n_neighbors must be 0 or more, got {n_neighbors}.")
-    found = decision.find(graph)
-    sums = _kernel_sums(found, decision)
-    slopes = decision.slopes(sums)
+    slopes = decision.slopes(_kernel_sums(found, decision))
     row, sign, label, predicted = _choose_output(slopes.end, decision, class_label)
     coefficients = sign * decision.coefficients[row]  # (n_support,)
     intercept = sign * float(decision.intercepts[row])
     contributions = _divide(coefficients, slopes, found, decision)  # (n_found,)
-    shares = _root_shares(contributions, found)  # (n_depths, n_nodes)
+    counts = found.counts
+    shares = _root_shares(contributions / counts, found)  # (n_depths, n_nodes)
     arcs = Arcs(graph.neighbor_offsets, graph.neighbors)
-    out_of_vocabulary = float(found.histograms.out_of_vocabulary()[0])
     return Explanation(
         decision=intercept + float(coefficients @ slopes.end),
         base=intercept + float(coefficients @ slopes.start),
         class_label=label,
         predicted_class=predicted,
-        pattern_contributions=_pattern_frame(contributions, found, decision),
         node_contributions=spread_over_nodes(shares, decision.level_depths, arcs),
         edge_contributions=spread_over_edges(shares, decision.level_depths, arcs),
-        neighbors=_neighbor_frame(coefficients, slopes.end, decision, n_neighbors),
-        out_of_vocabulary=out_of_vocabulary,
+        out_of_vocabulary=found.out_of_vocabulary,
         node_out_of_vocabulary=(found.colors < 0).mean(axis=0),
-        warning=_unseen_warning(out_of_vocabulary, decision.out_of_vocabulary_limit),
+        warning=_warning(found.out_of_vocabulary, decision.out_of_vocabulary_limit),
         graph=graph[0],
+        pattern_rows=PatternRows.sorted(decision, found, counts, contributions),
+        voices=Voices.strongest(decision, coefficients, slopes.end, n_neighbors),
     )
 
 
@@ -327,58 +221,6 @@ def pattern_effects(found: FoundPatterns, decision: KernelExpansion) -> np.ndarr
     return _divide(sign * decision.coefficients[row], slopes, found, decision)
 
 
-def usual_out_of_vocabulary(histograms: PatternHistograms) -> float:
-    """The unseen share that a graph like those in training rarely exceeds.
-
-    A pattern that one training graph alone holds would be unseen had that graph been left out.
-    So the share of such patterns in a training graph is what its unseen share would have been
-    (patterns left out of the vocabulary for their rarity, which are unseen already, included);
-    the value returned is the 95th percentile of these, at least 0.1 and at most 0.5.
-
-    Parameters
-    ----------
-    histograms : PatternHistograms
-        Of the training graphs, the depths in use.
-    """
-    alone = histograms.offsets[:-1][histograms.support == 1]
-    lonely = np.bincount(
-        histograms.graphs[alone], weights=histograms.counts[alone], minlength=histograms.n_graphs
-    )
-    lonely = lonely + histograms.unseen.sum(axis=1)
-    shares = lonely / np.maximum(histograms.n_nodes * histograms.n_depths, 1)
-    return float(np.clip(np.quantile(shares, 0.95), _LEAST_LIMIT, _MOST_LIMIT))
-
-
-# --- the graph's patterns ---------------------------------------------------------------------
-
-
-class FoundPatterns(NamedTuple):
-    """The known patterns of one graph, numbered from the first level in use on."""
-
-    colors: np.ndarray  # (n_levels, n_nodes), numbered per level, -1 where unseen
-    histograms: PatternHistograms
-    pairs: PairFeatures
-    own_unseen: float  # what patterns outside the vocabulary add to the graph's own sum
-
-    @property
-    def patterns(self) -> np.ndarray:
-        return self.pairs.rows.indices
-
-    @property
-    def values(self) -> np.ndarray:
-        return self.pairs.rows.values
-
-    @property
-    def counts(self) -> np.ndarray:
-        """Nodes that carry each pattern; with one graph, the lists by pattern are its row."""
-        return self.histograms.counts
-
-    def own_terms(self, weights: np.ndarray) -> np.ndarray:
-        """Each pattern's term in ``<W, Z(G, G)>``, shape (n_found,)."""
-        values = self.values if self.pairs.minimum else self.values**2
-        return weights[self.patterns] * values * self.pairs.scale[0] ** 2
-
-
 # --- from kernel values to patterns ----------------------------------------------------------
 
 
@@ -389,7 +231,7 @@ def _kernel_sums(found: FoundPatterns, decision: KernelExpansion) -> KernelSums:
         lists.indices, lists.values, decision.pairs.minimum, decision.pairs.n_graphs,
     )  # fmt: skip
     return KernelSums(
-        shared=shared * (found.pairs.scale[0] * decision.pairs.scale),
+        shared=shared * (found.scale * decision.pairs.scale),
         own_known=float(found.own_terms(decision.weights).sum()),
         own_unseen=found.own_unseen,
         others=decision.diagonal,
@@ -403,7 +245,7 @@ def _divide(
 ) -> np.ndarray:
     """The contribution of every pattern of the graph, shape (n_found,)."""
     lists = decision.pairs.lists
-    factors = coefficients * slopes.per_shared * (found.pairs.scale[0] * decision.pairs.scale)
+    factors = coefficients * slopes.per_shared * (found.scale * decision.pairs.scale)
     matched = _compiled.pattern_sums(
         found.patterns, found.values, factors, lists.offsets, lists.indices, lists.values,
         decision.pairs.minimum,
@@ -412,16 +254,16 @@ def _divide(
     return decision.weights[found.patterns] * matched + own
 
 
-def _root_shares(contributions: np.ndarray, found: FoundPatterns) -> np.ndarray:
+def _root_shares(per_node: np.ndarray, found: FoundPatterns) -> np.ndarray:
     """What the pattern rooted at each node contributes at each depth: (n_depths, n_nodes).
 
-    A pattern's contribution is divided equally among the nodes that carry it.
+    ``per_node``: a pattern's contribution, divided equally among the nodes that carry it.
     """
     known = found.colors >= 0
-    starts = found.histograms.level_offsets[:-1, None]  # (n_depths, 1)
+    starts = found.level_offsets[:-1, None]  # (n_depths, 1)
     place = np.searchsorted(found.patterns, (found.colors + starts)[known])
     shares = np.zeros(found.colors.shape)
-    shares[known] = (contributions / found.counts)[place]
+    shares[known] = per_node[place]
     return shares
 
 
@@ -460,56 +302,7 @@ def _predicted_code(kernel: np.ndarray, decision: KernelExpansion) -> int:
     return int(decisions[0] > 0) if len(decisions) == 1 else int(decisions.argmax())
 
 
-# --- what people read ------------------------------------------------------------------------
-
-
-def _pattern_frame(
-    contributions: np.ndarray, found: FoundPatterns, decision: KernelExpansion
-) -> pd.DataFrame:
-    import pandas as pd
-
-    order = np.lexsort((found.patterns, -np.abs(contributions)))
-    patterns = found.patterns[order]
-    ids = decision.pattern_ids(patterns)
-    level = np.searchsorted(found.histograms.level_offsets, patterns, side="right") - 1
-    depths = decision.level_depths[level]
-    return pd.DataFrame(
-        {
-            "pattern": decision.vocabulary.texts(ids),
-            **decision.facts_of_patterns(ids),
-            "depth": depths,
-            "weight": decision.weights[patterns],
-            "count": found.counts[order],
-            "contribution": contributions[order],
-        },
-        index=pd.Index(ids, name="pattern_id"),
-    )
-
-
-def _neighbor_frame(
-    coefficients: np.ndarray, kernel: np.ndarray, decision: KernelExpansion, n_neighbors: int
-) -> pd.DataFrame:
-    """The strongest voices for the class, strongest first, then those against, strongest last."""
-    import pandas as pd
-
-    votes = coefficients * kernel
-    order = np.lexsort((decision.training_indices, -votes))
-    order = order[decision.training_indices[order] >= 0]
-    most_for = order[:n_neighbors][votes[order[:n_neighbors]] > 0]
-    last = order[len(order) - min(n_neighbors, len(order)) :]
-    picked = np.concatenate([most_for, last[votes[last] < 0]])
-    return pd.DataFrame(
-        {
-            **decision.facts_of_training(picked),
-            "similarity": kernel[picked],
-            "coefficient": coefficients[picked],
-            "contribution": votes[picked],
-        },
-        index=pd.Index(decision.training_indices[picked], name="training_graph"),
-    )
-
-
-def _unseen_warning(out_of_vocabulary: float, limit: float) -> str | None:
+def _warning(out_of_vocabulary: float, limit: float) -> str | None:
     if out_of_vocabulary <= limit:
         return None
     return (

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
-from treelens.explain.contributions import FoundPatterns, pattern_effects, usual_out_of_vocabulary
+from treelens.explain.contributions import pattern_effects
+from treelens.explain.expansion import FoundPatterns
 from treelens.explain.paths import KernelSums, PathSlopes, mixture_slopes
 from treelens.graphs.collection import GraphCollection
-from treelens.models.gaussian_process import FittedModel, WeighedGraphs
+from treelens.models.gaussian_process import FittedGaussianProcess
+from treelens.patterns.features import SeenGraphs
 from treelens.patterns.forest import PatternForest
+from treelens.patterns.histograms import usual_out_of_vocabulary
 from treelens.patterns.pairs import PairFeatures
 
 
@@ -21,16 +25,14 @@ class GaussianDecision:
 
     Attributes
     ----------
-    model : FittedModel
-    training_targets : ndarray, shape (n_basis,)
-        Class codes or values of the graphs that the expansion runs over.
-    classes : ndarray or None
-        None where numbers are predicted.
+    model : FittedGaussianProcess
     """
 
-    model: FittedModel
-    training_targets: np.ndarray
-    classes: np.ndarray | None = None
+    model: FittedGaussianProcess
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        return self.model.classes
 
     @property
     def vocabulary(self) -> PatternForest:
@@ -79,6 +81,10 @@ class GaussianDecision:
 
     @property
     def out_of_vocabulary_limit(self) -> float:
+        return self._usual_out_of_vocabulary
+
+    @cached_property
+    def _usual_out_of_vocabulary(self) -> float:
         return usual_out_of_vocabulary(self.model.basis)
 
     def pattern_ids(self, patterns: np.ndarray) -> np.ndarray:
@@ -86,29 +92,24 @@ class GaussianDecision:
 
     def find(self, graph: GraphCollection) -> FoundPatterns:
         """The known patterns of one graph, and what the others add to its own sum."""
-        weighted = self.model.weighted
-        colors = weighted.forest.transform(graph)
-        weighed = weighted.features(colors)
-        known = float(weighed.pairs.diagonal(weighted.weights)[0])
-        unseen = max(float(weighed.diagonal[0]) - known, 0.0)
-        return FoundPatterns(colors.colors, weighed.histograms, weighed.pairs, unseen)
+        return self.found_in(self.model.look_at(graph), 0)
 
-    def effects(self, graphs: WeighedGraphs) -> sparse.csr_array:
-        """What every pattern adds to the prediction of every graph: (n_graphs, n_patterns).
+    def found_in(self, seen: SeenGraphs, index: int) -> FoundPatterns:
+        """The same of one of several graphs that were refined before."""
+        return FoundPatterns.of(seen, index, self.model.weights)
 
-        The contributions of ``explain`` without the rest, from counts alone.
+    def effects(self, seen: SeenGraphs, chosen: np.ndarray) -> sparse.csr_array:
+        """What every pattern adds to the prediction of some graphs: (n_chosen, n_patterns).
+
+        The contributions of ``explain`` without the rest.
         """
-        weights = self.model.weighted.weights
-        unseen = np.maximum(graphs.diagonal - graphs.pairs.diagonal(weights), 0.0)
         patterns, values = [], []
-        for k in range(graphs.histograms.n_graphs):
-            histograms = graphs.histograms.select_graphs(np.array([k]))
-            pairs = PairFeatures.of_counts(histograms)
-            found = FoundPatterns(np.empty((0, 0)), histograms, pairs, float(unseen[k]))
+        for index in chosen.tolist():
+            found = self.found_in(seen, index)
             patterns.append(found.patterns)
             values.append(pattern_effects(found, self))
         offsets = np.concatenate([[0], np.cumsum([len(row) for row in patterns])])
-        shape = (len(patterns), len(weights))
+        shape = (len(patterns), len(self.model.weights))
         return sparse.csr_array(
             (np.concatenate(values), np.concatenate(patterns), offsets), shape=shape
         )
@@ -120,7 +121,8 @@ class GaussianDecision:
         return {"tree": self.vocabulary.tree_names(ids)}
 
     def facts_of_training(self, picked: np.ndarray) -> dict[str, np.ndarray]:
-        targets = self.training_targets[picked]
+        assert self.model.training is not None
+        targets = self.model.training.targets[self.model.basis_indices[picked]]
         if self.classes is None:
             return {"value": targets}
         return {"class_label": self.classes[targets]}

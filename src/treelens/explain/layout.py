@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, shortest_path
 
+from treelens.explain import _compiled
 from treelens.graphs.collection import Graph
 from treelens.graphs.molecules import molecule_of
 
@@ -106,13 +107,7 @@ def _refined(positions: np.ndarray, steps: np.ndarray) -> np.ndarray:
     weights = with_self**-2.0 - np.eye(n)
     laplacian = np.diag(weights.sum(axis=1)) - weights
     inverse = np.linalg.inv(laplacian + 1.0 / n)
-    for _ in range(_REFINING_STEPS):
-        gaps = np.linalg.norm(positions[:, None] - positions[None, :], axis=2)
-        pulls = -weights * steps / np.maximum(gaps, 1e-9)
-        np.fill_diagonal(pulls, 0.0)
-        np.fill_diagonal(pulls, -pulls.sum(axis=1))
-        positions = inverse @ (pulls @ positions)
-    return positions
+    return _compiled.majorised(positions.copy(), inverse, weights * steps, _REFINING_STEPS)
 
 
 def _upright(positions: np.ndarray) -> np.ndarray:

@@ -232,3 +232,15 @@ def _refuse_names(named: Mapping[str, str | None], what: str) -> None:
                 f"{parameter}={value!r} names an attribute of NetworkX, igraph or PyTorch "
                 f"Geometric graphs; these graphs are {what}. Leave {parameter} out."
             )
+
+
+def check_graphs(X: Any, recipe: GraphRecipe | None = None) -> GraphCollection:
+    """Anything that graphs can be given as, as a collection that is not empty.
+
+    ``recipe`` is what made the training graphs: raw molecules are read alike, and a collection
+    that was made in another way is an error.
+    """
+    graphs = as_graph_collection(X, recipe=recipe)
+    if not len(graphs):
+        raise GraphDataError("There are 0 graphs: at least one is needed.")
+    return graphs

@@ -27,9 +27,8 @@ from scipy import sparse
 from scipy.linalg import eigh
 
 from treelens.kernels import _compiled_approximate as compiled
-from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS, RANDOM_KERNELS, UNARY_KERNELS, check_kernel
-from treelens.kernels.weighted import kernel_matrix
+from treelens.kernels.weighted import WeightedKernel
 from treelens.patterns.features import Features
 from treelens.patterns.pairs import PairFeatures
 
@@ -157,43 +156,24 @@ class NystroemFeatures:
     Attributes
     ----------
     landmarks : Features
-    kernel, gamma, offset, weights
-        Of the kernel; see :func:`treelens.kernels.table.kernel_matrix`.
+    kernel : WeightedKernel
     whitening : ndarray, shape (n_landmarks, n_components)
         A root of the pseudo-inverse of the landmarks' kernel matrix.
     """
 
     landmarks: Features
-    kernel: str
-    gamma: float | None
-    offset: float
-    weights: np.ndarray | None
+    kernel: WeightedKernel
     whitening: np.ndarray
 
     @classmethod
-    def fit(
-        cls,
-        landmarks: Features,
-        kernel: str,
-        gamma: float | None = None,
-        offset: float = 1.0,
-        weights: np.ndarray | None = None,
-        n_jobs: int = 1,
-    ) -> NystroemFeatures:
+    def fit(cls, landmarks: Features, kernel: WeightedKernel, n_jobs: int = 1) -> NystroemFeatures:
         """Features that reproduce the kernel on the landmarks."""
-        check_kernel(kernel, tuple(KERNELS), "Nyström features")
-        sums = pair_sums(landmarks.pairs, weights=weights, n_jobs=n_jobs)
-        diagonal = landmarks.diagonal
-        whitening = whitening_of(kernel_matrix(kernel, sums, diagonal, diagonal, offset, gamma))
-        return cls(landmarks, kernel, gamma, offset, weights, whitening)
+        check_kernel(kernel.name, tuple(KERNELS), "Nyström features")
+        return cls(landmarks, kernel, whitening_of(kernel.matrix(landmarks, n_jobs=n_jobs)))
 
     def transform(self, features: Features, n_jobs: int = 1) -> np.ndarray:
         """Features of graphs, shape (n_graphs, n_components)."""
-        sums = pair_sums(features.pairs, self.landmarks.pairs, self.weights, n_jobs=n_jobs)
-        kernel = kernel_matrix(
-            self.kernel, sums, features.diagonal, self.landmarks.diagonal, self.offset, self.gamma
-        )
-        return kernel @ self.whitening
+        return self.kernel.matrix(features, self.landmarks, n_jobs) @ self.whitening
 
 
 def whitening_of(kernel: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from treelens.kernels import _compiled_mixture
 from treelens.kernels.gram import interleaved, pair_sums
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.features import Features
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def mixture_kernel(
 
 
 @dataclass(frozen=True)
-class WeightedKernel:
+class MixtureKernel:
     """A kernel with its weights in place: what a fitted Gaussian process compares graphs by.
 
     Attributes
@@ -88,14 +88,7 @@ class WeightedKernel:
     weights: np.ndarray
     scales: MixtureScales
 
-    def matrix(
-        self,
-        left: PairFeatures,
-        left_diagonal: np.ndarray,
-        right: PairFeatures,
-        right_diagonal: np.ndarray,
-        n_jobs: int = 1,
-    ) -> np.ndarray:
+    def matrix(self, left: Features, right: Features, n_jobs: int = 1) -> np.ndarray:
         """Kernel values between two sides, shape (n_left, n_right)."""
-        sums = pair_sums(left, right, self.weights, n_jobs=n_jobs)
-        return mixture_kernel(self.scales, sums, left_diagonal, right_diagonal, n_jobs=n_jobs)
+        sums = pair_sums(left.pairs, right.pairs, self.weights, n_jobs=n_jobs)
+        return mixture_kernel(self.scales, sums, left.diagonal, right.diagonal, n_jobs=n_jobs)

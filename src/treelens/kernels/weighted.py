@@ -1,12 +1,56 @@
-"""From weighted sums ``<W, Z>`` to the matrix of a kernel of the table."""
+"""A kernel of the table with its weights and scales in place, and its matrices."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from treelens.kernels.gram import pair_sums
 from treelens.kernels.normalize import normalize_kernel
-from treelens.kernels.table import check_kernel
+from treelens.kernels.table import KERNELS, check_kernel
 from treelens.kernels.weisfeiler_lehman import exponential
+from treelens.patterns.features import Features
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedKernel:
+    """What a model compares graphs by.
+
+    Attributes
+    ----------
+    name : str
+        A key of ``treelens.kernels.table.KERNELS``.
+    weights : ndarray, shape (n_patterns,), or None
+        None: all ones.
+    gamma : float or None
+        None where the kernel has no scale.
+    offset : float
+        The constant ``b`` of the kernel "wwl": the largest ``<W, Z(G, G)>`` of training graphs.
+    """
+
+    name: str
+    weights: np.ndarray | None = None
+    gamma: float | None = None
+    offset: float = 1.0
+
+    @property
+    def pair_feature(self) -> str:
+        return KERNELS[self.name].pair_feature
+
+    def matrix(self, left: Features, right: Features | None = None, n_jobs: int = 1) -> np.ndarray:
+        """Kernel values between two sides, or within one, shape (n_left, n_right)."""
+        other = None if right is None else right.pairs
+        sums = pair_sums(left.pairs, other, self.weights, n_jobs=n_jobs)
+        return self.of_sums(sums, left.diagonal, (left if right is None else right).diagonal)
+
+    def of_sums(
+        self, sums: np.ndarray, left_diagonal: np.ndarray, right_diagonal: np.ndarray
+    ) -> np.ndarray:
+        """Kernel values where the weighted sums are at hand; they are left as they are."""
+        return kernel_matrix(
+            self.name, sums, left_diagonal, right_diagonal, self.offset, self.gamma
+        )
 
 
 def kernel_matrix(

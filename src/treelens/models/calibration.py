@@ -13,7 +13,7 @@ from scipy import optimize
 _SLOPES = (1e-2, 1e3)
 
 
-def fit_temperature(decisions: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> float:
+def fit_slope(decisions: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> float:
     """The slope that makes held-out classes most probable.
 
     Parameters

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from treelens.kernels.gram import pair_sums
-from treelens.kernels.mixture import WeightedKernel, mixture_kernel
+from treelens.kernels.mixture import MixtureKernel, mixture_kernel
 from treelens.learning.evidence import (
     EvidenceParameters,
     EvidenceProblem,
@@ -16,11 +17,14 @@ from treelens.learning.evidence import (
     level_weights,
 )
 from treelens.learning.evidence_search import EvidenceFit, learn_by_evidence
-from treelens.models.gaussian_process import FittedModel, WeightedForest
+from treelens.models.gaussian_process import FittedGaussianProcess, WeightedForest
 from treelens.models.posterior import ExactPosterior, LandmarkPosterior, LeaveOneOut
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Targets that differ by less than this part of their size are constant.
 _CONSTANT = 1e-12
@@ -65,7 +69,7 @@ class FittedEvidence:
 
     Attributes
     ----------
-    model : FittedModel
+    model : FittedGaussianProcess
     search : EvidenceFit
     left_out : LeaveOneOut
         Of all training graphs, on the scale of the standardised targets.
@@ -75,7 +79,7 @@ class FittedEvidence:
         Positions of the graphs that weights were learned on.
     """
 
-    model: FittedModel
+    model: FittedGaussianProcess
     search: EvidenceFit
     left_out: LeaveOneOut
     compared: tuple[LeaveOneOut, LeaveOneOut]
@@ -155,30 +159,46 @@ def _condition(
     landmarks: np.ndarray | None,
     n_jobs: int,
     known: LeaveOneOut | None,
-) -> tuple[FittedModel, LeaveOneOut]:
+) -> tuple[FittedGaussianProcess, LeaveOneOut]:
     """The posterior given all training graphs, and what it says of each left out."""
     deviations = parameters.deviations / np.sqrt(problem.strength)
     weighted = WeightedForest(
         forest, problem.hierarchy.sum_down(deviations), level_weights(parameters.level_logits)
     )
     scales, noise = parameters.kernel_scales(), parameters.noise / targets.weights
-    kernel = WeightedKernel(weighted.weights, scales)
+    kernel = MixtureKernel(weighted.weights, scales)
     everything = weighted.weighed(histograms)
     basis = histograms if landmarks is None else histograms.select_graphs(landmarks)
     anchors = everything if landmarks is None else weighted.weighed(basis)
-    among = kernel.matrix(anchors.pairs, anchors.diagonal, anchors.pairs, anchors.diagonal, n_jobs)
+    among = kernel.matrix(anchors, anchors, n_jobs)
     posterior: ExactPosterior | LandmarkPosterior
     if landmarks is None:
         posterior = ExactPosterior.fit(among, noise, targets.values, n_jobs)
         left_out = posterior.leave_one_out(targets.values, n_jobs) if known is None else known
     else:
-        rows = kernel.matrix(
-            everything.pairs, everything.diagonal, anchors.pairs, anchors.diagonal, n_jobs
-        )
+        rows = kernel.matrix(everything, anchors, n_jobs)
         posterior, left_out = LandmarkPosterior.fit(among, rows, noise, targets.values, n_jobs)
     positions = np.arange(histograms.n_graphs) if landmarks is None else landmarks
-    model = FittedModel(
+    model = FittedGaussianProcess(
         weighted, scales, parameters.noise, basis, positions, posterior, targets.offset,
         targets.scale, targets.weights if landmarks is None else None,
     )  # fmt: skip
     return model, left_out
+
+
+def evidence_history(search: EvidenceFit, n_graphs: int) -> pd.DataFrame:
+    """The steps of a search on so many graphs, with the log evidence after each."""
+    import pandas as pd
+
+    constant = 0.5 * n_graphs * np.log(2.0 * np.pi)
+    return pd.DataFrame(
+        [
+            {
+                "stage": step.stage,
+                "evidence": -step.objective - constant,
+                "gradient_norm": step.gradient_norm,
+                "n_evaluations": step.n_evaluations,
+            }
+            for step in search.history
+        ]
+    )

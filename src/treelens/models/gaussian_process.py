@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from treelens.graphs.collection import GraphCollection
-from treelens.kernels.mixture import MixtureScales, WeightedKernel
+from treelens.graphs.recipe import GraphRecipe
+from treelens.kernels.mixture import MixtureKernel, MixtureScales
+from treelens.models.calibration import calibrated
 from treelens.models.posterior import ExactPosterior, LandmarkPosterior, MeanPosterior
+from treelens.models.predictions import Predictions
+from treelens.models.training import TrainingGraphs
+from treelens.patterns.features import Features, SeenGraphs, select_features
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import NodeColors
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from treelens.models.leave_one_out import LearningGain
 
 # Predictions are made for so many graphs at a time: their kernel rows are what takes memory.
 _BLOCK = 2048
@@ -43,39 +54,49 @@ class WeightedForest:
         per_pattern = np.repeat(self.level_weights, np.diff(self.forest.level_offsets))
         return per_pattern * np.exp(self.log_weights)
 
-    def features(self, colors: NodeColors, n_jobs: int = 1) -> WeighedGraphs:
-        """What the kernel needs to know of graphs."""
+    def look_at(self, graphs: GraphCollection, n_jobs: int = 1) -> SeenGraphs:
+        """Refine graphs, count their patterns and make what the kernel needs of them."""
+        colors = self.forest.transform(graphs, n_jobs)
         histograms = self.forest.count(colors, n_jobs)
         unseen = self.forest.unseen_sums(colors, self.log_weights, self.level_weights)
-        return self.weighed(histograms, unseen)
+        return SeenGraphs(colors, histograms, self.weighed(histograms, unseen))
 
     def weighed(
         self, histograms: PatternHistograms, unseen_sums: np.ndarray | float = 0.0
-    ) -> WeighedGraphs:
-        """The same from counts that are ready."""
+    ) -> Features:
+        """What the kernel needs, from counts that are ready."""
         pairs = PairFeatures.of_counts(histograms)
-        return WeighedGraphs(pairs, pairs.diagonal(self.weights) + unseen_sums, histograms)
-
-
-class WeighedGraphs(NamedTuple):
-    """Some graphs as the kernel sees them."""
-
-    pairs: PairFeatures
-    diagonal: np.ndarray  # (n_graphs,) the sums of each graph with itself
-    histograms: PatternHistograms
-
-
-class Predictions(NamedTuple):
-    """What the model says of new graphs, in the units of the targets."""
-
-    mean: np.ndarray  # (n_graphs, n_columns)
-    variance: np.ndarray | None  # (n_graphs,) of a new target, noise included; None: not asked for
-    out_of_vocabulary: np.ndarray  # (n_graphs,) of the patterns, those outside the vocabulary
-    similarity: np.ndarray  # (n_graphs,) to the most similar basis graph, from 0 to 1
+        return Features(pairs, pairs.diagonal(self.weights) + unseen_sums)
 
 
 @dataclass(frozen=True, eq=False)
-class FittedModel:
+class EvidenceRecord:
+    """How a Gaussian process came about, and what it says of its own training graphs.
+
+    Attributes
+    ----------
+    learned : {"uniform", "depths", "branches"}
+    history : DataFrame
+        ``stage``, ``evidence``, ``gradient_norm`` and ``n_evaluations`` after every step.
+    converged : bool
+    learning_gain : LearningGain
+    left_out : LeftOutNumbers or LeftOutClasses
+        Of every training graph, from all the others.
+    """
+
+    learned: str
+    history: pd.DataFrame
+    converged: bool
+    learning_gain: LearningGain
+    left_out: Any
+
+    @property
+    def evidence(self) -> float:
+        return float(self.history["evidence"].iloc[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class FittedGaussianProcess:
     """A Gaussian process after training: everything that predicting and explaining need.
 
     Attributes
@@ -96,6 +117,15 @@ class FittedModel:
     sample_weights : ndarray, shape (n_basis,), optional
         The noise variance of a basis graph is divided by its weight; None where the posterior is
         one of landmarks, which has no use for them.
+    classes : ndarray or None
+        None where numbers are predicted.
+    slope : float or None
+        Of the logistic map from decision values to probabilities; None where there are no classes.
+    training : TrainingGraphs or None
+        Counts and targets of all training graphs.
+    recipe : GraphRecipe or None
+        What made them.
+    record : EvidenceRecord or None
     """
 
     weighted: WeightedForest
@@ -107,26 +137,46 @@ class FittedModel:
     target_offset: np.ndarray
     target_scale: float
     sample_weights: np.ndarray | None = None
+    classes: np.ndarray | None = None
+    slope: float | None = None
+    training: TrainingGraphs | None = None
+    recipe: GraphRecipe | None = None
+    record: EvidenceRecord | None = None
+
+    @property
+    def weights(self) -> np.ndarray:
+        """One weight per pattern, shape (n_patterns,)."""
+        return self.weighted.weights
 
     @cached_property
-    def kernel(self) -> WeightedKernel:
-        return WeightedKernel(self.weighted.weights, self.scales)
+    def kernel(self) -> MixtureKernel:
+        return MixtureKernel(self.weighted.weights, self.scales)
 
     @cached_property
-    def basis_graphs(self) -> WeighedGraphs:
+    def basis_graphs(self) -> Features:
         return self.weighted.weighed(self.basis)
+
+    @property
+    def seen_basis(self) -> SeenGraphs:
+        """The basis graphs as they are kept: counted, their nodes forgotten."""
+        nodes = NodeColors(
+            np.empty((len(self.weighted.forest.levels), 0), dtype=np.int32),
+            np.zeros(self.basis.n_graphs + 1, dtype=np.int64),
+        )
+        return SeenGraphs(nodes, self.basis, self.basis_graphs)
 
     @property
     def coefficients(self) -> np.ndarray:
         """What each basis graph adds per unit of kernel, in the targets' units: (n_columns, n)."""
         return self.target_scale * self.posterior.coefficients.T
 
-    def kernel_rows(self, graphs: WeighedGraphs, n_jobs: int = 1) -> np.ndarray:
+    def kernel_rows(self, graphs: Features, n_jobs: int = 1) -> np.ndarray:
         """Kernel values with the basis graphs, shape (n_graphs, n_basis)."""
-        basis = self.basis_graphs
-        return self.kernel.matrix(
-            graphs.pairs, graphs.diagonal, basis.pairs, basis.diagonal, n_jobs
-        )
+        return self.kernel.matrix(graphs, self.basis_graphs, n_jobs)
+
+    def look_at(self, graphs: GraphCollection, n_jobs: int = 1) -> SeenGraphs:
+        """Graphs as the model sees them."""
+        return self.weighted.look_at(graphs, n_jobs)
 
     def _full_posterior(self, n_jobs: int) -> ExactPosterior | LandmarkPosterior:
         """The posterior with all that variances need."""
@@ -142,25 +192,34 @@ class FittedModel:
         self, graphs: GraphCollection, *, variance: bool = False, n_jobs: int = 1
     ) -> Predictions:
         """Means of new graphs and, if asked for, variances: every graph is refined once."""
+        seen = self.look_at(graphs, n_jobs)
         parts = [
-            self._decide_block(graphs[start : start + _BLOCK], variance, n_jobs)
-            for start in range(0, len(graphs), _BLOCK)
+            self._decide_block(block, variance, n_jobs)
+            for block in _blocks(seen.features, len(graphs))
         ]
-        mean, unseen, similarity = (
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("mean", "out_of_vocabulary", "similarity")
-        )
-        spread = np.concatenate([part.variance for part in parts]) if variance else None
-        return Predictions(mean, spread, unseen, similarity)
+        mean, similarity = (np.concatenate([part[k] for part in parts]) for k in (0, 2))
+        spread = np.concatenate([part[1] for part in parts]) if variance else None
+        probabilities = None if self.slope is None else calibrated(mean, self.slope)
+        fraction = seen.histograms.out_of_vocabulary()
+        return Predictions(mean, fraction, seen, mean, probabilities, spread, similarity).checked()
 
-    def _decide_block(self, graphs: GraphCollection, variance: bool, n_jobs: int) -> Predictions:
-        weighed = self.weighted.features(self.weighted.forest.transform(graphs, n_jobs), n_jobs)
-        rows = self.kernel_rows(weighed, n_jobs)
+    def _decide_block(
+        self, features: Features, variance: bool, n_jobs: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Means, variances (empty if not asked for) and largest similarities."""
+        rows = self.kernel_rows(features, n_jobs)
         mean = self.target_offset + rows @ self.coefficients.T
-        spread = None
+        spread = np.empty(0)
         if variance:
             taken = self._full_posterior(n_jobs).reduction(rows)
             left = np.maximum(self.scales.amplitude - taken, 0.0)
             spread = self.target_scale**2 * (left + self.noise)
-        similarity = rows.max(axis=1) / self.scales.amplitude
-        return Predictions(mean, spread, weighed.histograms.out_of_vocabulary(), similarity)
+        return mean, spread, rows.max(axis=1) / self.scales.amplitude
+
+
+def _blocks(features: Features, n_graphs: int) -> Iterator[Features]:
+    if n_graphs <= _BLOCK:
+        yield features
+        return
+    for start in range(0, n_graphs, _BLOCK):
+        yield select_features(features, np.arange(start, min(start + _BLOCK, n_graphs)))

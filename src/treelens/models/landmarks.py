@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from treelens.kernels.approximate import NystroemFeatures
+from treelens.kernels.weighted import WeightedKernel
 from treelens.models.linear_models import fit_linear
 from treelens.models.svm import own_margins
-from treelens.patterns.features import Features
-from treelens.patterns.histograms import SparseRows
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.features import Features, select_features
 
-# Cost of the machine that tells hard graphs from easy ones.
+# Cost of the model that tells hard graphs from easy ones.
 _COST = 10.0
 
 
@@ -26,21 +24,21 @@ def hard_landmarks(
     features: Features,
     codes: np.ndarray,
     sample_weight: np.ndarray,
-    kernel: tuple[str, float | None, float, np.ndarray | None],
+    kernel: WeightedKernel,
     n_landmarks: int,
     rng: np.random.Generator,
     n_jobs: int = 1,
 ) -> np.ndarray:
     """Positions of landmarks, ascending: half at random, half where those are in doubt.
 
-    A kernel machine needs the graphs near its boundary. A machine on the first half of the
-    landmarks tells which these are: those of the smallest margins become the second half.
+    An SVM needs the graphs near its boundary. A model on the first half of the landmarks
+    tells which these are: those of the smallest margins become the second half.
 
     Parameters
     ----------
     features, codes, sample_weight
         Of the training graphs.
-    kernel : (name, gamma, offset, weights)
+    kernel : WeightedKernel
     n_landmarks : int
     rng : Generator
     n_jobs : int
@@ -49,22 +47,10 @@ def hard_landmarks(
     if n_landmarks < 2 or n_landmarks >= n_graphs:
         return landmark_positions(n_graphs, n_landmarks, rng)
     first = landmark_positions(n_graphs, n_landmarks // 2, rng)
-    feature_map = NystroemFeatures.fit(select_features(features, first), *kernel, n_jobs)
+    feature_map = NystroemFeatures.fit(select_features(features, first), kernel, n_jobs)
     mapped = feature_map.transform(features, n_jobs).astype(np.float32)
     coefficients, intercepts = fit_linear("nystroem", mapped, codes, [_COST], sample_weight)[0]
     margins = own_margins(codes, mapped @ coefficients.T + intercepts)
     margins[first] = np.inf
     hardest = np.argsort(margins, kind="stable")[: n_landmarks - len(first)]
     return np.sort(np.concatenate([first, hardest]))
-
-
-def select_features(features: Features, positions: np.ndarray) -> Features:
-    """The features of some graphs."""
-    pairs, rows = features.pairs, features.pairs.rows
-    table = sparse.csr_array(
-        (rows.values, rows.indices, rows.offsets), shape=(pairs.n_graphs, pairs.n_patterns)
-    )[positions]
-    picked = SparseRows(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data)
-    lists = picked.transposed(pairs.n_patterns)
-    chosen = PairFeatures(lists, picked, pairs.level_offsets, pairs.minimum, pairs.scale[positions])
-    return Features(chosen, features.diagonal[positions])

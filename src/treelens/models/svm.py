@@ -142,13 +142,6 @@ def _solve_output(
     return -float(np.mean([end for end in ends if np.isfinite(end)]))
 
 
-def predicted_codes(decisions: np.ndarray) -> np.ndarray:
-    """Class codes from decision values, shape (n,)."""
-    if decisions.shape[1] == 1:
-        return (decisions[:, 0] > 0).astype(int)
-    return decisions.argmax(axis=1)
-
-
 def own_margins(codes: np.ndarray, decisions: np.ndarray) -> np.ndarray:
     """How far each graph is on the right side, shape (n,); below 0 it is put into another class.
 

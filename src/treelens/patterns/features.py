@@ -6,11 +6,20 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from treelens.graphs.collection import GraphCollection
-from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
+
+
+class SeenGraphs(NamedTuple):
+    """Some graphs as a model sees them: refined once, for deciding, explaining and drawing."""
+
+    colors: NodeColors  # all depths of the vocabulary
+    histograms: PatternHistograms  # the depths in use
+    features: Features
 
 
 class Features(NamedTuple):
@@ -45,15 +54,28 @@ class PatternExtractor:
         self, graphs: GraphCollection, weights: np.ndarray | None = None, n_jobs: int = 1
     ) -> Features:
         """Features of new graphs."""
-        histograms = self.histograms(graphs, n_jobs)
+        return self.look_at(graphs, weights, n_jobs).features
+
+    def look_at(
+        self, graphs: GraphCollection, weights: np.ndarray | None = None, n_jobs: int = 1
+    ) -> SeenGraphs:
+        """Refine new graphs, count their patterns and make their features."""
+        colors = self.vocabulary.transform(graphs, n_jobs)
+        histograms = self.count(colors, n_jobs)
         pairs = self.pairs(histograms)
         unseen = self.unseen_diagonal(graphs, histograms)
-        return Features(pairs, pairs.diagonal(weights) + unseen)
+        return SeenGraphs(colors, histograms, Features(pairs, pairs.diagonal(weights) + unseen))
 
-    def unseen_diagonal(self, graphs: GraphCollection, histograms: PatternHistograms) -> np.ndarray:
+    def unseen_diagonal(
+        self,
+        graphs: GraphCollection,
+        histograms: PatternHistograms,
+        squares: np.ndarray | None = None,
+    ) -> np.ndarray:
         """What patterns outside the vocabulary, at weight one, add to ``<W, Z(G, G)>``.
 
         They match no training graph, but a graph's similarity with itself counts all it holds.
+        ``squares`` are each graph's :func:`sum_of_squares` over all its patterns, if at hand.
         """
         unseen = histograms.unseen.sum(axis=1)
         if not unseen.any():
@@ -62,16 +84,21 @@ class PatternExtractor:
             return unseen / (histograms.n_nodes * histograms.n_depths).clip(1)
         if self.kind == "optimal-assignment":
             return unseen / histograms.n_depths
-        # Squares of counts need the unseen patterns told apart: a vocabulary of their own.
+        if squares is not None:
+            return (squares - sum_of_squares(histograms)) / histograms.n_depths
+        # Squares of counts need the unseen patterns told apart: a vocabulary of their own, for the
+        # graphs that hold any.
+        strange = np.flatnonzero(unseen)
         vocabulary, colors = PatternVocabulary.fit(
-            graphs, self.vocabulary.depth, self.vocabulary.uses_edge_labels
+            graphs[strange], self.vocabulary.depth, self.vocabulary.uses_edge_labels
         )
         own = PatternExtractor(vocabulary, self.first_depth, self.kind)
-        unseen_squares = _sum_of_squares(own.count(colors)) - _sum_of_squares(histograms)
-        return unseen_squares / histograms.n_depths
+        squares = np.zeros(histograms.n_graphs)
+        squares[strange] = sum_of_squares(own.count(colors)) - sum_of_squares(histograms)[strange]
+        return squares / histograms.n_depths
 
 
-def _sum_of_squares(histograms: PatternHistograms) -> np.ndarray:
+def sum_of_squares(histograms: PatternHistograms) -> np.ndarray:
     """Squared counts of every graph: whole numbers, so the order of adding does not matter."""
     squares = histograms.counts.astype(np.float64) ** 2
     return np.bincount(histograms.graphs, weights=squares, minlength=histograms.n_graphs)
@@ -85,3 +112,15 @@ def first_depth_of(depth: int, include_depth_zero: bool) -> int:
             "or include_depth_zero=True to compare node labels alone."
         )
     return 0 if include_depth_zero else 1
+
+
+def select_features(features: Features, positions: np.ndarray) -> Features:
+    """The features of some graphs."""
+    pairs, rows = features.pairs, features.pairs.rows
+    table = sparse.csr_array(
+        (rows.values, rows.indices, rows.offsets), shape=(pairs.n_graphs, pairs.n_patterns)
+    )[positions]
+    picked = SparseRows(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data)
+    lists = picked.transposed(pairs.n_patterns)
+    chosen = PairFeatures(lists, picked, pairs.level_offsets, pairs.minimum, pairs.scale[positions])
+    return Features(chosen, features.diagonal[positions])

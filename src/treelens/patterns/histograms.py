@@ -235,3 +235,30 @@ def _count_unseen(colors: np.ndarray, node_offsets: np.ndarray) -> np.ndarray:
     before = np.zeros((len(colors), node_offsets[-1] + 1), dtype=np.int64)
     np.cumsum(colors < 0, axis=1, out=before[:, 1:])
     return np.ascontiguousarray(np.diff(before[:, node_offsets], axis=1).T)
+
+
+# Whatever is usual in training, below the first an out-of-vocabulary fraction is no news, above
+# the second the model has not seen most of the graph.
+_LEAST_LIMIT, _MOST_LIMIT = 0.1, 0.5
+
+
+def usual_out_of_vocabulary(histograms: PatternHistograms) -> float:
+    """The out-of-vocabulary fraction that a graph like those in training rarely exceeds.
+
+    A pattern that one training graph alone holds would be unseen had that graph been left out.
+    So the share of such patterns in a training graph is what its fraction would have been
+    (patterns left out of the vocabulary for their rarity, which are unseen already, included);
+    the value returned is the 95th percentile of these, at least 0.1 and at most 0.5.
+
+    Parameters
+    ----------
+    histograms : PatternHistograms
+        Of the training graphs, the depths in use.
+    """
+    alone = histograms.offsets[:-1][histograms.support == 1]
+    lonely = np.bincount(
+        histograms.graphs[alone], weights=histograms.counts[alone], minlength=histograms.n_graphs
+    )
+    lonely = lonely + histograms.unseen.sum(axis=1)
+    shares = lonely / np.maximum(histograms.n_nodes * histograms.n_depths, 1)
+    return float(np.clip(np.quantile(shares, 0.95), _LEAST_LIMIT, _MOST_LIMIT))

@@ -73,6 +73,13 @@ class NodeColors:
     colors: np.ndarray
     node_offsets: np.ndarray
 
+    def select_graphs(self, indices: np.ndarray) -> NodeColors:
+        """The nodes of some graphs."""
+        starts, sizes = self.node_offsets[:-1][indices], np.diff(self.node_offsets)[indices]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(self.node_offsets.dtype)
+        nodes = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return NodeColors(self.colors[:, nodes], offsets)
+
 
 @dataclass(frozen=True, eq=False)
 class PatternVocabulary:

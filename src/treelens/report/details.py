@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from treelens.explain.contributions import Explanation, KernelDecision, explain_decision
+from treelens.explain.classifier import ClassifierExplainer
+from treelens.explain.contributions import Explanation
 from treelens.explain.layout import node_positions
-from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.collection import Graph
+from treelens.models.classifier import FittedClassifier
 from treelens.report.given import GivenGraphs
 from treelens.report.plain import short
 
@@ -61,21 +62,21 @@ def choose_graphs(
 
 
 def explain_graphs(
-    decision_on: Callable[[GraphCollection], KernelDecision],
-    given: GivenGraphs,
-    positions: np.ndarray,
+    model: FittedClassifier, given: GivenGraphs, positions: np.ndarray
 ) -> GraphDetails:
     """Explain some graphs and keep what a drawing of each needs."""
     details = GraphDetails()
     totals: dict[int, float] = defaultdict(float)
+    explainer = ClassifierExplainer(model)
     with threadpool_limits(limits=1):  # matrices this small only suffer from threads
         for index in positions.tolist():
-            one = given.graphs[index : index + 1]
-            explanation = explain_decision(one, decision_on(one), n_neighbors=_MOST_NEIGHBORS)
+            explanation = explainer.explain(
+                given.graphs, given.said, index, n_neighbors=_MOST_NEIGHBORS
+            )
             row = explained_graph(given.shown[index], explanation)
             details.rows.append({"index": index, "name": given.name_of(index), **row})
-            frame = explanation.pattern_contributions
-            for pattern, value in zip(frame.index.tolist(), frame["contribution"], strict=True):
+            rows = explanation.pattern_rows
+            for pattern, value in zip(rows.ids.tolist(), rows.contributions.tolist(), strict=True):
                 totals[pattern] += abs(value)
     details.influence = {p: total / len(positions) for p, total in totals.items()}
     return details
@@ -87,8 +88,7 @@ def explained_graph(graph: Graph, explanation: Explanation, digits: int = 3) -> 
     ``patterns`` are the ids and contributions of the strongest patterns, ``neighbors`` the
     training graphs that spoke most for and against. ``toward`` is None where numbers are predicted.
     """
-    strongest = explanation.pattern_contributions.head(_MOST_PATTERNS)
-    label = explanation.class_label
+    rows, label = explanation.pattern_rows, explanation.class_label
     return {
         **drawable(graph),
         "contributions": [short(x, digits) for x in explanation.node_contributions.tolist()],
@@ -100,7 +100,9 @@ def explained_graph(graph: Graph, explanation: Explanation, digits: int = 3) -> 
         "patterns": [
             [pattern, short(value, digits)]
             for pattern, value in zip(
-                strongest.index.tolist(), strongest["contribution"].tolist(), strict=True
+                rows.ids[:_MOST_PATTERNS].tolist(),
+                rows.contributions[:_MOST_PATTERNS].tolist(),
+                strict=True,
             )
         ],
         "neighbors": _neighbors(explanation),
@@ -109,14 +111,20 @@ def explained_graph(graph: Graph, explanation: Explanation, digits: int = 3) -> 
 
 def _neighbors(explanation: Explanation) -> list[dict[str, Any]]:
     """Training graphs with what they added and their class, or their value."""
-    rows = explanation.neighbors.reset_index().to_dict("records")
+    voices = explanation.voices
+    ((name, targets),) = voices.decision.facts_of_training(voices.picked).items()
     return [
         {
-            "index": row["training_graph"],
-            **({"value": row["value"]} if "value" in row else {"class": str(row["class_label"])}),
-            "contribution": short(row["contribution"]),
+            "index": index,
+            "value" if name == "value" else "class": target if name == "value" else str(target),
+            "contribution": short(contribution),
         }
-        for row in rows
+        for index, target, contribution in zip(
+            voices.training_graphs.tolist(),
+            targets.tolist(),
+            voices.contributions.tolist(),
+            strict=True,
+        )
     ]
 
 

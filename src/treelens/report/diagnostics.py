@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from treelens.estimators.svc import GraphSVC
-from treelens.explain.contributions import usual_out_of_vocabulary
 from treelens.graphs.collection import GraphCollection
+from treelens.models.classifier import FittedClassifier
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.report.given import GivenGraphs
@@ -22,7 +22,7 @@ _MOST_MEMBERS = 12
 _UNSEEN_BINS = 20
 
 
-def diagnose(model: GraphSVC, given: GivenGraphs, known: np.ndarray) -> dict[str, Any]:
+def diagnose(model: FittedClassifier, given: GivenGraphs, known: np.ndarray) -> dict[str, Any]:
     """Everything the report says about the given graphs as data.
 
     ``known`` is what :func:`known_from_training` found.
@@ -56,7 +56,7 @@ def class_balance(codes: np.ndarray | None, classes: np.ndarray) -> list[dict[st
 
 def _twins(given: GivenGraphs) -> dict[str, Any]:
     """Graphs that colour refinement cannot tell apart: equal up to isomorphism, almost always."""
-    groups = equal_groups(refined_keys(given.graphs))
+    groups = _told_apart(given.graphs, equal_groups(_model_keys(given)))
     conflicts = [group for group in groups if _disagree(group, given.codes)]
     return {
         "rounds": _ROUNDS,
@@ -67,6 +67,27 @@ def _twins(given: GivenGraphs) -> dict[str, Any]:
         "groups": _listed(groups, given),
         "conflicts": _listed(conflicts, given),
     }
+
+
+def _model_keys(given: GivenGraphs) -> list[bytes]:
+    """One key per graph from the colours that the model knows: equal for isomorphic graphs."""
+    colors, offsets = given.colors.colors, given.colors.node_offsets.tolist()
+    return [np.sort(colors[:, start:stop], axis=1).tobytes() for start, stop in pairwise(offsets)]
+
+
+def _told_apart(graphs: GraphCollection, groups: list[list[int]]) -> list[list[int]]:
+    """Groups of look-alikes, split where more rounds of refinement see a difference.
+
+    Only graphs that look like another one are refined further.
+    """
+    if not groups:
+        return []
+    members = np.concatenate([np.array(group) for group in groups])
+    keys = refined_keys(graphs[members])
+    lookalikes = np.repeat(np.arange(len(groups)), [len(group) for group in groups]).tolist()
+    again = equal_groups(zip(lookalikes, keys, strict=True))
+    found = [sorted(members[group].tolist()) for group in again]
+    return sorted(found, key=lambda group: (-len(group), group[0]))
 
 
 def refined_keys(graphs: GraphCollection, rounds: int = _ROUNDS) -> list[bytes]:
@@ -133,9 +154,10 @@ def _indistinguishable(given: GivenGraphs) -> dict[str, Any] | None:
     }
 
 
-def known_from_training(model: GraphSVC, given: GivenGraphs) -> np.ndarray:
+def known_from_training(model: FittedClassifier, given: GivenGraphs) -> np.ndarray:
     """Which given graphs have exactly the pattern counts of some training graph."""
-    trained = set(_histogram_keys(model.train_histograms_))
+    assert model.training is not None
+    trained = set(_histogram_keys(model.training.histograms))
     return np.array([key in trained for key in _histogram_keys(given.histograms)])
 
 
@@ -153,10 +175,10 @@ def _histogram_keys(histograms: PatternHistograms) -> list[Any]:
     ]
 
 
-def _unseen(model: GraphSVC, given: GivenGraphs) -> dict[str, Any]:
+def _unseen(model: FittedClassifier, given: GivenGraphs) -> dict[str, Any]:
     """The share of patterns that training never saw, and how many graphs have unusually many."""
-    shares = given.histograms.out_of_vocabulary()
-    limit = usual_out_of_vocabulary(model.train_histograms_)
+    assert model.training is not None
+    shares, limit = given.said.out_of_vocabulary, model.training.usual_out_of_vocabulary
     counts, edges = np.histogram(shares, bins=_UNSEEN_BINS, range=(0.0, 1.0))
     return {
         "mean": shares.mean(),

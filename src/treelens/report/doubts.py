@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from treelens.explain.gaussian import GaussianDecision
+from treelens.models.gaussian_process import FittedGaussianProcess
+from treelens.patterns.features import select_features
 from treelens.report.plain import percent
-from treelens.report.said import EvidenceModel, SaidOfGraphs
+from treelens.report.said import SaidOfGraphs
 
 _MOST_COMPARED = 400
 _USUAL = 0.05  # what is rarer than this among training graphs is unusual
@@ -15,7 +18,7 @@ _NOMINAL, _MARGIN = 0.9, 0.02
 
 
 def doubts_about(
-    model: EvidenceModel,
+    model: FittedGaussianProcess,
     given: SaidOfGraphs | None,
     left_out: dict[str, Any],
     scores: dict[str, Any] | None,
@@ -36,8 +39,9 @@ def _item(level: str, text: str, n_graphs: int | None = None) -> dict[str, Any]:
     return {"level": level, "text": text, "n_graphs": n_graphs}
 
 
-def _convergence(model: EvidenceModel) -> dict[str, Any]:
-    if model.converged_:
+def _convergence(model: FittedGaussianProcess) -> dict[str, Any]:
+    assert model.record is not None
+    if model.record.converged:
         return _item("fine", "The search for the weights converged.")
     return _item(
         "alarm",
@@ -59,14 +63,14 @@ def _memory(given: SaidOfGraphs) -> dict[str, Any]:
     )
 
 
-def _unseen(model: EvidenceModel, given: SaidOfGraphs) -> dict[str, Any]:
-    limit = model._decision.out_of_vocabulary_limit
+def _unseen(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str, Any]:
+    limit = GaussianDecision(model).out_of_vocabulary_limit
     n = int((given.said.out_of_vocabulary > limit).sum())
     text = f"{_share(n, len(given))} have more patterns that training never saw than the usual "
     return _item(_level(n, len(given)), f"{text}{percent(limit, 0)} of their patterns.", n)
 
 
-def _far_away(model: EvidenceModel, given: SaidOfGraphs) -> dict[str, Any]:
+def _far_away(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str, Any]:
     limit = usual_similarity(model)
     n = int((given.said.similarity < limit).sum())
     return _item(
@@ -77,21 +81,20 @@ def _far_away(model: EvidenceModel, given: SaidOfGraphs) -> dict[str, Any]:
     )
 
 
-def usual_similarity(model: EvidenceModel) -> float:
+def usual_similarity(model: FittedGaussianProcess) -> float:
     """What training graphs rarely stay below in similarity to the training graph nearest to them.
 
     The fifth percentile over a sample of them.
     """
-    fitted = model.model_
-    chosen = np.random.default_rng(0).permutation(fitted.basis.n_graphs)[:_MOST_COMPARED]
-    weighed = fitted.weighted.weighed(fitted.basis.select_graphs(chosen))
-    rows = fitted.kernel_rows(weighed, model._n_jobs())
+    chosen = np.random.default_rng(0).permutation(model.basis.n_graphs)[:_MOST_COMPARED]
+    rows = model.kernel_rows(select_features(model.basis_graphs, chosen))
     rows[np.arange(len(chosen)), chosen] = -np.inf  # not with itself
-    return float(np.quantile(rows.max(axis=1) / fitted.scales.amplitude, _USUAL))
+    return float(np.quantile(rows.max(axis=1) / model.scales.amplitude, _USUAL))
 
 
-def _wide(model: EvidenceModel, given: SaidOfGraphs) -> dict[str, Any]:
-    limit = float(np.quantile(model.loo_.std, 1.0 - _USUAL))
+def _wide(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str, Any]:
+    assert model.record is not None
+    limit = float(np.quantile(model.record.left_out.std, 1.0 - _USUAL))
     n = int((given.std > limit).sum())
     return _item(
         _level(n, len(given)),

@@ -9,12 +9,14 @@ import numpy as np
 from scipy import sparse
 
 from treelens.explain.decode import find_in_forest
+from treelens.explain.gaussian import GaussianDecision
 from treelens.explain.smarts import atom_label_of, forest_smarts
 from treelens.graphs.collection import GraphCollection
+from treelens.models.gaussian_process import FittedGaussianProcess
 from treelens.patterns.forest import TREES, PatternForest
 from treelens.patterns.vocabulary import NodeColors
 from treelens.report.patterns import LARGEST_DRAWN, MOST_PATTERNS, place_of, tree_data
-from treelens.report.said import EvidenceModel, SaidOfGraphs
+from treelens.report.said import SaidOfGraphs
 
 MOST_GRAPHS = 200
 
@@ -65,17 +67,16 @@ class PatternEffects:
         return mean, np.sqrt(squares / np.where(n > 1, n * (n - 1.0), np.nan))
 
 
-def measured_effects(model: EvidenceModel, given: SaidOfGraphs | None) -> PatternEffects:
+def measured_effects(model: FittedGaussianProcess, given: SaidOfGraphs | None) -> PatternEffects:
     """Effects in a sample of the graphs given, or else of the training graphs."""
-    fitted, decision = model.model_, model._decision
+    decision = GaussianDecision(model)
     if given is None:
-        chosen = _sample(fitted.basis.n_graphs)
-        weighed = fitted.weighted.weighed(fitted.basis.select_graphs(chosen))
-        return PatternEffects(decision.effects(weighed), fitted.basis_indices[chosen], False, None)
-    chosen = _sample(len(given))
-    colors = fitted.weighted.forest.transform(given.graphs[chosen])
-    weighed = fitted.weighted.features(colors)
-    return PatternEffects(decision.effects(weighed), chosen, True, colors)
+        chosen = _sample(model.basis.n_graphs)
+        values = decision.effects(model.seen_basis, chosen)
+        return PatternEffects(values, model.basis_indices[chosen], False, None)
+    chosen, seen = _sample(len(given)), given.said.graphs
+    colors = seen.colors.select_graphs(chosen)
+    return PatternEffects(decision.effects(seen, chosen), chosen, True, colors)
 
 
 def _sample(n: int) -> np.ndarray:
@@ -86,7 +87,7 @@ def _sample(n: int) -> np.ndarray:
 
 
 def effect_section(
-    model: EvidenceModel,
+    model: FittedGaussianProcess,
     forest: PatternForest,
     given: SaidOfGraphs | None,
     effects: PatternEffects,
@@ -97,8 +98,8 @@ def effect_section(
     """
     size = effects.mean_size()
     support = np.zeros(forest.n_patterns, dtype=np.int64)
-    table = model.patterns_
-    support[table.index.to_numpy()] = table["support"].to_numpy()
+    assert model.training is not None
+    support[:] = model.training.histograms.support
     order = np.lexsort((np.arange(len(size)), -support, -size))[:MOST_PATTERNS]
     order = order[size[order] > 0]
     mean, error = effects.mean_and_error()
@@ -110,7 +111,7 @@ def effect_section(
             "id": pattern,
             "text": text,
             **_where(forest, pattern),
-            "weight": model.weights_[pattern],
+            "weight": model.weights[pattern],
             "support": support[pattern],
             "size": size[pattern],
             "effect": mean[pattern],
@@ -141,13 +142,16 @@ def _where(forest: PatternForest, pattern: int) -> dict[str, Any]:
 
 
 def _places(
-    model: EvidenceModel, given: SaidOfGraphs | None, effects: PatternEffects, patterns: list[int]
+    model: FittedGaussianProcess,
+    given: SaidOfGraphs | None,
+    effects: PatternEffects,
+    patterns: list[int],
 ) -> dict[int, dict[str, Any]]:
     """One occurrence of each pattern in the graphs given, where one is fit to be drawn."""
     if given is None or effects.colors is None:
         return {}
     sample = given.graphs[effects.indices]
-    forest = model.model_.weighted.forest
+    forest = model.weighted.forest
     places = {}
     for pattern, found in find_in_forest(forest, sample, patterns, effects.colors).items():
         if found and sample.sizes[found[0].graph_index] <= LARGEST_DRAWN:
@@ -157,10 +161,10 @@ def _places(
 
 
 def _smarts(
-    model: EvidenceModel, given: SaidOfGraphs | None, patterns: list[int]
+    model: FittedGaussianProcess, given: SaidOfGraphs | None, patterns: list[int]
 ) -> dict[int, str | None]:
     """SMARTS that match exactly the atoms that carry each pattern, where graphs are molecules."""
-    forest = model.model_.weighted.forest
+    forest = model.weighted.forest
     if given is None or not _are_molecules(given.graphs):
         return {}
     own = [v for v, t in zip(forest.vocabularies, forest.trees, strict=True) if _own_labels(t)]

@@ -14,10 +14,10 @@ from treelens.explain.draw import Style, draw_graph
 from treelens.explain.names import LabelNames
 from treelens.explain.scene import LEGEND_HEIGHT, Scene, legend_marks
 from treelens.graphs.collection import Graph
+from treelens.models.gaussian_process import FittedGaussianProcess
 from treelens.report.charts import Chart, Spot, line_chart, scatter_chart
 from treelens.report.evidence_summary import summarize_evidence
 from treelens.report.render import drawing_data, fill_template, roc_chart, write_page
-from treelens.report.said import EvidenceModel
 from treelens.report.units import Units
 
 _SCRIPTS = ("drawing.js", "table.js")
@@ -32,21 +32,22 @@ _STAGES = {
 
 
 def write_evidence_report(
-    model: EvidenceModel,
+    model: FittedGaussianProcess,
     path: str | Path,
     X: Any = None,
     y: Any = None,
     *,
     names: str | LabelNames | None = None,
+    n_jobs: int = 1,
 ) -> Path:
     """Write the report on a Gaussian process: one HTML file, whole or not at all.
 
     Parameters
     ----------
-    model : GraphRegressor or GraphClassifier
-        Fitted.
+    model : FittedGaussianProcess
+        ``model_`` of a fitted ``GraphRegressor`` or ``GraphClassifier``.
     path : str or Path
-    X, y, names : optional
+    X, y, names, n_jobs : optional
         See :func:`treelens.report.summarize_evidence`.
 
     Returns
@@ -54,7 +55,10 @@ def write_evidence_report(
     Path
         Where it was written.
     """
-    return write_page(path, lambda: render_evidence(summarize_evidence(model, X, y, names=names)))
+    return write_page(
+        path,
+        lambda: render_evidence(summarize_evidence(model, X, y, names=names, n_jobs=n_jobs)),
+    )
 
 
 def render_evidence(summary: Mapping[str, Any]) -> str:

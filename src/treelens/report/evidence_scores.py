@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from treelens.estimators.evidence import GraphRegressor
-from treelens.estimators.leave_one_out import NINETY
-from treelens.report.said import EvidenceModel, SaidOfGraphs
+from treelens.models.gaussian_process import FittedGaussianProcess
+from treelens.models.leave_one_out import NINETY
+from treelens.report.said import SaidOfGraphs
 from treelens.report.scores import score_decisions, wilson_interval
 
 # Shares of the measurements that an interval may promise to hold.
@@ -18,25 +18,27 @@ _MOST_POINTS = 800
 _N_BINS = 10
 
 
-def left_out_scores(model: EvidenceModel) -> dict[str, Any]:
+def left_out_scores(model: FittedGaussianProcess) -> dict[str, Any]:
     """Scores of every training graph predicted from all the others."""
-    found = model.loo_
-    if isinstance(model, GraphRegressor):
-        values = model.train_values_
-        return number_scores(values, found.predictions, found.std, float(values.mean()))
-    decisions = found.decisions.reshape(len(model.train_codes_), -1)
-    return class_scores(model.train_codes_, decisions, found.probabilities, model.classes_)
+    assert model.record is not None
+    assert model.training is not None
+    found, targets = model.record.left_out, model.training.targets
+    if model.classes is None:
+        return number_scores(targets, found.predictions, found.std, float(targets.mean()))
+    decisions = found.decisions.reshape(len(targets), -1)
+    return class_scores(targets, decisions, found.probabilities, model.classes)
 
 
-def given_scores(model: EvidenceModel, given: SaidOfGraphs) -> dict[str, Any] | None:
+def given_scores(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str, Any] | None:
     """Scores on the graphs given; None where their targets are not known."""
     if given.truth is None:
         return None
-    if isinstance(model, GraphRegressor):
-        reference = float(model.train_values_.mean())
+    if model.classes is None:
+        assert model.training is not None
+        reference = float(model.training.targets.mean())
         return number_scores(given.truth, given.predicted, given.std, reference)
     assert given.probabilities is not None
-    return class_scores(given.truth, given.said.mean, given.probabilities, model.classes_)
+    return class_scores(given.truth, given.said.mean, given.probabilities, model.classes)
 
 
 # --- numbers ----------------------------------------------------------------------------------

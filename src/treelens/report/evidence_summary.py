@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 import treelens
-from treelens.estimators.evidence import GraphRegressor
-from treelens.explain.contributions import explain_decision
+from treelens.explain.contributions import explain_seen
+from treelens.explain.gaussian import GaussianDecision
 from treelens.explain.layout import is_molecule
 from treelens.explain.names import LabelNames, named_forest
-from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.collection import Graph
 from treelens.graphs.molecules import molecule_of
+from treelens.models.gaussian_process import FittedGaussianProcess
+from treelens.patterns.features import select_features
 from treelens.report.details import explained_graph
 from treelens.report.diagnostics import class_balance
 from treelens.report.doubts import doubts_about
@@ -22,7 +23,7 @@ from treelens.report.effects import effect_section, measured_effects
 from treelens.report.evidence_scores import given_scores, left_out_scores
 from treelens.report.patterns import LARGEST_DRAWN, short_texts
 from treelens.report.plain import plain
-from treelens.report.said import EvidenceModel, SaidOfGraphs, said_of
+from treelens.report.said import SaidOfGraphs, said_of
 
 _MOST_CASES = 12
 _EXAMPLES_OF_A_KIND = 4
@@ -31,14 +32,19 @@ _DIGITS = 6  # of contributions: enough for sums to come out as shown
 
 
 def summarize_evidence(
-    model: EvidenceModel, X: Any = None, y: Any = None, *, names: str | LabelNames | None = None
+    model: FittedGaussianProcess,
+    X: Any = None,
+    y: Any = None,
+    *,
+    names: str | LabelNames | None = None,
+    n_jobs: int = 1,
 ) -> dict[str, Any]:
     """Everything that the report on a Gaussian process shows, as data that ``json.dumps`` takes.
 
     Parameters
     ----------
-    model : GraphRegressor or GraphClassifier
-        Fitted.
+    model : FittedGaussianProcess
+        ``model_`` of a fitted ``GraphRegressor`` or ``GraphClassifier``.
     X, y : graphs and their values or classes, optional
         What to show and to score, not the training graphs; without them the summary is about the
         model alone.
@@ -58,13 +64,12 @@ def summarize_evidence(
     >>> import treelens as tl
     >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
     >>> model = tl.GraphClassifier(depth=2).fit(graphs[::2], y[::2])
-    >>> found = summarize_evidence(model, graphs[1::2], y[1::2])
+    >>> found = summarize_evidence(model.model_, graphs[1::2], y[1::2])
     >>> found["kind"], found["scores"]["n_graphs"], found["left_out"]["n_graphs"]
     ('classes', 20, 20)
     """
-    check_is_fitted(model)
-    given = said_of(model, X, y, names)
-    forest = model.model_.weighted.forest
+    given = said_of(model, X, y, names, n_jobs)
+    forest = model.weighted.forest
     forest = forest if names is None else named_forest(forest, names)
     left_out = left_out_scores(model)
     scores = None if given is None else given_scores(model, given)
@@ -75,7 +80,7 @@ def summarize_evidence(
     return plain(
         {
             "treelens": treelens.__version__,
-            "kind": "numbers" if isinstance(model, GraphRegressor) else "classes",
+            "kind": "numbers" if model.classes is None else "classes",
             "model": describe_evidence(model),
             "learning": _learning(model),
             "left_out": left_out,
@@ -93,25 +98,26 @@ def summarize_evidence(
 # --- the model --------------------------------------------------------------------------------
 
 
-def describe_evidence(model: EvidenceModel) -> dict[str, Any]:
+def describe_evidence(model: FittedGaussianProcess) -> dict[str, Any]:
     """What the model is made of."""
-    fitted = model.model_
-    numbers = isinstance(model, GraphRegressor)
+    assert model.training is not None
+    assert model.record is not None
+    classes, targets, forest = model.classes, model.training.targets, model.weighted.forest
     return {
-        "classes": [] if numbers else [str(label) for label in model.classes_.tolist()],
-        "training_classes": None if numbers else class_balance(model.train_codes_, model.classes_),
-        "training_values": _spread(model.train_values_) if numbers else None,
-        "n_training_graphs": len(model.train_values_ if numbers else model.train_codes_),
-        "n_basis_graphs": fitted.basis.n_graphs,
-        "n_patterns": fitted.weighted.forest.n_patterns,
-        "trees": list(fitted.weighted.forest.trees),
-        "depth": fitted.weighted.forest.depth,
-        "weights": model.weights,
-        "noise": float(fitted.target_scale * np.sqrt(fitted.noise)),
-        "amplitude": float(fitted.target_scale * np.sqrt(fitted.scales.amplitude)),
-        "gamma": fitted.scales.gamma,
-        "rho": fitted.scales.rho,
-        "share": fitted.scales.share,
+        "classes": [] if classes is None else [str(label) for label in classes.tolist()],
+        "training_classes": None if classes is None else class_balance(targets, classes),
+        "training_values": _spread(targets) if classes is None else None,
+        "n_training_graphs": len(targets),
+        "n_basis_graphs": model.basis.n_graphs,
+        "n_patterns": forest.n_patterns,
+        "trees": list(forest.trees),
+        "depth": forest.depth,
+        "weights": model.record.learned,
+        "noise": float(model.target_scale * np.sqrt(model.noise)),
+        "amplitude": float(model.target_scale * np.sqrt(model.scales.amplitude)),
+        "gamma": model.scales.gamma,
+        "rho": model.scales.rho,
+        "share": model.scales.share,
     }
 
 
@@ -124,17 +130,19 @@ def _spread(values: np.ndarray) -> dict[str, float]:
     }
 
 
-def _learning(model: EvidenceModel) -> dict[str, Any]:
+def _learning(model: FittedGaussianProcess) -> dict[str, Any]:
     """What learning changed: the sentence, the weights by level and the search."""
-    gain, history = model.learning_gain_, model.history_
+    record = model.record
+    assert record is not None
+    gain, history = record.learning_gain, record.history
     return {
         "sentence": gain.sentence,
         "difference": gain.difference,
         "standard_error": gain.standard_error,
         "learned": gain.learned,
         "uniform": gain.uniform,
-        "converged": bool(model.converged_),
-        "evidence": model.evidence_,
+        "converged": bool(record.converged),
+        "evidence": record.evidence,
         "history": {
             "stage": history["stage"].tolist(),
             "evidence": history["evidence"].tolist(),
@@ -144,24 +152,23 @@ def _learning(model: EvidenceModel) -> dict[str, Any]:
     }
 
 
-def _levels(model: EvidenceModel) -> list[dict[str, Any]]:
+def _levels(model: FittedGaussianProcess) -> list[dict[str, Any]]:
     """Each tree and depth: its weight, its patterns' weights, its part of all similarity."""
-    fitted = model.model_
-    forest, basis = fitted.weighted.forest, fitted.basis
+    forest, basis = model.weighted.forest, model.basis
     per_pattern = np.repeat(np.arange(basis.n_patterns), basis.support)
     counts = np.bincount(per_pattern, weights=basis.counts, minlength=basis.n_patterns)
-    total = float(model.weights_ @ counts)
+    total = float(model.weights @ counts)
     levels = []
     for k, (tree, depth) in enumerate(forest.levels):
         here = slice(int(forest.level_offsets[k]), int(forest.level_offsets[k + 1]))
-        weights = model.weights_[here]
+        weights = model.weights[here]
         levels.append(
             {
                 "tree": forest.trees[tree],
                 "depth": depth,
                 "name": forest.level_names[k],
                 "n_patterns": len(weights),
-                "weight": fitted.weighted.level_weights[k],
+                "weight": model.weighted.level_weights[k],
                 "least": weights.min(initial=np.inf),
                 "most": weights.max(initial=0.0),
                 "share": float(weights @ counts[here]) / total if total > 0 else 0.0,
@@ -194,9 +201,9 @@ def _cases(given: SaidOfGraphs) -> dict[str, Any]:
     }
 
 
-def _examples(model: EvidenceModel, given: SaidOfGraphs) -> dict[str, Any]:
+def _examples(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str, Any]:
     """A dozen graphs to draw, each with what its nodes add to the prediction."""
-    decision, rows, taken = model._decision, [], set[int]()
+    decision, rows, taken = GaussianDecision(model), [], set[int]()
     kinds = {
         "worst": given.most_wrong,
         "uncertain": given.most_uncertain,
@@ -206,15 +213,16 @@ def _examples(model: EvidenceModel, given: SaidOfGraphs) -> dict[str, Any]:
         fresh = [i for i in order.tolist() if i not in taken][:_EXAMPLES_OF_A_KIND]
         taken.update(fresh)
         for index in fresh:
-            one = given.graphs[index : index + 1]
-            explanation = explain_decision(one, decision, n_neighbors=0)
+            explanation = explain_seen(
+                given.graphs, given.said.graphs, index, decision, n_neighbors=0
+            )
             graph = given.shown[index]
             rows.append(
                 {
                     "kind": kind,
                     **explained_graph(graph, explanation, _DIGITS),
                     **given.facts(index),
-                    "neighbors": _nearest(model, one),
+                    "neighbors": _nearest(decision, given, index),
                     "drawn": graph.n_nodes <= LARGEST_DRAWN,
                     "molecule": _molecule(graph),
                 }
@@ -222,17 +230,16 @@ def _examples(model: EvidenceModel, given: SaidOfGraphs) -> dict[str, Any]:
     return {"rows": rows}
 
 
-def _nearest(model: EvidenceModel, graph: GraphCollection) -> list[dict[str, Any]]:
+def _nearest(decision: GaussianDecision, given: SaidOfGraphs, index: int) -> list[dict[str, Any]]:
     """The training graphs most like one graph, with their values or classes."""
-    fitted = model.model_
-    weighed = fitted.weighted.features(fitted.weighted.forest.transform(graph))
-    similarity = fitted.kernel_rows(weighed)[0] / fitted.scales.amplitude
+    model = decision.model
+    one = select_features(given.said.graphs.features, np.array([index]))
+    similarity = model.kernel_rows(one)[0] / model.scales.amplitude
     order = np.argsort(-similarity, kind="stable")[:_N_NEAREST]
-    facts = model._decision.facts_of_training(order)
-    ((name, targets),) = facts.items()
+    ((name, targets),) = decision.facts_of_training(order).items()
     return [
         {
-            "index": fitted.basis_indices[k],
+            "index": model.basis_indices[k],
             "similarity": similarity[k],
             "value" if name == "value" else "class": target if name == "value" else str(target),
         }

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from treelens.estimators.base import check_graphs
-from treelens.estimators.svc import GraphSVC
 from treelens.explain.names import LabelNames, with_label_names
 from treelens.graphs.collection import GraphCollection
-from treelens.models.svm import predicted_codes
+from treelens.graphs.convert import check_graphs
+from treelens.models.classifier import FittedClassifier
+from treelens.models.predictions import Predictions
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import NodeColors
 
@@ -29,25 +29,36 @@ class GivenGraphs:
     codes : ndarray of int, shape (n_graphs,), or None
         True classes as positions in ``classes``.
     classes : ndarray
-    colors : NodeColors
-    histograms : PatternHistograms
-    diagonal : ndarray, shape (n_graphs,)
-        The weighted similarity of every graph with itself.
-    decisions : ndarray, shape (n_graphs, n_outputs)
-    probabilities : ndarray, shape (n_graphs, n_classes)
-    predicted : ndarray of int, shape (n_graphs,)
+    said : Predictions
     """
 
     graphs: GraphCollection
     shown: GraphCollection
     codes: np.ndarray | None
     classes: np.ndarray
-    colors: NodeColors
-    histograms: PatternHistograms
-    diagonal: np.ndarray
-    decisions: np.ndarray
-    probabilities: np.ndarray
-    predicted: np.ndarray
+    said: Predictions
+
+    @property
+    def histograms(self) -> PatternHistograms:
+        return self.said.graphs.histograms
+
+    @property
+    def colors(self) -> NodeColors:
+        return self.said.graphs.colors
+
+    @property
+    def decisions(self) -> np.ndarray:
+        return self.said.decisions
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        assert self.said.probabilities is not None
+        return self.said.probabilities
+
+    @cached_property
+    def predicted(self) -> np.ndarray:
+        """Classes as positions in ``classes``."""
+        return self.said.predicted_codes
 
     def __len__(self) -> int:
         return len(self.graphs)
@@ -89,30 +100,21 @@ def surest_of_the_wrong(
 
 
 def look_at(
-    model: GraphSVC, X: Any, y: Any, names: str | LabelNames | None = None
+    model: FittedClassifier,
+    X: Any,
+    y: Any,
+    names: str | LabelNames | None = None,
+    n_jobs: int = 1,
 ) -> GivenGraphs | None:
-    """Graphs as the model sees them; None where none are given."""
+    """Graphs as the model sees them, each refined once; None where none are given."""
     if X is None:
         if y is not None:
             raise ValueError("y was given without X: give the graphs that these classes belong to.")
         return None
-    graphs = check_graphs(X, model.recipe_)
-    codes = None if y is None else codes_of(y, model.classes_, len(graphs))
-    extractor = model._extractor
-    colors = extractor.vocabulary.transform(graphs)
-    decisions = model.decision_function(graphs).reshape(len(graphs), -1)
-    return GivenGraphs(
-        graphs=graphs,
-        shown=graphs if names is None else with_label_names(graphs, names),
-        codes=codes,
-        classes=model.classes_,
-        colors=colors,
-        histograms=extractor.count(colors),
-        diagonal=extractor.features(graphs, model.weights_).diagonal,
-        decisions=decisions,
-        probabilities=model.predict_proba(graphs),
-        predicted=predicted_codes(decisions),
-    )
+    graphs = check_graphs(X, model.recipe)
+    codes = None if y is None else codes_of(y, model.classes, len(graphs))
+    shown = graphs if names is None else with_label_names(graphs, names)
+    return GivenGraphs(graphs, shown, codes, model.classes, model.decide(graphs, n_jobs=n_jobs))
 
 
 def codes_of(y: Any, classes: np.ndarray, n_graphs: int) -> np.ndarray:
@@ -136,7 +138,7 @@ def codes_of(y: Any, classes: np.ndarray, n_graphs: int) -> np.ndarray:
 
 def facts_of(given: GivenGraphs, positions: np.ndarray) -> list[dict[str, Any]]:
     """What there is to say about some predictions, in the order given."""
-    unseen = given.histograms.out_of_vocabulary()
+    unseen = given.said.out_of_vocabulary
     return [
         {
             "index": i,

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse.linalg import eigsh
 
-from treelens.explain.contributions import KernelDecision
-from treelens.kernels.gram import pair_sums
-from treelens.kernels.table import KERNELS
-from treelens.kernels.weighted import kernel_matrix
-from treelens.patterns.histograms import PatternHistograms
+from treelens.kernels.weighted import WeightedKernel
+from treelens.models.classifier import FittedClassifier
+from treelens.patterns.features import Features, select_features
 from treelens.report.given import GivenGraphs
 
 _MOST_LANDMARKS = 1200
@@ -22,19 +20,19 @@ _SIMILARITY_OF_KIND = {
 }
 
 
-def map_of_graphs(decision: KernelDecision, given: GivenGraphs, first: np.ndarray) -> dict:
+def map_of_graphs(model: FittedClassifier, given: GivenGraphs, first: np.ndarray) -> dict:
     """Positions of the graphs, with what colours and labels them.
 
     Parameters
     ----------
-    decision : KernelDecision
+    model : FittedClassifier
     given : GivenGraphs
     first : ndarray of int
         Graphs that must be on the map, where it cannot hold all.
     """
     shown = _shown_graphs(len(given), first)
-    histograms = given.histograms.select_graphs(shown)
-    positions, share = place_graphs(decision, histograms, given.diagonal[shown])
+    features = select_features(given.said.graphs.features, shown)
+    positions, share = place_graphs(model.kernel, features)
     placed = _on_grid(positions)
     return {
         "share_of_variance": share,
@@ -48,9 +46,7 @@ def map_of_graphs(decision: KernelDecision, given: GivenGraphs, first: np.ndarra
     }
 
 
-def place_graphs(
-    decision: KernelDecision, histograms: PatternHistograms, diagonal: np.ndarray
-) -> tuple[np.ndarray, float]:
+def place_graphs(kernel: WeightedKernel, features: Features) -> tuple[np.ndarray, float]:
     """Classical scaling of the learned distance to two dimensions.
 
     The squared length between two points follows the distance ``s(x,x) + s(y,y) - 2 s(x,y)`` of
@@ -65,8 +61,8 @@ def place_graphs(
         How much of the variance of the landmarks the two dimensions show.
     """
     rng = np.random.default_rng(0)
-    landmarks = np.sort(rng.permutation(histograms.n_graphs)[:_MOST_LANDMARKS])
-    similarity = _similarities(decision, histograms, diagonal, landmarks)  # (n, n_landmarks)
+    landmarks = np.sort(rng.permutation(features.pairs.n_graphs)[:_MOST_LANDMARKS])
+    similarity = _similarities(kernel, features, landmarks)  # (n, n_landmarks)
     among = similarity[landmarks]
     column_means, mean = among.mean(axis=0), among.mean()
     centred = among - column_means - column_means[:, None] + mean
@@ -77,18 +73,9 @@ def place_graphs(
     return positions, float(np.clip(values.sum() / total, 0.0, 1.0))
 
 
-def _similarities(
-    decision: KernelDecision,
-    histograms: PatternHistograms,
-    diagonal: np.ndarray,
-    landmarks: np.ndarray,
-) -> np.ndarray:
-    extractor = decision.extractor
-    pairs = extractor.pairs(histograms)
-    some = extractor.pairs(histograms.select_graphs(landmarks))
-    sums = pair_sums(pairs, some, decision.weights)
-    kernel = _SIMILARITY_OF_KIND[KERNELS[decision.kernel].pair_feature]
-    return kernel_matrix(kernel, sums, diagonal, diagonal[landmarks], 0.0)
+def _similarities(kernel: WeightedKernel, features: Features, landmarks: np.ndarray) -> np.ndarray:
+    similarity = WeightedKernel(_SIMILARITY_OF_KIND[kernel.pair_feature], kernel.weights)
+    return similarity.matrix(features, select_features(features, landmarks))
 
 
 def _leading(centred: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from treelens.estimators.svc import GraphSVC
 from treelens.explain.decode import Occurrence, atom_environment, find_occurrences, unfold_within
 from treelens.explain.layout import is_molecule
 from treelens.explain.names import LabelNames, named_vocabulary
+from treelens.explain.pattern_table import pattern_table
 from treelens.explain.ranking import class_separation, rank_patterns, weight_stability
 from treelens.explain.smarts import atom_label_of, pattern_smarts
 from treelens.graphs.collection import Graph
-from treelens.kernels.table import KERNELS
+from treelens.learning.learn import learn_weights
+from treelens.models.classifier import FittedClassifier
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -38,13 +38,16 @@ _ROUGH_GAP = 1e-2
 _MOST_RELEARNED = 5000
 
 
-def shown_vocabulary(model: GraphSVC, names: str | LabelNames | None = None) -> PatternVocabulary:
+def shown_vocabulary(
+    model: FittedClassifier, names: str | LabelNames | None = None
+) -> PatternVocabulary:
     """The vocabulary with the labels that people are to see."""
-    return model.vocabulary_ if names is None else named_vocabulary(model.vocabulary_, names)
+    vocabulary = model.patterns.vocabulary
+    return vocabulary if names is None else named_vocabulary(vocabulary, names)
 
 
 def pattern_section(
-    model: GraphSVC,
+    model: FittedClassifier,
     vocabulary: PatternVocabulary,
     given: GivenGraphs | None,
     influence: Mapping[int, float],
@@ -63,22 +66,25 @@ def pattern_section(
     return {"n_all": len(table), "n_shown": len(rows), "sorted_by": by[0], "rows": rows}
 
 
-def _rankings(model: GraphSVC, with_graphs: bool) -> list[str]:
+def _rankings(model: FittedClassifier, with_graphs: bool) -> list[str]:
     """The columns that decide which patterns are shown, the one to sort by first."""
-    learned = ["weight"] if model.learner_ is not None else []
+    learned = ["weight"] if model.kernel.weights is not None else []
     return [*learned, "separation", *(["influence"] if with_graphs else [])]
 
 
-def _full_table(model: GraphSVC, influence: Mapping[int, float] | None) -> pd.DataFrame:
+def _full_table(model: FittedClassifier, influence: Mapping[int, float] | None) -> pd.DataFrame:
     """All patterns with separation, relative frequencies per class in one column, and influence."""
-    table = model.patterns_
-    start = int(model.vocabulary_.level_offsets[model.train_histograms_.first_depth])
-    separation = class_separation(model.train_histograms_, model.train_codes_, len(model.classes_))
+    assert model.training is not None
+    histograms, codes = model.training.histograms, model.training.targets
+    vocabulary = model.patterns.vocabulary
+    table = pattern_table(vocabulary, histograms, model.weights, codes, model.classes)
+    start = int(vocabulary.level_offsets[histograms.first_depth])
+    separation = class_separation(histograms, codes, len(model.classes))
     own = table.index.to_numpy() - start  # position of every pattern among those in use
     table["separation"] = separation[own]
     errors = weight_errors(model)
     table["weight_error"] = None if errors is None else errors[own]
-    frequencies = [f"frequency {label}" for label in model.classes_.tolist()]
+    frequencies = [f"frequency {label}" for label in model.classes.tolist()]
     table["frequencies"] = table[frequencies].to_numpy().tolist()
     if influence is not None:
         table["influence"] = [influence.get(pattern, 0.0) for pattern in table.index.tolist()]
@@ -126,12 +132,12 @@ def tree_data(vocabulary: PatternVocabulary, pattern: int) -> dict[str, list[Any
 
 
 def _places(
-    model: GraphSVC, given: GivenGraphs | None, patterns: list[int]
+    model: FittedClassifier, given: GivenGraphs | None, patterns: list[int]
 ) -> dict[int, dict[str, Any]]:
     """One occurrence of each pattern in the given graphs, where there is one fit to be drawn."""
     if given is None:
         return {}
-    found = find_occurrences(model.vocabulary_, given.graphs, patterns, colors=given.colors)
+    found = find_occurrences(model.patterns.vocabulary, given.graphs, patterns, colors=given.colors)
     return {
         pattern: place_of(given.shown[occurrences[0].graph_index], occurrences[0])
         for pattern, occurrences in found.items()
@@ -152,13 +158,15 @@ def place_of(graph: Graph, occurrence: Occurrence) -> dict[str, Any]:
 
 
 def _exact_smarts(
-    model: GraphSVC, given: GivenGraphs | None, patterns: list[int]
+    model: FittedClassifier, given: GivenGraphs | None, patterns: list[int]
 ) -> dict[int, str | None]:
     """SMARTS that match exactly the atoms that carry each pattern, where graphs are molecules."""
-    kind = None if given is None else atom_label_of(given.graphs, model.vocabulary_)
+    kind = None if given is None else atom_label_of(given.graphs, model.patterns.vocabulary)
     if kind is None:
         return {}
-    return {pattern: pattern_smarts(model.vocabulary_, pattern, kind) for pattern in patterns}
+    return {
+        pattern: pattern_smarts(model.patterns.vocabulary, pattern, kind) for pattern in patterns
+    }
 
 
 def short_texts(
@@ -176,33 +184,37 @@ def short_texts(
 # --- weights ----------------------------------------------------------------------------------
 
 
-def weight_errors(model: GraphSVC) -> np.ndarray | None:
+def weight_errors(model: FittedClassifier) -> np.ndarray | None:
     """Error bars of learned weights, from leaving out a fifth of the graphs at a time.
 
     None with uniform weights, and where learning five times more would take too long.
     """
-    histograms, codes = model.train_histograms_, model.train_codes_
-    if model.learner_ is None or histograms.n_graphs > _MOST_RELEARNED:
+    assert model.training is not None
+    assert model.choice is not None
+    histograms, codes = model.training.histograms, model.training.targets
+    if model.choice.learned is None or histograms.n_graphs > _MOST_RELEARNED:
         return None
-    kind = KERNELS[model.best_params_["kernel"]].pair_feature
-    learner = clone(model.learner_).set_params(tol=_ROUGH_GAP)
+    options = {**(model.choice.learner or {}), "tol": _ROUGH_GAP, "n_jobs": 1}
 
     def learn(indices: np.ndarray) -> np.ndarray:
-        pairs = PairFeatures.from_histograms(histograms.select_graphs(indices), kind)
+        part = histograms.select_graphs(indices)
+        pairs = PairFeatures.from_histograms(part, model.patterns.kind)
         with warnings.catch_warnings():  # a rough answer is what is wanted
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return clone(learner).fit(pairs, codes[indices]).weights_
+            return learn_weights(pairs, codes[indices], **options).weights
 
     found = weight_stability(learn, histograms, codes, n_resamples=_N_FOLDS, random_state=0)
     return found.error
 
 
-def weights_by_depth(model: GraphSVC) -> dict[str, Any]:
+def weights_by_depth(model: FittedClassifier) -> dict[str, Any]:
     """How the weights of each depth are spread: counts in common bins, and quantiles."""
-    weights, histograms = model.weights_, model.train_histograms_
+    assert model.training is not None
+    assert model.choice is not None
+    weights, histograms, learned = model.weights, model.training.histograms, model.choice.learned
     low, high = min(0.0, float(weights.min())), max(2.0, float(weights.max()))
     edges = np.linspace(low, high, _N_BINS + 1)
-    radii = None if model.learner_ is None else model.learner_.result_.radii
+    radii = None if learned is None else learned.radii
     depths = []
     for k in range(histograms.n_depths):
         start, stop = histograms.level_offsets[k : k + 2]
@@ -218,4 +230,4 @@ def weights_by_depth(model: GraphSVC) -> dict[str, Any]:
                 "counts": np.histogram(part, edges)[0],
             }
         )
-    return {"uniform": model.learner_ is None, "bin_edges": edges, "depths": depths}
+    return {"uniform": model.kernel.weights is None, "bin_edges": edges, "depths": depths}

@@ -12,11 +12,11 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from treelens.estimators.svc import GraphSVC
 from treelens.explain.decode import TreeNode
 from treelens.explain.draw import tree_scene
 from treelens.explain.names import LabelNames
 from treelens.explain.palette import AGAINST, FOR, HIGHLIGHT, NEUTRAL
+from treelens.models.classifier import FittedClassifier
 from treelens.report.charts import Chart, bar_chart, line_chart
 from treelens.report.plain import percent
 from treelens.report.summary import summarize
@@ -37,21 +37,22 @@ _SHAPES = (
 
 
 def write_report(
-    model: GraphSVC,
+    model: FittedClassifier,
     path: str | Path,
     X: Any = None,
     y: Any = None,
     *,
     names: str | LabelNames | None = None,
+    n_jobs: int = 1,
 ) -> Path:
     """Write the report on a model: one HTML file, whole or not at all.
 
     Parameters
     ----------
-    model : GraphSVC
-        Fitted.
+    model : FittedClassifier
+        ``model_`` of a fitted ``GraphSVC``.
     path : str or Path
-    X, y, names : optional
+    X, y, names, n_jobs : optional
         See :func:`treelens.report.summarize`.
 
     Returns
@@ -66,10 +67,10 @@ def write_report(
     >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
     >>> model = tl.GraphSVC("wwl", 2, 0, 1.0, 10.0).fit(graphs, y)
     >>> path = pathlib.Path(tempfile.mkdtemp(), "report.html")
-    >>> write_report(model, path, graphs, y).read_text(encoding="utf-8")[:15]
+    >>> write_report(model.model_, path, graphs, y).read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
-    return write_page(path, lambda: render(summarize(model, X, y, names=names)))
+    return write_page(path, lambda: render(summarize(model, X, y, names=names, n_jobs=n_jobs)))
 
 
 def write_page(path: str | Path, make_page: Callable[[], str]) -> Path:

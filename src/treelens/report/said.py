@@ -8,18 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from treelens.estimators.base import check_graphs
-from treelens.estimators.evidence import GraphClassifier, GraphRegressor
-from treelens.estimators.leave_one_out import NINETY
 from treelens.explain.names import LabelNames, with_label_names
 from treelens.graphs.collection import GraphCollection
-from treelens.models.calibration import calibrated
-from treelens.models.gaussian_process import Predictions
-from treelens.models.svm import predicted_codes
+from treelens.graphs.convert import check_graphs
+from treelens.models.gaussian_process import FittedGaussianProcess
+from treelens.models.leave_one_out import NINETY
+from treelens.models.predictions import Predictions, predicted_codes
 from treelens.report.given import codes_of, graph_name, least_certain, surest_of_the_wrong
 from treelens.selection.settings import check_numbers
-
-EvidenceModel = GraphRegressor | GraphClassifier
 
 # A similarity of one up to rounding: the same counts of all patterns.
 _THE_SAME = 1.0 - 1e-9
@@ -126,24 +122,25 @@ class SaidOfGraphs:
 
 
 def said_of(
-    model: EvidenceModel, X: Any, y: Any, names: str | LabelNames | None = None
+    model: FittedGaussianProcess,
+    X: Any,
+    y: Any,
+    names: str | LabelNames | None = None,
+    n_jobs: int = 1,
 ) -> SaidOfGraphs | None:
     """Graphs as the model sees them, each refined once; None where none are given."""
     if X is None:
         if y is not None:
             raise ValueError("y was given without X: give the graphs that these belong to.")
         return None
-    graphs = check_graphs(X, model.recipe_)
+    graphs = check_graphs(X, model.recipe)
     shown = graphs if names is None else with_label_names(graphs, names)
     truth = None if y is None else _checked_truth(model, y, len(graphs))
-    said = model.model_.decide(graphs, variance=True, n_jobs=model._n_jobs())
-    if isinstance(model, GraphRegressor):
-        return SaidOfGraphs(graphs, shown, truth, said)
-    probabilities = calibrated(said.mean, model._temperature)
-    return SaidOfGraphs(graphs, shown, truth, said, model.classes_, probabilities)
+    said = model.decide(graphs, variance=True, n_jobs=n_jobs)
+    return SaidOfGraphs(graphs, shown, truth, said, model.classes, said.probabilities)
 
 
-def _checked_truth(model: EvidenceModel, y: Any, n_graphs: int) -> np.ndarray:
-    if isinstance(model, GraphRegressor):
+def _checked_truth(model: FittedGaussianProcess, y: Any, n_graphs: int) -> np.ndarray:
+    if model.classes is None:
         return check_numbers(y, n_graphs)
-    return codes_of(y, model.classes_, n_graphs)
+    return codes_of(y, model.classes, n_graphs)

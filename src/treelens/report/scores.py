@@ -15,9 +15,9 @@ from sklearn.metrics import (
     roc_curve,
 )
 
-from treelens.estimators.svc import GraphSVC
-from treelens.models.svm import predicted_codes
-from treelens.selection.search import Candidate
+from treelens.models.classifier import FittedClassifier
+from treelens.models.predictions import predicted_codes
+from treelens.models.tried import Candidate
 
 _MOST_CURVE_POINTS = 200
 
@@ -69,21 +69,23 @@ def share_right(codes: np.ndarray, predicted: np.ndarray) -> dict[str, Any] | No
     }
 
 
-def held_out_scores(model: GraphSVC) -> dict | None:
-    """Scores on the training graphs, each decided by machines that had not seen it.
+def held_out_scores(model: FittedClassifier) -> dict | None:
+    """Scores on the training graphs, each decided by models that had not seen it.
 
     They come from the inner cross-validation of the chosen setting, so they are slightly too
     good: the setting was chosen by them. None where the search kept no decision values.
     """
-    choice = model.best_params_
-    chosen = Candidate(**{name: choice[name] for name in Candidate._fields})
-    decisions = None if model.cv_results_ is None else model.cv_results_.decisions.get(chosen)
+    assert model.choice is not None
+    assert model.training is not None
+    best: Any = model.choice.best_params
+    chosen = Candidate(**{name: best[name] for name in Candidate._fields})
+    decisions = model.choice.cv_results.decisions.get(chosen)
     if decisions is None:
         return None
     known = np.isfinite(decisions).all(axis=1)  # a splitter need not cover every graph
     if not known.any():
         return None
-    return score_decisions(model.train_codes_[known], decisions[known], model.classes_)
+    return score_decisions(model.training.targets[known], decisions[known], model.classes)
 
 
 def roc_curves(codes: np.ndarray, decisions: np.ndarray, classes: np.ndarray) -> list[dict]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 import treelens
-from treelens.estimators.svc import GraphSVC
 from treelens.explain.names import LabelNames
 from treelens.kernels.table import KERNELS
+from treelens.models.classifier import FittedClassifier
+from treelens.models.tried import Candidate
 from treelens.report.details import GraphDetails, choose_graphs, explain_graphs
 from treelens.report.diagnostics import class_balance, diagnose, known_from_training
 from treelens.report.given import GivenGraphs, facts_of, look_at
@@ -24,24 +24,31 @@ from treelens.report.patterns import (
 from treelens.report.plain import plain
 from treelens.report.scores import held_out_scores, score_decisions, share_right
 from treelens.report.words import learning_words, score_words, verdict_on_learning
+from treelens.theory.model_bound import model_bound
 
 _MOST_EXAMPLES = 12
 _MOST_CANDIDATES = 10
 
 
 def summarize(
-    model: GraphSVC, X: Any = None, y: Any = None, *, names: str | LabelNames | None = None
+    model: FittedClassifier,
+    X: Any = None,
+    y: Any = None,
+    *,
+    names: str | LabelNames | None = None,
+    n_jobs: int = 1,
 ) -> dict[str, Any]:
     """Everything that the report shows, as data that ``json.dumps`` takes.
 
     Parameters
     ----------
-    model : GraphSVC
-        Fitted.
+    model : FittedClassifier
+        ``model_`` of a fitted ``GraphSVC``.
     X, y : graphs and their classes, optional
         What to show and to score; without them the summary is about the model alone.
     names : str or LabelNames, optional
         Names for label codes: a data set of ``treelens.explain.names.LABEL_NAMES`` or your own.
+    n_jobs : int
 
     Returns
     -------
@@ -56,12 +63,11 @@ def summarize(
     >>> import treelens as tl
     >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
     >>> model = tl.GraphSVC("wwl", 2, 0, 1.0, 10.0).fit(graphs, y)
-    >>> found = summarize(model, graphs, y)
+    >>> found = summarize(model.model_, graphs, y)
     >>> found["model"]["n_training_graphs"], found["scores"]["accuracy"]
     (40, 1.0)
     """
-    check_is_fitted(model)
-    given = look_at(model, X, y, names)
+    given = look_at(model, X, y, names, n_jobs)
     vocabulary = shown_vocabulary(model, names)
     details = GraphDetails()
     about_graphs: dict[str, Any] = dict.fromkeys(("data", "scores", "map", "graphs", "examples"))
@@ -78,16 +84,17 @@ def summarize(
             "patterns": pattern_section(model, vocabulary, given, details.influence),
             "pattern_texts": short_texts(vocabulary, named),
             "weights": weights_by_depth(model),
-            "bound": model.generalization_bound(),
+            "bound": model_bound(model, 0.05),
             **about_graphs,
         }
     )
 
 
-def _about_graphs(model: GraphSVC, given: GivenGraphs) -> tuple[GraphDetails, dict[str, Any]]:
-    decision = model._decision
+def _about_graphs(
+    model: FittedClassifier, given: GivenGraphs
+) -> tuple[GraphDetails, dict[str, Any]]:
     chosen = choose_graphs(given)
-    details = explain_graphs(model._decision_on, given, chosen)
+    details = explain_graphs(model, given, chosen)
     known = known_from_training(model, given)
     examples = {
         "most_uncertain": facts_of(given, given.most_uncertain[:_MOST_EXAMPLES]),
@@ -97,7 +104,7 @@ def _about_graphs(model: GraphSVC, given: GivenGraphs) -> tuple[GraphDetails, di
     return details, {
         "data": diagnose(model, given, known),
         "scores": _scores(given, known),
-        "map": map_of_graphs(decision, given, chosen),
+        "map": map_of_graphs(model, given, chosen),
         "graphs": {"n_all": len(given), "n_shown": len(chosen), "rows": details.rows},
         "examples": examples,
     }
@@ -114,35 +121,34 @@ def _scores(given: GivenGraphs, known: np.ndarray) -> dict[str, Any] | None:
 # --- the model --------------------------------------------------------------------------------
 
 
-def describe_model(model: GraphSVC) -> dict[str, Any]:
+def describe_model(model: FittedClassifier) -> dict[str, Any]:
     """What the model is, and how it was chosen."""
-    choice = model.best_params_
+    assert model.choice is not None
+    assert model.training is not None
+    best, training, vocabulary = model.choice.best_params, model.training, model.patterns.vocabulary
     return {
-        **choice,
-        "formula": KERNELS[choice["kernel"]].formula,
-        "kernel_words": KERNELS[choice["kernel"]].words,
-        "score_words": score_words(choice["scoring"]),
-        "classes": [str(label) for label in model.classes_.tolist()],
-        "training_classes": class_balance(model.train_codes_, model.classes_),
-        "n_training_graphs": model.train_histograms_.n_graphs,
-        "n_support_graphs": len(model._basis),
-        "n_patterns": model.train_histograms_.n_patterns,
-        "first_depth": model.train_histograms_.first_depth,
-        "node_labels": len(model.vocabulary_.node_alphabet),
-        "degree_labels": model.vocabulary_.degree_labels,
-        "recipe": None if model.recipe_ is None else str(model.recipe_),
+        **best,
+        "formula": KERNELS[best["kernel"]].formula,
+        "kernel_words": KERNELS[best["kernel"]].words,
+        "score_words": score_words(best["scoring"]),
+        "classes": [str(label) for label in model.classes.tolist()],
+        "training_classes": class_balance(training.targets, model.classes),
+        "n_training_graphs": training.histograms.n_graphs,
+        "n_support_graphs": len(getattr(model.decision, "basis_indices", ())),
+        "n_patterns": training.histograms.n_patterns,
+        "first_depth": training.histograms.first_depth,
+        "node_labels": len(vocabulary.node_alphabet),
+        "degree_labels": vocabulary.degree_labels,
+        "recipe": None if model.recipe is None else str(model.recipe),
     }
 
 
-def leading_candidates(model: GraphSVC) -> list[dict[str, Any]]:
+def leading_candidates(model: FittedClassifier) -> list[dict[str, Any]]:
     """The best settings of the search, with the mean and the spread of their scores."""
-    result = model.cv_results_
-    if result is None:
-        return []
+    assert model.choice is not None
+    result, best = model.choice.cv_results, dict(model.choice.best_params)
     ordered = sorted(result.finished(), key=result.mean, reverse=True)[:_MOST_CANDIDATES]
-    chosen = tuple(
-        model.best_params_[name] for name in ("weight_radius", "depth", "kernel", "gamma", "C")
-    )
+    chosen = tuple(best[name] for name in Candidate._fields)
     return [
         {
             **candidate._asdict(),
@@ -154,17 +160,18 @@ def leading_candidates(model: GraphSVC) -> list[dict[str, Any]]:
     ]
 
 
-def describe_learning(model: GraphSVC) -> dict[str, Any]:
+def describe_learning(model: FittedClassifier) -> dict[str, Any]:
     """Whether learning beat uniform weights, and how the weights were found."""
-    gain, weight_radius = model.learning_gain_, model.best_params_["weight_radius"]
+    assert model.choice is not None
+    gain, best = model.choice.learning_gain, model.choice.best_params
     verdict = verdict_on_learning(gain)
-    headline, words = learning_words(gain, verdict, weight_radius, model.best_params_["scoring"])
+    headline, words = learning_words(gain, verdict, best["weight_radius"], best["scoring"])
     return {
         "verdict": verdict,
         "headline": headline,
         "words": words,
         "gain": gain,
-        "curve": None if model.learner_ is None else _curve(model.learner_.result_),
+        "curve": None if model.choice.learned is None else _curve(model.choice.learned),
     }
 
 

@@ -12,12 +12,10 @@ what a new graph would share with that single one is lost.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from treelens.estimators.stochastic_weights import learn_weights_linearly
-from treelens.graphs.collection import GraphCollection
 from treelens.kernels.approximate import (
     NystroemFeatures,
     RandomFourierFeatures,
@@ -25,31 +23,30 @@ from treelens.kernels.approximate import (
 )
 from treelens.kernels.binning import RandomBinning, buckets_for
 from treelens.kernels.table import KERNELS, RANDOM_KERNELS, UNARY_KERNELS
-from treelens.models.landmarks import hard_landmarks, landmark_positions
+from treelens.models.classifier import LinearOnKernel
+from treelens.models.landmarks import hard_landmarks
 from treelens.models.linear_models import fit_linear
 from treelens.models.linear_on_features import LinearOnFeatures
-from treelens.models.svm import SVM, fit_calibration, predicted_codes
-from treelens.patterns.features import Features, PatternExtractor
-from treelens.patterns.histograms import PatternHistograms
+from treelens.models.predictions import predicted_codes
+from treelens.models.svm import SVM, fit_calibration
+from treelens.models.tried import Candidate
+from treelens.patterns.features import Features
 from treelens.patterns.merging import select_patterns
-from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.selection.approximate_search import ApproximateSearch
+from treelens.selection.fitting import (
+    Fitted,
+    Weighed,
+    basis_features,
+    best_params,
+    count_training,
+    finished,
+    weigh_training,
+)
 from treelens.selection.progress import progress_ticks
-from treelens.selection.search import Candidate
 from treelens.selection.settings import warn_if_one_class_is_all
+from treelens.selection.task import Task
 
-if TYPE_CHECKING:
-    from treelens.estimators.svc import GraphSVC
-
-__all__ = [
-    "APPROXIMATIONS",
-    "fit_approximate",
-    "kernels_for",
-    "landmark_positions",
-    "learn_weights_linearly",
-]
-
-# Forms that each approximation has features for, and those that "auto" tries.
+# Kernels that each approximation has features for, and those that "auto" tries.
 APPROXIMATIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "random-binning": (RANDOM_KERNELS, ("wwl",)),
     "random-fourier": (RANDOM_KERNELS, ("wwl",)),
@@ -73,109 +70,67 @@ def kernels_for(approximation: str, kernel: Any) -> list[str]:
     return kernels
 
 
-def fit_approximate(
-    model: GraphSVC,
-    graphs: GraphCollection,
-    codes: np.ndarray,
-    candidates: list[Candidate],
-    seed: int,
-) -> None:
-    """Choose settings on a validation split, then fit weights, features and linear model.
-
-    Sets what ``GraphSVC.fit`` promises.
-    """
-    n_jobs = model._n_jobs()
-    vocabulary, colors = PatternVocabulary.fit(
-        graphs, max(c.depth for c in candidates), model._uses_edge_labels, n_jobs
-    )
-    histograms = PatternHistograms.from_colors(vocabulary, colors, n_jobs)
-    keep = histograms.support >= MIN_SUPPORT
-    vocabulary, histograms = select_patterns(vocabulary, keep), histograms.select_patterns(keep)
-    search = ApproximateSearch(model, histograms, codes, seed)
-    with progress_ticks(model.progress, "Choosing settings") as search.tick:
-        model.cv_results_, chosen = search.run(candidates)
-    model._record_choice(chosen, candidates, codes)
-    model.best_params_ |= {
-        "approximation": model.approximation, "n_components": model.n_components,
-        "scored_on": search.scored_on,
-    }  # fmt: skip
+def fit_approximate(task: Task, candidates: list[Candidate]) -> Fitted:
+    """Choose settings on held-out parts, then fit weights, features and linear model."""
+    vocabulary, everything = count_training(task, candidates)
+    keep = everything.support >= MIN_SUPPORT
+    vocabulary = select_patterns(vocabulary, keep)
+    search = ApproximateSearch(task, everything.select_patterns(keep))
+    with progress_ticks(task.progress, "Choosing settings") as search.tick:
+        result, chosen = search.run(candidates)
+    best = best_params(task, chosen, result, len(candidates))
+    best["approximation"] = str(task.approximation)
+    best["n_components"], best["scored_on"] = task.n_components, search.scored_on
     decisions, held_out_codes = search.calibrating(chosen)
-    model._calibration = fit_calibration(decisions, held_out_codes)
-    warn_if_one_class_is_all(predicted_codes(decisions), model.classes_)
-    _fit_chosen(model, chosen, vocabulary.truncated(chosen.depth), search, graphs)
+    calibration = fit_calibration(decisions, held_out_codes)
+    warn_if_one_class_is_all(predicted_codes(decisions), task.classes)
+    weighed = weigh_training(task, chosen, vocabulary, search, everything)
+    return finished(task, weighed, _fit_decision(task, chosen, weighed), calibration, best, result)
 
 
-def _fit_chosen(
-    model: GraphSVC,
-    chosen: Candidate,
-    vocabulary: PatternVocabulary,
-    search: ApproximateSearch,
-    graphs: GraphCollection,
-) -> None:
-    """Weights, features and linear model on all training graphs."""
-    n_jobs, everything = model._n_jobs(), np.arange(len(graphs))
-    extractor = PatternExtractor(
-        vocabulary, search.first_depth, KERNELS[chosen.kernel].pair_feature
-    )
-    histograms = search.histograms.select_depths(search.first_depth, chosen.depth)
-    model.vocabulary_, model._extractor = vocabulary, extractor
-    model.learner_ = None if chosen.weight_radius == 0 else search.learn(chosen.base, everything)
-    uniform = np.ones(histograms.n_patterns)
-    model.weights_ = uniform if model.learner_ is None else model.learner_.weights_
-    model.train_histograms_, model.train_codes_ = histograms, search.codes
-    weights, pairs = model._weights(), extractor.pairs(histograms)
-    unseen = extractor.unseen_diagonal(graphs, histograms)
-    features = Features(pairs, pairs.diagonal(weights) + unseen)
-    model.offset_ = float(features.diagonal.max())
-    model._basis = _landmarks(model, chosen, features, search)
-    model._support_pairs = extractor.pairs(histograms.select_graphs(model._basis))
-    model._support_diagonal = features.diagonal[model._basis]
-    landmarks = Features(model._support_pairs, model._support_diagonal)
-    feature_map = _feature_map(model, chosen, features, landmarks, search.seed)
-    mapped = _mapped(feature_map, features, n_jobs)
+def _fit_decision(
+    task: Task, chosen: Candidate, weighed: Weighed
+) -> LinearOnKernel | LinearOnFeatures:
+    """Features and linear model on all training graphs."""
+    if task.approximation == "nystroem":
+        return _fit_nystroem(task, chosen, weighed)
+    feature_map = _feature_map(task, weighed)
+    mapped = feature_map.transform(weighed.features, task.n_jobs, **_precision(feature_map))
     coefficients, intercepts = fit_linear(
-        str(model.approximation), mapped, search.codes, [chosen.C], search.sample_weight
+        str(task.approximation), mapped, task.codes, [chosen.C], task.sample_weight
     )[0]
-    if isinstance(feature_map, NystroemFeatures):
-        model._machine = SVM(coefficients @ feature_map.whitening.T, intercepts)
-    else:
-        model._machine = LinearOnFeatures(feature_map, coefficients, intercepts)
+    return LinearOnFeatures(feature_map, coefficients, intercepts, weighed.kernel)
 
 
-def _landmarks(
-    model: GraphSVC, chosen: Candidate, features: Features, search: ApproximateSearch
-) -> np.ndarray:
-    """Positions of the landmarks; none where the features compare with no training graph."""
-    if model.approximation != "nystroem":
-        return np.zeros(0, dtype=np.int64)
-    kernel = chosen.kernel, chosen.gamma, model.offset_, model._weights()
-    rng = np.random.default_rng(search.seed)
-    return hard_landmarks(
-        features, search.codes, search.sample_weight, kernel, model.n_components, rng,
-        model._n_jobs(),
+def _fit_nystroem(task: Task, chosen: Candidate, weighed: Weighed) -> LinearOnKernel:
+    """A linear model on whitened kernel values is one on the kernel values themselves."""
+    positions = hard_landmarks(
+        weighed.features, task.codes, task.sample_weight, weighed.kernel, task.n_components,
+        np.random.default_rng(task.seed), task.n_jobs,
     )  # fmt: skip
+    landmarks: Features = basis_features(weighed, positions)
+    feature_map = NystroemFeatures.fit(landmarks, weighed.kernel, task.n_jobs)
+    mapped = feature_map.transform(weighed.features, task.n_jobs).astype(np.float32)
+    coefficients, intercepts = fit_linear(
+        "nystroem", mapped, task.codes, [chosen.C], task.sample_weight
+    )[0]
+    svm = SVM(coefficients @ feature_map.whitening.T, intercepts)
+    return LinearOnKernel(weighed.kernel, landmarks, positions, svm)
 
 
-def _feature_map(
-    model: GraphSVC, chosen: Candidate, features: Features, landmarks: Features, seed: int
-) -> Any:
-    weights, offset = model._weights(), model.offset_
-    if model.approximation == "unary":
-        return UnaryFeatures.fit(features, chosen.kernel, weights)
-    if model.approximation == "nystroem":
-        return NystroemFeatures.fit(
-            landmarks, chosen.kernel, chosen.gamma, offset, weights, model._n_jobs()
-        )
-    given = model.n_components, seed, chosen.kernel, float(chosen.gamma or 0.0), offset, weights
-    if model.approximation == "random-binning":
-        return RandomBinning(*given, buckets_for(features.pairs.n_graphs, model.n_components))
+def _feature_map(task: Task, weighed: Weighed) -> Any:
+    kernel, n_components = weighed.kernel, task.n_components
+    if task.approximation == "unary":
+        return UnaryFeatures.fit(weighed.features, kernel.name, kernel.weights)
+    given = (
+        n_components, task.seed, kernel.name, float(kernel.gamma or 0.0), kernel.offset,
+        kernel.weights,
+    )  # fmt: skip
+    if task.approximation == "random-binning":
+        return RandomBinning(*given, buckets_for(len(task.codes), n_components))
     return RandomFourierFeatures(*given)
 
 
-def _mapped(feature_map: Any, features: Features, n_jobs: int) -> Any:
-    """Features of all training graphs: sparse, or dense in single precision."""
-    if isinstance(feature_map, (UnaryFeatures, RandomBinning)):
-        return feature_map.transform(features, n_jobs)
-    if isinstance(feature_map, RandomFourierFeatures):
-        return feature_map.transform(features, n_jobs, dtype=np.float32)
-    return feature_map.transform(features, n_jobs).astype(np.float32)
+def _precision(feature_map: Any) -> dict[str, Any]:
+    """Dense features of all training graphs are made in single precision."""
+    return {"dtype": np.float32} if isinstance(feature_map, RandomFourierFeatures) else {}

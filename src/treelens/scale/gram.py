@@ -15,13 +15,12 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
-from treelens.estimators.base import check_graphs
 from treelens.graphs.blocks import check_block_size
 from treelens.graphs.collection import GraphCollection
-from treelens.kernels.gram import pair_sums
+from treelens.graphs.convert import check_graphs
 from treelens.kernels.table import KERNELS, check_kernel
-from treelens.kernels.weighted import kernel_matrix
-from treelens.patterns.features import Features, PatternExtractor, first_depth_of
+from treelens.kernels.weighted import WeightedKernel
+from treelens.patterns.features import PatternExtractor, first_depth_of
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.scale.dask_executor import DaskExecutor, client_or_local
 from treelens.scale.executors import SerialExecutor
@@ -88,10 +87,10 @@ def gram_to_disk(
     with _executor(client) as executor, whole_file(target) as file:
         diagonal = (extractor.features(graphs[a], weights, n_jobs).diagonal for a in runs)
         offset = max(float(values.max()) for values in diagonal)
-        settings = extractor, weights, kernel, offset, gamma, n_jobs
+        weighted = WeightedKernel(kernel, weights, gamma, offset)
         start = _write_header(file, len(graphs))
         pairs = ((graphs[a], None if a == b else graphs[b]) for a, b in places)
-        tiles = executor.map(_tile, pairs, *settings)
+        tiles = executor.map(_tile, pairs, extractor, weighted, n_jobs)
         for (a, b), tile in zip(places, tiles, strict=True):
             _write(file, start, len(graphs), a, b, tile)
             if a != b:
@@ -145,18 +144,13 @@ def _tile(
     left: GraphCollection,
     right: GraphCollection | None,
     extractor: PatternExtractor,
-    weights: np.ndarray | None,
-    kernel: str,
-    offset: float,
-    gamma: float | None,
+    kernel: WeightedKernel,
     n_jobs: int,
 ) -> np.ndarray:
     """Kernel values between two blocks of graphs, or within one."""
-    rows: Features = extractor.features(left, weights, n_jobs)
-    columns = rows if right is None else extractor.features(right, weights, n_jobs)
-    other = None if right is None else columns.pairs
-    sums = pair_sums(rows.pairs, other, weights, n_jobs=n_jobs)
-    return kernel_matrix(kernel, sums, rows.diagonal, columns.diagonal, offset, gamma)
+    rows = extractor.features(left, kernel.weights, n_jobs)
+    columns = None if right is None else extractor.features(right, kernel.weights, n_jobs)
+    return kernel.matrix(rows, columns, n_jobs)
 
 
 def _runs(n_graphs: int, block_size: int) -> Iterator[slice]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from treelens.estimators.stochastic_weights import learn_weights_linearly
-from treelens.estimators.weights import PairwiseWeights
 from treelens.kernels.approximate import (
     NystroemFeatures,
     UnaryFeatures,
@@ -20,29 +18,26 @@ from treelens.kernels.approximate import (
 )
 from treelens.kernels.binning import RandomBinning, buckets_for
 from treelens.kernels.gram import pair_sums
-from treelens.kernels.weighted import kernel_matrix
-from treelens.models.landmarks import hard_landmarks, select_features
+from treelens.kernels.weighted import WeightedKernel
+from treelens.models.landmarks import hard_landmarks
 from treelens.models.linear_models import fit_linear, one_blas_thread
-from treelens.models.svm import class_weights, fit_svm_path
-from treelens.patterns.features import Features
+from treelens.models.svm import fit_svm_path
+from treelens.models.tried import Base, Candidate, SearchResult
+from treelens.patterns.features import Features, select_features
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.selection.search import (
     SCORES,
-    Base,
-    Candidate,
-    SearchResult,
     Split,
     by_base,
     by_kernel,
     hinge_loss,
 )
+from treelens.selection.stochastic_weights import learn_weights_linearly
+from treelens.selection.task import Task
 
-if TYPE_CHECKING:
-    from treelens.estimators.svc import GraphSVC
-
-# Approximations that come so near that settings may be chosen by the exact kernel machine. On the
-# few graphs of a search that machine costs less, and has no noise. (On three folds of NCI1 a second
+# Approximations that come so near that settings may be chosen by the exact SVM. On the few
+# graphs of a search that costs less, and has no noise. (On three folds of NCI1 a second
 # round on the features themselves made the same choice, at several times the cost.)
 _SEARCHED_EXACTLY = ("random-binning",)
 # Bins tell graphs apart where a frequency leaves its first interval, ``gamma / 2`` times per grid
@@ -65,26 +60,19 @@ class ApproximateSearch:
 
     Parameters
     ----------
-    model : GraphSVC
-        Unfitted; its parameters say what to do.
+    task : Task
     histograms : PatternHistograms
         Of all training graphs and depths.
-    codes : ndarray of int
-    seed : int
     """
 
-    def __init__(
-        self, model: GraphSVC, histograms: PatternHistograms, codes: np.ndarray, seed: int
-    ) -> None:
-        self.approximation, self.n_jobs = model.approximation, model._n_jobs()
+    def __init__(self, task: Task, histograms: PatternHistograms) -> None:
+        self.approximation, self.n_jobs = task.approximation, task.n_jobs
         self._exactly = self.approximation in _SEARCHED_EXACTLY
-        self.histograms, self.codes, self.seed = histograms, codes, seed
-        self.first_depth = 0 if model.include_depth_zero else 1
-        self.sample_weight = class_weights(model._class_weight, model.classes_, codes)
-        self.score = SCORES[model._scoring]
-        self.learner = model.learner
-        self.n_components = min(model.n_components, _MOST_SEARCH_COMPONENTS)
-        self.all_components = model.n_components
+        self.histograms, self.codes, self.seed = histograms, task.codes, task.seed
+        self.first_depth, self.sample_weight = task.first_depth, task.sample_weight
+        self.score, self.learner = SCORES[task.scoring], task.learner
+        self.n_components = min(task.n_components, _MOST_SEARCH_COMPONENTS)
+        self.all_components = task.n_components
         self.tick = lambda what: None
         self.held_out: dict[Candidate, tuple[np.ndarray, np.ndarray]] = {}
         self._splits = self._sampled_splits()
@@ -180,22 +168,21 @@ class ApproximateSearch:
         train: np.ndarray,
         validation: np.ndarray,
     ) -> Iterator[tuple[Candidate, np.ndarray]]:
-        """Of kernel machines on the exact kernel, for candidates of one base."""
+        """Of SVMs on the exact kernel, for candidates of one base."""
         known, new = select_features(features, train), select_features(features, validation)
         sums = pair_sums(known.pairs, weights=weights, n_jobs=self.n_jobs)
         new_sums = pair_sums(new.pairs, known.pairs, weights, n_jobs=self.n_jobs)
         diagonal, offset = known.diagonal, float(known.diagonal.max())
         graphs = self._sample[train]
         for block in by_kernel(group):
-            name, gamma = block[0].kernel, block[0].gamma
-            kernel = kernel_matrix(name, sums, diagonal, diagonal, offset, gamma)
-            new_kernel = kernel_matrix(name, new_sums, new.diagonal, diagonal, offset, gamma)
-            machines = fit_svm_path(
-                kernel, self.codes[graphs], int(self.codes.max()) + 1, [c.C for c in block],
-                self.sample_weight[graphs],
+            kernel = WeightedKernel(block[0].kernel, weights, block[0].gamma, offset)
+            svms = fit_svm_path(
+                kernel.of_sums(sums, diagonal, diagonal), self.codes[graphs],
+                int(self.codes.max()) + 1, [c.C for c in block], self.sample_weight[graphs],
             )  # fmt: skip
-            for candidate, machine in zip(block, machines, strict=True):
-                yield candidate, machine.decide(new_kernel)
+            new_matrix = kernel.of_sums(new_sums, new.diagonal, diagonal)
+            for candidate, svm in zip(block, svms, strict=True):
+                yield candidate, svm.decide(new_matrix)
 
     def _near_decisions(
         self,
@@ -256,9 +243,9 @@ class ApproximateSearch:
             mapped *= factors[:, None].astype(np.float32)
             return mapped[train], mapped[validation]
         if self.approximation == "nystroem":
-            kernel = name, gamma, offset, weights
+            kernel = WeightedKernel(name, weights, gamma, offset)
             landmarks = self._searched_landmarks(features, kernel, train)
-            feature_map = NystroemFeatures.fit(landmarks, *kernel, self.n_jobs)
+            feature_map = NystroemFeatures.fit(landmarks, kernel, self.n_jobs)
             mapped = feature_map.transform(features, self.n_jobs).astype(np.float32)
             return mapped[train], mapped[validation]
         unary = UnaryFeatures.fit(select_features(features, train), name, weights)
@@ -266,7 +253,7 @@ class ApproximateSearch:
         return mapped[train], mapped[validation]
 
     def _searched_landmarks(
-        self, features: Features, kernel: tuple[Any, ...], train: np.ndarray
+        self, features: Features, kernel: WeightedKernel, train: np.ndarray
     ) -> Features:
         """Landmarks among the sampled graphs at the positions ``train``."""
         known, graphs = select_features(features, train), self._sample[train]
@@ -294,9 +281,7 @@ class ApproximateSearch:
                 )
         return sum(self._level_sums[level] for level in range(n_depths)) / n_depths
 
-    def learn(
-        self, base: Base, train: np.ndarray, most_steps: int | None = None
-    ) -> PairwiseWeights:
+    def learn(self, base: Base, train: np.ndarray, most_steps: int | None = None) -> Any:
         """The learner, fitted to the graphs of ``train``."""
         histograms = self.histograms.select_depths(self.first_depth, base.depth)
         if len(train) < histograms.n_graphs:

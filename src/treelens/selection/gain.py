@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from treelens.selection.search import SearchResult
+from treelens.models.tried import SearchResult
 
 
 def learning_gain(result: SearchResult) -> dict[str, Any] | None:

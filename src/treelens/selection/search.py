@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -24,8 +23,10 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
 from treelens.kernels.voting import class_values, margin_signs, mean_margins, n_classes_of
-from treelens.kernels.weighted import kernel_matrix
-from treelens.models.svm import fit_svm_path, own_margins, predicted_codes
+from treelens.kernels.weighted import WeightedKernel
+from treelens.models.predictions import predicted_codes
+from treelens.models.svm import fit_svm_path, own_margins
+from treelens.models.tried import Base, Candidate, SearchResult
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 
@@ -42,79 +43,6 @@ _MOST_REPETITIONS = 5
 _MANY = 1500
 # Below this many graphs, starting threads costs more than they bring.
 _WORTH_THREADS = 500
-
-
-class Candidate(NamedTuple):
-    """One point of the grid. Ordered so that, among equals, the simpler one comes first."""
-
-    weight_radius: float
-    depth: int
-    kernel: str
-    gamma: float | None
-    C: float
-
-    @property
-    def base(self) -> Base:
-        return Base(KERNELS[self.kernel].pair_feature, self.depth, self.weight_radius)
-
-
-class Base(NamedTuple):
-    """What candidates share: one matrix of sums per split."""
-
-    kind: str
-    depth: int
-    weight_radius: float
-
-
-@dataclass
-class SearchResult:
-    """Scores of all candidates that were tried.
-
-    Attributes
-    ----------
-    scores : dict of Candidate to list
-        One score per split; a candidate that left the race has fewer.
-    decisions : dict of Candidate to ndarray, shape (n_graphs, n_outputs)
-        Held-out decision values, averaged over repetitions, of candidates that finished; NaN
-        for graphs that no split held out.
-    margins : dict of Candidate to ndarray, shape (n_graphs, n_outputs)
-        The same of what is linear in the kernel: of several classes the mean margins.
-    losses : dict of Candidate to list
-        Hinge loss per split, which tells candidates of equal score apart.
-    n_splits : int
-    test_to_train : float
-        Size of a validation part divided by the size of its training part.
-    """
-
-    n_splits: int
-    test_to_train: float
-    scores: dict[Candidate, list[float]] = field(default_factory=dict)
-    losses: dict[Candidate, list[float]] = field(default_factory=dict)
-    decisions: dict[Candidate, np.ndarray] = field(default_factory=dict)
-    margins: dict[Candidate, np.ndarray] = field(default_factory=dict)
-
-    def finished(self) -> list[Candidate]:
-        """Candidates scored on every split, the simpler first."""
-        done = [c for c, x in self.scores.items() if len(x) == self.n_splits]
-        return sorted(done, key=lambda c: tuple(-1.0 if x is None else x for x in c))
-
-    def best(self, keep: Callable[[Candidate], bool] = lambda c: True) -> Candidate | None:
-        """The best finished candidate: by score, then by hinge loss, then the simplest."""
-        candidates = [c for c in self.finished() if keep(c)]
-        return max(candidates, key=self._merit, default=None)
-
-    def winner(self) -> Candidate:
-        """The best of all: the leader of a race always finishes."""
-        winner = self.best()
-        assert winner is not None
-        return winner
-
-    def _merit(self, candidate: Candidate) -> tuple[float, float]:
-        loss = float(np.mean(self.losses[candidate]))
-        return round(self.mean(candidate), 12), -round(loss, 12)
-
-    def mean(self, candidate: Candidate) -> float:
-        return float(np.mean(self.scores[candidate]))
 
 
 class KernelSearch:
@@ -257,24 +185,15 @@ class KernelSearch:
         train: np.ndarray,
         validation: np.ndarray,
     ) -> list[tuple[Candidate, float, np.ndarray]]:
-        """Candidates that differ only in ``C``: one kernel matrix, several machines."""
-        kernel, gamma = block[0].kernel, block[0].gamma
-        fit_kernel = kernel_matrix(
-            kernel, sums[np.ix_(train, train)], diagonal[train], diagonal[train], offset, gamma
-        )
-        new_kernel = kernel_matrix(
-            kernel,
-            sums[np.ix_(validation, train)],
-            diagonal[validation],
-            diagonal[train],
-            offset,
-            gamma,
-        )
-        machines = fit_svm_path(
-            fit_kernel, self.codes[train], self.n_classes, [c.C for c in block],
-            self.sample_weight[train],
+        """Candidates that differ only in ``C``: one kernel matrix, several SVMs."""
+        kernel = WeightedKernel(block[0].kernel, None, block[0].gamma, offset)
+        own, others = diagonal[train], diagonal[validation]
+        new_matrix = kernel.of_sums(sums[np.ix_(validation, train)], others, own)
+        svms = fit_svm_path(
+            kernel.of_sums(sums[np.ix_(train, train)], own, own), self.codes[train], self.n_classes,
+            [c.C for c in block], self.sample_weight[train],
         )  # fmt: skip
-        all_outputs = [machine.outputs(new_kernel) for machine in machines]
+        all_outputs = [svm.outputs(new_matrix) for svm in svms]
         return [
             (candidate, self.score(self.codes[validation], decisions_of(outputs)), outputs)
             for candidate, outputs in zip(block, all_outputs, strict=True)

@@ -19,6 +19,8 @@ def in_new_words(contents: Contents) -> Contents:
     for name in ("parameters", "choice", "feature_map"):
         data[name] = _renamed(data.get(name))
     data = {name: value for name, value in data.items() if name in contents.data}
+    if "temperature" in data:
+        data["slope"] = data.pop("temperature")
     gain = data.get("learning_gain")
     if isinstance(gain, dict):
         data["learning_gain"] = {

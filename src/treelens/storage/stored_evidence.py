@@ -1,40 +1,40 @@
-"""Model files of :class:`~treelens.estimators.evidence.GraphRegressor` and ``GraphClassifier``.
+"""A fitted Gaussian process in a model file, and back.
 
-They hold the forest of patterns with its weights, the counts of the training graphs, the kernel
-and the posterior. Of an exact posterior the Cholesky factor is left out, which is as large as the
-kernel matrix: a loaded model computes it from the rest when variances are first asked for.
+The forest of patterns with its weights, the counts of the training graphs, the kernel and the
+posterior. Of an exact posterior the Cholesky factor is left out, which is as large as the kernel
+matrix: a loaded model computes it from the rest when variances are first asked for.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-import treelens
-from treelens.estimators.evidence import GraphClassifier, GraphRegressor
-from treelens.estimators.leave_one_out import LearningGain, left_out_classes, scored_numbers
 from treelens.kernels.mixture import MixtureScales
 from treelens.learning.evidence_search import STAGES
-from treelens.models.gaussian_process import FittedModel, WeightedForest
+from treelens.models.gaussian_process import (
+    EvidenceRecord,
+    FittedGaussianProcess,
+    WeightedForest,
+)
+from treelens.models.leave_one_out import LearningGain, left_out_classes, scored_numbers
 from treelens.models.posterior import LandmarkPosterior, MeanPosterior
+from treelens.models.training import TrainingGraphs
 from treelens.patterns.forest import TREES, PatternForest
 from treelens.patterns.histograms import PatternHistograms
-from treelens.storage.archive import Contents, write_archive
 from treelens.storage.stored import Stored
 from treelens.storage.stored_patterns import (
     get_lists,
     get_recipe,
     get_vocabulary,
-    plain_parameters,
     plain_value,
     put_lists,
     put_recipe,
     put_vocabulary,
 )
-from treelens.storage.stored_records import checked_class_labels, checked_estimator
+from treelens.storage.stored_records import checked_class_labels
 
 _LARGEST_LOG = 200.0  # exp of it stays below what any number of a model may be
 _FASTEST_DECAY = 1e6  # beyond, what rounds off the sums would decide; learned are far smaller ones
@@ -43,53 +43,50 @@ _SCALES = ("gamma", "rho", "amplitude", "share")
 _GAINS = ("difference", "standard_error", "learned", "uniform")
 
 
-def save_evidence(model: GraphRegressor | GraphClassifier, path: str | Path) -> None:
-    """Write a fitted model to a file, whole or not at all."""
-    check_is_fitted(model)
-    parameters, not_kept = plain_parameters(model)
-    data: dict[str, Any] = {
-        "model": "gaussian-process",
-        "task": "classification" if isinstance(model, GraphClassifier) else "regression",
-        "parameters": parameters,
-        "parameters_not_kept": not_kept,
-    }
-    arrays: dict[str, np.ndarray] = {}
-    put_recipe(model.recipe_, data)
-    _put_forest(model.model_.weighted, data, arrays)
-    put_lists(model._train_histograms, arrays)
-    _put_process(model.model_, data, arrays)
+def put_process(
+    model: FittedGaussianProcess, data: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    """Everything about a fitted Gaussian process."""
+    assert model.training is not None
+    data["task"] = "regression" if model.classes is None else "classification"
+    put_recipe(model.recipe, data)
+    _put_forest(model.weighted, data, arrays)
+    put_lists(model.training.histograms, arrays)
+    _put_posterior(model, data, arrays)
     _put_targets(model, data, arrays)
-    _put_search(model, data, arrays)
-    write_archive(path, Contents(data, arrays), treelens.__version__)
+    _put_record(model, data, arrays)
 
 
-def get_evidence(stored: Stored) -> GraphRegressor | GraphClassifier:
-    """The model of a file."""
-    tasks = {"classification": GraphClassifier, "regression": GraphRegressor}
-    task = stored.value("task", str)
-    if task not in tasks:
-        raise stored.error(f"'task' should be one of {', '.join(tasks)}")
-    model: Any = checked_estimator(stored, "parameters", tasks[task])
-    model.recipe_ = get_recipe(stored)
+def task_of(stored: Stored) -> str:
+    """What the model of a file predicts: "classification" or "regression"."""
+    task: str = stored.value("task", str)
+    if task not in ("classification", "regression"):
+        raise stored.error("'task' should be one of classification, regression")
+    return task
+
+
+def get_process(stored: Stored, learned: str) -> FittedGaussianProcess:
+    """The model of a file; ``learned`` says what was: "uniform", "depths" or "branches"."""
     weighted = _get_forest(stored)
     forest = weighted.forest
     histograms = get_lists(stored, forest.level_offsets, 0, forest.level_depths)
     if histograms.n_graphs < 2:
         raise stored.error("the array 'train_n_nodes' should name two graphs or more")
-    model._train_histograms = histograms
-    if task == "classification":
-        model.classes_ = checked_class_labels(stored)
-    model.model_ = _get_process(stored, weighted, histograms, _n_columns(model))
-    model.weights_ = weighted.weights
-    _get_targets(stored, model, histograms.n_graphs)
-    _get_search(stored, model)
-    return model
+    classes = checked_class_labels(stored) if task_of(stored) == "classification" else None
+    model = _get_posterior(stored, weighted, histograms, _n_columns(classes))
+    slope, targets, left_out = _get_targets(stored, classes, histograms.n_graphs)
+    return replace(
+        model,
+        classes=classes,
+        slope=slope,
+        training=TrainingGraphs(histograms, targets),
+        recipe=get_recipe(stored),
+        record=_get_record(stored, learned, left_out),
+    )
 
 
-def _n_columns(model: GraphRegressor | GraphClassifier) -> int:
-    if isinstance(model, GraphRegressor) or len(model.classes_) == 2:
-        return 1
-    return len(model.classes_)
+def _n_columns(classes: np.ndarray | None) -> int:
+    return 1 if classes is None or len(classes) == 2 else len(classes)
 
 
 # --- patterns and their weights -------------------------------------------------------------
@@ -143,7 +140,9 @@ def _get_roots(stored: Stored, forest: PatternForest, tree: int) -> np.ndarray:
 # --- kernel and posterior -------------------------------------------------------------------
 
 
-def _put_process(model: FittedModel, data: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+def _put_posterior(
+    model: FittedGaussianProcess, data: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
     data["scales"] = {name: getattr(model.scales, name) for name in _SCALES}
     data["noise"] = float(model.noise)
     data["target_scale"] = float(model.target_scale)
@@ -158,9 +157,9 @@ def _put_process(model: FittedModel, data: dict[str, Any], arrays: dict[str, np.
         arrays["sample_weights"] = model.sample_weights
 
 
-def _get_process(
+def _get_posterior(
     stored: Stored, weighted: WeightedForest, histograms: PatternHistograms, n_columns: int
-) -> FittedModel:
+) -> FittedGaussianProcess:
     n_graphs, sample_weights = histograms.n_graphs, None
     posterior: LandmarkPosterior | MeanPosterior
     if stored.has_array("landmarks"):
@@ -176,7 +175,7 @@ def _get_process(
             raise stored.error("the array 'sample_weights' should hold numbers above 0")
     noise = stored.number(stored.value("noise", float), "'noise'", 0.0, above=True)
     scale = stored.number(stored.value("target_scale", float), "'target_scale'", 0.0, above=True)
-    return FittedModel(
+    return FittedGaussianProcess(
         weighted, _get_scales(stored), noise, basis, indices, posterior,
         stored.floats("target_offset", (n_columns,)), scale, sample_weights,
     )  # fmt: skip
@@ -211,45 +210,48 @@ def _get_scales(stored: Stored) -> MixtureScales:
 
 
 def _put_targets(
-    model: GraphRegressor | GraphClassifier, data: dict[str, Any], arrays: dict[str, np.ndarray]
+    model: FittedGaussianProcess, data: dict[str, Any], arrays: dict[str, np.ndarray]
 ) -> None:
-    if isinstance(model, GraphRegressor):
-        arrays["train_values"] = model.train_values_
-        arrays["loo_predictions"], arrays["loo_std"] = model.loo_.predictions, model.loo_.std
+    assert model.training is not None
+    assert model.record is not None
+    left_out = model.record.left_out
+    if model.classes is None:
+        arrays["train_values"] = model.training.targets
+        arrays["loo_predictions"], arrays["loo_std"] = left_out.predictions, left_out.std
         return
-    data["classes"] = plain_value(model.classes_, "a class")
-    data["temperature"] = float(model._temperature)
-    arrays["train_codes"] = model.train_codes_.astype(np.int64, copy=False)
-    decisions = model.loo_.decisions
+    data["classes"] = plain_value(model.classes, "a class")
+    data["slope"] = model.slope
+    arrays["train_codes"] = model.training.targets.astype(np.int64, copy=False)
+    decisions = left_out.decisions
     arrays["loo_decisions"] = decisions[:, None] if decisions.ndim == 1 else decisions
 
 
-def _get_targets(stored: Stored, model: Any, n_graphs: int) -> None:
-    """Targets and left-out predictions; the scores of these are computed again."""
-    if isinstance(model, GraphRegressor):
-        model.train_values_ = stored.floats("train_values", (n_graphs,))
+def _get_targets(
+    stored: Stored, classes: np.ndarray | None, n_graphs: int
+) -> tuple[float | None, np.ndarray, Any]:
+    """Slope, targets and left-out predictions; the scores of these are computed again."""
+    if classes is None:
+        values = stored.floats("train_values", (n_graphs,))
         std = stored.floats("loo_std", (n_graphs,), 0.0)
         if not (std > 0).all():
             raise stored.error("the array 'loo_std' should hold numbers above 0")
         predictions = stored.floats("loo_predictions", (n_graphs,))
-        model.loo_ = scored_numbers(predictions, std, model.train_values_)
-        return
-    n_classes = len(model.classes_)
-    model.train_codes_ = stored.integers("train_codes", np.int64, (n_graphs,), 0, n_classes)
-    temperature = stored.value("temperature", float)
-    model._temperature = stored.number(temperature, "'temperature'", 0.0, above=True)
-    decisions = stored.floats("loo_decisions", (n_graphs, _n_columns(model)))
-    model.loo_ = left_out_classes(decisions, model.train_codes_, model.classes_, model._temperature)
+        return None, values, scored_numbers(predictions, std, values)
+    codes = stored.integers("train_codes", np.int64, (n_graphs,), 0, len(classes))
+    slope = stored.number(stored.value("slope", float), "'slope'", 0.0, above=True)
+    decisions = stored.floats("loo_decisions", (n_graphs, _n_columns(classes)))
+    return slope, codes, left_out_classes(decisions, codes, classes, slope)
 
 
 # --- the search -----------------------------------------------------------------------------
 
 
-def _put_search(
-    model: GraphRegressor | GraphClassifier, data: dict[str, Any], arrays: dict[str, np.ndarray]
+def _put_record(
+    model: FittedGaussianProcess, data: dict[str, Any], arrays: dict[str, np.ndarray]
 ) -> None:
-    gain, history = model.learning_gain_, model.history_
-    data["converged"] = bool(model.converged_)
+    assert model.record is not None
+    gain, history = model.record.learning_gain, model.record.history
+    data["converged"] = bool(model.record.converged)
     data["learning_gain"] = {name: getattr(gain, name) for name in (*_GAINS, "sentence")}
     stages = [STAGES.index(stage) for stage in history["stage"]]
     arrays["history_stage"] = np.array(stages, dtype=np.int64)
@@ -258,14 +260,14 @@ def _put_search(
         arrays[f"history_{name}"] = history[name].to_numpy(np.float64)
 
 
-def _get_search(stored: Stored, model: Any) -> None:
+def _get_record(stored: Stored, learned: str, left_out: Any) -> EvidenceRecord:
     import pandas as pd
 
     stages = stored.integers("history_stage", np.int64, (None,), 0, len(STAGES))
     shape = (len(stages),)
     if not len(stages):
         raise stored.error("the array 'history_stage' should not be empty")
-    model.history_ = pd.DataFrame(
+    history = pd.DataFrame(
         {
             "stage": [STAGES[stage] for stage in stages.tolist()],
             "evidence": stored.floats("history_evidence", shape),
@@ -275,9 +277,8 @@ def _get_search(stored: Stored, model: Any) -> None:
             ),
         }
     )
-    model.evidence_ = float(model.history_["evidence"].iloc[-1])
-    model.converged_ = stored.value("converged", bool)
-    model.learning_gain_ = _get_gain_record(stored)
+    converged = stored.value("converged", bool)
+    return EvidenceRecord(learned, history, converged, _get_gain_record(stored), left_out)
 
 
 def _get_gain_record(stored: Stored) -> LearningGain:

@@ -2,53 +2,30 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils._param_validation import InvalidParameterError
 
 from treelens.kernels.table import KERNELS
 from treelens.learning.objective import Margins
 from treelens.learning.result import LearnedWeights
-from treelens.selection.search import SCORES, Candidate, SearchResult
+from treelens.models.tried import Candidate, SearchResult
+from treelens.selection.search import SCORES
 
 if TYPE_CHECKING:
     from treelens.patterns.vocabulary import PatternVocabulary
     from treelens.storage.stored import Stored
 
-_MOST_THREADS = 4096
 _MOST_SPLITS = 10**6
 _MOST_ITERATIONS = 2**62
 _END_OF_SEEDS = 2**63
 _SCALARS = (bool, int, float, str, np.generic)
 
 
-# --- parameters and classes -----------------------------------------------------------------
-
-
-def known_parameters(stored: Stored, name: str, estimator: type) -> dict[str, Any]:
-    """Constructor parameters that this version knows; a later one may have more."""
-    parameters = stored.value(name, dict)
-    known = inspect.signature(estimator).parameters
-    return {key: value for key, value in parameters.items() if key in known}
-
-
-def checked_estimator(stored: Stored, name: str, estimator: type) -> Any:
-    """An estimator with the parameters under a name, which must be such as ``fit`` takes."""
-    made = estimator(**known_parameters(stored, name, estimator))
-    try:
-        made._validate_params()
-    except InvalidParameterError as error:
-        raise stored.error(f"{name!r}: {str(error)[:300]}") from error
-    if made.n_jobs is not None:
-        stored.whole(made.n_jobs, f"'n_jobs' in {name!r}", -_MOST_THREADS, _MOST_THREADS + 1)
-        if made.n_jobs == 0:
-            raise stored.error(f"'n_jobs' in {name!r} should not be 0")
-    return made
+# --- classes -----------------------------------------------------------------
 
 
 def checked_class_labels(stored: Stored) -> np.ndarray:
@@ -84,9 +61,7 @@ def check_labels(stored: Stored, name: str, labels: Any) -> None:
 # --- what was chosen ------------------------------------------------------------------------
 
 
-def checked_choice(
-    stored: Stored, vocabulary: PatternVocabulary, first_depth: int
-) -> dict[str, Any]:
+def checked_choice(stored: Stored, vocabulary: PatternVocabulary, first_depth: int) -> Any:
     """What cross-validation chose; depth and edge labels must be those of the patterns."""
     choice: dict[str, Any] = stored.value("choice", dict)
     kernel = choice.get("kernel")

@@ -1,103 +1,76 @@
-"""Model files of :class:`~treelens.estimators.streaming.StreamingGraphClassifier`.
+"""A classifier that was fitted to blocks of graphs in a model file, and back.
 
-They hold patterns, weights and the linear model: what deciding and explaining need. Nothing of the
-training graphs is kept, however many there were.
+Patterns, weights and the linear model: what deciding and explaining need. Nothing of the training
+graphs is kept, however many there were.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-import treelens
-from treelens.estimators.streaming import StreamingGraphClassifier
 from treelens.kernels.approximate import RandomFourierFeatures
+from treelens.kernels.weighted import WeightedKernel
+from treelens.models.classifier import FittedClassifier
 from treelens.models.linear_on_features import LinearOnFeatures
 from treelens.patterns.features import PatternExtractor
-from treelens.storage.archive import Contents, write_archive
 from treelens.storage.stored import Stored
 from treelens.storage.stored_patterns import (
     get_recipe,
     get_vocabulary,
-    plain_parameters,
     plain_value,
     put_recipe,
     put_vocabulary,
 )
-from treelens.storage.stored_records import (
-    checked_class_labels,
-    checked_estimator,
-    checked_feature_numbers,
-)
-
-_MOST_GRAPHS = 2**62
+from treelens.storage.stored_records import checked_class_labels, checked_feature_numbers
 
 
-def save_streaming(model: StreamingGraphClassifier, path: str | Path) -> None:
-    """Write a fitted model to a file, whole or not at all."""
-    check_is_fitted(model)
-    feature_map = model._machine.feature_map
-    parameters, not_kept = plain_parameters(model)
-    data: dict[str, Any] = {
-        "model": "streaming",
-        "parameters": {**parameters, "learner": None},
-        "parameters_not_kept": not_kept,
-        "classes": plain_value(model.classes_, "a class"),
-        "alpha": float(model.alpha_),
-        "n_graphs": int(model.n_graphs_),
-        "feature_map": {
-            "seed": feature_map.seed,
-            "n_components": feature_map.n_components,
-            "kernel": feature_map.kernel,
-            "gamma": float(feature_map.gamma),
-            "offset": float(feature_map.offset),
-            "weighted": feature_map.weights is not None,
-        },
+def put_streaming(
+    model: FittedClassifier, data: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    """Everything about a model on random Fourier features."""
+    decision = model.decision
+    assert isinstance(decision, LinearOnFeatures)
+    feature_map, kernel = decision.feature_map, decision.kernel
+    assert isinstance(feature_map, RandomFourierFeatures)
+    data["classes"] = plain_value(model.classes, "a class")
+    data["feature_map"] = {
+        "seed": feature_map.seed,
+        "n_components": feature_map.n_components,
+        "kernel": kernel.name,
+        "gamma": float(feature_map.gamma),
+        "offset": float(kernel.offset),
+        "weighted": kernel.weights is not None,
     }
-    arrays = {
-        "pattern_support": model.pattern_support_.astype(np.int64, copy=False),
-        "weights": model.weights_,
-        "coefficients": model._machine.coefficients,
-        "intercepts": model._machine.intercepts,
-    }
-    data["first_depth"] = int(model._extractor.first_depth)
-    put_recipe(model.recipe_, data)
-    put_vocabulary(model.vocabulary_, data, arrays)
-    write_archive(path, Contents(data, arrays), treelens.__version__)
+    arrays["weights"] = model.weights
+    arrays["coefficients"], arrays["intercepts"] = decision.coefficients, decision.intercepts
+    data["first_depth"] = int(model.patterns.first_depth)
+    put_recipe(model.recipe, data)
+    put_vocabulary(model.patterns.vocabulary, data, arrays)
 
 
-def get_streaming(stored: Stored) -> StreamingGraphClassifier:
-    """The model of a file; its learner is not kept, its learned weights are."""
-    model: StreamingGraphClassifier = checked_estimator(
-        stored, "parameters", StreamingGraphClassifier
-    )
+def get_streaming(stored: Stored) -> FittedClassifier:
+    """The model of a file."""
     vocabulary = get_vocabulary(stored)
     first_depth = stored.value("first_depth", int)
     if not 0 <= first_depth <= vocabulary.depth:
         raise stored.error(f"'first_depth' should be 0 to {vocabulary.depth}, not {first_depth}")
-    model.vocabulary_, model.learner_ = vocabulary, None
-    model.recipe_ = get_recipe(stored)
-    model._extractor = PatternExtractor(vocabulary, first_depth, "wasserstein")
-    model.classes_ = checked_class_labels(stored)
-    model.alpha_ = stored.number(stored.value("alpha", float), "'alpha'", 0.0)
-    model.n_graphs_ = stored.whole(stored.value("n_graphs", int), "'n_graphs'", 1, _MOST_GRAPHS)
-    n_patterns = vocabulary.n_patterns
-    model.pattern_support_ = stored.integers(
-        "pattern_support", np.int64, (n_patterns,), 0, model.n_graphs_ + 1
+    patterns = PatternExtractor(vocabulary, first_depth, "wasserstein")
+    classes = checked_class_labels(stored)
+    in_use = vocabulary.n_patterns - int(vocabulary.level_offsets[first_depth])
+    feature_map = _get_feature_map(stored, stored.floats("weights", (in_use,), 0.0))
+    n_outputs = 1 if len(classes) == 2 else len(classes)
+    kernel = WeightedKernel(
+        feature_map.kernel, feature_map.weights, feature_map.gamma, feature_map.offset
     )
-    in_use = n_patterns - int(vocabulary.level_offsets[first_depth])
-    model.weights_ = stored.floats("weights", (in_use,), 0.0)
-    n_outputs = 1 if len(model.classes_) == 2 else len(model.classes_)
-    feature_map = _get_feature_map(stored, model.weights_)
-    model._machine = LinearOnFeatures(
+    decision = LinearOnFeatures(
         feature_map,
         stored.floats("coefficients", (n_outputs, feature_map.n_components)),
         stored.floats("intercepts", (n_outputs,)),
+        kernel,
     )
-    return model
+    return FittedClassifier(classes, patterns, decision, get_recipe(stored))
 
 
 def _get_feature_map(stored: Stored, weights: np.ndarray) -> RandomFourierFeatures:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import clone
 
-from treelens.estimators.weights import PairwiseWeights
 from treelens.learning.margins import DistanceQuantiles, choose_margins
 from treelens.learning.objective import pair_arrays
 from treelens.models.landmarks import landmark_positions
@@ -21,17 +22,15 @@ def learn_weights_linearly(
     codes: np.ndarray,
     kind: str,
     radius: float,
-    learner: PairwiseWeights | None,
+    learner: Any,
     seed: int,
     most_steps: int | None = None,
-) -> PairwiseWeights:
+) -> Any:
     """Learn weights without ever looking at all pairs, whatever their number.
 
     The stochastic solver draws pairs; margins left to the data come from the distances within a
-    sample. A learner that was given keeps its own solver.
+    sample. ``learner`` is an unfitted :class:`treelens.PairwiseWeights`, which keeps its solver.
     """
-    if learner is None:
-        learner = PairwiseWeights(solver="stochastic", n_checks=0, random_state=seed)
     learner = clone(learner).set_params(radius=radius)
     if most_steps is not None:
         learner.set_params(n_steps=min(learner.n_steps, most_steps))

@@ -1,0 +1,207 @@
+"""Models in files: parameters and the fitted model to a file and back, without pickle."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.validation import check_is_fitted
+
+import treelens
+from treelens.estimators.evidence import GraphClassifier, GraphRegressor
+from treelens.estimators.streaming import StreamingGraphClassifier
+from treelens.estimators.svc import GraphSVC
+from treelens.estimators.weights import PairwiseWeights
+from treelens.storage.archive import (
+    Contents,
+    ModelFileError,
+    ModelFileNotFoundError,
+    read_archive,
+    write_archive,
+)
+from treelens.storage.plain_data import UnknownKindError
+from treelens.storage.stored import Stored
+from treelens.storage.stored_classifier import get_classifier, put_classifier
+from treelens.storage.stored_evidence import get_process, put_process, task_of
+from treelens.storage.stored_patterns import plain_parameters
+from treelens.storage.stored_streaming import get_streaming, put_streaming
+
+__all__ = ["ModelFileError", "ModelFileNotFoundError", "load", "load_model"]
+
+# What keeps its training graphs, and what may not.
+FullModel = GraphSVC | GraphClassifier | GraphRegressor
+AnyModel = FullModel | StreamingGraphClassifier
+
+_MOST_THREADS = 4096
+_MOST_GRAPHS = 2**62
+
+
+# --- saving -----------------------------------------------------------------------------------
+
+
+def save_svc(model: GraphSVC, path: str | Path) -> None:
+    """See :meth:`GraphSVC.save`.
+
+    Raises
+    ------
+    TypeError
+        If a label, a class or the learner is of a kind that a model file cannot keep.
+    """
+    check_is_fitted(model)
+    data, arrays = _parameters_of(model), {}
+    learners = [x for x in (model.learner, model.learner_) if x is not None]
+    for learner in learners:
+        if type(learner) is not PairwiseWeights:
+            raise UnknownKindError(
+                f"The model cannot be saved: its learner is a {type(learner).__name__}; only "
+                "PairwiseWeights can be kept in a file."
+            )
+    data["learner_parameters"] = None
+    if model.learner is not None:
+        data["learner_parameters"] = plain_parameters(model.learner)[0]
+    put_classifier(model.model_, data, arrays)
+    write_archive(path, Contents(data, arrays), treelens.__version__)
+
+
+def save_process(model: GraphClassifier | GraphRegressor, path: str | Path) -> None:
+    """See :meth:`GraphRegressor.save`."""
+    check_is_fitted(model)
+    data, arrays = {"model": "gaussian-process", **_parameters_of(model)}, {}
+    put_process(model.model_, data, arrays)
+    write_archive(path, Contents(data, arrays), treelens.__version__)
+
+
+def save_streaming(model: StreamingGraphClassifier, path: str | Path) -> None:
+    """See :meth:`StreamingGraphClassifier.save`."""
+    check_is_fitted(model)
+    data: dict[str, Any] = {"model": "streaming", **_parameters_of(model)}
+    data["parameters"] = {**data["parameters"], "learner": None}
+    data["alpha"], data["n_graphs"] = float(model.alpha_), int(model.n_graphs_)
+    arrays = {"pattern_support": model.pattern_support_.astype(np.int64, copy=False)}
+    put_streaming(model.model_, data, arrays)
+    write_archive(path, Contents(data, arrays), treelens.__version__)
+
+
+def _parameters_of(model: Any) -> dict[str, Any]:
+    parameters, not_kept = plain_parameters(model)
+    return {"parameters": parameters, "parameters_not_kept": not_kept}
+
+
+# --- loading ----------------------------------------------------------------------------------
+
+
+def load(path: str | Path) -> AnyModel:
+    """Load a model that ``model.save(path)`` wrote.
+
+    Loading runs no code from the file: it holds numbers and plain labels only. Predictions are
+    those of the saved model to the last bit, on the same machine.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Raises
+    ------
+    ModelFileError
+        A ``ValueError`` that says what is wrong: a file that is cut off, altered, of a version
+        that this treelens does not know, or no model at all.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import treelens as tl
+    >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+    >>> model = tl.GraphClassifier(depth=2).fit(graphs, y)
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "model.treelens")
+    >>> model.save(path)
+    >>> bool((tl.load(path).decision_function(graphs) == model.decision_function(graphs)).all())
+    True
+    """
+    return model_of(Stored(read_archive(path), str(path)))
+
+
+def load_model(path: str | Path) -> FullModel:
+    """A model from its file; one fitted to blocks of graphs is refused."""
+    stored = Stored(read_archive(path), str(path))
+    if _kind(stored) == "streaming":
+        raise ModelFileError(
+            f"{path}: this model was fitted to blocks of graphs (StreamingGraphClassifier), and "
+            "holds too little for commands. In Python, treelens.load(path) predicts and explains."
+        )
+    return model_of(stored)  # type: ignore[return-value]
+
+
+def model_of(stored: Stored) -> AnyModel:
+    """The model in what was read from a file."""
+    return {"svc": _svc, "streaming": _streaming, "gaussian-process": _process}[_kind(stored)](
+        stored
+    )
+
+
+def _kind(stored: Stored) -> str:
+    """What a file holds; the first kind there was has no name in its files."""
+    kind: str = stored.value("model", str) if stored.has_value("model") else "svc"
+    if kind not in ("svc", "streaming", "gaussian-process"):
+        raise stored.error(f"'model' names a kind, {kind[:40]!r}, that this treelens does not know")
+    return kind
+
+
+def _svc(stored: Stored) -> GraphSVC:
+    model: GraphSVC = _checked_estimator(stored, "parameters", GraphSVC)
+    if stored.value("learner_parameters", dict, type(None)) is not None:
+        model.learner = _checked_estimator(stored, "learner_parameters", PairwiseWeights)
+    learner = None
+    if stored.value("learner", dict, type(None)) is not None:
+        learner = _checked_estimator(stored, "learner", PairwiseWeights)
+    used = learner or model.learner or PairwiseWeights()
+    model.model_ = get_classifier(stored, used.get_params(deep=False))
+    choice = model.model_.choice
+    assert choice is not None
+    if learner is not None and choice.learned is not None:
+        learner._keep(choice.learned)
+    model.learner_ = learner
+    return model
+
+
+def _process(stored: Stored) -> GraphClassifier | GraphRegressor:
+    kind: Any = GraphClassifier if task_of(stored) == "classification" else GraphRegressor
+    model: Any = _checked_estimator(stored, "parameters", kind)
+    model.model_ = get_process(stored, model.weights)
+    return model
+
+
+def _streaming(stored: Stored) -> StreamingGraphClassifier:
+    """Its learner is not kept, its learned weights are."""
+    model: StreamingGraphClassifier = _checked_estimator(
+        stored, "parameters", StreamingGraphClassifier
+    )
+    model.model_, model.learner_ = get_streaming(stored), None
+    model.alpha_ = stored.number(stored.value("alpha", float), "'alpha'", 0.0)
+    model.n_graphs_ = stored.whole(stored.value("n_graphs", int), "'n_graphs'", 1, _MOST_GRAPHS)
+    shape = (model.vocabulary_.n_patterns,)
+    model.pattern_support_ = stored.integers(
+        "pattern_support", np.int64, shape, 0, model.n_graphs_ + 1
+    )
+    return model
+
+
+def _checked_estimator(stored: Stored, name: str, estimator: type) -> Any:
+    """An estimator with the parameters under a name, which must be such as ``fit`` takes.
+
+    Those that this version does not know are left out: a later one may have more.
+    """
+    parameters = stored.value(name, dict)
+    known = inspect.signature(estimator).parameters
+    made = estimator(**{key: value for key, value in parameters.items() if key in known})
+    try:
+        made._validate_params()
+    except InvalidParameterError as error:
+        raise stored.error(f"{name!r}: {str(error)[:300]}") from error
+    if made.n_jobs is not None:
+        stored.whole(made.n_jobs, f"'n_jobs' in {name!r}", -_MOST_THREADS, _MOST_THREADS + 1)
+        if made.n_jobs == 0:
+            raise stored.error(f"'n_jobs' in {name!r} should not be 0")
+    return made

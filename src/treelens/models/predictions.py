@@ -1,0 +1,77 @@
+"""What a fitted model says of graphs, refined once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from treelens.patterns.features import SeenGraphs
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What a model says of new graphs; everything that follows reads this.
+
+    Attributes
+    ----------
+    decisions : ndarray, shape (n_graphs, n_columns)
+        Decision values, one column for two classes; or the numbers that are predicted.
+    out_of_vocabulary : ndarray, shape (n_graphs,)
+        Fraction of each graph's patterns that training never saw.
+    graphs : SeenGraphs
+        The graphs as the model sees them, for contributions on demand.
+    margins : ndarray, shape (n_graphs, n_columns)
+        What is linear in the kernel: ``decisions``, but of an SVM with several classes, whose
+        decision values count votes, the mean margin of every class.
+    probabilities : ndarray, shape (n_graphs, n_classes), or None
+    variance : ndarray, shape (n_graphs,), or None
+        Of a new target, noise included; None where it was not asked for or there is none.
+    similarity : ndarray, shape (n_graphs,), or None
+        To the most similar basis graph, from 0 to 1; of Gaussian processes.
+    """
+
+    decisions: np.ndarray
+    out_of_vocabulary: np.ndarray
+    graphs: SeenGraphs
+    margins: np.ndarray
+    probabilities: np.ndarray | None = None
+    variance: np.ndarray | None = None
+    similarity: np.ndarray | None = None
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The decision values by the name they have of a Gaussian process: posterior means."""
+        return self.decisions
+
+    @property
+    def predicted_codes(self) -> np.ndarray:
+        """Classes as positions in the model's list of them, shape (n_graphs,)."""
+        return predicted_codes(self.decisions)
+
+    def checked(self) -> Predictions:
+        """These predictions, or an error where one is no number."""
+        for values in (self.decisions, self.margins, self.probabilities):
+            if values is not None:
+                check_finite(values)
+        if self.variance is not None:
+            check_finite(self.variance[:, None])
+        return self
+
+
+def predicted_codes(decisions: np.ndarray) -> np.ndarray:
+    """Class codes from decision values, shape (n,)."""
+    if decisions.shape[1] == 1:
+        return (decisions[:, 0] > 0).astype(int)
+    return decisions.argmax(axis=1)
+
+
+def check_finite(decisions: np.ndarray) -> None:
+    """An error where a decision value or probability is no number."""
+    if not np.isfinite(decisions).all():
+        row = int(np.flatnonzero(~np.isfinite(decisions).all(axis=1))[0])
+        raise ValueError(
+            f"The decision value of graph {row} is not a finite number: the model's weights, gamma "
+            "or coefficients are out of any sensible range. Fit the model again, with a smaller "
+            "gamma; if it came from a file, get the file from a source you trust."
+        )

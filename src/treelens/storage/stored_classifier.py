@@ -1,0 +1,301 @@
+"""A fitted classifier in a model file, and back: support vector machines and linear models.
+
+What is kept is what predicting, explaining and reporting need, as numbers and plain labels; the
+rest (pair features) is built from it. Loading checks every array against the others before
+anything computes with it, since compiled loops follow its indices unchecked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from treelens.kernels.approximate import RandomFourierFeatures, UnaryFeatures
+from treelens.kernels.binning import RandomBinning
+from treelens.kernels.table import KERNELS, UNARY_KERNELS
+from treelens.kernels.voting import class_pairs
+from treelens.kernels.weighted import WeightedKernel
+from treelens.learning.result import LearnedWeights
+from treelens.models.classifier import Choice, FittedClassifier, LinearOnKernel
+from treelens.models.linear_on_features import LinearOnFeatures
+from treelens.models.svm import SVM
+from treelens.models.training import TrainingGraphs
+from treelens.models.tried import Candidate, SearchResult
+from treelens.patterns.features import Features, PatternExtractor
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.storage.plain_data import to_plain
+from treelens.storage.stored import Stored
+from treelens.storage.stored_patterns import (
+    get_lists,
+    get_recipe,
+    get_vocabulary,
+    plain_value,
+    put_lists,
+    put_recipe,
+    put_vocabulary,
+)
+from treelens.storage.stored_records import (
+    check_thresholds,
+    checked_choice,
+    checked_class_labels,
+    checked_feature_numbers,
+    checked_gain,
+    checked_result,
+    checked_search,
+)
+
+_ROUNDING = 1e-6
+
+
+def put_classifier(
+    model: FittedClassifier, data: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    """Everything about a model that was chosen by a search."""
+    choice, training = model.choice, model.training
+    assert choice is not None
+    assert training is not None
+    data["classes"] = plain_value(model.classes, "a class")
+    data["choice"] = plain_value(dict(choice.best_params), "best_params_")
+    data["learning_gain"] = plain_value(choice.learning_gain, "learning_gain_")
+    put_recipe(model.recipe, data)
+    put_vocabulary(model.patterns.vocabulary, data, arrays)
+    _put_histograms(training.histograms, data, arrays)
+    arrays["train_codes"] = training.targets.astype(np.int64, copy=False)
+    assert model.calibration is not None
+    arrays["calibration_coefficients"], arrays["calibration_intercepts"] = model.calibration
+    _put_learned(model, data, arrays)
+    put_decision(model, data, arrays)
+    _put_search(choice.cv_results, data, arrays)
+
+
+def get_classifier(stored: Stored, learner: dict[str, Any] | None) -> FittedClassifier:
+    """The model of a file; ``learner`` are the parameters of the learner that the search had."""
+    vocabulary = get_vocabulary(stored)
+    histograms = _get_histograms(stored, vocabulary)
+    classes = checked_class_labels(stored)
+    best = checked_choice(stored, vocabulary, histograms.first_depth)
+    gain = checked_gain(stored)
+    pair_feature = KERNELS[best["kernel"]].pair_feature
+    patterns = PatternExtractor(vocabulary, histograms.first_depth, pair_feature)
+    weights, learned = _get_learned(stored, histograms)
+    offset = stored.number(stored.value("offset", float), "'offset'", 0.0)
+    kernel = WeightedKernel(best["kernel"], weights, best["gamma"], offset)
+    codes = stored.integers("train_codes", np.int64, (histograms.n_graphs,), 0, len(classes))
+    decision = _get_decision(stored, kernel, patterns, histograms, len(classes))
+    n_outputs = 1 if len(classes) == 2 else len(classes)
+    calibration = (
+        stored.floats("calibration_coefficients", (n_outputs, n_outputs)),
+        stored.floats("calibration_intercepts", (n_outputs,)),
+    )
+    result = _get_search(stored, (histograms.n_graphs, n_outputs))
+    return FittedClassifier(
+        classes, patterns, decision, get_recipe(stored), calibration,
+        TrainingGraphs(histograms, codes), Choice(best, gain, result, learner, learned),
+    )  # fmt: skip
+
+
+# --- counts ----------------------------------------------------------------------------------
+
+
+def _put_histograms(
+    histograms: PatternHistograms, data: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    data["first_depth"] = int(histograms.first_depth)
+    put_lists(histograms, arrays)
+    arrays["train_unseen"] = histograms.unseen
+
+
+def _get_histograms(stored: Stored, vocabulary: PatternVocabulary) -> PatternHistograms:
+    first = stored.value("first_depth", int)
+    if not 0 <= first <= vocabulary.depth:
+        raise stored.error(f"'first_depth' should be 0 to {vocabulary.depth}, not {first}")
+    level_offsets = vocabulary.level_offsets[first:] - vocabulary.level_offsets[first]
+    return get_lists(stored, level_offsets, first)
+
+
+# --- weights ----------------------------------------------------------------------------------
+
+
+def _put_learned(
+    model: FittedClassifier, data: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    """Learned weights with the solver's record; uniform ones leave no array."""
+    assert model.choice is not None
+    data["learner"] = data["learning_result"] = None
+    if model.kernel.weights is None or model.choice.learned is None:
+        return
+    data["learner"] = plain_value(model.choice.learner, "the learner")
+    arrays["weights"] = model.kernel.weights
+    result = asdict(model.choice.learned)  # its parts too
+    del result["weights"]
+    data["learning_result"] = plain_value(result, "result_")
+
+
+def _get_learned(
+    stored: Stored, histograms: PatternHistograms
+) -> tuple[np.ndarray | None, LearnedWeights | None]:
+    if stored.value("learner", dict, type(None)) is None:
+        return None, None
+    weights = stored.floats("weights", (histograms.n_patterns,), 0.0)
+    return weights, checked_result(stored, weights, histograms.n_depths)
+
+
+# --- what decides -----------------------------------------------------------------------------
+
+
+def put_decision(
+    model: FittedClassifier, data: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    """Coefficients, and the training graphs or the features that they belong to."""
+    decision = model.decision
+    data["offset"] = float(decision.kernel.offset)
+    data["pairwise"] = bool(decision.pairwise)
+    if isinstance(decision, LinearOnKernel):
+        arrays["support"] = decision.basis_indices.astype(np.int64, copy=False)
+        arrays["support_diagonal"] = decision.basis.diagonal
+        arrays["coefficients"] = decision.svm.coefficients
+        arrays["intercepts"] = decision.svm.intercepts
+        return
+    arrays["support"], arrays["support_diagonal"] = np.zeros(0, dtype=np.int64), np.zeros(0)
+    arrays["coefficients"], arrays["intercepts"] = decision.coefficients, decision.intercepts
+    feature_map = decision.feature_map
+    if isinstance(feature_map, UnaryFeatures):
+        data["feature_map"] = {"kind": "unary"}
+        arrays["threshold_offsets"] = feature_map.threshold_offsets
+        arrays["thresholds"] = feature_map.thresholds
+        return
+    data["feature_map"] = {
+        "kind": "random-fourier",
+        "seed": feature_map.seed,
+        "n_components": feature_map.n_components,
+    }
+    if isinstance(feature_map, RandomBinning):
+        data["feature_map"] |= {"kind": "random-binning", "n_buckets": feature_map.n_buckets}
+
+
+def _get_decision(
+    stored: Stored,
+    kernel: WeightedKernel,
+    patterns: PatternExtractor,
+    histograms: PatternHistograms,
+    n_classes: int,
+) -> LinearOnKernel | LinearOnFeatures:
+    support = stored.integers("support", np.int64, (None,), 0, histograms.n_graphs)
+    if (np.diff(support) <= 0).any():
+        raise stored.error("the array 'support' should ascend")
+    pairs = patterns.pairs(histograms.select_graphs(support))
+    diagonal = stored.floats("support_diagonal", (len(support),), 0.0)
+    # Patterns that were left out may add to them, but nothing takes away: kernels divide by them.
+    if (diagonal < pairs.diagonal(kernel.weights) * (1.0 - _ROUNDING)).any():
+        raise stored.error("the array 'support_diagonal' is below what the patterns add up to")
+    if stored.has_value("feature_map"):
+        n_outputs = 1 if n_classes == 2 else n_classes
+        return get_linear(stored, kernel, patterns, histograms.n_patterns, n_outputs)
+    svm = _get_svm(stored, n_classes, len(support))
+    return LinearOnKernel(kernel, Features(pairs, diagonal), support, svm)
+
+
+def _get_svm(stored: Stored, n_classes: int, n_support: int) -> SVM:
+    """Version 1 knew no machines for every two classes: there each was told from the rest."""
+    pairwise = stored.has_value("pairwise") and stored.value("pairwise", bool)
+    n_outputs = 1 if n_classes == 2 else n_classes
+    if pairwise:
+        n_outputs = len(class_pairs(n_classes)[0])
+    return SVM(
+        stored.floats("coefficients", (n_outputs, n_support)),
+        stored.floats("intercepts", (n_outputs,)),
+        pairwise and n_classes > 2,
+    )
+
+
+def get_linear(
+    stored: Stored,
+    kernel: WeightedKernel,
+    patterns: PatternExtractor,
+    n_patterns: int,
+    n_outputs: int,
+) -> LinearOnFeatures:
+    """A linear model on explicit features."""
+    record = stored.value("feature_map", dict)
+    feature_map: Any
+    if record.get("kind") in ("random-fourier", "random-binning"):
+        feature_map = _get_random(stored, record, kernel)
+    elif record.get("kind") == "unary":
+        if kernel.name not in UNARY_KERNELS:
+            raise stored.error(f"'feature_map' has no features for the kernel {kernel.name!r}")
+        thresholds = stored.floats("thresholds", (None,))
+        offsets = stored.offsets("threshold_offsets", n_patterns, len(thresholds))
+        check_thresholds(stored, offsets, thresholds, minimum=patterns.kind != "subtree")
+        feature_map = UnaryFeatures(kernel.name, kernel.weights, offsets, thresholds)
+    else:
+        raise stored.error(f"'feature_map' is of the kind {str(record.get('kind'))[:40]!r}")
+    bins = isinstance(feature_map, RandomBinning)
+    n_features = feature_map.n_features if bins else feature_map.n_components
+    return LinearOnFeatures(
+        feature_map,
+        stored.floats("coefficients", (n_outputs, n_features)),
+        stored.floats("intercepts", (n_outputs,)),
+        kernel,
+    )
+
+
+def _get_random(
+    stored: Stored, record: dict[str, Any], kernel: WeightedKernel
+) -> RandomBinning | RandomFourierFeatures:
+    given = (
+        *checked_feature_numbers(stored, record), kernel.name, kernel.gamma, kernel.offset,
+        kernel.weights,
+    )  # fmt: skip
+    try:
+        if record["kind"] == "random-binning":
+            n_buckets = stored.whole(record.get("n_buckets"), "'n_buckets'", 1, 2**31)
+            return RandomBinning(*given, n_buckets)
+        return RandomFourierFeatures(*given)
+    except ValueError as error:
+        raise stored.error(f"'feature_map' cannot be used ({error})") from error
+
+
+# --- the search -------------------------------------------------------------------------------
+
+
+def _put_search(search: SearchResult, data: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Scores of all candidates; held-out decision values of the few that are of interest."""
+    candidates = list(search.scores)
+    data["search"] = {
+        "n_splits": search.n_splits,
+        "test_to_train": float(search.test_to_train),
+        "candidates": [to_plain(list(c)) for c in candidates],
+        "n_scores": [len(search.scores[c]) for c in candidates],
+    }
+    for name in ("scores", "losses"):
+        lists = [getattr(search, name)[c] for c in candidates]
+        arrays[f"search_{name}"] = np.concatenate([np.empty(0), *map(np.asarray, lists)])
+    for number, candidate in enumerate(candidates):
+        if candidate in _of_interest(search) and candidate in search.decisions:
+            arrays[f"decisions_{number}"] = search.decisions[candidate]
+
+
+def _of_interest(search: SearchResult) -> list[Candidate]:
+    """The best candidate of all, with uniform and with learned weights."""
+    best = (
+        search.best(),
+        search.best(lambda c: c.weight_radius == 0),
+        search.best(lambda c: c.weight_radius > 0),
+    )
+    return [candidate for candidate in best if candidate is not None]
+
+
+def _get_search(stored: Stored, shape: tuple[int, int]) -> SearchResult:
+    result, candidates, ends = checked_search(stored)
+    pairs = list(zip(candidates, ends[:-1], ends[1:], strict=True))
+    for name in ("scores", "losses"):
+        values = stored.floats(f"search_{name}", (ends[-1],)).tolist()
+        getattr(result, name).update({c: values[start:end] for c, start, end in pairs})
+    for number, candidate in enumerate(candidates):
+        if stored.has_array(f"decisions_{number}"):
+            # NaN: a graph that the user's splitter never held out
+            result.decisions[candidate] = stored.floats(f"decisions_{number}", shape, nan=True)
+    return result

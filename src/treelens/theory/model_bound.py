@@ -1,0 +1,32 @@
+"""The generalisation bound of a fitted classifier: its parts, in the terms of the theory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treelens.learning.learn import learn_weights
+from treelens.learning.settings import LearnerSettings, with_preset
+from treelens.models.classifier import FittedClassifier
+from treelens.patterns.pairs import PairFeatures
+from treelens.theory.fitted import fitted_bound
+
+
+def model_bound(model: FittedClassifier, delta: float) -> dict[str, Any]:
+    """See ``GraphSVC.generalization_bound``."""
+    training, choice = model.training, model.choice
+    assert training is not None
+    assert choice is not None
+    pairs = PairFeatures.from_histograms(training.histograms, model.patterns.kind)
+    parameters = {**(choice.learner or {}), "n_jobs": 1}
+    preset, learned = parameters.pop("preset", None), choice.learned
+    if learned is None:  # uniform weights: the margins are those it would have learned with
+        parameters["radius"], preset = 0.0, None
+        learned = learn_weights(pairs, training.targets, **parameters)
+    settings = with_preset(LearnerSettings(**parameters), preset)
+    bound = fitted_bound(pairs, training.targets, settings, learned, delta)
+    if choice.best_params["n_candidates"] > 1:
+        bound["caveats"].append(
+            f"The model was chosen among {choice.best_params['n_candidates']} candidates by "
+            "cross-validation on the same graphs; the theorems are about one fixed beforehand."
+        )
+    return bound

@@ -1,0 +1,65 @@
+"""Fitting, predicting, explaining and reporting refine every graph once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treelens as tl
+from treelens.patterns import refinement
+
+GRAPHS, Y = tl.make_synthetic(n_per_substructure=4, random_state=0)
+NEW, NEW_Y = tl.make_synthetic(n_per_substructure=3, random_state=1)
+SVC = {"depth": 2, "gamma": 1.0, "C": 10.0, "cv": 2, "random_state": 0, "n_components": 64}
+MAKERS: dict[str, Callable[[], Any]] = {
+    "svm": lambda: tl.GraphSVC("wwl", weight_radius=[0.0, 1.0], **SVC),
+    "random binning": lambda: tl.GraphSVC("wwl", weight_radius=0, approximation="random-binning",
+                                          **SVC),
+    "nystroem": lambda: tl.GraphSVC("wwl", weight_radius=0, approximation="nystroem", **SVC),
+    "unary": lambda: tl.GraphSVC("wl-oa", weight_radius=0, approximation="unary", **SVC),
+    "gaussian process": lambda: tl.GraphClassifier(depth=2, trees=("labels",), max_steps=5),
+}  # fmt: skip
+
+
+@pytest.fixture
+def refined(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many graphs every refinement so far was about."""
+    counted: list[int] = []
+    for name in ("learn", "look_up"):
+        real = getattr(refinement, name)
+
+        def counting(graphs: Any, *rest: Any, real: Any = real) -> Any:
+            counted.append(len(graphs))
+            return real(graphs, *rest)
+
+        monkeypatch.setattr(refinement, name, counting)
+    return counted
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_each_graph_once(name: str, refined: list[int], tmp_path: Any) -> None:
+    model = MAKERS[name]().fit(GRAPHS, Y)
+    assert sum(refined) == len(GRAPHS)
+    for ask in (model.predict, model.predict_proba, model.decision_function,
+                model.out_of_vocabulary):  # fmt: skip
+        refined.clear()
+        ask(NEW)
+        assert sum(refined) == len(NEW), ask
+    refined.clear()
+    model.explain(NEW[0])
+    assert refined == [1]
+    refined.clear()
+    model.report(tmp_path / "report.html", NEW, NEW_Y)
+    assert sum(refined) == len(NEW)
+
+
+def test_what_is_said_holds_what_explaining_needs() -> None:
+    model = MAKERS["svm"]().fit(GRAPHS, Y).model_
+    said = model.decide(NEW)
+    assert said.decisions.shape == (len(NEW), 1)
+    np.testing.assert_array_equal(said.decisions, said.margins)
+    assert said.graphs.histograms.n_graphs == len(NEW)
+    np.testing.assert_allclose(said.probabilities.sum(axis=1), 1.0)
