@@ -7,11 +7,16 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from treelens._sklearn_compat import (
+    BaseEstimator,
+    Interval,
+    RegressorMixin,
+    StrOptions,
+    check_sample_weight,
+)
 from treelens.estimators.base import (
     DecidesOnGraphs,
     TakesGraphs,
@@ -483,7 +488,7 @@ def class_columns(codes: np.ndarray, n_classes: int) -> np.ndarray:
 def _checked_weights(sample_weight: Any, graphs: GraphCollection) -> np.ndarray:
     if len(graphs) < 2:
         raise ValueError("There is 1 graph: a Gaussian process needs at least 2 to learn from.")
-    weights = _check_sample_weight(sample_weight, np.empty((len(graphs), 1)), dtype=np.float64)
+    weights = check_sample_weight(sample_weight, np.empty((len(graphs), 1)), dtype=np.float64)
     if not (weights > 0).all():
         raise ValueError("sample_weight must be above 0 everywhere: drop graphs of no weight.")
     if weights.max() / weights.min() > 1e6:

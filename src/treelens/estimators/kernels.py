@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from treelens._sklearn_compat import HasMethods, Interval, StrOptions
 from treelens.estimators.base import GraphKernel, checked_graphs
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.normalize import normalize_kernel

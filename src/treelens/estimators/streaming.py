@@ -15,11 +15,10 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from treelens._sklearn_compat import BaseEstimator, HasMethods, Interval, StrOptions
 from treelens.estimators.base import DecidesOnGraphs, checked_decisions
 from treelens.estimators.stochastic_weights import learn_weights_linearly
 from treelens.explain.contributions import Explanation, explain_decision

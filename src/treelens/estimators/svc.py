@@ -8,11 +8,11 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from treelens._sklearn_compat import BaseEstimator, HasMethods, Interval, StrOptions
 from treelens.estimators.base import DecidesOnGraphs, checked_decisions, checked_graphs
 from treelens.estimators.bound import model_bound
 from treelens.estimators.pattern_table import pattern_table

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold
-from sklearn.utils._missing import is_pandas_na
 from sklearn.utils.multiclass import check_classification_targets
 
+from treelens._sklearn_compat import is_pandas_na
 from treelens.kernels.forms import FORMS
 from treelens.patterns.histograms import PatternHistograms
 from treelens.selection.search import Split, repetitions_for

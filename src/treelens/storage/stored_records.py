@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils._param_validation import InvalidParameterError
 
+from treelens._sklearn_compat import InvalidParameterError
 from treelens.kernels.forms import FORMS
 from treelens.learning.objective import Margins
 from treelens.learning.result import LearnedWeights
