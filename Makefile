@@ -25,7 +25,7 @@ test: $(STAMP) ## run the tests (set TREELENS_DATA to include those on real data
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 	$(BIN)/python -m pytest --doctest-modules src/treelens -q
 
-lint: $(STAMP) ## ruff, mypy on the inner rooms, and the layers of the house
+lint: $(STAMP) ## ruff, mypy, and the layers of the house
 	$(BIN)/ruff check src tests benchmarks reproduction examples
 	$(BIN)/ruff format --check src tests benchmarks reproduction examples
 	$(BIN)/mypy

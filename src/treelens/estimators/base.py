@@ -96,6 +96,8 @@ class GraphKernel(TakesGraphs, TransformerMixin, BaseEstimator, metaclass=ABCMet
     :meth:`feature_map` are patterns, which ``feature_map_names`` gives.
     """
 
+    normalize: str | None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "normalize": [StrOptions({"cosine", "tanimoto"}), None],
         "n_jobs": [Integral, None],

@@ -169,7 +169,7 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
         """
         from treelens.storage.stored_evidence import save_evidence
 
-        save_evidence(self, path)
+        save_evidence(self._whole(), path)
 
     def explain(self, graph: Any, class_label: Any = None, n_neighbors: int = 5) -> Explanation:
         """Why one graph is predicted the way it is: contributions of patterns, nodes and edges.
@@ -219,13 +219,18 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
         """
         from treelens.report import summarize_evidence
 
-        return summarize_evidence(self, X, y, names=names)
+        return summarize_evidence(self._whole(), X, y, names=names)
 
     def report(self, path: Any, X: Any = None, y: Any = None, *, names: Any = None) -> Any:
         """Write the report: one HTML file that needs nothing else; see :meth:`summary`."""
         from treelens.report import write_evidence_report
 
-        return write_evidence_report(self, path, X, y, names=names)
+        return write_evidence_report(self._whole(), path, X, y, names=names)
+
+    def _whole(self) -> GraphRegressor | GraphClassifier:
+        """This model by its public type: nobody else inherits from here."""
+        assert isinstance(self, (GraphRegressor, GraphClassifier))
+        return self
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

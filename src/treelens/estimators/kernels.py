@@ -28,6 +28,10 @@ class _WeisfeilerLehmanKernel(GraphKernel):
     """Refinement, vocabulary, histograms and weights, shared by the three kernels."""
 
     _kind: str  # which pair feature, see treelens.patterns.pairs
+    depth: int
+    include_depth_zero: bool
+    edge_labels: bool
+    weights: Any
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GraphKernel._parameter_constraints,
@@ -275,8 +279,9 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
             right = self._as_features(extractor, right_colors, weights)
         offset = self._offset_for(left, right)
         distances = self._distance(left, right, weights, offset, out)
-        if not uniform and self.form != "metric" and self._learned_b() is not None:
-            distances += self._learned_b() - offset
+        learned_b = None if uniform or self.form == "metric" else self._learned_b()
+        if learned_b is not None:
+            distances += learned_b - offset
         return distances
 
     def _as_features(

@@ -305,4 +305,6 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
 
     @property
     def offset_(self) -> float:
-        return self._machine.feature_map.offset
+        feature_map = self._machine.feature_map
+        assert isinstance(feature_map, RandomFeatures)
+        return feature_map.offset

@@ -30,6 +30,7 @@ from treelens.kernels.gram import pair_sums
 from treelens.kernels.voting import class_values, mean_margins
 from treelens.models.feature_machine import FeatureMachine, additive_decision
 from treelens.models.svm import (
+    KernelMachine,
     calibrated_probabilities,
     class_weights,
     fit_calibration,
@@ -148,6 +149,8 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
     >>> model.fit(graphs, y).predict(graphs[:2]).tolist() == y[:2].tolist()
     True
     """
+
+    _machine: KernelMachine | FeatureMachine
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "form": [StrOptions({"auto", *FORMS}), list, tuple],

@@ -213,7 +213,8 @@ class RandomWalk(GraphKernel):
     def _fit_features(self, graphs: GraphCollection, y: Any) -> Any:
         self._labels, codes = read_labels(graphs, PatternVocabulary.empty(0, self.edge_labels))
         walked = walked_graphs(graphs, codes)
-        self._route = self._sequences = None
+        self._route: str | None = None
+        self._sequences: WalkVocabulary | None = None
         if self.max_length is not None:
             self._route = cheapest_route(graphs, walked, self.max_length, self.edge_labels)
         if self._route == SEQUENCES:
@@ -224,6 +225,7 @@ class RandomWalk(GraphKernel):
 
     def _new_features(self, graphs: GraphCollection) -> Any:
         if self._route == SEQUENCES:
+            assert self._sequences is not None  # named by fit
             return _features(self._sequences.transform(graphs, self.decay, self._n_jobs()))
         return self._without_sequences(walked_graphs(graphs, read_labels(graphs, self._labels)[1]))
 
@@ -234,6 +236,7 @@ class RandomWalk(GraphKernel):
         return _WholeGraphs(walked, geometric_diagonal(walked, self.decay))
 
     def _named_sequences(self, graphs: GraphCollection) -> tuple[WalkVocabulary, PathCounts]:
+        assert self.max_length is not None  # without a bound there is no end of them
         return WalkVocabulary.fit(
             graphs, self.max_length, self.decay, self.edge_labels, self._n_jobs()
         )
@@ -249,7 +252,7 @@ class RandomWalk(GraphKernel):
 
     def _kernel_without_sequences(self, left: Any, right: Any) -> np.ndarray:
         other = None if right is None else right.graphs
-        if self._route is None:
+        if self.max_length is None:
             return geometric_kernel(left.graphs, other, self.decay, self._n_jobs())
         if self._route == PRODUCTS:
             other = None if right is None else right.grouped
@@ -270,6 +273,7 @@ class RandomWalk(GraphKernel):
     def feature_map(self, X: Any) -> sparse.csr_array:
         """Explicit features ``sqrt(decay ** length) * count``, shape (n_graphs, n_features)."""
         vocabulary = self.vocabulary_
+        assert isinstance(vocabulary, WalkVocabulary)  # there is no feature map without sequences
         counts = vocabulary.transform(checked_graphs(X), self.decay, self._n_jobs())
         rows = counts.pair_features().rows
         shape = (len(rows.offsets) - 1, int(counts.level_offsets[-1]))

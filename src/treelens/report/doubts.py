@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from treelens.estimators.evidence import GraphRegressor
 from treelens.report.plain import percent
 from treelens.report.said import EvidenceModel, SaidOfGraphs
 
@@ -24,7 +25,7 @@ def doubts_about(
     found = [_convergence(model)]
     if given is not None:
         found += [_memory(given), _unseen(model, given), _far_away(model, given)]
-        found += [_wide(model, given)] if given.classes is None else []
+        found += [_wide(model, given)] if isinstance(model, GraphRegressor) else []
     if "coverage" in left_out:
         found += [_coverage(left_out, "leave-one-out predictions")]
         found += [_coverage(scores, "the test set")] if scores is not None else []
@@ -90,7 +91,7 @@ def usual_similarity(model: EvidenceModel) -> float:
     return float(np.quantile(rows.max(axis=1) / fitted.scales.amplitude, _USUAL))
 
 
-def _wide(model: EvidenceModel, given: SaidOfGraphs) -> dict[str, Any]:
+def _wide(model: GraphRegressor, given: SaidOfGraphs) -> dict[str, Any]:
     limit = float(np.quantile(model.loo_.std, 1.0 - _USUAL))
     n = int((given.std > limit).sum())
     return _item(

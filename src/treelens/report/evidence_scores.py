@@ -20,12 +20,12 @@ _N_BINS = 10
 
 def left_out_scores(model: EvidenceModel) -> dict[str, Any]:
     """Scores of every training graph predicted from all the others."""
-    found = model.loo_
     if isinstance(model, GraphRegressor):
-        values = model.train_values_
-        return number_scores(values, found.predictions, found.std, float(values.mean()))
-    decisions = found.decisions.reshape(len(model.train_codes_), -1)
-    return class_scores(model.train_codes_, decisions, found.probabilities, model.classes_)
+        values, numbers = model.train_values_, model.loo_
+        return number_scores(values, numbers.predictions, numbers.std, float(values.mean()))
+    codes, found = model.train_codes_, model.loo_
+    decisions = found.decisions.reshape(len(codes), -1)
+    return class_scores(codes, decisions, found.probabilities, model.classes_)
 
 
 def given_scores(model: EvidenceModel, given: SaidOfGraphs) -> dict[str, Any] | None:

@@ -96,12 +96,8 @@ def summarize_evidence(
 def describe_evidence(model: EvidenceModel) -> dict[str, Any]:
     """What the model is made of."""
     fitted = model.model_
-    numbers = isinstance(model, GraphRegressor)
     return {
-        "classes": [] if numbers else [str(label) for label in model.classes_.tolist()],
-        "training_classes": None if numbers else class_balance(model.train_codes_, model.classes_),
-        "training_values": _spread(model.train_values_) if numbers else None,
-        "n_training_graphs": len(model.train_values_ if numbers else model.train_codes_),
+        **_training_targets(model),
         "n_basis_graphs": fitted.basis.n_graphs,
         "n_patterns": fitted.weighted.forest.n_patterns,
         "trees": list(fitted.weighted.forest.trees),
@@ -112,6 +108,22 @@ def describe_evidence(model: EvidenceModel) -> dict[str, Any]:
         "gamma": fitted.scales.gamma,
         "rho": fitted.scales.rho,
         "share": fitted.scales.share,
+    }
+
+
+def _training_targets(model: EvidenceModel) -> dict[str, Any]:
+    if isinstance(model, GraphRegressor):
+        return {
+            "classes": [],
+            "training_classes": None,
+            "training_values": _spread(model.train_values_),
+            "n_training_graphs": len(model.train_values_),
+        }
+    return {
+        "classes": [str(label) for label in model.classes_.tolist()],
+        "training_classes": class_balance(model.train_codes_, model.classes_),
+        "training_values": None,
+        "n_training_graphs": len(model.train_codes_),
     }
 
 

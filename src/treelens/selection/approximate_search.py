@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -110,7 +110,7 @@ class ApproximateSearch:
         uniform = [c for c in candidates if c.radius == 0]
         self._score_all(uniform or candidates, result)
         if uniform:
-            leaders = [result.best(lambda c, f=f: c.form == f) for f in {c.form for c in uniform}]
+            leaders = [result.best(_of_form(form)) for form in {c.form for c in uniform}]
             settings = {(c.form, c.depth, c.gamma) for c in leaders if c is not None}
             learned = [
                 c for c in candidates if c.radius > 0 and (c.form, c.depth, c.gamma) in settings
@@ -286,7 +286,8 @@ class ApproximateSearch:
                 self._level_sums[level] = n_depths * cauchy_sums(
                     features.pairs, n_frequencies, self.seed, patterns=run, n_jobs=self.n_jobs
                 )
-        return sum(self._level_sums[level] for level in range(n_depths)) / n_depths
+        total = sum((self._level_sums[level] for level in range(n_depths)), np.zeros(1))
+        return total / n_depths
 
     def learn(
         self, base: Base, train: np.ndarray, most_steps: int | None = None
@@ -299,3 +300,7 @@ class ApproximateSearch:
             histograms, self.codes[train], base.kind, base.radius, self.learner, self.seed,
             most_steps,
         )  # fmt: skip
+
+
+def _of_form(form: str) -> Callable[[Candidate], bool]:
+    return lambda candidate: candidate.form == form

@@ -37,7 +37,7 @@ def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> 
             "Drop the class, merge it with another or collect more of it."
         )
     n_folds = min(int(cv), smallest)
-    if n_folds < cv:
+    if n_folds < int(cv):
         warnings.warn(
             f"Class {rare!r} has {smallest} members, fewer than cv={cv} folds: "
             f"cross-validating with {n_folds} folds, so that each holds one of them.",

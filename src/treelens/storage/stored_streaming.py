@@ -40,6 +40,7 @@ def save_streaming(model: StreamingGraphClassifier, path: str | Path) -> None:
     """Write a fitted model to a file, whole or not at all."""
     check_is_fitted(model)
     feature_map = model._machine.feature_map
+    assert isinstance(feature_map, RandomFeatures)
     parameters, not_kept = plain_parameters(model)
     data: dict[str, Any] = {
         "model": "streaming",
