@@ -1,16 +1,15 @@
 """What we use of scikit-learn beyond its promises: private names, and types it does not have.
 
 Private names may move with any release; they are imported here and nowhere else, so that there is
-one place to mend. The base classes carry no types, and a class that inherits from an untyped one
-has, to a type checker, every attribute there is: ``model.fti(graphs)`` would pass. So type checkers
-are told here what estimators inherit.
+one place to mend. The base classes and decorators carry no types, and a class that inherits from an
+untyped one has, to a type checker, every attribute there is: ``model.fti(graphs)`` would pass. So
+type checkers are told here what estimators inherit.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sklearn.base import _fit_context as fit_context
 from sklearn.utils._missing import is_pandas_na
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -22,8 +21,16 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
     import numpy as np
     from typing_extensions import Self
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
+
+    def available_if(check: Callable[[Any], bool]) -> Callable[[Function], Function]: ...
+    def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Function], Function]: ...
 
     class BaseEstimator:
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
@@ -47,6 +54,8 @@ if TYPE_CHECKING:
 
 else:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
+    from sklearn.base import _fit_context as fit_context
+    from sklearn.utils.metaestimators import available_if
 
 __all__ = [
     "BaseEstimator",
@@ -57,6 +66,7 @@ __all__ = [
     "RegressorMixin",
     "StrOptions",
     "TransformerMixin",
+    "available_if",
     "check_sample_weight",
     "fit_context",
     "is_pandas_na",

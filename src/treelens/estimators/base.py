@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -20,6 +20,9 @@ from treelens.kernels.normalize import normalize_kernel
 from treelens.kernels.weisfeiler_lehman import linear_kernel
 from treelens.models.svm import predicted_codes
 from treelens.patterns.features import Features
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 def checked_graphs(X: Any, recipe: GraphRecipe | None = None) -> GraphCollection:
@@ -111,7 +114,7 @@ class GraphKernel(TakesGraphs, TransformerMixin, BaseEstimator, metaclass=ABCMet
     def _new_features(self, graphs: GraphCollection) -> Features:
         """Features of graphs in terms of what ``fit`` saw."""
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the features of the training graphs.
 
         Parameters

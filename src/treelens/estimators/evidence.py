@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -42,6 +42,11 @@ from treelens.models.svm import class_weights
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
 from treelens.selection.progress import progress_ticks
 from treelens.selection.settings import checked_classes, checked_numbers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
 
 
 class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
@@ -221,7 +226,7 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
 
         return summarize_evidence(self._whole(), X, y, names=names)
 
-    def report(self, path: Any, X: Any = None, y: Any = None, *, names: Any = None) -> Any:
+    def report(self, path: str | Path, X: Any = None, y: Any = None, *, names: Any = None) -> Path:
         """Write the report: one HTML file that needs nothing else; see :meth:`summary`."""
         from treelens.report import write_evidence_report
 
@@ -327,7 +332,13 @@ class GraphRegressor(RegressorMixin, _GaussianProcessOnGraphs):
         self.learning_gain_ = density_gain(fitted, targets, self.weights)
         return self
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> np.ndarray: ...
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+    def predict(
+        self, X: Any, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Values, and if asked for the standard deviations of new measurements (noise included).
 
         Parameters
@@ -350,7 +361,7 @@ class GraphRegressor(RegressorMixin, _GaussianProcessOnGraphs):
         return GaussianDecision(self.model_, self.train_values_[self.model_.basis_indices])
 
     @property
-    def patterns_(self) -> Any:
+    def patterns_(self) -> pd.DataFrame:
         """DataFrame of all patterns: text, depth, weight, support, mean value where it occurs."""
         check_is_fitted(self)
         return number_table(
@@ -469,7 +480,7 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
         return GaussianDecision(self.model_, codes, self.classes_)
 
     @property
-    def patterns_(self) -> Any:
+    def patterns_(self) -> pd.DataFrame:
         """DataFrame of all patterns: text, depth, weight, support, share of mass per class."""
         check_is_fitted(self)
         return pattern_table(

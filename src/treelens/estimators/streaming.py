@@ -163,7 +163,7 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
 
     # --- fitting ----------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: None = None, *, executor: Any = None) -> Any:
+    def fit(self, X: Any, y: None = None, *, executor: Any = None) -> StreamingGraphClassifier:
         """Read the blocks and fit the model.
 
         Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -65,6 +65,11 @@ from treelens.selection.settings import (
     warn_if_nothing_shared,
     warn_if_one_class_is_all,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
 
 
 class GraphSVC(DecidesOnGraphs, BaseEstimator):
@@ -418,7 +423,7 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
     # --- looking inside ---------------------------------------------------------------------
 
     @property
-    def patterns_(self) -> Any:
+    def patterns_(self) -> pd.DataFrame:
         """DataFrame of all patterns: text, depth, weight, support, share of mass per class."""
         check_is_fitted(self)
         return pattern_table(
@@ -546,7 +551,7 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
 
         return summarize(self, X, y, names=names)
 
-    def report(self, path: Any, X: Any = None, y: Any = None, *, names: Any = None) -> Any:
+    def report(self, path: str | Path, X: Any = None, y: Any = None, *, names: Any = None) -> Path:
         """Write the report: one HTML file that needs nothing else; see :meth:`summary`."""
         from treelens.report import write_report
 

@@ -9,10 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from treelens._sklearn_compat import Interval
+from treelens._sklearn_compat import Interval, available_if
 from treelens.estimators.base import Features, GraphKernel, checked_graphs
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels._compiled_common_walks import GroupedGraphs
