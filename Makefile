@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format bench reproduce docs clean
+.PHONY: help install demo test interpreted lint format bench reproduce docs clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -24,6 +24,10 @@ demo: $(STAMP) ## learn on real molecules, print the table and write a report
 test: $(STAMP) ## run the tests (set TREELENS_DATA to include those on real data sets)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 	$(BIN)/python -m pytest --doctest-modules src/treelens -q
+	$(MAKE) interpreted
+
+interpreted: $(STAMP) ## small cases without numba: there, an index out of bounds is an error
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m interpreted -q
 
 lint: $(STAMP) ## ruff, mypy, and the layers of the house
 	$(BIN)/ruff check src tests benchmarks reproduction examples
