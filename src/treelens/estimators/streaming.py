@@ -88,7 +88,7 @@ class StreamingGraphClassifier(DecidesOnGraphs, BaseEstimator):
     ----------
     classes_ : ndarray
     vocabulary_ : PatternVocabulary
-    support_ : ndarray, shape (vocabulary_.n_patterns,)
+    support_ : ndarray, shape (n_patterns,)
         Graphs that hold each pattern.
     weights_ : ndarray
         Of the patterns from the first depth in use on.
