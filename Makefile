@@ -41,14 +41,14 @@ lowest: ## run the tests at the lowest versions that pyproject.toml allows (need
 	$(LOWEST)/bin/python -m pytest -n 2 --dist loadfile --ignore tests/reproduction --ignore tests/docs
 
 lint: $(STAMP) ## ruff, mypy, and the layers of the house
-	$(BIN)/ruff check src tests benchmarks reproduction examples
-	$(BIN)/ruff format --check src tests benchmarks reproduction examples
+	$(BIN)/ruff check src tests benchmarks reproduction examples .github/scripts
+	$(BIN)/ruff format --check src tests benchmarks reproduction examples .github/scripts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: $(STAMP) ## let ruff rewrite the code in one style
-	$(BIN)/ruff check --fix src tests benchmarks reproduction examples
-	$(BIN)/ruff format src tests benchmarks reproduction examples
+	$(BIN)/ruff check --fix src tests benchmarks reproduction examples .github/scripts
+	$(BIN)/ruff format src tests benchmarks reproduction examples .github/scripts
 
 bench: $(STAMP) ## measure every speed claim against its rival, side by side
 	$(BIN)/python -m benchmarks

@@ -1,6 +1,6 @@
 """Whether a tag may be released: the version, its section in CHANGELOG.md, CITATION.cff.
 
-    python .github/scripts/check_release.py v0.2.0 --notes notes.md
+python .github/scripts/check_release.py v0.2.0 --notes notes.md
 """
 
 from __future__ import annotations

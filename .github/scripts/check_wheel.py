@@ -1,6 +1,6 @@
 """What a wheel holds: the library, the report's templates, the command line, and nothing else.
 
-    python .github/scripts/check_wheel.py dist/*.whl
+python .github/scripts/check_wheel.py dist/*.whl
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ ALLOWED = {
     "code": r"treelens/([a-z_]+/)?[a-z_]+\.py",
     "types": r"treelens/(py\.typed|__init__\.pyi)",
     "templates of the report": r"treelens/report/templates/[\w.-]+",
-    "metadata": r"treelens-[\w.]+\.dist-info/(METADATA|WHEEL|RECORD|entry_points\.txt|licenses/LICENSE)",
+    "metadata": r"treelens-[\w.]+\.dist-info/(METADATA|WHEEL|RECORD|entry_points\.txt)",
+    "licence": r"treelens-[\w.]+\.dist-info/licenses/LICENSE",
 }
 NEEDED = (
     "treelens/__init__.pyi",
