@@ -88,7 +88,7 @@ def test_triples_of_a_large_sparse_graph_match_scipy(rng):
     labels = rng.integers(0, 300, n)  # many labels: nearly every pair is a triple of its own
     graphs = build_collection([n], edges, labels)
     _, counts = ShortestPathVocabulary.fit(graphs)
-    matrix = sparse.coo_array((np.ones(500), edges.T), shape=(n, n))
+    matrix = sparse.coo_array((np.ones(500), edges.T.astype(np.int32)), shape=(n, n))
     d = shortest_path(matrix, directed=False, unweighted=True)
     i, j = np.nonzero(np.triu(np.isfinite(d), 1))
     pairs = np.sort(np.stack([labels[i], labels[j]], axis=1), axis=1)
