@@ -3,9 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+LOWEST ?= build/lowest
+LOWEST_PYTHON ?= 3.10
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format bench reproduce docs clean
+.PHONY: help install demo test interpreted coverage lowest lint format bench reproduce docs wheel clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -24,16 +26,29 @@ demo: $(STAMP) ## learn on real molecules, print the table and write a report
 test: $(STAMP) ## run the tests (set TREELENS_DATA to include those on real data sets)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 	$(BIN)/python -m pytest --doctest-modules src/treelens -q
+	$(MAKE) interpreted
 
-lint: $(STAMP) ## ruff, mypy on the inner rooms, and the layers of the house
-	$(BIN)/ruff check src tests benchmarks reproduction examples
-	$(BIN)/ruff format --check src tests benchmarks reproduction examples
+interpreted: $(STAMP) ## small cases without numba: there, an index out of bounds is an error
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m interpreted -q
+
+coverage: $(STAMP) ## run the tests and count the lines they reach; below the floor is an error
+	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report term:skip-covered --cov-report html
+
+lowest: ## run the tests at the lowest versions that pyproject.toml allows (needs uv)
+	uv venv --quiet --clear --python $(LOWEST_PYTHON) $(LOWEST)
+	uv pip install --quiet --python $(LOWEST) --resolution lowest-direct -e '.[chem,distributed]'
+	uv pip install --quiet --python $(LOWEST) pytest pytest-xdist hypothesis POT grakel
+	$(LOWEST)/bin/python -m pytest -n 2 --dist loadfile --ignore tests/reproduction --ignore tests/docs
+
+lint: $(STAMP) ## ruff, mypy, and the layers of the house
+	$(BIN)/ruff check src tests benchmarks reproduction examples .github/scripts
+	$(BIN)/ruff format --check src tests benchmarks reproduction examples .github/scripts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: $(STAMP) ## let ruff rewrite the code in one style
-	$(BIN)/ruff check --fix src tests benchmarks reproduction examples
-	$(BIN)/ruff format src tests benchmarks reproduction examples
+	$(BIN)/ruff check --fix src tests benchmarks reproduction examples .github/scripts
+	$(BIN)/ruff format src tests benchmarks reproduction examples .github/scripts
 
 bench: $(STAMP) ## measure every speed claim against its rival, side by side
 	$(BIN)/python -m benchmarks
@@ -41,8 +56,16 @@ bench: $(STAMP) ## measure every speed claim against its rival, side by side
 reproduce: $(STAMP) ## a small part of every table of the paper, into results/ (minutes)
 	$(BIN)/python -m reproduction all --quick --out results
 
-docs: $(STAMP) ## build the documentation, warnings are errors
+docs: $(STAMP) ## run the examples and build the documentation, warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
+wheel: $(STAMP) ## build the package, look into it, install it elsewhere and try it
+	rm -rf dist build/smoke
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python .github/scripts/check_wheel.py dist/*.whl
+	$(BIN)/python -m venv build/smoke
+	build/smoke/bin/python -m pip install --quiet dist/*.whl
+	cd build/smoke && bin/python -I ../../.github/scripts/smoke_test.py
+
 clean: ## remove the virtual environment and everything that was built
-	rm -rf $(VENV) build dist docs/_build .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) build dist docs/_build docs/gallery docs/api/generated .pytest_cache .ruff_cache .mypy_cache

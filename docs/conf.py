@@ -15,9 +15,10 @@ extensions = [
     "sphinx.ext.mathjax",
     "numpydoc",
     "myst_parser",
+    "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.zip"]
 templates_path = ["_templates"]
 
 # The reference: one page for each public name, from its docstring.
@@ -25,6 +26,17 @@ autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc sections say the types in words
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+
+# The examples are run, and shown with what they print and draw.
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": "plot_",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "min_reported_time": 1e6,
+    "write_computation_times": False,
+}
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3

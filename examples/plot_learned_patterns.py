@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 
 import treelens as tl
 
+# %%
 # Substructures 1 to 4 are for training. Those for testing combine the parts of 1 to 4 anew, so
 # that what only seemed to matter now misleads.
 train, y_train = tl.make_synthetic(substructures=[1, 2, 3, 4], random_state=0)
@@ -21,10 +22,12 @@ learned = tl.GraphSVC(weight_radius=10, **settings).fit(train, y_train)
 print(f"Accuracy with uniform weights: {uniform.score(test, y_test):.0%}")
 print(f"Accuracy with learned weights: {learned.score(test, y_test):.0%}")
 
+# %%
 # 0(0,1,2) is a node labelled 0 whose neighbours are labelled 0, 1 and 2: the planted pattern.
 table = learned.patterns_
 print(table[["pattern", "depth", "weight", "support", "leans_to"]].head())
 
+# %%
 # The same pattern carries the decision on a graph that the model has not seen.
 print(learned.explain(test[0]))
 

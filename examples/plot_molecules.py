@@ -20,15 +20,18 @@ acids = [f"{x}C(=O)O" for x in chains] + [f"OC(=O){x}" for x in rings]
 others = [f"{x}C(=O)OC" for x in chains] + [f"OC{x}" for x in rings]
 smiles, y = acids + others, np.repeat(["acid", "other"], [len(acids), len(others)])
 
+# %%
 # Atoms become nodes labelled with the element, bonds edges labelled - = # and : (aromatic).
 model = tl.GraphSVC(kernel="wwl", depth=[1, 2], weight_radius=[0, 3], random_state=0)
 model.fit(smiles, y)
 print(model.patterns_[["pattern", "depth", "weight", "support", "leans_to"]].head(8))
 
+# %%
 # Whether learning helped, on held-out parts of these molecules.
 gain = model.learning_gain_
 print(f"Learned minus uniform: {gain['difference']:+.3f} ± {gain['standard_error']:.3f}")
 
+# %%
 # Aspirin and its methyl ester, which the model has never seen.
 new = {"aspirin": "CC(=O)Oc1ccccc1C(=O)O", "methyl ester": "CC(=O)Oc1ccccc1C(=O)OC"}
 print(dict(zip(new, model.predict(list(new.values())).tolist(), strict=True)))

@@ -22,6 +22,7 @@ ordered = [nx.watts_strogatz_graph(int(n), 4, 0.1, seed=i) for i, n in enumerate
 random = [nx.gnm_random_graph(int(n), 2 * int(n), seed=i) for i, n in enumerate(sizes)]
 graphs, y = ordered + random, np.repeat(["ordered", "random"], len(sizes))
 
+# %%
 # Without labels treelens takes degrees and says so. To choose labels yourself, set the attribute
 # "label" of the nodes (and of the edges), or name another with as_graph_collection(node_label=...).
 with warnings.catch_warnings():
@@ -35,9 +36,11 @@ model.fit(collection[train], y[train])
 print(f"Chosen: {model.best_params_['kernel']}, depth {model.best_params_['depth']}")
 print(f"Accuracy: {model.score(collection[test], y[test]):.0%}")
 
+# %%
 # How much of a new graph consists of patterns that training never saw.
 print(f"Unseen share, mean: {model.out_of_vocabulary(collection[test]).mean():.0%}")
 
+# %%
 # One graph of each kind, coloured by what its nodes add: red for "random", blue for "ordered".
 figure, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
 for position, place in zip((test[0], test[-1]), axes, strict=True):

@@ -29,6 +29,7 @@ for name, kernel in kernels.items():
     scores[name] = cross_val_score(pipeline, graphs, y, cv=5)
     print(f"{name:14} {scores[name].mean():.3f} ± {scores[name].std():.3f}")
 
+# %%
 # Parameters of the kernel, of the learner inside it and of the machine, in one grid.
 search = GridSearchCV(
     make_pipeline(tl.WassersteinWL(weights=tl.PairwiseWeights()), SVC(kernel="precomputed")),

@@ -6,10 +6,20 @@ import importlib.util
 import os
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from treelens import GraphCollection, read_tudataset
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Without numba (``make interpreted``) hashes wrap aloud, and examples take long."""
+    if numba.config.DISABLE_JIT:
+        config.addinivalue_line("filterwarnings", "ignore:overflow encountered in scalar")
+        settings.register_profile("interpreted", max_examples=25)
+        settings.load_profile("interpreted")
 
 
 @pytest.fixture(scope="session")

@@ -53,7 +53,7 @@ def test_star_import_and_unknown_names():
     namespace: dict = {}
     exec("from treelens import *", namespace)
     assert set(tl.__all__) <= set(namespace)
-    with pytest.raises(AttributeError, match="no attribute 'GraphTransformer'"):
+    with pytest.raises(AttributeError, match="No treelens attribute GraphTransformer"):
         _ = tl.GraphTransformer
 
 

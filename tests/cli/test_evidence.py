@@ -202,7 +202,7 @@ def test_predict_numbers_with_intervals(regression, tmp_path):
     data = write_csv(tmp_path / "new.csv", [("CCCCO",), ("no molecule",), ("CC[Si]",)], "smiles")
     done = run("predict", regression, data, "--out", tmp_path / "out.csv")
     assert done.code == 0, done.err
-    table = pd.read_csv(tmp_path / "out.csv")
+    table = pd.read_csv(tmp_path / "out.csv", float_precision="round_trip")
     assert list(table.columns) == [
         "row", "smiles", "prediction", "std", "lower_90", "upper_90", "out_of_vocabulary",
         "problem",

@@ -151,8 +151,8 @@ def test_a_line_of_200_megabytes(tmp_path):
 def test_help_needs_no_heavy_imports():
     code = (
         "import sys, treelens.cli.main\n"
-        "heavy = {'numpy', 'sklearn', 'numba', 'pandas', 'rich', 'rdkit'} & set(sys.modules)\n"
-        "assert not heavy, heavy"
+        "heavy = {'numpy', 'sklearn', 'numba', 'pandas', 'rich.console', 'rdkit'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -8,7 +8,7 @@ from docs.conftest import ROOT, dead_links
 
 GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
 # The pages of results are written by the experiments, links included.
-OTHERS = [ROOT / "docs" / "index.md", ROOT / "docs" / "paper.md", ROOT / "docs" / "examples.md"]
+OTHERS = [ROOT / "docs" / "index.md", ROOT / "docs" / "paper.md"]
 
 
 @pytest.mark.parametrize("page", GUIDE, ids=lambda page: page.stem)

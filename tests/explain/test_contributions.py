@@ -98,6 +98,7 @@ def test_linear_kernels_have_exact_contributions(kernel, training, fit_decision)
         assert found.decision - without.decision == pytest.approx(row["contribution"], abs=1e-10)
 
 
+@pytest.mark.interpreted
 def test_base_is_the_decision_without_known_patterns(training, fit_decision):
     stranger = build_collection(np.array([2]), np.array([[0, 1]]), ["x", "y"])
     for kernel in KERNELS:
@@ -243,6 +244,7 @@ def test_more_than_one_graph_is_refused(training, fit_decision):
         explain_decision(training[0][:2], fit_decision(*training))
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("minimum", [True, False])
 def test_compiled_sums_equal_their_twins(minimum, rng):
     n_graphs, n_patterns = 9, 14

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from naive import explain as naive
 from treelens.explain.spreading import Arcs, spread_over_edges, spread_over_nodes
 
+pytestmark = pytest.mark.interpreted
+
 
 def _random_graph(seed: int, n: int = 7) -> list[list[int]]:
     """Neighbour lists with a self-loop and an isolated node."""

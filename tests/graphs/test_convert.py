@@ -447,7 +447,7 @@ def test_a_number_of_nodes_that_is_none() -> None:
 
 def test_sparse_adjacency_matrices_stay_sparse() -> None:
     n_nodes = 100_000  # 80 GB as a dense matrix
-    path = scipy.sparse.diags_array([np.ones(n_nodes - 1)], offsets=[1], shape=(n_nodes,) * 2)
+    path = scipy.sparse.dia_array((np.ones((1, n_nodes)), [1]), shape=(n_nodes, n_nodes))
     for matrix in (path, path.tocsr(), path.tocsc()):
         graphs = as_graph_collection([(matrix, dict.fromkeys(range(n_nodes), "a"))])
         assert (graphs.n_nodes, graphs.n_edges) == (n_nodes, n_nodes - 1)

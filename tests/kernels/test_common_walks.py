@@ -58,6 +58,7 @@ def dense_collection(
 # --- against the naive twins ------------------------------------------------------------------
 
 
+@pytest.mark.interpreted
 @settings(deadline=None)  # the first example may compile
 @given(collections(min_nodes=0, edge_labels=True), st.booleans())
 def test_blocks_and_groups_match_the_naive_twin(graphs, edge_labels):
@@ -74,6 +75,7 @@ def test_blocks_and_groups_match_the_naive_twin(graphs, edge_labels):
         assert sorted(np.diff(found.group_arcs)[g.start : g.stop]) == n_arcs
 
 
+@pytest.mark.interpreted
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 3), max_size=5), st.integers(0, 4), st.integers(0, 4), st.data())
 def test_sums_of_outer_products_match_the_naive_twin(sizes, height, width, data):
@@ -115,6 +117,7 @@ def test_both_ways_equal_the_named_sequences_on_dense_graphs(rng, kernel_of):
     np.testing.assert_allclose(kernel_of(walked(graphs), None, 7, 0.1), rows @ rows.T, rtol=1e-10)
 
 
+@pytest.mark.interpreted
 @every_way
 def test_labels_of_one_side_only_count_for_nothing(rng, kernel_of):
     known, new = random_collection(rng, 6, labels="CNO"), random_collection(rng, 5, labels="NOSP")
@@ -140,6 +143,7 @@ def test_threads_change_no_bit_of_counts_too_large_to_be_exact(rng, monkeypatch,
         assert np.array_equal(kernel_of(side, other, 13, 0.1, n_jobs), cross)
 
 
+@pytest.mark.interpreted
 def test_tensors_in_small_parts_are_the_whole(rng, monkeypatch):
     graphs = random_collection(rng, 9, labels="CN")
     side = walked(graphs, edge_labels=True)

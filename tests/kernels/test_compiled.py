@@ -11,6 +11,8 @@ from naive import kernels as naive
 from treelens.kernels import _compiled
 from treelens.patterns import _compiled as patterns_compiled
 
+pytestmark = pytest.mark.interpreted
+
 
 @dataclass
 class Side:

@@ -24,6 +24,8 @@ from treelens.kernels.random_walk import (
 from treelens.patterns.paths import read_labels
 from treelens.patterns.vocabulary import PatternVocabulary
 
+pytestmark = pytest.mark.interpreted
+
 
 def walked(graphs: GraphCollection, edge_labels: bool = False) -> _compiled_walks.WalkedGraphs:
     _, codes = read_labels(graphs, PatternVocabulary.empty(0, edge_labels))

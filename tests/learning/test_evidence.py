@@ -21,6 +21,8 @@ from treelens.learning.evidence_search import learn_by_evidence, starting_parame
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 
+pytestmark = pytest.mark.interpreted
+
 
 def _problem(seed=0, n=14, n_columns=1, n_jobs=1, strength=20.0):
     """Random counts over a random forest of three levels; a graph without patterns among them."""

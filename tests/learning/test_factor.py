@@ -12,6 +12,8 @@ from treelens.learning.factor import (
     solve_factored,
 )
 
+pytestmark = pytest.mark.interpreted
+
 
 @pytest.fixture(params=[1, 5, 64, 65, 200])
 def matrix(request, monkeypatch):

@@ -109,6 +109,7 @@ def test_patterns_below_the_minimum_support_stay(features, labels):
     assert np.abs(learned.weights[support >= 4] - 1.0).max() > 0.05
 
 
+@pytest.mark.interpreted
 def test_one_radius_per_depth(features, labels):
     learned = learn_weights(features, labels, radius=[0.0, 0.2, 1.0])
     assert learned.moved[0] == 0.0
@@ -211,6 +212,7 @@ def features_from(sizes, edges, node_labels):
     )
 
 
+@pytest.mark.interpreted
 def test_no_shared_pattern_falls_back_to_uniform():
     apart = features_from([2, 1, 1], [[0, 1]], list("CCNO"))
     with pytest.warns(UserWarning, match="no two graphs share a pattern"):
@@ -225,6 +227,7 @@ def test_no_pattern_with_the_minimum_support_falls_back_to_uniform(features, lab
     assert (learned.weights == 1.0).all()
 
 
+@pytest.mark.interpreted
 def test_two_graphs():
     two = features_from([3, 3], [[0, 1], [1, 2], [3, 4], [4, 5]], list("CCOCCN"))
     with pytest.warns(UserWarning, match="No two of the 2 graphs share a label"):

@@ -20,6 +20,8 @@ from treelens.learning.objective import (
 )
 from treelens.patterns import pairs as pairs_module
 
+pytestmark = pytest.mark.interpreted
+
 MARGINS = Margins(alpha1=0.8, alpha2=0.6, sigma=0.15)
 
 

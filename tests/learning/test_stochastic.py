@@ -71,6 +71,7 @@ def test_lazy_equals_dense_over_ten_thousand_steps(features, labels, constraint,
         assert np.abs(ours - 1).max() > 0.1  # the steps did go somewhere
 
 
+@pytest.mark.interpreted
 def test_rescaling_changes_nothing_but_the_form(features):
     rng = np.random.default_rng(0)
     start, stop = features.level_offsets[1:3]
@@ -101,6 +102,7 @@ def test_scales_far_below_one_are_caught(features, labels):
         assert norm == pytest.approx(1e-3, rel=1e-9)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("balance", [True, False])
 def test_the_mean_step_is_the_gradient(features, labels, balance):
     """Every ordered pair once, each from uniform weights and with room to move."""
@@ -118,6 +120,7 @@ def test_the_mean_step_is_the_gradient(features, labels, balance):
     np.testing.assert_allclose(-total / 400, gradient, atol=1e-15)
 
 
+@pytest.mark.interpreted
 def test_epochs_pair_every_graph_once(features, labels):
     sums = problem(features, labels)
     schedule = plan(1, n_epochs=3)
@@ -172,6 +175,7 @@ def test_different_labels_push_shared_patterns_down_and_same_labels_up(features)
         np.testing.assert_array_equal(np.sign(state.u), sign * np.sign(z))
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("n_steps", [1, 2, 5])
 def test_more_stages_than_steps(features, labels, n_steps):
     """The mean must not be taken over an empty stage: here the last stage is the last steps."""

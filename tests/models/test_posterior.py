@@ -36,6 +36,7 @@ def problem():
     return kernel, rng.uniform(0.05, 0.3, size=70), rng.normal(size=(70, 2))
 
 
+@pytest.mark.interpreted
 def test_mean_and_variance_agree_with_scikit_learn(problem):
     kernel, noise, targets = problem
     train, new = np.arange(60), np.arange(60, 70)
@@ -64,6 +65,7 @@ def test_leave_one_out_equals_refits(problem):
         assert found.variance[i] == pytest.approx(variance, abs=1e-8)
 
 
+@pytest.mark.interpreted
 def test_every_graph_a_landmark_is_the_exact_process(problem):
     kernel, noise, targets = problem
     exact = ExactPosterior.fit(kernel[:60, :60].copy(), noise[:60], targets[:60])

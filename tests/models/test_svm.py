@@ -51,6 +51,7 @@ def cost(kernel: np.ndarray, C: float) -> float:
 # --- the compiled loop ----------------------------------------------------------------------
 
 
+@pytest.mark.interpreted
 @settings(deadline=None, max_examples=25)
 @given(
     seed=st.integers(0, 10**6),
@@ -229,6 +230,7 @@ def test_cost_is_relative_to_the_mean_diagonal():
     np.testing.assert_allclose(small, large, **CLOSE)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_path_equals_cold_starts(n_classes):
     kernel, codes = problem(n_classes=n_classes, seed=4)
@@ -251,6 +253,7 @@ def test_the_path_leaves_the_matrix_alone():
 # --- degenerate matrices --------------------------------------------------------------------
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("value", [0.0, 1.0, 1e-30])
 @pytest.mark.parametrize("C", [0.1, 1000.0])
 def test_a_constant_matrix_gives_the_larger_class(value, C):
@@ -262,6 +265,7 @@ def test_a_constant_matrix_gives_the_larger_class(value, C):
     np.testing.assert_array_equal(predicted_codes(decisions), 1)
 
 
+@pytest.mark.interpreted
 def test_an_identity_matrix():
     """No graph is like another: the training graphs are learned by heart."""
     codes = np.array([0] * 6 + [1] * 6)
@@ -270,6 +274,7 @@ def test_an_identity_matrix():
     assert len(fitted.support) == 12
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("C", CS)
 def test_a_class_with_one_member(C):
     kernel, _ = problem(40, seed=5)

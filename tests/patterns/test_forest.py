@@ -11,6 +11,8 @@ from treelens.patterns.forest import PatternForest, usual_trees
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
+pytestmark = pytest.mark.interpreted
+
 
 def _molecules():
     pytest.importorskip("rdkit")

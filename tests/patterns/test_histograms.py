@@ -18,6 +18,8 @@ from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
+pytestmark = pytest.mark.interpreted
+
 
 def counted(train: GraphCollection, new: GraphCollection | None = None, depth: int = 2):
     vocabulary, colors = PatternVocabulary.fit(train, depth)

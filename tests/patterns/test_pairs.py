@@ -12,6 +12,8 @@ from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PAIR_KINDS, PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
 
+pytestmark = pytest.mark.interpreted
+
 
 def histograms_of(graphs: GraphCollection, first_depth: int = 1) -> PatternHistograms:
     vocabulary, colors = PatternVocabulary.fit(graphs, 3)

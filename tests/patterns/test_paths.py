@@ -47,6 +47,7 @@ def node_and_arc_keys(graphs: GraphCollection) -> tuple[np.ndarray, np.ndarray]:
 # --- compiled functions against their twins ---------------------------------------------------
 
 
+@pytest.mark.interpreted
 @settings(deadline=None)  # the first example may compile
 @given(st.lists(st.integers(0, 2**62), max_size=300).map(lambda x: x + x[::3]))
 def test_keys_are_numbered_as_by_a_dict(keys):
@@ -67,6 +68,7 @@ def test_many_keys_that_fall_into_few_slots_stay_apart():
     assert numbers[5000:].tolist() == numbers[:5000][::-1].tolist()
 
 
+@pytest.mark.interpreted
 @settings(deadline=None)  # the first example may compile
 @given(collections(min_nodes=0))
 def test_triples_match_the_naive_twin(graphs):
@@ -86,7 +88,7 @@ def test_triples_of_a_large_sparse_graph_match_scipy(rng):
     labels = rng.integers(0, 300, n)  # many labels: nearly every pair is a triple of its own
     graphs = build_collection([n], edges, labels)
     _, counts = ShortestPathVocabulary.fit(graphs)
-    matrix = sparse.coo_array((np.ones(500), edges.T), shape=(n, n))
+    matrix = sparse.coo_array((np.ones(500), edges.T.astype(np.int32)), shape=(n, n))
     d = shortest_path(matrix, directed=False, unweighted=True)
     i, j = np.nonzero(np.triu(np.isfinite(d), 1))
     pairs = np.sort(np.stack([labels[i], labels[j]], axis=1), axis=1)
@@ -94,6 +96,7 @@ def test_triples_of_a_large_sparse_graph_match_scipy(rng):
     assert sorted(counts.counts.tolist()) == sorted(map(float, expected.values()))
 
 
+@pytest.mark.interpreted
 @settings(deadline=None)  # the first example may compile
 @given(collections(min_nodes=0, max_nodes=5), st.integers(0, 4))
 def test_walks_match_the_naive_twin(graphs, max_length):
@@ -106,6 +109,7 @@ def test_walks_match_the_naive_twin(graphs, max_length):
     assert found == naive.walks_of_graphs(graphs, max_length)
 
 
+@pytest.mark.interpreted
 @settings(deadline=None)
 @given(collections(min_nodes=0, max_nodes=5), st.integers(0, 4))
 def test_steps_of_walks_are_counted_up_to_a_limit(graphs, max_length):
@@ -119,6 +123,7 @@ def test_steps_of_walks_are_counted_up_to_a_limit(graphs, max_length):
 # --- vocabularies -----------------------------------------------------------------------------
 
 
+@pytest.mark.interpreted
 @settings(deadline=None)  # the first example may compile
 @given(collections(min_graphs=2), st.integers(1, 5))
 def test_every_triple_is_counted_under_its_name(graphs, cut):
@@ -136,6 +141,7 @@ def test_every_triple_is_counted_under_its_name(graphs, cut):
     assert np.array_equal(counts.diagonal()[: len(train)], train_counts.diagonal())
 
 
+@pytest.mark.interpreted
 @settings(deadline=None)  # the first example may compile
 @given(collections(min_graphs=2, max_nodes=5, edge_labels=True), st.booleans(), st.integers(0, 3))
 def test_every_walk_is_counted_under_its_name(graphs, edge_labels, max_length):
@@ -206,6 +212,7 @@ def test_edge_labels_must_be_there_when_they_are_asked_for():
         WalkVocabulary.fit(plain, 1, edge_labels=True)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("n_jobs", [2, 3])
 def test_shares_change_nothing(rng, n_jobs):
     graphs = random_collection(rng, 20)
@@ -220,6 +227,7 @@ def test_shares_change_nothing(rng, n_jobs):
             assert np.array_equal(getattr(one, name), getattr(many, name))
 
 
+@pytest.mark.interpreted
 def test_graphs_without_nodes_or_edges_hold_no_triples():
     graphs = build_collection([0, 1, 2], np.empty((0, 2), int), ["C", "C", "O"])
     vocabulary, counts = ShortestPathVocabulary.fit(graphs)

@@ -17,6 +17,8 @@ from treelens.patterns import _compiled, refinement
 from treelens.patterns.refinement import PatternLevel, run_in_shares
 from treelens.patterns.vocabulary import PatternVocabulary
 
+pytestmark = pytest.mark.interpreted
+
 WORDS = [0, 1, -1, 7, 2**31, 2**62, -(2**63)]
 
 

@@ -17,6 +17,8 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.patterns.vocabulary import LONGEST_TEXT, PatternTree, PatternVocabulary
 
+pytestmark = pytest.mark.interpreted
+
 
 @pytest.fixture
 def path() -> GraphCollection:

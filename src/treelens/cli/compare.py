@@ -57,7 +57,7 @@ def compare_cli(
             )
         compare = compare_regressions if task == "regression" else compare_models
         show = show_regressions if task == "regression" else show_comparison
-        result = compare(*models, rows, rows_b)
+        result = compare(models[0], models[1], rows, rows_b)
         output.finish({"a": str(model_a), "b": str(model_b), **result}, show)
 
 

@@ -84,6 +84,7 @@ def _inhibitors(folder: Path) -> tuple[GraphData, str]:
     graphs, _ = read_smiles(folder / _MOLECULES, target=None, names="name", on_invalid="skip")
     with (folder / _ACTIVITIES).open(newline="", encoding="utf-8") as file:
         activity_of = {row["Name"]: float(row["Act"]) for row in csv.DictReader(file)}
+    assert graphs.names is not None  # read from the column that was asked for
     activities = np.array([activity_of[name] for name in graphs.names])
     story = (
         f"{len(graphs)} molecules with measured activities (pIC50, from {activities.min():g} to "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -27,7 +28,7 @@ app = typer.Typer(
     add_completion=False,
     epilog=EXIT_CODES,
 )
-COMMANDS = {
+COMMANDS: dict[str, Callable[..., None]] = {
     "fit": fit_cli,
     "predict": predict_cli,
     "explain": explain_cli,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -94,10 +94,7 @@ def top_patterns(model: FullModel, n: int, order: str = "auto") -> list[dict[str
         order = "weight" if learned_weights(model) else "difference"
     if order != "weight":
         table = table.sort_values(order, ascending=False, kind="stable")
-    return [
-        {"pattern_id": int(pattern_id), **row}
-        for pattern_id, row in table.head(n).to_dict("index").items()
-    ]
+    return cast("list[dict[str, Any]]", table.head(n).reset_index().to_dict("records"))
 
 
 def write_patterns(model: FullModel, path: Path) -> None:

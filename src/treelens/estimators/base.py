@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from treelens._sklearn_compat import BaseEstimator, ClassifierMixin, StrOptions, TransformerMixin
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.graphs.recipe import GraphRecipe
@@ -21,6 +20,9 @@ from treelens.kernels.weisfeiler_lehman import linear_kernel
 from treelens.models.classifier import FittedModel
 from treelens.models.predictions import Predictions, predicted_codes
 from treelens.patterns.features import Features
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class TakesGraphs:
@@ -101,6 +103,8 @@ class GraphKernel(TakesGraphs, TransformerMixin, BaseEstimator, metaclass=ABCMet
     :meth:`feature_map` are patterns, which ``feature_map_names`` gives.
     """
 
+    normalize: str | None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "normalize": [StrOptions({"cosine", "tanimoto"}), None],
         "n_jobs": [Integral, None],
@@ -114,7 +118,7 @@ class GraphKernel(TakesGraphs, TransformerMixin, BaseEstimator, metaclass=ABCMet
     def _new_features(self, graphs: GraphCollection) -> Features:
         """Features of graphs in terms of what ``fit`` saw."""
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the features of the training graphs.
 
         Parameters

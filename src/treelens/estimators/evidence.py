@@ -5,14 +5,19 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from treelens._sklearn_compat import (
+    BaseEstimator,
+    Interval,
+    RegressorMixin,
+    StrOptions,
+    check_sample_weight,
+)
 from treelens.estimators.base import DecidesOnGraphs, HoldsModel
 from treelens.explain.contributions import Explanation, explain_decision
 from treelens.explain.gaussian import GaussianDecision
@@ -43,6 +48,8 @@ from treelens.selection.progress import progress_ticks
 from treelens.selection.settings import check_classes, check_numbers
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
 
@@ -215,7 +222,7 @@ class _GaussianProcessOnGraphs(HoldsModel, BaseEstimator):
         check_is_fitted(self)
         return summarize_evidence(self.model_, X, y, names=names, n_jobs=self._n_jobs())
 
-    def report(self, path: Any, X: Any = None, y: Any = None, *, names: Any = None) -> Any:
+    def report(self, path: str | Path, X: Any = None, y: Any = None, *, names: Any = None) -> Path:
         """Write the report: one HTML file that needs nothing else; see :meth:`summary`."""
         from treelens.report import write_evidence_report
 
@@ -323,7 +330,13 @@ class GraphRegressor(RegressorMixin, _GaussianProcessOnGraphs):
         """Values of the training graphs."""
         return self._fitted_model.training.targets
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> np.ndarray: ...
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+    def predict(
+        self, X: Any, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Values, and if asked for the standard deviations of new measurements (noise included).
 
         Parameters
@@ -342,7 +355,7 @@ class GraphRegressor(RegressorMixin, _GaussianProcessOnGraphs):
         return (mean, np.sqrt(said.variance)) if said.variance is not None else mean
 
     @property
-    def patterns_(self) -> Any:
+    def patterns_(self) -> pd.DataFrame:
         """DataFrame of all patterns: text, depth, weight, support, mean value where it occurs."""
         check_is_fitted(self)
         return number_table(
@@ -465,7 +478,7 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
         return probabilities
 
     @property
-    def patterns_(self) -> Any:
+    def patterns_(self) -> pd.DataFrame:
         """DataFrame of all patterns: text, depth, weight, support, relative frequency per class."""
         check_is_fitted(self)
         return pattern_table(
@@ -489,7 +502,7 @@ def class_columns(codes: np.ndarray, n_classes: int) -> np.ndarray:
 def _checked_weights(sample_weight: Any, graphs: GraphCollection) -> np.ndarray:
     if len(graphs) < 2:
         raise ValueError("There is 1 graph: a Gaussian process needs at least 2 to learn from.")
-    weights = _check_sample_weight(sample_weight, np.empty((len(graphs), 1)), dtype=np.float64)
+    weights = check_sample_weight(sample_weight, np.empty((len(graphs), 1)), dtype=np.float64)
     if not (weights > 0).all():
         raise ValueError("sample_weight must be above 0 everywhere: drop graphs of no weight.")
     if weights.max() / weights.min() > 1e6:

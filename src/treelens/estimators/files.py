@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_is_fitted
 
 import treelens
+from treelens._sklearn_compat import InvalidParameterError
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.estimators.streaming import StreamingGraphClassifier
 from treelens.estimators.svc import GraphSVC

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from treelens._sklearn_compat import HasMethods, Interval, StrOptions
 from treelens.estimators.base import GraphKernel, check_graphs
 from treelens.estimators.renamed import TellsNewNames
 from treelens.graphs.collection import GraphCollection
@@ -29,6 +29,10 @@ class _WeisfeilerLehmanKernel(TellsNewNames, GraphKernel):
     """Refinement, vocabulary, histograms and weights, shared by the three kernels."""
 
     _kind: str  # which pair feature, see treelens.patterns.pairs
+    depth: int
+    include_depth_zero: bool
+    edge_labels: bool
+    weights: Any
 
     _old_attributes: ClassVar = {"unseen_share": "out_of_vocabulary"}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -15,11 +15,10 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from treelens._sklearn_compat import BaseEstimator, HasMethods, Interval, StrOptions
 from treelens.estimators.base import DecidesOnGraphs
 from treelens.estimators.renamed import TellsNewNames
 from treelens.estimators.views import ExplainsClasses
@@ -169,7 +168,7 @@ class StreamingGraphClassifier(TellsNewNames, ExplainsClasses, DecidesOnGraphs, 
 
     # --- fitting ----------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: None = None, *, executor: Any = None) -> Any:
+    def fit(self, X: Any, y: None = None, *, executor: Any = None) -> StreamingGraphClassifier:
         """Read the blocks and fit the model.
 
         Parameters

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from treelens._sklearn_compat import BaseEstimator, HasMethods, Interval, StrOptions
 from treelens.estimators.base import DecidesOnGraphs
 from treelens.estimators.renamed import TellsNewNames
 from treelens.estimators.views import ViewsOfClassifier
@@ -34,6 +34,9 @@ from treelens.selection.settings import (
     resolved_scoring,
 )
 from treelens.selection.task import Task
+
+if TYPE_CHECKING:
+    pass
 
 
 class GraphSVC(TellsNewNames, ViewsOfClassifier, DecidesOnGraphs, BaseEstimator):

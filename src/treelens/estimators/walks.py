@@ -9,10 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from treelens._sklearn_compat import Interval, available_if
 from treelens.estimators.base import Features, GraphKernel, check_graphs
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels._compiled_common_walks import GroupedGraphs
@@ -213,7 +212,8 @@ class RandomWalk(GraphKernel):
     def _fit_features(self, graphs: GraphCollection, y: Any) -> Any:
         self._labels, codes = read_labels(graphs, PatternVocabulary.empty(0, self.edge_labels))
         walked = walked_graphs(graphs, codes)
-        self._route = self._sequences = None
+        self._route: str | None = None
+        self._sequences: WalkVocabulary | None = None
         if self.max_length is not None:
             self._route = cheapest_route(graphs, walked, self.max_length, self.edge_labels)
         if self._route == SEQUENCES:
@@ -224,6 +224,7 @@ class RandomWalk(GraphKernel):
 
     def _new_features(self, graphs: GraphCollection) -> Any:
         if self._route == SEQUENCES:
+            assert self._sequences is not None  # named by fit
             return _features(self._sequences.transform(graphs, self.decay, self._n_jobs()))
         return self._without_sequences(walked_graphs(graphs, read_labels(graphs, self._labels)[1]))
 
@@ -234,6 +235,7 @@ class RandomWalk(GraphKernel):
         return _WholeGraphs(walked, geometric_diagonal(walked, self.decay))
 
     def _named_sequences(self, graphs: GraphCollection) -> tuple[WalkVocabulary, PathCounts]:
+        assert self.max_length is not None  # without a bound there is no end of them
         return WalkVocabulary.fit(
             graphs, self.max_length, self.decay, self.edge_labels, self._n_jobs()
         )
@@ -249,7 +251,7 @@ class RandomWalk(GraphKernel):
 
     def _kernel_without_sequences(self, left: Any, right: Any) -> np.ndarray:
         other = None if right is None else right.graphs
-        if self._route is None:
+        if self.max_length is None:
             return geometric_kernel(left.graphs, other, self.decay, self._n_jobs())
         if self._route == PRODUCTS:
             other = None if right is None else right.grouped

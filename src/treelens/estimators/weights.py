@@ -7,10 +7,9 @@ from numbers import Integral, Real
 from typing import Any
 
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions, fit_context
 from treelens.learning.constraints import CONSTRAINT_SETS
 from treelens.learning.learn import learn_weights
 from treelens.learning.result import LearnedWeights
@@ -174,7 +173,7 @@ class PairwiseWeights(BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, features: PairFeatures, y: Any) -> PairwiseWeights:
         """Learn the weights.
 

@@ -132,7 +132,9 @@ def _ball(
     graphs: GraphCollection, first: int, root: int, depth: int
 ) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
     """Nodes within ``depth`` steps, nearest first, and the edges walked on the way."""
-    reached, edges, frontier = {root: None}, {}, [root]
+    reached: dict[int, None] = {root: None}
+    edges: dict[tuple[int, int], None] = {}
+    frontier = [root]
     for _ in range(depth):
         following = []
         for node in frontier:
@@ -184,12 +186,11 @@ def atom_environment(graph: Graph, occurrence: Occurrence) -> AtomEnvironment:
 
     nodes = list(occurrence.nodes)
     bonds = [molecule.GetBondBetweenAtoms(u, v).GetIdx() for u, v in occurrence.edges]
-    part = {"atomsToUse": nodes, "bondsToUse": bonds}
     # RDKit begins at a chosen atom only where the molecule is in one piece: not in salts.
     root = occurrence.root if len(Chem.GetMolFrags(molecule)) == 1 else -1
     name = f"training graph {occurrence.graph_index}" if graph.name is None else f"{graph.name}"
     return AtomEnvironment(
-        Chem.MolFragmentToSmiles(molecule, **part, rootedAtAtom=root),
+        Chem.MolFragmentToSmiles(molecule, atomsToUse=nodes, bondsToUse=bonds, rootedAtAtom=root),
         f"one occurrence, at atom {occurrence.root} of {name}",
     )
 

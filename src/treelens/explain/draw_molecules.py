@@ -84,7 +84,7 @@ def _rdkit_drawing(molecule: Any, atoms: dict, bonds: dict, style: Style, format
         drawer = rdMolDraw2D.MolDraw2DSVG(style.width, style.height)
     else:
         drawer = rdMolDraw2D.MolDraw2DCairo(_PNG_SCALE * style.width, _PNG_SCALE * style.height)
-    options = drawer.drawOptions()
+    options: Any = drawer.drawOptions()  # RDKit's stub has each option as an options object
     options.useBWAtomPalette()  # elements in colour would fight with the contributions
     options.padding = 0.08
     rdMolDraw2D.PrepareAndDrawMolecule(

@@ -67,7 +67,7 @@ def _pack(graph: Graph) -> np.ndarray:
 
 
 def _adjacency(graph: Graph) -> sparse.csr_array:
-    ends = np.array(graph.edges, dtype=np.int64).reshape(-1, 2)
+    ends = np.array(graph.edges, dtype=np.int32).reshape(-1, 2)  # all that csgraph takes
     rows, columns = np.concatenate([ends, ends[:, ::-1]]).T
     shape = (graph.n_nodes, graph.n_nodes)
     return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -263,7 +263,11 @@ class GraphCollection:
 
     # --- picking graphs -------------------------------------------------------------------
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: int | np.integer) -> Graph: ...
+    @overload
+    def __getitem__(self, key: Any) -> GraphCollection: ...
+    def __getitem__(self, key: Any) -> Graph | GraphCollection:
         """A ``Graph`` for an integer, a ``GraphCollection`` for anything that picks several."""
         if isinstance(key, tuple):  # scikit-learn writes X[indices, ...]
             if len(key) != 2 or key[1] is not Ellipsis:

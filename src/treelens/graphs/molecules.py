@@ -73,7 +73,7 @@ def read_smiles(
     on_invalid: str = "raise",
     hydrogens: bool = False,
     atom_label: AtomLabel = "element",
-) -> tuple[GraphCollection, np.ndarray | None]:
+) -> tuple[GraphCollection, np.ndarray | Any]:  # Any: None, but only where no target is asked for
     """Read molecules and their classes from a file.
 
     Atoms become nodes, in the order in which RDKit numbers them when it parses the SMILES; bonds

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +64,7 @@ class _Sheet:
         _, top, _, bottom = self.box
         return bottom - (bottom - top) * _share(value, self.y_range)
 
-    def chart(self, **marks: list) -> Chart:
+    def chart(self, **marks: Any) -> Chart:
         x_ticks = [(round(self.x(v), 1), text) for v, text in ticks(self.x_range)]
         y_ticks = [(round(self.y(v), 1), text) for v, text in ticks(self.y_range)]
         return Chart(self.width, self.height, self.box, x_ticks, y_ticks, **marks)

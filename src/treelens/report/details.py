@@ -53,7 +53,8 @@ def choose_graphs(
     n, part = len(given), most_graphs // _SHARE_OF_EXTREMES
     others = np.random.default_rng(0).permutation(n)
     queue = np.concatenate([given.most_wrong[:part], given.most_uncertain[:part], others])
-    sizes, room, chosen = given.graphs.sizes, most_nodes, set()
+    sizes, room = given.graphs.sizes, most_nodes
+    chosen: set[int] = set()
     for index in queue.tolist():
         if index not in chosen and sizes[index] <= room and len(chosen) < most_graphs:
             chosen.add(index)

@@ -165,7 +165,7 @@ def _histogram_keys(histograms: PatternHistograms) -> list[Any]:
     """One key per graph, equal for equal histograms; graphs with unseen patterns equal none."""
     table = histograms.to_sparse("counts", dtype=np.int32)  # (n_graphs, n_patterns)
     indices = table.indices.astype(np.int32)  # scipy chooses a width by the size of the table
-    unseen = histograms.unseen.any(axis=1)
+    unseen = np.asarray(histograms.unseen.any(axis=1))
     spans = zip(table.indptr[:-1].tolist(), table.indptr[1:].tolist(), strict=True)
     return [
         (position,)

@@ -140,12 +140,16 @@ def _reliability(bins: list[dict[str, Any]]) -> Chart:
     """How often what was called so probable came true."""
     spots = [
         Spot(
-            part["said"], part["observed"], *part["observed_interval"],
+            part["said"],
+            part["observed"],
+            low,
+            high,
             f"{part['n']} graphs called {part['low']:.0%} to {part['high']:.0%} probable: "
             f"{part['observed']:.0%} true",
         )
         for part in bins
-    ]  # fmt: skip
+        for low, high in [part["observed_interval"]]
+    ]
     return scatter_chart(spots, (0.0, 1.0), radius=4.0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -61,7 +61,7 @@ def pattern_section(
     rows = [
         _pattern_row(row, vocabulary, places.get(row["pattern_id"]))
         | {"smarts": smarts.get(row["pattern_id"])}
-        for row in chosen.reset_index().to_dict("records")
+        for row in cast("list[dict[str, Any]]", chosen.reset_index().to_dict("records"))
     ]
     return {"n_all": len(table), "n_shown": len(rows), "sorted_by": by[0], "rows": rows}
 

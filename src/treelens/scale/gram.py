@@ -9,12 +9,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from sklearn.utils._param_validation import (
-    Interval,
-    StrOptions,
-    validate_parameter_constraints,
-)
 
+from treelens._sklearn_compat import Interval, StrOptions, validate_parameter_constraints
 from treelens.graphs.blocks import check_block_size
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs

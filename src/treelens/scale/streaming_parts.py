@@ -106,7 +106,7 @@ def sums_of_part(part: Part, first: int, plan: Plan) -> ProductSums:
         return ProductSums.zeros(plan.feature_map.n_components, n_outputs)
     features = plan.extractor.features(block.graphs, plan.feature_map.weights, plan.n_jobs)
     mapped = plan.feature_map.transform(features, plan.n_jobs)
-    codes = np.searchsorted(plan.classes, block.y)
+    codes = np.searchsorted(plan.classes, np.asarray(block.y))
     held_out = _is_held_out(np.arange(first, first + len(codes)), plan.seed)
     with threadpool_limits(limits=plan.n_jobs, user_api="blas"):
         return ProductSums.of(mapped, codes, n_outputs, plan.class_factors[codes], held_out)

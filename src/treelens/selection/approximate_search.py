@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -279,7 +279,8 @@ class ApproximateSearch:
                 self._level_sums[level] = n_depths * cauchy_sums(
                     features.pairs, n_frequencies, self.seed, patterns=run, n_jobs=self.n_jobs
                 )
-        return sum(self._level_sums[level] for level in range(n_depths)) / n_depths
+        total = sum((self._level_sums[level] for level in range(n_depths)), np.zeros(1))
+        return total / n_depths
 
     def learn(self, base: Base, train: np.ndarray, most_steps: int | None = None) -> Any:
         """The learner, fitted to the graphs of ``train``."""
@@ -290,3 +291,7 @@ class ApproximateSearch:
             histograms, self.codes[train], base.kind, base.weight_radius, self.learner, self.seed,
             most_steps,
         )  # fmt: skip
+
+
+def _of_form(form: str) -> Callable[[Candidate], bool]:
+    return lambda candidate: candidate.form == form

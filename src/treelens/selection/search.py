@@ -103,11 +103,11 @@ class KernelSearch:
         remaining = list(candidates)
         for number in range(len(self.splits)):
             validation = self.splits[number][1]
-            for candidate, score, outputs in self._score_split(remaining, number):
+            for candidate, score, said in self._score_split(remaining, number):
                 result.scores.setdefault(candidate, []).append(score)
-                loss = pairwise_hinge_loss(self.codes[validation], outputs)
+                loss = pairwise_hinge_loss(self.codes[validation], said)
                 result.losses.setdefault(candidate, []).append(loss)
-                held_out[candidate][:, validation] += decisions_of(outputs), margins_of(outputs)
+                held_out[candidate][:, validation] += decisions_of(said), margins_of(said)
             if race and number + 1 < len(self.splits):
                 remaining = self._still_racing(remaining, result, number + 1)
         repetitions = np.bincount(

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold
-from sklearn.utils._missing import is_pandas_na
 from sklearn.utils.multiclass import check_classification_targets
 
+from treelens._sklearn_compat import is_pandas_na
 from treelens.kernels.table import KERNELS, check_kernel
 from treelens.patterns.histograms import PatternHistograms
 from treelens.selection.search import Split, repetitions_for
@@ -37,7 +37,7 @@ def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> 
             "Drop the class, merge it with another or collect more of it."
         )
     n_folds = min(int(cv), smallest)
-    if n_folds < cv:
+    if n_folds < int(cv):
         warnings.warn(
             f"Class {rare!r} has {smallest} members, fewer than cv={cv} folds: "
             f"cross-validating with {n_folds} folds, so that each holds one of them.",

@@ -157,6 +157,7 @@ def test_a_pattern_gets_the_jumps_that_it_makes(make_case, rng):
 # --- compiled loops against their twins ---------------------------------------------------------
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("n_grids", [1, 8, 21])
 def test_columns_and_crossings_equal_their_twins(make_case, n_grids):
     case = make_case("laplacian")
@@ -174,6 +175,7 @@ def test_columns_and_crossings_equal_their_twins(make_case, n_grids):
             assert mine == pytest.approx(twin, rel=1e-12)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("growth", [0.0, 1.5])
 def test_path_terms_equal_their_twin(make_case, rng, growth):
     case = make_case("laplacian")
@@ -191,6 +193,7 @@ def test_path_terms_equal_their_twin(make_case, rng, growth):
     assert growths[0] == pytest.approx(grown, abs=1e-12)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("n_grids", [1, 2, 7, 64, 1000])
 def test_a_pattern_visits_every_grid_once(n_grids):
     for pattern in range(5):

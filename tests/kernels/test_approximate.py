@@ -116,6 +116,7 @@ def test_forms_without_features_are_refused():
 # --- compiled loops against their twins ---------------------------------------------------------
 
 
+@pytest.mark.interpreted
 def test_cauchy_sums_equal_their_twin(make_case):
     pairs = make_case("laplacian").training.pairs
     rows = [
@@ -126,6 +127,7 @@ def test_cauchy_sums_equal_their_twin(make_case):
     np.testing.assert_allclose(cauchy_sums(pairs, 9, 11)[:4], expected, rtol=1e-13)
 
 
+@pytest.mark.interpreted
 def test_draws_and_projections_equal_their_twins(rng):
     draws = np.empty(5)
     compiled.cauchy_draws(2**62, 77, 3, 8, draws)
@@ -137,6 +139,7 @@ def test_draws_and_projections_equal_their_twins(rng):
     np.testing.assert_allclose(result, expected, rtol=1e-13)
 
 
+@pytest.mark.interpreted
 def test_unary_entries_equal_their_twin(rng):
     thresholds = [[1.0, 2.0, 5.0], [], [0.25, 0.5]]
     flat = np.array([t for part in thresholds for t in part])
