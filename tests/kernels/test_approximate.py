@@ -107,7 +107,7 @@ def test_a_weight_of_zero_leaves_no_unary_feature(make_case):
 
 
 def test_forms_without_features_are_refused():
-    with pytest.raises(ValueError, match="metric, exponential; got kernel='tanimoto'"):
+    with pytest.raises(ValueError, match="laplacian, wwl; got kernel='tanimoto'"):
         RandomFourierFeatures(64, 0, "tanimoto", 1.0)
     with pytest.raises(ValueError, match="even number"):
         RandomFourierFeatures(63, 0, "laplacian", 1.0)

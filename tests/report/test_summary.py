@@ -212,7 +212,7 @@ def test_classes_read_as_text_are_recognised(learned, synthetic, summary):
 def test_names_instead_of_codes(mutag):
     graphs, y = mutag
     model = tl.GraphSVC("tanimoto", 1, 0, C=10.0, cv=2, random_state=0, progress=False)
-    found = summarize(model.fit(graphs, y), graphs[:20], y[:20], names="MUTAG")
+    found = summarize(model.fit(graphs, y).model_, graphs[:20], y[:20], names="MUTAG")
     assert "C(:C,:C,:C)" in [row["text"] for row in found["patterns"]["rows"]]
     assert {"C", "N", "O"} <= set(found["graphs"]["rows"][0]["labels"])
 

@@ -548,7 +548,7 @@ def test_cuts_of_unary_features_that_no_loop_could_follow(tmp_path, kernel):
         refuse(path, bunched, "'thresholds' should ascend within a pattern")
     else:
         refuse(path, bunched, "'threshold_offsets' should give every pattern one entry")
-    refuse(path, within("choice", kernel="wwl", gamma=1.0), "no features for the form")
+    refuse(path, within("choice", kernel="wwl", gamma=1.0), "no features for the kernel")
 
 
 def test_a_path_of_too_many_steps_is_not_walked(tmp_path):

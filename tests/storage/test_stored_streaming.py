@@ -61,11 +61,14 @@ def test_commands_say_that_they_cannot_use_it(path):
         (lambda d, a: a.update(coefficients=a["coefficients"][:, :-1]), "'coefficients' should"),
         (lambda d, a: d["feature_map"].pop("gamma"), "'gamma' in 'feature_map' should be a number"),
         (lambda d, a: d.update(first_depth=9), "'first_depth' should be 0 to 2, not 9"),
-        (lambda d, a: a.update(support=a["support"] - 10**9), "'support' should hold"),
+        (
+            lambda d, a: a.update(support=a["pattern_support"] - 10**9),
+            "'pattern_support' should hold",
+        ),
     ],
 )
 def test_an_altered_file_is_refused(path, change, message):
-    data, arrays = read_archive(path)
+    data, arrays, _ = read_archive(path)
     change(data, arrays)
     write_archive(path, Contents(data, arrays), tl.__version__)
     with pytest.raises(ModelFileError, match=message):

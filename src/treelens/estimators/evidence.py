@@ -31,7 +31,7 @@ from treelens.models.fitting import (
     evidence_history,
     fit_gaussian_process,
 )
-from treelens.models.gaussian_process import EvidenceRecord
+from treelens.models.gaussian_process import EvidenceRecord, FittedGaussianProcess
 from treelens.models.leave_one_out import (
     LearningGain,
     density_gain,
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 
 class _GaussianProcessOnGraphs(HoldsModel, BaseEstimator):
     """What the regressor and the classifier share: patterns, evidence, prediction."""
+
+    model_: FittedGaussianProcess
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "depth": [Interval(Integral, 0, 20, closed="both")],
@@ -360,7 +362,7 @@ class GraphRegressor(RegressorMixin, _GaussianProcessOnGraphs):
         check_is_fitted(self)
         return number_table(
             self.model_.weighted.forest,
-            self.model_.training.histograms,
+            self._fitted_model.training.histograms,
             self.weights_,
             self.train_values_,
         )
@@ -483,7 +485,7 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
         check_is_fitted(self)
         return pattern_table(
             self.model_.weighted.forest,
-            self.model_.training.histograms,
+            self._fitted_model.training.histograms,
             self.weights_,
             self.train_codes_,
             self.classes_,

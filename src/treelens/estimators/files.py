@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,8 @@ def save_svc(model: GraphSVC, path: str | Path) -> None:
         If a label, a class or the learner is of a kind that a model file cannot keep.
     """
     check_is_fitted(model)
-    data, arrays = _parameters_of(model), {}
+    data: dict[str, Any] = _parameters_of(model)
+    arrays: dict[str, np.ndarray] = {}
     learners = [x for x in (model.learner, model.learner_) if x is not None]
     for learner in learners:
         if type(learner) is not PairwiseWeights:
@@ -69,7 +71,8 @@ def save_svc(model: GraphSVC, path: str | Path) -> None:
 def save_process(model: GraphClassifier | GraphRegressor, path: str | Path) -> None:
     """See :meth:`GraphRegressor.save`."""
     check_is_fitted(model)
-    data, arrays = {"model": "gaussian-process", **_parameters_of(model)}, {}
+    data: dict[str, Any] = {"model": "gaussian-process", **_parameters_of(model)}
+    arrays: dict[str, np.ndarray] = {}
     put_process(model.model_, data, arrays)
     write_archive(path, Contents(data, arrays), treelens.__version__)
 
@@ -136,9 +139,12 @@ def load_model(path: str | Path) -> FullModel:
 
 def model_of(stored: Stored) -> AnyModel:
     """The model in what was read from a file."""
-    return {"svc": _svc, "streaming": _streaming, "gaussian-process": _process}[_kind(stored)](
-        stored
-    )
+    readers: dict[str, Callable[[Stored], AnyModel]] = {
+        "svc": _svc,
+        "streaming": _streaming,
+        "gaussian-process": _process,
+    }
+    return readers[_kind(stored)](stored)
 
 
 def _kind(stored: Stored) -> str:

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
+from sklearn.utils.validation import check_is_fitted
+
 from treelens.kernels.table import RENAMED_KERNELS
 
 # Approximations of GraphSVC.
@@ -50,6 +52,8 @@ class TellsNewNames:
                 f"{type(self).__name__} has no {name!r}: it is called "
                 f"{self._old_attributes[name]!r} now."
             )
+        if hasattr(type(self), name):  # a view of the model that is not there yet
+            check_is_fitted(self)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 

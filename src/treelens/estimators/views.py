@@ -197,4 +197,4 @@ class ViewsOfClassifier(ExplainsClasses):
         """Write the model to a file that :func:`treelens.load` reads; no pickle is involved."""
         from treelens.estimators.files import save_svc
 
-        save_svc(self, path)
+        save_svc(self, path)  # type: ignore[arg-type]

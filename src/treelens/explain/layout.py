@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components, shortest_path
 
 from treelens.explain import _compiled
 from treelens.graphs.collection import Graph
@@ -52,37 +50,40 @@ def _molecule_positions(graph: Graph) -> np.ndarray:
 
 def _pack(graph: Graph) -> np.ndarray:
     """Components side by side, the largest first."""
-    adjacency = _adjacency(graph)
-    n_components, component = connected_components(adjacency, directed=False)
+    offsets, neighbors = _arcs(graph)
+    component = _compiled.components(offsets, neighbors)
     positions = np.zeros((graph.n_nodes, 2))
     left = 0.0
-    sizes = np.bincount(component, minlength=n_components)
-    for k in np.argsort(-sizes, kind="stable"):
+    for k in np.argsort(-np.bincount(component), kind="stable"):
         members = np.flatnonzero(component == k)
-        placed = _component_positions(adjacency[members][:, members])
+        placed = _component_positions(members, offsets, neighbors)
         placed = placed - [placed[:, 0].min(), (placed[:, 1].min() + placed[:, 1].max()) / 2]
         positions[members] = placed + np.array([left, 0.0])
         left += placed[:, 0].max() + _GAP
     return positions
 
 
-def _adjacency(graph: Graph) -> sparse.csr_array:
-    ends = np.array(graph.edges, dtype=np.int32).reshape(-1, 2)  # all that csgraph takes
-    rows, columns = np.concatenate([ends, ends[:, ::-1]]).T
-    shape = (graph.n_nodes, graph.n_nodes)
-    return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+def _arcs(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+    """Where each node's neighbours start, (n_nodes + 1,), and the neighbours."""
+    ends = np.array(graph.edges, dtype=np.int64).reshape(-1, 2)
+    sources, targets = np.concatenate([ends, ends[:, ::-1]]).T
+    counts = np.bincount(sources, minlength=graph.n_nodes)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return offsets, targets[np.argsort(sources, kind="stable")]
 
 
-def _component_positions(adjacency: sparse.csr_array) -> np.ndarray:
-    n = adjacency.shape[0]
+def _component_positions(
+    members: np.ndarray, offsets: np.ndarray, neighbors: np.ndarray
+) -> np.ndarray:
+    n = len(members)
     if n == 1:
         return np.zeros((1, 2))
     pivots = np.unique(np.linspace(0, n - 1, min(n, _MOST_PIVOTS)).astype(int))
     if n <= _LARGEST_REFINED:
-        steps = shortest_path(adjacency, unweighted=True, directed=False)  # (n, n)
+        steps = _compiled.steps_from(members, offsets, neighbors)[:, members]  # (n, n)
         positions = _refined(_scaled(steps[:, pivots]), steps)
     else:
-        steps = shortest_path(adjacency, unweighted=True, directed=False, indices=pivots)
+        steps = _compiled.steps_from(members[pivots], offsets, neighbors)[:, members]
         positions = _scaled(steps.T)
     return _upright(positions)
 

@@ -72,7 +72,7 @@ def _unseen(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str, Any]
 
 def _far_away(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str, Any]:
     limit = usual_similarity(model)
-    n = int((given.said.similarity < limit).sum())
+    n = int((given.similarity < limit).sum())
     return _item(
         _level(n, len(given)),
         f"{_share(n, len(given))} are less like any training graph than 95 % of training graphs "

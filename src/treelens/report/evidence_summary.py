@@ -187,7 +187,7 @@ def _given(given: SaidOfGraphs) -> dict[str, Any]:
         "n_known": int(given.same_as_training.sum()),
         "n_nodes": {"mean": sizes.mean(), "least": sizes.min(), "most": sizes.max()},
         "molecules": is_molecule(given.graphs[0]),
-        "similarity": np.quantile(given.said.similarity, [0.05, 0.5, 0.95]),
+        "similarity": np.quantile(given.similarity, [0.05, 0.5, 0.95]),
     }
 
 

@@ -19,6 +19,9 @@ def plain(value: Any) -> Any:
     >>> plain({"a": np.array([1.5, np.nan]), 2: np.int64(3), "name": ("x", object)})["a"]
     [1.5, None]
     """
+    kind = type(value)
+    if kind is int or (kind is float and math.isfinite(value)):  # most of what a summary holds
+        return value
     if value is None or isinstance(value, (bool, int)):
         return value
     if isinstance(value, str):
@@ -32,11 +35,13 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {_text(str(key)): plain(x) for key, x in value.items()}
     if isinstance(value, (list, tuple, range)):
-        return [plain(x) for x in value]
+        return [x if type(x) is int else plain(x) for x in value]
     return _text(str(value))
 
 
 def _text(value: str) -> str:
+    if value.isascii():
+        return value
     return value.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -48,6 +48,12 @@ class SaidOfGraphs:
     def __len__(self) -> int:
         return len(self.graphs)
 
+    @property
+    def similarity(self) -> np.ndarray:
+        """To the most similar training graph, from 0 to 1."""
+        assert self.said.similarity is not None
+        return self.said.similarity
+
     @cached_property
     def std(self) -> np.ndarray:
         assert self.said.variance is not None
@@ -61,7 +67,7 @@ class SaidOfGraphs:
     @cached_property
     def same_as_training(self) -> np.ndarray:
         """Which graphs have exactly the pattern counts of a training graph."""
-        return (self.said.similarity >= _THE_SAME) & (self.said.out_of_vocabulary == 0)
+        return (self.similarity >= _THE_SAME) & (self.said.out_of_vocabulary == 0)
 
     @cached_property
     def most_wrong(self) -> np.ndarray:
@@ -82,7 +88,7 @@ class SaidOfGraphs:
     @cached_property
     def most_typical(self) -> np.ndarray:
         """Positions, those most like a training graph (but not one of them) first."""
-        order = np.argsort(-self.said.similarity, kind="stable")
+        order = np.argsort(-self.similarity, kind="stable")
         return order[~self.same_as_training[order]]
 
     def facts(self, index: int) -> dict[str, Any]:
@@ -91,7 +97,7 @@ class SaidOfGraphs:
             "index": index,
             "name": graph_name(self.graphs, index),
             "n_nodes": self.graphs.sizes[index],
-            "similarity": self.said.similarity[index],
+            "similarity": self.similarity[index],
             "out_of_vocabulary": self.said.out_of_vocabulary[index],
         }
         return about | (self._number(index) if self.classes is None else self._class(index))

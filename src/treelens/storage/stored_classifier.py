@@ -246,8 +246,8 @@ def _get_random(
     stored: Stored, record: dict[str, Any], kernel: WeightedKernel
 ) -> RandomBinning | RandomFourierFeatures:
     given = (
-        *checked_feature_numbers(stored, record), kernel.name, kernel.gamma, kernel.offset,
-        kernel.weights,
+        *checked_feature_numbers(stored, record), kernel.name, float(kernel.gamma or 0.0),
+        kernel.offset, kernel.weights,
     )  # fmt: skip
     try:
         if record["kind"] == "random-binning":
