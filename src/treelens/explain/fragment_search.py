@@ -1,0 +1,398 @@
+"""Which patterns to show: those that move predictions, each group once.
+
+Every node has a number ``phi``, what the patterns centred at it add to the prediction of its graph.
+What a pattern adds to a graph is the sum of ``phi`` over the nodes that carry it; what it adds
+*beyond its parent*, the pattern that it refines, is the same sum less what the parent's other
+carriers have on average. The search takes one pattern after another, by the smaller of the two,
+averaged over the graphs that hold it, times the square root of their number up to a cap.
+
+A functional group is seen from each of its atoms, and by ever deeper patterns. So whatever a
+pattern that was taken explains is taken off: from each node of its occurrences the mean of ``phi``
+over the nodes that play the same part in it (those of the same label). What remains of a pattern
+that says the same again is nothing; of one that says more, it is what it says more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from treelens.graphs.collection import GraphCollection
+from treelens.patterns.forest import PatternForest
+from treelens.patterns.vocabulary import NodeColors
+
+SUPPORT_CAP = 60  # graphs beyond these make a pattern better known, not more important
+_SURE = 2.0  # standard errors that a conditional effect must be away from 0
+
+
+@dataclass(frozen=True, eq=False)
+class SeenGraphs:
+    """Graphs, the patterns at their nodes, and what these add.
+
+    Attributes
+    ----------
+    forest : PatternForest
+    graphs : GraphCollection
+    colors : NodeColors
+        A row per level of the forest.
+    phi : ndarray, shape (n_nodes,)
+        What the patterns centred at each node add to the prediction of its graph.
+    """
+
+    forest: PatternForest
+    graphs: GraphCollection
+    colors: NodeColors
+    phi: np.ndarray
+
+    @cached_property
+    def graph_of_node(self) -> np.ndarray:
+        return np.repeat(np.arange(len(self.graphs)), self.graphs.sizes)
+
+    @cached_property
+    def _nodes_by_color(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each level, the nodes ordered by colour, and where each colour begins."""
+        sizes = np.diff(self.forest.level_offsets)
+        found = []
+        for row, size in zip(self.colors.colors, sizes.tolist(), strict=True):
+            order = np.argsort(row, kind="stable")
+            found.append((order, np.searchsorted(row[order], np.arange(size + 1))))
+        return found
+
+    def level_of(self, pattern: int) -> int:
+        return int(np.searchsorted(self.forest.level_offsets, pattern, side="right")) - 1
+
+    def depth_of(self, pattern: int) -> int:
+        return int(self.forest.level_depths[self.level_of(pattern)])
+
+    def carriers(self, pattern: int) -> np.ndarray:
+        """The nodes that carry a pattern, ascending."""
+        level = self.level_of(pattern)
+        order, starts = self._nodes_by_color[level]
+        color = pattern - int(self.forest.level_offsets[level])
+        return order[starts[color] : starts[color + 1]]
+
+    @cached_property
+    def _steps(self) -> sparse.csr_array:
+        """Which nodes one step reaches, the node itself among them: (n_nodes, n_nodes)."""
+        graphs, n = self.graphs, self.graphs.n_nodes
+        first = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # neighbours count from here
+        ends = graphs.neighbors + np.repeat(first, np.diff(graphs.neighbor_offsets))
+        ones = np.ones(len(ends), dtype=np.int8)
+        arcs = sparse.csr_array((ones, ends, graphs.neighbor_offsets), shape=(n, n))
+        return (arcs + sparse.eye_array(n, dtype=np.int8, format="csr")).tocsr()
+
+    def balls(self, roots: np.ndarray, depth: int) -> sparse.csr_array:
+        """Which nodes lie within ``depth`` steps of each root: ones, (n_roots, n_nodes)."""
+        n = self.graphs.n_nodes
+        reached = sparse.csr_array(
+            (np.ones(len(roots), dtype=np.int8), (np.arange(len(roots)), roots)),
+            shape=(len(roots), n),
+        )
+        for _ in range(depth):
+            reached = (reached @ self._steps).tocsr()
+            reached.data[:] = 1  # how many ways lead there does not matter, and could overflow
+        return reached
+
+
+class GraphMeans(NamedTuple):
+    """A number averaged within graphs, then over them."""
+
+    mean: float
+    error: float  # standard error over graphs; NaN with fewer than two
+    n_graphs: int
+
+
+def mean_over_graphs(values: np.ndarray, graphs: np.ndarray) -> GraphMeans:
+    """The mean over graphs of the means within them, and its standard error.
+
+    Examples
+    --------
+    >>> mean_over_graphs(np.array([1.0, 3.0, 4.0]), np.array([0, 0, 5]))
+    GraphMeans(mean=3.0, error=1.0, n_graphs=2)
+    """
+    _, place, counts = np.unique(graphs, return_inverse=True, return_counts=True)
+    return _summary(np.bincount(place, weights=values, minlength=len(counts)) / counts)
+
+
+def _summary(per_graph: np.ndarray) -> GraphMeans:
+    n = len(per_graph)
+    error = float(per_graph.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+    return GraphMeans(float(per_graph.mean()) if n else float("nan"), error, n)
+
+
+class Fragment(NamedTuple):
+    """A pattern that was taken, and what was left of ``phi`` for it when it was.
+
+    ``effect`` is about all nodes of an occurrence, those within the pattern's depth of its centre;
+    ``beyond`` about the same nodes, less the nodes around the parent's other carriers, both of
+    what the fragments taken before had left.
+    """
+
+    patterns: tuple[int, ...]  # the first is the strongest; others are the same but for fine labels
+    depth: int
+    roots: np.ndarray  # the nodes that carry one of the patterns, ascending
+    score: float  # what it was ordered by, with its sign
+    effect: GraphMeans
+    total: float  # over all occurrences in a graph, each node once
+    beyond: GraphMeans
+
+
+def search_fragments(
+    seen: SeenGraphs, n_fragments: int, min_support: int, max_depth: int
+) -> list[Fragment]:
+    """Take the strongest pattern, take off what it explains, and so on.
+
+    Parameters
+    ----------
+    seen : SeenGraphs
+    n_fragments : int
+        At most so many.
+    min_support : int
+        Patterns in fewer graphs are left out.
+    max_depth : int
+        So are those that reach further, and those that are a single node.
+    """
+    patterns = find_candidates(seen, min_support, max_depth)
+    if not len(patterns):
+        return []
+    rivals = _Rivals.of(seen, patterns)
+    effects = rivals.own.means_and_squares(_ball_sums(seen, patterns))
+    kinds, open_ = _kinds(seen, patterns), _are_sure(*effects)
+    phi, taken = seen.phi.copy(), []
+    for _ in range(min(n_fragments, len(patterns))):
+        score = rivals.scores(phi)
+        score[~open_ | (np.sign(score) != np.sign(effects[0]))] = 0.0
+        best = int(np.abs(score).argmax())
+        if score[best] == 0.0:
+            break
+        joined = _alike(kinds, score, *effects, best)
+        open_[joined] = False
+        members = tuple(patterns[joined].tolist())
+        taken.append(_described(seen, phi, members, float(score[best])))
+        take_off(seen, phi, taken[-1])
+    return taken
+
+
+def _are_sure(mean: np.ndarray, square: np.ndarray) -> np.ndarray:
+    """Whether means are away from 0 by more than their errors' due."""
+    return np.abs(mean) > _SURE * np.sqrt(square)
+
+
+def _alike(
+    kinds: np.ndarray, score: np.ndarray, effect: np.ndarray, square: np.ndarray, best: int
+) -> np.ndarray:
+    """The best candidate, then its siblings whose effects cannot be told from its own.
+
+    ``Cl(CH2)`` and ``Cl(CH)`` are chlorine on carbon; so is ``Cl(c)``, but it acts otherwise.
+    """
+    differ = _are_sure(effect - effect[best], square + square[best])
+    alike = (kinds == kinds[best]) & (score * score[best] > 0) & ~differ
+    alike[best] = False
+    return np.concatenate([[best], np.flatnonzero(alike)])
+
+
+def _kinds(seen: SeenGraphs, patterns: np.ndarray) -> np.ndarray:
+    """The same number for siblings, which are one to coarser labels: (n_candidates,).
+
+    Siblings refine the same pattern. Where no tree has coarser labels, each is its own kind.
+    """
+    forest, keys = seen.forest, []
+    for pattern in patterns.tolist():
+        tree, depth = forest.levels[seen.level_of(pattern)]
+        level = forest.coarser_level(tree, depth)
+        coarse = seen.colors.colors[level, seen.carriers(pattern)[0]] if level >= 0 else -1 - pattern
+        keys.append((int(forest.parents[pattern]), int(coarse)))
+    return np.unique(np.array(keys), axis=0, return_inverse=True)[1].ravel()
+
+
+def find_candidates(seen: SeenGraphs, min_support: int, max_depth: int) -> np.ndarray:
+    """Patterns of depth 1 and more in enough graphs.
+
+    Patterns carried by the very same nodes are one candidate: the shallowest, and of these the one
+    with the finest labels, which says most.
+    """
+    forest = seen.forest
+    known: dict[bytes, tuple[tuple[int, int], int]] = {}
+    for level, (tree, depth) in enumerate(forest.levels):
+        if not 1 <= depth <= max_depth:
+            continue
+        for pattern in range(*forest.level_offsets[level : level + 2].tolist()):
+            nodes = seen.carriers(pattern)
+            if _n_graphs(seen, nodes) < min_support:
+                continue
+            key, rank = nodes.tobytes(), (depth, -tree)
+            if key not in known or rank < known[key][0]:
+                known[key] = (rank, pattern)
+    return np.array(sorted(pattern for _, pattern in known.values()), dtype=np.int64)
+
+
+def _n_graphs(seen: SeenGraphs, nodes: np.ndarray) -> int:
+    graphs = seen.graph_of_node[nodes]  # ascending, as the nodes are
+    return int((graphs[1:] != graphs[:-1]).sum()) + 1 if len(graphs) else 0
+
+
+def take_off(seen: SeenGraphs, phi: np.ndarray, fragment: Fragment) -> None:
+    """Subtract from ``phi``, in place, what a fragment explains of the nodes of its occurrences."""
+    nodes = np.unique(seen.balls(fragment.roots, fragment.depth).indices)
+    labels = seen.colors.colors[_finest_labels(seen.forest), nodes]
+    _, part = np.unique(labels, return_inverse=True)
+    means = np.bincount(part, weights=phi[nodes]) / np.bincount(part)
+    phi[nodes] -= means[part]
+
+
+def _finest_labels(forest: PatternForest) -> int:
+    """The level of depth 0 of the tree with the finest labels."""
+    return max(level for level, depth in enumerate(forest.level_depths.tolist()) if depth == 0)
+
+
+def _ball_sums(seen: SeenGraphs, patterns: np.ndarray) -> np.ndarray:
+    """Sum of ``phi`` over the nodes of every occurrence, pattern by pattern."""
+    depths = [seen.depth_of(pattern) for pattern in patterns.tolist()]
+    everywhere = np.arange(seen.graphs.n_nodes)
+    around = {depth: seen.balls(everywhere, depth) @ seen.phi for depth in set(depths)}
+    pairs = zip(depths, patterns.tolist(), strict=True)
+    return np.concatenate([around[depth][seen.carriers(pattern)] for depth, pattern in pairs])
+
+
+def _described(
+    seen: SeenGraphs, phi: np.ndarray, patterns: tuple[int, ...], score: float
+) -> Fragment:
+    """What patterns that count as one add; ``phi`` is what earlier ones have left."""
+    depth = seen.depth_of(patterns[0])
+    roots = np.sort(np.concatenate([seen.carriers(pattern) for pattern in patterns]))
+    others = np.unique(np.concatenate([other_carriers(seen, pattern) for pattern in patterns]))
+    others = np.setdiff1d(others, roots, assume_unique=True)
+    held, graphs = seen.balls(roots, depth), seen.graph_of_node[roots]
+    left = mean_over_graphs(held @ phi, graphs)
+    usual = mean_over_graphs(seen.balls(others, depth) @ phi, seen.graph_of_node[others])
+    beyond = GraphMeans(
+        left.mean - (usual.mean if usual.n_graphs else 0.0),
+        float(np.hypot(left.error, usual.error if usual.n_graphs > 1 else 0.0)),
+        left.n_graphs,
+    )
+    total = float(seen.phi[np.unique(held.indices)].sum()) / left.n_graphs
+    effect = mean_over_graphs(held @ seen.phi, graphs)
+    return Fragment(patterns, depth, roots, score, effect, total, beyond)
+
+
+def other_carriers(seen: SeenGraphs, pattern: int) -> np.ndarray:
+    """Nodes that carry the parent but not the pattern."""
+    parent = _parent_of(seen, pattern)
+    if parent < 0:
+        return np.empty(0, dtype=np.int64)
+    return np.setdiff1d(seen.carriers(parent), seen.carriers(pattern), assume_unique=True)
+
+
+def _parent_of(seen: SeenGraphs, pattern: int) -> int:
+    """The pattern's nearest ancestor that other nodes carry as well; -1 where there is none."""
+    n_own, parent = len(seen.carriers(pattern)), int(seen.forest.parents[pattern])
+    while parent >= 0 and len(seen.carriers(parent)) == n_own:
+        parent = int(seen.forest.parents[parent])
+    return parent
+
+
+# --- all candidates at once -------------------------------------------------------------------
+
+
+class _Grouped(NamedTuple):
+    """Lists of nodes, one per pattern, grouped by graph."""
+
+    flat: np.ndarray  # (n_entries,) the nodes, pattern by pattern
+    starts: np.ndarray  # (n_groups,) first entry of each group
+    sizes: np.ndarray  # (n_groups,)
+    owner: np.ndarray  # (n_groups,) position of the pattern
+    graph: np.ndarray  # (n_groups,)
+    support: np.ndarray  # (n_patterns,)
+
+    @classmethod
+    def of(cls, seen: SeenGraphs, nodes: list[np.ndarray]) -> _Grouped:
+        flat = np.concatenate(nodes)
+        owner = np.repeat(np.arange(len(nodes)), [len(x) for x in nodes])
+        graphs, new = seen.graph_of_node[flat], np.ones(len(flat), dtype=bool)
+        new[1:] = (owner[1:] != owner[:-1]) | (graphs[1:] != graphs[:-1])
+        starts = np.flatnonzero(new)
+        sizes = np.diff(np.append(starts, len(flat)))
+        support = np.bincount(owner[starts], minlength=len(nodes))
+        return cls(flat, starts, sizes, owner[starts], graphs[starts], support)
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums within groups of what is aligned with ``flat``."""
+        return np.add.reduceat(values, self.starts)
+
+    def means_and_squares(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        inner = self.sums(values) / self.sizes
+        return _over_graphs(inner, self.owner, self.support)
+
+
+def _over_graphs(
+    inner: np.ndarray, owner: np.ndarray, support: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means over the graphs of each pattern, and the squares of their standard errors."""
+    n, counts = len(support), np.maximum(support, 1)
+    mean = np.bincount(owner, weights=inner, minlength=n) / counts
+    off = np.bincount(owner, weights=(inner - mean[owner]) ** 2, minlength=n)
+    return mean, off / (counts * np.maximum(counts - 1, 1))
+
+
+class _Rivals(NamedTuple):
+    """All candidates with their parents, of which the nodes that do not carry them are compared.
+
+    The others' sums are the parent's less the candidate's own, graph by graph: lists of the nodes
+    themselves would be much longer, since many candidates share a common parent.
+    """
+
+    own: _Grouped
+    parents: _Grouped
+    owner: np.ndarray  # (n_pairs,) a candidate, and a graph where others carry its parent
+    parent_group: np.ndarray  # (n_pairs,)
+    own_group: np.ndarray  # (n_pairs,) -1 where the graph does not hold the candidate
+    others: np.ndarray  # (n_pairs,) how many nodes carry the parent alone
+    n_others: np.ndarray  # (n_candidates,) in how many graphs
+
+    @classmethod
+    def of(cls, seen: SeenGraphs, patterns: np.ndarray) -> _Rivals:
+        own = _Grouped.of(seen, [seen.carriers(v) for v in patterns.tolist()])
+        chosen = np.array([_parent_of(seen, v) for v in patterns.tolist()])
+        unique, place = np.unique(chosen[chosen >= 0], return_inverse=True)
+        parents = _Grouped.of(seen, [seen.carriers(v) for v in [*unique.tolist(), *patterns[:1]]])
+        begin = np.searchsorted(parents.owner, np.arange(len(unique) + 1))
+        owner = np.flatnonzero(chosen >= 0)
+        lengths = np.diff(begin)[place]
+        pair_owner = np.repeat(owner, lengths)
+        ends = np.cumsum(lengths)
+        group = np.arange(ends[-1] if len(ends) else 0) + np.repeat(
+            begin[:-1][place] - (ends - lengths), lengths
+        )
+        keys = own.owner * len(seen.graphs) + own.graph  # ascending
+        wanted = pair_owner * len(seen.graphs) + parents.graph[group]
+        found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        own_group = np.where(keys[found] == wanted, found, -1)
+        others = parents.sizes[group] - np.where(own_group >= 0, own.sizes[own_group], 0)
+        kept = others > 0
+        n_others = np.bincount(pair_owner[kept], minlength=len(patterns))
+        return cls(
+            own, parents, pair_owner[kept], group[kept], own_group[kept], others[kept], n_others
+        )
+
+    def scores(self, phi: np.ndarray) -> np.ndarray:
+        """The smaller of what each adds to a graph and adds beyond its parent; 0 if not surely."""
+        sums = self.own.sums(phi[self.own.flat])
+        mean, square = _over_graphs(sums / self.own.sizes, self.own.owner, self.own.support)
+        usual, usual_square = self._usual(phi, sums)
+        beyond = mean - usual
+        sure = _are_sure(beyond, square + usual_square)
+        total, _ = _over_graphs(sums, self.own.owner, self.own.support)
+        times, _ = _over_graphs(self.own.sizes.astype(float), self.own.owner, self.own.support)
+        smaller = np.minimum(np.abs(total), np.abs(beyond) * times)
+        agreed = np.sign(total) * (sure & (np.sign(total) == np.sign(beyond)))
+        return agreed * smaller * np.sqrt(np.minimum(self.own.support, SUPPORT_CAP))
+
+    def _usual(self, phi: np.ndarray, own_sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What the parents' other carriers have, and the squares of the errors."""
+        sums = self.parents.sums(phi[self.parents.flat])[self.parent_group]
+        sums -= np.where(self.own_group >= 0, own_sums[self.own_group], 0.0)
+        return _over_graphs(sums / self.others, self.owner, self.n_others)
