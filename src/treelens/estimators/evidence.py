@@ -114,6 +114,7 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
         self._keep(fitted)
         self.recipe_ = graphs.recipe
         self._train_histograms = histograms
+        self._train_graphs, self._fragments = graphs, None
         return fitted
 
     def _trees(self, graphs: GraphCollection) -> tuple[str, ...]:
@@ -196,6 +197,60 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
     def _decision(self) -> GaussianDecision:
         """The fitted model as what the explain room works on."""
         raise NotImplementedError
+
+    @property
+    def _train_targets(self) -> np.ndarray:
+        """Class codes or values of the training graphs."""
+        raise NotImplementedError
+
+    def fragments(self, X: Any, y: Any = None, **options: Any) -> Any:
+        """The fragments that move the predictions of some graphs; see :attr:`fragments_`.
+
+        Parameters
+        ----------
+        X : graphs
+            If these are the training graphs, each is explained by the others alone.
+        y : array-like, shape (n_graphs,), optional
+            Their classes or values, for the columns that count them.
+        **options :
+            ``class_label``, ``n_fragments``, ``min_support`` and ``refits``: see
+            :func:`treelens.explain.fragment_refits.fragments_of_model`.
+
+        Returns
+        -------
+        DataFrame
+        """
+        from treelens.explain.fragment_refits import fragments_of_model
+
+        check_is_fitted(self)
+        return fragments_of_model(self, self._new_graphs(X), y, **options)
+
+    @property
+    def fragments_(self) -> Any:
+        """DataFrame of the fragments that move predictions most, over the training graphs.
+
+        A row is a pattern that adds to what the pattern it refines says, and that no row above it
+        has said already. Each training graph is explained by the others alone. Columns: ``name``
+        (of a well-known group, where one fits), of molecules ``smarts`` (its matches are the
+        fragment's occurrences), ``pattern``, ``depth``, ``effect`` (what the nodes of an occurrence
+        add to a prediction together, averaged over graphs) with its standard ``error``,
+        ``conditional_effect`` (what of that neither the rows above nor the pattern's parent say)
+        with ``conditional_error``, ``total`` (over all its occurrences in a graph), ``support``
+        (graphs that hold it), ``support CLASS`` or ``mean_value``, ``examples``.
+        """
+        check_is_fitted(self)
+        if getattr(self, "_train_graphs", None) is None:
+            raise AttributeError(
+                "A model out of a file does not hold its training graphs: call "
+                "model.fragments(graphs) with them, or with others."
+            )
+        if self._fragments is None:
+            from treelens.explain.fragments import fragment_table
+
+            self._fragments = fragment_table(
+                self._decision, self._train_graphs, self._train_targets, n_jobs=self._n_jobs()
+            )
+        return self._fragments.copy()
 
     def out_of_vocabulary(self, X: Any) -> np.ndarray:
         """Fraction of each graph's patterns that training never saw, shape (n_graphs,)."""
@@ -340,6 +395,10 @@ class GraphRegressor(RegressorMixin, _GaussianProcessOnGraphs):
         return GaussianDecision(self.model_, self.train_values_[self.model_.basis_indices])
 
     @property
+    def _train_targets(self) -> np.ndarray:
+        return self.train_values_
+
+    @property
     def patterns_(self) -> Any:
         """DataFrame of all patterns: text, depth, weight, support, mean value where it occurs."""
         check_is_fitted(self)
@@ -457,6 +516,10 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
     def _decision(self) -> GaussianDecision:
         codes = self.train_codes_[self.model_.basis_indices]
         return GaussianDecision(self.model_, codes, self.classes_)
+
+    @property
+    def _train_targets(self) -> np.ndarray:
+        return self.train_codes_
 
     @property
     def patterns_(self) -> Any:

@@ -26,7 +26,8 @@ from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import NodeColors
 
 SUPPORT_CAP = 60  # graphs beyond these make a pattern better known, not more important
-_SURE = 2.0  # standard errors that a conditional effect must be away from 0
+_SURE = 2.0  # standard errors that an effect must be away from 0
+_LEAST = 0.02  # of the first fragment's score: what adds less is not worth a row
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ class SeenGraphs:
         return np.repeat(np.arange(len(self.graphs)), self.graphs.sizes)
 
     @cached_property
-    def _nodes_by_color(self) -> list[tuple[np.ndarray, np.ndarray]]:
+    def nodes_by_color(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each level, the nodes ordered by colour, and where each colour begins."""
         sizes = np.diff(self.forest.level_offsets)
         found = []
@@ -71,7 +72,7 @@ class SeenGraphs:
     def carriers(self, pattern: int) -> np.ndarray:
         """The nodes that carry a pattern, ascending."""
         level = self.level_of(pattern)
-        order, starts = self._nodes_by_color[level]
+        order, starts = self.nodes_by_color[level]
         color = pattern - int(self.forest.level_offsets[level])
         return order[starts[color] : starts[color + 1]]
 
@@ -140,6 +141,12 @@ class Fragment(NamedTuple):
     total: float  # over all occurrences in a graph, each node once
     beyond: GraphMeans
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether it surely adds to what is said already, in the direction of its effect."""
+        mean, error, _ = self.beyond
+        return mean * self.effect.mean > 0 and abs(mean) > _SURE * error
+
 
 def search_fragments(
     seen: SeenGraphs, n_fragments: int, min_support: int, max_depth: int
@@ -162,18 +169,19 @@ def search_fragments(
     rivals = _Rivals.of(seen, patterns)
     effects = rivals.own.means_and_squares(_ball_sums(seen, patterns))
     kinds, open_ = _kinds(seen, patterns), _are_sure(*effects)
-    phi, taken = seen.phi.copy(), []
-    for _ in range(min(n_fragments, len(patterns))):
-        score = rivals.scores(phi)
+    phi, taken, score = seen.phi.copy(), [], rivals.scores(seen.phi)
+    while len(taken) < n_fragments:
         score[~open_ | (np.sign(score) != np.sign(effects[0]))] = 0.0
         best = int(np.abs(score).argmax())
-        if score[best] == 0.0:
+        if abs(score[best]) <= _LEAST * abs(taken[0].score if taken else 0.0):
             break
         joined = _alike(kinds, score, *effects, best)
-        open_[joined] = False
-        members = tuple(patterns[joined].tolist())
-        taken.append(_described(seen, phi, members, float(score[best])))
-        take_off(seen, phi, taken[-1])
+        fragment = _described(seen, phi, tuple(patterns[joined].tolist()), float(score[best]))
+        open_[joined if fragment.is_sure else best] = False
+        if fragment.is_sure:
+            taken.append(fragment)
+            take_off(seen, phi, fragment)
+            score = rivals.scores(phi)
     return taken
 
 
@@ -220,7 +228,8 @@ def find_candidates(seen: SeenGraphs, min_support: int, max_depth: int) -> np.nd
     for level, (tree, depth) in enumerate(forest.levels):
         if not 1 <= depth <= max_depth:
             continue
-        for pattern in range(*forest.level_offsets[level : level + 2].tolist()):
+        enough = np.diff(seen.nodes_by_color[level][1]) >= min_support  # a quick first look
+        for pattern in (forest.level_offsets[level] + np.flatnonzero(enough)).tolist():
             nodes = seen.carriers(pattern)
             if _n_graphs(seen, nodes) < min_support:
                 continue
