@@ -27,7 +27,7 @@ from treelens.patterns.vocabulary import NodeColors
 
 SUPPORT_CAP = 60  # graphs beyond these make a pattern better known, not more important
 _SURE = 2.0  # standard errors that an effect must be away from 0
-_LEAST = 0.02  # of the first fragment's score: what adds less is not worth a row
+_LEAST = 0.1  # of the highest score: what adds less is not worth a row
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +85,12 @@ class SeenGraphs:
         ones = np.ones(len(ends), dtype=np.int8)
         arcs = sparse.csr_array((ones, ends, graphs.neighbor_offsets), shape=(n, n))
         return (arcs + sparse.eye_array(n, dtype=np.int8, format="csr")).tocsr()
+
+    @cached_property
+    def all_balls(self) -> tuple[sparse.csr_array, ...]:
+        """The balls of every depth around all nodes."""
+        everywhere = np.arange(self.graphs.n_nodes)
+        return tuple(self.balls(everywhere, depth) for depth in range(self.forest.depth + 1))
 
     def balls(self, roots: np.ndarray, depth: int) -> sparse.csr_array:
         """Which nodes lie within ``depth`` steps of each root: ones, (n_roots, n_nodes)."""
@@ -163,26 +169,34 @@ def search_fragments(
     max_depth : int
         So are those that reach further, and those that are a single node.
     """
-    patterns = find_candidates(seen, min_support, max_depth)
-    if not len(patterns):
-        return []
-    rivals = _Rivals.of(seen, patterns)
-    effects = rivals.own.means_and_squares(_ball_sums(seen, patterns))
-    kinds, open_ = _kinds(seen, patterns), _are_sure(*effects)
-    phi, taken, score = seen.phi.copy(), [], rivals.scores(seen.phi)
-    while len(taken) < n_fragments:
+    phi, taken = seen.phi.copy(), []
+    for depth in range(1, max_depth + 1):
+        patterns = find_candidates(seen, min_support, depth)
+        if len(patterns):
+            taken += _search_depth(seen, phi, patterns, max((abs(f.score) for f in taken), default=0))
+    return sorted(taken, key=lambda fragment: -abs(fragment.score))[:n_fragments]
+
+
+def _search_depth(
+    seen: SeenGraphs, phi: np.ndarray, patterns: np.ndarray, highest: float
+) -> list[Fragment]:
+    """The same among patterns of one depth; ``phi`` is what shallower ones have left."""
+    rivals, kinds = _Rivals.of(seen, patterns), _kinds(seen, patterns)
+    effects = rivals.effects(seen, seen.phi)
+    open_, taken, score = _are_sure(*effects), [], rivals.scores(seen, phi)
+    while True:
         score[~open_ | (np.sign(score) != np.sign(effects[0]))] = 0.0
         best = int(np.abs(score).argmax())
-        if abs(score[best]) <= _LEAST * abs(taken[0].score if taken else 0.0):
-            break
+        highest = max(highest, abs(float(score[best])))
+        if abs(score[best]) <= _LEAST * highest:
+            return taken
         joined = _alike(kinds, score, *effects, best)
         fragment = _described(seen, phi, tuple(patterns[joined].tolist()), float(score[best]))
         open_[joined if fragment.is_sure else best] = False
         if fragment.is_sure:
             taken.append(fragment)
             take_off(seen, phi, fragment)
-            score = rivals.scores(phi)
-    return taken
+            score = rivals.scores(seen, phi)
 
 
 def _are_sure(mean: np.ndarray, square: np.ndarray) -> np.ndarray:
@@ -217,26 +231,25 @@ def _kinds(seen: SeenGraphs, patterns: np.ndarray) -> np.ndarray:
     return np.unique(np.array(keys), axis=0, return_inverse=True)[1].ravel()
 
 
-def find_candidates(seen: SeenGraphs, min_support: int, max_depth: int) -> np.ndarray:
-    """Patterns of depth 1 and more in enough graphs.
+def find_candidates(seen: SeenGraphs, min_support: int, depth: int) -> np.ndarray:
+    """Patterns of one depth in enough graphs that fewer nodes carry than carry their parents.
 
-    Patterns carried by the very same nodes are one candidate: the shallowest, and of these the one
-    with the finest labels, which says most.
+    Patterns carried by the very same nodes are one candidate: the one with the finest labels,
+    which says most. Where a shallower pattern has the same carriers, it says the same already.
     """
     forest = seen.forest
-    known: dict[bytes, tuple[tuple[int, int], int]] = {}
-    for level, (tree, depth) in enumerate(forest.levels):
-        if not 1 <= depth <= max_depth:
+    known: dict[bytes, int] = {}
+    for level, (_, level_depth) in enumerate(forest.levels):
+        if level_depth != depth:
             continue
         enough = np.diff(seen.nodes_by_color[level][1]) >= min_support  # a quick first look
         for pattern in (forest.level_offsets[level] + np.flatnonzero(enough)).tolist():
             nodes = seen.carriers(pattern)
-            if _n_graphs(seen, nodes) < min_support:
-                continue
-            key, rank = nodes.tobytes(), (depth, -tree)
-            if key not in known or rank < known[key][0]:
-                known[key] = (rank, pattern)
-    return np.array(sorted(pattern for _, pattern in known.values()), dtype=np.int64)
+            parent = int(forest.parents[pattern])
+            same = parent >= 0 and len(seen.carriers(parent)) == len(nodes)
+            if _n_graphs(seen, nodes) >= min_support and not (same and depth > 1):
+                known[nodes.tobytes()] = pattern  # finer trees come later
+    return np.array(sorted(known.values()), dtype=np.int64)
 
 
 def _n_graphs(seen: SeenGraphs, nodes: np.ndarray) -> int:
@@ -245,26 +258,24 @@ def _n_graphs(seen: SeenGraphs, nodes: np.ndarray) -> int:
 
 
 def take_off(seen: SeenGraphs, phi: np.ndarray, fragment: Fragment) -> None:
-    """Subtract from ``phi``, in place, what a fragment explains of the nodes of its occurrences."""
+    """Subtract from ``phi``, in place, what a fragment explains of the nodes of its occurrences.
+
+    A pattern knows its nodes by the labels that its tree looks at, so that is all that it can
+    explain: ``C(C,C,N)`` takes the mean of all such nitrogens off an amine's, and leaves the rest.
+    """
     nodes = np.unique(seen.balls(fragment.roots, fragment.depth).indices)
-    labels = seen.colors.colors[_finest_labels(seen.forest), nodes]
+    labels = seen.colors.colors[_label_level(seen, fragment.patterns[0]), nodes]
     _, part = np.unique(labels, return_inverse=True)
     means = np.bincount(part, weights=phi[nodes]) / np.bincount(part)
     phi[nodes] -= means[part]
 
 
-def _finest_labels(forest: PatternForest) -> int:
-    """The level of depth 0 of the tree with the finest labels."""
-    return max(level for level, depth in enumerate(forest.level_depths.tolist()) if depth == 0)
-
-
-def _ball_sums(seen: SeenGraphs, patterns: np.ndarray) -> np.ndarray:
-    """Sum of ``phi`` over the nodes of every occurrence, pattern by pattern."""
-    depths = [seen.depth_of(pattern) for pattern in patterns.tolist()]
-    everywhere = np.arange(seen.graphs.n_nodes)
-    around = {depth: seen.balls(everywhere, depth) @ seen.phi for depth in set(depths)}
-    pairs = zip(depths, patterns.tolist(), strict=True)
-    return np.concatenate([around[depth][seen.carriers(pattern)] for depth, pattern in pairs])
+def _label_level(seen: SeenGraphs, pattern: int) -> int:
+    """The level of the labels that a pattern's tree looks at."""
+    level = seen.level_of(pattern)
+    while seen.forest.level_depths[level] > 0:
+        level = int(seen.forest.level_before[level])
+    return level
 
 
 def _described(
@@ -319,7 +330,7 @@ class _Grouped(NamedTuple):
 
     @classmethod
     def of(cls, seen: SeenGraphs, nodes: list[np.ndarray]) -> _Grouped:
-        flat = np.concatenate(nodes)
+        flat = np.concatenate([*nodes, np.empty(0, dtype=np.int64)])
         owner = np.repeat(np.arange(len(nodes)), [len(x) for x in nodes])
         graphs, new = seen.graph_of_node[flat], np.ones(len(flat), dtype=bool)
         new[1:] = (owner[1:] != owner[:-1]) | (graphs[1:] != graphs[:-1])
@@ -327,6 +338,15 @@ class _Grouped(NamedTuple):
         sizes = np.diff(np.append(starts, len(flat)))
         support = np.bincount(owner[starts], minlength=len(nodes))
         return cls(flat, starts, sizes, owner[starts], graphs[starts], support)
+
+    def taken(self, around: dict[int, np.ndarray], depths: np.ndarray) -> np.ndarray:
+        """Values at the nodes, of the array that belongs to each pattern's depth."""
+        values = np.empty(len(self.flat))
+        per_entry = np.repeat(depths[self.owner], self.sizes)
+        for depth, array in around.items():
+            here = per_entry == depth
+            values[here] = array[self.flat[here]]
+        return values
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Sums within groups of what is aligned with ``flat``."""
@@ -355,7 +375,11 @@ class _Rivals(NamedTuple):
     """
 
     own: _Grouped
+    depths: np.ndarray  # (n_candidates,)
+    reach: np.ndarray  # (n_candidates,) nodes of an occurrence, on average
+    covered: np.ndarray  # (n_candidates,) nodes of all occurrences in a graph, on average
     parents: _Grouped
+    parent_depths: np.ndarray  # (n_parents,) how far to look around a parent's carriers
     owner: np.ndarray  # (n_pairs,) a candidate, and a graph where others carry its parent
     parent_group: np.ndarray  # (n_pairs,)
     own_group: np.ndarray  # (n_pairs,) -1 where the graph does not hold the candidate
@@ -365,43 +389,63 @@ class _Rivals(NamedTuple):
     @classmethod
     def of(cls, seen: SeenGraphs, patterns: np.ndarray) -> _Rivals:
         own = _Grouped.of(seen, [seen.carriers(v) for v in patterns.tolist()])
-        chosen = np.array([_parent_of(seen, v) for v in patterns.tolist()])
-        unique, place = np.unique(chosen[chosen >= 0], return_inverse=True)
-        parents = _Grouped.of(seen, [seen.carriers(v) for v in [*unique.tolist(), *patterns[:1]]])
-        begin = np.searchsorted(parents.owner, np.arange(len(unique) + 1))
-        owner = np.flatnonzero(chosen >= 0)
-        lengths = np.diff(begin)[place]
-        pair_owner = np.repeat(owner, lengths)
-        ends = np.cumsum(lengths)
-        group = np.arange(ends[-1] if len(ends) else 0) + np.repeat(
-            begin[:-1][place] - (ends - lengths), lengths
-        )
-        keys = own.owner * len(seen.graphs) + own.graph  # ascending
-        wanted = pair_owner * len(seen.graphs) + parents.graph[group]
-        found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        own_group = np.where(keys[found] == wanted, found, -1)
-        others = parents.sizes[group] - np.where(own_group >= 0, own.sizes[own_group], 0)
-        kept = others > 0
-        n_others = np.bincount(pair_owner[kept], minlength=len(patterns))
-        return cls(
-            own, parents, pair_owner[kept], group[kept], own_group[kept], others[kept], n_others
-        )
+        depths = np.array([seen.depth_of(v) for v in patterns.tolist()])
+        held = [seen.balls(seen.carriers(v), d) for v, d in zip(patterns.tolist(), depths)]
+        reach = np.array([ball.nnz / ball.shape[0] for ball in held])
+        covered = np.array([len(np.unique(ball.indices)) for ball in held]) / own.support
+        # Around a parent's carriers one looks as far as around the candidate's own.
+        chosen = np.array([(_parent_of(seen, v), d) for v, d in zip(patterns.tolist(), depths)])
+        owner = np.flatnonzero(chosen[:, 0] >= 0)
+        unique, place = np.unique(chosen[owner], axis=0, return_inverse=True)
+        parents = _Grouped.of(seen, [seen.carriers(v) for v in unique[:, 0].tolist()])
+        pairs = _pairs(own, parents, owner, place.ravel(), len(seen.graphs))
+        n_others = np.bincount(pairs[0], minlength=len(patterns))
+        return cls(own, depths, reach, covered, parents, unique[:, 1], *pairs, n_others)
 
-    def scores(self, phi: np.ndarray) -> np.ndarray:
-        """The smaller of what each adds to a graph and adds beyond its parent; 0 if not surely."""
-        sums = self.own.sums(phi[self.own.flat])
+    def effects(self, seen: SeenGraphs, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What the nodes of an occurrence have together: mean, square of its standard error."""
+        around = self._around(seen, phi)
+        return self.own.means_and_squares(self.own.taken(around, self.depths))
+
+    def scores(self, seen: SeenGraphs, phi: np.ndarray) -> np.ndarray:
+        """How strongly each candidate moves the graphs that hold it; 0 if not surely."""
+        around = self._around(seen, phi)
+        sums = self.own.sums(self.own.taken(around, self.depths))
         mean, square = _over_graphs(sums / self.own.sizes, self.own.owner, self.own.support)
-        usual, usual_square = self._usual(phi, sums)
+        above = self.parents.sums(self.parents.taken(around, self.parent_depths))
+        rest = above[self.parent_group] - np.where(
+            self.own_group >= 0, sums[self.own_group], 0.0
+        )
+        usual, usual_square = _over_graphs(rest / self.others, self.owner, self.n_others)
         beyond = mean - usual
         sure = _are_sure(beyond, square + usual_square)
-        total, _ = _over_graphs(sums, self.own.owner, self.own.support)
-        times, _ = _over_graphs(self.own.sizes.astype(float), self.own.owner, self.own.support)
-        smaller = np.minimum(np.abs(total), np.abs(beyond) * times)
-        agreed = np.sign(total) * (sure & (np.sign(total) == np.sign(beyond)))
-        return agreed * smaller * np.sqrt(np.minimum(self.own.support, SUPPORT_CAP))
+        smaller = np.minimum(np.abs(mean), np.abs(beyond)) / self.reach  # of a node
+        agreed = np.sign(mean) * (sure & (np.sign(mean) == np.sign(beyond)))
+        return agreed * smaller * np.sqrt(
+            self.covered * np.minimum(self.own.support, SUPPORT_CAP)
+        )
 
-    def _usual(self, phi: np.ndarray, own_sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What the parents' other carriers have, and the squares of the errors."""
-        sums = self.parents.sums(phi[self.parents.flat])[self.parent_group]
-        sums -= np.where(self.own_group >= 0, own_sums[self.own_group], 0.0)
-        return _over_graphs(sums / self.others, self.owner, self.n_others)
+    def _around(self, seen: SeenGraphs, phi: np.ndarray) -> dict[int, np.ndarray]:
+        """Sums of ``phi`` within each depth of every node."""
+        return {depth: seen.all_balls[depth] @ phi for depth in np.unique(self.depths).tolist()}
+
+
+def _pairs(
+    own: _Grouped, parents: _Grouped, owner: np.ndarray, place: np.ndarray, n_graphs: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Candidates and the graphs where others carry their parents: see :class:`_Rivals`.
+
+    ``owner`` are the candidates that have a parent, ``place`` where that stands in ``parents``.
+    """
+    begin = np.searchsorted(parents.owner, np.arange(len(parents.support) + 1))
+    lengths = np.diff(begin)[place]
+    ends = np.cumsum(lengths)
+    pair_owner = np.repeat(owner, lengths)
+    group = np.arange(lengths.sum()) + np.repeat(begin[place] - (ends - lengths), lengths)
+    keys = own.owner * n_graphs + own.graph  # ascending
+    wanted = pair_owner * n_graphs + parents.graph[group]
+    found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    own_group = np.where(keys[found] == wanted, found, -1)
+    others = parents.sizes[group] - np.where(own_group >= 0, own.sizes[own_group], 0)
+    kept = others > 0
+    return pair_owner[kept], group[kept], own_group[kept], others[kept]
