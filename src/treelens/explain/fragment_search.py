@@ -1,15 +1,21 @@
 """Which patterns to show: those that move predictions, each group once.
 
 Every node has a number ``phi``, what the patterns centred at it add to the prediction of its graph.
-What a pattern adds to a graph is the sum of ``phi`` over the nodes that carry it; what it adds
-*beyond its parent*, the pattern that it refines, is the same sum less what the parent's other
-carriers have on average. The search takes one pattern after another, by the smaller of the two,
-averaged over the graphs that hold it, times the square root of their number up to a cap.
+Models differ in which atom of a group they credit, so the *effect* of a pattern is about all nodes
+of an occurrence, those within its depth of the centre: the sum of ``phi`` over them, averaged first
+within a graph, then over graphs. What it says *beyond its parent*, the pattern that it refines, is
+the same less what surrounds the parent's carriers elsewhere. A pattern's score is
 
-A functional group is seen from each of its atoms, and by ever deeper patterns. So whatever a
-pattern that was taken explains is taken off: from each node of its occurrences the mean of ``phi``
-over the nodes that play the same part in it (those of the same label). What remains of a pattern
-that says the same again is nothing; of one that says more, it is what it says more.
+    the smaller of the two, for one node
+    * how alike it acts in all graphs (mean over root mean square)
+    * sqrt(nodes that it covers in a graph * graphs that hold it, up to a cap),
+
+so that a group spread over many atoms counts by its sum, as one sums what varies at random.
+
+A group is seen from each of its atoms, and by ever deeper patterns. So the search goes from shallow
+patterns to deep ones, at each depth from the highest score on, and whatever a pattern explains is
+taken off: from each node of its occurrences the mean of ``phi`` over the nodes of the same label.
+What remains of a pattern that says the same again is nothing; of one that says more, it is that.
 """
 
 from __future__ import annotations
@@ -285,8 +291,8 @@ def _described(
     depth = seen.depth_of(patterns[0])
     roots = np.sort(np.concatenate([seen.carriers(pattern) for pattern in patterns]))
     others = np.unique(np.concatenate([other_carriers(seen, pattern) for pattern in patterns]))
-    others = np.setdiff1d(others, roots, assume_unique=True)
     held, graphs = seen.balls(roots, depth), seen.graph_of_node[roots]
+    others = np.setdiff1d(others, held.indices)
     left = mean_over_graphs(held @ phi, graphs)
     usual = mean_over_graphs(seen.balls(others, depth) @ phi, seen.graph_of_node[others])
     beyond = GraphMeans(
@@ -300,11 +306,12 @@ def _described(
 
 
 def other_carriers(seen: SeenGraphs, pattern: int) -> np.ndarray:
-    """Nodes that carry the parent but not the pattern."""
+    """Nodes that carry the parent and lie in no occurrence of the pattern."""
     parent = _parent_of(seen, pattern)
     if parent < 0:
         return np.empty(0, dtype=np.int64)
-    return np.setdiff1d(seen.carriers(parent), seen.carriers(pattern), assume_unique=True)
+    held = np.unique(seen.balls(seen.carriers(pattern), seen.depth_of(pattern)).indices)
+    return np.setdiff1d(seen.carriers(parent), held, assume_unique=True)
 
 
 def _parent_of(seen: SeenGraphs, pattern: int) -> int:
@@ -376,31 +383,39 @@ class _Rivals(NamedTuple):
 
     own: _Grouped
     depths: np.ndarray  # (n_candidates,)
-    reach: np.ndarray  # (n_candidates,) nodes of an occurrence, on average
+    size: np.ndarray  # (n_candidates,) nodes of an occurrence, on average
     covered: np.ndarray  # (n_candidates,) nodes of all occurrences in a graph, on average
+    near: _Grouped  # nodes of the candidate's occurrences that carry its parent
     parents: _Grouped
     parent_depths: np.ndarray  # (n_parents,) how far to look around a parent's carriers
     owner: np.ndarray  # (n_pairs,) a candidate, and a graph where others carry its parent
     parent_group: np.ndarray  # (n_pairs,)
-    own_group: np.ndarray  # (n_pairs,) -1 where the graph does not hold the candidate
-    others: np.ndarray  # (n_pairs,) how many nodes carry the parent alone
+    near_group: np.ndarray  # (n_pairs,) -1 where the graph does not hold the candidate
+    others: np.ndarray  # (n_pairs,) how many nodes elsewhere carry the parent
     n_others: np.ndarray  # (n_candidates,) in how many graphs
 
     @classmethod
     def of(cls, seen: SeenGraphs, patterns: np.ndarray) -> _Rivals:
-        own = _Grouped.of(seen, [seen.carriers(v) for v in patterns.tolist()])
-        depths = np.array([seen.depth_of(v) for v in patterns.tolist()])
-        held = [seen.balls(seen.carriers(v), d) for v, d in zip(patterns.tolist(), depths)]
-        reach = np.array([ball.nnz / ball.shape[0] for ball in held])
-        covered = np.array([len(np.unique(ball.indices)) for ball in held]) / own.support
+        chosen = patterns.tolist()
+        own = _Grouped.of(seen, [seen.carriers(v) for v in chosen])
+        depths = np.array([seen.depth_of(v) for v in chosen])
+        held = [seen.balls(seen.carriers(v), d) for v, d in zip(chosen, depths, strict=True)]
+        nodes = [np.unique(ball.indices) for ball in held]
+        size = np.array([ball.nnz / ball.shape[0] for ball in held])
+        covered = np.array([len(x) for x in nodes]) / own.support
         # Around a parent's carriers one looks as far as around the candidate's own.
-        chosen = np.array([(_parent_of(seen, v), d) for v, d in zip(patterns.tolist(), depths)])
-        owner = np.flatnonzero(chosen[:, 0] >= 0)
-        unique, place = np.unique(chosen[owner], axis=0, return_inverse=True)
+        above = np.array([(_parent_of(seen, v), d) for v, d in zip(chosen, depths, strict=True)])
+        owner = np.flatnonzero(above[:, 0] >= 0)
+        unique, place = np.unique(above[owner], axis=0, return_inverse=True)
         parents = _Grouped.of(seen, [seen.carriers(v) for v in unique[:, 0].tolist()])
-        pairs = _pairs(own, parents, owner, place.ravel(), len(seen.graphs))
+        carriers = {v: seen.carriers(v) for v in unique[:, 0].tolist()}
+        near = _Grouped.of(seen, [
+            np.intersect1d(nodes[k], carriers.get(int(v), nodes[k]), assume_unique=True)
+            for k, v in enumerate(above[:, 0].tolist())
+        ])  # fmt: skip
+        pairs = _pairs(near, parents, owner, place.ravel(), len(seen.graphs))
         n_others = np.bincount(pairs[0], minlength=len(patterns))
-        return cls(own, depths, reach, covered, parents, unique[:, 1], *pairs, n_others)
+        return cls(own, depths, size, covered, near, parents, unique[:, 1], *pairs, n_others)
 
     def effects(self, seen: SeenGraphs, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What the nodes of an occurrence have together: mean, square of its standard error."""
@@ -410,20 +425,20 @@ class _Rivals(NamedTuple):
     def scores(self, seen: SeenGraphs, phi: np.ndarray) -> np.ndarray:
         """How strongly each candidate moves the graphs that hold it; 0 if not surely."""
         around = self._around(seen, phi)
-        sums = self.own.sums(self.own.taken(around, self.depths))
-        mean, square = _over_graphs(sums / self.own.sizes, self.own.owner, self.own.support)
-        above = self.parents.sums(self.parents.taken(around, self.parent_depths))
-        rest = above[self.parent_group] - np.where(
-            self.own_group >= 0, sums[self.own_group], 0.0
-        )
+        mean, square = self.own.means_and_squares(self.own.taken(around, self.depths))
+        near = self.near.sums(self.near.taken(around, self.depths))
+        rest = self.parents.sums(self.parents.taken(around, self.parent_depths))[self.parent_group]
+        rest -= np.where(self.near_group >= 0, near[self.near_group], 0.0)
         usual, usual_square = _over_graphs(rest / self.others, self.owner, self.n_others)
         beyond = mean - usual
         sure = _are_sure(beyond, square + usual_square)
-        smaller = np.minimum(np.abs(mean), np.abs(beyond)) / self.reach  # of a node
         agreed = np.sign(mean) * (sure & (np.sign(mean) == np.sign(beyond)))
-        return agreed * smaller * np.sqrt(
-            self.covered * np.minimum(self.own.support, SUPPORT_CAP)
-        )
+        per_node = np.minimum(np.abs(mean), np.abs(beyond)) / self.size
+        known = np.minimum(self.own.support, SUPPORT_CAP)
+        # 1 where the effect is the same in all graphs, near 0 where it varies more than it is.
+        size = mean**2 + square * self.own.support
+        alike = np.abs(mean) / np.sqrt(np.where(size > 0, size, 1.0))
+        return agreed * per_node * alike * np.sqrt(self.covered * known)
 
     def _around(self, seen: SeenGraphs, phi: np.ndarray) -> dict[int, np.ndarray]:
         """Sums of ``phi`` within each depth of every node."""
