@@ -6,7 +6,14 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from reproduction import classes, evidence_pages, moleculeace, numbers, options
+from reproduction import (
+    classes,
+    evidence_pages,
+    moleculeace,
+    numbers,
+    options,
+    toxicophores,
+)
 from reproduction.data import StudyOptions
 from reproduction.formulations import FORMULATIONS
 from reproduction.paper import TARGETS, reproduce
@@ -17,6 +24,7 @@ STUDIES = {
     "moleculeace": moleculeace,
     "evidence": classes,
     "options": options,
+    "toxicophores": toxicophores,
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from reproduction.pages import command_line, markdown_table, write_json, write_page
+from reproduction import fragments_page
 from reproduction.rows import read_rows
 from reproduction.summaries import (
     assay_summary,
@@ -37,6 +38,7 @@ def write_all(out: Path) -> None:
         ("moleculeace", write_moleculeace),
         ("evidence", write_classes),
         ("evidence_options", write_options),
+        ("fragments", fragments_page.write),
     ):
         if (out / f"{name}.jsonl").exists():
             write(out, read_rows(out / f"{name}.jsonl"))
