@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from reproduction.pages import command_line, markdown_table, write_json, write_page
 from reproduction import fragments_page
+from reproduction.pages import command_line, markdown_table, write_json, write_page
 from reproduction.rows import read_rows
 from reproduction.summaries import (
     assay_summary,

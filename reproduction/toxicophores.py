@@ -204,7 +204,8 @@ def _first(rows: list[dict[str, Any]], name: str) -> int | None:
 def planted_row(seed: int, method: str, n_jobs: int) -> dict[str, Any]:
     graphs, y = tl.make_synthetic(20, random_state=seed)
     table = tl.GraphClassifier(depth=3, n_jobs=n_jobs).fit(graphs, y).fragments_
-    return {"n": len(y), "first": table["pattern"].iloc[0], "effect": float(table["effect"].iloc[0]),
+    first = table.iloc[0]
+    return {"n": len(y), "first": first["pattern"], "effect": float(first["effect"]),
             "n_rows": len(table)}  # fmt: skip
 
 

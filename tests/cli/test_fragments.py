@@ -28,9 +28,13 @@ def test_table_json_and_csv(files):
     model, data = str(files / "m.tlm"), str(files / "data.csv")
     shown = runner.invoke(app, ["fragments", model, data, "--csv", str(files / "f.csv")])
     assert shown.exit_code == 0, shown.output
-    assert "nitro" in shown.output and "Size, apart from structure" in shown.output
+    assert "nitro" in shown.output
+    assert "Size, apart from structure" in shown.output
     assert (files / "f.csv").read_text().splitlines()[0].startswith("rank,name,smarts")
-    told = runner.invoke(app, ["fragments", model, data, "--json", "--target", "class", "--top", "3"])
+    told = runner.invoke(
+        app, ["fragments", model, data, "--json", "--target", "class", "--top", "3"]
+    )
     result = json.loads(told.stdout)
-    assert len(result["fragments"]) <= 3 and result["left_out"]
+    assert len(result["fragments"]) <= 3
+    assert result["left_out"]
     assert result["fragments"][0]["support 1"] + result["fragments"][0]["support 0"] > 0

@@ -45,7 +45,9 @@ def test_compiled_paths_are_the_integrals(rng):
         start, end, by_shared, by_own = np.array(paths).T
         # With nothing shared the slope is not needed, and the Tanimoto part is left out of it.
         needed = sums[g] > 0
-        np.testing.assert_allclose(factors[g, needed], (coefficients[g] * by_shared)[needed], rtol=1e-6)
+        np.testing.assert_allclose(
+            factors[g, needed], (coefficients[g] * by_shared)[needed], rtol=1e-6
+        )
         expected = [coefficients[g] @ x for x in (start, end, by_own)]
         np.testing.assert_allclose(ends[g], expected, rtol=1e-6, atol=1e-9)
 
@@ -114,3 +116,19 @@ def test_training_graphs_in_another_order_are_other_graphs(data, model):
     assert same_counts(basis, basis)
     turned = model.model_.weighted.forest.transform(graphs[np.arange(30)[::-1]])
     assert not same_counts(model.model_.weighted.forest.count(turned), basis)
+
+
+@pytest.mark.parametrize("gamma", [0.1, 1.0, 5.0])
+def test_few_nodes_are_enough_for_small_gamma(rng, gamma):
+    sums = rng.uniform(0, 30, size=(20, 20))
+    known = sums.max(axis=1) + rng.uniform(0, 40, size=20)
+    others = sums.max(axis=0) + rng.uniform(0, 2, size=20)
+    found = []
+    for rule in (unit_interval_rule(12), unit_interval_rule()):
+        factors, ends = np.empty_like(sums), np.empty((20, 3))
+        _compiled_fragments.mixture_path_rows(
+            0, 1, sums, known, np.zeros(20), others, np.ones((20, 20)), gamma, 0.01, 1.0, 0.9,
+            *rule, factors, ends,
+        )  # fmt: skip
+        found.append(factors)
+    np.testing.assert_allclose(*found, rtol=1e-9)

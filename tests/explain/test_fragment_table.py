@@ -28,14 +28,16 @@ def table(model):
 def test_the_planted_group_is_first_and_named(table):
     first = table.iloc[0]
     assert "nitro" in first["name"]
-    assert first["effect"] > 0 and first["support toxic"] == 10 and first["support safe"] == 0
+    assert first["effect"] > 0
+    assert first["support toxic"] == 10
+    assert first["support safe"] == 0
     assert len(first["examples"]) == 3
 
 
 def test_columns(table):
     assert isinstance(table, pd.DataFrame)
-    for column in ("name", "smarts", "pattern", "depth", "effect", "error", "conditional_effect",
-                   "conditional_error", "total", "support", "support safe", "examples"):  # fmt: skip
+    for column in ("name", "smarts", "pattern", "depth", "effect", "error", "support", "examples",
+                   "conditional_effect", "conditional_error", "total", "support safe"):  # fmt: skip
         assert column in table, column
     assert (table["depth"] >= 1).all()
     assert (table["support"] == table["support safe"] + table["support toxic"]).all()
@@ -82,7 +84,8 @@ def test_a_loaded_model_finds_the_same_on_its_training_graphs(model, table, tmp_
 
 def test_drawings_have_text_and_nothing_unescaped(table):
     picture = table.draw(1)
-    assert picture.startswith("<svg") and "<title>Fragment 1:" in picture
+    assert picture.startswith("<svg")
+    assert "<title>Fragment 1:" in picture
     assert table.draw(1, format="png")[:4] == b"\x89PNG"
     page = table._repr_html_()
     assert page.count("<svg xmlns") >= len(table)
@@ -111,7 +114,8 @@ def test_bad_input_is_named(model):
 def test_errors_over_refits(model):
     y = np.repeat(["toxic", "safe", "safe"], len(TAILS))
     found = model.fragments(MOLECULES, y, n_fragments=2, refits=3)
-    assert (found["refit_error"] >= 0).all() and found["refit_error"].iloc[0] < 1.0
+    assert (found["refit_error"] >= 0).all()
+    assert found["refit_error"].iloc[0] < 1.0
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -126,7 +130,8 @@ def test_the_planted_pattern_of_other_graphs_is_first(seed):
 def test_numbers():
     values = np.array([5.0] * 10 + [1.0] * 20) + 0.1 * np.arange(30)
     table = tl.GraphRegressor(depth=2).fit(MOLECULES, values).fragments_
-    assert "mean_value" in table and table.attrs["toward"] is None
+    assert "mean_value" in table
+    assert table.attrs["toward"] is None
     nitro = table[table["name"].str.contains("nitro")].iloc[0]
     assert nitro["effect"] > 0
     with pytest.raises(ValueError, match="predicts numbers"):
@@ -147,6 +152,7 @@ def test_several_classes_name_their_own():
 def test_explanations_show_themselves(model):
     explained = model.explain(MOLECULES[0])
     page = explained._repr_html_()
-    assert "<svg" in page and "base" in page
+    assert "<svg" in page
+    assert "base" in page
     total = explained.base + explained.atom_contributions.sum()
     assert total == pytest.approx(explained.decision)

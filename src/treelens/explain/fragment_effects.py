@@ -28,6 +28,9 @@ from treelens.models.posterior import ExactPosterior
 from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.vocabulary import NodeColors
 
+# Of quadrature, for all pairs of graphs: up to this gamma twelve nodes give ten digits.
+_FEW_NODES, _SMALL_GAMMA = 12, 5.0
+
 
 @dataclass(frozen=True, eq=False)
 class GraphEffects:
@@ -117,7 +120,7 @@ def same_counts(one: PatternHistograms, other: PatternHistograms) -> bool:
     )
 
 
-def _posterior(decision: GaussianDecision, n_jobs: int):  # noqa: ANN202
+def _posterior(decision: GaussianDecision, n_jobs: int):
     return decision.model._full_posterior(n_jobs)
 
 
@@ -143,7 +146,7 @@ def _divided(
     known = graphs.pairs.self_sums(weights)
     unseen = np.maximum(graphs.diagonal - known, 0.0)
     ends = np.empty((len(sums), 3))
-    rule = unit_interval_rule()
+    rule = unit_interval_rule(_FEW_NODES if decision.model.scales.gamma <= _SMALL_GAMMA else 32)
     interleaved(
         lambda k, step: _compiled_fragments.mixture_path_rows(
             k, step, sums, known, unseen, decision.self_sums, coefficients,

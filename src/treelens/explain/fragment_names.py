@@ -133,9 +133,7 @@ def _queries() -> dict[str, Any]:
     return {name: Chem.MolFromSmarts(smarts) for name, smarts in GROUPS.items()}
 
 
-def group_name(
-    seen: SeenGraphs, fragment: Fragment, molecule: Callable[[int], Any]
-) -> str:
+def group_name(seen: SeenGraphs, fragment: Fragment, molecule: Callable[[int], Any]) -> str:
     """The well-known group that fits a fragment best; an empty text if none does.
 
     A group fits where, on average over occurrences, at least 60 % of the fragment's atoms belong
@@ -155,9 +153,7 @@ def group_name(
     starts = seen.graphs.node_offsets[owner]
     places = [
         (molecule(int(graph)), set((held.indices[a:b] - start).tolist()))
-        for graph, start, a, b in zip(
-            owner, starts, held.indptr[:-1], held.indptr[1:], strict=True
-        )
+        for graph, start, a, b in zip(owner, starts, held.indptr[:-1], held.indptr[1:], strict=True)
     ]
     best, best_fit = "", 0.0
     for name, query in _queries().items():

@@ -179,7 +179,9 @@ def search_fragments(
     for depth in range(1, max_depth + 1):
         patterns = find_candidates(seen, min_support, depth)
         if len(patterns):
-            taken += _search_depth(seen, phi, patterns, max((abs(f.score) for f in taken), default=0))
+            taken += _search_depth(
+                seen, phi, patterns, max((abs(f.score) for f in taken), default=0)
+            )
     return sorted(taken, key=lambda fragment: -abs(fragment.score))[:n_fragments]
 
 
@@ -232,7 +234,9 @@ def _kinds(seen: SeenGraphs, patterns: np.ndarray) -> np.ndarray:
     for pattern in patterns.tolist():
         tree, depth = forest.levels[seen.level_of(pattern)]
         level = forest.coarser_level(tree, depth)
-        coarse = seen.colors.colors[level, seen.carriers(pattern)[0]] if level >= 0 else -1 - pattern
+        coarse = (
+            seen.colors.colors[level, seen.carriers(pattern)[0]] if level >= 0 else -1 - pattern
+        )
         keys.append((int(forest.parents[pattern]), int(coarse)))
     return np.unique(np.array(keys), axis=0, return_inverse=True)[1].ravel()
 

@@ -86,7 +86,9 @@ class FragmentWriter:
         tree = self.seen.forest.levels[self.seen.level_of(fragment.patterns[0])][0]
         if len(fragment.patterns) == 1:
             yield from self._written_out(place, reach, tree, None)
-        conditions = [forest_smarts(self.seen.forest, p, self.atom_label) for p in fragment.patterns]
+        conditions = [
+            forest_smarts(self.seen.forest, p, self.atom_label) for p in fragment.patterns
+        ]
         if all(conditions):
             nested = ",".join(_condition(str(condition)) for condition in conditions)
             coarse = self._coarsest(tree)

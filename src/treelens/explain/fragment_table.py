@@ -30,7 +30,7 @@ class FragmentTable(pd.DataFrame):
         return FragmentTable
 
     def draw(self, rank: int, *, width: int = 260, height: int = 180, format: Any = "svg") -> Any:
-        """One fragment, highlighted in the smallest graph that holds it.
+        """One fragment, highlighted in a small graph that holds it.
 
         Parameters
         ----------
@@ -54,9 +54,8 @@ class FragmentTable(pd.DataFrame):
         """What a drawing shows, in words."""
         row = self.loc[rank]
         what = row["name"] or row["pattern"]
-        _, place = (self.pictures or {})[rank]
-        examples = row["examples"]
-        where = f" in graph {examples[0]}" if examples else ""
+        graph, place = (self.pictures or {})[rank]
+        where = f" in graph {place.graph_index if graph.name is None else graph.name}"
         return (
             f"Fragment {rank}: {what}, {len(place.nodes)} nodes highlighted{where}; effect "
             f"{row['effect']:+.2f} ± {row['error']:.2f}, in {row['support']} graphs"

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 N_FRAGMENTS = 40
 _RAREST_SHARE, _FEWEST = 0.004, 3  # of the graphs must hold a fragment
 _N_EXAMPLES = 3
+_BESIDE = 4  # nodes that an example to be drawn should have beside the fragment
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,10 +242,16 @@ def _chemistry(seen: SeenGraphs, fragments: list[Fragment]) -> dict[str, Any]:
 
 
 def _pictured(seen: SeenGraphs, fragment: Fragment) -> tuple[Any, Occurrence]:
-    """The smallest graph that holds a fragment, and where."""
-    owner = seen.graph_of_node[fragment.roots]
-    k = int(np.lexsort((fragment.roots, seen.graphs.sizes[owner]))[0])
+    """A small graph that holds a fragment, its first pattern, and where.
+
+    The very smallest are rarely typical, so one with a few nodes beside the fragment comes first.
+    """
+    roots = seen.carriers(fragment.patterns[0])
+    sizes = seen.graphs.sizes[seen.graph_of_node[roots]]
+    held = np.diff(seen.balls(roots, fragment.depth).indptr)
+    k = int(np.lexsort((roots, sizes, sizes < held + _BESIDE))[0])
     place = occurrence_at(
-        seen.graphs, int(owner[k]), int(fragment.roots[k]), fragment.patterns[0], fragment.depth
-    )
+        seen.graphs, int(seen.graph_of_node[roots[k]]), int(roots[k]), fragment.patterns[0],
+        fragment.depth,
+    )  # fmt: skip
     return seen.graphs[place.graph_index], place

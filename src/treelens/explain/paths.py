@@ -219,9 +219,9 @@ _FLAT_RATIO = 1e-12
 _QUADRATURE_NODES = 32
 
 
-def unit_interval_rule() -> tuple[np.ndarray, np.ndarray]:
+def unit_interval_rule(n_nodes: int = _QUADRATURE_NODES) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights of Gauss-Legendre quadrature from 0 to 1."""
-    nodes, weights = np.polynomial.legendre.leggauss(_QUADRATURE_NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
     return 0.5 * (nodes + 1.0), 0.5 * weights
 
 
