@@ -34,7 +34,7 @@ def write(out: Path, rows: list[dict[str, Any]]) -> None:
     ames = [row for row in rows if row["part"] == "Ames"]
     if ames:
         parts += [_classes(ames), _first_rows(ames)]
-    parts += [*_planted(rows), *_crippen(rows)]
+    parts += [*_planted(rows), *_crippen(rows), *_stability(rows)]
     write_json(out / "fragments.json", summary(rows))
     title = "Do fragments name what is known?"
     write_page(out / "fragments.md", title, command_line("toxicophores"), parts)
@@ -53,7 +53,10 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     planted = [row for row in rows if row["part"] == "planted"]
     crippen = {row["sample"]: row["agree"] for row in rows if row["part"] == "Crippen"}
     first = sum(row["first"] == "0(0,1,2)" for row in planted)
-    return {"ames": ames, "planted": [first, len(planted)], "crippen": crippen}
+    stable = {str(row["n"]): row["mean_overlap"] for row in rows if row["part"] == "stability"}
+    return {
+        "ames": ames, "planted": [first, len(planted)], "crippen": crippen, "stability": stable,
+    }  # fmt: skip
 
 
 def _classes(ames: list[dict[str, Any]]) -> str:
@@ -121,3 +124,17 @@ def _crippen(rows: list[dict[str, Any]]) -> list[str]:
             f"({100 * row['agree']:.0f} %). Not for: {wrong}."
         )
     return ["## Signs of effects on solubility and lipophilicity", *parts] if parts else []
+
+
+def _stability(rows: list[dict[str, Any]]) -> list[str]:
+    parts = [
+        f"Of a model fitted to {row['n']} molecules of half 1, {100 * row['mean_overlap']:.0f} % "
+        f"of the first ten fragments return among the first ten of {len(row['overlaps'])} "
+        f"bootstrap refits ({100 * min(row['overlaps']):.0f} to "
+        f"{100 * max(row['overlaps']):.0f} %). Two fragments are the same if more than half of all "
+        "atoms that either covers in these molecules are covered by both, with one sign. A small "
+        "sample, since ten fits of thousands take an hour: more molecules would agree more."
+        for row in rows
+        if row["part"] == "stability"
+    ]
+    return ["## Stability", *parts] if parts else []

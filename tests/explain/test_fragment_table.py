@@ -156,3 +156,22 @@ def test_explanations_show_themselves(model):
     assert "base" in page
     total = explained.base + explained.atom_contributions.sum()
     assert total == pytest.approx(explained.decision)
+
+
+def test_group_names_fit_their_own_molecules():
+    """A name says nothing wrong: nitro is no nitroso, although both are N=O."""
+    from rdkit import Chem
+
+    from treelens.explain.fragment_names import GROUPS
+
+    queries = {name: Chem.MolFromSmarts(smarts) for name, smarts in GROUPS.items()}
+    assert all(query is not None for query in queries.values())
+    for smiles, name, is_one in (
+        ("Cc1ccccc1[N+](=O)[O-]", "nitroso", False),
+        ("CN(C)N=O", "N-nitroso", True),
+        ("C1CO1", "epoxide", True),
+        ("C1CCOC1", "epoxide", False),
+        ("Nc1ccccc1", "primary aromatic amine", True),
+        ("CC(=O)Nc1ccccc1", "primary aromatic amine", False),
+    ):
+        assert Chem.MolFromSmiles(smiles).HasSubstructMatch(queries[name]) is is_one, smiles
