@@ -20,6 +20,7 @@ import treelens as tl
 from reproduction import fragment_rivals
 from reproduction.data import StudyOptions, data_folder
 from reproduction.fragment_stability import stability
+from reproduction.fragments_figure import sheet
 from reproduction.rows import RowFile, versions
 from treelens.explain.fragment_effects import effects_of_graphs
 from treelens.explain.fragment_search import SeenGraphs, mean_over_graphs, search_fragments
@@ -70,6 +71,11 @@ def run(asked: StudyOptions) -> None:
         _add(rows, asked, {"part": "Crippen", "sample": name, "method": "fragments"}, crippen_row)
     for size in SIZES:
         _add(rows, asked, {"part": "stability", "sample": size, "method": "fragments"}, stable_row)
+    if not asked.sets or "figure" in asked.sets:
+        model = fitted(SAMPLES[1], asked.n_jobs)
+        table = fragment_table(model._decision, ames_half(SAMPLES[1]).graphs, n_jobs=asked.n_jobs)
+        (asked.out / "figures").mkdir(parents=True, exist_ok=True)
+        (asked.out / "figures" / "fragments.svg").write_text(sheet(table), encoding="utf-8")
 
 
 def _add(rows: RowFile, asked: StudyOptions, key: dict[str, Any], make: Any) -> None:
