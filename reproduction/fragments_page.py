@@ -132,8 +132,8 @@ def _stability(rows: list[dict[str, Any]]) -> list[str]:
         f"of the first ten fragments return among the first ten of {len(row['overlaps'])} "
         f"bootstrap refits ({100 * min(row['overlaps']):.0f} to "
         f"{100 * max(row['overlaps']):.0f} %). Two fragments are the same if more than half of all "
-        "atoms that either covers in these molecules are covered by both, with one sign. A small "
-        "sample, since ten fits of thousands take an hour: more molecules would agree more."
+        "atoms that either covers in these molecules are covered by both, with one sign. The "
+        "sample is small, since ten fits of thousands take an hour; larger ones were not tried."
         for row in rows
         if row["part"] == "stability"
     ]

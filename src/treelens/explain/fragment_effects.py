@@ -95,14 +95,12 @@ def effects_of_graphs(
     model = decision.model
     colors = model.weighted.forest.transform(graphs, n_jobs)
     weighed = model.weighted.features(colors, n_jobs)
-    left_out = isinstance(_posterior(decision, n_jobs), ExactPosterior) and same_counts(
-        weighed.histograms, model.basis
-    )
-    coefficients = (
-        _left_out_coefficients(decision, output, n_jobs)
-        if left_out
-        else np.broadcast_to(decision.coefficients[output], (len(graphs), len(decision.self_sums)))
-    )
+    alpha, left_out = decision.coefficients[output], False
+    coefficients = np.broadcast_to(alpha, (len(graphs), len(alpha)))
+    if same_counts(weighed.histograms, model.basis):
+        posterior = model._full_posterior(n_jobs)
+        if isinstance(posterior, ExactPosterior):  # landmarks are few, and speak for many others
+            coefficients, left_out = _left_out_coefficients(posterior, alpha, n_jobs), True
     values, ends = _divided(decision, weighed, coefficients, n_jobs)
     rows = weighed.pairs.rows
     intercept = float(decision.intercepts[output])
@@ -120,14 +118,11 @@ def same_counts(one: PatternHistograms, other: PatternHistograms) -> bool:
     )
 
 
-def _posterior(decision: GaussianDecision, n_jobs: int):
-    return decision.model._full_posterior(n_jobs)
+def _left_out_coefficients(posterior: ExactPosterior, alpha: np.ndarray, n_jobs: int) -> np.ndarray:
+    """Row ``g``: every graph's coefficient in the process without graph ``g``, (n, n).
 
-
-def _left_out_coefficients(decision: GaussianDecision, output: int, n_jobs: int) -> np.ndarray:
-    """Row ``g``: every graph's coefficient in the process without graph ``g``, (n, n)."""
-    posterior = _posterior(decision, n_jobs)
-    alpha = decision.coefficients[output]  # (n,)
+    ``alpha`` (n,) are the coefficients of one column with all graphs.
+    """
     inverse = np.zeros_like(posterior.factor)
     inverse_of_factor(posterior.factor.copy(), inverse, n_jobs)
     inverse = np.triu(inverse) + np.triu(inverse, 1).T

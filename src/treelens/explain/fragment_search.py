@@ -175,7 +175,8 @@ def search_fragments(
     max_depth : int
         So are those that reach further, and those that are a single node.
     """
-    phi, taken = seen.phi.copy(), []
+    phi = seen.phi.copy()
+    taken: list[Fragment] = []
     for depth in range(1, max_depth + 1):
         patterns = find_candidates(seen, min_support, depth)
         if len(patterns):
@@ -191,7 +192,8 @@ def _search_depth(
     """The same among patterns of one depth; ``phi`` is what shallower ones have left."""
     rivals, kinds = _Rivals.of(seen, patterns), _kinds(seen, patterns)
     effects = rivals.effects(seen, seen.phi)
-    open_, taken, score = _are_sure(*effects), [], rivals.scores(seen, phi)
+    taken: list[Fragment] = []
+    open_, score = _are_sure(*effects), rivals.scores(seen, phi)
     while True:
         score[~open_ | (np.sign(score) != np.sign(effects[0]))] = 0.0
         best = int(np.abs(score).argmax())

@@ -65,7 +65,7 @@ class FragmentTable(pd.DataFrame):
         """Rows with drawings, for notebooks; everything that comes from data is escaped."""
         needed = {"name", "pattern", "effect", "error", "support"}
         if not needed <= set(self.columns) or self.pictures is None:
-            return super()._repr_html_()
+            return str(pd.DataFrame(self).to_html(max_rows=60, notebook=True))
         columns = [c for c in self.columns if c not in ("error", "conditional_error")]
         head = "".join(f'<th scope="col">{escape(str(c))}</th>' for c in ["", *columns])
         rows = "".join(self._html_row(rank, columns) for rank in self.index[:_MOST_SHOWN])
@@ -74,7 +74,7 @@ class FragmentTable(pd.DataFrame):
     def _html_row(self, rank: int, columns: list[str]) -> str:
         drawing = self.draw(rank) if self.pictures and rank in self.pictures else ""
         cells = "".join(f"<td>{escape(self._cell(rank, c))}</td>" for c in columns)
-        return f"<tr><td>{drawing}</td>{cells}</tr>"
+        return "".join(["<tr><td>", drawing, "</td>", cells, "</tr>"])
 
     def _cell(self, rank: int, column: str) -> str:
         value = self.loc[rank, column]

@@ -143,7 +143,7 @@ def _outputs(decision: GaussianDecision, class_label: Any) -> list[tuple[int, fl
                 f"class_label={class_label!r}, but this model predicts numbers: leave it out."
             )
         return [(0, 1.0, None)]
-    codes = range(len(classes))
+    codes = list(range(len(classes)))
     if class_label is not None:
         codes = np.flatnonzero(classes == class_label).tolist()
         if len(codes) != 1:
