@@ -8,7 +8,9 @@ import numpy as np
 from scipy import sparse
 
 import treelens as tl
-from treelens.explain.fragment_search import SUPPORT_CAP, SeenGraphs, find_candidates
+from treelens.explain.fragment_scores import SUPPORT_CAP
+from treelens.explain.fragment_search import find_candidates
+from treelens.explain.fragment_seen import SeenGraphs
 
 N_TREES = 200
 MOST_MOLECULES = 60  # that a bit is switched off in

@@ -23,7 +23,8 @@ from reproduction.fragment_stability import stability
 from reproduction.fragments_figure import sheet
 from reproduction.rows import RowFile, versions
 from treelens.explain.fragment_effects import effects_of_graphs
-from treelens.explain.fragment_search import SeenGraphs, mean_over_graphs, search_fragments
+from treelens.explain.fragment_search import search_fragments
+from treelens.explain.fragment_seen import SeenGraphs, mean_over_graphs
 from treelens.explain.fragments import fragment_table
 
 KEY = ("part", "sample", "method")

@@ -7,15 +7,9 @@ import pytest
 
 import treelens as tl
 from naive import fragments as naive
-from treelens.explain.fragment_search import (
-    SeenGraphs,
-    _Rivals,
-    find_candidates,
-    mean_over_graphs,
-    other_carriers,
-    search_fragments,
-    take_off,
-)
+from treelens.explain.fragment_scores import Rivals
+from treelens.explain.fragment_search import find_candidates, search_fragments, take_off
+from treelens.explain.fragment_seen import SeenGraphs, mean_over_graphs, other_carriers
 from treelens.patterns.forest import PatternForest
 
 
@@ -131,7 +125,7 @@ def test_all_scores_at_once_are_those_of_one_by_one():
     rng = np.random.default_rng(1)
     seen = seen_of(SMILES, lambda g, n: is_nitro_atom(g, n) + 0.3 * rng.normal())
     patterns = find_candidates(seen, 3, 1)
-    scores = _Rivals.of(seen, patterns).scores(seen, seen.phi)
+    scores = Rivals.of(seen, patterns).scores(seen, seen.phi)
     assert (scores != 0).any()
     assert (scores == 0).any()
     for pattern, score in zip(patterns.tolist(), scores.tolist(), strict=True):

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from treelens.explain.fragment_search import Fragment, SeenGraphs
+from treelens.explain.fragment_search import Fragment
+from treelens.explain.fragment_seen import SeenGraphs
 
 # Organic chemistry's usual groups; the order does not matter, the best fit is named.
 GROUPS = MappingProxyType({

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from treelens.explain.fragment_effects import effects_of_graphs
-from treelens.explain.fragment_search import SeenGraphs, mean_over_graphs
+from treelens.explain.fragment_seen import SeenGraphs, mean_over_graphs
 from treelens.explain.fragments import N_FRAGMENTS, find_fragments, fragment_table
 from treelens.graphs.collection import GraphCollection
 

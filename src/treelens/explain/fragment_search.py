@@ -20,121 +20,19 @@ What remains of a pattern that says the same again is nothing; of one that says 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from treelens.graphs.collection import GraphCollection
-from treelens.patterns.forest import PatternForest
-from treelens.patterns.vocabulary import NodeColors
+from treelens.explain.fragment_scores import SURE, Rivals, are_sure
+from treelens.explain.fragment_seen import (
+    GraphMeans,
+    SeenGraphs,
+    mean_over_graphs,
+    other_carriers,
+)
 
-SUPPORT_CAP = 60  # graphs beyond these make a pattern better known, not more important
-_SURE = 2.0  # standard errors that an effect must be away from 0
 _LEAST = 0.1  # of the highest score: what adds less is not worth a row
-
-
-@dataclass(frozen=True, eq=False)
-class SeenGraphs:
-    """Graphs, the patterns at their nodes, and what these add.
-
-    Attributes
-    ----------
-    forest : PatternForest
-    graphs : GraphCollection
-    colors : NodeColors
-        A row per level of the forest.
-    phi : ndarray, shape (n_nodes,)
-        What the patterns centred at each node add to the prediction of its graph.
-    """
-
-    forest: PatternForest
-    graphs: GraphCollection
-    colors: NodeColors
-    phi: np.ndarray
-
-    @cached_property
-    def graph_of_node(self) -> np.ndarray:
-        return np.repeat(np.arange(len(self.graphs)), self.graphs.sizes)
-
-    @cached_property
-    def nodes_by_color(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each level, the nodes ordered by colour, and where each colour begins."""
-        sizes = np.diff(self.forest.level_offsets)
-        found = []
-        for row, size in zip(self.colors.colors, sizes.tolist(), strict=True):
-            order = np.argsort(row, kind="stable")
-            found.append((order, np.searchsorted(row[order], np.arange(size + 1))))
-        return found
-
-    def level_of(self, pattern: int) -> int:
-        return int(np.searchsorted(self.forest.level_offsets, pattern, side="right")) - 1
-
-    def depth_of(self, pattern: int) -> int:
-        return int(self.forest.level_depths[self.level_of(pattern)])
-
-    def carriers(self, pattern: int) -> np.ndarray:
-        """The nodes that carry a pattern, ascending."""
-        level = self.level_of(pattern)
-        order, starts = self.nodes_by_color[level]
-        color = pattern - int(self.forest.level_offsets[level])
-        return order[starts[color] : starts[color + 1]]
-
-    @cached_property
-    def _steps(self) -> sparse.csr_array:
-        """Which nodes one step reaches, the node itself among them: (n_nodes, n_nodes)."""
-        graphs, n = self.graphs, self.graphs.n_nodes
-        first = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # neighbours count from here
-        ends = graphs.neighbors + np.repeat(first, np.diff(graphs.neighbor_offsets))
-        ones = np.ones(len(ends), dtype=np.int8)
-        arcs = sparse.csr_array((ones, ends, graphs.neighbor_offsets), shape=(n, n))
-        return (arcs + sparse.eye_array(n, dtype=np.int8, format="csr")).tocsr()
-
-    @cached_property
-    def all_balls(self) -> tuple[sparse.csr_array, ...]:
-        """The balls of every depth around all nodes."""
-        everywhere = np.arange(self.graphs.n_nodes)
-        return tuple(self.balls(everywhere, depth) for depth in range(self.forest.depth + 1))
-
-    def balls(self, roots: np.ndarray, depth: int) -> sparse.csr_array:
-        """Which nodes lie within ``depth`` steps of each root: ones, (n_roots, n_nodes)."""
-        n = self.graphs.n_nodes
-        reached = sparse.csr_array(
-            (np.ones(len(roots), dtype=np.int8), (np.arange(len(roots)), roots)),
-            shape=(len(roots), n),
-        )
-        for _ in range(depth):
-            reached = (reached @ self._steps).tocsr()
-            reached.data[:] = 1  # how many ways lead there does not matter, and could overflow
-        return reached
-
-
-class GraphMeans(NamedTuple):
-    """A number averaged within graphs, then over them."""
-
-    mean: float
-    error: float  # standard error over graphs; NaN with fewer than two
-    n_graphs: int
-
-
-def mean_over_graphs(values: np.ndarray, graphs: np.ndarray) -> GraphMeans:
-    """The mean over graphs of the means within them, and its standard error.
-
-    Examples
-    --------
-    >>> mean_over_graphs(np.array([1.0, 3.0, 4.0]), np.array([0, 0, 5]))
-    GraphMeans(mean=3.0, error=1.0, n_graphs=2)
-    """
-    _, place, counts = np.unique(graphs, return_inverse=True, return_counts=True)
-    return _summary(np.bincount(place, weights=values, minlength=len(counts)) / counts)
-
-
-def _summary(per_graph: np.ndarray) -> GraphMeans:
-    n = len(per_graph)
-    error = float(per_graph.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
-    return GraphMeans(float(per_graph.mean()) if n else float("nan"), error, n)
 
 
 class Fragment(NamedTuple):
@@ -157,7 +55,7 @@ class Fragment(NamedTuple):
     def is_sure(self) -> bool:
         """Whether it surely adds to what is said already, in the direction of its effect."""
         mean, error, _ = self.beyond
-        return mean * self.effect.mean > 0 and abs(mean) > _SURE * error
+        return mean * self.effect.mean > 0 and abs(mean) > SURE * error
 
 
 def search_fragments(
@@ -190,10 +88,10 @@ def _search_depth(
     seen: SeenGraphs, phi: np.ndarray, patterns: np.ndarray, highest: float
 ) -> list[Fragment]:
     """The same among patterns of one depth; ``phi`` is what shallower ones have left."""
-    rivals, kinds = _Rivals.of(seen, patterns), _kinds(seen, patterns)
+    rivals, kinds = Rivals.of(seen, patterns), _kinds(seen, patterns)
     effects = rivals.effects(seen, seen.phi)
     taken: list[Fragment] = []
-    open_, score = _are_sure(*effects), rivals.scores(seen, phi)
+    open_, score = are_sure(*effects), rivals.scores(seen, phi)
     while True:
         score[~open_ | (np.sign(score) != np.sign(effects[0]))] = 0.0
         best = int(np.abs(score).argmax())
@@ -209,11 +107,6 @@ def _search_depth(
             score = rivals.scores(seen, phi)
 
 
-def _are_sure(mean: np.ndarray, square: np.ndarray) -> np.ndarray:
-    """Whether means are away from 0 by more than their errors' due."""
-    return np.abs(mean) > _SURE * np.sqrt(square)
-
-
 def _alike(
     kinds: np.ndarray, score: np.ndarray, effect: np.ndarray, square: np.ndarray, best: int
 ) -> np.ndarray:
@@ -221,7 +114,7 @@ def _alike(
 
     ``Cl(CH2)`` and ``Cl(CH)`` are chlorine on carbon; so is ``Cl(c)``, but it acts otherwise.
     """
-    differ = _are_sure(effect - effect[best], square + square[best])
+    differ = are_sure(effect - effect[best], square + square[best])
     alike = (kinds == kinds[best]) & (score * score[best] > 0) & ~differ
     alike[best] = False
     return np.concatenate([[best], np.flatnonzero(alike)])
@@ -309,164 +202,3 @@ def _described(
     total = float(seen.phi[np.unique(held.indices)].sum()) / left.n_graphs
     effect = mean_over_graphs(held @ seen.phi, graphs)
     return Fragment(patterns, depth, roots, score, effect, total, beyond)
-
-
-def other_carriers(seen: SeenGraphs, pattern: int) -> np.ndarray:
-    """Nodes that carry the parent and lie in no occurrence of the pattern."""
-    parent = _parent_of(seen, pattern)
-    if parent < 0:
-        return np.empty(0, dtype=np.int64)
-    held = np.unique(seen.balls(seen.carriers(pattern), seen.depth_of(pattern)).indices)
-    return np.setdiff1d(seen.carriers(parent), held, assume_unique=True)
-
-
-def _parent_of(seen: SeenGraphs, pattern: int) -> int:
-    """The pattern's nearest ancestor that other nodes carry as well; -1 where there is none."""
-    n_own, parent = len(seen.carriers(pattern)), int(seen.forest.parents[pattern])
-    while parent >= 0 and len(seen.carriers(parent)) == n_own:
-        parent = int(seen.forest.parents[parent])
-    return parent
-
-
-# --- all candidates at once -------------------------------------------------------------------
-
-
-class _Grouped(NamedTuple):
-    """Lists of nodes, one per pattern, grouped by graph."""
-
-    flat: np.ndarray  # (n_entries,) the nodes, pattern by pattern
-    starts: np.ndarray  # (n_groups,) first entry of each group
-    sizes: np.ndarray  # (n_groups,)
-    owner: np.ndarray  # (n_groups,) position of the pattern
-    graph: np.ndarray  # (n_groups,)
-    support: np.ndarray  # (n_patterns,)
-
-    @classmethod
-    def of(cls, seen: SeenGraphs, nodes: list[np.ndarray]) -> _Grouped:
-        flat = np.concatenate([*nodes, np.empty(0, dtype=np.int64)])
-        owner = np.repeat(np.arange(len(nodes)), [len(x) for x in nodes])
-        graphs, new = seen.graph_of_node[flat], np.ones(len(flat), dtype=bool)
-        new[1:] = (owner[1:] != owner[:-1]) | (graphs[1:] != graphs[:-1])
-        starts = np.flatnonzero(new)
-        sizes = np.diff(np.append(starts, len(flat)))
-        support = np.bincount(owner[starts], minlength=len(nodes))
-        return cls(flat, starts, sizes, owner[starts], graphs[starts], support)
-
-    def taken(self, around: dict[int, np.ndarray], depths: np.ndarray) -> np.ndarray:
-        """Values at the nodes, of the array that belongs to each pattern's depth."""
-        values = np.empty(len(self.flat))
-        per_entry = np.repeat(depths[self.owner], self.sizes)
-        for depth, array in around.items():
-            here = per_entry == depth
-            values[here] = array[self.flat[here]]
-        return values
-
-    def sums(self, values: np.ndarray) -> np.ndarray:
-        """Sums within groups of what is aligned with ``flat``."""
-        return np.add.reduceat(values, self.starts)
-
-    def means_and_squares(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        inner = self.sums(values) / self.sizes
-        return _over_graphs(inner, self.owner, self.support)
-
-
-def _over_graphs(
-    inner: np.ndarray, owner: np.ndarray, support: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Means over the graphs of each pattern, and the squares of their standard errors."""
-    n, counts = len(support), np.maximum(support, 1)
-    mean = np.bincount(owner, weights=inner, minlength=n) / counts
-    off = np.bincount(owner, weights=(inner - mean[owner]) ** 2, minlength=n)
-    return mean, off / (counts * np.maximum(counts - 1, 1))
-
-
-class _Rivals(NamedTuple):
-    """All candidates with their parents, of which the nodes that do not carry them are compared.
-
-    The others' sums are the parent's less the candidate's own, graph by graph: lists of the nodes
-    themselves would be much longer, since many candidates share a common parent.
-    """
-
-    own: _Grouped
-    depths: np.ndarray  # (n_candidates,)
-    size: np.ndarray  # (n_candidates,) nodes of an occurrence, on average
-    covered: np.ndarray  # (n_candidates,) nodes of all occurrences in a graph, on average
-    near: _Grouped  # nodes of the candidate's occurrences that carry its parent
-    parents: _Grouped
-    parent_depths: np.ndarray  # (n_parents,) how far to look around a parent's carriers
-    owner: np.ndarray  # (n_pairs,) a candidate, and a graph where others carry its parent
-    parent_group: np.ndarray  # (n_pairs,)
-    near_group: np.ndarray  # (n_pairs,) -1 where the graph does not hold the candidate
-    others: np.ndarray  # (n_pairs,) how many nodes elsewhere carry the parent
-    n_others: np.ndarray  # (n_candidates,) in how many graphs
-
-    @classmethod
-    def of(cls, seen: SeenGraphs, patterns: np.ndarray) -> _Rivals:
-        chosen = patterns.tolist()
-        own = _Grouped.of(seen, [seen.carriers(v) for v in chosen])
-        depths = np.array([seen.depth_of(v) for v in chosen])
-        held = [seen.balls(seen.carriers(v), d) for v, d in zip(chosen, depths, strict=True)]
-        nodes = [np.unique(ball.indices) for ball in held]
-        size = np.array([ball.nnz / ball.shape[0] for ball in held])
-        covered = np.array([len(x) for x in nodes]) / own.support
-        # Around a parent's carriers one looks as far as around the candidate's own.
-        above = np.array([(_parent_of(seen, v), d) for v, d in zip(chosen, depths, strict=True)])
-        owner = np.flatnonzero(above[:, 0] >= 0)
-        unique, place = np.unique(above[owner], axis=0, return_inverse=True)
-        parents = _Grouped.of(seen, [seen.carriers(v) for v in unique[:, 0].tolist()])
-        carriers = {v: seen.carriers(v) for v in unique[:, 0].tolist()}
-        near = _Grouped.of(seen, [
-            np.intersect1d(nodes[k], carriers.get(int(v), nodes[k]), assume_unique=True)
-            for k, v in enumerate(above[:, 0].tolist())
-        ])  # fmt: skip
-        pairs = _pairs(near, parents, owner, place.ravel(), len(seen.graphs))
-        n_others = np.bincount(pairs[0], minlength=len(patterns))
-        return cls(own, depths, size, covered, near, parents, unique[:, 1], *pairs, n_others)
-
-    def effects(self, seen: SeenGraphs, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What the nodes of an occurrence have together: mean, square of its standard error."""
-        around = self._around(seen, phi)
-        return self.own.means_and_squares(self.own.taken(around, self.depths))
-
-    def scores(self, seen: SeenGraphs, phi: np.ndarray) -> np.ndarray:
-        """How strongly each candidate moves the graphs that hold it; 0 if not surely."""
-        around = self._around(seen, phi)
-        mean, square = self.own.means_and_squares(self.own.taken(around, self.depths))
-        near = self.near.sums(self.near.taken(around, self.depths))
-        rest = self.parents.sums(self.parents.taken(around, self.parent_depths))[self.parent_group]
-        rest -= np.where(self.near_group >= 0, near[self.near_group], 0.0)
-        usual, usual_square = _over_graphs(rest / self.others, self.owner, self.n_others)
-        beyond = mean - usual
-        sure = _are_sure(beyond, square + usual_square)
-        agreed = np.sign(mean) * (sure & (np.sign(mean) == np.sign(beyond)))
-        per_node = np.minimum(np.abs(mean), np.abs(beyond)) / self.size
-        known = np.minimum(self.own.support, SUPPORT_CAP)
-        # 1 where the effect is the same in all graphs, near 0 where it varies more than it is.
-        size = mean**2 + square * self.own.support
-        alike = np.abs(mean) / np.sqrt(np.where(size > 0, size, 1.0))
-        return agreed * per_node * alike * np.sqrt(self.covered * known)
-
-    def _around(self, seen: SeenGraphs, phi: np.ndarray) -> dict[int, np.ndarray]:
-        """Sums of ``phi`` within each depth of every node."""
-        return {depth: seen.all_balls[depth] @ phi for depth in np.unique(self.depths).tolist()}
-
-
-def _pairs(
-    own: _Grouped, parents: _Grouped, owner: np.ndarray, place: np.ndarray, n_graphs: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Candidates and the graphs where others carry their parents: see :class:`_Rivals`.
-
-    ``owner`` are the candidates that have a parent, ``place`` where that stands in ``parents``.
-    """
-    begin = np.searchsorted(parents.owner, np.arange(len(parents.support) + 1))
-    lengths = np.diff(begin)[place]
-    ends = np.cumsum(lengths)
-    pair_owner = np.repeat(owner, lengths)
-    group = np.arange(lengths.sum()) + np.repeat(begin[place] - (ends - lengths), lengths)
-    keys = own.owner * n_graphs + own.graph  # ascending
-    wanted = pair_owner * n_graphs + parents.graph[group]
-    found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    own_group = np.where(keys[found] == wanted, found, -1)
-    others = parents.sizes[group] - np.where(own_group >= 0, own.sizes[own_group], 0)
-    kept = others > 0
-    return pair_owner[kept], group[kept], own_group[kept], others[kept]

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from treelens.explain.decode import Occurrence, occurrence_at
-from treelens.explain.fragment_search import Fragment, SeenGraphs
+from treelens.explain.fragment_search import Fragment
+from treelens.explain.fragment_seen import SeenGraphs
 from treelens.explain.smarts import atom_conditions, forest_smarts
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.molecules import molecule_of

@@ -77,10 +77,11 @@ class FragmentTable(pd.DataFrame):
         return "".join(["<tr><td>", drawing, "</td>", cells, "</tr>"])
 
     def _cell(self, rank: int, column: str) -> str:
-        value = self.loc[rank, column]
+        value: Any = self.loc[rank, column]
         errors = {"effect": "error", "conditional_effect": "conditional_error"}
         if column in errors and errors[column] in self.columns:
-            return f"{value:+.3f} ± {self.loc[rank, errors[column]]:.3f}"
+            error: Any = self.loc[rank, errors[column]]
+            return f"{value:+.3f} ± {error:.3f}"
         if isinstance(value, float):
             return f"{value:+.3f}"
         return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -10,12 +10,8 @@ import numpy as np
 from treelens.explain.decode import Occurrence, occurrence_at
 from treelens.explain.fragment_effects import effects_of_graphs
 from treelens.explain.fragment_names import group_name
-from treelens.explain.fragment_search import (
-    Fragment,
-    SeenGraphs,
-    mean_over_graphs,
-    search_fragments,
-)
+from treelens.explain.fragment_search import Fragment, search_fragments
+from treelens.explain.fragment_seen import SeenGraphs, mean_over_graphs
 from treelens.explain.fragment_smarts import FragmentWriter
 from treelens.explain.gaussian import GaussianDecision
 from treelens.explain.layout import is_molecule
