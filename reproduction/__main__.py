@@ -6,7 +6,16 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from reproduction import active, classes, curves, evidence_pages, moleculeace, numbers, options
+from reproduction import (
+    active,
+    classes,
+    curves,
+    evidence_pages,
+    moleculeace,
+    numbers,
+    options,
+    toxicophores,
+)
 from reproduction.data import StudyOptions
 from reproduction.formulations import FORMULATIONS
 from reproduction.paper import TARGETS, reproduce
@@ -19,6 +28,7 @@ STUDIES = {
     "options": options,
     "curves": curves,
     "active": active,
+    "toxicophores": toxicophores,
 }
 
 

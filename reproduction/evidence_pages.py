@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from reproduction import fragments_page
 from reproduction.curve_pages import write_active, write_curves
 from reproduction.options import STRENGTHS
 from reproduction.pages import command_line, markdown_table, write_json, write_page
@@ -41,6 +42,7 @@ def write_all(out: Path) -> None:
         ("evidence_options", write_options),
         ("curves", write_curves),
         ("active", write_active),
+        ("fragments", fragments_page.write),
     ):
         if (out / f"{name}.jsonl").exists():
             write(out, read_rows(out / f"{name}.jsonl"))

@@ -17,6 +17,7 @@ from treelens.cli.doctor import doctor_cli
 from treelens.cli.evaluate import evaluate_cli
 from treelens.cli.explain import explain_cli
 from treelens.cli.fit import fit_cli
+from treelens.cli.fragments import fragments_cli
 from treelens.cli.patterns import patterns_cli
 from treelens.cli.predict import predict_cli
 
@@ -33,6 +34,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "predict": predict_cli,
     "explain": explain_cli,
     "patterns": patterns_cli,
+    "fragments": fragments_cli,
     "evaluate": evaluate_cli,
     "compare": compare_cli,
     "doctor": doctor_cli,

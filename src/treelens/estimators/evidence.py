@@ -18,9 +18,9 @@ from treelens._sklearn_compat import (
     StrOptions,
     check_sample_weight,
 )
-from treelens.estimators.base import DecidesOnGraphs, HoldsModel
+from treelens.estimators.base import DecidesOnGraphs
+from treelens.estimators.fragments import ShowsFragments
 from treelens.explain.contributions import Explanation, explain_decision
-from treelens.explain.gaussian import GaussianDecision
 from treelens.explain.pattern_table import number_table, pattern_table
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_single_graph, check_graphs
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class _GaussianProcessOnGraphs(HoldsModel, BaseEstimator):
+class _GaussianProcessOnGraphs(ShowsFragments, BaseEstimator):
     """What the regressor and the classifier share: patterns, evidence, prediction."""
 
     model_: FittedGaussianProcess
@@ -127,6 +127,7 @@ class _GaussianProcessOnGraphs(HoldsModel, BaseEstimator):
                 device=self.device,
                 tick=tick,
             )
+        self._train_graphs, self._fragments = graphs, None
         return fitted, histograms
 
     def _record(self, fitted: FittedEvidence, targets: Targets, left_out: Any) -> EvidenceRecord:
@@ -202,7 +203,7 @@ class _GaussianProcessOnGraphs(HoldsModel, BaseEstimator):
         """
         check_is_fitted(self)
         single = as_single_graph(graph, self.recipe_)
-        decision = GaussianDecision(self.model_)
+        decision = self._decision
         explanation = explain_decision(single, decision, class_label, n_neighbors)
         if explanation.warning:
             warnings.warn(explanation.warning, UserWarning, stacklevel=2)

@@ -113,6 +113,12 @@ class Explanation:
         """Of a molecule, the nodes are atoms: ``node_contributions``."""
         return self.node_contributions
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the graph coloured by contribution, and the strongest patterns."""
+        from treelens.explain.notebook import explanation_html
+
+        return explanation_html(self)
+
     def __repr__(self) -> str:
         said = (
             f"predicted {self.decision:.3f}"

@@ -161,7 +161,7 @@ def _tanimoto_exponential(sums: KernelSums) -> PathSlopes:
     shared = sums.shared[:, None]
     ratio = np.maximum(sums.own_known - shared, 0.0) / p
     stretch = np.log1p(ratio)
-    nodes, weights = _unit_interval_rule()  # (n_nodes,)
+    nodes, weights = unit_interval_rule()  # (n_nodes,)
     growth = np.exp(stretch * nodes)  # (n, n_nodes), 1 + r t
     flat = ratio < _FLAT_RATIO
     safe = np.where(flat, 1.0, ratio)
@@ -219,9 +219,9 @@ _FLAT_RATIO = 1e-12
 _QUADRATURE_NODES = 32
 
 
-def _unit_interval_rule() -> tuple[np.ndarray, np.ndarray]:
+def unit_interval_rule(n_nodes: int = _QUADRATURE_NODES) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights of Gauss-Legendre quadrature from 0 to 1."""
-    nodes, weights = np.polynomial.legendre.leggauss(_QUADRATURE_NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
     return 0.5 * (nodes + 1.0), 0.5 * weights
 
 

@@ -240,6 +240,18 @@ def _nothing(label: Any) -> _Atom | None:
     return _Atom(None)
 
 
+def atom_conditions(label: Any, atom_label: str) -> str | None:
+    """What stands between brackets for an atom of a label; None if the label is not of this kind.
+
+    Examples
+    --------
+    >>> atom_conditions("CH3", "fine")
+    '#6;A;h3;+0;R0'
+    """
+    atom = _READERS[atom_label](label) if atom_label in _READERS else None
+    return None if atom is None else atom.conditions
+
+
 # The kind that says least comes first.
 _ATOM_READERS: Mapping[str, Callable[[Any], _Atom | None]] = {
     "element": _element,

@@ -158,10 +158,11 @@ class PatternForest:
             if depth > self._first_depth(tree):
                 before.append(level - 1)
             else:
-                before.append(self._level_of_coarser(tree, depth))
+                before.append(self.coarser_level(tree, depth))
         return np.array(before, dtype=np.int64)
 
-    def _level_of_coarser(self, tree: int, depth: int) -> int:
+    def coarser_level(self, tree: int, depth: int) -> int:
+        """The level of the same depth that looks at less: -1 where there is none."""
         labels = TREES[self.trees[tree]][0]
         twin = [k for k in range(tree) if TREES[self.trees[k]] == (labels, False)]
         order = ("none", "labels", "fine")

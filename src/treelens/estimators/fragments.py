@@ -1,0 +1,72 @@
+"""The fragments that move predictions, as estimators show them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from treelens.estimators.base import HoldsModel
+from treelens.explain.gaussian import GaussianDecision
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from treelens.graphs.collection import GraphCollection
+
+
+class ShowsFragments(HoldsModel):
+    """Fragments of a Gaussian process: over its training graphs, or over any others."""
+
+    _train_graphs: GraphCollection | None = None
+    _fragments: pd.DataFrame | None = None
+
+    @property
+    def _decision(self) -> GaussianDecision:
+        return GaussianDecision(self._fitted_model)
+
+    def fragments(self, X: Any, y: Any = None, **options: Any) -> pd.DataFrame:
+        """The fragments that move the predictions of some graphs; see :attr:`fragments_`.
+
+        Parameters
+        ----------
+        X : graphs
+            If these are the training graphs, each is explained by the others alone.
+        y : array-like, shape (n_graphs,), optional
+            Their classes or values, for the columns that count them.
+        **options :
+            ``class_label``, ``n_fragments``, ``min_support`` and ``refits``: see
+            :func:`treelens.explain.fragment_refits.fragments_of_model`.
+
+        Returns
+        -------
+        DataFrame
+        """
+        from treelens.explain.fragment_refits import fragments_of_model
+
+        return fragments_of_model(self, self._new_graphs(X), y, **options)
+
+    @property
+    def fragments_(self) -> pd.DataFrame:
+        """DataFrame of the fragments that move predictions most, over the training graphs.
+
+        A row is a pattern that adds to what the pattern it refines says, and that no row above it
+        has said already. Each training graph is explained by the others alone. Columns: ``name``
+        (of a well-known group, where one fits), of molecules ``smarts`` (its matches are the
+        fragment's occurrences), ``pattern``, ``depth``, ``effect`` (what the nodes of an occurrence
+        add to a prediction together, averaged over graphs) with its standard ``error``,
+        ``conditional_effect`` (what of that neither the rows above nor the pattern's parent say)
+        with ``conditional_error``, ``total`` (over all its occurrences in a graph), ``support``
+        (graphs that hold it), ``support CLASS`` or ``mean_value``, ``examples``.
+        """
+        model = self._fitted_model
+        if self._train_graphs is None:
+            raise AttributeError(
+                "A model out of a file does not hold its training graphs: call "
+                "model.fragments(graphs) with them, or with others."
+            )
+        if self._fragments is None:
+            from treelens.explain.fragments import fragment_table
+
+            self._fragments = fragment_table(
+                self._decision, self._train_graphs, model.training.targets, n_jobs=self._n_jobs()
+            )
+        return self._fragments.copy()

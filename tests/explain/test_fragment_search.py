@@ -1,0 +1,163 @@
+"""The search names what was planted, counts a group once, and its numbers are what it says."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import treelens as tl
+from naive import fragments as naive
+from treelens.explain.fragment_scores import Rivals
+from treelens.explain.fragment_search import find_candidates, search_fragments, take_off
+from treelens.explain.fragment_seen import SeenGraphs, mean_over_graphs, other_carriers
+from treelens.patterns.forest import PatternForest
+
+
+def seen_of(smiles, phi_of_label, trees=("labels", "fine"), depth=2):
+    """Graphs whose nodes add what a rule says of them."""
+    graphs = tl.as_graph_collection(smiles)
+    forest, colors = PatternForest.fit(graphs, depth, trees)
+    phi = np.array([phi_of_label(graph, node) for graph in graphs for node in range(graph.n_nodes)])
+    return SeenGraphs(forest, graphs, colors, phi)
+
+
+def is_nitro_atom(graph, node):
+    """Nitrogens with three neighbours two of which are oxygens, and these."""
+    around = [set() for _ in range(graph.n_nodes)]
+    for u, v in graph.edges:
+        around[u].add(v)
+        around[v].add(u)
+    labels = graph.node_labels
+
+    def nitro(n):
+        return labels[n] == "N" and sum(labels[x] == "O" for x in around[n]) == 2
+
+    return float(nitro(node) or (labels[node] == "O" and any(nitro(n) for n in around[node])))
+
+
+SMILES = [
+    *(f"{'C' * k}c1ccccc1[N+](=O)[O-]" for k in range(1, 8)),
+    *(f"{'C' * k}c1ccc(N)cc1" for k in range(1, 8)),
+    *(f"{'C' * k}OC=O" for k in range(1, 8)),
+]
+
+
+def test_a_group_is_one_row():
+    seen = seen_of(SMILES, is_nitro_atom)
+    found = search_fragments(seen, 10, 3, 2)
+    texts = [seen.forest.texts(f.patterns)[0] for f in found]
+    assert len(found) == 1, texts
+    assert set(seen.forest.texts(found[0].patterns)[0]) >= {"N", "O"}
+    assert found[0].effect.n_graphs == 7
+
+
+def test_numbers_are_the_naive_ones():
+    seen = seen_of(SMILES, lambda g, n: 0.1 * n + is_nitro_atom(g, n))
+    graphs = [[[] for _ in range(g.n_nodes)] for g in seen.graphs]
+    for neighbors, graph in zip(graphs, seen.graphs, strict=True):
+        for u, v in graph.edges:
+            neighbors[u].append(v)
+            neighbors[v].append(u)
+    offsets = seen.graphs.node_offsets
+    phi = [seen.phi[a:b].tolist() for a, b in pairwise(offsets)]
+    for found in search_fragments(seen, 5, 3, 2):
+        carriers = [[int(r - a) for r in found.roots if a <= r < b] for a, b in pairwise(offsets)]
+        mean, error = naive.effect(graphs, phi, carriers, found.depth)
+        assert found.effect.mean == pytest.approx(mean)
+        assert found.effect.error == pytest.approx(error)
+        union = sum(
+            phi[g][n]
+            for g, roots in enumerate(carriers)
+            for n in set().union(*(naive.ball(graphs[g], r, found.depth) for r in roots), set())
+        )
+        assert found.total == pytest.approx(union / found.effect.n_graphs)
+
+
+def test_rows_are_ordered_and_surely_add():
+    rng = np.random.default_rng(0)
+    seen = seen_of(SMILES, lambda g, n: is_nitro_atom(g, n) + 0.3 * rng.normal())
+    found = search_fragments(seen, 10, 3, 2)
+    scores = [abs(f.score) for f in found]
+    assert scores == sorted(scores, reverse=True)
+    for f in found:
+        assert abs(f.beyond.mean) > 2 * f.beyond.error
+        assert np.sign(f.beyond.mean) == np.sign(f.effect.mean) == np.sign(f.score)
+        assert f.depth >= 1
+
+
+def test_a_negative_effect_has_its_sign():
+    seen = seen_of(SMILES, lambda g, n: -is_nitro_atom(g, n))
+    assert search_fragments(seen, 3, 3, 2)[0].effect.mean < 0
+
+
+def test_no_candidates_no_rows():
+    seen = seen_of(["C", "O"], lambda g, n: 1.0)
+    assert search_fragments(seen, 3, 2, 2) == []
+
+
+def test_take_off_leaves_what_a_pattern_cannot_know():
+    """``C(C,C,N)`` knows that there is a nitrogen, not which: it takes off the mean of all."""
+    seen = seen_of(SMILES, is_nitro_atom)
+    texts = seen.forest.texts(np.arange(seen.forest.n_patterns))
+    pattern = texts.index("C(C,C,N)")
+    fragment = search_fragments(seen, 1, 3, 2)[0]._replace(
+        patterns=(pattern,), depth=1, roots=seen.carriers(pattern)
+    )
+    phi = seen.phi.copy()
+    take_off(seen, phi, fragment)
+    nitrogens = np.concatenate([np.array(g.node_labels) == "N" for g in seen.graphs])
+    # Seven nitro groups with 1 and seven amines with 0.
+    assert sorted(set(phi[nitrogens].tolist())) == [-0.5, 0.5]
+
+
+def test_others_carry_the_parent_elsewhere():
+    seen = seen_of(SMILES, is_nitro_atom)
+    for pattern in range(seen.forest.n_patterns):
+        parent, own = int(seen.forest.parents[pattern]), seen.carriers(pattern)
+        if parent < 0 or len(seen.carriers(parent)) == len(own):
+            continue
+        held = set(seen.balls(own, seen.depth_of(pattern)).indices.tolist())
+        expected = set(seen.carriers(parent).tolist()) - held
+        assert set(other_carriers(seen, pattern).tolist()) == expected
+
+
+def test_all_scores_at_once_are_those_of_one_by_one():
+    rng = np.random.default_rng(1)
+    seen = seen_of(SMILES, lambda g, n: is_nitro_atom(g, n) + 0.3 * rng.normal())
+    patterns = find_candidates(seen, 3, 1)
+    scores = Rivals.of(seen, patterns).scores(seen, seen.phi)
+    assert (scores != 0).any()
+    assert (scores == 0).any()
+    for pattern, score in zip(patterns.tolist(), scores.tolist(), strict=True):
+        roots, others = seen.carriers(pattern), other_carriers(seen, pattern)
+        own = mean_over_graphs(seen.balls(roots, 1) @ seen.phi, seen.graph_of_node[roots])
+        rest = mean_over_graphs(seen.balls(others, 1) @ seen.phi, seen.graph_of_node[others])
+        usual = 0.0 if np.isnan(rest.mean) else rest.mean
+        beyond, error = own.mean - usual, np.hypot(own.error, np.nan_to_num(rest.error))
+        nodes = np.unique(seen.balls(roots, 1).indices)
+        size = seen.balls(roots, 1).nnz / len(roots)
+        alike = abs(own.mean) / np.hypot(own.mean, own.error * np.sqrt(own.n_graphs))
+        expected = (
+            min(abs(own.mean), abs(beyond)) / size * alike
+            * np.sqrt(len(nodes) / own.n_graphs * min(own.n_graphs, 60))
+        )  # fmt: skip
+        sure = abs(beyond) > 2 * error and beyond * own.mean > 0
+        assert score == pytest.approx(np.sign(own.mean) * expected if sure else 0.0)
+
+
+def test_balls_are_naive_balls():
+    seen = seen_of(SMILES[:2], is_nitro_atom)
+    first = seen.graphs[0]
+    neighbors = [[] for _ in range(first.n_nodes)]
+    for u, v in first.edges:
+        neighbors[u].append(v)
+        neighbors[v].append(u)
+    for depth in range(4):
+        held = seen.balls(np.arange(seen.graphs.n_nodes), depth).toarray()
+        for root in range(first.n_nodes):
+            expected = naive.ball(neighbors, root, depth)
+            assert set(np.flatnonzero(held[root]).tolist()) == expected
+
+
+def test_one_graph_has_no_error():
+    assert np.isnan(mean_over_graphs(np.ones(3), np.zeros(3, dtype=int)).error)
