@@ -14,10 +14,10 @@ import numpy as np
 
 import treelens as tl
 from reproduction.data import StudyOptions, data_folder
-from reproduction.numbers import scores
 from reproduction.protocol import N_OUTER, outer_split
 from reproduction.rows import RowFile, versions
 from treelens.learning import evidence_search
+from treelens.selection.metrics import number_scores
 
 NUMBERS = ("FreeSolv", "ESOL")
 CLASSES = ("PTC_MR", "MUTAG")
@@ -84,7 +84,7 @@ def _score_number(name: str, split: int, settings: dict[str, Any]) -> dict[str, 
     train, test = np.split(order, [int(0.8 * len(graphs))])
     model = tl.GraphRegressor(**settings).fit(graphs[train], values[train])
     mean, std = model.predict(graphs[test], return_std=True)
-    return {**scores(values[test], mean, std), "evidence": model.evidence_}
+    return {**number_scores(values[test], mean, std), "evidence": model.evidence_}
 
 
 def _score_class(name: str, split: int, settings: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -29,6 +29,7 @@ from treelens.explain.gaussian import GaussianDecision
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_single_graph
 from treelens.models.calibration import calibrated, fit_temperature
+from treelens.models.domain import Domain
 from treelens.models.fitting import FittedEvidence, Targets, fit_gaussian_process
 from treelens.models.gaussian_process import Predictions
 from treelens.models.memory import check_memory
@@ -36,7 +37,15 @@ from treelens.models.sampling import draw_by_group, landmarks_for
 from treelens.models.svm import class_weights
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
 from treelens.selection.progress import progress_ticks
-from treelens.selection.settings import checked_classes, checked_numbers
+from treelens.selection.settings import (
+    checked_classes,
+    checked_numbers,
+    warn_if_one_class_is_all,
+)
+from treelens.selection.thresholds import Threshold, parse_threshold
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
@@ -156,6 +165,62 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
             checked_decisions(said.variance[:, None])
         return said
 
+    @property
+    def domain_(self) -> Domain:
+        """Where the model may be believed: made when it is first asked for."""
+        check_is_fitted(self)
+        if getattr(self, "_domain", None) is None or self._domain.model is not self.model_:
+            model = self.model_
+            whole = model.basis.n_graphs == self._train_histograms.n_graphs
+            train = model.basis_graphs if whole else model.weighted.weighed(self._train_histograms)
+            self._domain = Domain.of(model, train, self._left_out_errors(), self._n_jobs())
+        return self._domain
+
+    def predict_table(self, X: Any) -> pd.DataFrame:
+        """All that is said of graphs, one line each.
+
+        Parameters
+        ----------
+        X : graphs
+
+        Returns
+        -------
+        DataFrame
+            Numbers: ``prediction``, ``std``, ``lower_90``, ``upper_90``. Classes: ``class``,
+            ``probability`` (of it), ``decision``, and ``probability CLASS`` for each. Then what
+            :meth:`domain` tells.
+        """
+        from treelens.estimators.prediction_table import prediction_table
+
+        return prediction_table(self, self._new_graphs(X))
+
+    def domain(self, X: Any) -> pd.DataFrame:
+        """Whether graphs lie where the model may be believed, and why.
+
+        Parameters
+        ----------
+        X : graphs
+
+        Returns
+        -------
+        DataFrame
+            ``in_domain``: whether the error to expect and the similarity to the nearest training
+            graph are both such as 97.5 % of training graphs have when left out; ``expected_error``:
+            the standard deviation, corrected by how hard the nearest training graphs were to
+            predict when left out, in the units of the targets; ``similarity``: the learned
+            Tanimoto similarity to the nearest training graph, whose position is ``nearest``;
+            ``out_of_vocabulary``: the fraction of patterns that training never saw.
+        """
+        from treelens.estimators.prediction_table import DOMAIN_COLUMNS
+
+        return self.predict_table(X)[list(DOMAIN_COLUMNS)]
+
+    def _html_repr(self) -> str:
+        """What a notebook shows: facts and scores once it is fitted."""
+        from treelens.estimators.notebook import model_html
+
+        return model_html(self) if hasattr(self, "model_") else super()._html_repr()
+
     def save(self, path: Any) -> None:
         """Write the model to a file that :func:`treelens.load` reads; no pickle is involved.
 
@@ -195,6 +260,10 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
     @property
     def _decision(self) -> GaussianDecision:
         """The fitted model as what the explain room works on."""
+        raise NotImplementedError
+
+    def _left_out_errors(self) -> np.ndarray:
+        """Of each training graph, shape (n_graphs, n_columns)."""
         raise NotImplementedError
 
     def out_of_vocabulary(self, X: Any) -> np.ndarray:
@@ -339,6 +408,9 @@ class GraphRegressor(RegressorMixin, _GaussianProcessOnGraphs):
     def _decision(self) -> GaussianDecision:
         return GaussianDecision(self.model_, self.train_values_[self.model_.basis_indices])
 
+    def _left_out_errors(self) -> np.ndarray:
+        return (self.train_values_ - self.loo_.predictions)[:, None]
+
     @property
     def patterns_(self) -> Any:
         """DataFrame of all patterns: text, depth, weight, support, mean value where it occurs."""
@@ -363,10 +435,18 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
         As for :class:`GraphRegressor`.
     class_weight : None, "balanced" or dict, default=None
         How much the graphs of each class count: the noise of a graph is divided by it.
+    threshold : float or str, default="auto"
+        How probable the rarer of two classes must be to be named. ``"auto"``: where it is rare
+        (below 25 %), the threshold with the largest Matthews correlation, else 0.5;
+        ``"recall=0.9"``: the highest that finds nine tenths of it; ``"precision=0.8"``;
+        ``"cost=10"``: missing one costs as much as ten false alarms. All of these are chosen on
+        leave-one-out predictions. Probabilities and decision values do not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray
+    threshold_ : Threshold or None
+        What ``predict`` names the rarer class by; None: the most probable class is named.
     loo_ : LeftOutClasses
     model_, weights_, evidence_, history_, converged_, learning_gain_ :
         As for :class:`GraphRegressor`.
@@ -383,6 +463,7 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_GaussianProcessOnGraphs._parameter_constraints,
         "class_weight": [StrOptions({"balanced"}), dict, None],
+        "threshold": [Interval(Real, 0, 1, closed="neither"), str],
     }
 
     def __init__(
@@ -392,6 +473,7 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
         *,
         trees: Any = "auto",
         class_weight: Any = None,
+        threshold: Any = "auto",
         prior_strength: float = 30.0,
         learning_size: int = 3000,
         exact_size: int = 12_000,
@@ -417,6 +499,7 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
             progress=progress,
         )
         self.class_weight = class_weight
+        self.threshold = threshold
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GraphClassifier:
         """Learn the weights and condition on the classes.
@@ -429,6 +512,7 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
         sample_weight : array-like, shape (n_graphs,), optional
         """
         self._validate_params()
+        parse_threshold(self.threshold)
         graphs = checked_graphs(X)
         classes, codes = checked_classes(y, len(graphs))
         weights = _checked_weights(sample_weight, graphs)
@@ -439,7 +523,10 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
         self.train_codes_ = codes
         held_out = targets.offset + targets.scale * fitted.left_out.mean
         self._temperature = fit_temperature(held_out, codes, weights)
-        self.loo_ = left_out_classes(held_out, codes, self.classes_, self._temperature)
+        self.loo_ = left_out_classes(
+            held_out, codes, self.classes_, self._temperature, self.threshold
+        )
+        warn_if_one_class_is_all(np.searchsorted(classes, self.loo_.predictions), classes)
         self.learning_gain_ = density_gain(fitted, targets, self.weights)
         return self
 
@@ -449,14 +536,32 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
+    @property
+    def threshold_(self) -> Threshold | None:
+        check_is_fitted(self)
+        return self.loo_.threshold
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Classes, shape (n_graphs,): the most probable, or a rare one above its threshold."""
+        if self.threshold_ is None:
+            return super().predict(X)
+        return self.classes_[self.threshold_.name(self.predict_proba(X))]
+
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, shape (n_graphs, n_classes); the largest is that of ``predict``."""
+        """Class probabilities, shape (n_graphs, n_classes).
+
+        The largest is that of ``predict``, unless a threshold lets a rare class be named sooner.
+        """
         return calibrated(self._decisions(X), self._temperature)
 
     @property
     def _decision(self) -> GaussianDecision:
         codes = self.train_codes_[self.model_.basis_indices]
         return GaussianDecision(self.model_, codes, self.classes_)
+
+    def _left_out_errors(self) -> np.ndarray:
+        columns = class_columns(self.train_codes_, len(self.classes_))
+        return columns - self.loo_.decisions.reshape(columns.shape)
 
     @property
     def patterns_(self) -> Any:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,6 +73,7 @@ class Predictions(NamedTuple):
     variance: np.ndarray | None  # (n_graphs,) of a new target, noise included; None: not asked for
     unseen_fraction: np.ndarray  # (n_graphs,) of the patterns, those outside the vocabulary
     similarity: np.ndarray  # (n_graphs,) to the most similar basis graph, from 0 to 1
+    around: Any = None  # what ``look`` found, where it was asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,11 +141,20 @@ class FittedModel:
         return posterior
 
     def decide(
-        self, graphs: GraphCollection, *, variance: bool = False, n_jobs: int = 1
+        self,
+        graphs: GraphCollection,
+        *,
+        variance: bool = False,
+        n_jobs: int = 1,
+        look: Callable[[WeighedGraphs], tuple[np.ndarray, ...]] | None = None,
     ) -> Predictions:
-        """Means of new graphs and, if asked for, variances: every graph is refined once."""
+        """Means of new graphs and, if asked for, variances: every graph is refined once.
+
+        ``look`` may look at the refined graphs as well; what it finds, a named tuple of arrays,
+        comes back as ``around``.
+        """
         parts = [
-            self._decide_block(graphs[start : start + _BLOCK], variance, n_jobs)
+            self._decide_block(graphs[start : start + _BLOCK], variance, n_jobs, look)
             for start in range(0, len(graphs), _BLOCK)
         ]
         mean, unseen, similarity = (
@@ -151,9 +162,14 @@ class FittedModel:
             for name in ("mean", "unseen_fraction", "similarity")
         )
         spread = np.concatenate([part.variance for part in parts]) if variance else None
-        return Predictions(mean, spread, unseen, similarity)
+        if look is None:
+            return Predictions(mean, spread, unseen, similarity)
+        columns = map(np.concatenate, zip(*(part.around for part in parts), strict=True))
+        return Predictions(mean, spread, unseen, similarity, type(parts[0].around)(*columns))
 
-    def _decide_block(self, graphs: GraphCollection, variance: bool, n_jobs: int) -> Predictions:
+    def _decide_block(
+        self, graphs: GraphCollection, variance: bool, n_jobs: int, look: Any = None
+    ) -> Predictions:
         weighed = self.weighted.features(self.weighted.forest.transform(graphs, n_jobs), n_jobs)
         rows = self.kernel_rows(weighed, n_jobs)
         mean = self.target_offset + rows @ self.coefficients.T
@@ -163,4 +179,5 @@ class FittedModel:
             left = np.maximum(self.scales.amplitude - taken, 0.0)
             spread = self.target_scale**2 * (left + self.noise)
         similarity = rows.max(axis=1) / self.scales.amplitude
-        return Predictions(mean, spread, weighed.histograms.unseen_share(), similarity)
+        around = None if look is None else look(weighed)
+        return Predictions(mean, spread, weighed.histograms.unseen_share(), similarity, around)

@@ -8,9 +8,11 @@ import numpy as np
 from scipy.stats import norm
 
 from treelens.estimators.evidence import GraphRegressor
-from treelens.estimators.leave_one_out import NINETY
+from treelens.models.svm import predicted_codes
 from treelens.report.said import EvidenceModel, SaidOfGraphs
 from treelens.report.scores import score_decisions, wilson_interval
+from treelens.selection import metrics
+from treelens.selection.metrics import NINETY
 
 # Shares of the measurements that an interval may promise to hold.
 NOMINAL = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -25,7 +27,8 @@ def left_out_scores(model: EvidenceModel) -> dict[str, Any]:
         values = model.train_values_
         return number_scores(values, found.predictions, found.std, float(values.mean()))
     decisions = found.decisions.reshape(len(model.train_codes_), -1)
-    return class_scores(model.train_codes_, decisions, found.probabilities, model.classes_)
+    named = np.searchsorted(model.classes_, found.predictions)
+    return class_scores(model.train_codes_, decisions, found.probabilities, model.classes_, named)
 
 
 def given_scores(model: EvidenceModel, given: SaidOfGraphs) -> dict[str, Any] | None:
@@ -36,7 +39,9 @@ def given_scores(model: EvidenceModel, given: SaidOfGraphs) -> dict[str, Any] | 
         reference = float(model.train_values_.mean())
         return number_scores(given.truth, given.predicted, given.std, reference)
     assert given.probabilities is not None
-    return class_scores(given.truth, given.said.mean, given.probabilities, model.classes_)
+    return class_scores(
+        given.truth, given.said.mean, given.probabilities, model.classes_, given.predicted
+    )
 
 
 # --- numbers ----------------------------------------------------------------------------------
@@ -62,16 +67,11 @@ def number_scores(
     (0.408, 0.75, 1.0)
     """
     error = mean - values
-    total = float(((values - values.mean()) ** 2).sum())
     n_covered = int((np.abs(error) <= NINETY * std).sum())
     return {
         "n_graphs": len(values),
-        "rmse": float(np.sqrt(np.mean(error**2))),
-        "mae": float(np.abs(error).mean()),
-        "r2": 1.0 - float((error**2).sum()) / total if total > 0 else None,
-        "nlpd": float(0.5 * np.mean((error / std) ** 2 + np.log(2.0 * np.pi * std**2))),
+        **metrics.number_scores(values, mean, std),
         "reference_rmse": float(np.sqrt(np.mean((values - reference) ** 2))),
-        "coverage": n_covered / len(values),
         "coverage_interval": wilson_interval(n_covered, len(values)),
         "median_half_width": float(np.median(NINETY * std)),
         "calibration": calibration_of_intervals(error / std),
@@ -108,15 +108,20 @@ def _points(values: np.ndarray, mean: np.ndarray, std: np.ndarray) -> dict[str, 
 
 
 def class_scores(
-    codes: np.ndarray, decisions: np.ndarray, probabilities: np.ndarray, classes: np.ndarray
+    codes: np.ndarray,
+    decisions: np.ndarray,
+    probabilities: np.ndarray,
+    classes: np.ndarray,
+    predicted: np.ndarray | None = None,
 ) -> dict[str, Any]:
     """Scores of classes and probabilities; see :func:`treelens.report.scores.score_decisions`."""
-    own = probabilities[np.arange(len(codes)), codes]
+    named = predicted_codes(decisions) if predicted is None else predicted
+    found = metrics.class_scores(codes, named, probabilities)
     shares = np.bincount(codes, minlength=len(classes)) / len(codes)
     present = shares[shares > 0]
     return {
-        **score_decisions(codes, decisions, classes),
-        "log_loss": -float(np.mean(np.log(np.maximum(own, 1e-300)))),
+        **score_decisions(codes, decisions, classes, predicted),
+        **{name: found[name] for name in ("mcc", "pr_auc", "log_loss", "names_one_class")},
         "reference_log_loss": -float((present * np.log(present)).sum()),
         "reliability": reliability(codes, probabilities),
     }

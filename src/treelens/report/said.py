@@ -10,14 +10,15 @@ import numpy as np
 
 from treelens.estimators.base import checked_graphs
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
-from treelens.estimators.leave_one_out import NINETY
 from treelens.explain.names import LabelNames, with_label_names
 from treelens.graphs.collection import GraphCollection
 from treelens.models.calibration import calibrated
 from treelens.models.gaussian_process import Predictions
 from treelens.models.svm import predicted_codes
 from treelens.report.given import codes_of, graph_name, least_certain, surest_of_the_wrong
+from treelens.selection.metrics import NINETY
 from treelens.selection.settings import checked_numbers
+from treelens.selection.thresholds import Threshold
 
 EvidenceModel = GraphRegressor | GraphClassifier
 
@@ -40,6 +41,8 @@ class SaidOfGraphs:
     classes : ndarray or None
         None where numbers are predicted.
     probabilities : ndarray, shape (n_graphs, n_classes), or None
+    threshold : Threshold or None
+        What a rare class is named by.
     """
 
     graphs: GraphCollection
@@ -48,6 +51,7 @@ class SaidOfGraphs:
     said: Predictions
     classes: np.ndarray | None = None
     probabilities: np.ndarray | None = None
+    threshold: Threshold | None = None
 
     def __len__(self) -> int:
         return len(self.graphs)
@@ -60,7 +64,11 @@ class SaidOfGraphs:
     @cached_property
     def predicted(self) -> np.ndarray:
         """Values, or classes as positions in ``classes``."""
-        return self.said.mean[:, 0] if self.classes is None else predicted_codes(self.said.mean)
+        if self.classes is None:
+            return self.said.mean[:, 0]
+        if self.threshold is None or self.probabilities is None:
+            return predicted_codes(self.said.mean)
+        return self.threshold.name(self.probabilities)
 
     @cached_property
     def same_as_training(self) -> np.ndarray:
@@ -140,7 +148,7 @@ def said_of(
     if isinstance(model, GraphRegressor):
         return SaidOfGraphs(graphs, shown, truth, said)
     probabilities = calibrated(said.mean, model._temperature)
-    return SaidOfGraphs(graphs, shown, truth, said, model.classes_, probabilities)
+    return SaidOfGraphs(graphs, shown, truth, said, model.classes_, probabilities, model.threshold_)
 
 
 def _checked_truth(model: EvidenceModel, y: Any, n_graphs: int) -> np.ndarray:

@@ -239,7 +239,9 @@ def _get_targets(stored: Stored, model: Any, n_graphs: int) -> None:
     temperature = stored.value("temperature", float)
     model._temperature = stored.number(temperature, "'temperature'", 0.0, above=True)
     decisions = stored.floats("loo_decisions", (n_graphs, _n_columns(model)))
-    model.loo_ = left_out_classes(decisions, model.train_codes_, model.classes_, model._temperature)
+    model.loo_ = left_out_classes(
+        decisions, model.train_codes_, model.classes_, model._temperature, model.threshold
+    )
 
 
 # --- the search -----------------------------------------------------------------------------
