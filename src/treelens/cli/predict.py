@@ -47,8 +47,8 @@ def predict_cli(
     Writes one line a row. Numbers: prediction, standard deviation, the interval that should hold
     nine of ten new measurements, and the share of the graph that training never saw. Classes:
     class, its probability, decision value, and that share. Both: whether the model may be believed
-    there (in_domain), the error to expect, and the similarity to the nearest training graph. Rows that cannot be read stay, empty,
-    with the reason in the last column.
+    there (in_domain), the error to expect, and the similarity to the nearest training graph.
+    Rows that cannot be read stay, empty, with the reason in the last column.
     Text that a spreadsheet would run as a formula gets a single quote in front.
     Molecules are read as those were that the model was fitted to.
     """

@@ -75,10 +75,10 @@ class Domain:
         """
         squares = (residuals**2).mean(axis=1)
         surprise = squares / max(float(squares.mean()), np.finfo(float).tiny)
-        chosen = _drawn(model.basis.n_graphs)
-        left_out = model.basis_indices[chosen]
-        around = neighbourhood(model, _some(model, chosen), train, surprise, n_jobs, left_out)
-        expected = expected_error(left_out_std(model, chosen, n_jobs), around)
+        left_out = _drawn(model, train.pairs.n_graphs)
+        some = model.weighted.weighed(train.histograms.select_graphs(left_out))
+        around = neighbourhood(model, some, train, surprise, n_jobs, left_out)
+        expected = expected_error(left_out_std(model, some, left_out, n_jobs), around)
         return cls(
             model, train, surprise, float(np.quantile(expected, _INSIDE)),
             float(np.quantile(around.similarity, 1.0 - _INSIDE)),
@@ -127,23 +127,25 @@ def neighbourhood(
     )
 
 
-def left_out_std(model: FittedModel, chosen: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-    """Standard deviations of new measurements of some basis graphs, each left out."""
+def left_out_std(
+    model: FittedModel, some: WeighedGraphs, left_out: np.ndarray, n_jobs: int = 1
+) -> np.ndarray:
+    """Standard deviations of new measurements of some training graphs, each left out."""
     posterior = model._full_posterior(n_jobs)
     if isinstance(posterior, ExactPosterior):
-        units = np.zeros((len(chosen), len(posterior.factor)))
-        units[np.arange(len(chosen)), chosen] = 1.0
+        units = np.zeros((len(left_out), len(posterior.factor)))
+        units[np.arange(len(left_out)), left_out] = 1.0
         variance = 1.0 / posterior.reduction(units)  # one over the diagonal of the inverse
     else:  # one graph of many hardly moves a posterior through landmarks
-        rows = model.kernel_rows(_some(model, chosen), n_jobs)
+        rows = model.kernel_rows(some, n_jobs)
         left = np.maximum(model.scales.amplitude - posterior.reduction(rows), 0.0)
         variance = left + model.noise
     return model.target_scale * np.sqrt(variance)
 
 
-def _some(model: FittedModel, chosen: np.ndarray) -> WeighedGraphs:
-    return model.weighted.weighed(model.basis.select_graphs(chosen))
-
-
-def _drawn(n: int) -> np.ndarray:
-    return np.sort(np.random.default_rng(0).permutation(n)[:_MOST_LEFT_OUT])
+def _drawn(model: FittedModel, n_train: int) -> np.ndarray:
+    """Some training graphs; no landmarks, which a posterior through them knows too well."""
+    everyone = np.arange(n_train)
+    if model.basis.n_graphs < n_train:
+        everyone = np.setdiff1d(everyone, model.basis_indices)
+    return np.sort(np.random.default_rng(0).permutation(everyone)[:_MOST_LEFT_OUT])
