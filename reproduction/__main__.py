@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from reproduction import classes, evidence_pages, moleculeace, numbers, options
+from reproduction import classes, domain, evidence_pages, moleculeace, numbers, options, rare
 from reproduction.data import StudyOptions
 from reproduction.formulations import FORMULATIONS
 from reproduction.paper import TARGETS, reproduce
@@ -17,6 +17,8 @@ STUDIES = {
     "moleculeace": moleculeace,
     "evidence": classes,
     "options": options,
+    "domain": domain,
+    "rare": rare,
 }
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from reproduction.domain import write_domain
 from reproduction.pages import command_line, markdown_table, write_json, write_page
+from reproduction.rare import write_rare
 from reproduction.rows import read_rows
 from reproduction.summaries import (
     assay_summary,
@@ -37,6 +39,8 @@ def write_all(out: Path) -> None:
         ("moleculeace", write_moleculeace),
         ("evidence", write_classes),
         ("evidence_options", write_options),
+        ("domain", write_domain),
+        ("rare", write_rare),
     ):
         if (out / f"{name}.jsonl").exists():
             write(out, read_rows(out / f"{name}.jsonl"))

@@ -107,8 +107,8 @@ def _by_column(data: GraphData, kind: str, column: str, n_folds: int, seed: int)
     n_groups = len(np.unique(texts))
     if n_groups < 2:
         raise InputError(
-            f"--split column={column}: the column holds one value only ({texts[0]!r}). Expected "
-            "train and test, or the name of a group in every row."
+            f"--split column={column}: the column holds one value only ({str(texts[0])!r}). "
+            "Expected train and test, or the name of a group in every row."
         )
     folds = GroupedKFold(min(n_folds, n_groups), random_state=seed)
     return list(folds.split(texts, None, texts))
