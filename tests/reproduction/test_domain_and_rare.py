@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reproduction.rows import read_rows
 
 from reproduction import domain, rare
-from reproduction.rows import read_rows
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -14,7 +14,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from treelens.estimators.base import (
     DecidesOnGraphs,
-    TakesGraphs,
     checked_decisions,
     checked_graphs,
 )
@@ -24,12 +23,12 @@ from treelens.estimators.leave_one_out import (
     left_out_numbers,
 )
 from treelens.estimators.pattern_table import number_table, pattern_table
+from treelens.estimators.prediction_table import TellsDomain
 from treelens.explain.contributions import Explanation, explain_decision
 from treelens.explain.gaussian import GaussianDecision
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_single_graph
 from treelens.models.calibration import calibrated, fit_temperature
-from treelens.models.domain import Domain
 from treelens.models.fitting import FittedEvidence, Targets, fit_gaussian_process
 from treelens.models.gaussian_process import Predictions
 from treelens.models.memory import check_memory
@@ -44,11 +43,8 @@ from treelens.selection.settings import (
 )
 from treelens.selection.thresholds import Threshold, parse_threshold
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
+class _GaussianProcessOnGraphs(TellsDomain, BaseEstimator):
     """What the regressor and the classifier share: patterns, evidence, prediction."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -165,62 +161,6 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
             checked_decisions(said.variance[:, None])
         return said
 
-    @property
-    def domain_(self) -> Domain:
-        """Where the model may be believed: made when it is first asked for."""
-        check_is_fitted(self)
-        if getattr(self, "_domain", None) is None or self._domain.model is not self.model_:
-            model = self.model_
-            whole = model.basis.n_graphs == self._train_histograms.n_graphs
-            train = model.basis_graphs if whole else model.weighted.weighed(self._train_histograms)
-            self._domain = Domain.of(model, train, self._left_out_errors(), self._n_jobs())
-        return self._domain
-
-    def predict_table(self, X: Any) -> pd.DataFrame:
-        """All that is said of graphs, one line each.
-
-        Parameters
-        ----------
-        X : graphs
-
-        Returns
-        -------
-        DataFrame
-            Numbers: ``prediction``, ``std``, ``lower_90``, ``upper_90``. Classes: ``class``,
-            ``probability`` (of it), ``decision``, and ``probability CLASS`` for each. Then what
-            :meth:`domain` tells.
-        """
-        from treelens.estimators.prediction_table import prediction_table
-
-        return prediction_table(self, self._new_graphs(X))
-
-    def domain(self, X: Any) -> pd.DataFrame:
-        """Whether graphs lie where the model may be believed, and why.
-
-        Parameters
-        ----------
-        X : graphs
-
-        Returns
-        -------
-        DataFrame
-            ``in_domain``: whether the error to expect and the similarity to the nearest training
-            graph are both such as 97.5 % of training graphs have when left out; ``expected_error``:
-            the standard deviation, corrected by how hard the nearest training graphs were to
-            predict when left out, in the units of the targets; ``similarity``: the learned
-            Tanimoto similarity to the nearest training graph, whose position is ``nearest``;
-            ``out_of_vocabulary``: the fraction of patterns that training never saw.
-        """
-        from treelens.estimators.prediction_table import DOMAIN_COLUMNS
-
-        return self.predict_table(X)[list(DOMAIN_COLUMNS)]
-
-    def _html_repr(self) -> str:
-        """What a notebook shows: facts and scores once it is fitted."""
-        from treelens.estimators.notebook import model_html
-
-        return model_html(self) if hasattr(self, "model_") else super()._html_repr()
-
     def save(self, path: Any) -> None:
         """Write the model to a file that :func:`treelens.load` reads; no pickle is involved.
 
@@ -260,10 +200,6 @@ class _GaussianProcessOnGraphs(TakesGraphs, BaseEstimator):
     @property
     def _decision(self) -> GaussianDecision:
         """The fitted model as what the explain room works on."""
-        raise NotImplementedError
-
-    def _left_out_errors(self) -> np.ndarray:
-        """Of each training graph, shape (n_graphs, n_columns)."""
         raise NotImplementedError
 
     def out_of_vocabulary(self, X: Any) -> np.ndarray:

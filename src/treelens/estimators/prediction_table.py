@@ -1,4 +1,4 @@
-"""All that a Gaussian process says of new graphs, as one table."""
+"""All that a Gaussian process says of new graphs, as one table: predictions and domain."""
 
 from __future__ import annotations
 
@@ -6,16 +6,84 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.utils.validation import check_is_fitted
 
-from treelens.estimators.base import checked_decisions
+from treelens.estimators.base import TakesGraphs, checked_decisions
 from treelens.graphs.collection import GraphCollection
 from treelens.models.calibration import calibrated
-from treelens.models.domain import expected_error
-from treelens.models.gaussian_process import Predictions
+from treelens.models.domain import Domain, expected_error
+from treelens.models.gaussian_process import FittedModel, Predictions
 from treelens.models.svm import predicted_codes
+from treelens.patterns.histograms import PatternHistograms
 from treelens.selection.metrics import NINETY
 
 DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_of_vocabulary")
+
+
+class TellsDomain(TakesGraphs):
+    """What models of graphs by a Gaussian process tell beside their predictions."""
+
+    model_: FittedModel
+    _train_histograms: PatternHistograms
+    _domain: Domain | None = None
+
+    @property
+    def domain_(self) -> Domain:
+        """Where the model may be believed: made when it is first asked for."""
+        check_is_fitted(self)
+        if self._domain is None or self._domain.model is not self.model_:
+            model = self.model_
+            whole = model.basis.n_graphs == self._train_histograms.n_graphs
+            train = model.basis_graphs if whole else model.weighted.weighed(self._train_histograms)
+            self._domain = Domain.of(model, train, self._left_out_errors(), self._n_jobs())
+        return self._domain
+
+    def predict_table(self, X: Any) -> pd.DataFrame:
+        """All that is said of graphs, one line each.
+
+        Parameters
+        ----------
+        X : graphs
+
+        Returns
+        -------
+        DataFrame
+            Numbers: ``prediction``, ``std``, ``lower_90``, ``upper_90``. Classes: ``class``,
+            ``probability`` (of it), ``decision``, and ``probability CLASS`` for each. Then what
+            :meth:`domain` tells.
+        """
+        return prediction_table(self, self._new_graphs(X))
+
+    def domain(self, X: Any) -> pd.DataFrame:
+        """Whether graphs lie where the model may be believed, and why.
+
+        Parameters
+        ----------
+        X : graphs
+
+        Returns
+        -------
+        DataFrame
+            ``in_domain``: whether the error to expect and the similarity to the nearest training
+            graph are both such as 97.5 % of training graphs have when left out; ``expected_error``:
+            the standard deviation, corrected by how hard the nearest training graphs were to
+            predict when left out, in the units of the targets; ``similarity``: the learned
+            Tanimoto similarity to the nearest training graph, whose position is ``nearest``;
+            ``out_of_vocabulary``: the fraction of patterns that training never saw.
+        """
+        return self.predict_table(X)[list(DOMAIN_COLUMNS)]
+
+    def _html_repr(self) -> str:
+        """What a notebook shows: facts and scores once it is fitted."""
+        from treelens.estimators.notebook import model_html
+
+        if hasattr(self, "model_"):
+            return model_html(self)
+        return super()._html_repr()  # type: ignore[misc]
+
+    def _left_out_errors(self) -> np.ndarray:
+        """Of each training graph, shape (n_graphs, n_columns)."""
+        raise NotImplementedError
 
 
 def prediction_table(model: Any, graphs: GraphCollection) -> pd.DataFrame:

@@ -22,7 +22,7 @@ def molecules_behind(graphs: GraphCollection) -> list[Any]:
     if "mol" in data:
         return list(data["mol"])
     if "smiles" in data:
-        return parsed_smiles(data["smiles"])
+        return parsed_smiles(list(data["smiles"]))
     raise GraphDataError(
         "These graphs were not read from molecules, so there are no scaffolds and no fingerprints: "
         "read them with read_smiles, or use what needs neither (random folds, graph kernels)."
@@ -110,9 +110,9 @@ def tanimoto_matrix(
     >>> tanimoto_matrix(sparse.csr_array(np.array([[2.0, 1.0], [1.0, 0.0]]))).round(3).tolist()
     [[1.0, 0.333], [0.333, 1.0]]
     """
-    sides = [_pairs_of(left), _pairs_of(left if right is None else right)]
-    own = [side.self_sums() for side in sides]
-    return normalize_kernel(pair_sums(*sides, n_jobs=n_jobs), *own, "tanimoto")
+    rows, columns = _pairs_of(left), _pairs_of(left if right is None else right)
+    sums = pair_sums(rows, columns, n_jobs=n_jobs)
+    return normalize_kernel(sums, rows.self_sums(), columns.self_sums(), "tanimoto")
 
 
 def _pairs_of(table: sparse.csr_array) -> PairFeatures:
