@@ -10,10 +10,12 @@ from reproduction import (
     active,
     classes,
     curves,
+    domain,
     evidence_pages,
     moleculeace,
     numbers,
     options,
+    rare,
     toxicophores,
 )
 from reproduction.data import StudyOptions
@@ -29,6 +31,8 @@ STUDIES = {
     "curves": curves,
     "active": active,
     "toxicophores": toxicophores,
+    "domain": domain,
+    "rare": rare,
 }
 
 

@@ -16,9 +16,10 @@ import numpy as np
 
 import treelens as tl
 from reproduction.data import Molecules, StudyOptions, load_molecules
-from reproduction.numbers import scores
-from reproduction.rivals import TanimotoProcess, fingerprint_counts, tanimoto_matrix
 from reproduction.rows import RowFile, versions
+from treelens.kernels.fingerprints import fingerprint_counts, parsed_smiles, tanimoto_matrix
+from treelens.models.metrics import number_scores
+from treelens.models.tanimoto_process import TanimotoProcess
 
 SETS = ("Lipophilicity",)
 # Name -> which model chooses and predicts, and how it chooses.
@@ -63,7 +64,7 @@ def one_run(data: Molecules, method: str, split: int, asked: StudyOptions) -> li
     found = []
     for _ in range(N_ROUNDS):
         predict = fit(data, known, asked)
-        found.append({"size": len(known), **scores(data.values[test], *predict(test))})
+        found.append({"size": len(known), **number_scores(data.values[test], *predict(test))})
         if choice == "variance":
             least_certain = np.argsort(-predict(pool)[1], kind="stable")
         else:
@@ -80,8 +81,13 @@ def _fit_treelens(data: Molecules, known: np.ndarray, asked: StudyOptions) -> Fi
 
 
 def _fit_ecfp(data: Molecules, known: np.ndarray, asked: StudyOptions) -> Fitted:
-    counts = fingerprint_counts(data.smiles, 3)
+    counts = fingerprint_counts(parsed_smiles(data.smiles), 3)
     process = TanimotoProcess().fit(
-        tanimoto_matrix(counts[known], counts[known]), data.values[known]
+        tanimoto_matrix(counts[known], counts[known]), data.values[known][:, None]
     )
-    return lambda asked_for: process.predict(tanimoto_matrix(counts[asked_for], counts[known]))
+
+    def predict(chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean, std = process.predict(tanimoto_matrix(counts[chosen], counts[known]))
+        return mean[:, 0], std
+
+    return predict

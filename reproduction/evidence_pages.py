@@ -10,8 +10,10 @@ import numpy as np
 
 from reproduction import fragments_page
 from reproduction.curve_pages import write_active, write_curves
+from reproduction.domain import write_domain
 from reproduction.options import STRENGTHS
 from reproduction.pages import command_line, markdown_table, write_json, write_page
+from reproduction.rare import write_rare
 from reproduction.rows import read_rows
 from reproduction.summaries import (
     assay_summary,
@@ -43,6 +45,8 @@ def write_all(out: Path) -> None:
         ("curves", write_curves),
         ("active", write_active),
         ("fragments", fragments_page.write),
+        ("domain", write_domain),
+        ("rare", write_rare),
     ):
         if (out / f"{name}.jsonl").exists():
             write(out, read_rows(out / f"{name}.jsonl"))

@@ -32,8 +32,10 @@ from treelens.estimators.svc import GraphSVC
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.datasets import load_dataset
 from treelens.graphs.molecules import ATOM_LABELS, molecule_of, smiles_to_collection
+from treelens.kernels.fingerprints import folded_counts, tanimoto_matrix
 from treelens.models.svm import fit_svm_path
 from treelens.selection.search import accuracy, roc_auc
+from treelens.selection.splits import balanced_folds, murcko_scaffolds
 
 DATASETS = ("BBBP", "Ames_Hansen2009")
 KEY = ("dataset", "split", "fold", "method", "seed")
@@ -48,7 +50,6 @@ GRIDS: dict[str, dict[str, Any]] = {
 GRAPH_METHODS = ("graph_classifier", "uniform")
 _LARGE = 3000
 _N_INNER = 5
-_ECFP4_RADIUS, _ECFP4_SIZE = 2, 2048
 _N_TREES = 500
 _QUICK_FOLDS = 2
 
@@ -70,12 +71,18 @@ class MoleculeSet:
         codes = np.unique(y, return_inverse=True)[1]
         with rdBase.BlockLogs():  # what RDKit finds odd was read all the same
             molecules = [molecule_of(graph) for graph in graphs]
-        return cls(name, graphs, codes, ecfp4_counts(molecules), murcko_scaffolds(molecules))
+        return cls(
+            name,
+            graphs,
+            codes,
+            sparse.csr_array(folded_counts(molecules)),
+            murcko_scaffolds(molecules),
+        )
 
     def folds(self, split: str, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """Training and test molecules of every fold."""
         if split == "scaffold":
-            numbers = scaffold_folds(self.scaffolds, N_FOLDS)
+            numbers = balanced_folds(np.array(self.scaffolds), N_FOLDS)
             return [
                 (np.flatnonzero(numbers != k), np.flatnonzero(numbers == k)) for k in range(N_FOLDS)
             ]
@@ -254,32 +261,6 @@ def _uniform_score(model: GraphSVC) -> float:
 # --- what a chemist would use -----------------------------------------------------------------
 
 
-def ecfp4_counts(molecules: Sequence[Any]) -> sparse.csr_array:
-    """ECFP4 (Morgan, radius 2), folded to 2,048 counts: shape (n_molecules, 2048)."""
-    from rdkit.Chem import rdFingerprintGenerator
-
-    generator = rdFingerprintGenerator.GetMorganGenerator(_ECFP4_RADIUS, fpSize=_ECFP4_SIZE)
-    rows = [generator.GetCountFingerprintAsNumPy(molecule) for molecule in molecules]
-    return sparse.csr_array(np.array(rows, dtype=np.int64))
-
-
-def tanimoto_kernel(counts: sparse.csr_array) -> np.ndarray:
-    """Sum of minima over sum of maxima; on bits, what both have over what either has.
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_array
-    >>> tanimoto_kernel(csr_array(np.array([[2, 1], [1, 0]]))).round(3).tolist()
-    [[1.0, 0.333], [0.333, 1.0]]
-    """
-    # A count c as c ones: then the minimum of two counts is what their ones have in common.
-    highest = int(counts.max())
-    unary = sparse.hstack([counts >= level for level in range(1, highest + 1)], format="csr")
-    shared = (unary.astype(np.float64) @ unary.astype(np.float64).T).toarray()
-    sizes = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
-    return shared / (sizes[:, None] + sizes[None, :] - shared)
-
-
 def _fit_tanimoto_svm(
     fingerprints: sparse.csr_array,
     codes: np.ndarray,
@@ -289,7 +270,7 @@ def _fit_tanimoto_svm(
 ) -> dict[str, Any]:
     """A C-SVC on the Tanimoto kernel, its cost chosen by ROC AUC inside the training part."""
     start = time.perf_counter()
-    kernel = tanimoto_kernel(fingerprints)
+    kernel = tanimoto_matrix(fingerprints)
     n_inner = GRIDS[grid_for(len(train))].get("cv", _N_INNER)
     splitter = StratifiedKFold(n_inner, shuffle=True, random_state=seed)
     inner = [(train[a], train[b]) for a, b in splitter.split(train, codes[train])]
@@ -352,34 +333,6 @@ BASELINES: dict[str, Callable[..., list[dict[str, Any]]]] = {
     "ecfp4_count_tanimoto_svm": _counts_svm,
     "ecfp4_random_forest": _random_forest,
 }
-
-
-# --- scaffolds --------------------------------------------------------------------------------
-
-
-def murcko_scaffolds(molecules: Sequence[Any]) -> list[str]:
-    """SMILES of the ring systems and what links them; empty for a molecule without rings."""
-    from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
-
-    return [MurckoScaffoldSmiles(mol=molecule) for molecule in molecules]
-
-
-def scaffold_folds(scaffolds: Sequence[str], n_folds: int) -> np.ndarray:
-    """A fold per molecule, whole scaffolds together: the largest first, into the emptiest fold.
-
-    Examples
-    --------
-    >>> scaffold_folds(["a", "b", "a", "c", ""], n_folds=2).tolist()
-    [0, 1, 0, 0, 1]
-    """
-    names, members = np.unique(np.asarray(scaffolds, dtype=object).astype(str), return_inverse=True)
-    sizes = np.bincount(members)
-    fold_of = np.zeros(len(names), dtype=int)
-    filled = np.zeros(n_folds, dtype=int)
-    for scaffold in np.argsort(-sizes, kind="stable"):  # equal sizes: in the order of their names
-        fold_of[scaffold] = filled.argmin()
-        filled[fold_of[scaffold]] += sizes[scaffold]
-    return fold_of[members]
 
 
 # --- atom labels ------------------------------------------------------------------------------

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import RandomForestRegressor
 
 import treelens as tl
 from reproduction.data import StudyOptions, data_folder
-from reproduction.rivals import TanimotoProcess, fingerprint_counts, tanimoto_matrix
+from reproduction.rivals import rival_numbers
 from reproduction.rows import RowFile, versions
+from treelens.models.metrics import number_scores
 
 SETS = ("FreeSolv", "ESOL", "Lipophilicity")
 METHODS = ("treelens", "treelens_depths", "treelens_uniform", "ecfp_gp", "ecfp_forest")
@@ -83,41 +83,13 @@ def fit_and_score(
             "converged": model.converged_,
         }
     else:
-        mean, std = _rival(method, [smiles[i] for i in train], values[train],
+        mean, std = rival_numbers(method, [smiles[i] for i in train], values[train],
                            [smiles[i] for i in test], n_jobs)  # fmt: skip
     seconds = time.perf_counter() - start
     return {
-        **scores(values[test], mean, std),
+        **{name: x for name, x in number_scores(values[test], mean, std).items() if x is not None},
         **extra,
         "seconds": seconds,
         "n_train": len(train),
         "errors": (values[test] - mean).tolist(),
     }
-
-
-def _rival(
-    method: str, train: Sequence[str], values: np.ndarray, test: Sequence[str], n_jobs: int
-) -> tuple[np.ndarray, np.ndarray | None]:
-    n = len(train)
-    if method in ("ecfp_gp", "ecfp4_gp"):
-        counts = fingerprint_counts([*train, *test], 3 if method == "ecfp_gp" else 2)
-        known, new = counts[:n], counts[n:]
-        process = TanimotoProcess().fit(tanimoto_matrix(known, known), values)
-        return process.predict(tanimoto_matrix(new, known))
-    counts = fingerprint_counts([*train, *test], 2)
-    folded = np.zeros((len(train) + len(test), 2048))
-    entry = counts.tocoo()
-    np.add.at(folded, (entry.row, entry.col % 2048), entry.data)
-    forest = RandomForestRegressor(500, min_samples_leaf=1, n_jobs=n_jobs, random_state=0)
-    return forest.fit(folded[:n], values).predict(folded[n:]), None
-
-
-def scores(truth: np.ndarray, mean: np.ndarray, std: np.ndarray | None) -> dict[str, Any]:
-    """Root mean squared error and, with deviations, density and coverage of 90 % intervals."""
-    error = truth - mean
-    found: dict[str, Any] = {"rmse": float(np.sqrt(np.mean(error**2)))}
-    if std is not None:
-        density = 0.5 * ((error / std) ** 2 + np.log(2 * np.pi * std**2))
-        found["nlpd"] = float(density.mean())
-        found["coverage"] = float(np.mean(np.abs(error) <= 1.6448536 * std))
-    return found

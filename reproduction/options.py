@@ -16,10 +16,10 @@ from sklearn.preprocessing import PowerTransformer
 import treelens as tl
 from reproduction.data import StudyOptions, load_molecules
 from reproduction.laplace import best_laplace
-from reproduction.numbers import scores
 from reproduction.protocol import N_OUTER, outer_split
 from reproduction.rows import RowFile, versions
 from treelens.learning import evidence_search
+from treelens.models.metrics import number_scores
 
 NUMBERS = ("FreeSolv", "ESOL")
 CLASSES = ("PTC_MR", "MUTAG")
@@ -94,7 +94,7 @@ def _score_number(name: str, split: int, settings: dict[str, Any]) -> dict[str, 
     way = _Normalized(data.values[train]) if settings.pop("targets", "") else _AsTheyAre()
     model = tl.GraphRegressor(**settings).fit(data.graphs[train], way.there(data.values[train]))
     mean, std = model.predict(data.graphs[test], return_std=True)
-    found = scores(data.values[test], *way.back(mean, std))
+    found = number_scores(data.values[test], *way.back(mean, std))
     return {**found, "evidence": model.evidence_, "loo_loss": model.loo_.nlpd}
 
 

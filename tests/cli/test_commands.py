@@ -16,7 +16,6 @@ from treelens.cli import demo, options
 from treelens.cli.compare import mcnemar
 from treelens.cli.console import plain
 from treelens.cli.data import GraphData
-from treelens.cli.evaluate import holm, kernel_plans, paired_tests
 from treelens.cli.fit import SCORINGS, compared_scores, fit_model, majority_score
 from treelens.kernels.table import KERNELS
 from treelens.selection.search import SCORES
@@ -259,34 +258,6 @@ def test_mcnemar_against_the_binomial_distribution():
     assert mcnemar(right_a, right_a)["p_value"] == 1.0
 
 
-# --- evaluate -------------------------------------------------------------------------------
-
-
-def test_evaluate_puts_kernels_side_by_side(molecules):
-    done = run("evaluate", molecules, "--kernels", "wl_oa,wwl,learned_wl_oa", "--folds", 2,
-               "--depth", 1, "--json", "--jobs", 1)  # fmt: skip
-    assert done.code == 0, done.err
-    assert [row["kernel"] for row in done.data["kernels"]] == ["wl_oa", "wwl", "learned_wl_oa"]
-    assert all(len(row["scores"]) == 2 for row in done.data["kernels"])
-    assert [row["n_folds_learned"] for row in done.data["kernels"]] == [0, 0, 2]
-    assert done.data["majority"] == 0.5
-    assert [(t["kernel"], t["against"]) for t in done.data["tests"]] == [
-        ("wwl", "wl_oa"), ("learned_wl_oa", "wl_oa"),
-    ]  # fmt: skip
-    assert run("evaluate", molecules, "--kernels", "magic").code == 2
-    few = run("evaluate", molecules, "--kernels", "wl_oa", "--folds", 30)
-    assert few.code == 2
-    assert "Use --folds 20" in few.err
-
-
-def test_a_learned_kernel_learns_even_where_uniform_is_as_good(molecules):
-    graphs, y = tl.read_smiles(molecules)  # every kernel gets all of these right
-    plans = kernel_plans(["wwl", "learned_wwl"], "1", None, seed=0, jobs=1)
-    assert plans["wwl"].fit(graphs, y).best_params_["weight_radius"] == 0
-    assert plans["learned_wwl"].fit(graphs, y).best_params_["weight_radius"] > 0
-    assert 0 not in plans["learned_wwl"].radii(len(graphs))
-
-
 def test_learned_weights_that_fell_behind_are_told(model):
     fitted = tl.load(model)
     uniform = fitted.cv_results_.best()
@@ -295,29 +266,6 @@ def test_learned_weights_that_fell_behind_are_told(model):
     scores = compared_scores(fitted, data, {})
     assert scores["learned"] is None
     assert scores["learned_fell_behind"]
-
-
-def test_paired_tests_pair_learned_kernels_with_their_uniform_twin():
-    rng = np.random.default_rng(0)
-    base = rng.normal(0.8, 0.02, 10)
-    scores = {"wl_oa": base, "wwl": base + 0.1 + rng.normal(0, 0.001, 10),
-              "learned_wwl": base + 0.1 + rng.normal(0, 0.001, 10)}  # fmt: skip
-    tests = {t["kernel"]: t for t in paired_tests(scores, 1 / 9)}
-    assert tests["wwl"]["against"] == "wl_oa"
-    assert tests["wwl"]["p_holm"] < 0.001
-    assert tests["learned_wwl"]["against"] == "wwl"
-    assert tests["learned_wwl"]["p_holm"] > 0.05
-
-
-def test_equal_differences_are_no_evidence():
-    constant = {"wl_oa": np.array([0.5, 0.5]), "wwl": np.array([0.75, 0.75])}
-    assert paired_tests(constant, 1.0)[0]["p_value"] == 1.0
-
-
-def test_holm_against_the_definition():
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([0.9, 0.8]) == [1.0, 1.0]
-    assert holm([]) == []
 
 
 # --- data sets, doctor, demo ----------------------------------------------------------------

@@ -20,7 +20,6 @@ from cli.test_executable import pytestmark as needs_executable
 from treelens.cli import demo
 from treelens.cli.compare import signed_rank
 from treelens.cli.data import read_training_data
-from treelens.cli.evaluate import paired_tests
 from treelens.cli.scores import class_scores, number_scores
 
 # A number that atoms decide: 0.37 for each carbon, two more for each nitrogen.
@@ -205,7 +204,7 @@ def test_predict_numbers_with_intervals(regression, tmp_path):
     table = pd.read_csv(tmp_path / "out.csv", float_precision="round_trip")
     assert list(table.columns) == [
         "row", "smiles", "prediction", "std", "lower_90", "upper_90", "out_of_vocabulary",
-        "problem",
+        "in_domain", "expected_error", "similarity", "problem",
     ]  # fmt: skip
     mean, std = tl.load(regression).predict(["CCCCO", "CC[Si]"], return_std=True)
     np.testing.assert_array_equal(table["prediction"][[0, 2]], mean)
@@ -213,7 +212,7 @@ def test_predict_numbers_with_intervals(regression, tmp_path):
     assert (table["upper_90"] - table["lower_90"])[0] == pytest.approx(
         2 * 1.6449 * std[0], rel=1e-4
     )
-    assert table.iloc[1, 2:7].isna().all()
+    assert table.iloc[1, 2:10].isna().all()
     assert table["out_of_vocabulary"][0] == 0 < table["out_of_vocabulary"][2]
 
 
@@ -237,7 +236,7 @@ def test_predict_refuses_truths_that_are_no_numbers(regression, molecules):
 
 def test_predict_classes(classifier, molecules):
     done = run("predict", classifier, molecules, "--target", "label")
-    assert "Accuracy: 100.0 %. AUC: 1.000." in done.err
+    assert "ROC AUC: 1.000. PR AUC: 1.000. MCC: 1.000. Accuracy: 100.0 %." in done.err
     found = run("predict", classifier, molecules, "--target", "label", "--json").data
     assert (found["accuracy"], found["roc_auc"]) == (1.0, 1.0)
     row, model = found["predictions"][0], tl.load(classifier)
@@ -342,49 +341,6 @@ def test_numbers_and_classes_cannot_be_compared(regression, classifier, molecule
 
 def test_equal_errors_are_no_evidence():
     assert signed_rank(np.ones(4), np.ones(4)) == 1.0
-
-
-# --- evaluate -----------------------------------------------------------------------------------
-
-
-def test_evaluate_numbers(numbers):
-    done = run("evaluate", numbers, "--folds", 2, "--depth", 1, "--jobs", 1, "--json")
-    assert done.code == 0, done.err
-    rows = done.data["kernels"]
-    assert [r["kernel"] for r in rows] == ["evidence_uniform", "evidence_depths", "evidence"]
-    assert all(len(row["scores"]["rmse"]) == 2 for row in rows)
-    assert {"rmse", "r2", "nlpd", "coverage"} <= set(rows[0])
-    assert rows[2]["rmse"] < done.data["mean_rmse"]
-    assert [t["against"] for t in done.data["tests"]] == ["evidence_uniform"] * 2
-    shown = run("evaluate", numbers, "--kernels", "evidence", "--folds", 2, "--depth", 1)
-    for words in ("RMSE", "NLPD", "within 90 %", "mean of the values", "negative is better"):
-        assert words in shown.out
-    refused(
-        run("evaluate", numbers, "--kernels", "evidence,wwl"),
-        "--kernels wwl: it learns classes, and this is a regression",
-    )
-    refused(run("evaluate", numbers, "--folds", 30), "Use --folds 20")
-
-
-def test_evaluate_classes_by_evidence(molecules):
-    done = run("evaluate", molecules, "--kernels", "wl_oa,evidence_uniform,evidence", "--folds", 2,
-               "--depth", 1, "--jobs", 1, "--json")  # fmt: skip
-    assert done.code == 0, done.err
-    assert [row["n_folds_learned"] for row in done.data["kernels"]] == [0, 0, 2]
-    assert [t["against"] for t in done.data["tests"]] == ["wl_oa", "evidence_uniform"]
-    assert all(row["accuracy"] > 0.9 for row in done.data["kernels"])
-    several = run("evaluate", molecules, "--depth", "1,2")
-    refused(several, "--depth 1,2: evidence_uniform takes one depth", "--kernels")
-
-
-def test_learned_processes_are_tested_against_uniform_ones():
-    scores = {name: np.arange(3.0) for name in ("evidence_depths", "evidence_uniform", "evidence")}
-    tests = {t["kernel"]: t["against"] for t in paired_tests(scores, 0.5)}
-    assert tests == {
-        "evidence_depths": "evidence_uniform",
-        "evidence_uniform": "evidence_depths",
-        "evidence": "evidence_uniform",
-    }
 
 
 # --- demo, other graphs, the executable ---------------------------------------------------------

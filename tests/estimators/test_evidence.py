@@ -275,7 +275,7 @@ def test_class_weights_move_the_border(classes):
     train, y, test, _ = classes
     rare = np.concatenate([np.flatnonzero(y == y[0])[:4], np.flatnonzero(y != y[0])])
     plain, balanced = (
-        tl.GraphClassifier(depth=1, class_weight=w).fit(train[rare], y[rare])
+        tl.GraphClassifier(depth=1, class_weight=w, threshold=0.5).fit(train[rare], y[rare])
         for w in (None, "balanced")
     )
     n_rare = [(m.predict(test) == y[0]).sum() for m in (plain, balanced)]

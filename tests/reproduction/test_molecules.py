@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from reproduction.molecules_page import SVM_CS, TITLES, _with_costs, write_molecules
 from reproduction.rows import read_rows
-from scipy import sparse
 
 from reproduction import molecules as study
 
@@ -75,44 +74,9 @@ def test_no_scaffold_is_in_training_and_test(made_set):
         assert not set(scaffolds[train]) & set(scaffolds[test])
 
 
-def test_scaffold_folds_do_not_depend_on_the_order_of_molecules(rng):
-    scaffolds = rng.integers(0, 40, 300).astype(str)
-    folds = study.scaffold_folds(list(scaffolds), 5)
-    order = rng.permutation(300)
-    assert (study.scaffold_folds(list(scaffolds[order]), 5) == folds[order]).all()
-    sizes = np.bincount(folds, minlength=5)
-    assert sizes.max() - sizes.min() <= np.bincount(scaffolds.astype(int)).max()
-
-
 def test_random_folds_follow_the_seed(made_set):
     first, again, other = (made_set.folds("random", seed)[0][1] for seed in (0, 0, 1))
     assert first.tolist() == again.tolist() != other.tolist()
-
-
-# --- baselines --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("bits", [True, False])
-def test_tanimoto_kernel_is_that_of_rdkit(bits):
-    from rdkit import Chem, DataStructs
-    from rdkit.Chem import rdFingerprintGenerator
-
-    molecules = [Chem.MolFromSmiles(smiles) for smiles in made_smiles()[0][::5]]
-    counts = study.ecfp4_counts(molecules)
-    kernel = study.tanimoto_kernel((counts > 0).astype(int) if bits else counts)
-    generator = rdFingerprintGenerator.GetMorganGenerator(2, fpSize=2048)
-    make = generator.GetFingerprint if bits else generator.GetCountFingerprint
-    prints = [make(molecule) for molecule in molecules]
-    expected = [[DataStructs.TanimotoSimilarity(a, b) for b in prints] for a in prints]
-    np.testing.assert_allclose(kernel, expected, atol=1e-12)
-
-
-def test_tanimoto_of_counts_by_its_definition(rng):
-    counts = rng.integers(0, 4, (6, 8))
-    counts[:, 0] = 1  # nobody is empty
-    lower = np.minimum(counts[:, None], counts[None]).sum(axis=2)
-    upper = np.maximum(counts[:, None], counts[None]).sum(axis=2)
-    np.testing.assert_allclose(study.tanimoto_kernel(sparse.csr_array(counts)), lower / upper)
 
 
 # --- the classifier and its twin --------------------------------------------------------------

@@ -84,14 +84,16 @@ def compare_models(
     """
     assert data.y is not None
     truth = data.y.astype(str)
-    said_a = a.predict(data.graphs).astype(str)
-    said_b = b.predict((data_b or data).graphs).astype(str)
+    said_a, scores_a = _named(a, data, truth)
+    said_b, scores_b = _named(b, data_b or data, truth)
     right_a, right_b = said_a == truth, said_b == truth
     return {
         "source": data.source,
         "n_graphs": len(truth),
         "accuracy_a": float(right_a.mean()),
         "accuracy_b": float(right_b.mean()),
+        "scores_a": scores_a,
+        "scores_b": scores_b,
         **mcnemar(right_a, right_b),
         "disagreements": [
             {
@@ -102,6 +104,14 @@ def compare_models(
             for i in (said_a != said_b).nonzero()[0].tolist()
         ],
     }  # fmt: skip
+
+
+def _named(model: Any, data: GraphData, truth: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
+    """The classes that a model names, as texts, and all scores of them."""
+    from treelens.cli.scores import class_scores
+
+    said = model.predict(data.graphs).astype(str)
+    return said, class_scores(truth, model.predict_proba(data.graphs), model.classes_, said)
 
 
 def compare_regressions(
@@ -154,12 +164,15 @@ def mcnemar(right_a: np.ndarray, right_b: np.ndarray) -> dict[str, Any]:
 
 def show_comparison(output: Output, result: dict[str, Any]) -> None:
     """For a person at a terminal."""
-    rows = [
-        ["A", result["a"], percent(result["accuracy_a"]), result["only_a_right"]],
-        ["B", result["b"], percent(result["accuracy_b"]), result["only_b_right"]],
-    ]
+    rows = []
+    for name in ("a", "b"):
+        scores = result[f"scores_{name}"]
+        rows.append([name.upper(), result[name], scores["roc_auc"], scores["pr_auc"], scores["mcc"],
+                     percent(scores["accuracy"]), result[f"only_{name}_right"]])  # fmt: skip
     title = f"{result['source']}: {result['n_graphs']} graphs"
-    output.table(["", "model", "accuracy", "right where the other is wrong"], rows, title)
+    columns = ["", "model", "ROC AUC", "PR AUC", "MCC", "accuracy",
+               "right where the other is wrong"]  # fmt: skip
+    output.table(columns, rows, title)
     output.line(f"McNemar's exact test: p = {result['p_value']:.3g}")
     different = result["disagreements"]
     _show_rows(output, different, f"They disagree on {len(different)} graphs")
@@ -170,10 +183,10 @@ def show_regressions(output: Output, result: dict[str, Any]) -> None:
     rows = []
     for name in ("a", "b"):
         scores = result[f"scores_{name}"]
-        rows.append([name.upper(), result[name], scores["rmse"], scores["r2"], scores["nlpd"],
-                     percent(scores["coverage"])])  # fmt: skip
+        rows.append([name.upper(), result[name], scores["rmse"], scores["mae"], scores["r2"],
+                     scores["nlpd"], percent(scores["coverage"])])  # fmt: skip
     title = f"{result['source']}: {result['n_graphs']} graphs"
-    columns = ["", "model", "RMSE", "R2", "NLPD", "within 90 % interval"]
+    columns = ["", "model", "RMSE", "MAE", "R2", "NLPD", "within 90 % interval"]
     output.table(columns, rows, title)
     output.line(f"Wilcoxon's signed-rank test of the absolute errors: p = {result['p_value']:.3g}")
     _show_rows(output, result["differences"], "Graphs, those where they differ most first")

@@ -2,42 +2,47 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from treelens.cli import options
 from treelens.cli.console import InputError, Output, command, percent
-from treelens.cli.fit_evidence import evidence_settings
 
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Callable, Sequence
 
     from treelens.cli.data import GraphData
-    from treelens.estimators.svc import GraphSVC
-    from treelens.estimators.weights import PairwiseWeights
+    from treelens.selection.splits import Split
 
-EVIDENCE_KERNELS = {
-    "evidence_uniform": "uniform",
-    "evidence_depths": "depths",
-    "evidence": "branches",
-}
-# Name -> kernels, and for learned weights the same with uniform ones.
-SVC_KERNELS: dict[str, tuple[tuple[str, ...], str | None]] = {
-    "wl_subtree": (("wl-subtree", "wl-subtree-cosine"), None),
-    "wl_oa": (("wl-oa", "tanimoto"), None),
-    "wwl": (("wwl",), None),
-    "wl_tanimoto": (("tanimoto-rbf",), None),
-    "learned_wl_subtree": (("wl-subtree", "wl-subtree-cosine"), "wl_subtree"),
-    "learned_wl_oa": (("wl-oa", "tanimoto"), "wl_oa"),
-    "learned_wwl": (("wwl",), "wwl"),
-    "learned_wl_tanimoto": (("tanimoto-rbf",), "wl_tanimoto"),
-}
-DEFAULT_KERNELS = "wl_subtree,wl_oa,wwl,learned_wl_oa,learned_wwl,auto,evidence_uniform,evidence"
-DEFAULT_FOR_NUMBERS = ",".join(EVIDENCE_KERNELS)
+Split_ = Annotated[
+    str,
+    typer.Option(
+        "--split",
+        help="How test graphs are kept apart: random, scaffold (whole Murcko scaffolds), cluster "
+        "(whole clusters of like molecules), time=COLUMN (train on the past), column=COLUMN "
+        "(train and test, or groups that stay whole). Copies of a molecule never part.",
+    ),
+]
+Models_ = Annotated[
+    str | None,
+    typer.Option(
+        "--models", "--kernels",
+        help="Which to compare: evidence (what 'treelens fit' does), evidence_depths, "
+        "evidence_uniform; for classes also svc (what 'treelens fit --method svc' does), "
+        "wl_subtree, wl_oa, wwl, wl_tanimoto, the same with learned_ before it; ecfp_forest, "
+        "ecfp_gp, ecfp_svm. Those without a uniform twin are tested against the first.",
+        show_default="evidence,evidence_uniform",
+    ),
+]  # fmt: skip
+Baselines_ = Annotated[
+    bool,
+    typer.Option(
+        "--baselines",
+        help="Also what a chemist would run: ecfp_forest, ecfp_gp and, for classes, ecfp_svm, "
+        "each tuned within the training part.",
+    ),
+]
 
 
 def evaluate_cli(
@@ -47,19 +52,26 @@ def evaluate_cli(
     atom_label: options.AtomLabel = None,
     hydrogens: options.Hydrogens = None,
     task: options.Task = "auto",
-    kernels: Annotated[
+    split: Split_ = "random",
+    models: Models_ = None,
+    baselines: Baselines_ = False,
+    score: Annotated[
         str | None,
         typer.Option(
-            "--kernels",
-            help="Which to compare: evidence (what 'treelens fit' does), evidence_depths, "
-            "evidence_uniform; for classes also wl_subtree, wl_oa, wwl, the same with learned_ "
-            "before it, auto (what 'treelens fit --method svc' does). The first is what the others "
-            "are tested against.",
-            show_default="all that the task has",
+            "--score", help="The score that is tested.",
+            show_default="roc_auc; accuracy of several classes; rmse of numbers",
         ),
     ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            "--positive", metavar="CLASS", show_default="the rarer one",
+            help="Of two classes the one that PR AUC, recall and precision are about.",
+        ),
+    ] = None,
+    threshold: options.Threshold = "auto",
     depth: options.Depth = "auto",
-    folds: Annotated[int, typer.Option("--folds", help="Outer folds.", min=2)] = 10,
+    folds: Annotated[int, typer.Option("--folds", help="Outer folds.", min=2)] = 5,
     repeats: Annotated[int, typer.Option("--repeats", help="Repetitions of them.", min=1)] = 1,
     edge_labels: options.EdgeLabels = None,
     max_invalid: options.MaxInvalid = 0.1,
@@ -68,288 +80,210 @@ def evaluate_cli(
     jobs: options.Jobs = -1,
     as_json: options.Json = False,
     debug: options.Debug = False,
-) -> None:
+) -> None:  # fmt: skip
     """Compare models on DATA by nested cross-validation, with tests of significance.
 
-    All settings are chosen within the training part of each outer fold. What learns is tested
-    against itself with uniform weights, the others against the first; auto learns only where that
-    looks better, and the table says in how many folds. Numbers are scored by RMSE, R2, the negative
-    log predictive density (NLPD) and the share within the 90 % interval.
+    All settings are chosen within the training part of each outer fold, thresholds too. What
+    learns is tested against itself with uniform weights, the others against the first. Classes are
+    scored by ROC AUC, PR AUC, MCC, accuracy and more; numbers by RMSE, MAE, R2, the negative log
+    predictive density (NLPD) and the share within the 90 % interval.
     """
     with command(as_json, debug) as output:
         from treelens.cli.data import read_training_data
-        from treelens.cli.evaluate_numbers import evaluate_numbers, show_numbers
+        from treelens.cli.evaluate_models import drop_impossible, model_names, models_for
         from treelens.cli.reading import Reading
+        from treelens.cli.split_option import check_split, splits_for
 
         options.check_choice("--task", task, options.TASKS)
-        known_plans = kernel_plans(
-            _names(kernels or DEFAULT_KERNELS), depth, edge_labels, seed, jobs
-        )
+        check_split(split)
+        options.check_threshold(threshold)
+        all_of_them = "all" if baselines else None
+        names = model_names(models, all_of_them)
+        if task != "auto":  # what cannot be is told before anything is read
+            models_for([n for n in names if n != "ecfp_svm"], task, depth, edge_labels, seed, jobs)
         rows = read_training_data(
             data, target, smiles, max_invalid, drop_duplicates, output.note,
             Reading(atom_label, hydrogens), task,
         )  # fmt: skip
-        if rows.task == "regression":
-            names = _names(kernels or DEFAULT_FOR_NUMBERS)
-            plans = regression_plans(names, depth, seed, jobs)
-            result = evaluate_numbers(rows, plans, folds, repeats, seed, output.progress)
-            output.finish(result, show_numbers)
-        else:
-            result = evaluate_kernels(rows, known_plans, folds, repeats, seed, output.progress)
-            output.finish(result, show_evaluation)
-
-
-def _names(kernels: str) -> list[str]:
-    return list(dict.fromkeys(name.strip() for name in kernels.split(",")))
-
-
-@dataclass(frozen=True)
-class KernelPlan:
-    """A row of the table: a classifier and, where weights are learned, how.
-
-    A plan with a learner always learns: radius 0 is not among the radii, or the row would be that
-    of uniform weights wherever the inner validation prefers those. Learning is tried at the form
-    and depth that uniform weights choose in the same fold.
-    """
-
-    model: GraphSVC
-    learner: PairwiseWeights | None = None
-
-    def fit(self, graphs: Any, y: Any) -> GraphSVC:
-        from sklearn.base import clone
-
-        fitted = clone(self.model).fit(graphs, y)
-        if self.learner is None:
-            return fitted
-        kernel, depth = fitted.best_params_["kernel"], fitted.best_params_["depth"]
-        learned = clone(self.model).set_params(
-            kernel=kernel, depth=depth, weight_radius=self.radii(len(graphs)), learner=self.learner
-        )
-        return learned.fit(graphs, y)
-
-    def radii(self, n_graphs: int) -> list[float]:
-        """The radii to choose from."""
-        from treelens.selection.search import radii_for
-
-        assert self.learner is not None
-        return list(radii_for(n_graphs))
-
-    def has_learned(self, fitted: GraphSVC) -> bool:
-        return bool(fitted.best_params_["weight_radius"] > 0)
-
-
-@dataclass(frozen=True)
-class EvidencePlan:
-    """A row of the table: a Gaussian process, of classes or numbers."""
-
-    model: Any
-
-    def fit(self, graphs: Any, y: Any) -> Any:
-        from sklearn.base import clone
-
-        return clone(self.model).fit(graphs, y)
-
-    def has_learned(self, fitted: Any) -> bool:
-        return bool(fitted.weights != "uniform")
-
-
-def regression_plans(names: list[str], depth: str, seed: int, jobs: int) -> dict[str, EvidencePlan]:
-    """A plan for each name; only Gaussian processes predict numbers."""
-    from treelens.estimators.evidence import GraphRegressor
-
-    for name in names:
-        if name not in EVIDENCE_KERNELS:
-            raise InputError(
-                f"--kernels {name}: it learns classes, and this is a regression. Use of "
-                f"{', '.join(EVIDENCE_KERNELS)}, or --task classification."
-            )
-    return {name: _evidence_plan(GraphRegressor, name, depth, seed, jobs) for name in names}
-
-
-def _evidence_plan(kind: Any, name: str, depth: str, seed: int, jobs: int) -> EvidencePlan:
-    if "," in depth:
-        raise InputError(
-            f"--depth {depth}: {name} takes one depth. Give one, or name the kernels to compare "
-            "with --kernels, without it."
-        )
-    settings = evidence_settings(depth, EVIDENCE_KERNELS[name], seed, jobs)
-    return EvidencePlan(kind(**settings, progress=False))
-
-
-def kernel_plans(
-    names: list[str], depth: str, edge_labels: bool | None, seed: int, jobs: int
-) -> dict[str, KernelPlan | EvidencePlan]:
-    """A plan for each name: the published kernels, ``"auto"``, and by evidence."""
-    from treelens.estimators.evidence import GraphClassifier
-    from treelens.estimators.svc import GraphSVC
-    from treelens.estimators.weights import PairwiseWeights
-
-    known = [*SVC_KERNELS, "auto", *EVIDENCE_KERNELS]
-    plans: dict[str, KernelPlan | EvidencePlan] = {}
-    for name in dict.fromkeys(names):
-        if name not in known:
-            raise InputError(
-                f"--kernels {name}: there is no such kernel. Known are {', '.join(known)}."
-            )
-        if name in EVIDENCE_KERNELS:
-            plans[name] = _evidence_plan(GraphClassifier, name, depth, seed, jobs)
-            continue
-        model = GraphSVC(
-            depth=options.parsed_numbers(depth, "--depth", int),
-            edge_labels="auto" if edge_labels is None else edge_labels,
-            scoring="accuracy", random_state=seed, n_jobs=jobs, progress=False,
+        names = drop_impossible(
+            names, all_of_them, rows.task, int(len(rows.graphs) * (1 - 1 / folds)),
+            bool({"smiles", "mol"} & set(rows.graphs.graph_data)), output.note,
         )  # fmt: skip
-        if name == "auto":
-            plans[name] = KernelPlan(model)
-            continue
-        kernels, twin = SVC_KERNELS[name]
-        model.set_params(kernel=list(kernels), weight_radius=0.0)
-        learner = None if twin is None else PairwiseWeights(random_state=seed, tol=1e-3)
-        plans[name] = KernelPlan(model, learner)
-    return plans
+        chosen = models_for(names, rows.task, depth, edge_labels, seed, jobs)
+        for model in chosen.values():
+            if hasattr(model, "threshold"):
+                model.threshold = threshold
+        parts = splits_for(rows, split, folds, repeats, seed, output.note)
+        result = evaluate_models(rows, chosen, parts, score, positive, output.progress)
+        result |= {"split": split, "n_folds": folds, "n_repeats": repeats}
+        output.finish(result, show_evaluation)
 
 
-def evaluate_kernels(
+def evaluate_models(
     data: GraphData,
-    plans: dict[str, KernelPlan | EvidencePlan],
-    n_folds: int = 10,
-    n_repeats: int = 1,
-    seed: int = 0,
+    models: dict[str, Any],
+    splits: Sequence[Split],
+    score: str | None = None,
+    positive: str | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
-    """Nested cross-validation: accuracy on outer folds, and paired tests, as plain data."""
+    """Scores of each model on the test parts, and paired tests, as plain data."""
     import numpy as np
 
-    splits = _outer_splits(data.y, n_folds, n_repeats, seed)
-    scores: dict[str, np.ndarray] = {}
-    seconds: dict[str, float] = {}
-    n_learned: dict[str, int] = {}
-    for name, plan in plans.items():
-        start = time.perf_counter()
-        folds = [_run_fold(plan, data, *split) for split in splits]
-        seconds[name] = time.perf_counter() - start
-        scores[name] = np.array([accuracy for accuracy, _ in folds])
-        n_learned[name] = sum(learned for _, learned in folds)
-        progress(f"{name}: {percent(scores[name].mean())} in {seconds[name]:.0f} s")
-    test_to_train = float(np.mean([len(test) / len(train) for train, test in splits]))
+    from treelens.cli.evaluate_models import rival_of
+    from treelens.models.metrics import CLASS_SCORES, NUMBER_SCORES
+    from treelens.selection.validation import (
+        cross_validate,
+        mean_scores,
+        paired_tests,
+        positive_class,
+    )
+
+    assert data.y is not None
+    numbers = data.task == "regression"
+    known = NUMBER_SCORES if numbers else CLASS_SCORES
+    n_classes = 0 if numbers else len(np.unique(data.y))
+    tested = score or ("rmse" if numbers else "roc_auc" if n_classes == 2 else "accuracy")
+    options.check_choice("--score", tested, list(known))
+    named = None if numbers else _checked_positive(positive, data.y) or positive_class(data.y)
+    found = cross_validate(
+        models, data.graphs, data.y, splits, positive=named,
+        progress=lambda name, seconds: progress(f"{name}: {seconds:.0f} s"),
+    )  # fmt: skip
+    names = list(models)
     return {
         "source": data.source,
+        "target": data.target,
+        "task": data.task,
         "n_graphs": len(data.graphs),
-        "n_folds": n_folds,
-        "n_repeats": n_repeats,
-        "majority": _majority_on_folds(data.y, splits),
-        "kernels": [
-            {
-                "kernel": name,
-                "accuracy": float(x.mean()),
-                "standard_deviation": float(x.std()),
-                "scores": x.tolist(),
-                "n_folds_learned": n_learned[name],
-                "seconds": seconds[name],
-            }
-            for name, x in scores.items()
+        "n_splits": len(splits),
+        "n_tested": int(np.mean([len(test) for _, test in splits])),
+        "positive": positive
+        if numbers or n_classes != 2
+        else str(positive or positive_class(data.y)),
+        **_without_a_model(data, splits),
+        "models": [
+            {"model": name, **mean_scores(found[name]["scores"]), **found[name]} for name in names
         ],
-        "tests": paired_tests(scores, test_to_train),
+        "tested": tested,
+        "tests": paired_tests(
+            {name: found[name]["scores"][tested] for name in names},
+            float(np.mean([len(test) / len(train) for train, test in splits])),
+            lambda name: rival_of(name, names),
+        ),
     }
 
 
-def _outer_splits(y: Any, n_folds: int, n_repeats: int, seed: int) -> list[Any]:
-    import numpy as np
-    from sklearn.model_selection import RepeatedStratifiedKFold
+def _share(y: Any, name: Any) -> float:
+    return float((y.astype(str) == str(name)).mean())
 
-    classes, counts = np.unique(y, return_counts=True)
-    rarest = int(counts.min())
-    if rarest < n_folds:
+
+def _checked_positive(positive: str | None, y: Any) -> str | None:
+    import numpy as np
+
+    classes = [str(name) for name in np.unique(y).tolist()]
+    if positive is not None and (len(classes) != 2 or positive not in classes):
         raise InputError(
-            f"The class {classes[counts.argmin()].item()!r} has {rarest} members: with --folds "
-            f"{n_folds} some folds would have none. Use --folds {max(2, rarest)}, or more of it."
+            f"--positive {positive}: expected one of two classes; there are "
+            f"{', '.join(classes[:10])}."
         )
-    splitter = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=seed)
-    return list(splitter.split(y, y))
+    return positive
 
 
-def _run_fold(
-    plan: KernelPlan | EvidencePlan, data: GraphData, train: np.ndarray, test: np.ndarray
-) -> tuple[float, bool]:
-    """Accuracy on the test part, and whether the model that was chosen has learned weights."""
-    assert data.y is not None
-    fitted = plan.fit(data.graphs[train], data.y[train])
-    accuracy = float((fitted.predict(data.graphs[test]) == data.y[test]).mean())
-    return accuracy, plan.has_learned(fitted)
-
-
-def _majority_on_folds(y: Any, splits: list[Any]) -> float:
-    """Accuracy of the largest class of each training part on its test part."""
+def _without_a_model(data: GraphData, splits: Sequence[Split]) -> dict[str, float]:
+    """What saying the mean, or the most frequent class, of the training part would score."""
     import numpy as np
 
+    y = data.y
+    assert y is not None
+    if data.task == "regression":
+        errors = [np.sqrt(np.mean((y[test] - y[train].mean()) ** 2)) for train, test in splits]
+        return {"mean_rmse": float(np.mean(errors))}
     classes, codes = np.unique(y, return_inverse=True)
     most = [np.bincount(codes[train], minlength=len(classes)).argmax() for train, _ in splits]
     hits = [np.mean(codes[test] == m) for m, (_, test) in zip(most, splits, strict=True)]
-    return float(np.mean(hits))
+    share = (
+        {} if len(classes) != 2 else {"positive_share": float(np.bincount(codes).min() / len(y))}
+    )
+    return {"majority": float(np.mean(hits)), **share}
 
 
-def paired_tests(scores: dict[str, np.ndarray], test_to_train: float) -> list[dict[str, Any]]:
-    """Every kernel against its rival on the same folds: corrected t-test, Holm over all tests."""
-    from treelens.selection.gain import corrected_paired_test
-
-    tests: list[dict[str, Any]] = []
-    for name in scores:
-        rival = _rival_of(name, list(scores))
-        if rival is not None:
-            difference = scores[name] - scores[rival]
-            mean, error, p_better = corrected_paired_test(difference, test_to_train)
-            # Equal differences on all folds have no spread to test against: no evidence.
-            p_value = min(1.0, 2 * min(p_better, 1 - p_better)) if error > 0 else 1.0
-            tests.append(
-                {"kernel": name, "against": rival, "difference": mean, "standard_error": error,
-                 "p_value": p_value}
-            )  # fmt: skip
-    adjusted = holm([test["p_value"] for test in tests])
-    return [{**test, "p_holm": p} for test, p in zip(tests, adjusted, strict=True)]
-
-
-def _rival_of(name: str, names: list[str]) -> str | None:
-    twin = SVC_KERNELS[name][1] if name in SVC_KERNELS else None
-    twin = "evidence_uniform" if name in EVIDENCE_KERNELS and name != "evidence_uniform" else twin
-    rival = twin if twin in names else names[0]
-    return None if rival == name else rival
-
-
-def holm(p_values: list[float]) -> list[float]:
-    """P-values adjusted for their number (Holm 1979).
-
-    Examples
-    --------
-    >>> holm([0.01, 0.04, 0.03])
-    [0.03, 0.06, 0.06]
-    """
-    order = sorted(range(len(p_values)), key=p_values.__getitem__)
-    adjusted, largest = [0.0] * len(p_values), 0.0
-    for rank, position in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[position]))
-        adjusted[position] = largest
-    return adjusted
+# --- for a person at a terminal -----------------------------------------------------------------
 
 
 def show_evaluation(output: Output, result: dict[str, Any]) -> None:
-    """For a person at a terminal."""
-    tests = {test["kernel"]: test for test in result["tests"]}
-    n_splits = result["n_folds"] * result["n_repeats"]
-    rows = [["majority class", percent(result["majority"]), "", "", "", "", ""]]
-    for row in result["kernels"]:
-        test = tests.get(row["kernel"])
-        accuracy = f"{percent(row['accuracy'])} ± {100 * row['standard_deviation']:.1f}"
-        verdict = ["", "", ""]
-        if test is not None:
-            change = f"{100 * test['difference']:+.1f} ± {100 * test['standard_error']:.1f}"
-            verdict = [change, test["against"], f"{test['p_holm']:.3f}"]
-        learned = f"{row['n_folds_learned']} of {n_splits} folds"
-        rows.append([row["kernel"], accuracy, learned, *verdict, f"{row['seconds']:.0f} s"])
-    columns = ["kernel", "accuracy", "learned in", "difference", "against", "p (Holm)", "time"]
-    title = (
-        f"{result['source']}: {result['n_graphs']} graphs, {result['n_folds']} outer folds"
-        + (f" x {result['n_repeats']}" if result["n_repeats"] > 1 else "")
-        + ", settings chosen within each"
-    )
-    output.table(columns, rows, title)
-    output.line("Differences in points; two-sided corrected resampled t-test (Nadeau and Bengio).")
+    """One table, and what to know about it."""
+    from treelens.models.metrics import CLASS_SCORES, NUMBER_SCORES
+
+    numbers = result["task"] == "regression"
+    known = NUMBER_SCORES if numbers else CLASS_SCORES
+    shown = [name for name in known if any(m[name] is not None for m in result["models"])]
+    tests = {test["model"]: test for test in result["tests"]}
+    rows = [_reference_row(result, shown)]
+    for model in result["models"]:
+        cells = [_cell(model, name, known) for name in shown]
+        rows.append([model["model"], *cells, *_verdict(tests.get(model["model"]), result["tested"]),
+                     f"{model['seconds']:.0f} s"])  # fmt: skip
+    columns = ["model", *(known[name][0] for name in shown), "difference", "against", "p (Holm)",
+               "time"]  # fmt: skip
+    output.table(columns, rows, _title(result))
+    output.line(_reading(result, known))
+    for model in result["models"]:
+        if model["n_one_class"]:
+            output.line(
+                f"{model['model']} names one class throughout in {model['n_one_class']} of "
+                f"{result['n_splits']} test parts: its accuracy there is the share of that class."
+            )
+
+
+def _reference_row(result: dict[str, Any], shown: list[str]) -> list[str]:
+    numbers = "mean_rmse" in result
+    name, score = ("mean of the values", "rmse") if numbers else ("majority class", "accuracy")
+    value = f"{result['mean_rmse']:.4g}" if numbers else percent(result["majority"])
+    return [name, *(value if column == score else "" for column in shown), "", "", "", ""]
+
+
+def _cell(model: dict[str, Any], name: str, known: Any) -> str:
+    value, spread = model[name], model[f"{name}_std"]
+    if value is None:
+        return ""
+    if name in ("accuracy", "balanced_accuracy", "recall", "precision", "coverage"):
+        return percent(value)
+    first = name == next(iter(known))
+    if name in ("rmse", "mae"):
+        return f"{value:.4g}" + (f" ± {spread:.2g}" if first else "")
+    return f"{value:.3f}" + (f" ± {spread:.3f}" if first else "")
+
+
+def _verdict(test: dict[str, Any] | None, tested: str) -> list[str]:
+    if test is None:
+        return ["", "", ""]
+    digits = ".3g" if tested in ("rmse", "mae", "nlpd", "log_loss") else ".3f"
+    change = f"{test['difference']:+{digits}} ± {test['standard_error']:.2g}"
+    return [change, test["against"], f"{test['p_holm']:.3f}"]
+
+
+def _title(result: dict[str, Any]) -> str:
+    from treelens.cli.split_option import WORDS
+
+    kind, _, column = result["split"].partition("=")
+    how = WORDS.get(kind) or (f"by {column!r}, past before future" if kind == "time"
+                              else f"by {column!r}")  # fmt: skip
+    repeated = f" x {result['n_repeats']}" if result["n_splits"] > result["n_folds"] else ""
+    n = result["n_splits"] // (result["n_repeats"] if repeated else 1)
+    parts = f"{n}{repeated} test parts" if n > 1 else "one test part"
+    return f"{result['source']}: {result['n_graphs']} graphs, {parts}, {how}"
+
+
+def _reading(result: dict[str, Any], known: Any) -> str:
+    name, more = known[result["tested"]]
+    words = [
+        f"Differences of {name}, {'positive' if more else 'negative'} is better; two-sided "
+        "corrected resampled t-test (Nadeau and Bengio), Holm over the table."
+    ]
+    if result.get("positive") is not None:
+        words.append(
+            f"PR AUC, recall and precision are about the class {result['positive']!r} "
+            f"({percent(result['positive_share'])} of the graphs)."
+        )
+    return " ".join([*words, "All settings were chosen within each training part."])

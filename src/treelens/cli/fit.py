@@ -10,7 +10,12 @@ import typer
 
 from treelens.cli import options
 from treelens.cli.console import InputError, Output, command, percent
-from treelens.cli.fit_evidence import evidence_settings, fit_evidence, show_evidence
+from treelens.cli.fit_evidence import (
+    evidence_settings,
+    fit_evidence,
+    show_evidence,
+    threshold_setting,
+)
 from treelens.cli.scores import class_sizes
 
 if TYPE_CHECKING:
@@ -38,6 +43,7 @@ def fit_cli(
     weight_radius: options.WeightRadius = None,
     edge_labels: options.EdgeLabels = None,
     scoring: options.Scoring = None,
+    threshold: options.Threshold = "auto",
     max_invalid: options.MaxInvalid = 0.1,
     drop_duplicates: options.DropDuplicates = False,
     top: Annotated[int, typer.Option("--top", help="How many patterns to print.", min=0)] = 10,
@@ -56,10 +62,11 @@ def fit_cli(
     with command(as_json, debug) as output:
         options.check_choice("--method", method, options.METHODS)
         options.check_choice("--task", task, options.TASKS)
+        options.check_threshold(threshold)
         of_svc = {"--kernel": kernel, "--weight-radius": weight_radius, "--scoring": scoring,
                   "--edge-labels": edge_labels}  # fmt: skip
         if method == "svc":
-            _refuse_what_svc_has_not(task, weights)
+            _refuse_what_svc_has_not(task, weights, threshold)
             settings = classifier_settings(
                 kernel or "auto", depth, weight_radius or "auto", edge_labels, scoring or "auto",
                 seed, jobs,
@@ -76,6 +83,8 @@ def fit_cli(
             Reading(atom_label, hydrogens),
             None if method == "svc" and task == "auto" else task,
         )  # fmt: skip
+        if method != "svc":
+            settings |= threshold_setting(threshold, training)
         output.progress(f"Learning from {len(training.graphs)} graphs of {data} ...")
         fit, show = (fit_model, show_fit) if method == "svc" else (fit_evidence, show_evidence)
         model, result = fit(training, settings, top)
@@ -83,7 +92,7 @@ def fit_cli(
         output.finish({**result, "model": str(out)}, show)
 
 
-def _refuse_what_svc_has_not(task: str, weights: str | None) -> None:
+def _refuse_what_svc_has_not(task: str, weights: str | None, threshold: str) -> None:
     if task == "regression":
         raise InputError(
             "--method svc learns classes only. Leave it out to predict numbers, or make a column "
@@ -93,6 +102,11 @@ def _refuse_what_svc_has_not(task: str, weights: str | None) -> None:
         raise InputError(
             "--weights is an option of --method evidence; support vector machines have "
             "--weight-radius: 0 for uniform weights."
+        )
+    if threshold != "auto":
+        raise InputError(
+            "--threshold is an option of --method evidence; support vector machines balance rare "
+            "classes."
         )
 
 

@@ -47,6 +47,18 @@ def evidence_settings(
     }
 
 
+def threshold_setting(threshold: str, data: GraphData) -> dict[str, Any]:
+    """``--threshold`` as a parameter, where there is something to name."""
+    if data.task != "regression":
+        return {"threshold": threshold}
+    if threshold != "auto":
+        raise InputError(
+            f"--threshold {threshold}: it names classes, and {data.target_name!r} holds numbers. "
+            "Leave it out."
+        )
+    return {}
+
+
 def fit_evidence(
     data: GraphData, settings: dict[str, Any], top: int = 10
 ) -> tuple[GraphRegressor | GraphClassifier, dict[str, Any]]:
@@ -110,9 +122,20 @@ def _left_out_classes(model: Any) -> dict[str, Any]:
     counts = np.bincount(model.train_codes_)
     truth = model.classes_[model.train_codes_]
     return {
-        "model": class_scores(truth, model.loo_.probabilities, model.classes_),
+        "model": class_scores(
+            truth, model.loo_.probabilities, model.classes_, model.loo_.predictions
+        ),
         "majority": {"accuracy": float(counts.max() / counts.sum())},
+        "threshold": _threshold_facts(model),
     }
+
+
+def _threshold_facts(model: Any) -> dict[str, Any] | None:
+    """What a rare class is named by, and how it was chosen."""
+    if model.threshold_ is None:
+        return None
+    value, code = model.threshold_
+    return {"class": str(model.classes_[code]), "value": value, "asked": str(model.threshold)}
 
 
 # --- for a person at a terminal ---------------------------------------------------------------
@@ -163,13 +186,27 @@ def _show_numbers(output: Output, scores: dict[str, Any]) -> None:
 
 
 def _show_classes(output: Output, scores: dict[str, Any]) -> None:
+    from treelens.models.metrics import CLASS_SCORES
+
     ours = scores["model"]
-    auc = "" if ours["roc_auc"] is None else f"{ours['roc_auc']:.3f}"
-    rows = [
-        ["majority class", percent(scores["majority"]["accuracy"]), "", ""],
-        ["this model", percent(ours["accuracy"]), auc, f"{ours['log_loss']:.3f}"],
-    ]
-    output.table(["", "accuracy", "AUC", "log loss"], rows, "Leave-one-out scores")
+    names = [name for name in CLASS_SCORES if ours[name] is not None]
+    shares = ("accuracy", "balanced_accuracy", "recall", "precision")
+    cells = [percent(ours[name]) if name in shares else f"{ours[name]:.3f}" for name in names]
+    majority = [percent(scores["majority"]["accuracy"]) if n == "accuracy" else "" for n in names]
+    rows = [["majority class", *majority], ["this model", *cells]]
+    output.table(["", *(CLASS_SCORES[n][0] for n in names)], rows, "Leave-one-out scores")
+    threshold = scores["threshold"]
+    if threshold is not None:
+        why = "that class is rare" if threshold["asked"] == "auto" else threshold["asked"]
+        output.line(
+            f"{threshold['class']} is named from a probability of {threshold['value']:.3g} on "
+            f"({why}; --threshold); PR AUC, recall and precision are about it."
+        )
+    if ours["names_one_class"]:
+        output.line(
+            "This model puts every graph into the same class: its accuracy is the share of that "
+            "class, and only its ranking (ROC AUC) may be of use."
+        )
 
 
 def _search_sentence(result: dict[str, Any]) -> str:

@@ -38,8 +38,8 @@ def fragments_cli(
         from treelens.cli.csv_text import csv_text
         from treelens.cli.data import files_behind, read_data
         from treelens.cli.reading import Reading
+        from treelens.estimators.files import load_model
         from treelens.storage.files import checked_target, whole_file
-        from treelens.storage.persistence import load_model
 
         if out is not None:
             checked_target(out, reads=chain([model], files_behind(data)))

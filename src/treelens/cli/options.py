@@ -108,6 +108,15 @@ Kernel = Annotated[
         show_default="auto",
     ),
 ]  # fmt: skip
+Threshold = Annotated[
+    str,
+    typer.Option(
+        "--threshold",
+        help="How probable the rarer of two classes must be to be named: a number such as 0.5, "
+        "recall=0.9, precision=0.8, cost=10 (a miss costs ten false alarms), or auto: by Matthews' "
+        "correlation where that class is below 25 %, else 0.5. Chosen on left-out predictions.",
+    ),
+]
 Depth = Annotated[
     str,
     typer.Option(
@@ -153,6 +162,15 @@ def check_choice(option: str, value: str, choices: Sequence[str]) -> None:
     """A value of an option that has only so many."""
     if value not in choices:
         raise InputError(f"{option} {value}: expected one of {', '.join(choices)}.")
+
+
+def check_threshold(threshold: str) -> None:
+    from treelens.models.thresholds import parse_threshold
+
+    try:
+        parse_threshold(threshold)
+    except ValueError as error:
+        raise InputError(f"--threshold {threshold}: {error}") from None
 
 
 def check_jobs(jobs: int) -> None:

@@ -46,8 +46,9 @@ def predict_cli(
 
     Writes one line a row. Numbers: prediction, standard deviation, the interval that should hold
     nine of ten new measurements, and the share of the graph that training never saw. Classes:
-    class, its probability, decision value, and that share. Rows that cannot be read stay, empty,
-    with the reason in the last column.
+    class, its probability, decision value, and that share. Both: whether the model may be believed
+    there (in_domain), the error to expect, and the similarity to the nearest training graph.
+    Rows that cannot be read stay, empty, with the reason in the last column.
     Text that a spreadsheet would run as a formula gets a single quote in front.
     Molecules are read as those were that the model was fitted to.
     """
@@ -86,11 +87,16 @@ def prediction_table(model: Any, data: GraphData) -> pd.DataFrame:
 
     Columns: ``row`` (from 1), ``smiles`` where there are any, ``class``, ``probability`` (of that
     class), ``decision`` (two classes: positive for the second; several: of the predicted one),
-    ``out_of_vocabulary``, one ``probability CLASS`` per class, and ``problem``.
+    ``out_of_vocabulary``, one ``probability CLASS`` per class, of a Gaussian process ``in_domain``,
+    ``expected_error`` and ``similarity`` (to the nearest training graph), and ``problem``.
     """
     import numpy as np
     import pandas as pd
 
+    if hasattr(model, "predict_table"):
+        found = model.predict_table(data.graphs)
+        found["class"] = pd.array(found["class"].astype(str), dtype="object")
+        return _by_row(_with_domain_last(found, model), data)
     decisions = model.decision_function(data.graphs)
     probabilities = model.predict_proba(data.graphs)  # (n_graphs, n_classes)
     classes = model.predict(data.graphs)
@@ -106,24 +112,27 @@ def prediction_table(model: Any, data: GraphData) -> pd.DataFrame:
     return _by_row(columns, data)
 
 
+def _with_domain_last(found: pd.DataFrame, model: Any) -> dict[str, Any]:
+    """The columns of a model's own table in the order of the file."""
+    chances = [f"probability {c}" for c in model.classes_.tolist()]
+    names = {"class": "class", "probability": "probability", "decision": "decision",
+             "out_of_vocabulary": "out_of_vocabulary", **{c: c for c in chances},
+             **{c: c for c in ("in_domain", "expected_error", "similarity")}}  # fmt: skip
+    return {new: found[old].to_numpy() for old, new in names.items()}
+
+
 def number_predictions(model: Any, data: GraphData) -> pd.DataFrame:
     """Numbers: one line per row of the source, in its order.
 
     Columns: ``row`` (from 1), ``smiles`` where there are any, ``prediction``, ``std`` (of a new
     measurement, noise included), ``lower_90`` and ``upper_90``, between which nine of ten should
-    lie, ``out_of_vocabulary``, and ``problem``.
+    lie, ``out_of_vocabulary``, ``in_domain``, ``expected_error``, ``similarity`` (to the nearest
+    training graph), and ``problem``.
     """
-    from treelens.models.leave_one_out import NINETY
-
-    mean, std = model.predict(data.graphs, return_std=True)
-    columns = {
-        "prediction": mean,
-        "std": std,
-        "lower_90": mean - NINETY * std,
-        "upper_90": mean + NINETY * std,
-        "out_of_vocabulary": model.out_of_vocabulary(data.graphs),
-    }
-    return _by_row(columns, data)
+    found = model.predict_table(data.graphs)
+    names = ("prediction", "std", "lower_90", "upper_90", "out_of_vocabulary", "in_domain",
+             "expected_error", "similarity")  # fmt: skip
+    return _by_row({name: found[name].to_numpy() for name in names}, data)
 
 
 def out_of_vocabulary(model: Any, graphs: Any) -> Any:
@@ -164,6 +173,8 @@ def summarise_predictions(
             f"Training never saw {percent(unseen)} of what these graphs are made of: they are "
             "probably labelled in another way, and the predictions mean little."
         )
+    if "in_domain" in table:
+        _tell_outside(table.iloc[data.rows]["in_domain"].astype(bool), output)
     summary = _sum_up_numbers(data, table) if of_numbers else _sum_up_classes(model, data, table)
     if data.y is not None and not of_numbers and not summary.pop("any_known"):
         output.note("None of the true classes is a class of the model: nothing can be right.")
@@ -173,6 +184,15 @@ def summarise_predictions(
         "mean_unseen_share": unseen,
         **summary,
     }
+
+
+def _tell_outside(inside: Any, output: Output) -> None:
+    n_outside = int((~inside).sum())
+    if n_outside:
+        output.note(
+            f"{n_outside} of {len(inside)} graphs lie outside of where the model may be believed "
+            "(in_domain is False): expect larger errors there."
+        )
 
 
 def _sum_up_classes(model: Any, data: GraphData, table: pd.DataFrame) -> dict[str, Any]:
@@ -188,11 +208,12 @@ def _sum_up_classes(model: Any, data: GraphData, table: pd.DataFrame) -> dict[st
     if data.y is None:
         return summary
     chances = readable[[f"probability {c}" for c in model.classes_.tolist()]].to_numpy()
-    scores = class_scores(data.y, chances, model.classes_)
-    # The class of the largest decision value; of a machine, calibration may put another first.
-    hits = float(np.mean(data.y.astype(str) == readable["class"].to_numpy().astype(str)))
+    rarer = np.bincount(model.train_codes_, minlength=2)
+    positive = model.classes_[int(rarer[1] <= rarer[0])] if len(model.classes_) == 2 else None
+    named = readable["class"].to_numpy().astype(str)
+    scores = class_scores(data.y, chances, model.classes_, named, positive)
     known = bool(np.isin(data.y.astype(str), model.classes_.astype(str)).any())
-    return {**summary, **scores, "accuracy": hits, "any_known": known}
+    return {**summary, **scores, "any_known": known}
 
 
 def _sum_up_numbers(data: GraphData, table: pd.DataFrame) -> dict[str, Any]:
@@ -229,15 +250,9 @@ def _counts(result: dict[str, Any]) -> str:
 
 def _scores(result: dict[str, Any]) -> list[str]:
     """Sentences about how near the truth the predictions came, where it is known."""
-    if "rmse" in result:
-        return [
-            f"RMSE: {result['rmse']:.4g}. R2: {result['r2']:.3f}.",
-            f"Within the 90 % interval: {percent(result['coverage'])}.",
-        ]
-    if result.get("accuracy") is None:
-        return []
-    auc = result["roc_auc"]
-    return [
-        f"Accuracy: {percent(result['accuracy'])}.",
-        *([] if auc is None else [f"AUC: {auc:.3f}."]),
-    ]
+    from treelens.cli.scores import score_sentences
+
+    told = score_sentences(result)
+    if result.get("names_one_class"):
+        told.append("Every row was put into the same class.")
+    return told

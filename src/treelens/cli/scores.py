@@ -1,4 +1,4 @@
-"""Scores of predictions, the same in every command."""
+"""Scores of predictions, the same in every command; see :mod:`treelens.models.metrics`."""
 
 from __future__ import annotations
 
@@ -8,47 +8,61 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-def number_scores(truth: np.ndarray, mean: np.ndarray, std: np.ndarray) -> dict[str, float]:
-    """RMSE, R2, mean negative log predictive density, share within the 90 % interval.
+def number_scores(truth: np.ndarray, mean: np.ndarray, std: np.ndarray) -> dict[str, Any]:
+    """RMSE, MAE, R2, mean negative log predictive density, share within the 90 % interval."""
+    from treelens.models.metrics import number_scores
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> scores = number_scores(np.array([0.0, 2.0]), np.array([0.0, 1.0]), np.ones(2))
-    >>> round(scores["rmse"], 3), scores["r2"], scores["coverage"]
-    (0.707, 0.5, 1.0)
-    """
-    from treelens.models.leave_one_out import scored_numbers
-
-    scored = scored_numbers(mean, std, truth)
-    return {name: getattr(scored, name) for name in ("rmse", "r2", "nlpd", "coverage")}
+    return number_scores(truth, mean, std)
 
 
 def class_scores(
-    truth: np.ndarray, probabilities: np.ndarray, classes: np.ndarray
-) -> dict[str, float | None]:
-    """Accuracy, log loss, and with two classes, both of them present, the area under the ROC curve.
+    truth: np.ndarray,
+    probabilities: np.ndarray,
+    classes: np.ndarray,
+    predicted: np.ndarray | None = None,
+    positive: Any = None,
+) -> dict[str, Any]:
+    """All scores of :func:`treelens.models.metrics.class_scores`, from classes as they are.
 
-    Classes are compared as texts: a file may hold them as another kind than the model does. A
-    class that the model does not know is never right, and has no log loss.
+    Parameters
+    ----------
+    truth : ndarray, shape (n,)
+        Compared as texts: a file may hold classes as another kind than the model does. A class
+        that the model does not know is never right.
+    probabilities : ndarray, shape (n, n_classes)
+    classes : ndarray
+    predicted : ndarray, shape (n,), optional
+        By default the most probable classes.
+    positive : optional
+        Of two classes the one that recall, precision and PR AUC are about: the rarer by default.
     """
     import numpy as np
-    from sklearn.metrics import roc_auc_score
 
-    names, said = classes.astype(str), truth.astype(str)
-    predicted = names[probabilities.argmax(axis=1)]
-    known = np.isin(said, names)
-    order = np.argsort(names)  # as texts, which need not be the order of the classes
-    codes = order[np.searchsorted(names, said[known], sorter=order)]
-    own = probabilities[known, codes]
-    auc = None
-    if len(classes) == 2 and known.all() and len(np.unique(said)) == 2:
-        auc = float(roc_auc_score(said == names[1], probabilities[:, 1]))
-    return {
-        "accuracy": float(np.mean(predicted == said)),
-        "log_loss": float(-np.mean(np.log(np.maximum(own, 1e-300)))) if known.all() else None,
-        "roc_auc": auc,
-    }
+    from treelens.models.metrics import class_scores
+    from treelens.selection.validation import codes_among
+
+    named = probabilities.argmax(axis=1) if predicted is None else codes_among(predicted, classes)
+    code = None if positive is None else int(codes_among(np.array([positive]), classes)[0])
+    return class_scores(codes_among(truth, classes), named, probabilities, code)
+
+
+def score_sentences(scores: dict[str, Any]) -> list[str]:
+    """Scores that are known, in words: ``["RMSE: 0.5.", "R2: 0.812."]``."""
+    from treelens.cli.console import percent
+    from treelens.models.metrics import CLASS_SCORES, NUMBER_SCORES
+
+    shares = ("accuracy", "balanced_accuracy", "recall", "precision", "coverage")
+    words = {"coverage": "Within the 90 % interval", "accuracy": "Accuracy",
+             "balanced_accuracy": "Balanced accuracy", "recall": "Recall", "roc_auc": "ROC AUC",
+             "precision": "Precision", "log_loss": "Log loss"}  # fmt: skip
+    told = []
+    for name, (title, _) in {**CLASS_SCORES, **NUMBER_SCORES}.items():
+        value = scores.get(name)
+        if value is not None:
+            digits = ".4g" if name in ("rmse", "mae") else ".3f"
+            shown = percent(value) if name in shares else f"{value:{digits}}"
+            told.append(f"{words.get(name, title)}: {shown}.")
+    return told
 
 
 def class_sizes(y: Any) -> dict[str, int]:

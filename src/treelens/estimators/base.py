@@ -18,7 +18,7 @@ from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.normalize import normalize_kernel
 from treelens.kernels.weisfeiler_lehman import linear_kernel
 from treelens.models.classifier import FittedModel
-from treelens.models.predictions import Predictions, predicted_codes
+from treelens.models.predictions import Predictions
 from treelens.patterns.features import Features
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class DecidesOnGraphs(HoldsModel, ClassifierMixin):
 
     def predict(self, X: Any) -> np.ndarray:
         """Classes, shape (n_graphs,)."""
-        return self.classes_[predicted_codes(self._decide(X).decisions)]
+        return self.classes_[self._decide(X).predicted_codes]
 
 
 class GraphKernel(TakesGraphs, TransformerMixin, BaseEstimator, metaclass=ABCMeta):

@@ -20,6 +20,7 @@ from treelens._sklearn_compat import (
 )
 from treelens.estimators.base import DecidesOnGraphs
 from treelens.estimators.fragments import ShowsFragments
+from treelens.estimators.prediction_table import TellsDomain
 from treelens.explain.contributions import Explanation, explain_decision
 from treelens.explain.pattern_table import number_table, pattern_table
 from treelens.graphs.collection import GraphCollection
@@ -41,11 +42,12 @@ from treelens.models.leave_one_out import (
 from treelens.models.memory import check_memory
 from treelens.models.sampling import draw_by_group, landmarks_for
 from treelens.models.svm import class_weights
+from treelens.models.thresholds import Threshold, parse_threshold
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
 from treelens.patterns.histograms import PatternHistograms
 from treelens.selection.progress import progress_ticks
-from treelens.selection.settings import check_classes, check_numbers
+from treelens.selection.settings import check_classes, check_numbers, warn_if_one_class_is_all
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class _GaussianProcessOnGraphs(ShowsFragments, BaseEstimator):
+class _GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
     """What the regressor and the classifier share: patterns, evidence, prediction."""
 
     model_: FittedGaussianProcess
@@ -358,6 +360,10 @@ class GraphRegressor(RegressorMixin, _GaussianProcessOnGraphs):
         return (mean, np.sqrt(said.variance)) if said.variance is not None else mean
 
     @property
+    def _left_out_errors(self) -> np.ndarray:
+        return (self.train_values_ - self.loo_.predictions)[:, None]
+
+    @property
     def patterns_(self) -> pd.DataFrame:
         """DataFrame of all patterns: text, depth, weight, support, mean value where it occurs."""
         check_is_fitted(self)
@@ -384,10 +390,18 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
         As for :class:`GraphRegressor`.
     class_weight : None, "balanced" or dict, default=None
         How much the graphs of each class count: the noise of a graph is divided by it.
+    threshold : float or str, default="auto"
+        How probable the rarer of two classes must be to be named. ``"auto"``: where it is rare
+        (below 25 %), the threshold with the largest Matthews correlation, else 0.5;
+        ``"recall=0.9"``: the highest that finds nine tenths of it; ``"precision=0.8"``;
+        ``"cost=10"``: missing one costs as much as ten false alarms. All of these are chosen on
+        leave-one-out predictions. Probabilities and decision values do not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray
+    threshold_ : Threshold or None
+        What ``predict`` names the rarer class by; None: the most probable class is named.
     loo_ : LeftOutClasses
     model_, weights_, evidence_, history_, converged_, learning_gain_ :
         As for :class:`GraphRegressor`.
@@ -404,6 +418,7 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_GaussianProcessOnGraphs._parameter_constraints,
         "class_weight": [StrOptions({"balanced"}), dict, None],
+        "threshold": [Interval(Real, 0, 1, closed="neither"), str],
     }
 
     def __init__(
@@ -413,6 +428,7 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
         *,
         trees: Any = "auto",
         class_weight: Any = None,
+        threshold: Any = "auto",
         prior_strength: float = 30.0,
         learning_size: int = 3000,
         exact_size: int = 12_000,
@@ -438,6 +454,7 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
             progress=progress,
         )
         self.class_weight = class_weight
+        self.threshold = threshold
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GraphClassifier:
         """Learn the weights and condition on the classes.
@@ -450,6 +467,7 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
         sample_weight : array-like, shape (n_graphs,), optional
         """
         self._validate_params()
+        parse_threshold(self.threshold)
         graphs = check_graphs(X)
         classes, codes = check_classes(y, len(graphs))
         weights = _checked_weights(sample_weight, graphs)
@@ -458,7 +476,8 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
         fitted, histograms = self._condition(graphs, targets, codes)
         held_out = targets.offset + targets.scale * fitted.left_out.mean
         slope = fit_slope(held_out, codes, weights)
-        left_out = left_out_classes(held_out, codes, classes, slope)
+        left_out = left_out_classes(held_out, codes, classes, slope, self.threshold)
+        warn_if_one_class_is_all(np.searchsorted(classes, left_out.predictions), classes)
         self.model_ = replace(
             fitted.model,
             classes=classes,
@@ -474,11 +493,23 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
         """Classes of the training graphs, as positions in ``classes_``."""
         return self._fitted_model.training.targets
 
+    @property
+    def threshold_(self) -> Threshold | None:
+        """What a rare class is named by; None: the most probable class is named."""
+        return self._fitted_model.threshold
+
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, shape (n_graphs, n_classes); the largest is that of ``predict``."""
+        """Class probabilities, shape (n_graphs, n_classes).
+
+        The largest is that of ``predict``, unless a threshold lets a rare class be named sooner.
+        """
         probabilities = self._decide(X).probabilities
         assert probabilities is not None
         return probabilities
+
+    def _left_out_errors(self) -> np.ndarray:
+        columns = class_columns(self.train_codes_, len(self.classes_))
+        return columns - self.loo_.decisions.reshape(columns.shape)
 
     @property
     def patterns_(self) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from treelens.kernels.mixture import MixtureKernel, MixtureScales
 from treelens.models.calibration import calibrated
 from treelens.models.posterior import ExactPosterior, LandmarkPosterior, MeanPosterior
 from treelens.models.predictions import Predictions
+from treelens.models.thresholds import Threshold
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.features import Features, SeenGraphs, select_features
 from treelens.patterns.forest import PatternForest
@@ -188,6 +189,13 @@ class FittedGaussianProcess:
             object.__setattr__(self, "posterior", posterior)  # the same thing, with its factor
         return posterior
 
+    @property
+    def threshold(self) -> Threshold | None:
+        """What a rare class is named by; None: the most probable class is named."""
+        if self.classes is None or self.record is None:
+            return None
+        return self.record.left_out.threshold
+
     def decide(
         self, graphs: GraphCollection, *, variance: bool = False, n_jobs: int = 1
     ) -> Predictions:
@@ -195,13 +203,15 @@ class FittedGaussianProcess:
         seen = self.look_at(graphs, n_jobs)
         parts = [
             self._decide_block(block, variance, n_jobs)
-            for block in _blocks(seen.features, len(graphs))
+            for block in feature_blocks(seen.features, len(graphs))
         ]
         mean, similarity = (np.concatenate([part[k] for part in parts]) for k in (0, 2))
         spread = np.concatenate([part[1] for part in parts]) if variance else None
         probabilities = None if self.slope is None else calibrated(mean, self.slope)
         fraction = seen.histograms.out_of_vocabulary()
-        return Predictions(mean, fraction, seen, mean, probabilities, spread, similarity).checked()
+        return Predictions(
+            mean, fraction, seen, mean, probabilities, spread, similarity, self.threshold
+        ).checked()
 
     def _decide_block(
         self, features: Features, variance: bool, n_jobs: int
@@ -217,7 +227,8 @@ class FittedGaussianProcess:
         return mean, spread, rows.max(axis=1) / self.scales.amplitude
 
 
-def _blocks(features: Features, n_graphs: int) -> Iterator[Features]:
+def feature_blocks(features: Features, n_graphs: int) -> Iterator[Features]:
+    """Graphs a block at a time: their kernel rows are what takes memory."""
     if n_graphs <= _BLOCK:
         yield features
         return

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from treelens.models.calibration import calibrated
 from treelens.models.fitting import FittedEvidence, Targets
+from treelens.models.metrics import number_scores
 from treelens.models.posterior import LeaveOneOut
-
-NINETY = 1.6448536269514722  # standard deviations on either side that hold nine tenths
-
+from treelens.models.thresholds import Threshold, choose_threshold
 
 # With fewer graphs, or a smaller gain in nats, no difference is claimed: the weights were learned
 # from these same graphs.
@@ -54,6 +54,8 @@ class LeftOutClasses:
     predictions : ndarray, shape (n_graphs,)
     accuracy : float
     log_loss : float
+    threshold : Threshold or None
+        What a rare class is named by; None: the most probable class is named.
     """
 
     decisions: np.ndarray
@@ -61,6 +63,7 @@ class LeftOutClasses:
     predictions: np.ndarray
     accuracy: float
     log_loss: float
+    threshold: Threshold | None = None
 
 
 @dataclass(frozen=True)
@@ -97,22 +100,22 @@ def left_out_numbers(left_out: LeaveOneOut, targets: Targets, values: np.ndarray
 
 def scored_numbers(mean: np.ndarray, std: np.ndarray, values: np.ndarray) -> LeftOutNumbers:
     """Predictions of left-out values with their scores."""
-    error = values - mean
-    total = float(((values - values.mean()) ** 2).sum())
-    r2 = 1.0 - float((error**2).sum()) / total if total > 0 else 0.0
-    nlpd = 0.5 * np.mean((error / std) ** 2 + np.log(2.0 * np.pi * std**2))
-    covered = np.mean(np.abs(error) <= NINETY * std)
-    return LeftOutNumbers(
-        mean, std, float(np.sqrt(np.mean(error**2))), r2, float(nlpd), float(covered)
-    )
+    found = number_scores(values, mean, std)
+    rmse, nlpd, coverage = (float(found[name] or 0.0) for name in ("rmse", "nlpd", "coverage"))
+    return LeftOutNumbers(mean, std, rmse, float(found["r2"] or 0.0), nlpd, coverage)
 
 
 def left_out_classes(
-    decisions: np.ndarray, codes: np.ndarray, classes: np.ndarray, slope: float
+    decisions: np.ndarray,
+    codes: np.ndarray,
+    classes: np.ndarray,
+    slope: float,
+    asked: Any = "auto",
 ) -> LeftOutClasses:
-    """Leave-one-out classes and probabilities, and their scores."""
+    """Leave-one-out classes and probabilities, their scores, and the threshold asked for."""
     probabilities = calibrated(decisions, slope)
-    predicted = probabilities.argmax(axis=1)
+    threshold = choose_threshold(asked, probabilities, codes)
+    predicted = probabilities.argmax(axis=1) if threshold is None else threshold.name(probabilities)
     own = probabilities[np.arange(len(codes)), codes]
     return LeftOutClasses(
         decisions[:, 0] if decisions.shape[1] == 1 else decisions,
@@ -120,6 +123,7 @@ def left_out_classes(
         classes[predicted],
         float(np.mean(predicted == codes)),
         max(0.0, -float(np.mean(np.log(np.maximum(own, 1e-300))))),
+        threshold,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treelens.models.thresholds import Threshold
 from treelens.patterns.features import SeenGraphs
 
 
@@ -29,6 +30,8 @@ class Predictions:
         Of a new target, noise included; None where it was not asked for or there is none.
     similarity : ndarray, shape (n_graphs,), or None
         To the most similar basis graph, from 0 to 1; of Gaussian processes.
+    threshold : Threshold or None
+        What a rare class is named by; None: the class of the largest decision value is named.
     """
 
     decisions: np.ndarray
@@ -38,6 +41,7 @@ class Predictions:
     probabilities: np.ndarray | None = None
     variance: np.ndarray | None = None
     similarity: np.ndarray | None = None
+    threshold: Threshold | None = None
 
     @property
     def mean(self) -> np.ndarray:
@@ -47,7 +51,10 @@ class Predictions:
     @property
     def predicted_codes(self) -> np.ndarray:
         """Classes as positions in the model's list of them, shape (n_graphs,)."""
-        return predicted_codes(self.decisions)
+        if self.threshold is None:
+            return predicted_codes(self.decisions)
+        assert self.probabilities is not None
+        return self.threshold.name(self.probabilities)
 
     def checked(self) -> Predictions:
         """These predictions, or an error where one is no number."""

@@ -25,6 +25,14 @@ def doubts_about(
 ) -> list[dict[str, Any]]:
     """Sentences with a ``level``: "fine", "notice" or "alarm"; and ``n_graphs`` they are about."""
     found = [_convergence(model)]
+    if left_out.get("names_one_class"):
+        found.append(
+            _item(
+                "alarm",
+                "Left out, every training graph is put into the same class: the model tells "
+                "nothing apart, and its accuracy is the share of that class.",
+            )
+        )
     if given is not None:
         found += [_memory(given), _unseen(model, given), _far_away(model, given)]
         found += [_wide(model, given)] if given.classes is None else []

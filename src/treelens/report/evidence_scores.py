@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
+from treelens.models import metrics
 from treelens.models.gaussian_process import FittedGaussianProcess
-from treelens.models.leave_one_out import NINETY
+from treelens.models.metrics import NINETY
+from treelens.models.predictions import predicted_codes
 from treelens.report.said import SaidOfGraphs
 from treelens.report.scores import score_decisions, wilson_interval
 
@@ -26,7 +28,8 @@ def left_out_scores(model: FittedGaussianProcess) -> dict[str, Any]:
     if model.classes is None:
         return number_scores(targets, found.predictions, found.std, float(targets.mean()))
     decisions = found.decisions.reshape(len(targets), -1)
-    return class_scores(targets, decisions, found.probabilities, model.classes)
+    named = np.searchsorted(model.classes, found.predictions)
+    return class_scores(targets, decisions, found.probabilities, model.classes, named)
 
 
 def given_scores(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str, Any] | None:
@@ -38,7 +41,9 @@ def given_scores(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str,
         reference = float(model.training.targets.mean())
         return number_scores(given.truth, given.predicted, given.std, reference)
     assert given.probabilities is not None
-    return class_scores(given.truth, given.said.mean, given.probabilities, model.classes)
+    return class_scores(
+        given.truth, given.said.mean, given.probabilities, model.classes, given.predicted
+    )
 
 
 # --- numbers ----------------------------------------------------------------------------------
@@ -64,16 +69,11 @@ def number_scores(
     (0.408, 0.75, 1.0)
     """
     error = mean - values
-    total = float(((values - values.mean()) ** 2).sum())
     n_covered = int((np.abs(error) <= NINETY * std).sum())
     return {
         "n_graphs": len(values),
-        "rmse": float(np.sqrt(np.mean(error**2))),
-        "mae": float(np.abs(error).mean()),
-        "r2": 1.0 - float((error**2).sum()) / total if total > 0 else None,
-        "nlpd": float(0.5 * np.mean((error / std) ** 2 + np.log(2.0 * np.pi * std**2))),
+        **metrics.number_scores(values, mean, std),
         "reference_rmse": float(np.sqrt(np.mean((values - reference) ** 2))),
-        "coverage": n_covered / len(values),
         "coverage_interval": wilson_interval(n_covered, len(values)),
         "median_half_width": float(np.median(NINETY * std)),
         "calibration": calibration_of_intervals(error / std),
@@ -110,15 +110,20 @@ def _points(values: np.ndarray, mean: np.ndarray, std: np.ndarray) -> dict[str, 
 
 
 def class_scores(
-    codes: np.ndarray, decisions: np.ndarray, probabilities: np.ndarray, classes: np.ndarray
+    codes: np.ndarray,
+    decisions: np.ndarray,
+    probabilities: np.ndarray,
+    classes: np.ndarray,
+    predicted: np.ndarray | None = None,
 ) -> dict[str, Any]:
     """Scores of classes and probabilities; see :func:`treelens.report.scores.score_decisions`."""
-    own = probabilities[np.arange(len(codes)), codes]
+    named = predicted_codes(decisions) if predicted is None else predicted
+    found = metrics.class_scores(codes, named, probabilities)
     shares = np.bincount(codes, minlength=len(classes)) / len(codes)
     present = shares[shares > 0]
     return {
-        **score_decisions(codes, decisions, classes),
-        "log_loss": -float(np.mean(np.log(np.maximum(own, 1e-300)))),
+        **score_decisions(codes, decisions, classes, predicted),
+        **{name: found[name] for name in ("mcc", "pr_auc", "log_loss", "names_one_class")},
         "reference_log_loss": -float((present * np.log(present)).sum()),
         "reliability": reliability(codes, probabilities),
     }

@@ -12,8 +12,9 @@ from treelens.explain.names import LabelNames, with_label_names
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.models.gaussian_process import FittedGaussianProcess
-from treelens.models.leave_one_out import NINETY
+from treelens.models.metrics import NINETY
 from treelens.models.predictions import Predictions, predicted_codes
+from treelens.models.thresholds import Threshold
 from treelens.report.given import codes_of, graph_name, least_certain, surest_of_the_wrong
 from treelens.selection.settings import check_numbers
 
@@ -36,6 +37,8 @@ class SaidOfGraphs:
     classes : ndarray or None
         None where numbers are predicted.
     probabilities : ndarray, shape (n_graphs, n_classes), or None
+    threshold : Threshold or None
+        What a rare class is named by.
     """
 
     graphs: GraphCollection
@@ -44,6 +47,7 @@ class SaidOfGraphs:
     said: Predictions
     classes: np.ndarray | None = None
     probabilities: np.ndarray | None = None
+    threshold: Threshold | None = None
 
     def __len__(self) -> int:
         return len(self.graphs)
@@ -62,7 +66,11 @@ class SaidOfGraphs:
     @cached_property
     def predicted(self) -> np.ndarray:
         """Values, or classes as positions in ``classes``."""
-        return self.said.mean[:, 0] if self.classes is None else predicted_codes(self.said.mean)
+        if self.classes is None:
+            return self.said.mean[:, 0]
+        if self.threshold is None or self.probabilities is None:
+            return predicted_codes(self.said.mean)
+        return self.threshold.name(self.probabilities)
 
     @cached_property
     def same_as_training(self) -> np.ndarray:
@@ -143,7 +151,9 @@ def said_of(
     shown = graphs if names is None else with_label_names(graphs, names)
     truth = None if y is None else _checked_truth(model, y, len(graphs))
     said = model.decide(graphs, variance=True, n_jobs=n_jobs)
-    return SaidOfGraphs(graphs, shown, truth, said, model.classes, said.probabilities)
+    return SaidOfGraphs(
+        graphs, shown, truth, said, model.classes, said.probabilities, model.threshold
+    )
 
 
 def _checked_truth(model: FittedGaussianProcess, y: Any, n_graphs: int) -> np.ndarray:

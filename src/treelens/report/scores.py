@@ -22,7 +22,12 @@ from treelens.models.tried import Candidate
 _MOST_CURVE_POINTS = 200
 
 
-def score_decisions(codes: np.ndarray, decisions: np.ndarray, classes: np.ndarray) -> dict:
+def score_decisions(
+    codes: np.ndarray,
+    decisions: np.ndarray,
+    classes: np.ndarray,
+    predicted: np.ndarray | None = None,
+) -> dict:
     """Scores of decision values against true classes.
 
     Parameters
@@ -31,6 +36,8 @@ def score_decisions(codes: np.ndarray, decisions: np.ndarray, classes: np.ndarra
         True classes as positions in ``classes``.
     decisions : ndarray, shape (n, n_outputs)
     classes : ndarray
+    predicted : ndarray of int, shape (n,), optional
+        Where the largest decision value does not name the class.
 
     Examples
     --------
@@ -40,7 +47,7 @@ def score_decisions(codes: np.ndarray, decisions: np.ndarray, classes: np.ndarra
     >>> round(found["accuracy"], 3), found["confusion"]
     (0.667, [[1, 0], [1, 1]])
     """
-    predicted = predicted_codes(decisions)
+    predicted = predicted_codes(decisions) if predicted is None else predicted
     labels = np.arange(len(classes))
     counts = np.bincount(codes, minlength=len(classes))
     present = np.flatnonzero(counts)

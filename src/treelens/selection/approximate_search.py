@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -291,7 +291,3 @@ class ApproximateSearch:
             histograms, self.codes[train], base.kind, base.weight_radius, self.learner, self.seed,
             most_steps,
         )  # fmt: skip
-
-
-def _of_form(form: str) -> Callable[[Candidate], bool]:
-    return lambda candidate: candidate.form == form

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from treelens._sklearn_compat import is_pandas_na
 from treelens.kernels.table import KERNELS, check_kernel
+from treelens.models.thresholds import has_rare_class
 from treelens.patterns.histograms import PatternHistograms
 from treelens.selection.search import Split, repetitions_for
 
@@ -21,8 +22,6 @@ AUTO_KERNELS = ("wwl", "tanimoto-rbf")
 AUTO_DEPTHS = (1, 2, 3, 4, 5, 6)
 AUTO_GAMMAS = (0.1, 1.0, 3.0, 10.0)
 AUTO_CS = (0.1, 1.0, 3.0, 10.0, 100.0)
-# A class with less than this part of an even share is rare.
-_RARE = 0.5
 
 
 def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> list[Split]:
@@ -133,12 +132,6 @@ def _checked_splits(splits: Iterable[Any], codes: np.ndarray) -> list[Split]:
             "estimated. StratifiedKFold keeps every class in every part."
         )
     return checked
-
-
-def has_rare_class(codes: np.ndarray) -> bool:
-    """Whether some class has less than half of an even share: of two classes, below 25 %."""
-    counts = np.bincount(codes)
-    return bool(counts.min() < _RARE * len(codes) / len(counts))
 
 
 def resolved_scoring(scoring: str, codes: np.ndarray) -> str:

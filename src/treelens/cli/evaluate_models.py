@@ -1,0 +1,139 @@
+"""The models that ``treelens evaluate`` can put side by side, by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from treelens.cli import options
+from treelens.cli.console import InputError
+from treelens.cli.fit_evidence import evidence_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EVIDENCE = {"evidence": "branches", "evidence_depths": "depths", "evidence_uniform": "uniform"}
+# Name -> forms, and for learned weights the same with uniform ones.
+SVC_KERNELS: dict[str, tuple[tuple[str, ...], str | None]] = {
+    "wl_subtree": (("subtree", "subtree-cosine"), None),
+    "wl_oa": (("assignment", "tanimoto"), None),
+    "wwl": (("exponential",), None),
+    "wl_tanimoto": (("tanimoto-exponential",), None),
+    "learned_wl_subtree": (("subtree", "subtree-cosine"), "wl_subtree"),
+    "learned_wl_oa": (("assignment", "tanimoto"), "wl_oa"),
+    "learned_wwl": (("exponential",), "wwl"),
+    "learned_wl_tanimoto": (("tanimoto-exponential",), "wl_tanimoto"),
+}
+BASELINE_NAMES = ("ecfp_forest", "ecfp_gp", "ecfp_svm")
+KNOWN = (*EVIDENCE, "svc", *SVC_KERNELS, *BASELINE_NAMES)
+DEFAULT = "evidence,evidence_uniform"
+# Tanimoto kernels of more training molecules than this take more memory than most people have.
+_MOST_COMPARED = 12_000
+
+
+def model_names(models: str | None, baselines: str | None) -> list[str]:
+    """Names from the two options, each once; ``--baselines all`` means all of them."""
+    asked = (models or DEFAULT).split(",")
+    if baselines is not None:
+        asked += list(BASELINE_NAMES) if baselines == "all" else baselines.split(",")
+    names = list(dict.fromkeys(name.strip() for name in asked))
+    names = ["svc" if name == "auto" else name for name in names]  # what it used to be called
+    for name in names:
+        if name not in KNOWN:
+            raise InputError(
+                f"--models {name}: there is no such model. Known are {', '.join(KNOWN)}."
+            )
+    return names
+
+
+def models_for(
+    names: list[str],
+    task: str,
+    depth: str,
+    edge_labels: bool | None,
+    seed: int,
+    jobs: int,
+) -> dict[str, Any]:
+    """An estimator for each name, not yet fitted."""
+    options.check_jobs(jobs)
+    made: dict[str, Any] = {}
+    for name in names:
+        if name in EVIDENCE:
+            made[name] = _evidence_model(name, task, depth, seed, jobs)
+        elif name in BASELINE_NAMES:
+            made[name] = _baseline(name, task, seed, jobs)
+        elif task == "regression":
+            raise InputError(
+                f"--models {name}: it learns classes, and this is a regression. Use of "
+                f"{', '.join(EVIDENCE)}, or --task classification."
+            )
+        else:
+            made[name] = _svc_model(name, depth, edge_labels, seed, jobs)
+    return made
+
+
+def _evidence_model(name: str, task: str, depth: str, seed: int, jobs: int) -> Any:
+    from treelens.estimators.evidence import GraphClassifier, GraphRegressor
+
+    if "," in depth:
+        raise InputError(
+            f"--depth {depth}: {name} takes one depth. Give one, or name the models to compare "
+            "with --models, without it."
+        )
+    kind = GraphRegressor if task == "regression" else GraphClassifier
+    return kind(**evidence_settings(depth, EVIDENCE[name], seed, jobs), progress=False)
+
+
+def _baseline(name: str, task: str, seed: int, jobs: int) -> Any:
+    from treelens.estimators.baselines import BASELINES
+
+    kind = BASELINES[name][task == "regression"]
+    if kind is None:
+        raise InputError(f"--models {name}: it learns classes, and this is a regression.")
+    return kind(n_jobs=jobs, random_state=seed)
+
+
+def _svc_model(name: str, depth: str, edge_labels: bool | None, seed: int, jobs: int) -> Any:
+    from treelens.estimators.published import LearnedKernelSVC
+    from treelens.estimators.svc import GraphSVC
+    from treelens.estimators.weights import PairwiseWeights
+
+    model = GraphSVC(
+        depth=options.parsed_numbers(depth, "--depth", int),
+        edge_labels="auto" if edge_labels is None else edge_labels,
+        scoring="auto", random_state=seed, n_jobs=jobs, progress=False,
+    )  # fmt: skip
+    if name == "svc":
+        return model
+    forms, twin = SVC_KERNELS[name]
+    model.set_params(form=list(forms), radius=0.0)
+    if twin is None:
+        return model
+    return LearnedKernelSVC(model, PairwiseWeights(random_state=seed, tol=1e-3))
+
+
+def drop_impossible(
+    names: list[str], asked: str | None, task: str, n_train: int, molecular: bool,
+    note: Callable[[str], None],
+) -> list[str]:  # fmt: skip
+    """Names without the baselines of ``--baselines all`` that cannot run here, with a note each."""
+    if asked != "all":
+        return names
+    kept = []
+    for name in names:
+        if name == "ecfp_svm" and task == "regression":
+            continue  # there is none of numbers: nothing to say
+        if name in BASELINE_NAMES and not molecular:
+            note(f"{name} is left out: these graphs were not read from molecules.")
+        elif name in ("ecfp_gp", "ecfp_svm") and n_train > _MOST_COMPARED:
+            note(f"{name} is left out: it compares all pairs, and {n_train:,} molecules are many.")
+        else:
+            kept.append(name)
+    return kept
+
+
+def rival_of(name: str, names: list[str]) -> str | None:
+    """What a model is tested against: itself with uniform weights, else the first of the table."""
+    twin = SVC_KERNELS[name][1] if name in SVC_KERNELS else None
+    twin = "evidence_uniform" if name in EVIDENCE and name != "evidence_uniform" else twin
+    rival = twin if twin in names else names[0]
+    return None if rival == name else rival

@@ -1,0 +1,309 @@
+"""Ways to keep test molecules apart from training molecules, as scikit-learn splitters.
+
+A random split measures interpolation within series: most test molecules have a near twin among
+the training molecules. Whole scaffolds, whole clusters or the future kept apart come closer to what
+a model is used for. Copies of a molecule never stand on both sides of any split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import BaseCrossValidator, KFold, StratifiedKFold
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import type_of_target
+
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import as_graph_collection
+from treelens.kernels.fingerprints import (
+    canonical_smiles,
+    fingerprint_counts,
+    molecules_behind,
+    presence,
+    tanimoto_matrix,
+)
+
+Split = tuple[np.ndarray, np.ndarray]
+_BLOCK = 1024  # rows of similarities that are held at a time
+
+
+class _Folds(BaseCrossValidator):
+    """What the splitters share: their parameters, and folds from one number per graph."""
+
+    def __init__(
+        self, n_splits: int = 5, *, shuffle: bool = True, random_state: Any = None
+    ) -> None:
+        self.n_splits = n_splits
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """The number of folds; the arguments are not looked at."""
+        return self.n_splits
+
+    def _iter_test_indices(self, X: Any, y: Any, groups: Any) -> Iterator[np.ndarray]:
+        if self.n_splits < 2:
+            raise ValueError(f"n_splits must be at least 2; got {self.n_splits}.")
+        numbers = self._fold_numbers(X, y, groups)
+        for fold in range(self.n_splits):
+            yield np.flatnonzero(numbers == fold)
+
+    def _fold_numbers(self, X: Any, y: Any, groups: Any) -> np.ndarray:
+        """The fold of each graph, shape (n_graphs,)."""
+        raise NotImplementedError
+
+    def _deal_out(self, groups: np.ndarray, what: str) -> np.ndarray:
+        n_groups = len(np.unique(groups))
+        if n_groups < self.n_splits:
+            raise ValueError(
+                f"There are {n_groups} {what} for {self.n_splits} folds, and each must stay whole: "
+                "take fewer folds, or split in another way."
+            )
+        generator = check_random_state(self.random_state) if self.shuffle else None
+        return balanced_folds(groups, self.n_splits, generator)
+
+
+class DistinctKFold(_Folds):
+    """Random folds in which copies of a molecule stay together, stratified for classes.
+
+    Copies are molecules with the same canonical SMILES; graphs that are no molecules are all taken
+    for different.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+    shuffle : bool, default=True
+    random_state : int, RandomState or None, default=None
+
+    Examples
+    --------
+    >>> graphs = ["CCO", "OCC", "CCN", "NCC"]  # two molecules, each written twice
+    >>> [test.tolist() for _, test in DistinctKFold(2, random_state=0).split(graphs)]
+    [[0, 1], [2, 3]]
+    """
+
+    def _fold_numbers(self, X: Any, y: Any, groups: Any) -> np.ndarray:
+        _, first, copy_of = np.unique(
+            copy_keys(as_graph_collection(X)), return_index=True, return_inverse=True
+        )
+        seed = self.random_state if self.shuffle else None
+        classes = y is not None and type_of_target(y) in ("binary", "multiclass")
+        splitter = StratifiedKFold if classes else KFold
+        folds = splitter(self.n_splits, shuffle=self.shuffle, random_state=seed)
+        numbers = np.empty(len(first), dtype=np.int64)
+        stand_in = np.zeros(len(first)) if y is None else np.asarray(y)[first]
+        for fold, (_, test) in enumerate(folds.split(stand_in, stand_in if classes else None)):
+            numbers[test] = fold
+        return numbers[copy_of]
+
+
+class ScaffoldKFold(_Folds):
+    """Folds of whole Bemis-Murcko scaffolds: no ring system of a test molecule was trained on.
+
+    Scaffolds larger than half a fold are dealt out first, the largest before the others, then the
+    rest in random order, each into the emptiest fold. All molecules without a ring count as one
+    scaffold, as is usual.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+    shuffle : bool, default=True
+        False: by size alone, the same folds every time.
+    random_state : int, RandomState or None, default=None
+
+    Examples
+    --------
+    >>> molecules = ["c1ccccc1C", "c1ccccc1O", "C1CCCCC1", "C1CCCC1"]
+    >>> [test.tolist() for _, test in ScaffoldKFold(2, random_state=0).split(molecules)]
+    [[0, 1], [2, 3]]
+    """
+
+    def _fold_numbers(self, X: Any, y: Any, groups: Any) -> np.ndarray:
+        molecules = molecules_behind(as_graph_collection(X))
+        return self._deal_out(np.array(murcko_scaffolds(molecules)), "scaffolds")
+
+
+class ClusterKFold(_Folds):
+    """Folds of whole clusters: Butina's, by Tanimoto similarity.
+
+    Of molecules the similarity is that of ECFP4 bits, of other graphs that of the counts of their
+    Weisfeiler-Lehman patterns to depth 2.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+    similarity : float, default=0.4
+        From which similarity to its centre a molecule belongs to a cluster.
+    shuffle : bool, default=True
+    random_state : int, RandomState or None, default=None
+
+    Examples
+    --------
+    >>> molecules = ["CCCCCCO", "CCCCCCCO", "c1ccccc1N", "c1ccccc1NC", "O=C(O)CBr"]
+    >>> folds = ClusterKFold(2, random_state=0).split(molecules)
+    >>> sorted(test.tolist() for _, test in folds)
+    [[0, 1, 4], [2, 3]]
+    """
+
+    def __init__(
+        self,
+        n_splits: int = 5,
+        *,
+        similarity: float = 0.4,
+        shuffle: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(n_splits, shuffle=shuffle, random_state=random_state)
+        self.similarity = similarity
+
+    def _fold_numbers(self, X: Any, y: Any, groups: Any) -> np.ndarray:
+        counts = _compared_counts(as_graph_collection(X))
+        return self._deal_out(butina_clusters(counts, self.similarity), "clusters")
+
+
+class GroupedKFold(_Folds):
+    """Folds of whole groups that are given: ``split(X, y, groups)``, one value per graph.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+    shuffle : bool, default=True
+    random_state : int, RandomState or None, default=None
+    """
+
+    def _fold_numbers(self, X: Any, y: Any, groups: Any) -> np.ndarray:
+        if groups is None:
+            raise ValueError("GroupedKFold needs groups: split(X, y, groups), one value per graph.")
+        return self._deal_out(np.asarray(groups), "groups")
+
+
+def time_splits(times: Any, n_splits: int = 5) -> list[Split]:
+    """Train on the past, test on what came next.
+
+    Parameters
+    ----------
+    times : array-like, shape (n_graphs,)
+        Anything that sorts: numbers, dates, texts such as ``"2024-03-01"``. Graphs of the same
+        time stay together.
+    n_splits : int, default=5
+        The graphs are cut into one part more than that, in order of time; each but the first is
+        tested with all before it for training.
+
+    Returns
+    -------
+    list of (train, test)
+
+    Examples
+    --------
+    >>> [(a.tolist(), b.tolist()) for a, b in time_splits([3, 1, 2], n_splits=2)]
+    [([1], [2]), ([1, 2], [0])]
+    """
+    times = np.asarray(times)
+    moments, when = np.unique(times, return_inverse=True)
+    if len(moments) <= n_splits:
+        raise ValueError(
+            f"There are {len(moments)} different times: {n_splits} splits need at least "
+            f"{n_splits + 1}. Take fewer folds."
+        )
+    passed = np.cumsum(np.bincount(when))  # graphs up to and with each moment
+    part = np.minimum((passed - 1) * (n_splits + 1) // len(times), n_splits)
+    part = np.unique(part, return_inverse=True)[1][when]  # one moment may fill more than one part
+    return [(np.flatnonzero(part < k), np.flatnonzero(part == k)) for k in range(1, part.max() + 1)]
+
+
+# --- what is kept together ------------------------------------------------------------------
+
+
+def copy_keys(graphs: GraphCollection) -> np.ndarray:
+    """A key per graph that copies of a molecule share; of other graphs all are different."""
+    if {"smiles", "mol"} & set(graphs.graph_data):
+        return canonical_smiles(graphs)
+    return np.arange(len(graphs))
+
+
+def without_copies(splits: Sequence[Split], keys: np.ndarray) -> tuple[list[Split], int]:
+    """The splits without test graphs that have a copy in training, and how many these were."""
+    codes = np.unique(keys, return_inverse=True)[1]
+    kept = [(train, test[~np.isin(codes[test], codes[train])]) for train, test in splits]
+    return kept, sum(len(test) for _, test in splits) - sum(len(test) for _, test in kept)
+
+
+def balanced_folds(groups: np.ndarray, n_splits: int, generator: Any = None) -> np.ndarray:
+    """A fold per graph, whole groups together and folds of about the same size.
+
+    Each group goes into the emptiest fold: the largest first or, with a generator of random
+    numbers, those larger than half a fold first and then the rest in random order.
+
+    Examples
+    --------
+    >>> balanced_folds(np.array(["a", "b", "a", "c", ""]), 2).tolist()
+    [0, 1, 0, 0, 1]
+    """
+    _, members = np.unique(groups, return_inverse=True)
+    sizes = np.bincount(members)
+    order = np.argsort(-sizes, kind="stable")  # equal sizes: in the order of their names
+    if generator is not None:
+        n_large = int((sizes > len(members) / (2 * n_splits)).sum())
+        order = np.concatenate([order[:n_large], generator.permutation(np.sort(order[n_large:]))])
+    fold_of = np.zeros(len(sizes), dtype=np.int64)
+    filled = np.zeros(n_splits, dtype=np.int64)
+    for group in order:
+        fold_of[group] = filled.argmin()
+        filled[fold_of[group]] += sizes[group]
+    return fold_of[members]
+
+
+def murcko_scaffolds(molecules: Sequence[Any]) -> list[str]:
+    """SMILES of the ring systems and what links them; empty for a molecule without rings."""
+    from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
+
+    return [MurckoScaffoldSmiles(mol=molecule) for molecule in molecules]
+
+
+def _compared_counts(graphs: GraphCollection) -> Any:
+    """What graphs are clustered by, as a sparse table."""
+    if {"smiles", "mol"} & set(graphs.graph_data):
+        return presence(fingerprint_counts(molecules_behind(graphs)))
+    from treelens.patterns.forest import PatternForest, usual_trees
+
+    forest, colors = PatternForest.fit(graphs, 2, usual_trees(graphs)[:1])
+    return forest.count(colors).to_sparse()
+
+
+def butina_clusters(counts: Any, similarity: float) -> np.ndarray:
+    """Clusters by Butina (1999): who has most neighbours takes them, then the next of the rest.
+
+    Parameters
+    ----------
+    counts : csr_array, shape (n, n_features)
+    similarity : float
+        The least Tanimoto similarity of neighbours.
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+        Number of the cluster, in the order in which they were found. Of equally many neighbours
+        the last one comes first, as in RDKit's ``ClusterData``.
+    """
+    neighbours = _neighbour_lists(counts, similarity)
+    sizes = np.array([len(found) for found in neighbours])
+    clusters = np.full(len(sizes), -1, dtype=np.int64)
+    n_found = 0
+    for centre in np.argsort(sizes, kind="stable")[::-1]:
+        if clusters[centre] < 0:
+            members = neighbours[centre]
+            clusters[members[clusters[members] < 0]] = n_found
+            n_found += 1
+    return clusters
+
+
+def _neighbour_lists(counts: Any, similarity: float) -> list[np.ndarray]:
+    """For each row the rows at least so similar, itself among them."""
+    found: list[np.ndarray] = []
+    for start in range(0, counts.shape[0], _BLOCK):
+        rows = tanimoto_matrix(counts[start : start + _BLOCK], counts)
+        rows[np.arange(len(rows)), start + np.arange(len(rows))] = 1.0  # whatever rounding did
+        found += [np.flatnonzero(row >= similarity) for row in rows]
+    return found

@@ -1,0 +1,121 @@
+"""Rare classes under evidence: ranked, named, and a model that names nothing is told off."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.metrics import matthews_corrcoef, recall_score, roc_auc_score
+
+import treelens as tl
+from estimators.test_rare_classes import rare_data
+from treelens.models.thresholds import choose_threshold
+
+
+@pytest.fixture(scope="module")
+def rare():
+    return rare_data((300, 30)), rare_data((300, 30), seed=1)
+
+
+@pytest.fixture(scope="module")
+def fitted(rare):
+    return tl.GraphClassifier(depth=1, weights="uniform", random_state=0).fit(*rare[0])
+
+
+def test_a_rare_class_is_ranked_and_named_out_of_the_box(fitted, rare):
+    graphs, y = rare[1]
+    assert roc_auc_score(y, fitted.decision_function(graphs)) > 0.7
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = tl.GraphClassifier(depth=1, weights="uniform", threshold=0.5).fit(*rare[0])
+    np.testing.assert_array_equal(plain.predict_proba(graphs), fitted.predict_proba(graphs))
+    assert matthews_corrcoef(y, plain.predict(graphs)) < 0.1  # what the default was
+    assert matthews_corrcoef(y, fitted.predict(graphs)) > 0.2
+    assert recall_score(y, fitted.predict(graphs)) > 0.3
+
+
+def test_the_threshold_is_that_of_the_left_out_predictions(fitted):
+    expected = choose_threshold("auto", fitted.loo_.probabilities, fitted.train_codes_)
+    assert fitted.threshold_ == expected
+    named = expected.name(fitted.loo_.probabilities)
+    assert fitted.loo_.predictions.tolist() == fitted.classes_[named].tolist()
+    assert fitted.loo_.accuracy == np.mean(named == fitted.train_codes_)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_recall_as_asked_for_whichever_class_is_rare(first, rare):
+    graphs, y = rare[0]
+    names = np.where(y == 1, "a" if first else "z", "m")
+    model = tl.GraphClassifier(depth=1, weights="uniform", threshold="recall=0.9")
+    model.fit(graphs, names)
+    found = recall_score(names, model.loo_.predictions, pos_label="a" if first else "z")
+    assert 0.9 <= found <= 0.95
+    assert model.classes_[model.threshold_.code] == ("a" if first else "z")
+
+
+def test_it_is_kept_in_a_file(fitted, rare, tmp_path):
+    asked = tl.GraphClassifier(depth=1, weights="uniform", threshold="recall=0.8").fit(*rare[0])
+    for model in (fitted, asked):
+        model.save(tmp_path / "m.treelens")
+        loaded = tl.load(tmp_path / "m.treelens")
+        assert loaded.threshold_ == model.threshold_
+        assert loaded.predict(rare[1][0]).tolist() == model.predict(rare[1][0]).tolist()
+
+
+def test_common_classes_are_named_as_they_were():
+    graphs, y = rare_data((60, 60))
+    model = tl.GraphClassifier(depth=1, weights="uniform").fit(graphs, y)
+    assert model.threshold_ is None
+    assert (model.predict(graphs) == (model.decision_function(graphs) > 0)).all()
+
+
+def test_a_model_that_names_one_class_says_so(rare):
+    with pytest.warns(UserWarning, match="every graph that was held out into the class 0"):
+        model = tl.GraphClassifier(depth=0, weights="uniform", threshold=0.9).fit(*rare[0])
+    assert "tells nothing apart" in model._html_repr()
+    doubts = [item["text"] for item in model.summary()["doubts"] if item["level"] == "alarm"]
+    assert any("put into the same class" in text for text in doubts)
+
+
+def test_what_cannot_be_is_refused(rare):
+    graphs, y = rare[0]
+    for threshold in ("best", 1.5, "recall=2"):
+        with pytest.raises(ValueError, match="threshold"):
+            tl.GraphClassifier(depth=0, threshold=threshold).fit(graphs, y)
+    with pytest.raises(ValueError, match="two classes, and there are 3"):
+        tl.GraphClassifier(depth=0, threshold="recall=0.9").fit(graphs, np.arange(330) % 3)
+
+
+# --- notebooks ----------------------------------------------------------------------------------
+
+
+def test_a_notebook_shows_scores_and_escapes_everything():
+    evil = "<script>alert(1)</script>"
+    labels = [evil if i % 2 else "C" for i in range(4)]
+    graphs = [tl.Graph(tuple(labels[: 2 + i % 3]), ((0, 1),)) for i in range(24)]
+    y = np.where(np.arange(24) % 3 == 0, evil, "b<b>")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = tl.GraphClassifier(depth=1, weights="uniform").fit(graphs, y)
+    shown = model._repr_html_()
+    assert shown == model._repr_mimebundle_()["text/html"]
+    assert "ROC AUC" in shown
+    assert "<script>" not in shown
+    assert "b<b>" not in shown
+    assert "&lt;script&gt;" in shown
+    table = model.predict_table(graphs)._repr_html_()
+    assert "<script>" not in table
+    assert "in_domain" in table
+
+
+def test_before_the_fit_scikit_learns_own_is_shown():
+    assert "sk-" in tl.GraphRegressor()._repr_html_()
+
+
+def test_a_regressor_in_a_notebook():
+    graphs = [tl.Graph(("C",) * n, tuple((i, i + 1) for i in range(n - 1))) for n in range(2, 14)]
+    model = tl.GraphRegressor(depth=1).fit(graphs, np.arange(12.0))
+    shown = model._repr_html_()
+    for words in ("GraphRegressor", "12 graphs", "RMSE", "heaviest patterns"):
+        assert words in shown

@@ -1,0 +1,70 @@
+"""Fingerprints and their Tanimoto similarity against RDKit's and their definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import treelens as tl
+from treelens.graphs.errors import GraphDataError
+from treelens.kernels.fingerprints import (
+    canonical_smiles,
+    fingerprint_counts,
+    folded_counts,
+    molecules_behind,
+    parsed_smiles,
+    presence,
+    tanimoto_matrix,
+)
+
+pytest.importorskip("rdkit")
+SMILES = [
+    "CCO",
+    "CCN",
+    "c1ccccc1O",
+    "c1ccccc1CCN",
+    "CC(=O)Oc1ccccc1C(=O)O",
+    "C1CCCCC1",
+    "[Na+].[Cl-]",
+]
+
+
+@pytest.mark.parametrize("bits", [True, False])
+@pytest.mark.parametrize("folded", [True, False])
+def test_similarities_are_those_of_rdkit(bits, folded):
+    from rdkit import DataStructs
+    from rdkit.Chem import rdFingerprintGenerator
+
+    molecules = parsed_smiles(SMILES)
+    counts = sparse.csr_array(folded_counts(molecules)) if folded else fingerprint_counts(molecules)
+    ours = tanimoto_matrix(presence(counts) if bits else counts)
+    generator = rdFingerprintGenerator.GetMorganGenerator(2, fpSize=2048)
+    if folded:
+        make = generator.GetFingerprint if bits else generator.GetCountFingerprint
+    else:
+        make = generator.GetSparseFingerprint if bits else generator.GetSparseCountFingerprint
+    prints = [make(molecule) for molecule in molecules]
+    expected = [[DataStructs.TanimotoSimilarity(a, b) for b in prints] for a in prints]
+    np.testing.assert_allclose(ours, expected, atol=1e-12)
+
+
+def test_tanimoto_of_counts_by_its_definition():
+    rng = np.random.default_rng(0)
+    left, right = rng.integers(0, 4, (6, 8)), rng.integers(0, 4, (5, 8))
+    left[:, 0] = right[:, 0] = 1  # nobody is empty
+    lower = np.minimum(left[:, None], right[None]).sum(axis=2)
+    upper = np.maximum(left[:, None], right[None]).sum(axis=2)
+    ours = tanimoto_matrix(sparse.csr_array(left), sparse.csr_array(right), n_jobs=2)
+    np.testing.assert_allclose(ours, lower / upper)
+
+
+def test_copies_have_one_canonical_smiles():
+    found = canonical_smiles(tl.as_graph_collection(["CCO", "OCC", "CCN"]))
+    assert found[0] == found[1] != found[2]
+
+
+def test_graphs_that_are_no_molecules_are_refused():
+    graphs, _ = tl.make_synthetic(n_per_substructure=1, random_state=0)
+    with pytest.raises(GraphDataError, match="read_smiles"):
+        molecules_behind(graphs)
