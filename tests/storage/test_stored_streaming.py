@@ -62,7 +62,7 @@ def test_commands_say_that_they_cannot_use_it(path):
         (lambda d, a: d["feature_map"].pop("gamma"), "'gamma' in 'feature_map' should be a number"),
         (lambda d, a: d.update(first_depth=9), "'first_depth' should be 0 to 2, not 9"),
         (
-            lambda d, a: a.update(support=a["pattern_support"] - 10**9),
+            lambda d, a: a.update(pattern_support=a["pattern_support"] - 10**9),
             "'pattern_support' should hold",
         ),
     ],

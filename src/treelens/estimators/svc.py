@@ -123,7 +123,7 @@ class GraphSVC(TellsNewNames, ViewsOfClassifier, DecidesOnGraphs, BaseEstimator)
     --------
     >>> import treelens as tl
     >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-    >>> model = tl.GraphSVC(depth=2, radius=0, gamma=1.0, C=10.0, kernel="wwl")
+    >>> model = tl.GraphSVC(depth=2, weight_radius=0, gamma=1.0, C=10.0, kernel="wwl")
     >>> model.fit(graphs, y).predict(graphs[:2]).tolist() == y[:2].tolist()
     True
     """

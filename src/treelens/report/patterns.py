@@ -51,9 +51,10 @@ def pattern_section(
     vocabulary: PatternVocabulary,
     given: GivenGraphs | None,
     influence: Mapping[int, float],
+    n_jobs: int = 1,
 ) -> dict[str, Any]:
     """The leading patterns and how they were picked."""
-    table = _full_table(model, influence if given is not None else None)
+    table = _full_table(model, influence if given is not None else None, n_jobs)
     by = _rankings(model, given is not None)
     chosen = leading_patterns(table, by, MOST_PATTERNS)
     places = _places(model, given, chosen.index.tolist())
@@ -72,7 +73,9 @@ def _rankings(model: FittedClassifier, with_graphs: bool) -> list[str]:
     return [*learned, "separation", *(["influence"] if with_graphs else [])]
 
 
-def _full_table(model: FittedClassifier, influence: Mapping[int, float] | None) -> pd.DataFrame:
+def _full_table(
+    model: FittedClassifier, influence: Mapping[int, float] | None, n_jobs: int
+) -> pd.DataFrame:
     """All patterns with separation, relative frequencies per class in one column, and influence."""
     assert model.training is not None
     histograms, codes = model.training.histograms, model.training.targets
@@ -82,7 +85,7 @@ def _full_table(model: FittedClassifier, influence: Mapping[int, float] | None) 
     separation = class_separation(histograms, codes, len(model.classes))
     own = table.index.to_numpy() - start  # position of every pattern among those in use
     table["separation"] = separation[own]
-    errors = weight_errors(model)
+    errors = weight_errors(model, n_jobs)
     table["weight_error"] = None if errors is None else errors[own]
     frequencies = [f"frequency {label}" for label in model.classes.tolist()]
     table["frequencies"] = table[frequencies].to_numpy().tolist()
@@ -184,7 +187,7 @@ def short_texts(
 # --- weights ----------------------------------------------------------------------------------
 
 
-def weight_errors(model: FittedClassifier) -> np.ndarray | None:
+def weight_errors(model: FittedClassifier, n_jobs: int = 1) -> np.ndarray | None:
     """Error bars of learned weights, from leaving out a fifth of the graphs at a time.
 
     None with uniform weights, and where learning five times more would take too long.
@@ -194,7 +197,7 @@ def weight_errors(model: FittedClassifier) -> np.ndarray | None:
     histograms, codes = model.training.histograms, model.training.targets
     if model.choice.learned is None or histograms.n_graphs > _MOST_RELEARNED:
         return None
-    options = {**(model.choice.learner or {}), "tol": _ROUGH_GAP, "n_jobs": 1}
+    options = {**(model.choice.learner or {}), "tol": _ROUGH_GAP, "n_jobs": n_jobs}
 
     def learn(indices: np.ndarray) -> np.ndarray:
         part = histograms.select_graphs(indices)
