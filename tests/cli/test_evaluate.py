@@ -105,8 +105,8 @@ def test_the_published_kernels_are_still_there(molecules):
 def test_a_learned_kernel_learns_even_where_uniform_is_as_good(molecules):
     graphs, y = tl.read_smiles(molecules)  # every kernel gets all of these right
     made = models_for(["wwl", "learned_wwl"], "classification", "1", None, seed=0, jobs=1)
-    assert made["wwl"].fit(graphs, y).choice_["radius"] == 0
-    assert made["learned_wwl"].fit(graphs, y).fitted_.choice_["radius"] > 0
+    assert made["wwl"].fit(graphs, y).best_params_["weight_radius"] == 0
+    assert made["learned_wwl"].fit(graphs, y).fitted_.best_params_["weight_radius"] > 0
 
 
 def test_names_of_models():

@@ -42,7 +42,7 @@ def test_numbers_are_predicted(name):
     model = kind(n_jobs=1, random_state=0).fit(SMILES[::2], VALUES[::2])
     error = np.sqrt(np.mean((model.predict(SMILES[1::2]) - VALUES[1::2]) ** 2))
     assert error < 0.7 * VALUES.std()
-    assert model.choice_["counts"] in (True, False)
+    assert model.best_params_["counts"] in (True, False)
 
 
 def test_a_rare_class_is_named():

@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 EVIDENCE = {"evidence": "branches", "evidence_depths": "depths", "evidence_uniform": "uniform"}
-# Name -> forms, and for learned weights the same with uniform ones.
+# Name -> kernels, and for learned weights the same with uniform ones.
 SVC_KERNELS: dict[str, tuple[tuple[str, ...], str | None]] = {
-    "wl_subtree": (("subtree", "subtree-cosine"), None),
-    "wl_oa": (("assignment", "tanimoto"), None),
-    "wwl": (("exponential",), None),
-    "wl_tanimoto": (("tanimoto-exponential",), None),
-    "learned_wl_subtree": (("subtree", "subtree-cosine"), "wl_subtree"),
-    "learned_wl_oa": (("assignment", "tanimoto"), "wl_oa"),
-    "learned_wwl": (("exponential",), "wwl"),
-    "learned_wl_tanimoto": (("tanimoto-exponential",), "wl_tanimoto"),
+    "wl_subtree": (("wl-subtree", "wl-subtree-cosine"), None),
+    "wl_oa": (("wl-oa", "tanimoto"), None),
+    "wwl": (("wwl",), None),
+    "wl_tanimoto": (("tanimoto-rbf",), None),
+    "learned_wl_subtree": (("wl-subtree", "wl-subtree-cosine"), "wl_subtree"),
+    "learned_wl_oa": (("wl-oa", "tanimoto"), "wl_oa"),
+    "learned_wwl": (("wwl",), "wwl"),
+    "learned_wl_tanimoto": (("tanimoto-rbf",), "wl_tanimoto"),
 }
 BASELINE_NAMES = ("ecfp_forest", "ecfp_gp", "ecfp_svm")
 KNOWN = (*EVIDENCE, "svc", *SVC_KERNELS, *BASELINE_NAMES)
@@ -104,8 +104,8 @@ def _svc_model(name: str, depth: str, edge_labels: bool | None, seed: int, jobs:
     )  # fmt: skip
     if name == "svc":
         return model
-    forms, twin = SVC_KERNELS[name]
-    model.set_params(form=list(forms), radius=0.0)
+    kernels, twin = SVC_KERNELS[name]
+    model.set_params(kernel=list(kernels), weight_radius=0.0)
     if twin is None:
         return model
     return LearnedKernelSVC(model, PairwiseWeights(random_state=seed, tol=1e-3))
