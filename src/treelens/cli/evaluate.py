@@ -63,7 +63,7 @@ def evaluate_cli(
     repeats: Annotated[int, typer.Option("--repeats", help="Repetitions of them.", min=1)] = 1,
     edge_labels: options.EdgeLabels = None,
     max_invalid: options.MaxInvalid = 0.1,
-    drop_duplicates: options.DropDuplicates = False,
+    duplicates: options.Duplicates = "merge",
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     as_json: options.Json = False,
@@ -86,7 +86,7 @@ def evaluate_cli(
             _names(kernels or DEFAULT_KERNELS), depth, edge_labels, seed, jobs
         )
         rows = read_training_data(
-            data, target, smiles, max_invalid, drop_duplicates, output.note,
+            data, target, smiles, max_invalid, duplicates, output.note,
             Reading(atom_label, hydrogens), task,
         )  # fmt: skip
         if rows.task == "regression":

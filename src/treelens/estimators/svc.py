@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -36,7 +36,7 @@ from treelens.models.svm import (
     fit_machine,
     predicted_codes,
 )
-from treelens.patterns.features import PatternExtractor, first_depth_of
+from treelens.patterns.features import Features, PatternExtractor, first_depth_of
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.scale.approximation import APPROXIMATIONS, fit_approximate, forms_for
@@ -64,6 +64,14 @@ from treelens.selection.settings import (
     warn_if_nothing_shared,
     warn_if_one_class_is_all,
 )
+
+
+class MachinePredictions(NamedTuple):
+    """What a machine says of new graphs."""
+
+    decisions: np.ndarray  # (n_graphs, n_outputs)
+    probabilities: np.ndarray  # (n_graphs, n_classes)
+    unseen_fraction: np.ndarray  # (n_graphs,) of the mass, that on patterns training never saw
 
 
 class GraphSVC(DecidesOnGraphs, BaseEstimator):
@@ -363,6 +371,22 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
         check_is_fitted(self)
         return self._extractor.histograms(self._new_graphs(X), self._n_jobs()).unseen_share()
 
+    def decide(self, X: Any) -> MachinePredictions:
+        """Decision values, probabilities and unseen shares; every graph is refined once."""
+        check_is_fitted(self)
+        graphs = self._new_graphs(X)
+        histograms = self._extractor.histograms(graphs, self._n_jobs())
+        features = self._extractor.features_of(graphs, histograms, self._weights())
+        outputs = self._outputs_of(features)
+        pairwise = self._machine.pairwise
+        margins = mean_margins(outputs.T).T if pairwise else outputs
+        probabilities = calibrated_probabilities(margins, *self._calibration)
+        return MachinePredictions(
+            class_values(outputs) if pairwise else outputs,
+            checked_decisions(probabilities),
+            histograms.unseen_share(),
+        )
+
     def _margins(self, X: Any) -> np.ndarray:
         """As :meth:`mean_margins`, but one column for two classes."""
         outputs = self._outputs(X)
@@ -376,7 +400,9 @@ class GraphSVC(DecidesOnGraphs, BaseEstimator):
     def _outputs(self, X: Any) -> np.ndarray:
         """What the machine says, shape (n_graphs, n_outputs)."""
         graphs = self._new_graphs(X)
-        features = self._extractor.features(graphs, self._weights(), self._n_jobs())
+        return self._outputs_of(self._extractor.features(graphs, self._weights(), self._n_jobs()))
+
+    def _outputs_of(self, features: Features) -> np.ndarray:
         if isinstance(self._machine, FeatureMachine):
             return checked_decisions(self._machine.decide(features, self._n_jobs()))
         sums = pair_sums(

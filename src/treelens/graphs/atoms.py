@@ -1,7 +1,7 @@
 """What the label of an atom says: any parts of the list below, in words such as ``"CH2@"``.
 
-All parts of an atom go into one number, its *key*. Keys are gathered for millions of atoms; words are
-made for the few hundred that differ.
+All parts of an atom go into one number, its *key*. Keys are gathered for millions of atoms; words
+are made for the few hundred that differ.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -105,10 +106,8 @@ class Molecules:
         from rdkit.Chem import rdCIPLabeler
 
         molecule = self.chem.Mol(molecule)
-        try:
+        with suppress(RuntimeError):  # too many steps: what has no name yet goes without
             rdCIPLabeler.AssignCIPLabels(molecule, maxRecursiveIterations=_MOST_CIP_STEPS)
-        except RuntimeError:  # too many steps: what has no name yet goes without
-            pass
         return molecule
 
     def _bonds_of(self, molecule: Any, n_atoms: int) -> tuple[np.ndarray, np.ndarray]:

@@ -296,9 +296,8 @@ def _report_missing(
 ) -> None:
     listed = ", ".join(table.place(row) for row in missing[:_ROWS_IN_A_MESSAGE])
     more = len(missing) - _ROWS_IN_A_MESSAGE
-    found = (
-        f"{table.source}: the target {column!r} is missing in {len(missing)} rows: {listed}"
-        + (f" and {more} more." if more > 0 else ".")
+    found = f"{table.source}: the target {column!r} is missing in {len(missing)} rows: {listed}" + (
+        f" and {more} more." if more > 0 else "."
     )
     if on_missing == "raise":
         raise GraphDataError(

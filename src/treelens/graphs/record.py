@@ -1,4 +1,4 @@
-"""What a table of molecules was: its columns, what its target went through, what was done to rows."""
+"""What a table of molecules was: its columns, the scale of its target, what was done to rows."""
 
 from __future__ import annotations
 

@@ -87,8 +87,8 @@ def decoded(data: bytes, path: Path) -> str:
     except UnicodeDecodeError as error:
         if b"\0" in data:
             raise GraphDataError(
-                f"{path} is no text (byte {error.start} is no UTF-8, and there are zeros): expected "
-                "a table or an SDF. Save it as CSV in UTF-8."
+                f"{path} is no text (byte {error.start} is not UTF-8, and there are zeros): "
+                "expected a table or an SDF. Save it as CSV in UTF-8."
             ) from error
         warnings.warn(
             f"{path} is not UTF-8 (byte {error.start}): it was read as Latin-1 (Windows-1252). If "

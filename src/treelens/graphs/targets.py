@@ -1,4 +1,4 @@
-"""What a column of text is as a target: whole numbers, numbers, or classes; which rows have none."""
+"""What a column of text is as a target: whole numbers, numbers, or classes; and who has none."""
 
 from __future__ import annotations
 

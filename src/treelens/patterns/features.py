@@ -45,7 +45,15 @@ class PatternExtractor:
         self, graphs: GraphCollection, weights: np.ndarray | None = None, n_jobs: int = 1
     ) -> Features:
         """Features of new graphs."""
-        histograms = self.histograms(graphs, n_jobs)
+        return self.features_of(graphs, self.histograms(graphs, n_jobs), weights)
+
+    def features_of(
+        self,
+        graphs: GraphCollection,
+        histograms: PatternHistograms,
+        weights: np.ndarray | None = None,
+    ) -> Features:
+        """Features of graphs that are counted already."""
         pairs = self.pairs(histograms)
         unseen = self.unseen_self_sums(graphs, histograms)
         return Features(pairs, pairs.self_sums(weights) + unseen)
