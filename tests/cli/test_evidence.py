@@ -186,7 +186,7 @@ def test_repeated_rows_with_other_values_are_told(tmp_path):
     data = write_csv(tmp_path / "x.csv", rows, "smiles,value")
     done = run("fit", data, "--out", tmp_path / "m", *SMALL)
     assert "2 rows repeat the molecule of another row: each molecule counts once" in done.err
-    assert "1 repeated molecules have values far apart: row 2: 1.11, row 42: 99.5" in done.err
+    assert "1 repeated molecule with values far apart: row 2: 1.11, row 42: 99.5" in done.err
     found = tl.load(tmp_path / "m").train_values_
     assert found[:2].tolist() == [NUMBERS[0][1], (NUMBERS[1][1] + 99.5) / 2]
 

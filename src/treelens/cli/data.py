@@ -36,6 +36,7 @@ __all__ = [
 ]  # fmt: skip
 Note = Callable[[str], None]
 _ROWS_IN_A_MESSAGE = 5
+_DECADES, _FEW_OF_ALL = 1000.0, 0.1
 
 
 def _silent(text: str) -> None:
@@ -146,6 +147,8 @@ class GraphData:
         """Without the rows that have no target (``"skip"``), or an error (``"error"``)."""
         import numpy as np
 
+        from treelens.graphs.targets import as_target
+
         if self.labelled is None or self.labelled.all():
             return self
         assert self.table is not None
@@ -159,8 +162,12 @@ class GraphData:
         if len(rows) == len(self.rows):
             raise InputError(f"{found} None is left. Name another column with --target.")
         note(f"{found} They were left out.")
+        left = self.pick(np.flatnonzero(self.labelled))
+        assert left.y is not None
+        # Among texts for what is missing, numbers were texts as well.
+        y = as_target(left.y.tolist()) if left.y.dtype.kind == "U" else left.y
         counts = {**self.counts, "rows without a label, left out": len(rows)}
-        return replace(self.pick(np.flatnonzero(self.labelled)), counts=counts)
+        return replace(left, y=y, labelled=None, counts=counts)
 
 
 # --- to learn from ----------------------------------------------------------------------------
@@ -232,10 +239,27 @@ def _for_task(
         )
         task = "regression"
     if task == "regression":
-        return data.with_numbers(transform)
+        numbers = data.with_numbers(transform)
+        _tell_decades(numbers, note)
+        return numbers
     if transform is not None:
         raise InputError(f"--transform {transform.name} is for numbers, and these are classes.")
     return data
+
+
+def _tell_decades(data: GraphData, note: Note) -> None:
+    """Values over many powers of ten, most of them small, are better learned as logarithms."""
+    import numpy as np
+
+    y = data.y
+    assert y is not None
+    low, middle, high = np.quantile(y, [0.0, 0.5, 1.0])
+    many = low > 0 and high > _DECADES * low
+    if data.transform is None and many and middle < _FEW_OF_ALL * high:
+        note(
+            f"{data.target_name!r} runs from {low:g} to {high:g}, most of it near the lower end: "
+            "--transform log10 probably serves better."
+        )
 
 
 def _checked(data: GraphData, task: str | None) -> GraphData:

@@ -16,6 +16,7 @@ from treelens.cli.doctor import doctor_cli
 from treelens.cli.evaluate import evaluate_cli
 from treelens.cli.explain import explain_cli
 from treelens.cli.fit import fit_cli
+from treelens.cli.info import info_cli
 from treelens.cli.patterns import patterns_cli
 from treelens.cli.predict import predict_cli
 
@@ -31,6 +32,7 @@ COMMANDS = {
     "fit": fit_cli,
     "predict": predict_cli,
     "explain": explain_cli,
+    "info": info_cli,
     "patterns": patterns_cli,
     "evaluate": evaluate_cli,
     "compare": compare_cli,

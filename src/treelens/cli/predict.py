@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treelens.cli import options
-from treelens.cli.console import Output, command, percent
+from treelens.cli.console import Output, command, counted, percent
 from treelens.cli.csv_text import csv_text
 from treelens.cli.molecules import reasons
 from treelens.cli.predict_columns import class_columns, number_columns
@@ -114,6 +114,8 @@ def _by_row(columns: dict[str, Any], data: GraphData) -> pd.DataFrame:
 
     if "standardized" in data.graphs.graph_data:
         columns = {"standard_smiles": _smiles_of(data), **columns}
+    elif "mol" in data.graphs.graph_data:
+        columns = {"smiles": _smiles_of(data), **columns}
     table = pd.DataFrame(columns, index=data.rows).reindex(np.arange(data.n_rows))
     before = {"row": np.arange(1, data.n_rows + 1), **_named(data.ids, columns)}
     if data.texts is not None:
@@ -127,7 +129,7 @@ def _by_row(columns: dict[str, Any], data: GraphData) -> pd.DataFrame:
 
 
 def _smiles_of(data: GraphData) -> list[str]:
-    """The SMILES of the standard form of each molecule."""
+    """The SMILES of each molecule: of its standard form, or of what an SDF holds."""
     from treelens.graphs.gathering import rdkit
 
     known = data.graphs.graph_data
@@ -138,7 +140,7 @@ def _smiles_of(data: GraphData) -> list[str]:
 
 def _named(ids: dict[str, list[str]], columns: dict[str, Any]) -> dict[str, list[str]]:
     """Columns that name the rows, under their own names where these are free."""
-    taken = {"row", "smiles", "problem", *columns}
+    taken = {"row", "smiles", "problem", *columns}  # a table may call its own columns so
     return {name if name not in taken else f"{name} (given)": x for name, x in ids.items()}
 
 
@@ -163,8 +165,8 @@ def summarise_predictions(
     summary = _sum_up_numbers(data, table) if of_numbers else _sum_up_classes(model, data, table)
     if data.labelled is not None and not data.labelled.all():
         output.note(
-            f"{int((~data.labelled).sum())} rows have no {data.target_name!r}: they are predicted, "
-            "and not scored."
+            f"{counted(int((~data.labelled).sum()), 'row')} without {data.target_name!r}: "
+            "predicted, and not scored."
         )
     if not summary.pop("any_known", True):
         output.note("None of the true classes is a class of the model: nothing can be right.")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from treelens.cli.console import InputError
+from treelens.cli.console import InputError, counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +38,9 @@ def without_repeats(data: GraphData, how: str, note: Callable[[str], None]) -> G
     data = replace(data, groups=groups)
     if not n_repeats:
         return data
-    found = f"{n_repeats} rows repeat the molecule of another row" + _stereo_words(n_stereo)
+    repeat = "repeats" if n_repeats == 1 else "repeat"
+    found = f"{counted(n_repeats, 'row')} {repeat} the molecule of another row"
+    found += _stereo_words(n_stereo)
     torn = contradictions(data)
     if how == "error":
         raise InputError(f"{found}. Merge them yourself, or say how with --duplicates.")
@@ -120,7 +122,8 @@ def _torn_words(data: GraphData, torn: list[np.ndarray]) -> str:
         said = ", ".join(f"{data.place(int(i))}: {_cell(data, int(i))}" for i in part[:4])
         shown.append(said + (", ..." if len(part) > 4 else ""))
     more = f"; and {len(torn) - _SHOWN} more" if len(torn) > _SHOWN else ""
-    return f"{len(torn)} repeated molecules have {other}: {'; '.join(shown)}{more}."
+    found = f"{counted(len(torn), 'repeated molecule')} with {other}"
+    return f"{found}: {'; '.join(shown)}{more}."
 
 
 def _cell(data: GraphData, graph: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from treelens.cli.console import InputError
+from treelens.cli.console import InputError, counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,8 +96,8 @@ def _without_remarks(
     shown = [f"{table.place(int(rows[i]))} {texts[i][:20]!r}" for i in where[:_ROWS_IN_A_MESSAGE]]
     more = f" and {n_remarks - len(shown)} more" if n_remarks > len(shown) else ""
     note(
-        f"column {column!r} holds numbers, but {n_remarks} rows hold something else: "
-        f"{', '.join(shown)}{more}. They count as rows without a label."
+        f"column {column!r} holds numbers, but something else in {counted(n_remarks, 'row')}: "
+        f"{', '.join(shown)}{more}. That counts as no label."
     )
     return numeric
 

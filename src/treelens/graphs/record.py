@@ -50,7 +50,8 @@ class TableRecord:
 
     @property
     def target_in_words(self) -> str:
-        words = f"{self.target!r}" + (f" ({self.units})" if self.units else "")
+        told = self.units is None or self.units in (self.target or "")
+        words = f"{self.target!r}" + ("" if told else f" ({self.units})")
         return words if self.transform is None else f"{self.transform} of {words}"
 
     def to_plain(self) -> dict[str, Any]:
