@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from treelens.cli.columns import target_column, target_columns, units_in
 from treelens.cli.console import InputError
 from treelens.cli.molecules import read_molecules, reasons
+from treelens.cli.options import ABOUT_MISSING, check_choice
 from treelens.cli.reading import Reading
 from treelens.cli.repeats import without_repeats
 from treelens.cli.sources import files_behind, kind_of
@@ -215,6 +216,7 @@ def read_training_sets(
     units: str | None = None,
 ) -> list[GraphData]:
     """One set for each target of ``--target a,b,c``; the molecules are read once."""
+    check_choice("--missing", missing, ABOUT_MISSING)
     scale = transform_named(transform)
     data = _read(source, target, smiles, note, reading or Reading(), ids)
     _check_share_unreadable(data, max_invalid, note)

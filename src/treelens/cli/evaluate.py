@@ -45,8 +45,12 @@ def evaluate_cli(
     target: options.Target = None,
     smiles: options.Smiles = None,
     atom_label: options.AtomLabel = None,
+    bond_label: options.BondLabel = None,
     hydrogens: options.Hydrogens = None,
+    standardize: options.Standardize = False,
+    standardize_steps: options.StandardizeSteps = None,
     task: options.Task = "auto",
+    transform: options.TargetTransform = None,
     kernels: Annotated[
         str | None,
         typer.Option(
@@ -63,6 +67,7 @@ def evaluate_cli(
     repeats: Annotated[int, typer.Option("--repeats", help="Repetitions of them.", min=1)] = 1,
     edge_labels: options.EdgeLabels = None,
     max_invalid: options.MaxInvalid = 0.1,
+    missing: options.Missing = "skip",
     duplicates: options.Duplicates = "merge",
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
@@ -87,7 +92,8 @@ def evaluate_cli(
         )
         rows = read_training_data(
             data, target, smiles, max_invalid, duplicates, output.note,
-            Reading(atom_label, hydrogens), task,
+            Reading.asked(atom_label, hydrogens, bond_label, standardize, standardize_steps),
+            task, missing=missing, transform=transform,
         )  # fmt: skip
         if rows.task == "regression":
             names = _names(kernels or DEFAULT_FOR_NUMBERS)

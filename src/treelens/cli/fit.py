@@ -75,16 +75,14 @@ def fit_cli(
             )  # fmt: skip
         else:
             settings = evidence_settings(depth, weights, seed, jobs, of_svc)
-        options.check_choice("--missing", missing, options.ABOUT_MISSING)
         from treelens.cli.data import files_behind, read_training_sets
         from treelens.cli.reading import Reading
         from treelens.storage.files import checked_target
 
         checked_target(out, reads=files_behind(data))  # before the work rather than after it
-        steps = standardize_steps or ("all" if standardize else None)
         sets = read_training_sets(
             data, target, smiles, max_invalid, duplicates, output.note,
-            Reading(atom_label, hydrogens, None, bond_label, steps),
+            Reading.asked(atom_label, hydrogens, bond_label, standardize, standardize_steps),
             None if method == "svc" and task == "auto" else task,
             ids=ids, missing=missing, transform=transform, units=units,
         )  # fmt: skip

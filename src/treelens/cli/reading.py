@@ -34,6 +34,19 @@ class Reading:
     bond_label: str | None = None
     standardize: str | None = None
 
+    @classmethod
+    def asked(
+        cls,
+        atom_label: str | None,
+        hydrogens: bool | None,
+        bond_label: str | None,
+        standardize: bool,
+        steps: str | None,
+    ) -> Reading:
+        """What the options ask for, where there is no model yet."""
+        wanted = steps or ("all" if standardize else None)
+        return cls(atom_label, hydrogens, None, bond_label, wanted)
+
     def __post_init__(self) -> None:
         asked = self._asked_recipe("smiles")
         if self.recipe is None or not self.recipe.is_molecular:
