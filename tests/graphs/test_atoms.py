@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import numpy as np
 import pytest
 
-from treelens.graphs.atoms import ATOM_PARTS, FINE_PARTS, atom_parts, ordered_name
+from treelens.graphs.atoms import (
+    ATOM_PARTS,
+    FINE_PARTS,
+    atom_parts,
+    different_keys,
+    ordered_name,
+)
 from treelens.graphs.molecules import molecules_to_collection, smiles_to_collection
 from treelens.patterns.forest import usual_trees
 
@@ -95,3 +102,13 @@ def test_names_are_put_in_order_and_checked() -> None:
             smiles_to_collection(["C"], atom_label=bad)
     with pytest.raises(ValueError, match=r"bond_label must be one of 'order'.*got 'type'"):
         smiles_to_collection(["C"], bond_label="type")
+
+
+@pytest.mark.parametrize("largest", [1 << 10, 1 << 23, 1 << 40])
+def test_different_keys_are_those_of_numpy(largest) -> None:
+    keys = np.random.default_rng(0).integers(0, largest, 500)
+    for found, expected in zip(
+        different_keys(keys), np.unique(keys, return_inverse=True), strict=True
+    ):
+        assert found.tolist() == expected.tolist()
+    assert [len(part) for part in different_keys(keys[:0])] == [0, 0]

@@ -48,7 +48,11 @@ def compare_cli(
             model.n_jobs = jobs
         readings = [Reading(recipe=model.recipe_) for model in models]
         # Rows that repeat a molecule stay: what counts as one differs between two readings.
-        how = {"task": task, "duplicates": "keep", "transform": common_scale(models, task)}
+        how: dict[str, Any] = {
+            "task": task,
+            "duplicates": "keep",
+            "transform": common_scale(models, task),
+        }
         rows = read_training_data(
             data, target, smiles, max_invalid, note=output.note, reading=readings[0], **how
         )

@@ -138,11 +138,14 @@ class GraphData:
 
     def pick(self, keep: np.ndarray) -> GraphData:
         """Some of the graphs."""
-        aligned = {
-            name: None if (values := getattr(self, name)) is None else values[keep]
-            for name in ("y", "labelled", "groups")
-        }
-        return replace(self, graphs=self.graphs[keep], rows=self.rows[keep], **aligned)
+        y, labelled, groups = (
+            None if values is None else values[keep]
+            for values in (self.y, self.labelled, self.groups)
+        )
+        return replace(
+            self, graphs=self.graphs[keep], rows=self.rows[keep], y=y, labelled=labelled,
+            groups=groups,
+        )  # fmt: skip
 
     def with_labels_only(self, missing: str, note: Note) -> GraphData:
         """Without the rows that have no target (``"skip"``), or an error (``"error"``)."""

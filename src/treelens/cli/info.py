@@ -27,7 +27,10 @@ def model_facts(model: Any) -> dict[str, Any]:
     """What a model knows about itself, as plain data."""
     from sklearn.base import is_regressor
 
+    from treelens.estimators.evidence import GraphClassifier, GraphRegressor
+
     recipe = model.recipe_
+    process = isinstance(model, (GraphClassifier, GraphRegressor))
     return {
         "kind": type(model).__name__,
         "task": "regression" if is_regressor(model) else "classification",
@@ -35,7 +38,7 @@ def model_facts(model: Any) -> dict[str, Any]:
         "recipe": None if recipe is None else recipe.to_plain(),
         "recipe_in_words": "not known" if recipe is None else str(recipe),
         "target_in_words": _target_words(recipe),
-        **(_process_facts(model) if hasattr(model, "model_") else _machine_facts(model)),
+        **(_process_facts(model) if process else _machine_facts(model)),
     }
 
 

@@ -71,10 +71,11 @@ def doubt_columns(model: Any, said: Any) -> Columns:
 
 def _class_decisions(model: Any, graphs: GraphCollection) -> tuple[Any, Any, Any]:
     """What was said, decision values (n_graphs, n_outputs), probabilities (n_graphs, n_classes)."""
+    from treelens.estimators.evidence import GraphClassifier
     from treelens.models.calibration import calibrated
 
-    if hasattr(model, "decide"):  # a support vector machine
-        said = model.decide(graphs)
-        return said, said.decisions, said.probabilities
-    said = model._decide(graphs)
-    return said, said.mean, calibrated(said.mean, model._temperature)
+    if isinstance(model, GraphClassifier):
+        said = model._decide(graphs)
+        return said, said.mean, calibrated(said.mean, model._temperature)
+    machine = model.decide(graphs)
+    return machine, machine.decisions, machine.probabilities

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from treelens.cli.console import InputError, counted
@@ -49,9 +50,10 @@ def read_target(
     every = table.column(column, "target")
     texts = _with_points([every[row] for row in rows.tolist()], column, note)
     labelled = np.array([not is_missing(text) for text in texts], dtype=bool)
-    if task != "classification":
+    known = as_target(list(compress(texts, labelled)))
+    if task != "classification" and known.dtype.kind == "U":
         labelled &= _without_remarks(texts, labelled, column, table, rows, note)
-    known = as_target([text for text, has in zip(texts, labelled.tolist(), strict=True) if has])
+        known = as_target(list(compress(texts, labelled)))
     if labelled.all():
         return Target(known, labelled)
     y = np.full(len(texts), "", dtype=f"<U{max(1, known.astype(str).dtype.itemsize // 4)}")
@@ -61,7 +63,7 @@ def read_target(
 
 def _with_points(texts: list[str], column: str, note: Callable[[str], None]) -> list[str]:
     """Decimal commas as points, where no number of the column has a point."""
-    commas = [bool(_DECIMAL_COMMA.fullmatch(text)) for text in texts]
+    commas = ["," in text and bool(_DECIMAL_COMMA.fullmatch(text)) for text in texts]
     if not any(commas) or any(re.fullmatch(r"[+-]?\d*\.\d+", text) for text in texts):
         return texts
     note(f"column {column!r} has decimal commas (such as {texts[commas.index(True)]!r}): read so.")
@@ -89,8 +91,7 @@ def _without_remarks(
     everything = np.ones(len(texts), dtype=bool)
     if not n_remarks or n_remarks > (1 - _MOSTLY) * labelled.sum():
         return everything
-    numbers = as_target([t for t, is_one in zip(texts, numeric, strict=True) if is_one])
-    if not looks_measured(numbers):
+    if not looks_measured(as_target(list(compress(texts, numeric)))):
         return everything
     where = np.flatnonzero(labelled & ~numeric).tolist()
     shown = [f"{table.place(int(rows[i]))} {texts[i][:20]!r}" for i in where[:_ROWS_IN_A_MESSAGE]]

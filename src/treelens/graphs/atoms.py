@@ -19,6 +19,7 @@ ATOM_PARTS = (
 FINE_PARTS = frozenset({"element", "charge", "aromatic", "hydrogens", "ring"})
 _MORE_PARTS = ("degree", "isotope", "chirality")  # asked of RDKit only where somebody wants them
 
+_SMALL_KEYS = 1 << 24  # those without degree, isotope and chirality
 AtomLabel = str | Callable[[Any], Any]
 _CHIRALITY = {"": 0, "R": 1, "S": 2, "r": 3, "s": 4}
 _CHIRAL_NAMES = ("", "_R", "_S", "_r", "_s")
@@ -75,7 +76,7 @@ def fine_key(atom: Any) -> int:
     return (
         atom.GetAtomicNum() << 16
         | (atom.GetFormalCharge() + 256 & 511) << 7
-        | min(atom.GetTotalNumHs(), 31) << 2
+        | (atom.GetTotalNumHs() & 31) << 2
         | atom.GetIsAromatic() << 1
         | atom.IsInRing()
     )
@@ -123,6 +124,21 @@ def atom_name(key: int, parts: frozenset[str], symbol: Callable[[int], str]) -> 
     if "chirality" in parts:
         name += _CHIRAL_NAMES[key >> 44 & 7]
     return name or "-"
+
+
+def different_keys(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Different keys, ascending, and the position of each key among them.
+
+    As ``np.unique(keys, return_inverse=True)``, without sorting where keys are small.
+    """
+    if not len(keys) or keys.max() >= _SMALL_KEYS:
+        return np.unique(keys, return_inverse=True)
+    present = np.zeros(int(keys.max()) + 1, dtype=bool)
+    present[keys] = True
+    different = np.flatnonzero(present)
+    position = np.empty(len(present), dtype=np.int32)
+    position[different] = np.arange(len(different), dtype=np.int32)
+    return different, position[keys]
 
 
 def names_of_keys(

@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from treelens.graphs.atoms import FINE_PARTS, atom_parts, key_of, names_of_keys
+from treelens.graphs.atoms import (
+    FINE_PARTS,
+    atom_parts,
+    different_keys,
+    key_of,
+    names_of_keys,
+)
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.labels import encode_labels
@@ -142,7 +148,7 @@ class Molecules:
         if self.recipe.atom_function is not None:
             codes, alphabet = encode_labels(self.labels)
             return {"node_codes": codes, "node_alphabet": alphabet}
-        keys, which = np.unique(np.array(self.labels), return_inverse=True)
+        keys, which = different_keys(np.array(self.labels))
         symbol = self.chem.GetPeriodicTable().GetElementSymbol
         codes, alphabet = names_of_keys(keys, self.parts, symbol)
         fine_codes, fine_alphabet = names_of_keys(keys, FINE_PARTS | self.parts, symbol, False)
