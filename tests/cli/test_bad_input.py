@@ -9,7 +9,7 @@ import random
 import pytest
 
 from cli.conftest import ALCOHOLS, AMINES, MOLECULES, QUICK, run, write_csv
-from treelens.cli import data as data_module
+from treelens.graphs import opening
 
 
 def fit(path, tmp_path, *more):
@@ -37,9 +37,9 @@ def test_a_missing_column_lists_those_that_exist(molecules, tmp_path):
 def test_columns_that_must_be_named(tmp_path):
     two = write_csv(tmp_path / "two.csv", [("C", "C", 1)], "a_smiles,b_smiles,label")
     refused(fit(two, tmp_path), "several columns", "--smiles COLUMN", "'a_smiles', 'b_smiles'")
-    none = write_csv(tmp_path / "none.csv", [("C", 1)], "structure,outcome")
-    refused(fit(none, tmp_path), "no column with 'smiles' in the name", "'structure', 'outcome'")
-    refused(fit(none, tmp_path, "--smiles", "structure"), "--target COLUMN", "'outcome'")
+    none = write_csv(tmp_path / "none.csv", [("C", 1)], "formula,outcome")
+    refused(fit(none, tmp_path), "no column with 'smiles' in the name", "'formula', 'outcome'")
+    refused(fit(none, tmp_path, "--smiles", "formula"), "--target COLUMN", "'outcome'")
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "\ufeff"])
@@ -78,7 +78,11 @@ def test_a_label_that_appears_once(tmp_path):
 
 def test_a_missing_class(tmp_path):
     data = write_csv(tmp_path / "x.csv", [*MOLECULES, ("CCF", ""), ("CCCF", "NA")])
-    refused(fit(data, tmp_path), "missing in 2 of 42 rows", "row 41 (line 42)", "Fill it in")
+    done = fit(data, tmp_path, "--missing", "error")
+    refused(done, "missing in 2 of 42 rows", "row 41 (line 42)", "Fill it in", "--missing skip")
+    done = fit(data, tmp_path, "--json")
+    assert done.data["data"]["n_graphs"] == 40
+    assert "missing in 2 of 42 rows: row 41 (line 42), row 42" in done.data["notes"][0]
 
 
 def test_many_unreadable_molecules(tmp_path):
@@ -94,13 +98,16 @@ def test_many_unreadable_molecules(tmp_path):
 def test_duplicate_rows_are_told_and_can_be_dropped(tmp_path):
     rows = [*MOLECULES, *MOLECULES[:3], (MOLECULES[4][0], "amine")]
     data = write_csv(tmp_path / "x.csv", rows)
-    done = fit(data, tmp_path)
+    done = fit(data, tmp_path, "--json")
     assert done.code == 0, done.err
-    assert "4 rows repeat the SMILES of another row" in done.err
-    assert "1 of them with another class" in done.err
-    assert "--drop-duplicates" in done.err
-    done = fit(data, tmp_path, "--drop-duplicates", "--json")
-    assert done.data["data"]["n_graphs"] == 40
+    assert "4 rows repeat the molecule of another row" in done.err
+    assert "1 repeated molecule with different classes: row 5: alcohol, row 44: amine" in done.err
+    assert done.data["data"]["classes"] == {"alcohol": 19, "amine": 20}  # a tie: no class
+    for how, n_graphs in (("first", 40), ("keep", 44)):
+        done = fit(data, tmp_path, "--duplicates", how, "--json")
+        assert done.data["data"]["n_graphs"] == n_graphs
+    refused(fit(data, tmp_path, "--duplicates", "error"), "4 rows repeat", "--duplicates")
+    refused(fit(data, tmp_path, "--duplicates", "all"), "expected one of merge, first, keep")
 
 
 def test_a_bom_semicolons_and_windows_lines_are_read(tmp_path):
@@ -112,12 +119,21 @@ def test_a_bom_semicolons_and_windows_lines_are_read(tmp_path):
 
 
 def test_a_line_of_many_megabytes(tmp_path, monkeypatch):
-    monkeypatch.setattr(data_module, "LONGEST_LINE_BYTES", 2**20)
+    monkeypatch.setattr(opening, "LONGEST_LINE", 2**20)
     for text, line in [("smiles,label\n" + "C" * 2**21 + ",1\n", 2), ("a," * 2**20, 1)]:
         (tmp_path / "long.csv").write_text(text)
-        refused(fit(tmp_path / "long.csv", tmp_path), f"line {line}", "longer than 1 MB", "save it")
+        refused(
+            fit(tmp_path / "long.csv", tmp_path),
+            f"line {line}",
+            "longer than 1,048,576 characters",
+            "Save it",
+        )
         (tmp_path / "long.csv.gz").write_bytes(gzip.compress(text.encode()))
-        refused(fit(tmp_path / "long.csv.gz", tmp_path), f"line {line}", "longer than 1 MB")
+        refused(
+            fit(tmp_path / "long.csv.gz", tmp_path),
+            f"line {line}",
+            "longer than 1,048,576 characters",
+        )
 
 
 def test_a_damaged_gzip(tmp_path):

@@ -145,7 +145,7 @@ def test_a_line_of_200_megabytes(tmp_path):
             file.write(b"C" * 2**20)
     done = execute("fit", tmp_path / "long.csv")
     assert done.returncode == 2
-    assert "long.csv, line 2: the line is longer than 10 MB" in done.stderr
+    assert "long.csv, line 2: the line is longer than 10,485,760 characters" in done.stderr
 
 
 def test_help_needs_no_heavy_imports():

@@ -85,7 +85,7 @@ def test_what_a_model_was_fitted_to_is_shown(model):
     [(["--atom-label", "element"], "--atom-label element: the model was fitted to graphs made "
       "from SMILES with atom_label='element+charge', hydrogens=False"),
      (["--hydrogens"], "--hydrogens: the model was fitted to"),
-     (["--atom-label", "colour"], "--atom-label colour: expected one of element, element+charge")],
+     (["--atom-label", "colour"], "--atom-label colour: expected parts of element, charge")],
 )  # fmt: skip
 def test_asking_for_another_reading_is_an_error(model, data, options, words):
     done = run("predict", model, data, *options)

@@ -204,7 +204,7 @@ def test_what_to_do_about_bad_rows_is_as_in_read_smiles(table, setting):
     for read in (tl.read_smiles, SmilesBlocks):
         with pytest.raises(ValueError, match=r"on_invalid must be one of 'raise', 'skip'; got"):
             read(path, **setting)
-        with pytest.raises(ValueError, match=r"atom_label must be one of .*; got 'colour'"):
+        with pytest.raises(ValueError, match=r"atom_label must be of .*; got 'colour'"):
             read(path, atom_label="colour")
 
 

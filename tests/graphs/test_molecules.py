@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from treelens import read_smiles
-from treelens.graphs import molecules
+from treelens.graphs import gathering
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.graphs.molecules import molecule_of, molecules_to_collection, smiles_to_collection
@@ -91,7 +91,7 @@ def test_the_molecule_behind_a_graph_has_atoms_in_node_order() -> None:
 
 
 def test_options_are_checked() -> None:
-    with pytest.raises(ValueError, match=r"atom_label must be one of 'element'.*got 'colour'"):
+    with pytest.raises(ValueError, match=r"atom_label must be of 'element'.*got 'colour'"):
         smiles_to_collection(["C"], atom_label="colour")
     with pytest.raises(ValueError, match=r"on_invalid must be one of 'raise', 'skip'; got 'no'"):
         smiles_to_collection(["C"], on_invalid="no")
@@ -185,7 +185,7 @@ def test_parquet_without_a_library_says_what_to_install(tmp_path, monkeypatch) -
         raise ImportError("no engine")
 
     monkeypatch.setattr("pandas.read_parquet", missing)
-    with pytest.raises(ImportError, match="pip install pyarrow"):
+    with pytest.raises(ImportError, match=r"pip install 'treelens\[parquet\]'"):
         read_smiles(write(tmp_path / "x.parquet", "PAR1"))
 
 
@@ -326,7 +326,7 @@ def test_large_molecules_take_no_dense_matrix() -> None:
 
 def test_bonds_one_by_one_are_those_of_the_matrix(monkeypatch) -> None:
     by_matrix = list(smiles_to_collection(MOLECULES))
-    monkeypatch.setattr(molecules, "_MOST_ATOMS_IN_A_MATRIX", 0)
+    monkeypatch.setattr(gathering, "_MOST_ATOMS_IN_A_MATRIX", 0)
     assert list(smiles_to_collection(MOLECULES)) == by_matrix
 
 
@@ -350,9 +350,9 @@ def test_files_that_cannot_be_opened(tmp_path) -> None:
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(TABLE.encode())[:-9])
     with pytest.raises(GraphDataError, match="damaged or cut off"):
         read_smiles(tmp_path / "cut.csv.gz")
-    (tmp_path / "latin.csv").write_bytes("smiles,label\nC,é\n".encode("latin-1"))
-    with pytest.raises(GraphDataError, match="not UTF-8"):
-        read_smiles(tmp_path / "latin.csv")
+    (tmp_path / "picture.csv").write_bytes(b"\x89PNG\0\0\xff")
+    with pytest.raises(GraphDataError, match="is no text"):
+        read_smiles(tmp_path / "picture.csv")
     (tmp_path / "empty.sdf").write_bytes(b"")
     with pytest.raises(GraphDataError, match="is empty"):
         read_smiles(tmp_path / "empty.sdf")

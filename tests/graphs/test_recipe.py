@@ -193,7 +193,7 @@ def test_a_function_is_kept_by_name_and_cannot_be_followed_from_a_file() -> None
 
 
 @pytest.mark.parametrize(
-    "later", [{"atom_label": "element+ring"}, {"standardize": ("x",)}, {"bond_label": "y"}]
+    "later", [{"atom_label": "element+colour"}, {"standardize": ("x",)}, {"bond_label": "y"}]
 )
 def test_what_a_later_version_wrote_cannot_be_followed(later) -> None:
     with pytest.raises(GraphDataError, match="this treelens does not know"):

@@ -47,14 +47,21 @@ def compare_cli(
         for model in models:
             model.n_jobs = jobs
         readings = [Reading(recipe=model.recipe_) for model in models]
+        # Rows that repeat a molecule stay: what counts as one differs between two readings.
+        how: dict[str, Any] = {
+            "task": task,
+            "duplicates": "keep",
+            "transform": common_scale(models, task),
+        }
         rows = read_training_data(
-            data, target, smiles, max_invalid, note=output.note, reading=readings[0], task=task
+            data, target, smiles, max_invalid, note=output.note, reading=readings[0], **how
         )
         rows_b = rows
         if readings[1] != readings[0]:  # what there was to say about the rows has been said
             rows_b = read_training_data(
-                data, target, smiles, max_invalid, reading=readings[1], task=task
+                data, target, smiles, max_invalid, reading=readings[1], **how
             )
+            rows, rows_b = rows_in_both(rows, rows_b)
         compare = compare_regressions if task == "regression" else compare_models
         show = show_regressions if task == "regression" else show_comparison
         result = compare(models[0], models[1], rows, rows_b)
@@ -73,6 +80,29 @@ def common_task(models: list[FullModel]) -> str | None:
             "two models of the same target."
         )
     return "regression" if of_numbers[0] else None
+
+
+def common_scale(models: list[FullModel], task: str | None) -> str | None:
+    """The scale that both models of numbers learned on, by name."""
+    from treelens.cli.predict import learned_scale
+
+    if task != "regression":
+        return None
+    names = [None if (s := learned_scale(model)) is None else s.name for model in models]
+    if names[0] != names[1]:
+        raise InputError(
+            f"A learned on the scale {names[0] or 'of the table'}, B on {names[1] or 'the plain'} "
+            "one: their errors cannot be compared. Fit both with the same --transform."
+        )
+    return names[0]
+
+
+def rows_in_both(a: GraphData, b: GraphData) -> tuple[GraphData, GraphData]:
+    """The rows that both readings have a molecule for."""
+    import numpy as np
+
+    _, in_a, in_b = np.intersect1d(a.rows, b.rows, return_indices=True)
+    return a.pick(in_a), b.pick(in_b)
 
 
 def compare_models(

@@ -115,6 +115,11 @@ def percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.1f} %"
 
 
+def counted(number: int, what: str) -> str:
+    """``"1 row"``, ``"2 rows"``."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def plain(value: Any) -> Any:
     """A result as JSON has it: numpy scalars and arrays unpacked, NaN and infinities as null."""
     if hasattr(value, "tolist"):

@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
+from treelens.cli.columns import target_column, target_columns, units_in
 from treelens.cli.console import InputError
+from treelens.cli.molecules import read_molecules, reasons
+from treelens.cli.options import ABOUT_MISSING, check_choice
 from treelens.cli.reading import Reading
+from treelens.cli.repeats import without_repeats
+from treelens.cli.sources import files_behind, kind_of
 from treelens.cli.target import (
     as_numbers,
     check_classes,
-    check_no_target_missing,
     check_numbers,
     looks_measured,
+    missing_in_words,
+    read_target,
 )
+from treelens.cli.transform import Transform, transform_named, transformed
 
 if TYPE_CHECKING:
     import numpy as np
 
     from treelens.graphs.collection import GraphCollection
+    from treelens.graphs.tables import Table
 
-LONGEST_LINE_BYTES = 10 * 2**20
-TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".smi", ".smiles", ".ism", ".parquet", ".pq")
-SDF_ENDINGS = (".sdf", ".sd")
-DEFAULT_TARGETS = ("label", "value", "target", "y", "class", "activity")
+__all__ = [
+    "GraphData", "files_behind", "read_data", "read_training_data", "read_training_sets",
+    "unreadable_rows",
+]  # fmt: skip
+Note = Callable[[str], None]
 _ROWS_IN_A_MESSAGE = 5
+_DECADES, _FEW_OF_ALL = 1000.0, 0.1
+
+
+def _silent(text: str) -> None:
+    """For those who do not want to be told."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +53,34 @@ class GraphData:
     source : str
     graphs : GraphCollection
     y : ndarray or None
+        On the scale that a model learns.
     rows : ndarray of int, shape (n_graphs,)
         The row of each graph, from 0.
     n_rows : int
-        Rows in the source; those that are not in ``rows`` could not be read.
+        Rows in the source.
     texts : list of str or None
-        The SMILES of every row, where there are any.
+        The SMILES of every row as given, where there are any.
     target : str or None
         The column that the targets come from.
     task : str
         ``"regression"`` where ``y`` holds numbers to predict.
+    labelled : ndarray of bool, shape (n_graphs,), or None
+        Which graphs have a target; None: all.
+    unreadable : ndarray of int or None
+        Rows without a molecule; None: all that are not in ``rows``.
+    ids : dict of str to list of str
+        Columns that name the rows, every row of the source.
+    smiles : str or None
+        The column that the SMILES come from.
+    table : Table or None
+    transform : Transform or None
+        What led from the column to ``y``.
+    units : str or None
+        Of the column.
+    groups : ndarray of int, shape (n_graphs,), or None
+        The first graph that is the same molecule; folds must not cut through a group.
+    counts : dict of str to int
+        What was done about rows, in words.
     """
 
     source: str
@@ -60,27 +91,90 @@ class GraphData:
     texts: list[str] | None = None
     target: str | None = None
     task: str = "classification"
+    labelled: np.ndarray | None = None
+    unreadable: np.ndarray | None = None
+    ids: dict[str, list[str]] = field(default_factory=dict)
+    smiles: str | None = None
+    table: Table | None = None
+    transform: Transform | None = None
+    units: str | None = None
+    groups: np.ndarray | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def unreadable_rows(self) -> np.ndarray:
+        import numpy as np
+
+        if self.unreadable is not None:
+            return self.unreadable
+        return np.setdiff1d(np.arange(self.n_rows), self.rows)
 
     @property
     def n_unreadable(self) -> int:
-        return self.n_rows - len(self.rows)
+        return len(self.unreadable_rows)
 
     @property
     def target_name(self) -> str:
         """The target in messages."""
         return self.target or "the class file"
 
-    def with_numbers(self) -> GraphData:
-        """The same with the targets as numbers, where there are any targets."""
+    def place(self, graph: int) -> str:
+        """A graph in messages: its row, and what names it."""
+        row = int(self.rows[graph])
+        names = [column[row] for column in self.ids.values() if column[row]]
+        return f"row {row + 1}" + (f" ({names[0][:40]})" if names else "")
+
+    def with_numbers(self, transform: Transform | None = None) -> GraphData:
+        """The same with the targets as numbers on a scale, where there are any targets."""
+        import numpy as np
+
         if self.y is None:
-            return replace(self, task="regression")
-        y = as_numbers(self.y, self.target_name, self.rows)
-        return replace(self, y=y, task="regression")
+            return replace(self, task="regression", transform=transform)
+        has = np.ones(len(self.y), dtype=bool) if self.labelled is None else self.labelled
+        y = np.full(len(self.y), np.nan)
+        y[has] = as_numbers(self.y[has], self.target_name, self.rows[has])
+        y = transformed(y, transform, self.target_name, self.rows)
+        return replace(self, y=y, task="regression", transform=transform)
 
     def pick(self, keep: np.ndarray) -> GraphData:
         """Some of the graphs."""
-        y = None if self.y is None else self.y[keep]
-        return replace(self, graphs=self.graphs[keep], y=y, rows=self.rows[keep])
+        y, labelled, groups = (
+            None if values is None else values[keep]
+            for values in (self.y, self.labelled, self.groups)
+        )
+        return replace(
+            self, graphs=self.graphs[keep], rows=self.rows[keep], y=y, labelled=labelled,
+            groups=groups,
+        )  # fmt: skip
+
+    def with_labels_only(self, missing: str, note: Note) -> GraphData:
+        """Without the rows that have no target (``"skip"``), or an error (``"error"``)."""
+        import numpy as np
+
+        from treelens.graphs.targets import as_target
+
+        if self.labelled is None or self.labelled.all():
+            return self
+        assert self.table is not None
+        assert self.target is not None
+        rows = self.rows[~self.labelled]
+        found = missing_in_words(self.table, self.target, rows, self.n_rows)
+        if missing == "error":
+            raise InputError(
+                f"{found} Fill it in, remove these rows, or leave them out with --missing skip."
+            )
+        if len(rows) == len(self.rows):
+            raise InputError(f"{found} None is left. Name another column with --target.")
+        note(f"{found} They were left out.")
+        left = self.pick(np.flatnonzero(self.labelled))
+        assert left.y is not None
+        # Among texts for what is missing, numbers were texts as well.
+        y = as_target(left.y.tolist()) if left.y.dtype.kind == "U" else left.y
+        counts = {**self.counts, "rows without a label, left out": len(rows)}
+        return replace(left, y=y, labelled=None, counts=counts)
+
+
+# --- to learn from ----------------------------------------------------------------------------
 
 
 def read_training_data(
@@ -88,19 +182,93 @@ def read_training_data(
     target: str | None = None,
     smiles: str | None = None,
     max_invalid: float = 0.1,
-    drop_duplicates: bool = False,
-    note: Callable[[str], None] = lambda text: None,
+    duplicates: str = "merge",
+    note: Note = _silent,
     reading: Reading | None = None,
     task: str | None = None,
+    **more: Any,
 ) -> GraphData:
     """Graphs with targets that can be learned from, or an error that says what to change.
 
-    ``task`` is one of :data:`treelens.cli.options.TASKS`; None: only classes will do.
+    ``task`` is one of :data:`treelens.cli.options.TASKS`; None: only classes will do. ``more`` is
+    for :func:`read_training_sets`.
     """
-    data = read_data(source, target, smiles, need_target=True, note=note, reading=reading)
+    sets = read_training_sets(
+        source, target, smiles, max_invalid, duplicates, note, reading, task, **more
+    )
+    if len(sets) > 1:
+        raise InputError(
+            f"--target {target}: one column, please. Only 'treelens fit' takes several at a time."
+        )
+    return sets[0]
+
+
+def read_training_sets(
+    source: str,
+    target: str | None = None,
+    smiles: str | None = None,
+    max_invalid: float = 0.1,
+    duplicates: str = "merge",
+    note: Note = _silent,
+    reading: Reading | None = None,
+    task: str | None = None,
+    *,
+    ids: str | None = None,
+    missing: str = "skip",
+    transform: str | None = None,
+    units: str | None = None,
+) -> list[GraphData]:
+    """One set for each target of ``--target a,b,c``; the molecules are read once."""
+    check_choice("--missing", missing, ABOUT_MISSING)
+    scale = transform_named(transform)
+    data = _read(source, target, smiles, note, reading or Reading(), ids)
     _check_share_unreadable(data, max_invalid, note)
-    data = _for_task(data, task, note)
-    data = _without_duplicates(data, drop_duplicates, note)
+    sets = []
+    for each in _with_targets(data, target, True, task, note):
+        each = each.with_labels_only(missing, note)
+        each = replace(_for_task(each, task, scale, note), units=units or units_in(each.target))
+        each = without_repeats(_checked(each, task), duplicates, note)
+        sets.append(_recorded(_checked(each, task)))
+    return sets
+
+
+def _for_task(
+    data: GraphData, task: str | None, transform: Transform | None, note: Note
+) -> GraphData:
+    """With targets as the task has them; "auto" goes by what they look like, and says so."""
+    assert data.y is not None
+    if task == "auto" and (looks_measured(data.y) or transform is not None):
+        note(
+            f"column {data.target_name!r} holds numbers: fitting a regression; "
+            "--task classification to overrule."
+        )
+        task = "regression"
+    if task == "regression":
+        numbers = data.with_numbers(transform)
+        _tell_decades(numbers, note)
+        return numbers
+    if transform is not None:
+        raise InputError(f"--transform {transform.name} is for numbers, and these are classes.")
+    return data
+
+
+def _tell_decades(data: GraphData, note: Note) -> None:
+    """Values over many powers of ten, most of them small, are better learned as logarithms."""
+    import numpy as np
+
+    y = data.y
+    assert y is not None
+    low, middle, high = np.quantile(y, [0.0, 0.5, 1.0])
+    many = low > 0 and high > _DECADES * low
+    if data.transform is None and many and middle < _FEW_OF_ALL * high:
+        note(
+            f"{data.target_name!r} runs from {low:g} to {high:g}, most of it near the lower end: "
+            "--transform log10 probably serves better."
+        )
+
+
+def _checked(data: GraphData, task: str | None) -> GraphData:
+    """Refuse what leaves nothing to learn."""
     assert data.y is not None
     if data.task == "regression":
         check_numbers(data.y, data.target_name)
@@ -110,16 +278,24 @@ def read_training_data(
     return replace(data, y=data.y.astype(str)) if data.y.dtype.kind == "f" else data
 
 
-def _for_task(data: GraphData, task: str | None, note: Callable[[str], None]) -> GraphData:
-    """With targets as the task has them; "auto" goes by what they look like, and says so."""
-    assert data.y is not None
-    if task == "auto" and looks_measured(data.y):
-        note(
-            f"column {data.target_name!r} holds numbers: fitting a regression; "
-            "--task classification to overrule."
-        )
-        task = "regression"
-    return data.with_numbers() if task == "regression" else data
+def _recorded(data: GraphData) -> GraphData:
+    """With a recipe that says what the table was; a model keeps it."""
+    from treelens.graphs.record import TableRecord
+    from treelens.graphs.standardize import changes_in_words
+
+    recipe = data.graphs.recipe
+    if recipe is None:
+        return data
+    changes = changes_in_words(data.graphs.graph_data.get("standardized", ()))
+    record = TableRecord(
+        Path(data.source).name, data.smiles, data.target, tuple(data.ids), data.task,
+        None if data.transform is None else data.transform.name, data.units,
+        {"rows": data.n_rows, **data.counts, **changes, "graphs": len(data.graphs)},
+    )  # fmt: skip
+    return replace(data, graphs=data.graphs.with_recipe(replace(recipe, table=record)))
+
+
+# --- to look at -------------------------------------------------------------------------------
 
 
 def read_data(
@@ -127,225 +303,58 @@ def read_data(
     target: str | None = None,
     smiles: str | None = None,
     need_target: bool = False,
-    note: Callable[[str], None] = lambda text: None,
+    note: Note = _silent,
     reading: Reading | None = None,
+    ids: str | None = None,
 ) -> GraphData:
     """Graphs of any source; rows that cannot be read are left out, but counted."""
-    kind, reading = _kind_of(source), reading or Reading()
+    data = _read(source, target, smiles, note, reading or Reading(), ids)
+    task = None if reading is None or reading.table is None else reading.table.task
+    (with_target,) = _with_targets(data, target, need_target, task, note, several=False)
+    return with_target
+
+
+def _with_targets(
+    data: GraphData, target: str | None, need: bool, task: str | None, note: Note,
+    several: bool = True,
+) -> list[GraphData]:  # fmt: skip
+    """The same graphs with each of the targets that were asked for."""
+    if data.table is None:  # classes came along
+        return [data]
+    columns, sets = data.table.columns, []
+    asked = target_columns(columns, target, data.source) if several else [target]
+    for name in asked:
+        column = target_column(columns, name, need, data.source)
+        if column is None:
+            return [data]
+        if name is None and column.casefold() != "label":
+            note(f"there is no column 'label': the target is {column!r}; --target names another.")
+        found = read_target(data.table, column, data.rows, task, note)
+        sets.append(replace(data, y=found.y, labelled=found.labelled, target=column))
+    return sets
+
+
+def _read(
+    source: str, target: str | None, smiles: str | None, note: Note, reading: Reading,
+    ids: str | None,
+) -> GraphData:  # fmt: skip
+    """Graphs without targets of a table; of other sources, with those that they bring along."""
+    import numpy as np
+
+    kind = kind_of(source)
     if kind in ("table", "sdf"):
         path = Path(source).expanduser()
-        check_lines(path)
-        read = _read_table if kind == "table" else _read_sdf
-        data = read(path, target, smiles, need_target, reading)
-        if target is None and data.target is not None and data.target.casefold() != "label":
-            note(
-                f"there is no column 'label': the target is {data.target!r}; "
-                "--target names another."
-            )
-        return data
-    for option, value in (("--target", target), ("--smiles", smiles)):
+        targets = (target or "").split(",") if target else []
+        found = read_molecules(path, reading, smiles, ids, [target or "", *targets], note)
+        rows = np.array(found["graphs"].graph_data["row"], dtype=np.int64)
+        data = GraphData(source=str(path), y=None, rows=rows, **found)
+        unreadable = data.unreadable_rows
+        counts = {"rows without a readable molecule": len(unreadable)} if len(unreadable) else {}
+        return replace(data, unreadable=unreadable, counts=counts)
+    for option, value in (("--target", target), ("--smiles", smiles), ("--id", ids)):
         if value is not None:
             note(f"{option} {value} is not used: {source} brings its classes along.")
     return _read_dataset(source, reading) if kind == "name" else _read_tu(source, reading)
-
-
-def _kind_of(source: str) -> str:
-    """What a source is: "table", "sdf", "tu" or "name"."""
-    from treelens.graphs.registry import DATASETS
-    from treelens.graphs.tables import inner_suffix
-
-    path = Path(source).expanduser()
-    suffix = inner_suffix(path)
-    if path.is_dir() or suffix == ".zip" or path.name.endswith("_A.txt"):
-        kind = "tu"
-    elif suffix in SDF_ENDINGS:
-        kind = "sdf"
-    else:
-        kind = "table" if suffix in TABLE_ENDINGS else ""
-    if path.exists() and kind:
-        return kind
-    if source in DATASETS:
-        return "name"
-    raise InputError(_what_is_missing(source, path, exists=path.exists()))
-
-
-def files_behind(source: str) -> Iterator[Path]:
-    """The files on this machine that reading a source would read."""
-    path = Path(source).expanduser()
-    if path.is_dir():
-        for edge_file in (*path.glob("*_A.txt"), *path.glob("*/*_A.txt")):
-            yield from _files_of_set(edge_file)
-    elif path.name.endswith("_A.txt"):
-        yield from _files_of_set(path)
-    elif path.exists():
-        yield path
-    else:
-        yield from _files_of_dataset(source)
-
-
-def _files_of_set(edge_file: Path) -> Iterator[Path]:
-    """All files of a TU data set, from the one with its edges."""
-    from treelens.graphs.sources import OPTIONAL_PARTS, REQUIRED_PARTS
-
-    stem = edge_file.name.removesuffix("A.txt")
-    for part in REQUIRED_PARTS + OPTIONAL_PARTS:
-        yield edge_file.with_name(f"{stem}{part}.txt")
-
-
-def _files_of_dataset(name: str) -> Iterator[Path]:
-    from treelens.graphs.datasets import list_datasets
-
-    for row in list_datasets():
-        if row["name"] == name and row["path"] is not None:
-            yield from files_behind(str(row["path"]))
-
-
-def _what_is_missing(source: str, path: Path, exists: bool) -> str:
-    from treelens.graphs.registry import DATASETS
-
-    if exists:
-        return (
-            f"{source} has an ending that tells nothing: expected a table "
-            f"({', '.join(TABLE_ENDINGS)}), {SDF_ENDINGS[0]}, or a TU folder or .zip."
-        )
-    names = {name.casefold(): name for name in DATASETS}
-    if path.parent.is_dir():
-        names.update({p.name.casefold(): str(path.parent / p.name) for p in path.parent.iterdir()})
-    close = difflib.get_close_matches(path.name.casefold(), names, n=3)
-    hint = f" Did you mean {' or '.join(names[match] for match in close)}?" if close else ""
-    return (
-        f"{source} is neither a file or folder that exists nor a known data set.{hint} "
-        "'treelens datasets list' shows the known ones."
-    )
-
-
-# --- lines that are no lines ----------------------------------------------------------------
-
-
-def check_lines(path: Path) -> None:
-    """Refuse a text file with a line of many megabytes before all of it is read into memory."""
-    from treelens.graphs.opening import open_unpacked
-
-    if path.suffix.lower() in (".parquet", ".pq"):
-        return
-    with open_unpacked(path, bounded=True) as file:
-        number = _first_long_line(file)
-    if number is not None:
-        raise InputError(
-            f"{path}, line {number}: the line is longer than {LONGEST_LINE_BYTES // 2**20} MB, so "
-            "this is probably no table of molecules, or its line ends were lost. Open it in an "
-            "editor and save it with one row a line."
-        )
-
-
-def _first_long_line(file: IO[bytes]) -> int | None:
-    number = 1
-    while line := file.readline(LONGEST_LINE_BYTES + 1):
-        if len(line) > LONGEST_LINE_BYTES:
-            return number
-        number += line.endswith(b"\n")
-    return None
-
-
-# --- molecules ------------------------------------------------------------------------------
-
-
-def _read_table(
-    path: Path, target: str | None, smiles: str | None, need: bool, reading: Reading
-) -> GraphData:
-    import numpy as np
-
-    from treelens.graphs.tables import read_table
-
-    table = read_table(path)
-    if not table.rows:
-        raise InputError(f"{path} has column names but no rows: there is nothing to learn from.")
-    smiles_column = _smiles_column(table.columns, smiles, path)
-    target_column = _target_column(table.columns, target, need, path)
-    texts = table.column(smiles_column, "smiles")
-    if target_column is not None:
-        check_no_target_missing(table, target_column)
-    graphs, y = _read_quietly(path, smiles_column, target_column, reading)
-    rows = np.array(graphs.graph_data["row"], dtype=np.int64)
-    return GraphData(str(path), graphs, y, rows, len(texts), texts, target_column)
-
-
-def _read_sdf(
-    path: Path, target: str | None, smiles: str | None, need: bool, reading: Reading
-) -> GraphData:
-    import numpy as np
-
-    if smiles is not None:
-        raise InputError(f"--smiles {smiles}: an SDF holds the molecules themselves. Leave it out.")
-    graphs, y = _read_quietly(path, "", None, reading)
-    properties = list(dict.fromkeys(n for m in graphs.graph_data["mol"] for n in m.GetPropNames()))
-    target_column = _target_column(properties, target, need, path)
-    if target_column is not None:
-        graphs, y = _read_quietly(path, "", target_column, reading)
-    rows = np.array(graphs.graph_data["row"], dtype=np.int64)
-    n_rows = max(_n_records(path), int(rows.max()) + 1)
-    return GraphData(str(path), graphs, y, rows, n_rows, None, target_column)
-
-
-def _n_records(path: Path) -> int:
-    from treelens.graphs.opening import read_bytes
-
-    *records, last = (b"\n" + read_bytes(path)).split(b"\n$$$$")
-    return len(records) + bool(last.strip())
-
-
-def _read_quietly(path: Path, smiles: str, target: str | None, reading: Reading) -> Any:
-    """Rows that cannot be read are left out without a word: the caller counts and tells."""
-    from treelens.graphs.errors import InvalidMoleculesWarning
-    from treelens.graphs.molecules import read_smiles
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InvalidMoleculesWarning)
-        return read_smiles(path, smiles, target, on_invalid="skip", **reading.settings())
-
-
-def _smiles_column(columns: Sequence[str], asked: str | None, path: Path) -> str:
-    if asked is not None:
-        return _asked_column(columns, asked, "--smiles", path)
-    exact = [name for name in columns if name.casefold() == "smiles"]
-    near = [name for name in columns if "smiles" in name.casefold()]
-    found = exact or near
-    if len(found) != 1:
-        raise InputError(
-            f"{path} has {'several columns' if found else 'no column'} with 'smiles' in the name: "
-            f"say which one holds the SMILES with --smiles COLUMN. {_listed(columns)}"
-        )
-    return found[0]
-
-
-def _target_column(columns: Sequence[str], asked: str | None, need: bool, path: Path) -> str | None:
-    if asked is not None:
-        return _asked_column(columns, asked, "--target", path)
-    if not need:
-        return None
-    found = [c for name in DEFAULT_TARGETS for c in columns if c.casefold() == name]
-    if not found:
-        raise InputError(
-            f"Say which column of {path} holds the class or number with --target COLUMN. "
-            f"{_listed(columns)}"
-        )
-    return found[0]
-
-
-def _asked_column(columns: Sequence[str], asked: str, option: str, path: Path) -> str:
-    if asked in columns:
-        return asked
-    close = difflib.get_close_matches(asked, columns, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise InputError(f"{path} has no column {asked!r} ({option}).{hint} {_listed(columns)}")
-
-
-def _listed(columns: Sequence[str]) -> str:
-    names = ", ".join(map(repr, columns[:50])) + (", ..." if len(columns) > 50 else "")
-    return f"Its columns are: {names}." if columns else "It has no columns."
-
-
-# --- graphs ---------------------------------------------------------------------------------
 
 
 def _read_tu(source: str, reading: Reading) -> GraphData:
@@ -361,28 +370,24 @@ def _read_tu(source: str, reading: Reading) -> GraphData:
 def _read_dataset(name: str, reading: Reading) -> GraphData:
     import numpy as np
 
-    from treelens.graphs.datasets import load_dataset
+    from treelens.graphs.datasets import load_by_recipe
     from treelens.graphs.errors import InvalidMoleculesWarning
-    from treelens.graphs.molecules import reread
     from treelens.graphs.registry import dataset_info
 
+    info = dataset_info(name)
+    if info.kind != "smiles":
+        reading.check_no_molecules(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InvalidMoleculesWarning)
-        graphs, y = load_dataset(name)
-    if "smiles" not in graphs.graph_data:
-        reading.check_no_molecules(name)
-    elif reading.settings() != Reading().settings():
-        graphs = reread(graphs, **reading.settings())
+        graphs, y = load_by_recipe(name, reading.recipe_for("smiles"))
     rows = np.array(graphs.graph_data.get("row", np.arange(len(graphs))), dtype=np.int64)
-    return GraphData(name, graphs, y, rows, dataset_info(name).n_graphs)
+    return GraphData(name, graphs, y, rows, info.n_graphs)
 
 
-# --- what is wrong with the rows ------------------------------------------------------------
+# --- rows without a molecule ------------------------------------------------------------------
 
 
-def _check_share_unreadable(
-    data: GraphData, max_invalid: float, note: Callable[[str], None]
-) -> None:
+def _check_share_unreadable(data: GraphData, max_invalid: float, note: Note) -> None:
     if not data.n_unreadable:
         return
     share = data.n_unreadable / data.n_rows
@@ -401,40 +406,12 @@ def _check_share_unreadable(
 
 def unreadable_rows(data: GraphData) -> str:
     """The first rows that could not be read, in words."""
-    import numpy as np
-
-    missing = np.setdiff1d(np.arange(data.n_rows), data.rows).tolist()
+    missing = data.unreadable_rows.tolist()
+    first = missing[:_ROWS_IN_A_MESSAGE]
+    why = reasons(data.texts, first)
     shown = [
-        f"row {row + 1}" + (f" {data.texts[row][:40]!r}" if data.texts else "")
-        for row in missing[:_ROWS_IN_A_MESSAGE]
+        f"row {row + 1}" + (f" {data.texts[row][:40]!r} ({why[row]})" if data.texts else "")
+        for row in first
     ]
     more = len(missing) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
-
-
-def _without_duplicates(data: GraphData, drop: bool, note: Callable[[str], None]) -> GraphData:
-    """Tell of rows with the same SMILES, and leave out all but the first of each if asked."""
-    import numpy as np
-
-    if data.texts is None:
-        return data
-    _, first, which = np.unique(
-        np.array([data.texts[row] for row in data.rows]), return_index=True, return_inverse=True
-    )
-    n_copies = len(data.rows) - len(first)
-    if not n_copies:
-        return data
-    assert data.y is not None
-    _, codes = np.unique(data.y, return_inverse=True)
-    n_torn = int((codes != codes[first][which]).sum())
-    found = f"{n_copies} rows repeat the SMILES of another row, letter for letter"
-    other = "value" if data.task == "regression" else "class"
-    found += f", {n_torn} of them with another {other}" if n_torn else ""
-    if drop:
-        note(f"{found}; they were left out.")
-        return data.pick(np.sort(first))
-    note(
-        f"{found}. Copies on both sides of a split make scores look better than they are: "
-        "--drop-duplicates keeps one of each."
-    )
-    return data

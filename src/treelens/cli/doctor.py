@@ -21,7 +21,8 @@ REQUIRED = (
 # Package: (what it is for, how to get it).
 EXTRAS = {
     "rdkit": ("molecules: SMILES and SDF", "pip install 'treelens[chem]'"),
-    "pyarrow": ("Parquet tables", "pip install pyarrow"),
+    "pyarrow": ("Parquet tables", "pip install 'treelens[parquet]'"),
+    "openpyxl": ("Excel tables", "pip install 'treelens[excel]'"),
     "dask": ("kernels over several machines", "pip install 'treelens[distributed]'"),
     "distributed": ("kernels over several machines", "pip install 'treelens[distributed]'"),
 }

@@ -50,8 +50,12 @@ def evaluate_cli(
     target: options.Target = None,
     smiles: options.Smiles = None,
     atom_label: options.AtomLabel = None,
+    bond_label: options.BondLabel = None,
     hydrogens: options.Hydrogens = None,
+    standardize: options.Standardize = False,
+    standardize_steps: options.StandardizeSteps = None,
     task: options.Task = "auto",
+    transform: options.TargetTransform = None,
     split: Split_ = "random",
     models: Models_ = None,
     baselines: Baselines_ = False,
@@ -75,7 +79,8 @@ def evaluate_cli(
     repeats: Annotated[int, typer.Option("--repeats", help="Repetitions of them.", min=1)] = 1,
     edge_labels: options.EdgeLabels = None,
     max_invalid: options.MaxInvalid = 0.1,
-    drop_duplicates: options.DropDuplicates = False,
+    missing: options.Missing = "skip",
+    duplicates: options.Duplicates = "merge",
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     as_json: options.Json = False,
@@ -102,8 +107,9 @@ def evaluate_cli(
         if task != "auto":  # what cannot be is told before anything is read
             models_for([n for n in names if n != "ecfp_svm"], task, depth, edge_labels, seed, jobs)
         rows = read_training_data(
-            data, target, smiles, max_invalid, drop_duplicates, output.note,
-            Reading(atom_label, hydrogens), task,
+            data, target, smiles, max_invalid, duplicates, output.note,
+            Reading.asked(atom_label, hydrogens, bond_label, standardize, standardize_steps),
+            task, missing=missing, transform=transform,
         )  # fmt: skip
         names = drop_impossible(
             names, all_of_them, rows.task, int(len(rows.graphs) * (1 - 1 / folds)),

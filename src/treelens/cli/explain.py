@@ -38,6 +38,7 @@ def explain_cli(
         from sklearn.base import is_regressor
 
         from treelens.cli.data import files_behind, read_data, unreadable_rows
+        from treelens.cli.predict import learned_scale
         from treelens.cli.reading import Reading
         from treelens.estimators.files import load_model
         from treelens.storage.files import checked_target
@@ -47,7 +48,8 @@ def explain_cli(
         loaded.n_jobs = jobs
         reading = Reading(atom_label, hydrogens, loaded.recipe_)
         rows = read_data(data, target, smiles, note=output.note, reading=reading)
-        rows = rows.with_numbers() if is_regressor(loaded) else rows
+        rows = rows.with_labels_only("skip", output.note)
+        rows = rows.with_numbers(learned_scale(loaded)) if is_regressor(loaded) else rows
         if rows.n_unreadable:
             output.note(f"Left out, not readable: {unreadable_rows(rows)}.")
         write_report(loaded, out, rows)

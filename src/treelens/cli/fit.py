@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,9 +34,15 @@ def fit_cli(
     ),
     target: options.Target = None,
     smiles: options.Smiles = None,
+    ids: options.Ids = None,
     atom_label: options.AtomLabel = None,
+    bond_label: options.BondLabel = None,
     hydrogens: options.Hydrogens = None,
+    standardize: options.Standardize = False,
+    standardize_steps: options.StandardizeSteps = None,
     task: options.Task = "auto",
+    transform: options.TargetTransform = None,
+    units: options.Units = None,
     method: options.Method = "evidence",
     depth: options.Depth = "auto",
     weights: options.Weights = None,
@@ -45,7 +52,8 @@ def fit_cli(
     scoring: options.Scoring = None,
     threshold: options.Threshold = "auto",
     max_invalid: options.MaxInvalid = 0.1,
-    drop_duplicates: options.DropDuplicates = False,
+    missing: options.Missing = "skip",
+    duplicates: options.Duplicates = "merge",
     top: Annotated[int, typer.Option("--top", help="How many patterns to print.", min=0)] = 10,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
@@ -57,7 +65,8 @@ def fit_cli(
     Fits a Gaussian process whose evidence decides how much every pattern weighs. Prints
     leave-one-out scores, whether learned weights predict better than uniform ones, and the patterns
     that matter. With --method svc, a support vector machine: what is left at auto is chosen by
-    cross-validation, and the scores are those of that.
+    cross-validation, and the scores are those of that. What is wrong with the rows, and what was
+    done about it, is told line by line.
     """
     with command(as_json, debug) as output:
         options.check_choice("--method", method, options.METHODS)
@@ -73,23 +82,64 @@ def fit_cli(
             )  # fmt: skip
         else:
             settings = evidence_settings(depth, weights, seed, jobs, of_svc)
-        from treelens.cli.data import files_behind, read_training_data
+        from treelens.cli.data import files_behind, read_training_sets
         from treelens.cli.reading import Reading
         from treelens.storage.files import checked_target
 
         checked_target(out, reads=files_behind(data))  # before the work rather than after it
-        training = read_training_data(
-            data, target, smiles, max_invalid, drop_duplicates, output.note,
-            Reading(atom_label, hydrogens),
+        sets = read_training_sets(
+            data, target, smiles, max_invalid, duplicates, output.note,
+            Reading.asked(atom_label, hydrogens, bond_label, standardize, standardize_steps),
             None if method == "svc" and task == "auto" else task,
+            ids=ids, missing=missing, transform=transform, units=units,
         )  # fmt: skip
-        if method != "svc":
-            settings |= threshold_setting(threshold, training)
-        output.progress(f"Learning from {len(training.graphs)} graphs of {data} ...")
+        paths = [out] if len(sets) == 1 else [path_for(out, each) for each in sets]
+        for path in paths:
+            checked_target(path, reads=files_behind(data))
         fit, show = (fit_model, show_fit) if method == "svc" else (fit_evidence, show_evidence)
-        model, result = fit(training, settings, top)
-        model.save(out)
-        output.finish({**result, "model": str(out)}, show)
+        results = []
+        for training, path in zip(sets, paths, strict=True):
+            output.progress(
+                f"Learning from {len(training.graphs)} graphs of {_named(training)} ..."
+            )
+            own = {} if method == "svc" else threshold_setting(threshold, training)
+            model, result = fit(training, settings | own, top)
+            model.save(path)
+            results.append({**result, "model": str(path)})
+        if len(sets) == 1:
+            output.finish(results[0], show)
+        else:
+            output.finish({"models": results}, lambda o, r: _show_each(o, r, show))
+
+
+def path_for(out: Path, data: GraphData) -> Path:
+    """Where the model of one of several targets goes: ``model-logP.treelens``."""
+    name = re.sub(r"[^\w.+-]+", "_", data.target_name).strip("_") or "target"
+    return out.with_name(f"{out.stem}-{name}{out.suffix}")
+
+
+def _named(data: GraphData) -> str:
+    return data.source if data.target is None else f"{data.source} ({data.target})"
+
+
+def _show_each(output: Output, result: dict[str, Any], show: Any) -> None:
+    """All models one after the other, and then side by side."""
+    for each in result["models"]:
+        show(output, each)
+        output.line()
+    rows = [_one_line_of(each) for each in result["models"]]
+    output.table(["target", "task", "graphs", "score", "model"], rows, "All targets")
+
+
+def _one_line_of(result: dict[str, Any]) -> list[Any]:
+    data = result["data"]
+    if result["method"] == "svc":
+        score = f"cross-validated {result['scoring']} {result['choice']['score']:.3f}"
+    elif result["task"] == "regression":
+        score = f"leave-one-out R2 {result['leave_one_out']['model']['r2']:.3f}"
+    else:
+        score = f"leave-one-out accuracy {percent(result['leave_one_out']['model']['accuracy'])}"
+    return [data["target"], result["task"], data["n_graphs"], score, result["model"]]
 
 
 def _refuse_what_svc_has_not(task: str, weights: str | None, threshold: str) -> None:
@@ -148,6 +198,7 @@ def fit_model(
         "task": "classification",
         "data": {
             "source": data.source,
+            "target": data.target,
             "n_graphs": len(data.graphs),
             "n_left_out": data.n_rows - len(data.graphs),
             "classes": class_sizes(data.y),

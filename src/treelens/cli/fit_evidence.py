@@ -78,6 +78,8 @@ def fit_evidence(
             "target": data.target,
             "n_graphs": len(data.graphs),
             "n_left_out": data.n_rows - len(data.graphs),
+            "transform": None if data.transform is None else data.transform.name,
+            "units": data.units,
             **_target_facts(data),
         },
         "leave_one_out": scores,
@@ -150,6 +152,11 @@ def show_evidence(output: Output, result: dict[str, Any]) -> None:
     output.line(recipe_sentence(result["recipe"]))
     if result["task"] == "regression":
         _show_numbers(output, result["leave_one_out"])
+        if result["data"]["transform"]:
+            output.line(
+                f"These are scores of {result['data']['transform']} of the target, which is what "
+                "was learned; 'treelens predict' gives numbers as the table has them."
+            )
     else:
         _show_classes(output, result["leave_one_out"])
     output.line(_FLATTERY)
@@ -167,8 +174,10 @@ def _data_sentence(data: dict[str, Any]) -> str:
         what = "classes " + ", ".join(f"{name} ({n})" for name, n in data["classes"].items())
     else:
         values = data["values"]
+        name = data["target"] or "values"
+        name = f"{data['transform']} of {name}" if data["transform"] else name
         what = (
-            f"{data['target'] or 'values'} from {values['smallest']:g} to {values['largest']:g}, "
+            f"{name} from {values['smallest']:g} to {values['largest']:g}, "
             f"median {values['median']:g}"
         )
     return f"{data['source']}: {data['n_graphs']} graphs; {what}"

@@ -18,6 +18,7 @@ from treelens.cli.evaluate import evaluate_cli
 from treelens.cli.explain import explain_cli
 from treelens.cli.fit import fit_cli
 from treelens.cli.fragments import fragments_cli
+from treelens.cli.info import info_cli
 from treelens.cli.patterns import patterns_cli
 from treelens.cli.predict import predict_cli
 
@@ -33,6 +34,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "fit": fit_cli,
     "predict": predict_cli,
     "explain": explain_cli,
+    "info": info_cli,
     "patterns": patterns_cli,
     "fragments": fragments_cli,
     "evaluate": evaluate_cli,

@@ -13,6 +13,7 @@ from treelens.kernels.table import KERNELS, RENAMED_KERNELS
 
 METHODS = ("evidence", "svc")
 TASKS = ("auto", "classification", "regression")
+ABOUT_MISSING = ("skip", "error")
 WEIGHTS = ("branches", "depths", "uniform")
 # What "auto" is with evidence, and the deepest patterns that it takes.
 USUAL_DEPTH, DEEPEST = 4, 20
@@ -21,7 +22,7 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="Molecules: a table with a SMILES column (.csv, .tsv, .smi, .parquet) or .sdf. "
+        help="Molecules: a table with a SMILES column (.csv, .tsv, .smi, .xlsx, .parquet) or .sdf. "
         "Graphs: a TU folder or .zip, or the name of a known data set ('treelens datasets list').",
         show_default=False,
     ),
@@ -34,23 +35,63 @@ Target = Annotated[
     str | None,
     typer.Option(
         "--target",
-        help="The column (SDF: property) with the class or the number.",
+        help="The column (SDF: property) with the class or the number. 'fit' takes several, with "
+        "commas between: one model each.",
         show_default="label, else value, target, y, class or activity",
         metavar="COLUMN",
     ),
 ]
 Smiles = Annotated[
     str | None,
-    typer.Option("--smiles", help="The column with the SMILES; found by itself if it is called so.",
-                 metavar="COLUMN"),
-]  # fmt: skip
+    typer.Option(
+        "--smiles",
+        help="The column with the SMILES; found by itself if it is called so, or structure.",
+        metavar="COLUMN",
+    ),
+]
+Ids = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        help="The columns that name the rows, with commas between; they stand in the predictions. "
+        "all: every column; none.",
+        show_default="the first called id, name, compound or so",
+        metavar="COLUMN",
+    ),
+]
 AtomLabel = Annotated[
     str | None,
     typer.Option(
         "--atom-label",
-        help="What the label of an atom says: element, element+charge or element+aromatic.",
+        help="What the label of an atom says, with + between: element, charge, aromatic, "
+        "hydrogens, ring, degree, isotope, chirality.",
         show_default="element; with a MODEL, as it was fitted",
         metavar="LABEL",
+    ),
+]
+BondLabel = Annotated[
+    str | None,
+    typer.Option(
+        "--bond-label",
+        help="What the label of a bond says: order, or order+stereo (E and Z).",
+        show_default="order",
+        metavar="LABEL",
+    ),
+]
+Standardize = Annotated[
+    bool,
+    typer.Option(
+        "--standardize",
+        help="First bring molecules into one form: the largest fragment, uncharged, the canonical "
+        "tautomer. The model keeps it for new molecules.",
+    ),
+]
+StandardizeSteps = Annotated[
+    str | None,
+    typer.Option(
+        "--standardize-steps",
+        help="Only some of that, with commas between: fragment, uncharge, tautomer.",
+        metavar="STEPS",
     ),
 ]
 Hydrogens = Annotated[
@@ -70,9 +111,35 @@ MaxInvalid = Annotated[
         max=1.0,
     ),
 ]
-DropDuplicates = Annotated[
-    bool,
-    typer.Option("--drop-duplicates", help="Keep one row of each molecule (the same SMILES)."),
+Duplicates = Annotated[
+    str,
+    typer.Option(
+        "--duplicates",
+        help="Rows of the same molecule: merge (the mean of numbers, the class of most rows), "
+        "first (the first row of each), keep, or error.",
+    ),
+]
+Missing = Annotated[
+    str,
+    typer.Option("--missing", help="Rows without a label: skip them, with a count, or error."),
+]
+TargetTransform = Annotated[
+    str | None,
+    typer.Option(
+        "--transform",
+        help="Learn numbers on another scale: log10 or ln. Predictions come in the units of the "
+        "table.",
+        show_default="none",
+        metavar="SCALE",
+    ),
+]
+Units = Annotated[
+    str | None,
+    typer.Option(
+        "--units",
+        help="Of the target, to be shown.",
+        show_default="what its name has in brackets",
+    ),
 ]
 Method = Annotated[
     str,
@@ -87,7 +154,7 @@ Task = Annotated[
     typer.Option(
         "--task",
         help="classification, regression, or auto: regression where the target holds many "
-        "different numbers, not all of them whole.",
+        "different numbers.",
     ),
 ]
 Weights = Annotated[

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treelens.cli import options
-from treelens.cli.console import Output, command, percent
+from treelens.cli.console import Output, command, counted, percent
 from treelens.cli.csv_text import csv_text
+from treelens.cli.molecules import reasons
+from treelens.cli.predict_columns import class_columns, number_columns
+from treelens.cli.transform import Transform, transform_named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +39,7 @@ def predict_cli(
         ),
     ] = None,
     smiles: options.Smiles = None,
+    ids: options.Ids = None,
     atom_label: options.AtomLabel = None,
     hydrogens: options.Hydrogens = None,
     jobs: options.Jobs = -1,
@@ -44,11 +48,12 @@ def predict_cli(
 ) -> None:
     """Predict numbers or classes of DATA with a MODEL.
 
-    Writes one line a row. Numbers: prediction, standard deviation, the interval that should hold
-    nine of ten new measurements, and the share of the graph that training never saw. Classes:
-    class, its probability, decision value, and that share. Both: whether the model may be believed
-    there (in_domain), the error to expect, and the similarity to the nearest training graph.
-    Rows that cannot be read stay, empty, with the reason in the last column.
+    Writes one line a row, after the columns that name it (--id). Numbers: prediction, standard
+    deviation, the interval that should hold nine of ten new measurements, and the share of the
+    graph that training never saw, in the units of the training table. Classes: class, its
+    probability, decision value, and that share. Both: whether the model may be believed there
+    (in_domain), the error to expect, and the similarity to the nearest training graph. Rows that
+    cannot be read stay, empty, with the reason in the last column.
     Text that a spreadsheet would run as a formula gets a single quote in front.
     Molecules are read as those were that the model was fitted to.
     """
@@ -65,9 +70,9 @@ def predict_cli(
         loaded = load_model(model)
         loaded.n_jobs = jobs
         reading = Reading(atom_label, hydrogens, loaded.recipe_)
-        rows = read_data(data, target, smiles, note=output.note, reading=reading)
+        rows = read_data(data, target, smiles, note=output.note, reading=reading, ids=ids)
         if is_regressor(loaded):
-            rows = rows.with_numbers()
+            rows = rows.with_numbers(learned_scale(loaded))
             table = number_predictions(loaded, rows)
         else:
             table = prediction_table(loaded, rows)
@@ -85,59 +90,22 @@ def predict_cli(
 def prediction_table(model: Any, data: GraphData) -> pd.DataFrame:
     """Classes: one line per row of the source, in its order.
 
-    Columns: ``row`` (from 1), ``smiles`` where there are any, ``class``, ``probability`` (of that
-    class), ``decision`` (two classes: positive for the second; several: of the predicted one),
-    ``out_of_vocabulary``, one ``probability CLASS`` per class, of a Gaussian process ``in_domain``,
-    ``expected_error`` and ``similarity`` (to the nearest training graph), and ``problem``.
+    Columns: ``row`` (from 1), those that name the rows, ``smiles`` where there are any, those of
+    :func:`treelens.cli.predict_columns.class_columns`, and ``problem``.
     """
-    import numpy as np
-    import pandas as pd
-
-    if hasattr(model, "predict_table"):
-        found = model.predict_table(data.graphs)
-        found["class"] = pd.array(found["class"].astype(str), dtype="object")
-        return _by_row(_with_domain_last(found, model), data)
-    decisions = model.decision_function(data.graphs)
-    probabilities = model.predict_proba(data.graphs)  # (n_graphs, n_classes)
-    classes = model.predict(data.graphs)
-    codes = np.searchsorted(model.classes_, classes)
-    everyone = np.arange(len(codes))
-    columns: dict[str, Any] = {
-        "class": pd.array(classes.astype(str), dtype="object"),
-        "probability": probabilities[everyone, codes],
-        "decision": decisions if decisions.ndim == 1 else decisions[everyone, codes],
-        "out_of_vocabulary": out_of_vocabulary(model, data.graphs),
-        **{f"probability {c}": probabilities[:, k] for k, c in enumerate(model.classes_.tolist())},
-    }
-    return _by_row(columns, data)
-
-
-def _with_domain_last(found: pd.DataFrame, model: Any) -> dict[str, Any]:
-    """The columns of a model's own table in the order of the file."""
-    chances = [f"probability {c}" for c in model.classes_.tolist()]
-    names = {"class": "class", "probability": "probability", "decision": "decision",
-             "out_of_vocabulary": "out_of_vocabulary", **{c: c for c in chances},
-             **{c: c for c in ("in_domain", "expected_error", "similarity")}}  # fmt: skip
-    return {new: found[old].to_numpy() for old, new in names.items()}
+    return _by_row(class_columns(model, data.graphs), data)
 
 
 def number_predictions(model: Any, data: GraphData) -> pd.DataFrame:
-    """Numbers: one line per row of the source, in its order.
-
-    Columns: ``row`` (from 1), ``smiles`` where there are any, ``prediction``, ``std`` (of a new
-    measurement, noise included), ``lower_90`` and ``upper_90``, between which nine of ten should
-    lie, ``out_of_vocabulary``, ``in_domain``, ``expected_error``, ``similarity`` (to the nearest
-    training graph), and ``problem``.
-    """
-    found = model.predict_table(data.graphs)
-    names = ("prediction", "std", "lower_90", "upper_90", "out_of_vocabulary", "in_domain",
-             "expected_error", "similarity")  # fmt: skip
-    return _by_row({name: found[name].to_numpy() for name in names}, data)
+    """The same for numbers: see :func:`treelens.cli.predict_columns.number_columns`."""
+    return _by_row(number_columns(model, data.graphs, data.transform), data)
 
 
-def out_of_vocabulary(model: Any, graphs: Any) -> Any:
-    """Share of each graph's patterns that training never saw, of any model."""
-    return model.out_of_vocabulary(graphs)
+def learned_scale(model: Any) -> Transform | None:
+    """The scale that a model of numbers learned on."""
+    recipe = model.recipe_
+    known = None if recipe is None or recipe.table is None else recipe.table.transform
+    return transform_named(known)
 
 
 def _by_row(columns: dict[str, Any], data: GraphData) -> pd.DataFrame:
@@ -145,14 +113,36 @@ def _by_row(columns: dict[str, Any], data: GraphData) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
+    if "standardized" in data.graphs.graph_data:
+        columns = {"standard_smiles": _smiles_of(data), **columns}
+    elif "mol" in data.graphs.graph_data:
+        columns = {"smiles": _smiles_of(data), **columns}
     table = pd.DataFrame(columns, index=data.rows).reindex(np.arange(data.n_rows))
-    table.insert(0, "row", np.arange(1, data.n_rows + 1))
+    before = {"row": np.arange(1, data.n_rows + 1), **_named(data.ids, columns)}
     if data.texts is not None:
-        table.insert(1, "smiles", data.texts)
-    table["problem"] = np.where(
-        np.isin(np.arange(data.n_rows), data.rows), "", "no molecule that RDKit can read"
+        before["smiles"] = data.texts
+    problem = pd.Series("", index=table.index, dtype="object")
+    for row, why in reasons(data.texts, data.unreadable_rows.tolist()).items():
+        problem[row] = why
+    return pd.concat([pd.DataFrame(before, index=table.index), table], axis=1).assign(
+        problem=problem
     )
-    return table
+
+
+def _smiles_of(data: GraphData) -> list[str]:
+    """The SMILES of each molecule: of its standard form, or of what an SDF holds."""
+    from treelens.graphs.gathering import rdkit
+
+    known = data.graphs.graph_data
+    if "smiles" in known:
+        return list(known["smiles"])
+    return [rdkit().MolToSmiles(molecule) for molecule in known["mol"]]
+
+
+def _named(ids: dict[str, list[str]], columns: dict[str, Any]) -> dict[str, list[str]]:
+    """Columns that name the rows, under their own names where these are free."""
+    taken = {"row", "smiles", "problem", *columns}  # a table may call its own columns so
+    return {name if name not in taken else f"{name} (given)": x for name, x in ids.items()}
 
 
 def summarise_predictions(
@@ -176,12 +166,17 @@ def summarise_predictions(
     if "in_domain" in table:
         _tell_outside(table.iloc[data.rows]["in_domain"].astype(bool), output)
     summary = _sum_up_numbers(data, table) if of_numbers else _sum_up_classes(model, data, table)
-    if data.y is not None and not of_numbers and not summary.pop("any_known"):
+    if data.labelled is not None and not data.labelled.all():
+        output.note(
+            f"{counted(int((~data.labelled).sum()), 'row')} without {data.target_name!r}: "
+            "predicted, and not scored."
+        )
+    if not summary.pop("any_known", True):
         output.note("None of the true classes is a class of the model: nothing can be right.")
     return {
         "n_rows": data.n_rows,
         "n_unreadable": data.n_unreadable,
-        "mean_unseen_share": unseen,
+        "mean_out_of_vocabulary": unseen,
         **summary,
     }
 
@@ -200,29 +195,45 @@ def _sum_up_classes(model: Any, data: GraphData, table: pd.DataFrame) -> dict[st
 
     from treelens.cli.scores import class_scores, class_sizes
 
-    readable = table.iloc[data.rows]
+    readable, has, y = _scored(data, table)
     summary: dict[str, Any] = {
         "predicted": class_sizes(readable["class"].to_numpy().astype(str)),
         "accuracy": None,
     }
-    if data.y is None:
-        return summary
+    if y is None or not len(y):
+        return {**summary, "any_known": True}
+    readable = readable.iloc[has]
     chances = readable[[f"probability {c}" for c in model.classes_.tolist()]].to_numpy()
     rarer = np.bincount(model.train_codes_, minlength=2)
     positive = model.classes_[int(rarer[1] <= rarer[0])] if len(model.classes_) == 2 else None
     named = readable["class"].to_numpy().astype(str)
-    scores = class_scores(data.y, chances, model.classes_, named, positive)
-    known = bool(np.isin(data.y.astype(str), model.classes_.astype(str)).any())
-    return {**summary, **scores, "any_known": known}
+    scores = class_scores(y, chances, model.classes_, named, positive)
+    known = bool(np.isin(y.astype(str), model.classes_.astype(str)).any())
+    return {**summary, **scores, "n_scored": len(y), "any_known": known}
+
+
+def _scored(data: GraphData, table: pd.DataFrame) -> tuple[pd.DataFrame, Any, Any]:
+    """Lines with a prediction, which of them have a truth, and these truths (None: no column)."""
+    import numpy as np
+
+    readable = table.iloc[data.rows]
+    has = np.arange(len(readable)) if data.labelled is None else np.flatnonzero(data.labelled)
+    return readable, has, None if data.y is None else data.y[has]
 
 
 def _sum_up_numbers(data: GraphData, table: pd.DataFrame) -> dict[str, Any]:
     from treelens.cli.scores import number_scores
 
-    readable = table.iloc[data.rows]
-    mean, std = (readable[name].to_numpy() for name in ("prediction", "std"))
-    scores = {} if data.y is None else number_scores(data.y, mean, std)
-    return {"predicted": {"smallest": mean.min(), "largest": mean.max()}, **scores}
+    readable, has, y = _scored(data, table)
+    mean = readable["prediction"].to_numpy()
+    summary = {"predicted": {"smallest": mean.min(), "largest": mean.max()}}
+    if y is None or not len(y):
+        return summary
+    scale = data.transform
+    std = readable["std" if scale is None else f"std_{scale.name}"].to_numpy()
+    there = mean if scale is None else scale.there(mean)  # scores are those of what was learned
+    named = {} if scale is None else {"scale": scale.name}
+    return {**summary, **number_scores(y, there[has], std[has]), "n_scored": len(y), **named}
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:

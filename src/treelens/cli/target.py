@@ -2,37 +2,128 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
-from treelens.cli.console import InputError
+from treelens.cli.console import InputError, counted
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from treelens.graphs.tables import Table
+
 MOST_CLASSES = 100
 # From this many different numbers on, a column of floats is taken for a measurement.
 FEWEST_MEASURED = 20
-_MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
+# A column with so large a share of numbers holds numbers, and remarks ("> 100") in between.
+_MOSTLY = 0.8
+_ROWS_IN_A_MESSAGE = 5
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 
 
-def check_no_target_missing(table: Any, target: str) -> None:
-    """Every row needs a class or a number."""
-    values = table.column(target, "target")
-    missing = [row for row, value in enumerate(values) if value.lower() in _MISSING]
-    if missing:
-        listed = ", ".join(table.place(row) for row in missing[:5])
-        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-        raise InputError(
-            f"{table.source}: the target ({target!r}) is missing in {len(missing)} of "
-            f"{len(values)} rows: {listed}{more}. Fill it in, or remove these rows."
-        )
+@dataclass(frozen=True)
+class Target:
+    """A column as a target.
+
+    Attributes
+    ----------
+    y : ndarray, shape (n_graphs,)
+        Empty texts, or NaN among numbers, where there is none.
+    labelled : ndarray of bool, shape (n_graphs,)
+    """
+
+    y: np.ndarray
+    labelled: np.ndarray
+
+
+def read_target(
+    table: Table, column: str, rows: np.ndarray, task: str | None, note: Callable[[str], None]
+) -> Target:
+    """The target of the rows of some graphs; what stands there instead of a number is told."""
+    import numpy as np
+
+    from treelens.graphs.targets import as_target, is_missing
+
+    every = table.column(column, "target")
+    texts = _with_points([every[row] for row in rows.tolist()], column, note)
+    labelled = np.array([not is_missing(text) for text in texts], dtype=bool)
+    known = as_target(list(compress(texts, labelled)))
+    if task != "classification" and known.dtype.kind == "U":
+        labelled &= _without_remarks(texts, labelled, column, table, rows, note)
+        known = as_target(list(compress(texts, labelled)))
+    if labelled.all():
+        return Target(known, labelled)
+    y = np.full(len(texts), "", dtype=f"<U{max(1, known.astype(str).dtype.itemsize // 4)}")
+    y[labelled] = known.astype(str)
+    return Target(y, labelled)
+
+
+def _with_points(texts: list[str], column: str, note: Callable[[str], None]) -> list[str]:
+    """Decimal commas as points, where no number of the column has a point."""
+    commas = ["," in text and bool(_DECIMAL_COMMA.fullmatch(text)) for text in texts]
+    if not any(commas) or any(re.fullmatch(r"[+-]?\d*\.\d+", text) for text in texts):
+        return texts
+    note(f"column {column!r} has decimal commas (such as {texts[commas.index(True)]!r}): read so.")
+    return [
+        text.replace(",", ".") if comma else text for text, comma in zip(texts, commas, strict=True)
+    ]
+
+
+def _without_remarks(
+    texts: list[str],
+    labelled: np.ndarray,
+    column: str,
+    table: Table,
+    rows: np.ndarray,
+    note: Callable[[str], None],
+) -> np.ndarray:
+    """Which rows stay when remarks between measured numbers are passed over."""
+    import numpy as np
+
+    from treelens.graphs.integers import is_number
+    from treelens.graphs.targets import as_target
+
+    numeric = np.array([is_number(text) for text in texts], dtype=bool)
+    n_remarks = int((labelled & ~numeric).sum())
+    everything = np.ones(len(texts), dtype=bool)
+    if not n_remarks or n_remarks > (1 - _MOSTLY) * labelled.sum():
+        return everything
+    if not looks_measured(as_target(list(compress(texts, numeric)))):
+        return everything
+    where = np.flatnonzero(labelled & ~numeric).tolist()
+    shown = [f"{table.place(int(rows[i]))} {texts[i][:20]!r}" for i in where[:_ROWS_IN_A_MESSAGE]]
+    more = f" and {n_remarks - len(shown)} more" if n_remarks > len(shown) else ""
+    note(
+        f"column {column!r} holds numbers, but something else in {counted(n_remarks, 'row')}: "
+        f"{', '.join(shown)}{more}. That counts as no label."
+    )
+    return numeric
+
+
+def missing_in_words(table: Table, column: str, missing: np.ndarray, n_rows: int) -> str:
+    """Which rows have no label.
+
+    ``missing`` are rows of the table.
+    """
+    shown = ", ".join(table.place(row) for row in missing[:_ROWS_IN_A_MESSAGE].tolist())
+    more = f" and {len(missing) - _ROWS_IN_A_MESSAGE} more" if len(missing) > 5 else ""
+    return (
+        f"{table.source}: the target ({column!r}) is missing in {len(missing)} of {n_rows} rows: "
+        f"{shown}{more}."
+    )
 
 
 def looks_measured(y: np.ndarray) -> bool:
-    """Whether a target is a measurement: numbers, not all whole, too many to pass for classes."""
+    """Whether a target is a measurement: numbers, too many different ones to pass for classes."""
     import numpy as np
 
-    return y.dtype.kind == "f" and not _few_values(np.unique(y), len(y))
+    values = np.unique(y)
+    if y.dtype.kind == "i":
+        return len(values) >= FEWEST_MEASURED or len(values) > max(2, len(y) // 2)
+    return y.dtype.kind == "f" and not _few_values(values, len(y))
 
 
 def as_numbers(y: np.ndarray, target: str, rows: np.ndarray) -> np.ndarray:
@@ -77,7 +168,7 @@ def check_classes(y: np.ndarray, target: str, rows: np.ndarray, sure: bool = Fal
             f"{target!r} holds one class only ({classes[0].item()!r}, {len(y)} times): there must "
             "be two or more. Name another column with --target, or add rows of another class."
         )
-    if looks_measured(y) and not sure:
+    if y.dtype.kind == "f" and looks_measured(y) and not sure:
         raise InputError(
             f"{target!r} looks like regression: {len(classes)} different numbers from "
             f"{classes[0]:g} to {classes[-1]:g} in {len(y)} rows. To predict them use 'treelens "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -34,9 +34,6 @@ from treelens.selection.settings import (
     resolved_scoring,
 )
 from treelens.selection.task import Task
-
-if TYPE_CHECKING:
-    pass
 
 
 class GraphSVC(TellsNewNames, ViewsOfClassifier, DecidesOnGraphs, BaseEstimator):

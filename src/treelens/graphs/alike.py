@@ -8,12 +8,12 @@ from typing import Any
 
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.molecules import (
-    ATOM_LABELS,
-    molecules_to_collection,
-    read_smiles,
-    smiles_to_collection,
+    molecules_by_recipe,
+    molecules_of_table,
+    smiles_by_recipe,
 )
 from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.sdf import read_sdf
 
 
 def smiles_alike(smiles: Sequence[str], recipe: GraphRecipe | None) -> GraphCollection:
@@ -21,27 +21,31 @@ def smiles_alike(smiles: Sequence[str], recipe: GraphRecipe | None) -> GraphColl
 
     Examples
     --------
-    >>> recipe = smiles_to_collection(["CCO"], atom_label="element+charge").recipe
+    >>> recipe = GraphRecipe.of_molecules(atom_label="element+charge")
     >>> smiles_alike(["C[NH3+]"], recipe)[0].node_labels
     ('C', 'N+1')
     """
-    return smiles_to_collection(smiles, **_settings(recipe))
+    return smiles_by_recipe(smiles, _followed(recipe, "smiles"))
 
 
 def molecules_alike(molecules: Sequence[Any], recipe: GraphRecipe | None) -> GraphCollection:
     """RDKit molecules; their hydrogens go where the recipe has none."""
     if recipe is not None and recipe.is_molecular and recipe.hydrogens is False:
         molecules = [_without_hydrogens(molecule) for molecule in molecules]
-    return molecules_to_collection(molecules, **_settings(recipe))
+    return molecules_by_recipe(molecules, _followed(recipe, "rdkit"))
 
 
 def sdf_alike(path: Path, recipe: GraphRecipe | None) -> GraphCollection:
     """The molecules of an SDF."""
-    return read_smiles(path, target=None, **_settings(recipe))[0]
+    followed = _followed(recipe, "sdf")
+    molecules, table = read_sdf(path, keep_hydrogens=bool(followed.hydrogens))
+    read = molecules_of_table(table, {"mol": molecules}, None, recipe=followed, on_invalid="raise")
+    assert read is not None, "only parts of a table may be empty"
+    return read[0]
 
 
-def _settings(recipe: GraphRecipe | None) -> dict[str, Any]:
-    return {} if recipe is None else recipe.molecule_settings(ATOM_LABELS)
+def _followed(recipe: GraphRecipe | None, reader: str) -> GraphRecipe:
+    return (recipe or GraphRecipe()).for_new_molecules(reader)
 
 
 def _without_hydrogens(molecule: Any) -> Any:

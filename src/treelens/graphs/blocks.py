@@ -7,24 +7,25 @@ What iterates over parts can be read again and again, one pass after the other.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from treelens.graphs.atoms import AtomLabel
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_graph_collection, described, kind_of
-from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning, NotGraphsError
-from treelens.graphs.molecules import (
-    AtomLabel,
-    check_atom_label,
-    check_choice,
-    molecules_of_table,
+from treelens.graphs.errors import (
+    GraphDataError,
+    InvalidMoleculesWarning,
+    MissingTargetsWarning,
+    NotGraphsError,
 )
+from treelens.graphs.molecules import check_choice, molecules_of_table
 from treelens.graphs.recipe import GraphRecipe
-from treelens.graphs.tables import Table, inner_suffix, read_table_blocks
+from treelens.graphs.tables import STREAMED_ENDINGS, Table, inner_suffix, read_table_blocks
 
 _EXPECTED = "SmilesBlocks, CollectionBlocks, TUBlocks or a list of (graphs, y) pairs"
 
@@ -94,17 +95,18 @@ class SmilesPart:
     smiles: str
     target: str | None
     on_invalid: str
-    hydrogens: bool
-    atom_label: AtomLabel
+    on_missing: str
+    recipe: GraphRecipe
 
     def load(self) -> Block:
         """Parse the molecules; messages name rows by their number in the whole file."""
         data = {"smiles": self.table.column(self.smiles, "smiles")}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", InvalidMoleculesWarning)
+            warnings.simplefilter("always", MissingTargetsWarning)
             read = molecules_of_table(
-                self.table, data, self.target, on_invalid=self.on_invalid,
-                hydrogens=self.hydrogens, atom_label=self.atom_label, may_be_empty=True,
+                self.table, data, self.target, recipe=self.recipe, on_invalid=self.on_invalid,
+                on_missing=self.on_missing, may_be_empty=True,
             )  # fmt: skip
         messages = tuple(str(w.message) for w in caught)
         graphs, y = (None, None) if read is None else read
@@ -119,7 +121,7 @@ class SmilesBlocks:
     ----------
     path : str or Path
         ``.csv``, ``.tsv``, ``.txt`` or ``.smi``, each also with ``.gz``.
-    smiles, target, on_invalid, hydrogens, atom_label
+    smiles, target, on_invalid, on_missing, hydrogens, atom_label, bond_label, standardize
         As in :func:`treelens.read_smiles`. A message about a row gives its number in the file,
         whatever block it is in.
     block_size : int
@@ -142,22 +144,31 @@ class SmilesBlocks:
     on_invalid: str = "raise"
     hydrogens: bool = False
     atom_label: AtomLabel = "element"
+    bond_label: str = "order"
+    standardize: bool | str | Sequence[str] = False
+    on_missing: str = "raise"
 
     def __post_init__(self) -> None:
         check_choice("on_invalid", self.on_invalid, ("raise", "skip"))
-        check_atom_label(self.atom_label)
+        check_choice("on_missing", self.on_missing, ("raise", "skip"))
+        self._recipe()
+
+    def _recipe(self) -> GraphRecipe:
+        return GraphRecipe.of_molecules(
+            "smiles", self.atom_label, self.hydrogens, self.bond_label, self.standardize
+        )
 
     def __iter__(self) -> Iterator[SmilesPart]:
         check_block_size(self.block_size)
         path = Path(self.path).expanduser()
-        if inner_suffix(path) in (".sdf", ".sd", ".parquet", ".pq"):
+        if inner_suffix(path) not in STREAMED_ENDINGS:
             raise GraphDataError(
                 f"{path} cannot be read in blocks: expected .csv, .tsv, .txt or .smi (or these "
                 "with .gz). read_smiles reads it at once."
             )
         for table in read_table_blocks(path, self.block_size):
             yield SmilesPart(
-                table, self.smiles, self.target, self.on_invalid, self.hydrogens, self.atom_label
+                table, self.smiles, self.target, self.on_invalid, self.on_missing, self._recipe()
             )
 
 

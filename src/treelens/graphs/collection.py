@@ -346,6 +346,10 @@ class GraphCollection:
             _known_good=True,  # parts of arrays that were checked: a slice costs a twentieth
         )
 
+    def with_recipe(self, recipe: GraphRecipe | None) -> GraphCollection:
+        """The same graphs, said to be made in this way."""
+        return GraphCollection(**{**self._arguments(), "recipe": recipe}, _known_good=True)
+
     def with_fine_labels(self, labels: Sequence[Any]) -> GraphCollection:
         """The same graphs with finer labels, one for each node of all graphs."""
         codes, alphabet = encode_labels(labels)

@@ -13,10 +13,12 @@ import numpy as np
 
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError, GraphFileNotFoundError
-from treelens.graphs.molecules import read_smiles
+from treelens.graphs.molecules import molecules_of_table
 from treelens.graphs.opening import read_bytes
+from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.registry import DATASETS, DatasetInfo, dataset_info
 from treelens.graphs.sources import REQUIRED_PARTS, TextFiles, read_text_files
+from treelens.graphs.tables import table_of_bytes
 from treelens.graphs.tudataset import collection_from_text
 
 OFFICIAL_ARCHIVES = "https://www.chrsmrrs.com/graphkerneldatasets"
@@ -58,13 +60,17 @@ def load_dataset(
     >>> graphs  # doctest: +SKIP
     GraphCollection(188 graphs, 3371 nodes, 3721 edges, 7 node labels, 4 edge labels)
     """
+    return load_by_recipe(name, GraphRecipe.of_molecules(), folder=folder, download=download)
+
+
+def load_by_recipe(
+    name: str, recipe: GraphRecipe, *, folder: str | Path | None = None, download: bool = True
+) -> tuple[GraphCollection, np.ndarray]:
+    """As :func:`load_dataset`; where the set is one of molecules, they are read by the recipe."""
     info = dataset_info(name)
     path = _locate(info, folder) or _download(info, folder, allowed=download)
     if info.kind == "smiles":
-        _require_pins(info, path, _digests(info, path))
-        graphs, y = read_smiles(path, on_invalid="skip")
-        assert y is not None  # a target column was asked for
-        return graphs, y
+        return _read_molecules(info, path, recipe)
     files = read_text_files(path)
     _require_pins(info, path, _digests_of_text(files))
     graphs, y = collection_from_text(files)
@@ -74,6 +80,19 @@ def load_dataset(
             f"{_what_to_do(info, path)}"
         )
     return graphs, y
+
+
+def _read_molecules(
+    info: DatasetInfo, path: Path, recipe: GraphRecipe
+) -> tuple[GraphCollection, np.ndarray]:
+    data = read_bytes(path)
+    _require_pins(info, path, {f"{info.file_stem}.csv": hashlib.sha256(data).hexdigest()})
+    table = table_of_bytes(path, data)
+    smiles = {"smiles": table.column("smiles", "smiles")}
+    read = molecules_of_table(table, smiles, "label", recipe=recipe, on_invalid="skip")
+    assert read is not None  # nothing was said to allow that none is left
+    assert read[1] is not None  # a target column was asked for
+    return read[0], read[1]
 
 
 def list_datasets(folder: str | Path | None = None) -> list[dict[str, Any]]:

@@ -23,3 +23,7 @@ class DegreeLabelsWarning(UserWarning):
 
 class InvalidMoleculesWarning(UserWarning):
     """Rows of a file could not be read as molecules and were left out, as asked."""
+
+
+class MissingTargetsWarning(UserWarning):
+    """Rows of a file had no target and were left out, as asked."""

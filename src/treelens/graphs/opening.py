@@ -24,6 +24,7 @@ LIMIT_VARIABLE = "TREELENS_MAX_UNPACKED"
 # Files that are read bit by bit are still read line by line: one endless line would fill memory.
 LONGEST_LINE = 10 * 2**20
 _CHARACTERS_AT_ONCE = 2**18
+_BYTES_AT_ONCE = 2**20
 
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -56,6 +57,29 @@ def read_bytes(path: Path) -> bytes:
     """
     with open_unpacked(path, bounded=True) as file:
         return file.read()
+
+
+def read_lines(path: Path) -> bytes:
+    """The content of a text file; a line of many megabytes is an error before all of it is read."""
+    parts, n_lines, open_line = [], 0, 0  # bytes since the last line end
+    with open_unpacked(path, bounded=True) as file:
+        while part := file.read(min(_BYTES_AT_ONCE, LONGEST_LINE)):
+            first = part.find(b"\n")
+            open_line += len(part) if first < 0 else first
+            if open_line > LONGEST_LINE:
+                raise _no_line(path, n_lines + 1)
+            if first >= 0:
+                n_lines += part.count(b"\n")
+                open_line = len(part) - 1 - part.rfind(b"\n")
+            parts.append(part)
+    return b"".join(parts)
+
+
+def _no_line(path: Path, line: int) -> GraphDataError:
+    return GraphDataError(
+        f"{path}, line {line}: the line is longer than {LONGEST_LINE:,} characters, so its line "
+        "ends were lost, or it is no such file. Save it with one row a line."
+    )
 
 
 @contextmanager
@@ -100,10 +124,7 @@ def bounded_lines(stream: TextIO, path: Path) -> Iterator[str]:
         yield from lines
         n_lines += len(lines)
         if len(last) > LONGEST_LINE:
-            raise GraphDataError(
-                f"{path}, line {n_lines + 1}: the line is longer than {LONGEST_LINE:,} characters, "
-                "so its line ends were lost, or it is no such file. Save it with one row a line."
-            )
+            raise _no_line(path, n_lines + 1)
     if last:
         yield last
 

@@ -8,12 +8,16 @@ collection, is kept in the model that was fitted to it, and is asked whenever gr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from treelens.graphs.atoms import AtomLabel, atom_parts, is_known_label, ordered_name
 from treelens.graphs.errors import GraphDataError
+from treelens.graphs.record import TableRecord
+from treelens.graphs.standardize import STEPS, checked_steps
 
 MOLECULE_READERS = ("smiles", "sdf", "rdkit")
+BOND_LABELS = ("order", "order+stereo")
 _NAMES = {
     "smiles": "SMILES", "sdf": "an SDF", "rdkit": "RDKit molecules", "tudataset": "TU files",
     "networkx": "NetworkX graphs", "igraph": "igraph graphs", "geometric": "PyTorch Geometric data",
@@ -40,13 +44,17 @@ class GraphRecipe:
     hydrogens : bool or None
         Of molecules, whether all hydrogens are nodes. None: some, as the molecules came.
     bond_label : str or None
-        Of molecules, what the label of an edge says: ``"order"``.
+        Of molecules, what the label of an edge says: ``"order"``, or ``"order+stereo"`` with the
+        side of double bonds.
     node_label, edge_label : str or None
         Of NetworkX, igraph and PyTorch Geometric graphs, the attribute that was asked for by name.
     standardize : tuple of str
-        Of molecules, the steps that were taken before they were read, in order.
+        Of molecules, the steps that were taken before they were read, in order: of
+        ``"fragment"``, ``"uncharge"`` and ``"tautomer"``.
     atom_function : callable or None
         The function behind ``atom_label``. No file keeps it.
+    table : TableRecord or None
+        The table that they stood in. It does not matter for whether two recipes agree.
 
     Examples
     --------
@@ -66,6 +74,35 @@ class GraphRecipe:
     edge_label: str | None = None
     standardize: tuple[str, ...] = ()
     atom_function: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
+    table: TableRecord | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of_molecules(
+        cls,
+        reader: str = "smiles",
+        atom_label: AtomLabel = "element",
+        hydrogens: bool = False,
+        bond_label: str = "order",
+        standardize: bool | str | Iterable[str] = False,
+    ) -> GraphRecipe:
+        """The recipe that these settings are, or a ``ValueError`` where one is not known.
+
+        Examples
+        --------
+        >>> print(GraphRecipe.of_molecules(atom_label="ring+element", standardize="fragment"))
+        SMILES with atom_label='element+ring', hydrogens=False, standardize=('fragment',)
+        """
+        if bond_label not in BOND_LABELS:
+            raise ValueError(
+                f"bond_label must be one of {', '.join(map(repr, BOND_LABELS))}; got "
+                f"{bond_label!r}."
+            )
+        own = atom_label if callable(atom_label) else None
+        name = label_name(atom_label)
+        return cls(
+            reader, name, bool(hydrogens), bond_label, standardize=checked_steps(standardize),
+            atom_function=own,
+        )  # fmt: skip
 
     @property
     def is_molecular(self) -> bool:
@@ -115,8 +152,8 @@ class GraphRecipe:
 
     # --- reading molecules alike ------------------------------------------------------------
 
-    def molecule_settings(self, known_labels: Iterable[str]) -> dict[str, Any]:
-        """Arguments that make a reader of molecules read alike; empty for other graphs.
+    def for_new_molecules(self, reader: str) -> GraphRecipe:
+        """The recipe that reads new molecules alike; the usual one for graphs that are none.
 
         Raises
         ------
@@ -125,16 +162,18 @@ class GraphRecipe:
             process that had it, or something that this version does not know.
         """
         if not self.is_molecular:
-            return {}
-        if self.standardize or self.bond_label not in (None, "order"):
+            return GraphRecipe.of_molecules(reader)
+        label = self.atom_label or "element"
+        if self.atom_function is None and label.startswith(_FUNCTION):
+            raise self._cannot_follow("a model file does not keep functions")
+        known = self.atom_function is not None or is_known_label(label)
+        steps_known = set(self.standardize) <= set(STEPS)
+        if not known or not steps_known or self.bond_label not in (None, *BOND_LABELS):
             raise self._cannot_follow("this treelens does not know all of that")
-        atom_label: Any = self.atom_function or self.atom_label
-        if isinstance(atom_label, str):
-            if atom_label.startswith(_FUNCTION):
-                raise self._cannot_follow("a model file does not keep functions")
-            if atom_label not in known_labels:
-                raise self._cannot_follow("this treelens does not know such labels")
-        return {"atom_label": atom_label or "element", "hydrogens": bool(self.hydrogens)}
+        return GraphRecipe.of_molecules(
+            reader, self.atom_function or label, bool(self.hydrogens), self.bond_label or "order",
+            self.standardize,
+        )  # fmt: skip
 
     def _cannot_follow(self, why: str) -> GraphDataError:
         return GraphDataError(
@@ -147,9 +186,10 @@ class GraphRecipe:
 
     def to_plain(self) -> dict[str, Any]:
         """As what ``json.dumps`` takes."""
-        record = asdict(self)
+        record = asdict(replace(self, atom_function=None, table=None))
         del record["atom_function"]
-        return {**record, "standardize": list(self.standardize)}
+        table = None if self.table is None else self.table.to_plain()
+        return {**record, "standardize": list(self.standardize), "table": table}
 
     @classmethod
     def from_plain(cls, record: Mapping[str, Any]) -> GraphRecipe:
@@ -163,13 +203,17 @@ class GraphRecipe:
             raise ValueError("'hydrogens' should be true, false or null")
         if type(steps) is not list or not all(type(step) is str for step in steps):
             raise ValueError("'standardize' should be a list of texts")
-        return cls(**texts, hydrogens=hydrogens, standardize=tuple(steps))
+        table = record.get("table")
+        return cls(
+            **texts, hydrogens=hydrogens, standardize=tuple(steps),
+            table=None if table is None else TableRecord.from_plain(table),
+        )  # fmt: skip
 
 
-def label_name(atom_label: str | Callable[[Any], Any]) -> str:
-    """How a recipe names what labels atoms."""
-    if isinstance(atom_label, str):
-        return atom_label
+def label_name(atom_label: AtomLabel) -> str:
+    """How a recipe names what labels atoms; a ``ValueError`` where it is not known."""
+    if not callable(atom_label):
+        return ordered_name(atom_parts(atom_label))
     return _FUNCTION + getattr(atom_label, "__qualname__", type(atom_label).__name__)
 
 

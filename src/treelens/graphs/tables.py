@@ -1,10 +1,11 @@
-"""Tables of text from CSV, TSV, SMI and Parquet files, with the line that each row stands on."""
+"""Tables of text from CSV, TSV, SMI, Excel and Parquet files, with the line of each row."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
+import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, chain, islice
@@ -12,11 +13,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.opening import bounded_lines, check_regular, open_text, read_bytes
+from treelens.graphs.opening import bounded_lines, check_regular, open_text, read_lines
 
 Row = tuple[int, list[str]]  # line, fields
 _SEPARATORS = (",", "\t", ";")
 _SMI_ENDINGS = (".smi", ".smiles", ".ism")
+_PARQUET_ENDINGS = (".parquet", ".pq")
+EXCEL_ENDINGS = (".xlsx", ".xlsm")
+STREAMED_ENDINGS = (".csv", ".tsv", ".txt", *_SMI_ENDINGS)
+TABLE_ENDINGS = (*STREAMED_ENDINGS, *EXCEL_ENDINGS, *_PARQUET_ENDINGS)
+_UTF16_SIGNS = (b"\xff\xfe", b"\xfe\xff")  # what spreadsheets save as "Unicode text"
 
 
 class Table(NamedTuple):
@@ -55,17 +61,42 @@ def inner_suffix(path: Path) -> str:
 def read_table(path: Path) -> Table:
     """Read a table; the separator of a CSV is found from its first line."""
     suffix = inner_suffix(path)
-    if suffix in (".parquet", ".pq"):
+    if suffix in _PARQUET_ENDINGS:
         return _read_parquet(path)
-    try:
-        text = read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise GraphDataError(
-            f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8."
-        ) from error
-    if suffix in _SMI_ENDINGS:
+    if suffix in EXCEL_ENDINGS:
+        from treelens.graphs.excel import read_excel
+
+        return read_excel(path)
+    return table_of_bytes(path, read_lines(path))
+
+
+def table_of_bytes(path: Path, data: bytes) -> Table:
+    """The table in a text file that was read already."""
+    text = decoded(data, path)
+    if inner_suffix(path) in _SMI_ENDINGS:
         return _smi_table(path, text)
     return _delimited_table(path, text)
+
+
+def decoded(data: bytes, path: Path) -> str:
+    """Bytes as text: UTF-8, UTF-16 where it begins with that sign, else Latin-1 with a warning."""
+    if data.startswith(_UTF16_SIGNS):
+        return data.decode("utf-16", errors="replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if b"\0" in data:
+            raise GraphDataError(
+                f"{path} is no text (byte {error.start} is not UTF-8, and there are zeros): "
+                "expected a table or an SDF. Save it as CSV in UTF-8."
+            ) from error
+        warnings.warn(
+            f"{path} is not UTF-8 (byte {error.start}): it was read as Latin-1 (Windows-1252). If "
+            "letters look wrong, save it as UTF-8.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return data.decode("cp1252", errors="replace")
 
 
 def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
@@ -203,7 +234,7 @@ def _read_parquet(path: Path) -> Table:
         frame = pd.read_parquet(path)
     except ImportError as error:
         raise ImportError(
-            f"Reading {path} needs a Parquet library: pip install pyarrow."
+            f"Reading {path} needs a Parquet library: pip install 'treelens[parquet]'."
         ) from error
     except (ValueError, OSError, NotImplementedError, TypeError) as error:  # on bad files
         raise GraphDataError(f"{path} cannot be read as Parquet: {error}.") from error

@@ -285,8 +285,10 @@ def usual_trees(graphs: GraphCollection) -> tuple[str, ...]:
     """The trees that suit a collection.
 
     Molecules are seen by element and by fine labels; other graphs by node labels and, where there
-    are any, with edge labels. The bare structure can be added by name.
+    are any, with edge labels. The bare structure can be added by name. Molecules whose bonds were
+    read with their sides are seen by these as well.
     """
     if graphs.fine_codes is not None:
-        return ("labels", "fine")
+        sides = graphs.recipe is not None and graphs.recipe.bond_label == "order+stereo"
+        return ("labels", "fine", "fine+edges") if sides else ("labels", "fine")
     return ("labels", "labels+edges") if graphs.edge_codes is not None else ("labels",)

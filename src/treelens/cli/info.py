@@ -1,0 +1,124 @@
+"""``treelens info``: what a model file holds, in the order in which one asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from treelens.cli import options
+from treelens.cli.console import Output, command
+
+if TYPE_CHECKING:
+    from treelens.graphs.recipe import GraphRecipe
+
+
+def info_cli(
+    model: options.ModelPath, as_json: options.Json = False, debug: options.Debug = False
+) -> None:
+    """Show what a MODEL was fitted to, and how: table and columns, recipe, kernel, sizes."""
+    with command(as_json, debug) as output:
+        from treelens.estimators.files import load
+
+        loaded = load(model)
+        facts = model_facts(loaded)
+        output.finish({"model": str(model), "bytes": model.stat().st_size, **facts}, _show)
+
+
+def model_facts(model: Any) -> dict[str, Any]:
+    """What a model knows about itself, as plain data."""
+    from sklearn.base import is_regressor
+
+    from treelens.estimators.evidence import GraphClassifier, GraphRegressor
+
+    recipe = model.recipe_
+    process = isinstance(model, (GraphClassifier, GraphRegressor))
+    return {
+        "kind": type(model).__name__,
+        "task": "regression" if is_regressor(model) else "classification",
+        "classes": None if is_regressor(model) else model.classes_.astype(str).tolist(),
+        "recipe": None if recipe is None else recipe.to_plain(),
+        "recipe_in_words": "not known" if recipe is None else str(recipe),
+        "target_in_words": _target_words(recipe),
+        **(_process_facts(model) if process else _machine_facts(model)),
+    }
+
+
+def _target_words(recipe: GraphRecipe | None) -> str | None:
+    table = None if recipe is None else recipe.table
+    return None if table is None or table.target is None else table.target_in_words
+
+
+def _process_facts(model: Any) -> dict[str, Any]:
+    """Kernel and sizes of a Gaussian process."""
+    fitted = model.model_
+    forest = fitted.weighted.forest
+    scales = fitted.scales
+    levels = zip(forest.level_names, fitted.weighted.level_weights.tolist(), strict=True)
+    return {
+        "kernel": {
+            "gamma": scales.gamma, "rho": scales.rho, "amplitude": scales.amplitude,
+            "share": scales.share, "noise": fitted.noise, "weights": model.weights,
+            "depth": model.depth, "trees": list(forest.trees),
+        },
+        "sizes": {
+            "graphs": len(model.train_values_ if hasattr(model, "train_values_")
+                          else model.train_codes_),
+            "basis_graphs": len(fitted.basis_indices),
+            "patterns": len(model.weights_),
+        },
+        "levels": dict(levels),
+        "learning": model.learning_gain_.sentence,
+    }  # fmt: skip
+
+
+def _machine_facts(model: Any) -> dict[str, Any]:
+    """The same of a support vector machine, or of a model that was fitted to blocks."""
+    choice = getattr(model, "choice_", None)
+    histograms = getattr(model, "train_histograms_", None)
+    sizes = {"graphs": getattr(model, "n_graphs_", None)}
+    if histograms is not None:
+        sizes = {"graphs": histograms.n_graphs, "patterns": histograms.n_patterns}
+    return {"kernel": dict(choice or {}), "sizes": sizes, "levels": {}, "learning": None}
+
+
+# --- for a person at a terminal -----------------------------------------------------------------
+
+
+def _show(output: Output, result: dict[str, Any]) -> None:
+    for title, lines in _sections(result).items():
+        rows = {name: value for name, value in lines.items() if value not in (None, "")}
+        if not rows:
+            continue
+        output.line(title)
+        width = max(map(len, rows))
+        for name, value in rows.items():
+            output.line(f"  {name:{width}}  {_shown(value)}")
+        output.line()
+    if result["learning"]:
+        output.line(result["learning"])
+
+
+def _sections(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    table = (result["recipe"] or {}).get("table") or {}
+    return {
+        f"{result['model']} ({result['bytes']:,} bytes)": {
+            "kind": result["kind"],
+            "predicts": result["target_in_words"] or result["task"],
+            "classes": ", ".join((result["classes"] or [])[:20]),
+        },
+        "Fitted to": {
+            "file": table.get("source"),
+            "molecules in column": table.get("smiles"),
+            "rows named by": ", ".join(table.get("ids") or []),
+            **(table.get("counts") or {}),
+            "graphs made from": result["recipe_in_words"],
+        },
+        "Kernel": result["kernel"],
+        "Sizes": result["sizes"],
+        "Weight of levels": result["levels"],
+    }
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

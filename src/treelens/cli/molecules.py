@@ -1,0 +1,122 @@
+"""Molecules of a table or an SDF, opened once and parsed once, with the columns beside them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treelens.cli.columns import id_columns, smiles_column
+from treelens.cli.console import InputError
+from treelens.cli.reading import Reading
+
+if TYPE_CHECKING:
+    from treelens.graphs.collection import GraphCollection
+    from treelens.graphs.recipe import GraphRecipe
+    from treelens.graphs.tables import Table
+
+_ROWS_WITH_A_REASON = 1000  # why a molecule cannot be read is asked for no more of them
+UNREADABLE = "no molecule that RDKit can read"
+
+
+def read_molecules(
+    path: Path,
+    reading: Reading,
+    smiles: str | None,
+    ids: str | None,
+    targets: list[str],
+    note: Callable[[str], None],
+) -> dict[str, Any]:
+    """Graphs of all rows that hold a molecule: what ``GraphData`` has to know, by name."""
+    from treelens.graphs.sdf import is_sdf, read_sdf
+    from treelens.graphs.tables import read_table
+
+    known = reading.table
+    if is_sdf(path):
+        if smiles is not None:
+            raise InputError(
+                f"--smiles {smiles}: an SDF holds the molecules themselves. Leave it out."
+            )
+        recipe = reading.recipe_for("sdf")
+        molecules, table = read_sdf(path, keep_hydrogens=bool(recipe.hydrogens))
+        column, texts, data = None, None, {"mol": molecules}
+    else:
+        recipe, table = reading.recipe_for("smiles"), read_table(path)
+        if not table.rows:
+            raise InputError(
+                f"{path} has column names but no rows: there is nothing to learn from."
+            )
+        column = smiles_column(table, smiles, None if known is None else known.smiles, note)
+        texts = table.column(column, "smiles")
+        data = {"smiles": texts}
+    names = id_columns(
+        table.columns, ids, () if known is None else known.ids, [column, *targets], table.source
+    )
+    graphs = _graphs(table, data, names, recipe)
+    _tell_changes(graphs, note)
+    return {
+        "graphs": graphs, "n_rows": len(table.rows), "texts": texts, "table": table,
+        "smiles": column, "ids": {name: table.column(name, "id") for name in names},
+    }  # fmt: skip
+
+
+def _graphs(
+    table: Table, data: dict[str, Any], names: tuple[str, ...], recipe: GraphRecipe
+) -> GraphCollection:
+    """Rows that cannot be read are left out without a word: the caller counts and tells."""
+    from treelens.graphs.errors import InvalidMoleculesWarning
+    from treelens.graphs.molecules import molecules_of_table
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InvalidMoleculesWarning)
+        read = molecules_of_table(
+            table, data, None, names[0] if names else None, recipe=recipe, on_invalid="skip"
+        )
+    assert read is not None  # nothing was said to allow that none is left
+    return read[0]
+
+
+def _tell_changes(graphs: GraphCollection, note: Callable[[str], None]) -> None:
+    from treelens.graphs.standardize import changes_in_words
+
+    if "standardized" not in graphs.graph_data:
+        return
+    changes = graphs.graph_data["standardized"]
+    counts = changes_in_words(changes)
+    n_changed = sum(bool(text) for text in changes)
+    words = ", ".join(f"{n} {what}" for what, n in counts.items()) or "none"
+    note(f"--standardize changed {n_changed} of {len(graphs)} molecules: {words}.")
+
+
+def why_unreadable(smiles: str) -> str:
+    """What is wrong with a SMILES, in RDKit's words where it has any.
+
+    Examples
+    --------
+    >>> why_unreadable("CN(C)(C)C")
+    'Explicit valence for atom # 1 N, 4, is greater than permitted'
+    >>> why_unreadable("C(C"), why_unreadable("")
+    ('no SMILES: RDKit cannot parse it', 'an empty cell')
+    """
+    from rdkit import Chem, rdBase
+
+    if not smiles:
+        return "an empty cell"
+    with rdBase.BlockLogs():
+        try:
+            bare = Chem.MolFromSmiles(smiles, sanitize=False)
+        except UnicodeEncodeError:
+            bare = None
+        if bare is None:
+            return "no SMILES: RDKit cannot parse it"
+        problems = Chem.DetectChemistryProblems(bare)
+    return problems[0].Message() if problems else UNREADABLE
+
+
+def reasons(texts: list[str] | None, rows: list[int]) -> dict[int, str]:
+    """Why each of these rows holds no molecule."""
+    if texts is None:
+        return dict.fromkeys(rows, UNREADABLE)
+    asked = rows[:_ROWS_WITH_A_REASON]
+    return dict.fromkeys(rows, UNREADABLE) | {row: why_unreadable(texts[row]) for row in asked}

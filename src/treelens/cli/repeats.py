@@ -1,0 +1,135 @@
+"""Rows that repeat a molecule: found by canonical SMILES, told, and made into one row each.
+
+The same molecule on both sides of a split makes every score look better than it is. So repeats are
+merged unless somebody asks for something else: numbers to their mean, classes to the one that most
+rows have. Whoever keeps them gets the groups that folds must not cut through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from treelens.cli.console import InputError, counted
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from treelens.cli.data import GraphData
+
+DUPLICATES = ("merge", "first", "keep", "error")
+_SHOWN = 5
+
+
+def without_repeats(data: GraphData, how: str, note: Callable[[str], None]) -> GraphData:
+    """The data with each molecule once; ``how`` is one of :data:`DUPLICATES`."""
+    import numpy as np
+
+    from treelens.graphs.duplicates import same_molecules
+
+    if how not in DUPLICATES:
+        raise InputError(f"--duplicates {how}: expected one of {', '.join(DUPLICATES)}.")
+    if not {"smiles", "mol"} & set(data.graphs.graph_data):
+        return data
+    groups, n_stereo = same_molecules(data.graphs)
+    first = np.unique(groups)
+    n_repeats = len(groups) - len(first)
+    data = replace(data, groups=groups)
+    if not n_repeats:
+        return data
+    repeat = "repeats" if n_repeats == 1 else "repeat"
+    found = f"{counted(n_repeats, 'row')} {repeat} the molecule of another row"
+    found += _stereo_words(n_stereo)
+    torn = contradictions(data)
+    if how == "error":
+        raise InputError(f"{found}. Merge them yourself, or say how with --duplicates.")
+    if torn:
+        note(_torn_words(data, torn))
+    if how == "keep":
+        note(f"{found}. They were kept: on both sides of a split they flatter every score.")
+        return data
+    counts = {**data.counts, f"rows of repeated molecules ({how})": n_repeats}
+    if how == "first":
+        note(f"{found}: only the first row of each was taken.")
+        return replace(data.pick(first), counts=counts)
+    merged = _merged(replace(data, counts=counts), first)
+    note(f"{found}: {_merging_words(data, len(first) - len(merged.graphs))}")
+    return merged
+
+
+def contradictions(data: GraphData) -> list[np.ndarray]:
+    """Graphs that are the same molecule with different classes, or numbers far apart.
+
+    Far apart are numbers that differ by more than the standard deviation of all; the worst come
+    first.
+    """
+    import numpy as np
+
+    assert data.y is not None
+    assert data.groups is not None
+    order = np.argsort(data.groups, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(data.groups[order])) + 1)
+    parts = [part for part in parts if len(part) > 1]
+    if data.task != "regression":
+        return [part for part in parts if len(np.unique(data.y[part])) > 1]
+    apart = [(float(np.ptp(data.y[part])), part) for part in parts]
+    limit = float(np.std(data.y))
+    worst = sorted((x for x in apart if x[0] > limit), key=lambda x: -x[0])
+    return [part for _, part in worst]
+
+
+def _merged(data: GraphData, first: np.ndarray) -> GraphData:
+    """One row for each molecule, that of its first; ties between classes are left out."""
+    import numpy as np
+
+    assert data.y is not None
+    assert data.groups is not None
+    _, which = np.unique(data.groups, return_inverse=True)
+    if data.task == "regression":
+        means = np.bincount(which, weights=data.y) / np.bincount(which)
+        return replace(data.pick(first), y=means)
+    classes, codes = np.unique(data.y, return_inverse=True)
+    votes = np.zeros((len(first), len(classes)), dtype=np.int64)
+    np.add.at(votes, (which, codes), 1)
+    most = votes.max(axis=1)
+    clear = (votes == most[:, None]).sum(axis=1) == 1
+    winners = classes[votes.argmax(axis=1)]
+    return replace(data.pick(first[clear]), y=winners[clear])
+
+
+def _stereo_words(n_stereo: int) -> str:
+    if not n_stereo:
+        return ""
+    return (
+        f" ({n_stereo} of them as another stereoisomer or isotope, which --atom-label and "
+        "--bond-label can tell apart)"
+    )
+
+
+def _merging_words(data: GraphData, n_ties: int) -> str:
+    if data.task == "regression":
+        return "each molecule counts once, with the mean of its values."
+    words = "each molecule counts once, with the class of most of its rows."
+    return words if not n_ties else f"{words} {n_ties} with a tie were left out."
+
+
+def _torn_words(data: GraphData, torn: list[np.ndarray]) -> str:
+    assert data.y is not None
+    other = "values far apart" if data.task == "regression" else "different classes"
+    shown = []
+    for part in torn[:_SHOWN]:
+        said = ", ".join(f"{data.place(int(i))}: {_cell(data, int(i))}" for i in part[:4])
+        shown.append(said + (", ..." if len(part) > 4 else ""))
+    more = f"; and {len(torn) - _SHOWN} more" if len(torn) > _SHOWN else ""
+    found = f"{counted(len(torn), 'repeated molecule')} with {other}"
+    return f"{found}: {'; '.join(shown)}{more}."
+
+
+def _cell(data: GraphData, graph: int) -> str:
+    """What stands in the table."""
+    if data.table is not None and data.target is not None:
+        row = data.table.rows[int(data.rows[graph])]
+        return row[data.table.columns.index(data.target)].strip()
+    assert data.y is not None
+    return str(data.y[graph])

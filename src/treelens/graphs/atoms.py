@@ -1,0 +1,165 @@
+"""What the label of an atom says: any parts of the list below, in words such as ``"CH2@"``.
+
+All parts of an atom go into one number, its *key*. Keys are gathered for millions of atoms; words
+are made for the few hundred that differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+# In the order in which a name lists them: "ring+element" is "element+ring".
+ATOM_PARTS = (
+    "element", "charge", "aromatic", "hydrogens", "ring", "degree", "isotope", "chirality",
+)  # fmt: skip
+# What every molecule's fine labels say, whatever its plain ones do.
+FINE_PARTS = frozenset({"element", "charge", "aromatic", "hydrogens", "ring"})
+_MORE_PARTS = ("degree", "isotope", "chirality")  # asked of RDKit only where somebody wants them
+
+_SMALL_KEYS = 1 << 24  # those without degree, isotope and chirality
+AtomLabel = str | Callable[[Any], Any]
+_CHIRALITY = {"": 0, "R": 1, "S": 2, "r": 3, "s": 4}
+_CHIRAL_NAMES = ("", "_R", "_S", "_r", "_s")
+
+
+def check_atom_label(atom_label: Any) -> None:
+    """Parts that are known, or a function."""
+    if not callable(atom_label):
+        atom_parts(atom_label)
+
+
+def atom_parts(atom_label: str) -> frozenset[str]:
+    """The parts that a name such as ``"element+charge"`` lists, or a ``ValueError``.
+
+    Examples
+    --------
+    >>> sorted(atom_parts("ring+element"))
+    ['element', 'ring']
+    """
+    parts = atom_label.split("+") if isinstance(atom_label, str) else []
+    if not parts or len(set(parts)) < len(parts) or not set(parts) <= set(ATOM_PARTS):
+        raise ValueError(
+            f"atom_label must be of {', '.join(map(repr, ATOM_PARTS))}, several with + between "
+            f"('element+charge'), or a function of an RDKit atom; got {atom_label!r}."
+        )
+    return frozenset(parts)
+
+
+def ordered_name(parts: frozenset[str]) -> str:
+    """The one name that some parts have.
+
+    Examples
+    --------
+    >>> ordered_name(atom_parts("ring+element"))
+    'element+ring'
+    """
+    return "+".join(part for part in ATOM_PARTS if part in parts)
+
+
+def is_known_label(atom_label: str) -> bool:
+    """Whether a name says what an atom label says, to this version."""
+    try:
+        atom_parts(atom_label)
+    except ValueError:
+        return False
+    return True
+
+
+# --- keys -------------------------------------------------------------------------------------
+
+
+def fine_key(atom: Any) -> int:
+    """Element, charge, hydrogens, aromaticity and ring membership of an atom in one number."""
+    return (
+        atom.GetAtomicNum() << 16
+        | (atom.GetFormalCharge() + 256 & 511) << 7
+        | (atom.GetTotalNumHs() & 31) << 2
+        | atom.GetIsAromatic() << 1
+        | atom.IsInRing()
+    )
+
+
+def full_key(atom: Any) -> int:
+    """The fine key with the number of neighbours, isotope and chirality (R or S) above it."""
+    handedness = atom.GetProp("_CIPCode") if atom.HasProp("_CIPCode") else ""
+    return (
+        _CHIRALITY.get(handedness, 0) << 44
+        | min(atom.GetIsotope(), 1023) << 34
+        | min(atom.GetDegree(), 1023) << 24
+        | fine_key(atom)
+    )
+
+
+def key_of(parts: frozenset[str]) -> Callable[[Any], int]:
+    """The cheaper of the two keys that tells the parts."""
+    return full_key if any(part in parts for part in _MORE_PARTS) else fine_key
+
+
+def atom_name(key: int, parts: frozenset[str], symbol: Callable[[int], str]) -> str:
+    """The label of an atom with this key, as far as the parts tell it.
+
+    ``"CH3"``; ``"N+1"``; ``"cH"``, aromatic; ``"CH2@"`` in a ring, which goes without saying where
+    ``"c"`` says aromatic; ``"13C"``; ``"CD3"`` with three neighbours; ``"C_R"``, chiral.
+    """
+    aromatic = "aromatic" in parts and bool(key & 2)
+    name = ""
+    if "isotope" in parts and (isotope := key >> 34 & 1023):
+        name += str(isotope)
+    if "element" in parts:
+        element = symbol(key >> 16 & 255)
+        name += element.lower() if aromatic else element
+    elif aromatic:
+        name += "a"
+    if "hydrogens" in parts and (hydrogens := key >> 2 & 31):
+        name += "H" if hydrogens == 1 else f"H{hydrogens}"
+    if "charge" in parts and (charge := (key >> 7 & 511) - 256):
+        name += f"{charge:+d}"
+    if "ring" in parts and key & 1 and not aromatic:
+        name += "@"
+    if "degree" in parts:
+        name += f"D{key >> 24 & 1023}"
+    if "chirality" in parts:
+        name += _CHIRAL_NAMES[key >> 44 & 7]
+    return name or "-"
+
+
+def different_keys(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Different keys, ascending, and the position of each key among them.
+
+    As ``np.unique(keys, return_inverse=True)``, without sorting where keys are small.
+    """
+    if not len(keys) or keys.max() >= _SMALL_KEYS:
+        return np.unique(keys, return_inverse=True)
+    present = np.zeros(int(keys.max()) + 1, dtype=bool)
+    present[keys] = True
+    different = np.flatnonzero(present)
+    position = np.empty(len(present), dtype=np.int32)
+    position[different] = np.arange(len(different), dtype=np.int32)
+    return different, position[keys]
+
+
+def names_of_keys(
+    keys: np.ndarray,
+    parts: frozenset[str],
+    symbol: Callable[[int], str],
+    by_name: bool = True,
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Labels of atoms as codes of an alphabet, sorted by name, or in the order of the keys.
+
+    Parameters
+    ----------
+    keys : ndarray of int, shape (n_different,)
+        Different keys, ascending.
+
+    Returns
+    -------
+    codes : ndarray of int, shape (n_different,)
+    alphabet : tuple of str
+    """
+    names = [atom_name(key, parts, symbol) for key in keys.tolist()]
+    alphabet = sorted(set(names)) if by_name else list(dict.fromkeys(names))
+    position = {name: code for code, name in enumerate(alphabet)}
+    return np.array([position[name] for name in names], dtype=np.int32), tuple(alphabet)

@@ -1,0 +1,110 @@
+"""Rows that hold the same molecule, whatever way it is written.
+
+Two molecules are the same where their canonical SMILES are. Writing these takes about as long as
+reading the molecules, so it is done only for graphs that a quick hash cannot tell apart.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.gathering import rdkit, smiles_parser
+
+_ROUNDS = 4
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+class SameMolecules(NamedTuple):
+    """Which graphs are the same molecule."""
+
+    groups: np.ndarray  # (n_graphs,) the first graph that is the same molecule
+    n_stereo: int  # of those that repeat another: how many are a stereoisomer or isotope of it
+
+
+def same_molecules(graphs: GraphCollection) -> SameMolecules:
+    """Groups of graphs that are the same molecule as their recipe sees it.
+
+    Where neither the labels of atoms nor those of bonds say anything about stereochemistry or
+    isotopes, molecules that differ in nothing else are the same.
+
+    Examples
+    --------
+    >>> from treelens.graphs.molecules import smiles_to_collection
+    >>> graphs = smiles_to_collection(["OCC", "CCN", "CCO", "C[C@H](N)O", "C[C@@H](N)O"])
+    >>> same_molecules(graphs)
+    SameMolecules(groups=array([0, 1, 0, 3, 3]), n_stereo=1)
+    """
+    groups = np.arange(len(graphs))
+    by_hash: dict[int, list[int]] = {}
+    for index, key in enumerate(structure_hashes(graphs).tolist()):
+        by_hash.setdefault(key, []).append(index)
+    write, stereo_matters = _Writer(graphs), _stereo_matters(graphs)
+    n_stereo = 0
+    for alike in by_hash.values():
+        if len(alike) == 1:
+            continue
+        first_of: dict[str, int] = {}
+        for index in alike:
+            first = first_of.setdefault(write(index, stereo_matters), index)
+            groups[index] = first
+            if first != index and not stereo_matters:
+                n_stereo += write(index, True) != write(first, True)
+    return SameMolecules(groups, n_stereo)
+
+
+def structure_hashes(graphs: GraphCollection) -> np.ndarray:
+    """A number for each graph, shape (n_graphs,): equal for equal graphs, else most often not."""
+    codes = graphs.node_codes if graphs.fine_codes is None else graphs.fine_codes
+    degrees = np.diff(graphs.neighbor_offsets)
+    first_node = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # (n_nodes,)
+    ends = graphs.neighbors + np.repeat(first_node, degrees)  # (n_arcs,) among all nodes
+    bonds = np.zeros(len(ends), np.uint64) if graphs.edge_codes is None else _mixed(
+        graphs.edge_codes.astype(np.uint64) + np.uint64(7))  # fmt: skip
+    colors = _mixed(codes.astype(np.uint64))
+    for _ in range(_ROUNDS):
+        around = _sums(_mixed(colors[ends] + bonds), graphs.neighbor_offsets)
+        colors = _mixed(colors * _ODD + around)
+    return _sums(colors, graphs.node_offsets)
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    """Whole numbers scattered over all of 64 bits."""
+    values = (values + _ODD) * np.uint64(0xBF58476D1CE4E5B9)
+    values ^= values >> np.uint64(29)
+    values = values * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(32))
+
+
+def _sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Sums of runs, modulo 2**64."""
+    total = np.zeros(len(values) + 1, dtype=np.uint64)
+    np.cumsum(values, out=total[1:])
+    return total[offsets[1:]] - total[offsets[:-1]]
+
+
+def _stereo_matters(graphs: GraphCollection) -> bool:
+    recipe = graphs.recipe
+    if recipe is None or recipe.atom_function is not None:
+        return True
+    parts = (recipe.atom_label or "").split("+")
+    return recipe.bond_label == "order+stereo" or not {"chirality", "isotope"}.isdisjoint(parts)
+
+
+class _Writer:
+    """Canonical SMILES of the molecules behind graphs."""
+
+    def __init__(self, graphs: GraphCollection) -> None:
+        self.chem, self.parse = rdkit(), smiles_parser()
+        self.data = graphs.graph_data
+
+    def __call__(self, index: int, stereo: bool) -> str:
+        molecule = self._molecule(index)
+        return str(self.chem.MolToSmiles(molecule, isomericSmiles=stereo))
+
+    def _molecule(self, index: int) -> Any:
+        if "mol" in self.data:
+            return self.chem.RemoveHs(self.data["mol"][index])
+        return self.parse(self.data["smiles"][index])

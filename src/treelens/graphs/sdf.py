@@ -1,0 +1,62 @@
+"""SDF files: the molecules, and their names and properties as a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from treelens.graphs.errors import GraphDataError
+from treelens.graphs.gathering import rdkit
+from treelens.graphs.opening import read_lines
+from treelens.graphs.tables import Table, decoded, inner_suffix
+
+SDF_ENDINGS = (".sdf", ".sd")
+_NAME = "name"  # the column of the first line of each record
+
+
+def is_sdf(path: Path) -> bool:
+    return inner_suffix(path) in SDF_ENDINGS
+
+
+def read_sdf(path: Path, keep_hydrogens: bool) -> tuple[list[Any], Table]:
+    """The molecules of an SDF (None where one is unreadable) and their properties as a table.
+
+    The first line of a record is a column, too, called ``"name"``, unless a property is.
+    """
+    from rdkit import rdBase
+
+    chem = rdkit()
+    data = read_lines(path)
+    if not data.strip():
+        raise GraphDataError(f"{path} is empty: expected at least one SDF record.")
+    text = decoded(data, path)
+    supplier = chem.SDMolSupplier()
+    with rdBase.BlockLogs():
+        supplier.SetData(text, removeHs=not keep_hydrogens)
+        molecules = list(supplier)
+    lines, n_records = _records(text)
+    molecules += [None] * (n_records - len(molecules))  # after a record that is cut off
+    return molecules, _table(str(path), molecules, lines[: len(molecules)])
+
+
+def _records(text: str) -> tuple[list[int], int]:
+    """The lines that records begin on, and how many records there are."""
+    lines = text.splitlines()
+    ends = [n for n, line in enumerate(lines, 1) if line.startswith("$$$$")]
+    after = lines[ends[-1] :] if ends else lines
+    return [1, *(end + 1 for end in ends)], len(ends) + any(line.strip() for line in after)
+
+
+def _table(source: str, molecules: list[Any], lines: list[int]) -> Table:
+    properties = [{} if m is None else _properties(m) for m in molecules]
+    columns = list(dict.fromkeys(name for found in properties for name in found))
+    titles = ["" if m is None or not m.HasProp("_Name") else m.GetProp("_Name") for m in molecules]
+    if any(title.strip() for title in titles) and _NAME not in columns:
+        columns.insert(0, _NAME)
+        properties = [{_NAME: t} | p for t, p in zip(titles, properties, strict=True)]
+    rows = [[found.get(name, "") for name in columns] for found in properties]
+    return Table(source, columns, rows, lines)
+
+
+def _properties(molecule: Any) -> dict[str, str]:
+    return {name: molecule.GetProp(name) for name in molecule.GetPropNames()}

@@ -1,0 +1,109 @@
+"""Every file is opened once, every molecule parsed once, every new graph refined once."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rdkit import Chem
+
+from cli.conftest import MOLECULES, QUICK, SMALL, run, write_csv
+from treelens.patterns.forest import PatternForest
+from treelens.patterns.vocabulary import PatternVocabulary
+
+_opened: Counter[str] = Counter()
+
+
+def _listen(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "open" and isinstance(arguments[0], (str, Path)):
+        _opened[str(arguments[0])] += 1
+
+
+sys.addaudithook(_listen)  # hooks cannot be taken away; this one only counts
+
+
+class Counts:
+    """How often a function was called, and with how many graphs in all."""
+
+    def __init__(self) -> None:
+        self.calls, self.graphs = 0, 0
+
+    def around(self, function: Any, sized: bool = False) -> Any:
+        def counted(*given: Any, **named: Any) -> Any:
+            self.calls += 1
+            self.graphs += len(given[1]) if sized else 0
+            return function(*given, **named)
+
+        return counted
+
+
+@pytest.fixture
+def parses(monkeypatch) -> Counts:
+    counts = Counts()
+    monkeypatch.setattr(Chem, "MolFromSmiles", counts.around(Chem.MolFromSmiles))
+    return counts
+
+
+def write_sdf(path: Path) -> Path:
+    with Chem.SDWriter(str(path)) as writer:
+        for smiles, label in MOLECULES:
+            molecule = Chem.MolFromSmiles(smiles)
+            molecule.SetProp("label", label)
+            writer.write(molecule)
+    return path
+
+
+@pytest.fixture(params=["csv", "csv.gz", "sdf"])
+def data(request, tmp_path) -> Path:
+    path = tmp_path / f"x.{request.param}"
+    if request.param == "sdf":
+        return write_sdf(path)
+    plain = write_csv(tmp_path / "plain.csv", MOLECULES)
+    content = plain.read_bytes()
+    path.write_bytes(gzip.compress(content) if request.param == "csv.gz" else content)
+    return path
+
+
+@pytest.mark.parametrize("options", [SMALL, QUICK], ids=["evidence", "svc"])
+def test_a_file_is_opened_once_and_its_molecules_are_parsed_once(data, tmp_path, options, parses):
+    model = tmp_path / "m.treelens"
+    before = Counter(_opened)
+    assert run("fit", data, "--out", model, *options).code == 0
+    assert _opened[str(data)] - before[str(data)] == 1
+    assert parses.calls == (0 if data.suffix == ".sdf" else len(MOLECULES))
+    before, parses.calls = Counter(_opened), 0
+    assert run("predict", model, data, "--target", "label").code == 0
+    assert _opened[str(data)] - before[str(data)] == 1
+    assert parses.calls == (0 if data.suffix == ".sdf" else len(MOLECULES))
+
+
+@pytest.mark.parametrize(
+    ("options", "where"),
+    [(SMALL, PatternForest), (QUICK, PatternVocabulary)],
+    ids=["evidence", "svc"],
+)
+def test_predict_refines_every_graph_once(molecules, tmp_path, options, where, monkeypatch):
+    model = tmp_path / "m.treelens"
+    assert run("fit", molecules, "--out", model, *options).code == 0
+    counts = Counts()
+    monkeypatch.setattr(where, "transform", counts.around(where.transform, sized=True))
+    assert run("predict", model, molecules, "--target", "label").code == 0
+    assert (counts.calls, counts.graphs) == (1, len(MOLECULES))
+
+
+def test_a_known_data_set_is_opened_once_and_parsed_once(data_folder, parses):
+    path = data_folder / "smiles" / "PTC_MR.csv.gz"
+    if not path.exists():
+        pytest.skip("needs smiles/PTC_MR.csv.gz in TREELENS_DATA")
+    from treelens.cli.data import read_data
+    from treelens.cli.reading import Reading
+
+    before = Counter(_opened)
+    found = read_data("PTC_MR_smiles", reading=Reading("element+charge"))
+    assert found.graphs.recipe.atom_label == "element+charge"
+    assert _opened[str(path)] - before[str(path)] == 1
+    assert parses.calls == len(found.graphs)
