@@ -53,9 +53,11 @@ def fragments_cli(
         rows = read_data(data, target, smiles, note=output.note, reading=reading)
         table = loaded.fragments(rows.graphs, rows.y if target else None, n_fragments=top)
         result: dict[str, Any] = {
-            "model": str(model), "n_graphs": len(rows.graphs), **table.attrs,
+            "model": str(model),
+            "n_graphs": len(rows.graphs),
             "fragments": [{"rank": k, **row} for k, row in table.to_dict("index").items()],
-        }  # fmt: skip
+        }
+        result |= {str(name): value for name, value in table.attrs.items()}
         if out is not None:
             with whole_file(out) as file:
                 file.write(csv_text(table, index=True).encode("utf-8"))

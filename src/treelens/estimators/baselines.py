@@ -62,6 +62,8 @@ class _OnFingerprints(TakesGraphs, BaseEstimator):
 class _NamesClasses(ClassifierMixin, _OnFingerprints):
     """Classes from calibrated probabilities, ``_probabilities(graphs)``, and a threshold."""
 
+    classes_: np.ndarray
+
     def __init__(
         self,
         *,
@@ -101,6 +103,7 @@ class _Forest(_OnFingerprints):
     """
 
     _kind: type
+    best_params_: dict[str, Any]
 
     def _tables(self, graphs: GraphCollection) -> dict[bool, np.ndarray]:
         counts = folded_counts(molecules_behind(graphs)).astype(np.float32)
@@ -114,6 +117,7 @@ class _Forest(_OnFingerprints):
     def _fit_forest(self, graphs: GraphCollection, y: np.ndarray) -> np.ndarray:
         """Choose and fit; what the chosen setting said of graphs held out."""
         tables, folds = self._tables(graphs), self._inner_folds(graphs, y)
+        tried: dict[tuple[bool, str | float], np.ndarray]
         tried = {(c, "sqrt"): self._held_out(tables[c], y, "sqrt", folds) for c in (False, True)}
         better, _ = min(tried, key=lambda setting: self._surprise(tried[setting], y))
         tried[better, 0.1] = self._held_out(tables[better], y, 0.1, folds)
@@ -209,6 +213,8 @@ def _ranking(said: np.ndarray, codes: np.ndarray) -> float:
 
 class _OnTanimoto(_OnFingerprints):
     """Keeps the training molecules, which new ones are compared with."""
+
+    best_params_: dict[str, Any]
 
     def _print(self, molecules: list[Any], radius: int, counts: bool) -> Any:
         found = fingerprint_counts(molecules, radius)

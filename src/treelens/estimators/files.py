@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 import treelens
 from treelens._sklearn_compat import InvalidParameterError
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
+from treelens.estimators.process import GaussianProcessOnGraphs
 from treelens.estimators.streaming import StreamingGraphClassifier
 from treelens.estimators.svc import GraphSVC
 from treelens.estimators.weights import PairwiseWeights
@@ -68,7 +69,7 @@ def save_svc(model: GraphSVC, path: str | Path) -> None:
     write_archive(path, Contents(data, arrays), treelens.__version__)
 
 
-def save_process(model: GraphClassifier | GraphRegressor, path: str | Path) -> None:
+def save_process(model: GaussianProcessOnGraphs, path: str | Path) -> None:
     """See :meth:`GraphRegressor.save`."""
     check_is_fitted(model)
     data: dict[str, Any] = {"model": "gaussian-process", **_parameters_of(model)}

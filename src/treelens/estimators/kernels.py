@@ -282,8 +282,9 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
             right = self._as_features(extractor, right_colors, weights)
         offset = self._offset_for(left, right)
         distances = self._distance(left, right, weights, offset, out)
-        if not uniform and self.kernel != "laplacian" and self._learned_b() is not None:
-            distances += self._learned_b() - offset
+        learned_b = None if uniform or self.kernel == "laplacian" else self._learned_b()
+        if learned_b is not None:
+            distances += learned_b - offset
         return distances
 
     def _as_features(

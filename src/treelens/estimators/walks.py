@@ -272,6 +272,7 @@ class RandomWalk(GraphKernel):
     def feature_map(self, X: Any) -> sparse.csr_array:
         """Explicit features ``sqrt(decay ** length) * count``, shape (n_graphs, n_features)."""
         vocabulary = self.vocabulary_
+        assert isinstance(vocabulary, WalkVocabulary)  # there is no feature map without sequences
         counts = vocabulary.transform(check_graphs(X), self.decay, self._n_jobs())
         rows = counts.pair_features().rows
         shape = (len(rows.offsets) - 1, int(counts.level_offsets[-1]))

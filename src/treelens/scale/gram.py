@@ -103,7 +103,9 @@ def _check_settings(
         "include_depth_zero": ["boolean"],
         "edge_labels": ["boolean", StrOptions({"auto"})],
     }
-    given = {"depth": depth, "include_depth_zero": include_depth_zero, "edge_labels": edge_labels}
+    given: dict[str, Any] = {
+        "depth": depth, "include_depth_zero": include_depth_zero, "edge_labels": edge_labels,
+    }  # fmt: skip
     if KERNELS[kernel].has_gamma:
         constraints["gamma"] = [Interval(Real, 0, np.inf, closed="neither")]
         given["gamma"] = gamma

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -98,9 +98,7 @@ class ApproximateSearch:
         uniform = [c for c in candidates if c.weight_radius == 0]
         self._score_all(uniform or candidates, result)
         if uniform:
-            leaders = [
-                result.best(lambda c, f=f: c.kernel == f) for f in {c.kernel for c in uniform}
-            ]
+            leaders = [result.best(_has_kernel(name)) for name in {c.kernel for c in uniform}]
             settings = {(c.kernel, c.depth, c.gamma) for c in leaders if c is not None}
             learned = [
                 c
@@ -291,3 +289,7 @@ class ApproximateSearch:
             histograms, self.codes[train], base.kind, base.weight_radius, self.learner, self.seed,
             most_steps,
         )  # fmt: skip
+
+
+def _has_kernel(name: str) -> Callable[[Candidate], bool]:
+    return lambda candidate: candidate.kernel == name
