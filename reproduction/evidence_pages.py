@@ -11,6 +11,7 @@ import numpy as np
 from reproduction import fragments_page
 from reproduction.curve_pages import write_active, write_curves
 from reproduction.domain import write_domain
+from reproduction.glance import write_glance
 from reproduction.options import STRENGTHS
 from reproduction.pages import command_line, markdown_table, write_json, write_page
 from reproduction.rare import write_rare
@@ -50,6 +51,7 @@ def write_all(out: Path) -> None:
     ):
         if (out / f"{name}.jsonl").exists():
             write(out, read_rows(out / f"{name}.jsonl"))
+    write_glance(out)
 
 
 # --- numbers ----------------------------------------------------------------------------------

@@ -112,3 +112,19 @@ def test_the_readme_quotes_the_learning_curves():
     quoted = _quoted(r"on ESOL learned weights take (\d+) % off .*? \(and (\d+) % off")
     expected = [100 * (1 - learned / uniform), 100 * (1 - learned / process)]
     np.testing.assert_allclose(quoted, expected, atol=0.6)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/results/index.md"])
+def test_the_table_at_a_glance_is_that_of_the_rows(page):
+    text = (ROOT / page).read_text()
+    groups, assays = _grouped("regression"), _grouped("moleculeace")
+    for label, mean_of in {
+        "ESOL": lambda m: np.mean([row["rmse"] for row in groups["ESOL", m]]),
+        "FreeSolv": lambda m: np.mean([row["rmse"] for row in groups["FreeSolv", m]]),
+        "Lipophilicity": lambda m: np.mean([row["rmse"] for row in groups["Lipophilicity", m]]),
+        "MoleculeACE": lambda m: np.mean([r[0]["rmse"] for (_, k), r in assays.items() if k == m]),
+    }.items():
+        line = next(line for line in text.splitlines() if line.startswith(f"| {label}, "))
+        shown = [float(cell) for cell in line.split("|")[2:5]]
+        expected = [mean_of(m) for m in ("treelens", "treelens_uniform", "ecfp_gp")]
+        np.testing.assert_allclose(shown, expected, atol=0.0006)
