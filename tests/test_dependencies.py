@@ -21,7 +21,7 @@ INSTALLED_AS = {
     "lazy_loader": "lazy-loader",
     "dask.distributed": "distributed",
 }
-OPTIONAL = ("chem", "gpu", "distributed")
+OPTIONAL = ("chem", "gpu", "distributed", "excel")
 
 
 def declared() -> dict[str, Any]:

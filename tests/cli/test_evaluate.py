@@ -127,7 +127,7 @@ def test_what_learns_is_tested_against_itself_without():
 
 def split_by(path: Path, split: str, n_folds: int = 2, n_repeats: int = 1):
     notes: list[str] = []
-    data = read_training_data(str(path), task="auto")
+    data = read_training_data(str(path), task="auto", duplicates="keep")
     return data, splits_for(data, split, n_folds, n_repeats, 0, notes.append), notes
 
 

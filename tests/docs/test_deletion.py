@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import json
 import re
 
 import networkx as nx
 import numpy as np
 import pytest
+from reproduction.rows import read_rows
 
 from docs.conftest import ROOT
 from treelens import Graph
@@ -20,8 +20,7 @@ KINDS = ("most", "scattered", "connected", "least")
 
 @pytest.fixture(scope="module")
 def rows() -> dict[tuple[str, str, str], dict]:
-    lines = (RESULTS / "deletion.jsonl").read_text(encoding="utf-8").splitlines()
-    found = [json.loads(line) for line in lines]
+    found = read_rows(RESULTS / "deletion.jsonl")
     return {(row["dataset"], row["kernel"], row["weights"]): row for row in found}
 
 

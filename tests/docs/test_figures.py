@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from reproduction.claims import BEGIN, END, Evidence, claims_table, signed
 from reproduction.grids import GRIDS
+from reproduction.methods import EVIDENCE_METHODS
 from reproduction.published import (
     PAPER_ACCURACY,
     PAPER_BEST,
@@ -185,7 +186,8 @@ def test_json_of_table_2_is_that_of_its_rows():
     data = json.loads((RESULTS / "table2.json").read_text(encoding="utf-8"))
     rows = evidence().accuracy
     for name, methods in data.items():
-        assert methods == {m: rows[name][m] for m in methods}
+        nested = {m: cell for m, cell in methods.items() if m not in EVIDENCE_METHODS}
+        assert nested == {m: rows[name][m] for m in nested}
     for name in PAPER_SETS:
         assert "wl_oa_plain" in data[name]
     for name in ("MUTAG", "PTC_MR"):

@@ -209,7 +209,7 @@ def test_offsets_are_exponential_and_widths_gamma():
 
 
 def test_what_cannot_be_is_refused():
-    with pytest.raises(ValueError, match="random bins exist for the forms metric, exponential"):
+    with pytest.raises(ValueError, match="random bins exist for the kernels laplacian, wwl"):
         RandomBinning(64, 0, "tanimoto", 1.0)
     with pytest.raises(ValueError, match="power of two, got 100"):
         RandomBinning(64, 0, "laplacian", 1.0, n_buckets=100)

@@ -118,7 +118,7 @@ def test_the_kernel_matrix_takes_graphs_as_the_estimators_do(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"kernel": "none"}, "form must be one of"),
+        ({"kernel": "none"}, "kernel must be one of"),
         ({"depth": -1}, "'depth' parameter of gram_to_disk"),
         ({"depth": 0, "include_depth_zero": False}, "leaves no pattern"),
         ({"gamma": None}, "'gamma' parameter of gram_to_disk"),

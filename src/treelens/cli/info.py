@@ -72,7 +72,7 @@ def _process_facts(model: Any) -> dict[str, Any]:
 
 def _machine_facts(model: Any) -> dict[str, Any]:
     """The same of a support vector machine, or of a model that was fitted to blocks."""
-    choice = getattr(model, "choice_", None)
+    choice = getattr(model, "best_params_", None)
     histograms = getattr(model, "train_histograms_", None)
     sizes = {"graphs": getattr(model, "n_graphs_", None)}
     if histograms is not None:

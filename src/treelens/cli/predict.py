@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -264,6 +265,8 @@ def _scores(result: dict[str, Any]) -> list[str]:
     from treelens.cli.scores import score_sentences
 
     told = score_sentences(result)
+    if "scale" in result:  # errors are those on the scale that was learned on
+        told = [re.sub(r"^(RMSE|MAE):", rf"\1 of {result['scale']}:", line) for line in told]
     if result.get("names_one_class"):
         told.append("Every row was put into the same class.")
     return told

@@ -26,6 +26,8 @@ from treelens.models.fitting import (
     Targets,
 )
 from treelens.models.leave_one_out import (
+    LeftOutClasses,
+    LeftOutNumbers,
     left_out_classes,
     left_out_numbers,
 )
@@ -132,6 +134,11 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
             record=self._record(fitted, targets, left_out),
         )
         return self
+
+    @property
+    def loo_(self) -> LeftOutNumbers:
+        """What the model says of each training graph from all the others."""
+        return self._fitted_model.record.left_out
 
     @property
     def train_values_(self) -> np.ndarray:
@@ -289,6 +296,11 @@ class GraphClassifier(DecidesOnGraphs, GaussianProcessOnGraphs):
             record=self._record(fitted, targets, left_out),
         )
         return self
+
+    @property
+    def loo_(self) -> LeftOutClasses:
+        """What the model says of each training graph from all the others."""
+        return self._fitted_model.record.left_out
 
     @property
     def train_codes_(self) -> np.ndarray:

@@ -158,11 +158,6 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         """Learned against uniform weights."""
         return self._fitted_model.record.learning_gain
 
-    @property
-    def loo_(self) -> Any:
-        """What the model says of each training graph from all the others."""
-        return self._fitted_model.record.left_out
-
     def save(self, path: Any) -> None:
         """Write the model to a file that :func:`treelens.load` reads; no pickle is involved.
 

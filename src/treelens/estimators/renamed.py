@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -45,16 +45,18 @@ class TellsNewNames:
                     raise ValueError(f"{name}={value!r} is called {renamed[value]!r} now.")
         super()._validate_params()  # type: ignore[misc]
 
-    def __getattr__(self, name: str) -> Any:
-        """Only asked for what is not there."""
-        if name in self._old_attributes:
-            raise AttributeError(
-                f"{type(self).__name__} has no {name!r}: it is called "
-                f"{self._old_attributes[name]!r} now."
-            )
-        if hasattr(type(self), name):  # a view of the model that is not there yet
-            check_is_fitted(self)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if not TYPE_CHECKING:  # to a type checker it would mean that every attribute is there
+
+        def __getattr__(self, name: str) -> Any:
+            """Only asked for what is not there."""
+            if name in self._old_attributes:
+                raise AttributeError(
+                    f"{type(self).__name__} has no {name!r}: it is called "
+                    f"{self._old_attributes[name]!r} now."
+                )
+            if hasattr(type(self), name):  # a view of the model that is not there yet
+                check_is_fitted(self)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 def _telling(init: Callable[..., None]) -> Callable[..., None]:

@@ -113,8 +113,19 @@ def left_out_classes(
     asked: Any = "auto",
 ) -> LeftOutClasses:
     """Leave-one-out classes and probabilities, their scores, and the threshold asked for."""
+    threshold = choose_threshold(asked, calibrated(decisions, slope), codes)
+    return scored_classes(decisions, codes, classes, slope, threshold)
+
+
+def scored_classes(
+    decisions: np.ndarray,
+    codes: np.ndarray,
+    classes: np.ndarray,
+    slope: float,
+    threshold: Threshold | None,
+) -> LeftOutClasses:
+    """The same with a threshold that is known."""
     probabilities = calibrated(decisions, slope)
-    threshold = choose_threshold(asked, probabilities, codes)
     predicted = probabilities.argmax(axis=1) if threshold is None else threshold.name(probabilities)
     own = probabilities[np.arange(len(codes)), codes]
     return LeftOutClasses(

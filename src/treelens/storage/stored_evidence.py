@@ -19,8 +19,9 @@ from treelens.models.gaussian_process import (
     FittedGaussianProcess,
     WeightedForest,
 )
-from treelens.models.leave_one_out import LearningGain, left_out_classes, scored_numbers
+from treelens.models.leave_one_out import LearningGain, scored_classes, scored_numbers
 from treelens.models.posterior import LandmarkPosterior, MeanPosterior
+from treelens.models.thresholds import Threshold
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.forest import TREES, PatternForest
 from treelens.patterns.histograms import PatternHistograms
@@ -221,6 +222,8 @@ def _put_targets(
         return
     data["classes"] = plain_value(model.classes, "a class")
     data["slope"] = model.slope
+    threshold = model.threshold
+    data["threshold"] = None if threshold is None else threshold._asdict()
     arrays["train_codes"] = model.training.targets.astype(np.int64, copy=False)
     decisions = left_out.decisions
     arrays["loo_decisions"] = decisions[:, None] if decisions.ndim == 1 else decisions
@@ -240,7 +243,22 @@ def _get_targets(
     codes = stored.integers("train_codes", np.int64, (n_graphs,), 0, len(classes))
     slope = stored.number(stored.value("slope", float), "'slope'", 0.0, above=True)
     decisions = stored.floats("loo_decisions", (n_graphs, _n_columns(classes)))
-    return slope, codes, left_out_classes(decisions, codes, classes, slope)
+    threshold = _get_threshold(stored, len(classes))
+    return slope, codes, scored_classes(decisions, codes, classes, slope, threshold)
+
+
+def _get_threshold(stored: Stored, n_classes: int) -> Threshold | None:
+    """What a rare class is named by; files from before there were thresholds have none."""
+    known = stored.value("threshold", dict, type(None)) if stored.has_value("threshold") else None
+    if known is None:
+        return None
+    value = stored.number(known.get("value"), "'value' in 'threshold'", 0.0, above=True)
+    code = known.get("code")
+    if n_classes != 2 or value > 1.0 or code not in (0, 1) or isinstance(code, bool):
+        raise stored.error(
+            "'threshold' should hold a value up to 1 and a code of 0 or 1, and be of two classes"
+        )
+    return Threshold(value, code)
 
 
 # --- the search -----------------------------------------------------------------------------
