@@ -16,7 +16,7 @@ from cli.conftest import ALCOHOLS, AMINES, QUICK, run, write_csv
 from cli.test_commands import tiny_tu
 from treelens.cli import demo
 from treelens.cli.console import visible
-from treelens.cli.csv_text import csv_text, harmless
+from treelens.storage.csv_text import csv_text, harmless
 
 
 def contents(folder: Path) -> dict[Path, bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import treelens as tl
@@ -28,6 +29,11 @@ class Visit:
     def texts(self) -> list[str]:
         rows = self.page.locator("#pattern-table tbody:visible")
         return [row.get_attribute("data-text") for row in rows.all()]
+
+    def open_all(self) -> None:
+        """What is folded away, as a reader would open it."""
+        for details in self.page.locator("details").all():
+            details.evaluate("details => details.open = true")
 
     def numbers(self, key: str) -> list[float]:
         rows = self.page.locator("#pattern-table tbody:visible")
@@ -291,6 +297,10 @@ def test_the_report_on_a_gaussian_process(browser, evidence_reports, name, schem
     visit = Visit(browser, evidence_reports[name], viewport=size, color_scheme=scheme)
     page = visit.page
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    if width == 1280:
+        assert page.evaluate("document.documentElement.scrollHeight") <= 6 * 900
+        assert page.locator("#glance").bounding_box()["height"] <= 900  # the first screen
+    visit.open_all()
     assert visit.numbers("size") == sorted(visit.numbers("size"), reverse=True)
     page.locator(".more").first.click()
     assert page.locator(".occurrence svg circle").count() > 0
@@ -300,8 +310,6 @@ def test_the_report_on_a_gaussian_process(browser, evidence_reports, name, schem
     page.locator("#pattern-group").select_option(tree)
     shown = page.locator("#pattern-table tbody:visible").all()
     assert {row.get_attribute("data-group") for row in shown} == {tree}
-    for more in page.locator(".card details").all():
-        more.evaluate("details => details.open = true")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     visit.close()
 
@@ -314,11 +322,35 @@ def test_names_and_labels_of_a_gaussian_process_stay_text(browser, tmp_path):
     path = model.report(tmp_path / "report.html", graphs, [EVIL_CLASS, "plain"] * 6)
     visit = Visit(browser, path)
     page = visit.page
+    visit.open_all()
     for button in page.locator(".more").all():
         button.click()
     assert EVIL in "".join(visit.texts())
+    assert EVIL in page.locator("#fragments").inner_text()
     assert EVIL_CLASS in page.locator("h1").inner_text()
     assert page.title() != "owned"
     assert page.locator("img").count() == 0
     assert page.locator("script").count() == 2
     visit.close()
+
+
+def test_tables_are_downloaded_without_a_network(browser, evidence_reports, number_model):
+    visit = Visit(browser, evidence_reports["numbers"])
+    links = visit.page.locator("a.download").all()
+    saved = {}
+    for link in links:
+        with visit.page.expect_download() as download:
+            link.press("Enter")
+        saved[download.value.suggested_filename] = pd.read_csv(download.value.path())
+    assert set(saved) == {"fragments.csv", "predictions.csv"}
+    assert {"smarts", "effect", "error", "support", "examples"} <= set(saved["fragments.csv"])
+    assert len(saved["predictions.csv"]) == len(number_model.train_values_)
+    visit.close()
+
+
+def test_a_printed_report_is_about_two_pages(browser, evidence_reports):
+    for path in evidence_reports.values():
+        visit = Visit(browser, path)
+        printed = visit.page.pdf(format="A4")
+        assert len(re.findall(rb"/Type\s*/Page\b", printed)) <= 3
+        visit.close()

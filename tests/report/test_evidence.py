@@ -229,9 +229,12 @@ def test_the_page_is_well_formed_and_fetches_nothing(name, request):
     page = render_evidence(request.getfixturevalue(name))
     outline = outline_of(page)
     assert len(set(outline.ids)) == len(outline.ids)
-    sections = {"glance", "scores", "learning", "patterns", "examples", "cases", "model"}
-    assert sections <= set(outline.ids)
-    assert outline.fetched == ["data:,"]
+    sections = {"glance", "fragments", "scores", "domain", "examples", "cases", "patterns"}
+    assert sections | {"learning", "model"} <= set(outline.ids)
+    assert outline.fetched[0] == "data:,"
+    tables = outline.fetched[1:]
+    assert len(tables) == 2
+    assert all(table.startswith("data:text/csv;charset=utf-8;base64,") for table in tables)
     # Names of vocabularies in drawings, not addresses that anything asks for.
     names = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
     outside = set(re.findall(r"https?://[^\s\"'<)]+", page))

@@ -35,10 +35,10 @@ def fragments_cli(
     Best given the data that the model was trained on: each graph is then explained by the others.
     """
     with command(as_json, debug) as output:
-        from treelens.cli.csv_text import csv_text
         from treelens.cli.data import files_behind, read_data
         from treelens.cli.reading import Reading
         from treelens.estimators.files import load_model
+        from treelens.storage.csv_text import csv_text
         from treelens.storage.files import checked_target, whole_file
 
         if out is not None:

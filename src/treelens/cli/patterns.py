@@ -9,7 +9,7 @@ import typer
 
 from treelens.cli import options
 from treelens.cli.console import InputError, Output, command
-from treelens.cli.csv_text import csv_text
+from treelens.storage.csv_text import csv_text
 
 if TYPE_CHECKING:
     from treelens.estimators.files import FullModel
@@ -98,7 +98,7 @@ def top_patterns(model: FullModel, n: int, order: str = "auto") -> list[dict[str
 
 
 def write_patterns(model: FullModel, path: Path) -> None:
-    """All patterns as CSV; see :func:`treelens.cli.csv_text.csv_text`."""
+    """All patterns as CSV; see :func:`treelens.storage.csv_text.csv_text`."""
     from treelens.storage.files import whole_file
 
     with whole_file(path) as file:

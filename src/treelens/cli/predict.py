@@ -11,10 +11,10 @@ import typer
 
 from treelens.cli import options
 from treelens.cli.console import Output, command, counted, percent
-from treelens.cli.csv_text import csv_text
 from treelens.cli.molecules import reasons
 from treelens.cli.predict_columns import class_columns, number_columns
 from treelens.cli.transform import Transform, transform_named
+from treelens.storage.csv_text import csv_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -238,7 +238,7 @@ def _sum_up_numbers(data: GraphData, table: pd.DataFrame) -> dict[str, Any]:
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
-    """A table as CSV, whole or not at all; see :func:`treelens.cli.csv_text.csv_text`."""
+    """A table as CSV, whole or not at all; see :func:`treelens.storage.csv_text.csv_text`."""
     from treelens.storage.files import whole_file
 
     with whole_file(path) as file:

@@ -208,11 +208,24 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         from treelens.report import summarize_evidence
 
         check_is_fitted(self)
-        return summarize_evidence(self.model_, X, y, names=names, n_jobs=self._n_jobs())
+        return summarize_evidence(
+            self.model_, X, y, names=names, n_jobs=self._n_jobs(), held=self._held
+        )
 
     def report(self, path: str | Path, X: Any = None, y: Any = None, *, names: Any = None) -> Path:
         """Write the report: one HTML file that needs nothing else; see :meth:`summary`."""
         from treelens.report import write_evidence_report
 
         check_is_fitted(self)
-        return write_evidence_report(self.model_, path, X, y, names=names, n_jobs=self._n_jobs())
+        return write_evidence_report(
+            self.model_, path, X, y, names=names, n_jobs=self._n_jobs(), held=self._held
+        )
+
+    @property
+    def _held(self) -> Any:
+        """What a report takes from the estimator, made when it is needed."""
+        from treelens.report.held import Held
+
+        graphs = self._train_graphs
+        fragments: Any = None if graphs is None else lambda: self.fragments_
+        return Held(lambda: self.domain_, graphs, fragments)

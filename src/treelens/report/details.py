@@ -11,8 +11,9 @@ from threadpoolctl import threadpool_limits
 
 from treelens.explain.classifier import ClassifierExplainer
 from treelens.explain.contributions import Explanation
-from treelens.explain.layout import node_positions
+from treelens.explain.layout import is_molecule, node_positions
 from treelens.graphs.collection import Graph
+from treelens.graphs.molecules import molecule_of
 from treelens.models.classifier import FittedClassifier
 from treelens.report.given import GivenGraphs
 from treelens.report.plain import short
@@ -153,3 +154,14 @@ def _cut(label: Any) -> str:
     """A label as text that cannot swell a file."""
     text = str(label)
     return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
+
+
+def molecule_data(graph: Graph) -> dict[str, str] | None:
+    """What RDKit needs to draw a molecule whose atoms are numbered as the nodes."""
+    if not is_molecule(graph):
+        return None
+    if "mol" not in graph.data:
+        return {"smiles": str(graph.data["smiles"])}
+    from rdkit import Chem
+
+    return {"mol": Chem.MolToMolBlock(molecule_of(graph))}

@@ -10,7 +10,7 @@ from treelens.explain.gaussian import GaussianDecision
 from treelens.models.gaussian_process import FittedGaussianProcess
 from treelens.patterns.features import select_features
 from treelens.report.plain import percent
-from treelens.report.said import SaidOfGraphs
+from treelens.report.said import PlaceInDomain, SaidOfGraphs
 
 _MOST_COMPARED = 400
 _USUAL = 0.05  # what is rarer than this among training graphs is unusual
@@ -34,7 +34,8 @@ def doubts_about(
             )
         )
     if given is not None:
-        found += [_memory(given), _unseen(model, given), _far_away(model, given)]
+        far = _far_away(model, given) if given.domain is None else _outside(given.domain)
+        found += [far, _memory(given), _unseen(model, given)]
         found += [_wide(model, given)] if given.classes is None else []
     if "coverage" in left_out:
         found += [_coverage(left_out, "leave-one-out predictions")]
@@ -66,7 +67,7 @@ def _memory(given: SaidOfGraphs) -> dict[str, Any]:
     return _item(
         level,
         f"{_share(n, len(given))} have exactly the pattern counts of a training graph: on them "
-        "the model may remember rather than predict.",
+        "the model may remember rather than predict, so they are left out of the test scores.",
         n,
     )
 
@@ -76,6 +77,16 @@ def _unseen(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str, Any]
     n = int((given.said.out_of_vocabulary > limit).sum())
     text = f"{_share(n, len(given))} have more patterns that training never saw than the usual "
     return _item(_level(n, len(given)), f"{text}{percent(limit, 0)} of their patterns.", n)
+
+
+def _outside(place: PlaceInDomain) -> dict[str, Any]:
+    n = int((~place.inside).sum())
+    return _item(
+        _level(n, len(place.inside)),
+        f"{_share(n, len(place.inside))} are outside the domain of applicability: less like any "
+        "training graph, or harder to predict, than nearly all training graphs are.",
+        n,
+    )
 
 
 def _far_away(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str, Any]:

@@ -15,10 +15,12 @@ from treelens.graphs.collection import GraphCollection
 from treelens.models.gaussian_process import FittedGaussianProcess
 from treelens.patterns.forest import TREES, PatternForest
 from treelens.patterns.vocabulary import NodeColors
-from treelens.report.patterns import LARGEST_DRAWN, MOST_PATTERNS, place_of, tree_data
+from treelens.report.patterns import LARGEST_DRAWN, place_of, tree_data
 from treelens.report.said import SaidOfGraphs
 
-MOST_GRAPHS = 200
+MOST_GRAPHS = 100
+# Fewer than a report led by patterns shows: here fragments come first.
+MOST_PATTERNS = 60
 
 
 @dataclass(frozen=True)

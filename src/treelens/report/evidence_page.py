@@ -8,22 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 
-from treelens.explain.draw import Style, draw_graph
 from treelens.explain.names import LabelNames
-from treelens.explain.scene import LEGEND_HEIGHT, Scene, legend_marks
-from treelens.graphs.collection import Graph
 from treelens.models.gaussian_process import FittedGaussianProcess
 from treelens.report.charts import Chart, Spot, line_chart, scatter_chart
+from treelens.report.downloads import downloads_of
+from treelens.report.drawings import draw_example, draw_fragment, draw_legend
 from treelens.report.evidence_summary import summarize_evidence
+from treelens.report.held import Held
 from treelens.report.render import drawing_data, fill_template, roc_chart, write_page
 from treelens.report.units import Units
 
 _SCRIPTS = ("drawing.js", "table.js")
-_LEADERS = 3
-_STRONGEST = 3  # nodes that the words for a drawing name
-_DRAWING = (330, 230)
 _STAGES = {
     "uniform": "scales of the kernel",
     "depths": "weights of levels",
@@ -39,6 +35,7 @@ def write_evidence_report(
     *,
     names: str | LabelNames | None = None,
     n_jobs: int = 1,
+    held: Held | None = None,
 ) -> Path:
     """Write the report on a Gaussian process: one HTML file, whole or not at all.
 
@@ -47,7 +44,7 @@ def write_evidence_report(
     model : FittedGaussianProcess
         ``model_`` of a fitted ``GraphRegressor`` or ``GraphClassifier``.
     path : str or Path
-    X, y, names, n_jobs : optional
+    X, y, names, n_jobs, held : optional
         See :func:`treelens.report.summarize_evidence`.
 
     Returns
@@ -57,7 +54,9 @@ def write_evidence_report(
     """
     return write_page(
         path,
-        lambda: render_evidence(summarize_evidence(model, X, y, names=names, n_jobs=n_jobs)),
+        lambda: render_evidence(
+            summarize_evidence(model, X, y, names=names, n_jobs=n_jobs, held=held)
+        ),
     )
 
 
@@ -65,6 +64,7 @@ def render_evidence(summary: Mapping[str, Any]) -> str:
     """The page of a summary."""
     in_units = Units.of(summary["model"]["training_values"])
     rows = [] if summary["examples"] is None else summary["examples"]["rows"]
+    fragments = [] if summary["fragments"] is None else summary["fragments"]["rows"]
     limit = max((abs(x) for row in rows for x in row["contributions"]), default=0.0)
     return fill_template(
         "evidence.html",
@@ -73,16 +73,11 @@ def render_evidence(summary: Mapping[str, Any]) -> str:
         filters={"units": in_units, "change": in_units.signed, "rest": in_units.rest},
         page_data=drawing_data(summary),
         charts=charts_of(summary),
-        leaders=_leaders(summary["patterns"]["rows"]),
-        drawings=[_drawing(row, limit, in_units) for row in rows],
-        legend=_legend(rows, limit),
+        drawings=[draw_example(row, limit, in_units) for row in rows],
+        fragment_drawings={row["rank"]: draw_fragment(row, in_units) for row in fragments},
+        legend=draw_legend(rows, limit),
+        downloads=downloads_of(summary),
     )
-
-
-def _leaders(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The first patterns, and the first that see neighbours: single labels often lead."""
-    first = rows[:_LEADERS]
-    return first + [row for row in rows[_LEADERS:] if row["depth"] > 0][:_LEADERS]
 
 
 # --- charts -----------------------------------------------------------------------------------
@@ -176,58 +171,3 @@ def _learning_chart(history: Mapping[str, Any]) -> dict[str, Any] | None:
 def _above(line: tuple[list[int], list[float]], floor: float) -> tuple[list[int], list[float]]:
     kept = [(x, y) for x, y in zip(*line, strict=True) if y >= floor] or [(line[0][-1], floor)]
     return [x for x, _ in kept], [y for _, y in kept]
-
-
-# --- drawings ---------------------------------------------------------------------------------
-
-
-def _drawing(row: Mapping[str, Any], limit: float, in_units: Units) -> Markup | None:
-    """The SVG of an example, coloured by contribution; the drawing escapes labels and words."""
-    graph = _graph_of(row)
-    if graph is None:
-        return None
-    strongest = sorted(range(graph.n_nodes), key=lambda k: -abs(row["contributions"][k]))
-    words = ", ".join(
-        f"{graph.node_labels[k]} {k} {in_units.signed(row['contributions'][k])}"
-        for k in strongest[:_STRONGEST]
-    )
-    title = f"Graph {row['index']} coloured by contribution; the strongest: {words}"
-    style = Style(*_DRAWING, legend=False, title=title, limit=limit)
-    contributions = np.array(row["contributions"])
-    return Markup(draw_graph(graph, contributions, style=style))
-
-
-def _graph_of(row: Mapping[str, Any]) -> Graph | None:
-    """The graph of a row again; None if it is too large to be drawn."""
-    if not row["drawn"]:
-        return None
-    ends = row["edges"]
-    edges = tuple(zip(ends[::2], ends[1::2], strict=True))
-    labels = row["edge_labels"]
-    return Graph(
-        tuple(row["labels"]), edges, None if labels is None else tuple(labels), data=_data_of(row)
-    )
-
-
-def _data_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    molecule = row["molecule"]
-    if molecule is None or "mol" not in molecule:
-        return dict(molecule or {})
-    from rdkit import Chem
-
-    return {"mol": Chem.MolFromMolBlock(molecule["mol"], removeHs=False)}
-
-
-def _legend(rows: list[dict[str, Any]], limit: float) -> Markup | None:
-    """One bar of colours for all drawings."""
-    if not rows or not limit:
-        return None
-    toward = rows[0]["toward"]
-    if toward is None:
-        ends = ("lowers", "raises")
-    elif len({row["toward"] for row in rows}) == 1:
-        ends = (f"against {toward}", f"for {toward}")
-    else:
-        ends = ("against", "for the class")
-    marks = legend_marks(_DRAWING[0], 0.0, limit, ends)
-    return Markup(Scene(_DRAWING[0], LEGEND_HEIGHT, "What colours mean", tuple(marks)).to_svg())

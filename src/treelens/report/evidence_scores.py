@@ -33,16 +33,23 @@ def left_out_scores(model: FittedGaussianProcess) -> dict[str, Any]:
 
 
 def given_scores(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str, Any] | None:
-    """Scores on the graphs given; None where their targets are not known."""
-    if given.truth is None:
+    """Scores on the graphs given that training did not hold: what it holds is no test.
+
+    None where targets are not known, or training held all graphs.
+    """
+    new = np.flatnonzero(~given.same_as_training)
+    if given.truth is None or not len(new):
         return None
+    truth, predicted = given.truth[new], given.predicted[new]
     if model.classes is None:
         assert model.training is not None
         reference = float(model.training.targets.mean())
-        return number_scores(given.truth, given.predicted, given.std, reference)
+        found = number_scores(truth, predicted, given.std[new], reference)
+        found["points"]["index"] = new[found["points"]["index"]]
+        return found
     assert given.probabilities is not None
     return class_scores(
-        given.truth, given.said.mean, given.probabilities, model.classes, given.predicted
+        truth, given.said.mean[new], given.probabilities[new], model.classes, predicted
     )
 
 

@@ -12,15 +12,17 @@ from treelens.explain.contributions import explain_seen
 from treelens.explain.gaussian import GaussianDecision
 from treelens.explain.layout import is_molecule
 from treelens.explain.names import LabelNames, named_forest
-from treelens.graphs.collection import Graph
-from treelens.graphs.molecules import molecule_of
 from treelens.models.gaussian_process import FittedGaussianProcess
 from treelens.patterns.features import select_features
-from treelens.report.details import explained_graph
+from treelens.report.details import explained_graph, molecule_data
 from treelens.report.diagnostics import class_balance
+from treelens.report.domain_section import domain_section
 from treelens.report.doubts import doubts_about
+from treelens.report.downloads import prediction_columns
 from treelens.report.effects import effect_section, measured_effects
 from treelens.report.evidence_scores import given_scores, left_out_scores
+from treelens.report.fragment_section import fragment_section
+from treelens.report.held import Held
 from treelens.report.patterns import LARGEST_DRAWN, short_texts
 from treelens.report.plain import plain
 from treelens.report.said import SaidOfGraphs, said_of
@@ -38,6 +40,7 @@ def summarize_evidence(
     *,
     names: str | LabelNames | None = None,
     n_jobs: int = 1,
+    held: Held | None = None,
 ) -> dict[str, Any]:
     """Everything that the report on a Gaussian process shows, as data that ``json.dumps`` takes.
 
@@ -50,14 +53,18 @@ def summarize_evidence(
         model alone.
     names : str or LabelNames, optional
         Names for label codes: a data set of ``treelens.explain.names.LABEL_NAMES`` or your own.
+    held : Held, optional
+        What the estimator can add: its domain of applicability, its training graphs.
 
     Returns
     -------
     dict
         With the keys ``treelens`` (version), ``kind`` ("numbers" or "classes"), ``model``,
         ``learning``, ``left_out`` (leave-one-out scores on the training graphs), ``doubts``,
+        ``fragments`` (of the graphs given or else of the training graphs; None without either),
         ``patterns``, ``pattern_texts``, and, about the graphs given or else None, ``given``,
-        ``scores``, ``cases`` and ``examples``.
+        ``scores`` (of those that training did not hold), ``domain``, ``cases``, ``examples`` and
+        ``predictions``.
 
     Examples
     --------
@@ -68,14 +75,16 @@ def summarize_evidence(
     >>> found["kind"], found["scores"]["n_graphs"], found["left_out"]["n_graphs"]
     ('classes', 20, 20)
     """
-    given = said_of(model, X, y, names, n_jobs)
+    held = held or Held()
+    given = said_of(model, X, y, names, n_jobs, held.domain)
     forest = model.weighted.forest
     forest = forest if names is None else named_forest(forest, names)
     left_out = left_out_scores(model)
     scores = None if given is None else given_scores(model, given)
     with threadpool_limits(limits=1):  # matrices this small only suffer from threads
         patterns = effect_section(model, forest, given, measured_effects(model, given))
-        examples = None if given is None else _examples(model, given)
+        examples = None if given is None else _examples(model, given, held)
+        fragments = fragment_section(model, forest, given, held, names, n_jobs)
     named = {p for row in (examples or {"rows": []})["rows"] for p, _ in row["patterns"]}
     return plain(
         {
@@ -86,11 +95,14 @@ def summarize_evidence(
             "left_out": left_out,
             "scores": scores,
             "doubts": doubts_about(model, given, left_out, scores),
+            "fragments": fragments,
+            "domain": domain_section(model, given, held),
             "patterns": patterns,
             "pattern_texts": short_texts(forest, named),
             "given": None if given is None else _given(given),
             "cases": None if given is None else _cases(given),
             "examples": examples,
+            "predictions": None if given is None else prediction_columns(given),
         }
     )
 
@@ -201,7 +213,7 @@ def _cases(given: SaidOfGraphs) -> dict[str, Any]:
     }
 
 
-def _examples(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str, Any]:
+def _examples(model: FittedGaussianProcess, given: SaidOfGraphs, held: Held) -> dict[str, Any]:
     """A dozen graphs to draw, each with what its nodes add to the prediction."""
     decision, rows, taken = GaussianDecision(model), [], set[int]()
     kinds = {
@@ -222,15 +234,17 @@ def _examples(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str, An
                     "kind": kind,
                     **explained_graph(graph, explanation, _DIGITS),
                     **given.facts(index),
-                    "neighbors": _nearest(decision, given, index),
+                    "neighbors": _nearest(decision, given, index, held),
                     "drawn": graph.n_nodes <= LARGEST_DRAWN,
-                    "molecule": _molecule(graph),
+                    "molecule": molecule_data(graph),
                 }
             )
     return {"rows": rows}
 
 
-def _nearest(decision: GaussianDecision, given: SaidOfGraphs, index: int) -> list[dict[str, Any]]:
+def _nearest(
+    decision: GaussianDecision, given: SaidOfGraphs, index: int, held: Held
+) -> list[dict[str, Any]]:
     """The training graphs most like one graph, with their values or classes."""
     model = decision.model
     one = select_features(given.said.graphs.features, np.array([index]))
@@ -240,19 +254,9 @@ def _nearest(decision: GaussianDecision, given: SaidOfGraphs, index: int) -> lis
     return [
         {
             "index": model.basis_indices[k],
+            "name": held.training_name(int(model.basis_indices[k])),
             "similarity": similarity[k],
             "value" if name == "value" else "class": target if name == "value" else str(target),
         }
         for k, target in zip(order.tolist(), targets.tolist(), strict=True)
     ]
-
-
-def _molecule(graph: Graph) -> dict[str, str] | None:
-    """What RDKit needs to draw a molecule whose atoms are numbered as the nodes."""
-    if not is_molecule(graph):
-        return None
-    if "mol" not in graph.data:
-        return {"smiles": str(graph.data["smiles"])}
-    from rdkit import Chem
-
-    return {"mol": Chem.MolToMolBlock(molecule_of(graph))}

@@ -9,7 +9,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, FunctionLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from treelens.explain.decode import TreeNode
@@ -181,10 +182,27 @@ def _learning_curve(curve: Mapping[str, Any] | None) -> Chart | None:
 # --- Jinja ------------------------------------------------------------------------------------
 
 
+class _CompiledOnce(BytecodeCache):
+    """Keeps compiled templates while the process lives: compiling takes longer than filling in."""
+
+    def __init__(self) -> None:
+        self._code: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if bucket.key in self._code:
+            bucket.bytecode_from_string(self._code[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._code[bucket.key] = bucket.bytecode_to_string()
+
+
+_COMPILED = _CompiledOnce()
+
+
 def _environment() -> Environment:
     environment = Environment(
         loader=FunctionLoader(_asset), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
+        trim_blocks=True, lstrip_blocks=True, bytecode_cache=_COMPILED,
     )  # fmt: skip
     environment.filters.update(
         percent=percent, number=number, signed=signed, leading_classes=leading_classes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from treelens.explain.names import LabelNames, with_label_names
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
+from treelens.models.domain import Domain, Neighbourhood, expected_error
 from treelens.models.gaussian_process import FittedGaussianProcess
 from treelens.models.metrics import NINETY
 from treelens.models.predictions import Predictions, predicted_codes
@@ -20,6 +22,25 @@ from treelens.selection.settings import check_numbers
 
 # A similarity of one up to rounding: the same counts of all patterns.
 _THE_SAME = 1.0 - 1e-9
+
+
+@dataclass(frozen=True)
+class PlaceInDomain:
+    """Where graphs lie in a model's domain of applicability.
+
+    Attributes
+    ----------
+    domain : Domain
+    around : Neighbourhood
+    expected : ndarray, shape (n_graphs,)
+        The error to expect, in the units of the targets.
+    inside : ndarray of bool, shape (n_graphs,)
+    """
+
+    domain: Domain
+    around: Neighbourhood
+    expected: np.ndarray
+    inside: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -39,6 +60,8 @@ class SaidOfGraphs:
     probabilities : ndarray, shape (n_graphs, n_classes), or None
     threshold : Threshold or None
         What a rare class is named by.
+    domain : PlaceInDomain or None
+        None where the domain of applicability is not known.
     """
 
     graphs: GraphCollection
@@ -48,6 +71,7 @@ class SaidOfGraphs:
     classes: np.ndarray | None = None
     probabilities: np.ndarray | None = None
     threshold: Threshold | None = None
+    domain: PlaceInDomain | None = None
 
     def __len__(self) -> int:
         return len(self.graphs)
@@ -107,6 +131,7 @@ class SaidOfGraphs:
             "n_nodes": self.graphs.sizes[index],
             "similarity": self.similarity[index],
             "out_of_vocabulary": self.said.out_of_vocabulary[index],
+            "in_domain": None if self.domain is None else bool(self.domain.inside[index]),
         }
         return about | (self._number(index) if self.classes is None else self._class(index))
 
@@ -141,6 +166,7 @@ def said_of(
     y: Any,
     names: str | LabelNames | None = None,
     n_jobs: int = 1,
+    make_domain: Callable[[], Domain] | None = None,
 ) -> SaidOfGraphs | None:
     """Graphs as the model sees them, each refined once; None where none are given."""
     if X is None:
@@ -151,9 +177,17 @@ def said_of(
     shown = graphs if names is None else with_label_names(graphs, names)
     truth = None if y is None else _checked_truth(model, y, len(graphs))
     said = model.decide(graphs, variance=True, n_jobs=n_jobs)
+    place = None if make_domain is None else _place_in(make_domain(), said, n_jobs)
     return SaidOfGraphs(
-        graphs, shown, truth, said, model.classes, said.probabilities, model.threshold
+        graphs, shown, truth, said, model.classes, said.probabilities, model.threshold, place
     )
+
+
+def _place_in(domain: Domain, said: Predictions, n_jobs: int) -> PlaceInDomain:
+    assert said.variance is not None
+    around = domain.around(said.graphs.features, n_jobs)
+    expected = expected_error(np.sqrt(said.variance), around)
+    return PlaceInDomain(domain, around, expected, domain.holds(expected, around))
 
 
 def _checked_truth(model: FittedGaussianProcess, y: Any, n_graphs: int) -> np.ndarray:

@@ -1,0 +1,125 @@
+"""The fragments that move predictions, with all that a page shows of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from treelens.explain.decode import Occurrence, atom_environment
+from treelens.explain.fragments import fragment_table
+from treelens.explain.gaussian import GaussianDecision
+from treelens.explain.layout import is_molecule
+from treelens.explain.names import LabelNames, with_label_names
+from treelens.graphs.collection import Graph, GraphCollection
+from treelens.models.gaussian_process import FittedGaussianProcess
+from treelens.patterns.forest import PatternForest
+from treelens.report.details import drawable, molecule_data
+from treelens.report.held import Held
+from treelens.report.patterns import LARGEST_DRAWN
+from treelens.report.said import SaidOfGraphs
+
+if TYPE_CHECKING:
+    from treelens.explain.fragment_table import FragmentTable
+
+MOST_FRAGMENTS = 20
+# What few graphs hold is named by chance: rarer fragments are for model.fragments(graphs).
+_RAREST_SHARE, _FEWEST = 0.01, 3
+
+
+def fragment_section(
+    model: FittedGaussianProcess,
+    forest: PatternForest,
+    given: SaidOfGraphs | None,
+    held: Held,
+    names: str | LabelNames | None = None,
+    n_jobs: int = 1,
+) -> dict[str, Any] | None:
+    """Fragments of the graphs given, or else of the training graphs.
+
+    ``forest`` carries the labels that people are to see. None where there is nothing to look at: a
+    model out of a file, and no graphs or too few.
+    """
+    if given is not None and len(given) >= _FEWEST:
+        table = _of_given(model, given, n_jobs)
+        if len(table):
+            return _section(model, forest, table, given.shown, True, names)
+    if held.fragments is None or held.train_graphs is None:
+        return None
+    shown = held.train_graphs
+    shown = shown if names is None else with_label_names(shown, names)
+    return _section(model, forest, held.fragments(), shown, False, names)
+
+
+def _of_given(model: FittedGaussianProcess, given: SaidOfGraphs, n_jobs: int) -> FragmentTable:
+    least = max(_FEWEST, round(_RAREST_SHARE * len(given)))
+    return fragment_table(
+        GaussianDecision(model), given.graphs, given.truth,
+        n_fragments=MOST_FRAGMENTS, min_support=least, n_jobs=n_jobs,
+    )  # fmt: skip
+
+
+def _section(
+    model: FittedGaussianProcess,
+    forest: PatternForest,
+    table: FragmentTable,
+    shown: GraphCollection,
+    of_given: bool,
+    names: str | LabelNames | None,
+) -> dict[str, Any]:
+    rows = []
+    for rank in table.index[:MOST_FRAGMENTS].tolist():
+        assert table.pictures is not None
+        _, place = table.pictures[rank]
+        row = _row(table, rank, shown[place.graph_index], place, model.classes)
+        if names is not None:  # the table knows the codes of labels only
+            row["pattern"] = forest.texts([place.pattern])[0]
+        rows.append(row)
+    size = table.attrs["size"]
+    return {
+        "of_given": of_given,
+        "left_out": table.attrs["left_out"],
+        "n_graphs": len(shown),
+        "toward": table.attrs["toward"],
+        "size": size if "per_node" in size else None,  # of many classes one for each
+        "rows": rows,
+    }
+
+
+def _row(
+    table: FragmentTable, rank: int, graph: Graph, place: Occurrence, classes: Any
+) -> dict[str, Any]:
+    found = table.loc[rank].to_dict()
+    environment = atom_environment(graph, place) if is_molecule(graph) else None
+    by_class = None
+    if classes is not None and f"support {classes[0]}" in found:
+        by_class = [[str(label), found[f"support {label}"]] for label in classes.tolist()]
+    return {
+        "rank": rank,
+        "name": found["name"],
+        # What to call a group without a name: its atoms, or the pattern's text.
+        "title": found["name"] or (environment.smiles if environment else found["pattern"]),
+        "smarts": found.get("smarts"),
+        "pattern": found["pattern"],
+        "depth": found["depth"],
+        "effect": found["effect"],
+        "error": found["error"],
+        "class_label": str(found["class_label"]) if "class_label" in found else None,
+        "support": found["support"],
+        "by_class": by_class,
+        "mean_value": found.get("mean_value"),
+        "examples": [str(example) for example in found["examples"]],
+        "picture": _picture(graph, place),
+    }
+
+
+def _picture(graph: Graph, place: Occurrence) -> dict[str, Any] | None:
+    """A graph and where in it the fragment is; None if it is too large to be drawn."""
+    if graph.n_nodes > LARGEST_DRAWN:
+        return None
+    return {
+        **drawable(graph),
+        "graph": str(place.graph_index if graph.name is None else graph.name),
+        "molecule": molecule_data(graph),
+        "root": place.root,
+        "nodes": place.nodes,
+        "tree_edges": place.edges,
+    }
