@@ -20,7 +20,9 @@ from treelens.report.said import SaidOfGraphs
 if TYPE_CHECKING:
     from treelens.explain.fragment_table import FragmentTable
 
-MOST_FRAGMENTS = 20
+MOST_FRAGMENTS = 24
+# Naming one takes as long as drawing ten, and a report should not keep anybody waiting.
+_MOST_OF_GIVEN = 12
 # What few graphs hold is named by chance: rarer fragments are for model.fragments(graphs).
 _RAREST_SHARE, _FEWEST = 0.01, 3
 
@@ -53,7 +55,7 @@ def _of_given(model: FittedGaussianProcess, given: SaidOfGraphs, n_jobs: int) ->
     least = max(_FEWEST, round(_RAREST_SHARE * len(given)))
     return fragment_table(
         GaussianDecision(model), given.graphs, given.truth,
-        n_fragments=MOST_FRAGMENTS, min_support=least, n_jobs=n_jobs,
+        n_fragments=_MOST_OF_GIVEN, min_support=least, n_jobs=n_jobs,
     )  # fmt: skip
 
 
