@@ -91,7 +91,7 @@ class StreamingGraphClassifier(TellsNewNames, ExplainsClasses, DecidesOnGraphs, 
     ----------
     classes_ : ndarray
     vocabulary_ : PatternVocabulary
-    pattern_support_ : ndarray, shape (vocabulary_.n_patterns,)
+    pattern_support_ : ndarray, shape (n_patterns,)
         Graphs that hold each pattern.
     weights_ : ndarray
         Of the patterns from the first depth in use on.
