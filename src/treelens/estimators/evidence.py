@@ -32,13 +32,14 @@ from treelens.models.calibration import calibrated, fit_temperature
 from treelens.models.fitting import FittedEvidence, Targets, fit_gaussian_process
 from treelens.models.gaussian_process import Predictions
 from treelens.models.memory import check_memory
-from treelens.models.sampling import draw_by_group, landmarks_for
+from treelens.models.sampling import draw_by_group, draw_evenly, landmarks_for
 from treelens.models.svm import class_weights
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
 from treelens.selection.progress import progress_ticks
 from treelens.selection.settings import (
     checked_classes,
     checked_numbers,
+    has_rare_class,
     warn_if_one_class_is_all,
 )
 from treelens.selection.thresholds import Threshold, parse_threshold
@@ -97,7 +98,8 @@ class _GaussianProcessOnGraphs(TellsDomain, BaseEstimator):
         """Learn and condition; ``groups`` (n_graphs,) are what a sample is drawn evenly from."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         n_jobs = self._n_jobs()
-        sample = draw_by_group(groups, self.learning_size, seed)
+        draw = draw_evenly if self._has_rare_class(groups) else draw_by_group
+        sample = draw(groups, self.learning_size, seed)
         landmarks = landmarks_for(groups, self.exact_size, self.n_landmarks, seed)
         check_memory(len(graphs), len(sample), None if landmarks is None else len(landmarks))
         forest, colors = PatternForest.fit(graphs, self.depth, self._trees(graphs), n_jobs)
@@ -120,6 +122,10 @@ class _GaussianProcessOnGraphs(TellsDomain, BaseEstimator):
         self.recipe_ = graphs.recipe
         self._train_histograms = histograms
         return fitted
+
+    def _has_rare_class(self, groups: np.ndarray) -> bool:
+        """Whether the groups are classes one of which is rare."""
+        return False
 
     def _trees(self, graphs: GraphCollection) -> tuple[str, ...]:
         if isinstance(self.trees, str):
@@ -366,7 +372,8 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
     Parameters
     ----------
     depth, weights, trees, prior_strength, learning_size, exact_size, n_landmarks, max_steps :
-        As for :class:`GraphRegressor`.
+        As for :class:`GraphRegressor`. Where a class is rare (of two, below 25 %), weights are
+        learned from as many graphs of each class; predictions are made from all of them.
     device, n_jobs, random_state, progress :
         As for :class:`GraphRegressor`.
     class_weight : None, "balanced" or dict, default=None
@@ -465,6 +472,9 @@ class GraphClassifier(DecidesOnGraphs, _GaussianProcessOnGraphs):
         warn_if_one_class_is_all(np.searchsorted(classes, self.loo_.predictions), classes)
         self.learning_gain_ = density_gain(fitted, targets, self.weights)
         return self
+
+    def _has_rare_class(self, groups: np.ndarray) -> bool:
+        return has_rare_class(groups)
 
     def _decisions(self, X: Any) -> np.ndarray:
         return self._decide(X).mean
