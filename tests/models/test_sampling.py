@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from treelens.models.sampling import draw_by_group, landmarks_for
+from treelens.models.sampling import draw_by_group, draw_evenly, landmarks_for
 
 
 def test_all_where_there_are_few():
@@ -22,3 +22,16 @@ def test_landmarks_only_beyond_the_exact_size():
     groups = np.zeros(50, int)
     assert landmarks_for(groups, 50, 10, 0) is None
     assert len(landmarks_for(groups, 49, 10, 0)) == 10
+
+
+def test_an_even_draw_has_as_many_of_each_class():
+    rng = np.random.default_rng(0)
+    codes = rng.permutation(np.repeat([0, 1, 2], [3000, 150, 120]))
+    drawn = draw_evenly(codes, 3000, seed=0)
+    assert np.bincount(codes[drawn]).tolist() == [120, 120, 120]
+    assert (np.diff(drawn) > 0).all()
+    assert (drawn == draw_evenly(codes, 3000, seed=0)).all()
+    assert (drawn != draw_evenly(codes, 3000, seed=1)).any()
+    assert np.bincount(codes[draw_evenly(codes, 90, seed=0)]).tolist() == [30, 30, 30]
+    few = np.repeat([0, 1], [500, 5])  # too few to learn scales from: the others fill up
+    assert np.bincount(few[draw_evenly(few, 3000, seed=0)]).tolist() == [100, 5]

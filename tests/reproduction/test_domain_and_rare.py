@@ -44,8 +44,8 @@ def test_rare_classes_are_named_out_of_the_box():
                      for s in ("mcc", "recall", "roc_auc")}
             for method in rare.OURS
         }  # fmt: skip
-        assert mean["default"]["mcc"] > mean["named at 0.5"]["mcc"]
-        assert mean["default"]["recall"] > 1.3 * mean["named at 0.5"]["recall"]
+        assert mean["default"]["mcc"] > mean["named at 0.5"]["mcc"] + 0.05
+        assert mean["default"]["recall"] > 2 * mean["named at 0.5"]["recall"]
         assert mean["recall=0.9"]["recall"] > 0.75
 
 

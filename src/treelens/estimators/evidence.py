@@ -32,7 +32,7 @@ from treelens.models.leave_one_out import (
     left_out_numbers,
 )
 from treelens.models.svm import class_weights
-from treelens.models.thresholds import Threshold, parse_threshold
+from treelens.models.thresholds import Threshold, has_rare_class, parse_threshold
 from treelens.models.training import TrainingGraphs
 from treelens.selection.settings import check_classes, check_numbers, warn_if_one_class_is_all
 
@@ -194,7 +194,8 @@ class GraphClassifier(DecidesOnGraphs, GaussianProcessOnGraphs):
     Parameters
     ----------
     depth, weights, trees, prior_strength, learning_size, exact_size, n_landmarks, max_steps :
-        As for :class:`GraphRegressor`.
+        As for :class:`GraphRegressor`. Where a class is rare (of two, below 25 %), weights are
+        learned from as many graphs of each class; predictions are made from all of them.
     device, n_jobs, random_state, progress :
         As for :class:`GraphRegressor`.
     class_weight : None, "balanced" or dict, default=None
@@ -296,6 +297,9 @@ class GraphClassifier(DecidesOnGraphs, GaussianProcessOnGraphs):
             record=self._record(fitted, targets, left_out),
         )
         return self
+
+    def _has_rare_class(self, groups: np.ndarray) -> bool:
+        return has_rare_class(groups)
 
     @property
     def loo_(self) -> LeftOutClasses:

