@@ -32,9 +32,10 @@ def test_a_rare_class_is_ranked_and_named_out_of_the_box(fitted, rare):
             *rare[0]
         )
     np.testing.assert_array_equal(plain.predict_proba(graphs), fitted.predict_proba(graphs))
-    assert matthews_corrcoef(y, plain.predict(graphs)) < 0.1  # what the default was
-    assert matthews_corrcoef(y, fitted.predict(graphs)) > 0.2
-    assert recall_score(y, fitted.predict(graphs)) > 0.3
+    named, hardly = fitted.predict(graphs), plain.predict(graphs)
+    assert recall_score(y, hardly) < 0.1  # what naming the likelier class gives
+    assert matthews_corrcoef(y, named) > max(0.2, matthews_corrcoef(y, hardly))
+    assert recall_score(y, named) > 0.3
 
 
 def test_the_threshold_is_that_of_the_left_out_predictions(fitted):
