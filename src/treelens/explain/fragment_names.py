@@ -12,7 +12,8 @@ import numpy as np
 from treelens.explain.fragment_search import Fragment
 from treelens.explain.fragment_seen import SeenGraphs
 
-# Organic chemistry's usual groups; the order does not matter, the best fit is named.
+# Organic chemistry's usual groups. The best fit is named; of equal ones the first, so that those at
+# the end are for fragments that stand for several of the others.
 GROUPS = MappingProxyType({
     "aromatic nitro": "c[N+](=O)[O-]",
     "aliphatic nitro": "[CX4][N+](=O)[O-]",
@@ -122,9 +123,18 @@ GROUPS = MappingProxyType({
     "piperidine": "C1CCNCC1",
     "piperazine": "C1CNCCN1",
     "morpholine": "C1COCCN1",
+    "nitro": "[#6][N+](=O)[O-]",
+    "fluoride": "[#6]F",
+    "chloride": "[#6]Cl",
+    "bromide": "[#6]Br",
+    "iodide": "[#6]I",
+    "hydroxyl": "[#6][OX2;H1]",
+    "ether": "[#6][OX2][#6]",
+    "carbonyl": "[#6]=O",
 })  # fmt: skip
 _MOST_COMPARED = 30  # occurrences that a name must fit
 _INSIDE, _COVERED = 0.6, 0.5
+_NEARLY_ALL = 0.9  # of the occurrences: "aryl bromide" is no name for a row that holds alkyl ones
 
 
 @cache
@@ -137,8 +147,8 @@ def _queries() -> dict[str, Any]:
 def group_name(seen: SeenGraphs, fragment: Fragment, molecule: Callable[[int], Any]) -> str:
     """The well-known group that fits a fragment best; an empty text if none does.
 
-    A group fits where, on average over occurrences, at least 60 % of the fragment's atoms belong
-    to one match of the group and these are at least half of that match.
+    A group fits an occurrence where at least 60 % of the fragment's atoms belong to one match of
+    the group and these are at least half of that match; it must fit nine of ten occurrences.
 
     Parameters
     ----------
@@ -159,9 +169,10 @@ def group_name(seen: SeenGraphs, fragment: Fragment, molecule: Callable[[int], A
     best, best_fit = "", 0.0
     for name, query in _queries().items():
         fits = np.array([_fit(mol, atoms, query) for mol, atoms in places])  # (n_places, 2)
-        inside, covered = fits.mean(axis=0)
-        if inside >= _INSIDE and covered >= _COVERED and inside * covered > best_fit:
-            best, best_fit = name, float(inside * covered)
+        fit = float(fits.prod(axis=1).mean())
+        fitted = (fits >= (_INSIDE, _COVERED)).all(axis=1)
+        if fitted.mean() >= _NEARLY_ALL and fit > best_fit:
+            best, best_fit = name, fit
     return best
 
 
