@@ -16,6 +16,7 @@ from reproduction import (
     numbers,
     options,
     rare,
+    scaffolds,
     toxicophores,
 )
 from reproduction.data import StudyOptions
@@ -25,6 +26,7 @@ from reproduction.paper import TARGETS, reproduce
 # Studies of weights learned by evidence; the others are the paper's experiments and ours on them.
 STUDIES = {
     "regression": numbers,
+    "scaffolds": scaffolds,
     "moleculeace": moleculeace,
     "evidence": classes,
     "options": options,

@@ -16,6 +16,7 @@ from reproduction.options import STRENGTHS
 from reproduction.pages import command_line, markdown_table, write_json, write_page
 from reproduction.rare import write_rare
 from reproduction.rows import read_rows
+from reproduction.scaffolds import write_scaffolds
 from reproduction.summaries import (
     assay_summary,
     class_summary,
@@ -40,6 +41,7 @@ def write_all(out: Path) -> None:
     """Write every page that there are rows for."""
     for name, write in (
         ("regression", write_regression),
+        ("regression_scaffold", write_scaffolds),
         ("moleculeace", write_moleculeace),
         ("evidence", write_classes),
         ("evidence_options", write_options),

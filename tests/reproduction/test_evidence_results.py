@@ -128,3 +128,15 @@ def test_the_table_at_a_glance_is_that_of_the_rows(page):
         shown = [float(cell) for cell in line.split("|")[2:5]]
         expected = [mean_of(m) for m in ("treelens", "treelens_uniform", "ecfp_gp")]
         np.testing.assert_allclose(shown, expected, atol=0.0006)
+
+
+def test_scaffold_folds_are_those_of_the_rows():
+    summary = json.loads((RESULTS / "regression_scaffold.json").read_text())
+    groups = _grouped("regression_scaffold")
+    for name, methods in summary.items():
+        splits = [{row["split"] for row in groups[name, method]} for method in methods]
+        common = set.intersection(*splits)
+        for method, found in methods.items():
+            errors = [r["rmse"] for r in groups[name, method] if r["split"] in common]
+            assert found["n_splits"] == len(errors)
+            assert found["rmse"] == pytest.approx(np.mean(errors))
