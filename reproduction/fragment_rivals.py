@@ -10,7 +10,7 @@ from scipy import sparse
 import treelens as tl
 from treelens.explain.fragment_scores import SUPPORT_CAP
 from treelens.explain.fragment_search import find_candidates
-from treelens.explain.fragment_seen import SeenGraphs
+from treelens.explain.fragment_seen import ExplainedGraphs
 
 N_TREES = 200
 MOST_MOLECULES = 60  # that a bit is switched off in
@@ -91,7 +91,7 @@ def _fingerprints(graphs: tl.GraphCollection) -> tuple[np.ndarray, dict[int, lis
     return np.array(bits), places
 
 
-def sparse_patterns(seen: SeenGraphs, y: np.ndarray, min_support: int) -> list[dict[str, Any]]:
+def sparse_patterns(seen: ExplainedGraphs, y: np.ndarray, min_support: int) -> list[dict[str, Any]]:
     """Patterns by the coefficients of an L1 logistic regression on their presence."""
     from sklearn.linear_model import LogisticRegression
 

@@ -24,7 +24,7 @@ from reproduction.fragments_figure import sheet
 from reproduction.rows import RowFile, versions
 from treelens.explain.fragment_effects import effects_of_graphs
 from treelens.explain.fragment_search import search_fragments
-from treelens.explain.fragment_seen import SeenGraphs, mean_over_graphs
+from treelens.explain.fragment_seen import ExplainedGraphs, mean_over_graphs
 from treelens.explain.fragments import fragment_table
 
 KEY = ("part", "sample", "method")
@@ -141,7 +141,7 @@ def ames_row(sample: str, method: str, n_jobs: int) -> dict[str, Any]:
 
 def _seen(
     model: tl.GraphClassifier, graphs: tl.GraphCollection, n_jobs: int, own_terms: bool
-) -> SeenGraphs:
+) -> ExplainedGraphs:
     """Graphs explained; with their own terms, as if they had not been trained on."""
     # One graph fewer, and the collection is not taken for the training graphs.
     parts = [graphs[:-1], graphs[-1:]] if own_terms else [graphs]
@@ -149,7 +149,7 @@ def _seen(
     forest = model._decision.vocabulary
     phi = [x.node_shares(forest.level_offsets).sum(axis=0) for x in explained]
     colors = forest.transform(graphs, 1)
-    return SeenGraphs(forest, graphs, colors, np.concatenate(phi))
+    return ExplainedGraphs(forest, graphs, colors, np.concatenate(phi))
 
 
 def own_fragments(sample: str, n_jobs: int, own_terms: bool) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import treelens as tl
 from naive import fragments as naive
 from treelens.explain.fragment_scores import Rivals
 from treelens.explain.fragment_search import find_candidates, search_fragments, take_off
-from treelens.explain.fragment_seen import SeenGraphs, mean_over_graphs, other_carriers
+from treelens.explain.fragment_seen import ExplainedGraphs, mean_over_graphs, other_carriers
 from treelens.patterns.forest import PatternForest
 
 
@@ -18,7 +18,7 @@ def seen_of(smiles, phi_of_label, trees=("labels", "fine"), depth=2):
     graphs = tl.as_graph_collection(smiles)
     forest, colors = PatternForest.fit(graphs, depth, trees)
     phi = np.array([phi_of_label(graph, node) for graph in graphs for node in range(graph.n_nodes)])
-    return SeenGraphs(forest, graphs, colors, phi)
+    return ExplainedGraphs(forest, graphs, colors, phi)
 
 
 def is_nitro_atom(graph, node):

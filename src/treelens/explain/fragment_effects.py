@@ -24,7 +24,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.kernels.gram import interleaved, pair_sums
 from treelens.learning.factor import inverse_of_factor
 from treelens.models.posterior import ExactPosterior
-from treelens.patterns.features import Features
+from treelens.patterns.features import Features, SeenGraphs
 from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.vocabulary import NodeColors
 
@@ -79,7 +79,11 @@ class GraphEffects:
 
 
 def effects_of_graphs(
-    decision: GaussianDecision, graphs: GraphCollection, output: int = 0, n_jobs: int = 1
+    decision: GaussianDecision,
+    graphs: GraphCollection,
+    output: int = 0,
+    n_jobs: int = 1,
+    looked_at: SeenGraphs | None = None,
 ) -> GraphEffects:
     """Divide the predictions of many graphs among their patterns.
 
@@ -91,9 +95,11 @@ def effects_of_graphs(
     output : int
         Which column of the targets: of more than two classes, the code of one.
     n_jobs : int
+    looked_at : SeenGraphs, optional
+        The graphs as the model sees them, where they were refined before.
     """
     model = decision.model
-    seen = model.weighted.look_at(graphs, n_jobs)
+    seen = model.weighted.look_at(graphs, n_jobs) if looked_at is None else looked_at
     colors, weighed = seen.colors, seen.features
     alpha, left_out = decision.coefficients[output], False
     coefficients = np.broadcast_to(alpha, (len(graphs), len(alpha)))

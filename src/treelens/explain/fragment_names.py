@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from treelens.explain.fragment_search import Fragment
-from treelens.explain.fragment_seen import SeenGraphs
+from treelens.explain.fragment_seen import ExplainedGraphs
 
 # Organic chemistry's usual groups. The best fit is named; of equal ones the first, so that those at
 # the end are for fragments that stand for several of the others.
@@ -144,7 +144,7 @@ def _queries() -> dict[str, Any]:
     return {name: Chem.MolFromSmarts(smarts) for name, smarts in GROUPS.items()}
 
 
-def group_name(seen: SeenGraphs, fragment: Fragment, molecule: Callable[[int], Any]) -> str:
+def group_name(seen: ExplainedGraphs, fragment: Fragment, molecule: Callable[[int], Any]) -> str:
     """The well-known group that fits a fragment best; an empty text if none does.
 
     A group fits an occurrence where at least 60 % of the fragment's atoms belong to one match of
@@ -152,7 +152,7 @@ def group_name(seen: SeenGraphs, fragment: Fragment, molecule: Callable[[int], A
 
     Parameters
     ----------
-    seen : SeenGraphs
+    seen : ExplainedGraphs
     fragment : Fragment
     molecule : callable
         The RDKit molecule of a graph's position.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from treelens.explain.fragment_effects import effects_of_graphs
-from treelens.explain.fragment_seen import SeenGraphs, mean_over_graphs
+from treelens.explain.fragment_seen import ExplainedGraphs, mean_over_graphs
 from treelens.explain.fragments import N_FRAGMENTS, find_fragments, fragment_table
 from treelens.graphs.collection import GraphCollection
 
@@ -96,7 +96,7 @@ def _over_refits(
 
 
 def effects_elsewhere(
-    model: Any, seen: SeenGraphs, fragments: list[Any], chosen: np.ndarray
+    model: Any, seen: ExplainedGraphs, fragments: list[Any], chosen: np.ndarray
 ) -> list[float]:
     """Effects of fragments by another model, over some of the graphs; NaN where none holds one."""
     explained = effects_of_graphs(model._decision, seen.graphs[chosen], n_jobs=model._n_jobs())

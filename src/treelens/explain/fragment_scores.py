@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treelens.explain.fragment_seen import SeenGraphs, parent_of
+from treelens.explain.fragment_seen import ExplainedGraphs, parent_of
 
 SUPPORT_CAP = 60  # graphs beyond these make a pattern better known, not more important
 SURE = 2.0  # standard errors that an effect must be away from 0
@@ -28,7 +28,7 @@ class Grouped(NamedTuple):
     support: np.ndarray  # (n_patterns,)
 
     @classmethod
-    def of(cls, seen: SeenGraphs, nodes: list[np.ndarray]) -> Grouped:
+    def of(cls, seen: ExplainedGraphs, nodes: list[np.ndarray]) -> Grouped:
         flat = np.concatenate([*nodes, np.empty(0, dtype=np.int64)])
         owner = np.repeat(np.arange(len(nodes)), [len(x) for x in nodes])
         graphs, new = seen.graph_of_node[flat], np.ones(len(flat), dtype=bool)
@@ -87,7 +87,7 @@ class Rivals(NamedTuple):
     n_others: np.ndarray  # (n_candidates,) in how many graphs
 
     @classmethod
-    def of(cls, seen: SeenGraphs, patterns: np.ndarray) -> Rivals:
+    def of(cls, seen: ExplainedGraphs, patterns: np.ndarray) -> Rivals:
         chosen = patterns.tolist()
         own = Grouped.of(seen, [seen.carriers(v) for v in chosen])
         depths = np.array([seen.depth_of(v) for v in chosen])
@@ -109,12 +109,12 @@ class Rivals(NamedTuple):
         n_others = np.bincount(pairs[0], minlength=len(patterns))
         return cls(own, depths, size, covered, near, parents, unique[:, 1], *pairs, n_others)
 
-    def effects(self, seen: SeenGraphs, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def effects(self, seen: ExplainedGraphs, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What the nodes of an occurrence have together: mean, square of its standard error."""
         around = self._around(seen, phi)
         return self.own.means_and_squares(self.own.taken(around, self.depths))
 
-    def scores(self, seen: SeenGraphs, phi: np.ndarray) -> np.ndarray:
+    def scores(self, seen: ExplainedGraphs, phi: np.ndarray) -> np.ndarray:
         """How strongly each candidate moves the graphs that hold it; 0 if not surely."""
         around = self._around(seen, phi)
         mean, square = self.own.means_and_squares(self.own.taken(around, self.depths))
@@ -132,7 +132,7 @@ class Rivals(NamedTuple):
         alike = np.abs(mean) / np.sqrt(np.where(size > 0, size, 1.0))
         return agreed * per_node * alike * np.sqrt(self.covered * known)
 
-    def _around(self, seen: SeenGraphs, phi: np.ndarray) -> dict[int, np.ndarray]:
+    def _around(self, seen: ExplainedGraphs, phi: np.ndarray) -> dict[int, np.ndarray]:
         """Sums of ``phi`` within each depth of every node."""
         return {depth: seen.all_balls[depth] @ phi for depth in np.unique(self.depths).tolist()}
 

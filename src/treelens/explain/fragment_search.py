@@ -26,8 +26,8 @@ import numpy as np
 
 from treelens.explain.fragment_scores import SURE, Rivals, are_sure
 from treelens.explain.fragment_seen import (
+    ExplainedGraphs,
     GraphMeans,
-    SeenGraphs,
     mean_over_graphs,
     other_carriers,
 )
@@ -59,13 +59,13 @@ class Fragment(NamedTuple):
 
 
 def search_fragments(
-    seen: SeenGraphs, n_fragments: int, min_support: int, max_depth: int
+    seen: ExplainedGraphs, n_fragments: int, min_support: int, max_depth: int
 ) -> list[Fragment]:
     """Take the strongest pattern, take off what it explains, and so on.
 
     Parameters
     ----------
-    seen : SeenGraphs
+    seen : ExplainedGraphs
     n_fragments : int
         At most so many.
     min_support : int
@@ -85,7 +85,7 @@ def search_fragments(
 
 
 def _search_depth(
-    seen: SeenGraphs, phi: np.ndarray, patterns: np.ndarray, highest: float
+    seen: ExplainedGraphs, phi: np.ndarray, patterns: np.ndarray, highest: float
 ) -> list[Fragment]:
     """The same among patterns of one depth; ``phi`` is what shallower ones have left."""
     rivals, kinds = Rivals.of(seen, patterns), _kinds(seen, patterns)
@@ -120,7 +120,7 @@ def _alike(
     return np.concatenate([[best], np.flatnonzero(alike)])
 
 
-def _kinds(seen: SeenGraphs, patterns: np.ndarray) -> np.ndarray:
+def _kinds(seen: ExplainedGraphs, patterns: np.ndarray) -> np.ndarray:
     """The same number for siblings, which are one to coarser labels: (n_candidates,).
 
     Siblings refine the same pattern. Where no tree has coarser labels, each is its own kind.
@@ -136,7 +136,7 @@ def _kinds(seen: SeenGraphs, patterns: np.ndarray) -> np.ndarray:
     return np.unique(np.array(keys), axis=0, return_inverse=True)[1].ravel()
 
 
-def find_candidates(seen: SeenGraphs, min_support: int, depth: int) -> np.ndarray:
+def find_candidates(seen: ExplainedGraphs, min_support: int, depth: int) -> np.ndarray:
     """Patterns of one depth in enough graphs that fewer nodes carry than carry their parents.
 
     Patterns carried by the very same nodes are one candidate: the one with the finest labels,
@@ -157,12 +157,12 @@ def find_candidates(seen: SeenGraphs, min_support: int, depth: int) -> np.ndarra
     return np.array(sorted(known.values()), dtype=np.int64)
 
 
-def _n_graphs(seen: SeenGraphs, nodes: np.ndarray) -> int:
+def _n_graphs(seen: ExplainedGraphs, nodes: np.ndarray) -> int:
     graphs = seen.graph_of_node[nodes]  # ascending, as the nodes are
     return int((graphs[1:] != graphs[:-1]).sum()) + 1 if len(graphs) else 0
 
 
-def take_off(seen: SeenGraphs, phi: np.ndarray, fragment: Fragment) -> None:
+def take_off(seen: ExplainedGraphs, phi: np.ndarray, fragment: Fragment) -> None:
     """Subtract from ``phi``, in place, what a fragment explains of the nodes of its occurrences.
 
     A pattern knows its nodes by the labels that its tree looks at, so that is all that it can
@@ -175,7 +175,7 @@ def take_off(seen: SeenGraphs, phi: np.ndarray, fragment: Fragment) -> None:
     phi[nodes] -= means[part]
 
 
-def _label_level(seen: SeenGraphs, pattern: int) -> int:
+def _label_level(seen: ExplainedGraphs, pattern: int) -> int:
     """The level of the labels that a pattern's tree looks at."""
     level = seen.level_of(pattern)
     while seen.forest.level_depths[level] > 0:
@@ -184,7 +184,7 @@ def _label_level(seen: SeenGraphs, pattern: int) -> int:
 
 
 def _described(
-    seen: SeenGraphs, phi: np.ndarray, patterns: tuple[int, ...], score: float
+    seen: ExplainedGraphs, phi: np.ndarray, patterns: tuple[int, ...], score: float
 ) -> Fragment:
     """What patterns that count as one add; ``phi`` is what earlier ones have left."""
     depth = seen.depth_of(patterns[0])

@@ -15,7 +15,7 @@ from treelens.patterns.vocabulary import NodeColors
 
 
 @dataclass(frozen=True, eq=False)
-class SeenGraphs:
+class ExplainedGraphs:
     """Graphs, the patterns at their nodes, and what these add.
 
     Attributes
@@ -115,7 +115,7 @@ def _summary(per_graph: np.ndarray) -> GraphMeans:
     return GraphMeans(float(per_graph.mean()) if n else float("nan"), error, n)
 
 
-def other_carriers(seen: SeenGraphs, pattern: int) -> np.ndarray:
+def other_carriers(seen: ExplainedGraphs, pattern: int) -> np.ndarray:
     """Nodes that carry the parent and lie in no occurrence of the pattern."""
     parent = parent_of(seen, pattern)
     if parent < 0:
@@ -124,7 +124,7 @@ def other_carriers(seen: SeenGraphs, pattern: int) -> np.ndarray:
     return np.setdiff1d(seen.carriers(parent), held, assume_unique=True)
 
 
-def parent_of(seen: SeenGraphs, pattern: int) -> int:
+def parent_of(seen: ExplainedGraphs, pattern: int) -> int:
     """The pattern's nearest ancestor that other nodes carry as well; -1 where there is none."""
     n_own, parent = len(seen.carriers(pattern)), int(seen.forest.parents[pattern])
     while parent >= 0 and len(seen.carriers(parent)) == n_own:

@@ -19,7 +19,7 @@ import numpy as np
 
 from treelens.explain.decode import Occurrence, occurrence_at
 from treelens.explain.fragment_search import Fragment
-from treelens.explain.fragment_seen import SeenGraphs
+from treelens.explain.fragment_seen import ExplainedGraphs
 from treelens.explain.smarts import atom_conditions, forest_smarts
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.molecules import molecule_of
@@ -35,13 +35,13 @@ class FragmentWriter:
 
     Parameters
     ----------
-    seen : SeenGraphs
+    seen : ExplainedGraphs
         Of molecules.
     atom_label : str
         What their own node labels say; see :func:`treelens.explain.smarts.pattern_smarts`.
     """
 
-    def __init__(self, seen: SeenGraphs, atom_label: str) -> None:
+    def __init__(self, seen: ExplainedGraphs, atom_label: str) -> None:
         self.seen = seen
         self.atom_label = atom_label
         self._molecules: dict[int, Any] = {}

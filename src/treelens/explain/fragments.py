@@ -11,12 +11,13 @@ from treelens.explain.decode import Occurrence, occurrence_at
 from treelens.explain.fragment_effects import effects_of_graphs
 from treelens.explain.fragment_names import group_name
 from treelens.explain.fragment_search import Fragment, search_fragments
-from treelens.explain.fragment_seen import SeenGraphs, mean_over_graphs
+from treelens.explain.fragment_seen import ExplainedGraphs, mean_over_graphs
 from treelens.explain.fragment_smarts import FragmentWriter
 from treelens.explain.gaussian import GaussianDecision
 from treelens.explain.layout import is_molecule
 from treelens.explain.smarts import atom_label_of
 from treelens.graphs.collection import GraphCollection
+from treelens.patterns.features import SeenGraphs
 from treelens.patterns.forest import TREES
 
 if TYPE_CHECKING:
@@ -34,13 +35,13 @@ class FoundFragments:
 
     Attributes
     ----------
-    seen : SeenGraphs
+    seen : ExplainedGraphs
     fragments : list of Fragment
     left_out : bool
         Whether each graph was explained by the other training graphs alone.
     """
 
-    seen: SeenGraphs
+    seen: ExplainedGraphs
     fragments: list[Fragment]
     left_out: bool
 
@@ -53,6 +54,7 @@ def find_fragments(
     n_fragments: int = N_FRAGMENTS,
     min_support: int | None = None,
     n_jobs: int = 1,
+    looked_at: SeenGraphs | None = None,
 ) -> FoundFragments:
     """Explain all graphs and search for the fragments behind it.
 
@@ -67,11 +69,13 @@ def find_fragments(
     min_support : int, optional
         A fragment must be held by so many graphs: by default 0.4 %, at least 3.
     n_jobs : int
+    looked_at : SeenGraphs, optional
+        The graphs as the model sees them, where they were refined before.
     """
-    effects = effects_of_graphs(decision, graphs, output, n_jobs)
+    effects = effects_of_graphs(decision, graphs, output, n_jobs, looked_at)
     forest = decision.vocabulary
     phi = effects.node_shares(forest.level_offsets).sum(axis=0)
-    seen = SeenGraphs(forest, graphs, effects.colors, phi)
+    seen = ExplainedGraphs(forest, graphs, effects.colors, phi)
     least = max(_FEWEST, round(_RAREST_SHARE * len(graphs))) if min_support is None else min_support
     found = search_fragments(seen, n_fragments, least, forest.depth)
     return FoundFragments(seen, found, effects.left_out)
@@ -86,6 +90,7 @@ def fragment_table(
     n_fragments: int = N_FRAGMENTS,
     min_support: int | None = None,
     n_jobs: int = 1,
+    looked_at: SeenGraphs | None = None,
 ) -> FragmentTable:
     """The fragments that move predictions, the most important first.
 
@@ -99,7 +104,7 @@ def fragment_table(
     class_label : object, optional
         The class that positive effects speak for. By default, with two classes the second; with
         more, the table holds fragments of all of them and names each one's class.
-    n_fragments, min_support, n_jobs :
+    n_fragments, min_support, n_jobs, looked_at :
         See :func:`find_fragments`.
     """
     import pandas as pd
@@ -110,7 +115,7 @@ def fragment_table(
     for output, sign, label in _outputs(decision, class_label):
         found = find_fragments(
             decision, graphs, output,
-            n_fragments=n_fragments, min_support=min_support, n_jobs=n_jobs,
+            n_fragments=n_fragments, min_support=min_support, n_jobs=n_jobs, looked_at=looked_at,
         )  # fmt: skip
         part = _rows(found, decision, targets, sign)
         if label is not None:
@@ -159,7 +164,7 @@ def _toward(decision: GaussianDecision, class_label: Any) -> str | None:
     return str(classes[1] if class_label is None else class_label)
 
 
-def size_effect(seen: SeenGraphs, sign: float = 1.0) -> dict[str, float]:
+def size_effect(seen: ExplainedGraphs, sign: float = 1.0) -> dict[str, float]:
     """What a node adds whatever it is, and so what the size of a graph does.
 
     ``per_node`` is the mean of all nodes' contributions, graph by graph, ``error`` its standard
@@ -222,7 +227,7 @@ def _examples(graphs: GraphCollection, holders: np.ndarray) -> list[Any]:
     return [int(k) if graphs.names is None else graphs[int(k)].name for k in order]
 
 
-def _chemistry(seen: SeenGraphs, fragments: list[Fragment]) -> dict[str, Any]:
+def _chemistry(seen: ExplainedGraphs, fragments: list[Fragment]) -> dict[str, Any]:
     """Names and SMARTS of molecules; other graphs have neither."""
     graphs, forest = seen.graphs, seen.forest
     if not len(graphs) or not is_molecule(graphs[0]):
@@ -237,7 +242,7 @@ def _chemistry(seen: SeenGraphs, fragments: list[Fragment]) -> dict[str, Any]:
     }
 
 
-def _pictured(seen: SeenGraphs, fragment: Fragment) -> tuple[Any, Occurrence]:
+def _pictured(seen: ExplainedGraphs, fragment: Fragment) -> tuple[Any, Occurrence]:
     """A small graph that holds a fragment, its first pattern, and where.
 
     The very smallest are rarely typical, so one with a few nodes beside the fragment comes first.

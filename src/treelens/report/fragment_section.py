@@ -56,6 +56,7 @@ def _of_given(model: FittedGaussianProcess, given: SaidOfGraphs, n_jobs: int) ->
     return fragment_table(
         GaussianDecision(model), given.graphs, given.truth,
         n_fragments=_MOST_OF_GIVEN, min_support=least, n_jobs=n_jobs,
+        looked_at=given.said.graphs,
     )  # fmt: skip
 
 
