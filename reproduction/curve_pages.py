@@ -155,7 +155,11 @@ def draw_curves(folder: Path, name: str, curves: Curves) -> list[Path]:
             means, errors = np.array([found[size][:2] for size in sizes]).T
             panel.errorbar(sizes, means, errors, label=label, color=color, ls=line, lw=1.8)
         panel.set(title=title, xlabel="training molecules", xscale="log", ylim=(0, None))
-        ticks = sizes if len(sizes) < 10 else [size for size in sizes if size % 200 == 0]
+        ticks = (
+            sizes
+            if len(sizes) < 10
+            else [size for size in sizes if size == sizes[0] or size % 200 == 0]
+        )
         panel.set_xticks(ticks, [str(size) for size in ticks], rotation=45)
         panel.xaxis.set_minor_formatter(NullFormatter())
         panel.spines[["top", "right"]].set_visible(False)

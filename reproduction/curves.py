@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from reproduction.data import StudyOptions, load_molecules
-from reproduction.numbers import fit_and_score
-from reproduction.rows import RowFile, versions
+from reproduction.numbers import add_row
+from reproduction.rows import RowFile
 
 SETS = ("ESOL", "Lipophilicity", "CHEMBL244_Ki")
 METHODS = ("treelens", "treelens_uniform", "ecfp_gp", "ecfp_forest")
@@ -30,15 +30,7 @@ def run(asked: StudyOptions) -> None:
         for split, size, train, test in growing_parts(len(data.values), asked.repeats or N_SPLITS):
             for method in asked.methods or METHODS:
                 row = {"set": name, "method": method, "size": size, "split": split}
-                if row in rows:
-                    continue
-                found = fit_and_score(
-                    method, data.graphs, data.smiles, data.values, train, test, asked.n_jobs,
-                    asked.device,
-                )  # fmt: skip
-                del found["errors"]
-                rows.append({**row, **found, "device": asked.device, **versions()})
-                print(row, round(found["rmse"], 4), f"{found['seconds']:.1f} s", flush=True)
+                add_row(rows, row, data, train, test, asked)
 
 
 def growing_parts(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import treelens as tl
-from reproduction.data import StudyOptions, data_folder
+from reproduction.data import Molecules, StudyOptions, load_molecules
 from reproduction.rivals import rival_numbers
 from reproduction.rows import RowFile, versions
 from treelens.models.metrics import number_scores
@@ -31,19 +31,31 @@ def run(asked: StudyOptions) -> None:
     """Make the rows that are missing."""
     rows = RowFile(asked.out / "regression.jsonl", ("set", "method", "split"))
     for name in asked.sets or SETS:
-        graphs, values = tl.read_smiles(data_folder() / f"smiles/{name}.csv.gz", target="value")
-        smiles = list(graphs.graph_data["smiles"])
-        for split, train, test in random_splits(len(graphs), asked.repeats or N_SPLITS):
+        data = load_molecules(name)
+        for split, train, test in random_splits(len(data.values), asked.repeats or N_SPLITS):
             for method in asked.methods or METHODS:
                 row = {"set": name, "method": method, "split": split}
-                if row in rows:
-                    continue
-                found = fit_and_score(
-                    method, graphs, smiles, values, train, test, asked.n_jobs, asked.device
-                )
-                del found["errors"]
-                rows.append({**row, **found, "device": asked.device, **versions()})
-                print(row, round(found["rmse"], 4), f"{found['seconds']:.1f} s", flush=True)
+                add_row(rows, row, data, train, test, asked)
+
+
+def add_row(
+    rows: RowFile,
+    row: dict[str, Any],
+    data: Molecules,
+    train: np.ndarray,
+    test: np.ndarray,
+    asked: StudyOptions,
+) -> None:
+    """Fit and score ``row["method"]`` on one split, unless the file holds that row already."""
+    if row in rows:
+        return
+    found = fit_and_score(
+        row["method"], data.graphs, data.smiles, data.values, train, test, asked.n_jobs,
+        asked.device,
+    )  # fmt: skip
+    del found["errors"]
+    rows.append({**row, **found, "device": asked.device, **versions()})
+    print(row, round(found["rmse"], 4), f"{found['seconds']:.1f} s", flush=True)
 
 
 def random_splits(n: int, n_splits: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from reproduction.data import StudyOptions, load_molecules
-from reproduction.numbers import METHODS, SETS, fit_and_score
+from reproduction.numbers import METHODS, SETS, add_row
 from reproduction.pages import command_line, markdown_table, write_json, write_page
-from reproduction.rows import RowFile, versions
+from reproduction.rows import RowFile
 from reproduction.summaries import regression_summary
 from treelens.selection.splits import ScaffoldKFold
 
@@ -27,15 +27,7 @@ def run(asked: StudyOptions) -> None:
         for split, (train, test) in enumerate(folds):
             for method in asked.methods or METHODS:
                 row = {"set": name, "method": method, "split": split}
-                if row in rows:
-                    continue
-                found = fit_and_score(
-                    method, data.graphs, data.smiles, data.values, train, test, asked.n_jobs,
-                    asked.device,
-                )  # fmt: skip
-                del found["errors"]
-                rows.append({**row, **found, "device": asked.device, **versions()})
-                print(row, round(found["rmse"], 4), flush=True)
+                add_row(rows, row, data, train, test, asked)
 
 
 def write_scaffolds(out: Path, rows: list[dict[str, Any]]) -> None:

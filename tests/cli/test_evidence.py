@@ -20,7 +20,8 @@ from cli.test_executable import pytestmark as needs_executable
 from treelens.cli import demo
 from treelens.cli.compare import signed_rank
 from treelens.cli.data import read_training_data
-from treelens.cli.scores import class_scores, number_scores
+from treelens.cli.scores import class_scores
+from treelens.models.metrics import number_scores
 
 # A number that atoms decide: 0.37 for each carbon, two more for each nitrogen.
 NUMBERS = [(s, round(0.37 * s.count("C") + 2.0 * s.count("N"), 3)) for s in ALCOHOLS + AMINES]

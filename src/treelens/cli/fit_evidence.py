@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from treelens.cli import options
 from treelens.cli.console import InputError, Output, percent
-from treelens.cli.scores import class_scores, class_sizes, number_scores
+from treelens.cli.scores import class_scores, class_sizes
 
 if TYPE_CHECKING:
     from treelens.cli.data import GraphData
@@ -111,6 +111,8 @@ def _target_facts(data: GraphData) -> dict[str, Any]:
 
 
 def _left_out_numbers(model: Any) -> dict[str, Any]:
+    from treelens.models.metrics import number_scores
+
     left_out = model.loo_
     return {
         "model": number_scores(model.train_values_, left_out.predictions, left_out.std),

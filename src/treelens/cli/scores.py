@@ -8,13 +8,6 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-def number_scores(truth: np.ndarray, mean: np.ndarray, std: np.ndarray) -> dict[str, Any]:
-    """RMSE, MAE, R2, mean negative log predictive density, share within the 90 % interval."""
-    from treelens.models.metrics import number_scores
-
-    return number_scores(truth, mean, std)
-
-
 def class_scores(
     truth: np.ndarray,
     probabilities: np.ndarray,
