@@ -28,8 +28,8 @@ test: $(STAMP) ## run the tests (set TREELENS_DATA to include those on real data
 	$(BIN)/python -m pytest --doctest-modules src/treelens -q
 	$(MAKE) interpreted
 
-interpreted: $(STAMP) ## small cases without numba: there, an index out of bounds is an error
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m interpreted -q
+interpreted: $(STAMP) ## small cases without numba, a simulated GPU among them: there, an index out of bounds is an error
+	NUMBA_DISABLE_JIT=1 NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest -n 2 -m interpreted -q
 
 coverage: $(STAMP) ## run the tests and count the lines they reach; below the floor is an error
 	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report term:skip-covered --cov-report html

@@ -1,19 +1,19 @@
-"""The evidence and its gradient on a GPU, by dense matrix products.
+"""The evidence and its gradient on a GPU: :func:`evidence_objective`, step by step.
 
-A minimum of counts is a sum over thresholds, ``min(a, b) = sum over t of [a >= t] [b >= t]``: with
-one *unary* column for every threshold of every pattern, the weighted sums over pairs are one matrix
-product, and the gradient in the weights another. That is far more arithmetic than the lists of the
-CPU need, but of the kind that a GPU is made for. Numbers agree with the CPU's to rounding.
-
-Needs PyTorch; everything is in double precision.
+Two matrices of pairs are held, the sums over patterns and the covariance, which is overwritten by
+its factor, its inverse and the slopes in turn: 16 bytes a pair of graphs, and as much as one of
+them again for the products on the way. All numbers are in double precision and agree with the
+CPU's to rounding.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from treelens.kernels.device import Device, device_mixture, device_sums, put_lists, put_rows
+from treelens.kernels.mixture import MixtureScales
 from treelens.learning.evidence import (
     JITTER,
     EvidenceParameters,
@@ -23,27 +23,72 @@ from treelens.learning.evidence import (
     scale_slopes,
     weight_slopes,
 )
+from treelens.learning.factor_device import factor_on_device, invert_on_device, solve_on_device
+from treelens.patterns.pairs import PairFeatures
 
-# Columns whose products with a matrix are made at a time.
-_CHUNK = 32_768
-
-
-class DeviceMemoryError(MemoryError):
-    """The problem does not fit on the device."""
+_BYTES_PER_PAIR = 24
 
 
-class _DeviceKernel(NamedTuple):
-    """The kernel of all pairs of graphs and its parts, each (n, n) on the device."""
+class DeviceCovariance:
+    """The covariance of the targets of some graphs, on a device: made, factored, inverted.
 
-    sums: Any
-    both: Any
-    union: Any
-    empty: Any
-    tanimoto: Any
-    distance: Any
-    near: Any
-    far: Any
-    covariance: Any
+    Parameters
+    ----------
+    features : PairFeatures
+        Of counts.
+    name : str
+        ``"cuda"``, ``"cuda:1"``, ...
+    """
+
+    def __init__(self, features: PairFeatures, name: str) -> None:
+        self.features = features
+        self.device = Device.open(name)
+        n = features.n_graphs
+        self.device.check_room(
+            _BYTES_PER_PAIR * n * n + 24 * len(features.rows.values),
+            f"{n} graphs",
+            "learn on fewer graphs (learning_size) or condition through landmarks (exact_size).",
+        )
+        support = np.diff(features.lists.offsets)
+        self.rows = put_rows(self.device, features.rows, support, least=2)
+        self.lists = put_lists(self.device, features.lists, n)
+        self.sums = self.device.arrays.empty((n, n))
+        self.matrix = self.device.arrays.empty((n, n))
+
+    def make(self, weights: np.ndarray, scales: MixtureScales, noise: np.ndarray) -> np.ndarray:
+        """Fill ``sums`` and ``matrix``; the sums of graphs with themselves, shape (n,)."""
+        own = self.features.diagonal(weights)
+        diagonal = self.device.put(own)
+        device_sums(self.device, self.rows, self.lists, weights, self.sums)
+        device_mixture(scales, self.sums, diagonal, diagonal, out=self.matrix)
+        covariances = self.device.put(scales.amplitude * (1.0 + JITTER) + noise)
+        self.device.arrays.fill_diagonal(self.matrix, covariances)
+        return own
+
+    def factor(self) -> Any:
+        """Overwrite the matrix by its upper factor."""
+        return factor_on_device(self.matrix, self.device.arrays)
+
+    def solve(self, targets: np.ndarray) -> Any:
+        """``inv(A) @ targets``, after :meth:`factor`."""
+        return solve_on_device(self.matrix, self.device.put(targets), self.device.arrays)
+
+    def invert(self) -> Any:
+        """Overwrite the factor by the inverse."""
+        return invert_on_device(self.matrix, self.device.arrays)
+
+    def gather(self, matrix: Any) -> np.ndarray:
+        """``sum over pairs i < j of matrix_ij min(count_iv, count_jv)``, shape (n_patterns,)."""
+        from treelens.kernels import _compiled_device as compiled
+
+        rows, lists = self.rows, self.lists
+        gathered = self.device.arrays.zeros(len(rows.patterns))
+        compiled.gather_minima[rows.n_graphs, compiled.THREADS](
+            rows.offsets, rows.patterns, rows.counts,
+            lists.starts, lists.graphs, lists.counts, matrix, gathered,
+        )  # fmt: skip
+        patterns, values = self.device.get(rows.patterns), self.device.get(gathered)
+        return 0.5 * np.bincount(patterns, values, self.features.n_patterns)
 
 
 class DeviceEvidence:
@@ -53,147 +98,53 @@ class DeviceEvidence:
     ----------
     problem : EvidenceProblem
     device : str
-        As PyTorch names it: ``"cuda"``, ``"cuda:1"``, or ``"cpu"``, where it serves for tests.
+        ``"cuda"``, or ``"cuda:1"`` for the second GPU.
     """
 
     def __init__(self, problem: EvidenceProblem, device: str) -> None:
         self.problem = problem
-        self.torch = torch = _torch()
-        if device.startswith("cuda") and not torch.cuda.is_available():
-            raise RuntimeError(
-                f"device={device!r}, but PyTorch finds no GPU here: use device='cpu'."
-            )
-        rows, columns, self.patterns = unary_columns(problem)
-        shape = (problem.n_graphs, len(self.patterns))
-        self._check_room(device, shape)
-        self.columns = torch.zeros(shape, dtype=torch.float64, device=device)
-        self.columns[torch.as_tensor(rows), torch.as_tensor(columns)] = 1.0
-        self.targets = torch.as_tensor(problem.targets, dtype=torch.float64, device=device)
-        self.device = device
-
-    def _check_room(self, device: str, shape: tuple[int, int]) -> None:
-        if not device.startswith("cuda"):
-            return
-        n, width = shape
-        needed = 8 * (n * width + n * min(width, _CHUNK) * 2 + 14 * n * n)
-        free, _ = self.torch.cuda.mem_get_info(device)
-        if needed > free:
-            raise DeviceMemoryError(
-                f"{n} graphs with {width} unary columns need {needed / 2**30:.1f} GiB on the "
-                f"device, which has {free / 2**30:.1f} GiB free: learn on fewer graphs "
-                "(learning_size) or at a smaller depth."
-            )
+        self.covariance = DeviceCovariance(problem.features, device)
 
     def __call__(self, parameters: EvidenceParameters, learned: str) -> tuple[float, np.ndarray]:
         """The objective and its gradient, as :func:`evidence_objective` gives them."""
-        problem, weights = self.problem, self.problem.weights(parameters)
-        kernel = self._kernel(parameters, weights)
-        value, pull, on_diagonal = self._evidence(parameters, kernel.covariance)
-        value += prior_value(problem, parameters)
-        scales = parameters.kernel_scales()
-        by_tanimoto = pull * kernel.near * (scales.amplitude * scales.share * scales.gamma)
-        by_distance = pull * kernel.far * (scales.amplitude * (1.0 - scales.share) * scales.rho)
-        totals = 0.5 * np.array(  # every pair stands in the matrix twice
-            [
-                -float((by_tanimoto * (1.0 - kernel.tanimoto)).sum()),
-                -float((by_distance * kernel.distance).sum()),
-                float((pull * kernel.covariance).sum()),
-                scales.amplitude * float((pull * (kernel.near - kernel.far)).sum()),
-            ]
-        )
+        problem, covariance = self.problem, self.covariance
+        weights, scales = problem.weights(parameters), parameters.kernel_scales()
+        diagonal = covariance.make(weights, scales, parameters.noise * problem.noise_factors)
+        factor = covariance.factor()
+        alpha = covariance.solve(problem.targets)  # (n, n_columns)
+        value = self._surprise(factor, alpha) + prior_value(problem, parameters)
+        on_diagonal, own_slopes, totals = self._slopes(scales, diagonal, alpha)
         gradient = scale_slopes(problem, parameters, totals, on_diagonal)
         if learned == "uniform":
             return value, gradient
-        per_union = by_tanimoto / kernel.union**2  # no pair without patterns has a slope
-        per_union[kernel.empty] = 0.0
-        own_slopes = -(per_union * kernel.sums + by_distance).sum(dim=1)
-        slopes = per_union * kernel.both + 2.0 * by_distance
-        by_weight = self._gather(slopes) + own_gradient(problem, own_slopes.cpu().numpy())
+        by_weight = covariance.gather(covariance.matrix) + own_gradient(problem, own_slopes)
         parts = weight_slopes(problem, parameters, weights * by_weight, learned)
         return value, np.concatenate([gradient, *parts])
 
-    def _kernel(self, parameters: EvidenceParameters, weights: np.ndarray) -> _DeviceKernel:
-        """The kernel of all pairs, with what it is made of."""
-        torch, scales = self.torch, parameters.kernel_scales()
-        own = self._tensor(self.problem.features.diagonal(weights))  # (n,)
-        sums = self._pair_sums(self._tensor(weights[self.patterns]))
-        sums.fill_diagonal_(0.0)
-        both = own[:, None] + own[None, :]
-        union = both - sums
-        empty = union <= 0.0
-        union[empty] = 1.0
-        tanimoto = torch.where(empty, 1.0, sums / union)
-        distance = (both - 2.0 * sums).clamp_(min=0.0)
-        near = torch.exp(-scales.gamma * (1.0 - tanimoto))
-        far = torch.exp(-scales.rho * distance)
-        covariance = scales.amplitude * (scales.share * near + (1.0 - scales.share) * far)
-        noise = self._tensor(parameters.noise * self.problem.noise_factors)
-        covariance.diagonal().copy_(scales.amplitude * (1.0 + JITTER) + noise)
-        return _DeviceKernel(sums, both, union, empty, tanimoto, distance, near, far, covariance)
+    def _surprise(self, factor: Any, alpha: Any) -> float:
+        """Half of the targets' quadratic form, and of the log determinant."""
+        get = self.covariance.device.get
+        targets = self.problem.targets
+        fit = float((targets * get(alpha)).sum()) / targets.shape[1]
+        return 0.5 * fit + float(np.log(get(factor.diagonal())).sum())
 
-    def _evidence(
-        self, parameters: EvidenceParameters, covariance: Any
-    ) -> tuple[float, Any, np.ndarray]:
-        """Surprise of the targets; its slopes in the entries off and on the diagonal."""
-        torch, n_columns = self.torch, self.targets.shape[1]
-        factor = torch.linalg.cholesky(covariance)
-        alpha = torch.cholesky_solve(self.targets, factor)
-        fit = float((self.targets * alpha).sum()) / n_columns
-        value = 0.5 * fit + float(torch.log(factor.diagonal()).sum())
-        pull = torch.cholesky_inverse(factor)
-        pull -= alpha @ alpha.T / n_columns
-        on_diagonal = 0.5 * pull.diagonal().clone().cpu().numpy()
-        pull.fill_diagonal_(0.0)
-        return value, pull, on_diagonal
+    def _slopes(
+        self, scales: MixtureScales, diagonal: np.ndarray, alpha: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Slopes in the matrix's diagonal, in graphs' own sums, and in the scales.
 
-    def _tensor(self, array: np.ndarray) -> Any:
-        return self.torch.as_tensor(array, dtype=self.torch.float64, device=self.device)
+        Those in the sums of pairs are left in the place of the matrix.
+        """
+        from treelens.kernels import _compiled_device as compiled
 
-    def _pair_sums(self, column_weights: Any) -> Any:
-        n = self.problem.n_graphs
-        sums = self.torch.zeros((n, n), dtype=self.torch.float64, device=self.device)
-        for start in range(0, len(self.patterns), _CHUNK):
-            part = self.columns[:, start : start + _CHUNK]
-            sums += (part * column_weights[start : start + _CHUNK]) @ part.T
-        return sums
-
-    def _gather(self, slopes: Any) -> np.ndarray:
-        """The slope in every weight over the pairs ``i < j``, shape (n_patterns,)."""
-        parts = []
-        for start in range(0, len(self.patterns), _CHUNK):
-            part = self.columns[:, start : start + _CHUNK]
-            parts.append(0.5 * ((slopes @ part) * part).sum(dim=0))
-        n_patterns = self.problem.hierarchy.n_patterns
-        if not parts:
-            return np.zeros(n_patterns)
-        columns = self.torch.cat(parts).cpu().numpy()
-        return np.bincount(self.patterns, weights=columns, minlength=n_patterns)
-
-
-def unary_columns(problem: EvidenceProblem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where unary columns hold a one (graph, column), and the pattern of each column.
-
-    Thresholds that one graph alone reaches add nothing to any pair, and are left out.
-    """
-    lists = problem.features.lists
-    counts = lists.values.astype(np.int64)
-    pattern = np.repeat(np.arange(len(lists)), np.diff(lists.offsets))
-    step = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    key = np.repeat(pattern, counts) * (int(counts.max(initial=0)) + 1) + step
-    keys, column, reached = np.unique(key, return_inverse=True, return_counts=True)
-    kept = reached >= 2
-    place = np.cumsum(kept) - 1
-    used = kept[column]
-    rows = np.repeat(lists.indices, counts)[used]
-    patterns = keys[kept] // (int(counts.max(initial=0)) + 1)
-    return rows.astype(np.int64), place[column[used]], patterns
-
-
-def _torch() -> Any:
-    try:
-        import torch
-    except ImportError as error:
-        raise ImportError(
-            "Learning on a GPU needs PyTorch: pip install 'treelens[gpu]'."
-        ) from error
-    return torch
+        covariance, device = self.covariance, self.covariance.device
+        inverse, n = covariance.invert(), self.problem.n_graphs
+        mean_square = (device.get(alpha) ** 2).mean(axis=1)
+        on_diagonal = 0.5 * (device.get(inverse.diagonal()) - mean_square)
+        totals = device.arrays.empty((n, 5))
+        compiled.mixture_slopes[n, compiled.THREADS](
+            covariance.sums, device.put(diagonal), *scales.as_tuple(),
+            device.arrays.ascontiguousarray(alpha), inverse, totals,
+        )  # fmt: skip
+        by_graph = device.get(totals)
+        return on_diagonal, by_graph[:, 0], 0.5 * by_graph[:, 1:].sum(axis=0)

@@ -18,7 +18,12 @@ from treelens.learning.evidence import (
 )
 from treelens.learning.evidence_search import EvidenceFit, learn_by_evidence
 from treelens.models.gaussian_process import FittedGaussianProcess, WeightedForest
-from treelens.models.posterior import ExactPosterior, LandmarkPosterior, LeaveOneOut
+from treelens.models.posterior import (
+    ExactPosterior,
+    LandmarkPosterior,
+    LeaveOneOut,
+    MeanPosterior,
+)
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
@@ -118,7 +123,7 @@ def fit_gaussian_process(
     max_steps : int
     n_jobs : int
     device : str
-        Where the search for weights runs.
+        Where weights are learned and, without landmarks, all graphs are conditioned on.
     tick : callable
     """
     hierarchy = PatternHierarchy(forest.level_offsets, forest.parents)
@@ -130,22 +135,26 @@ def fit_gaussian_process(
     )  # fmt: skip
     search = learn_by_evidence(problem, learned, max_steps=max_steps, device=device, tick=tick)
     tick("leaving one out")
-    learned_one_out = _leave_one_out(problem, search.parameters)
-    uniform_one_out = _leave_one_out(problem, search.uniform)
+    learned_one_out = _leave_one_out(problem, search.parameters, device)
+    uniform_one_out = _leave_one_out(problem, search.uniform, device)
     model, left_out = _condition(
-        forest, histograms, targets, problem, search.parameters, landmarks, n_jobs,
+        forest, histograms, targets, problem, search.parameters, landmarks, n_jobs, device,
         known=learned_one_out if whole else None,
     )  # fmt: skip
     return FittedEvidence(model, search, left_out, (learned_one_out, uniform_one_out), sample)
 
 
-def _leave_one_out(problem: EvidenceProblem, parameters: EvidenceParameters) -> LeaveOneOut:
-    weights = problem.weights(parameters)
+def _leave_one_out(
+    problem: EvidenceProblem, parameters: EvidenceParameters, device: str
+) -> LeaveOneOut:
+    weights, scales = problem.weights(parameters), parameters.kernel_scales()
+    noise = parameters.noise * problem.noise_factors
+    if device != "cpu":
+        weighted = MixtureKernel(weights, scales)
+        return _on_device(problem.features, weighted, noise, problem.targets, device)[1]
     diagonal = problem.features.diagonal(weights)
     sums = pair_sums(problem.features, weights=weights, n_jobs=problem.n_jobs)
-    scales = parameters.kernel_scales()
     kernel = mixture_kernel(scales, sums, diagonal, diagonal, n_jobs=problem.n_jobs)
-    noise = parameters.noise * problem.noise_factors
     posterior = ExactPosterior.fit(kernel, noise, problem.targets, problem.n_jobs)
     return posterior.leave_one_out(problem.targets, problem.n_jobs)
 
@@ -158,6 +167,7 @@ def _condition(
     parameters: EvidenceParameters,
     landmarks: np.ndarray | None,
     n_jobs: int,
+    device: str,
     known: LeaveOneOut | None,
 ) -> tuple[FittedGaussianProcess, LeaveOneOut]:
     """The posterior given all training graphs, and what it says of each left out."""
@@ -170,12 +180,15 @@ def _condition(
     everything = weighted.weighed(histograms)
     basis = histograms if landmarks is None else histograms.select_graphs(landmarks)
     anchors = everything if landmarks is None else weighted.weighed(basis)
-    among = kernel.matrix(anchors, anchors, n_jobs)
-    posterior: ExactPosterior | LandmarkPosterior
-    if landmarks is None:
+    posterior: ExactPosterior | LandmarkPosterior | MeanPosterior
+    if landmarks is None and device != "cpu":
+        posterior, left_out = _on_device(everything.pairs, kernel, noise, targets.values, device)
+    elif landmarks is None:
+        among = kernel.matrix(anchors, anchors, n_jobs)
         posterior = ExactPosterior.fit(among, noise, targets.values, n_jobs)
         left_out = posterior.leave_one_out(targets.values, n_jobs) if known is None else known
     else:
+        among = kernel.matrix(anchors, anchors, n_jobs)
         rows = kernel.matrix(everything, anchors, n_jobs)
         posterior, left_out = LandmarkPosterior.fit(among, rows, noise, targets.values, n_jobs)
     positions = np.arange(histograms.n_graphs) if landmarks is None else landmarks
@@ -184,6 +197,18 @@ def _condition(
         targets.scale, targets.weights if landmarks is None else None,
     )  # fmt: skip
     return model, left_out
+
+
+def _on_device(
+    features: PairFeatures,
+    kernel: MixtureKernel,
+    noise: np.ndarray,
+    targets: np.ndarray,
+    device: str,
+) -> tuple[MeanPosterior, LeaveOneOut]:
+    from treelens.models.device import condition_on_device
+
+    return condition_on_device(features, kernel, noise, targets, device)
 
 
 def evidence_history(search: EvidenceFit, n_graphs: int) -> pd.DataFrame:

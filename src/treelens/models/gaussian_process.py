@@ -26,6 +26,7 @@ from treelens.patterns.vocabulary import NodeColors
 if TYPE_CHECKING:
     import pandas as pd
 
+    from treelens.models.device import DevicePredictor
     from treelens.models.leave_one_out import LearningGain
 
 # Predictions are made for so many graphs at a time: their kernel rows are what takes memory.
@@ -197,12 +198,19 @@ class FittedGaussianProcess:
         return self.record.left_out.threshold
 
     def decide(
-        self, graphs: GraphCollection, *, variance: bool = False, n_jobs: int = 1
+        self,
+        graphs: GraphCollection,
+        *,
+        variance: bool = False,
+        n_jobs: int = 1,
+        device: str = "cpu",
     ) -> Predictions:
         """Means of new graphs and, if asked for, variances: every graph is refined once."""
         seen = self.look_at(graphs, n_jobs)
         parts = [
             self._decide_block(block, variance, n_jobs)
+            if device == "cpu"
+            else self._on_device(device).decide(block, variance)
             for block in feature_blocks(seen.features, len(graphs))
         ]
         mean, similarity = (np.concatenate([part[k] for part in parts]) for k in (0, 2))
@@ -221,10 +229,23 @@ class FittedGaussianProcess:
         mean = self.target_offset + rows @ self.coefficients.T
         spread = np.empty(0)
         if variance:
-            taken = self._full_posterior(n_jobs).reduction(rows)
-            left = np.maximum(self.scales.amplitude - taken, 0.0)
-            spread = self.target_scale**2 * (left + self.noise)
+            spread = self.variances(self._full_posterior(n_jobs).reduction(rows))
         return mean, spread, rows.max(axis=1) / self.scales.amplitude
+
+    def variances(self, reduction: np.ndarray) -> np.ndarray:
+        """Of new measurements, from what the training graphs take off: shape (n_graphs,)."""
+        left = np.maximum(self.scales.amplitude - reduction, 0.0)
+        return self.target_scale**2 * (left + self.noise)
+
+    def _on_device(self, device: str) -> DevicePredictor:
+        """What predicts on a GPU, kept for the next block and the next call."""
+        from treelens.models.device import DevicePredictor
+
+        kept = self.__dict__.get("_predictor")
+        if kept is None or kept.device.name != device:
+            kept = DevicePredictor(self, device)
+            object.__setattr__(self, "_predictor", kept)
+        return kept
 
 
 def feature_blocks(features: Features, n_graphs: int) -> Iterator[Features]:

@@ -1,0 +1,215 @@
+"""Pattern counts on a GPU, and the mixture kernel between them.
+
+Numba compiles the kernels, CuPy holds the arrays (extra ``gpu``). Under Numba's simulator
+(``NUMBA_ENABLE_CUDASIM=1``) NumPy stands in for CuPy, and the same code runs on a CPU.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treelens.kernels.mixture import MixtureScales
+from treelens.patterns.histograms import SparseRows
+from treelens.patterns.pairs import PairFeatures
+
+
+class DeviceMemoryError(MemoryError):
+    """The problem does not fit on the device."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """A GPU that is there.
+
+    Attributes
+    ----------
+    name : str
+        ``"cuda"``, or ``"cuda:1"`` for the second one.
+    arrays : module
+        CuPy, or NumPy under the simulator.
+    """
+
+    name: str
+    arrays: Any
+
+    @classmethod
+    def open(cls, name: str) -> Device:
+        """Make a GPU the one in use, or say what is missing."""
+        number = _number(name)
+        from numba import config
+
+        if getattr(config, "ENABLE_CUDASIM", False):
+            return cls(name, np)
+        cupy = _cupy()
+        if number >= _n_devices(cupy):
+            raise RuntimeError(
+                f"device={name!r}, but CuPy finds {_n_devices(cupy) or 'no'} GPU here: use "
+                "device='cpu'."
+            )
+        from numba import cuda
+
+        cuda.select_device(number)
+        cupy.cuda.Device(number).use()
+        return cls(name, cupy)
+
+    def free_bytes(self) -> int | None:
+        """Memory that a new array may take; None under the simulator."""
+        if self.arrays is np:
+            return None
+        self.arrays.get_default_memory_pool().free_all_blocks()
+        return int(self.arrays.cuda.runtime.memGetInfo()[0])
+
+    def check_room(self, needed: int, what: str, advice: str) -> None:
+        """Refuse, before any work, what the device cannot hold."""
+        free = self.free_bytes()
+        if free is not None and needed > free:
+            raise DeviceMemoryError(
+                f"{what} need {needed / 2**30:.1f} GiB on {self.name}, which has "
+                f"{free / 2**30:.1f} GiB free: {advice}"
+            )
+
+    def put(self, array: np.ndarray, dtype: Any = None) -> Any:
+        return self.arrays.ascontiguousarray(self.arrays.asarray(array, dtype=dtype))
+
+    def get(self, array: Any) -> np.ndarray:
+        """An array of the device as one of NumPy's."""
+        return np.asarray(array) if self.arrays is np else self.arrays.asnumpy(array)
+
+
+@dataclass(frozen=True)
+class DeviceRows:
+    """Counts by graph: the side whose graphs are rows of a matrix."""
+
+    offsets: Any  # (n_graphs + 1,)
+    patterns: Any  # (n_entries,) int32; of one graph the most common pattern first
+    counts: Any  # (n_entries,) int32
+
+    @property
+    def n_graphs(self) -> int:
+        return len(self.offsets) - 1
+
+
+@dataclass(frozen=True)
+class DeviceLists:
+    """Counts by pattern, cut into tiles of graphs: the side whose graphs are columns."""
+
+    starts: Any  # (n_patterns, n_tiles + 1)
+    graphs: Any  # (n_entries,) int32
+    counts: Any  # (n_entries,) int32
+    n_graphs: int
+
+    @property
+    def n_tiles(self) -> int:
+        return int(self.starts.shape[1]) - 1
+
+
+def put_rows(device: Device, rows: SparseRows, support: np.ndarray, least: int = 1) -> DeviceRows:
+    """Counts by graph, without patterns of less than ``least`` support on the other side.
+
+    Entries stand in the order of their support, so that threads that work side by side have about
+    as much to do.
+    """
+    graph = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
+    kept = np.flatnonzero(support[rows.indices] >= least)
+    kept = kept[np.lexsort((-support[rows.indices[kept]], graph[kept]))]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(graph[kept], minlength=len(rows)))])
+    return DeviceRows(
+        device.put(offsets, np.int64),
+        device.put(rows.indices[kept], np.int32),
+        device.put(rows.values[kept], np.int32),
+    )
+
+
+def put_lists(device: Device, lists: SparseRows, n_graphs: int) -> DeviceLists:
+    """Counts by pattern."""
+    from treelens.kernels._compiled_device import TILE
+
+    n_tiles = max(1, -(-n_graphs // TILE))
+    pattern = np.repeat(np.arange(len(lists)), np.diff(lists.offsets))
+    in_tile = np.bincount(pattern * n_tiles + lists.indices // TILE, minlength=len(lists) * n_tiles)
+    starts = np.empty((len(lists), n_tiles + 1), dtype=np.int64)
+    starts[:, 0] = lists.offsets[:-1]
+    starts[:, 1:] = starts[:, :1] + in_tile.reshape(len(lists), n_tiles).cumsum(axis=1)
+    return DeviceLists(
+        device.put(starts),
+        device.put(lists.indices, np.int32),
+        device.put(lists.values, np.int32),
+        n_graphs,
+    )
+
+
+def device_sums(
+    device: Device, rows: DeviceRows, lists: DeviceLists, weights: np.ndarray, out: Any = None
+) -> Any:
+    """Weighted sums of minima of all pairs, shape (n_rows, n_columns)."""
+    from treelens.kernels import _compiled_device as compiled
+
+    if out is None:
+        out = device.arrays.empty((rows.n_graphs, lists.n_graphs))
+    if rows.n_graphs and lists.n_graphs:
+        grid = (rows.n_graphs, lists.n_tiles)
+        compiled.sums_of_minima[grid, compiled.THREADS](
+            rows.offsets, rows.patterns, rows.counts, device.put(weights, np.float64),
+            lists.starts, lists.graphs, lists.counts, out,
+        )  # fmt: skip
+    return out
+
+
+def device_mixture(
+    scales: MixtureScales, sums: Any, left_diagonal: Any, right_diagonal: Any, out: Any
+) -> Any:
+    """Kernel values from sums; ``out`` may be ``sums``."""
+    from treelens.kernels import _compiled_device as compiled
+
+    if sums.size:
+        compiled.mixture[len(sums), compiled.THREADS](
+            sums, left_diagonal, right_diagonal, *scales.as_tuple(), out
+        )
+    return out
+
+
+def device_kernel(
+    device: Device,
+    left: PairFeatures,
+    right: PairFeatures,
+    weights: np.ndarray,
+    scales: MixtureScales,
+) -> Any:
+    """The mixture kernel between two sides, on the device: shape (n_left, n_right).
+
+    Both sides are :meth:`PairFeatures.of_counts` over the same patterns.
+    """
+    support = np.diff(right.lists.offsets)
+    rows = put_rows(device, left.rows, support)
+    lists = put_lists(device, right.lists, right.n_graphs)
+    sums = device_sums(device, rows, lists, weights)
+    own, other = (device.put(side.diagonal(weights)) for side in (left, right))
+    return device_mixture(scales, sums, own, other, out=sums)
+
+
+def _number(name: str) -> int:
+    kind, _, number = name.partition(":")
+    if kind != "cuda" or not (number.isdigit() or number == ""):
+        raise ValueError(f"device must be 'cpu', 'cuda' or 'cuda:0', 'cuda:1', ...; got {name!r}.")
+    return int(number or 0)
+
+
+def _cupy() -> Any:
+    try:
+        import cupy
+    except ImportError as error:
+        raise ImportError(
+            "Work on a GPU needs CuPy and numba-cuda: pip install 'treelens[gpu]' (CUDA 12), or "
+            "'treelens[gpu13]' (CUDA 13)."
+        ) from error
+    return cupy
+
+
+def _n_devices(cupy: Any) -> int:
+    try:
+        return int(cupy.cuda.runtime.getDeviceCount())
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return 0

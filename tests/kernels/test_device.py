@@ -1,0 +1,64 @@
+"""Sums and kernel values on a device agree with those of the CPU."""
+
+import numpy as np
+import pytest
+
+from devices import SIMULATED, needs_device, small_blocks  # noqa: F401
+from treelens.kernels.device import (
+    Device,
+    DeviceMemoryError,
+    device_kernel,
+    device_sums,
+    put_lists,
+    put_rows,
+)
+from treelens.kernels.gram import pair_sums
+from treelens.kernels.mixture import MixtureScales, mixture_kernel
+from treelens.patterns.histograms import SparseRows
+from treelens.patterns.pairs import PairFeatures
+
+pytestmark = pytest.mark.interpreted
+SCALES = MixtureScales(1.3, 0.2, 1.7, 0.6)
+
+
+def _features(n, n_patterns, seed):
+    """Random counts; the first graph holds no pattern, and no graph holds the last one."""
+    counts = np.random.default_rng(seed).poisson(0.7, size=(n, n_patterns))
+    counts[0], counts[:, -1] = 0, 0
+    pattern, graph = np.nonzero(counts.T)
+    offsets = np.concatenate([[0], np.cumsum((counts > 0).sum(axis=0))]).astype(np.int64)
+    lists = SparseRows(offsets, graph.astype(np.int32), counts.T[pattern, graph].astype(float))
+    rows = lists.transposed(n)
+    return PairFeatures(lists, rows, np.array([0, n_patterns]), True, np.ones(n))
+
+
+@needs_device
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("shape", [(1, 1), (4, 11), (7, 5)])
+def test_the_kernel_between_two_sides(shape):
+    left, right = (_features(n, 9, seed) for seed, n in enumerate(shape))
+    weights = np.random.default_rng(5).uniform(size=9)
+    device = Device.open("cuda")
+    found = device.get(device_kernel(device, left, right, weights, SCALES))
+    sums = pair_sums(left, right, weights)
+    expected = mixture_kernel(SCALES, sums, left.diagonal(weights), right.diagonal(weights))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@needs_device
+@pytest.mark.usefixtures("small_blocks")
+def test_patterns_of_one_graph_may_be_left_out_of_pairs():
+    features = _features(9, 12, seed=3)
+    weights, device = np.linspace(0.5, 2.0, 12), Device.open("cuda")
+    rows = put_rows(device, features.rows, np.diff(features.lists.offsets), least=2)
+    lists = put_lists(device, features.lists, 9)
+    found = device.get(device_sums(device, rows, lists, weights))
+    off = ~np.eye(9, dtype=bool)
+    np.testing.assert_allclose(found[off], pair_sums(features, weights=weights)[off], rtol=1e-12)
+
+
+@needs_device
+@pytest.mark.skipif(SIMULATED, reason="a simulated device has all the memory there is")
+def test_what_does_not_fit_is_said():
+    with pytest.raises(DeviceMemoryError, match=r"9 graphs need .* GiB free: fewer"):
+        Device.open("cuda").check_room(2**50, "9 graphs", "fewer")
