@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import treelens
-from treelens._sklearn_compat import InvalidParameterError
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.estimators.process import GaussianProcessOnGraphs
 from treelens.estimators.streaming import StreamingGraphClassifier
@@ -205,7 +204,7 @@ def _checked_estimator(stored: Stored, name: str, estimator: type) -> Any:
     made = estimator(**{key: value for key, value in parameters.items() if key in known})
     try:
         made._validate_params()
-    except InvalidParameterError as error:
+    except ValueError as error:
         raise stored.error(f"{name!r}: {str(error)[:300]}") from error
     if made.n_jobs is not None:
         stored.whole(made.n_jobs, f"'n_jobs' in {name!r}", -_MOST_THREADS, _MOST_THREADS + 1)
