@@ -10,11 +10,13 @@ from reproduction import (
     active,
     classes,
     curves,
+    device,
     domain,
     evidence_pages,
     moleculeace,
     numbers,
     options,
+    panel,
     rare,
     scaffolds,
     toxicophores,
@@ -35,6 +37,8 @@ STUDIES = {
     "toxicophores": toxicophores,
     "domain": domain,
     "rare": rare,
+    "panel": panel,
+    "device": device,
 }
 
 

@@ -43,7 +43,7 @@ def run(asked: StudyOptions) -> None:
         if name == FIT_SET:
             add_fits(rows, name, graphs, y, device)
         if name == FOLD_SET:
-            folds = ScaffoldKFold(N_FOLDS).split(graphs, y)
+            folds = ScaffoldKFold(N_FOLDS, random_state=0).split(graphs, y)
             add_folds(rows, name, graphs, y, list(folds), device, asked.n_jobs)
 
 

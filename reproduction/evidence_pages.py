@@ -14,6 +14,7 @@ from reproduction.domain import write_domain
 from reproduction.glance import write_glance
 from reproduction.options import STRENGTHS
 from reproduction.pages import command_line, markdown_table, write_json, write_page
+from reproduction.panel import write_panel
 from reproduction.rare import write_rare
 from reproduction.rows import read_rows
 from reproduction.scaffolds import write_scaffolds
@@ -50,6 +51,7 @@ def write_all(out: Path) -> None:
         ("fragments", fragments_page.write),
         ("domain", write_domain),
         ("rare", write_rare),
+        ("panel", write_panel),
     ):
         if (out / f"{name}.jsonl").exists():
             write(out, read_rows(out / f"{name}.jsonl"))

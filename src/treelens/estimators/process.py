@@ -17,6 +17,7 @@ from treelens.estimators.prediction_table import TellsDomain
 from treelens.explain.contributions import Explanation, explain_decision
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_single_graph, check_graphs
+from treelens.kernels.device import device_or_cpu
 from treelens.models.fitting import (
     FittedEvidence,
     Targets,
@@ -27,6 +28,7 @@ from treelens.models.gaussian_process import EvidenceRecord, FittedGaussianProce
 from treelens.models.leave_one_out import LearningGain, density_gain
 from treelens.models.memory import check_memory
 from treelens.models.posterior import LeaveOneOut
+from treelens.models.predictions import Predictions
 from treelens.models.sampling import draw_by_group, draw_evenly, landmarks_for
 from treelens.models.thresholds import has_rare_class
 from treelens.models.training import TrainingGraphs
@@ -148,7 +150,8 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         rare = known.classes is not None and has_rare_class(known.groups)
         sample = (draw_evenly if rare else draw_by_group)(known.groups, self.learning_size, seed)
         landmarks = landmarks_for(known.groups, self.exact_size, self.n_landmarks, seed)
-        check_memory(len(graphs), len(sample), None if landmarks is None else len(landmarks))
+        if self.device == "cpu":  # a GPU says for itself what does not fit
+            check_memory(len(graphs), len(sample), None if landmarks is None else len(landmarks))
         forest, colors = PatternForest.fit(graphs, self.depth, self._trees(graphs), n_jobs)
         histograms = forest.count(colors, n_jobs)
         with progress_ticks(self.progress, "Learning by evidence") as tick:
@@ -167,6 +170,9 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
             )
         self._train_graphs, self._fragments = graphs, None
         return fitted, histograms
+
+    def _decide(self, X: Any, **asked: Any) -> Predictions:
+        return super()._decide(X, device=device_or_cpu(self.device), **asked)
 
     def _record(self, fitted: FittedEvidence, targets: Targets, left_out: Any) -> EvidenceRecord:
         gain = density_gain(fitted, targets, self.weights)

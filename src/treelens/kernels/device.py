@@ -190,6 +190,16 @@ def device_kernel(
     return device_mixture(scales, sums, own, other, out=sums)
 
 
+def device_or_cpu(name: str) -> str:
+    """The device if it is there, else ``"cpu"``: a model fitted on a GPU predicts anywhere."""
+    if name == "cpu":
+        return name
+    try:
+        return Device.open(name).name
+    except (ImportError, RuntimeError):
+        return "cpu"
+
+
 def _number(name: str) -> int:
     kind, _, number = name.partition(":")
     if kind != "cuda" or not (number.isdigit() or number == ""):
