@@ -20,8 +20,8 @@ from treelens.graphs.convert import check_graphs
 from treelens.kernels.table import KERNELS
 from treelens.models.tried import Candidate
 from treelens.patterns.features import first_depth_of
-from treelens.scale.approximation import APPROXIMATIONS, fit_approximate, kernels_for
-from treelens.selection.fitting import fit_exact
+from treelens.scale.approximation import APPROXIMATIONS, BY_FEATURES, kernels_for
+from treelens.selection.fitting import EXACT, fit_chosen
 from treelens.selection.search import SCORES, grid, radii_for
 from treelens.selection.settings import (
     AUTO_CS,
@@ -203,9 +203,9 @@ class GraphSVC(TellsNewNames, ViewsOfClassifier, TellsProbabilities, BaseEstimat
         """
         self._validate_params()
         graphs = check_graphs(X)
-        task = self._task(graphs, y)
-        fit = fit_exact if self.approximation is None else fit_approximate
-        self.model_, self.learner_ = fit(task, self._grid(len(graphs)))
+        task, candidates = self._task(graphs, y), self._grid(len(graphs))
+        scheme = EXACT if self.approximation is None else BY_FEATURES
+        self.model_, self.learner_ = fit_chosen(task, candidates, scheme)
         return self
 
     def _task(self, graphs: GraphCollection, y: Any) -> Task:
