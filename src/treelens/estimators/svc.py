@@ -17,6 +17,7 @@ from treelens.estimators.views import ViewsOfClassifier
 from treelens.estimators.weights import PairwiseWeights, linear_learner
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
+from treelens.graphs.targets import check_classes
 from treelens.kernels.table import KERNELS
 from treelens.models.tried import Candidate
 from treelens.patterns.features import first_depth_of
@@ -27,7 +28,6 @@ from treelens.selection.settings import (
     AUTO_CS,
     AUTO_DEPTHS,
     AUTO_GAMMAS,
-    check_classes,
     listed,
     listed_kernels,
     resolved_class_weight,

@@ -19,8 +19,9 @@ from treelens.kernels.approximate import (
 from treelens.kernels.binning import RandomBinning, buckets_for
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.landmarks import hard_landmarks
-from treelens.models.linear_models import fit_linear, one_blas_thread
+from treelens.models.linear_models import fit_linear
 from treelens.models.tried import Base, Candidate, SearchResult
+from treelens.parallel import one_blas_thread
 from treelens.patterns.features import Features, select_features
 from treelens.patterns.histograms import PatternHistograms
 from treelens.selection.search import (

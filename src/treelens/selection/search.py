@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
@@ -28,6 +27,7 @@ from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import predicted_codes
 from treelens.models.svm import fit_svm_path, own_margins
 from treelens.models.tried import Base, BestParams, Candidate, SearchResult
+from treelens.parallel import in_threads
 from treelens.patterns.features import Features
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
@@ -189,9 +189,7 @@ class KernelSearch:
             return [svm.outputs(new_matrix) for svm in svms]
 
         blocks = by_kernel(group)
-        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(of_kernel)(b) for b in blocks
-        )
+        found = in_threads(of_kernel, blocks, self.n_jobs)
         for block, outputs in zip(blocks, found, strict=True):
             yield from zip(block, outputs, strict=True)
 
