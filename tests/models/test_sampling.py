@@ -21,7 +21,9 @@ def test_groups_keep_their_shares():
 def test_landmarks_only_beyond_the_exact_size():
     groups = np.zeros(50, int)
     assert landmarks_for(groups, 50, 10, 0) is None
-    assert len(landmarks_for(groups, 49, 10, 0)) == 10
+    plan = landmarks_for(groups, 49, 10, 0)
+    assert (plan.n_landmarks, len(plan.first)) == (10, 5)
+    assert landmarks_for(groups, 49, 80, 0).n_landmarks == 50
 
 
 def test_an_even_draw_has_as_many_of_each_class():

@@ -101,7 +101,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         draw = draw_evenly if self._has_rare_class(groups) else draw_by_group
         sample = draw(groups, self.learning_size, seed)
         landmarks = landmarks_for(groups, self.exact_size, self.n_landmarks, seed)
-        check_memory(len(graphs), len(sample), None if landmarks is None else len(landmarks))
+        check_memory(len(graphs), len(sample), None if landmarks is None else landmarks.n_landmarks)
         forest, colors = PatternForest.fit(graphs, self.depth, self._trees(graphs), n_jobs)
         histograms = forest.count(colors, n_jobs)
         with progress_ticks(self.progress, "Learning by evidence") as tick:

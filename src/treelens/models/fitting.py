@@ -18,7 +18,9 @@ from treelens.learning.evidence import (
 )
 from treelens.learning.evidence_search import EvidenceFit, learn_by_evidence
 from treelens.models.gaussian_process import FittedGaussianProcess, WeightedForest
-from treelens.models.posterior import ExactPosterior, LandmarkPosterior, LeaveOneOut
+from treelens.models.posterior import ExactPosterior, LeaveOneOut
+from treelens.models.sampling import LandmarkPlan
+from treelens.models.sparse_process import LandmarkFit, LandmarkPosterior, hard_to_say
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
@@ -93,7 +95,7 @@ def fit_gaussian_process(
     *,
     learned: str,
     sample: np.ndarray,
-    landmarks: np.ndarray | None,
+    landmarks: LandmarkPlan | None,
     strength: float,
     max_steps: int,
     n_jobs: int = 1,
@@ -111,8 +113,8 @@ def fit_gaussian_process(
     learned : {"uniform", "depths", "branches"}
     sample : ndarray of int
         The graphs that weights are learned on.
-    landmarks : ndarray of int, optional
-        Condition through these graphs only; None: exactly.
+    landmarks : LandmarkPlan, optional
+        Condition through some graphs only; None: exactly.
     strength : float
         Of the prior on the deviations.
     max_steps : int
@@ -156,7 +158,7 @@ def _condition(
     targets: Targets,
     problem: EvidenceProblem,
     parameters: EvidenceParameters,
-    landmarks: np.ndarray | None,
+    plan: LandmarkPlan | None,
     n_jobs: int,
     known: LeaveOneOut | None,
 ) -> tuple[FittedGaussianProcess, LeaveOneOut]:
@@ -168,20 +170,20 @@ def _condition(
     scales, noise = parameters.kernel_scales(), parameters.noise / targets.weights
     kernel = MixtureKernel(weighted.weights, scales)
     everything = weighted.weighed(histograms)
-    basis = histograms if landmarks is None else histograms.select_graphs(landmarks)
-    anchors = everything if landmarks is None else weighted.weighed(basis)
-    among = kernel.matrix(anchors, anchors, n_jobs)
+    basis, positions = histograms, np.arange(histograms.n_graphs)
     posterior: ExactPosterior | LandmarkPosterior
-    if landmarks is None:
+    if plan is None:
+        among = kernel.matrix(everything, everything, n_jobs)
         posterior = ExactPosterior.fit(among, noise, targets.values, n_jobs)
         left_out = posterior.leave_one_out(targets.values, n_jobs) if known is None else known
     else:
-        rows = kernel.matrix(everything, anchors, n_jobs)
-        posterior, left_out = LandmarkPosterior.fit(among, rows, noise, targets.values, n_jobs)
-    positions = np.arange(histograms.n_graphs) if landmarks is None else landmarks
+        fit = LandmarkFit(kernel, everything, noise, targets.values, n_jobs)
+        positions = hard_to_say(fit, plan.first, plan.n_landmarks)
+        basis = histograms.select_graphs(positions)
+        posterior, left_out = fit.through(positions)
     model = FittedGaussianProcess(
         weighted, scales, parameters.noise, basis, positions, posterior, targets.offset,
-        targets.scale, targets.weights if landmarks is None else None,
+        targets.scale, targets.weights if plan is None else None,
     )  # fmt: skip
     return model, left_out
 

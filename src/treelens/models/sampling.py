@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 
@@ -47,10 +49,18 @@ def draw_evenly(codes: np.ndarray, size: int, seed: int) -> np.ndarray:
     return np.sort(np.concatenate(by_class))
 
 
+class LandmarkPlan(NamedTuple):
+    """How many landmarks there shall be, and those that are drawn by chance: half of them."""
+
+    n_landmarks: int
+    first: np.ndarray
+
+
 def landmarks_for(
     groups: np.ndarray, exact_size: int, n_landmarks: int, seed: int
-) -> np.ndarray | None:
+) -> LandmarkPlan | None:
     """Landmarks where there are too many graphs for all of them to be used, else None."""
     if len(groups) <= exact_size:
         return None
-    return draw_by_group(groups, n_landmarks, seed + 1)
+    total = min(n_landmarks, len(groups))
+    return LandmarkPlan(total, draw_by_group(groups, max(1, total // 2), seed + 1))
