@@ -14,7 +14,6 @@ from sklearn.utils._missing import is_pandas_na
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
-    InvalidParameterError,
     StrOptions,
     validate_parameter_constraints,
 )
@@ -62,7 +61,6 @@ __all__ = [
     "ClassifierMixin",
     "HasMethods",
     "Interval",
-    "InvalidParameterError",
     "RegressorMixin",
     "StrOptions",
     "TransformerMixin",

@@ -95,6 +95,27 @@ class DecidesOnGraphs(HoldsModel, ClassifierMixin):
         return self.classes_[self._decide(X).predicted_codes]
 
 
+class TellsProbabilities(DecidesOnGraphs):
+    """A classifier that keeps its training graphs' classes, and was calibrated on them."""
+
+    @property
+    def train_codes_(self) -> np.ndarray:
+        """Classes of the training graphs, as positions in ``classes_``."""
+        return self._fitted_model.training.targets
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities, shape (n_graphs, n_classes).
+
+        A logistic map fitted to what the model said of training graphs that were held out. The
+        largest is that of ``predict``, unless a threshold lets a rare class be named sooner; votes
+        of several classes (:class:`GraphSVC`) are mapped by their ``mean_margins``, which tell
+        more of doubt.
+        """
+        probabilities = self._decide(X).probabilities
+        assert probabilities is not None
+        return probabilities
+
+
 class GraphKernel(TakesGraphs, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the kernels: ``fit`` learns the features, ``transform`` gives kernel values.
 

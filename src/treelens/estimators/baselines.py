@@ -14,7 +14,6 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin, RegressorMixin
 from treelens.estimators.base import TakesGraphs
-from treelens.estimators.evidence import class_columns
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.kernels.fingerprints import (
@@ -25,8 +24,9 @@ from treelens.kernels.fingerprints import (
     tanimoto_matrix,
 )
 from treelens.models.calibration import calibrated, fit_slope
+from treelens.models.fitting import class_columns
 from treelens.models.metrics import class_scores
-from treelens.models.sampling import draw_by_group
+from treelens.models.sampling import draw_by_group, tenths_by_rank
 from treelens.models.svm import (
     calibrated_probabilities,
     class_weights,
@@ -275,8 +275,7 @@ class EcfpProcessRegressor(RegressorMixin, _Process):
         """Choose the fingerprint and the two variances by marginal likelihood."""
         graphs = check_graphs(X)
         values = check_numbers(y, len(graphs))
-        rank = np.argsort(np.argsort(values, kind="stable"), kind="stable")
-        self._fit_process(graphs, values[:, None], rank * 10 // len(values))
+        self._fit_process(graphs, values[:, None], tenths_by_rank(values))
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from treelens._sklearn_compat import (
-    Interval,
-    RegressorMixin,
-    StrOptions,
-    check_sample_weight,
-)
-from treelens.estimators.base import DecidesOnGraphs
-from treelens.estimators.process import GaussianProcessOnGraphs
+from treelens._sklearn_compat import Interval, RegressorMixin, StrOptions
+from treelens.estimators.base import TellsProbabilities
+from treelens.estimators.process import GaussianProcessOnGraphs, Known
 from treelens.explain.pattern_table import number_table, pattern_table
-from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import check_graphs
 from treelens.models.calibration import fit_slope
-from treelens.models.fitting import (
-    Targets,
-)
+from treelens.models.fitting import Targets, class_columns
 from treelens.models.leave_one_out import (
     LeftOutClasses,
     LeftOutNumbers,
     left_out_classes,
     left_out_numbers,
 )
+from treelens.models.posterior import LeaveOneOut
+from treelens.models.sampling import tenths_by_rank
 from treelens.models.svm import class_weights
-from treelens.models.thresholds import Threshold, has_rare_class, parse_threshold
-from treelens.models.training import TrainingGraphs
+from treelens.models.thresholds import Threshold, parse_threshold
 from treelens.selection.settings import check_classes, check_numbers, warn_if_one_class_is_all
 
 if TYPE_CHECKING:
@@ -110,30 +99,13 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
     (True, True)
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GraphRegressor:
-        """Learn the weights and condition on the values.
-
-        Parameters
-        ----------
-        X : GraphCollection or anything :func:`treelens.as_graph_collection` takes
-        y : array-like of float, shape (n_graphs,)
-        sample_weight : array-like, shape (n_graphs,), optional
-            The noise variance of a graph is divided by its weight.
-        """
-        self._validate_params()
-        graphs = check_graphs(X)
-        values = check_numbers(y, len(graphs))
-        weights = _checked_weights(sample_weight, graphs)
+    def _known(self, y: Any, weights: np.ndarray) -> Known:
+        values = check_numbers(y, len(weights))
         targets = Targets.standardized(values[:, None], weights, None)
-        fitted, histograms = self._condition(graphs, targets, _value_groups(values))
-        left_out = left_out_numbers(fitted.left_out, targets, values)
-        self.model_ = replace(
-            fitted.model,
-            training=TrainingGraphs(histograms, values),
-            recipe=graphs.recipe,
-            record=self._record(fitted, targets, left_out),
-        )
-        return self
+        return Known(values, tenths_by_rank(values), targets)
+
+    def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[LeftOutNumbers, None]:
+        return left_out_numbers(left_out, known.targets, known.given), None
 
     @property
     def loo_(self) -> LeftOutNumbers:
@@ -175,16 +147,10 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
     @property
     def patterns_(self) -> pd.DataFrame:
         """DataFrame of all patterns: text, depth, weight, support, mean value where it occurs."""
-        check_is_fitted(self)
-        return number_table(
-            self.model_.weighted.forest,
-            self._fitted_model.training.histograms,
-            self.weights_,
-            self.train_values_,
-        )
+        return number_table(*self._counted_patterns, self.train_values_)
 
 
-class GraphClassifier(DecidesOnGraphs, GaussianProcessOnGraphs):
+class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):
     """Classes of graphs: a Gaussian process whose pattern weights are learned by evidence.
 
     As :class:`GraphRegressor`, with the classes coded as numbers: +1 and -1 for two, one column
@@ -231,6 +197,9 @@ class GraphClassifier(DecidesOnGraphs, GaussianProcessOnGraphs):
         "threshold": [Interval(Real, 0, 1, closed="neither"), str],
     }
 
+    class_weight: Any
+    threshold: Any
+
     def __init__(
         self,
         depth: int = 4,
@@ -249,57 +218,26 @@ class GraphClassifier(DecidesOnGraphs, GaussianProcessOnGraphs):
         random_state: Any = None,
         progress: bool | None = None,
     ) -> None:
-        super().__init__(
-            depth,
-            weights,
-            trees=trees,
-            prior_strength=prior_strength,
-            learning_size=learning_size,
-            exact_size=exact_size,
-            n_landmarks=n_landmarks,
-            max_steps=max_steps,
-            device=device,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            progress=progress,
-        )
-        self.class_weight = class_weight
-        self.threshold = threshold
+        self._keep_parameters(locals())
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GraphClassifier:
-        """Learn the weights and condition on the classes.
-
-        Parameters
-        ----------
-        X : GraphCollection or anything :func:`treelens.as_graph_collection` takes
-        y : array-like, shape (n_graphs,)
-            Classes of any kind.
-        sample_weight : array-like, shape (n_graphs,), optional
-        """
-        self._validate_params()
+    def _validate_params(self) -> None:
+        super()._validate_params()
         parse_threshold(self.threshold)
-        graphs = check_graphs(X)
-        classes, codes = check_classes(y, len(graphs))
-        weights = _checked_weights(sample_weight, graphs)
+
+    def _known(self, y: Any, weights: np.ndarray) -> Known:
+        classes, codes = check_classes(y, len(weights))
         weights = weights * class_weights(self.class_weight, classes, codes)
         targets = Targets.standardized(class_columns(codes, len(classes)), weights, 1.0)
-        fitted, histograms = self._condition(graphs, targets, codes)
-        held_out = targets.offset + targets.scale * fitted.left_out.mean
-        slope = fit_slope(held_out, codes, weights)
-        left_out = left_out_classes(held_out, codes, classes, slope, self.threshold)
-        warn_if_one_class_is_all(np.searchsorted(classes, left_out.predictions), classes)
-        self.model_ = replace(
-            fitted.model,
-            classes=classes,
-            slope=slope,
-            training=TrainingGraphs(histograms, codes),
-            recipe=graphs.recipe,
-            record=self._record(fitted, targets, left_out),
-        )
-        return self
+        return Known(codes, codes, targets, classes)
 
-    def _has_rare_class(self, groups: np.ndarray) -> bool:
-        return has_rare_class(groups)
+    def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[LeftOutClasses, float]:
+        codes, targets, classes = known.given, known.targets, known.classes
+        assert classes is not None
+        decisions = targets.offset + targets.scale * left_out.mean
+        slope = fit_slope(decisions, codes, targets.weights)
+        said = left_out_classes(decisions, codes, classes, slope, self.threshold)
+        warn_if_one_class_is_all(np.searchsorted(classes, said.predictions), classes)
+        return said, slope
 
     @property
     def loo_(self) -> LeftOutClasses:
@@ -307,23 +245,9 @@ class GraphClassifier(DecidesOnGraphs, GaussianProcessOnGraphs):
         return self._fitted_model.record.left_out
 
     @property
-    def train_codes_(self) -> np.ndarray:
-        """Classes of the training graphs, as positions in ``classes_``."""
-        return self._fitted_model.training.targets
-
-    @property
     def threshold_(self) -> Threshold | None:
         """What a rare class is named by; None: the most probable class is named."""
         return self._fitted_model.threshold
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, shape (n_graphs, n_classes).
-
-        The largest is that of ``predict``, unless a threshold lets a rare class be named sooner.
-        """
-        probabilities = self._decide(X).probabilities
-        assert probabilities is not None
-        return probabilities
 
     def _left_out_errors(self) -> np.ndarray:
         columns = class_columns(self.train_codes_, len(self.classes_))
@@ -332,37 +256,4 @@ class GraphClassifier(DecidesOnGraphs, GaussianProcessOnGraphs):
     @property
     def patterns_(self) -> pd.DataFrame:
         """DataFrame of all patterns: text, depth, weight, support, relative frequency per class."""
-        check_is_fitted(self)
-        return pattern_table(
-            self.model_.weighted.forest,
-            self._fitted_model.training.histograms,
-            self.weights_,
-            self.train_codes_,
-            self.classes_,
-        )
-
-
-def class_columns(codes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Classes as numbers: ±1 for two, else +1 against -1 / (n_classes - 1) in each column."""
-    if n_classes == 2:
-        return np.where(codes == 1, 1.0, -1.0)[:, None]
-    columns = np.full((len(codes), n_classes), -1.0 / (n_classes - 1))
-    columns[np.arange(len(codes)), codes] = 1.0
-    return columns
-
-
-def _checked_weights(sample_weight: Any, graphs: GraphCollection) -> np.ndarray:
-    if len(graphs) < 2:
-        raise ValueError("There is 1 graph: a Gaussian process needs at least 2 to learn from.")
-    weights = check_sample_weight(sample_weight, np.empty((len(graphs), 1)), dtype=np.float64)
-    if not (weights > 0).all():
-        raise ValueError("sample_weight must be above 0 everywhere: drop graphs of no weight.")
-    if weights.max() / weights.min() > 1e6:
-        warnings.warn("sample_weight spans more than six powers of ten.", UserWarning, stacklevel=3)
-    return weights / weights.mean()
-
-
-def _value_groups(values: np.ndarray) -> np.ndarray:
-    """Tenths of the values by rank: a sample drawn from each keeps the spread of the whole."""
-    rank = np.argsort(np.argsort(values, kind="stable"), kind="stable")
-    return rank * 10 // len(values)
+        return pattern_table(*self._counted_patterns, self.train_codes_, self.classes_)

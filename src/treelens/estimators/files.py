@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import treelens
-from treelens._sklearn_compat import InvalidParameterError
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.estimators.process import GaussianProcessOnGraphs
 from treelens.estimators.streaming import StreamingGraphClassifier
@@ -26,10 +25,14 @@ from treelens.storage.archive import (
 )
 from treelens.storage.plain_data import UnknownKindError
 from treelens.storage.stored import Stored
-from treelens.storage.stored_classifier import get_classifier, put_classifier
+from treelens.storage.stored_classifier import (
+    get_classifier,
+    get_streaming,
+    put_classifier,
+    put_streaming,
+)
 from treelens.storage.stored_evidence import get_process, put_process, task_of
 from treelens.storage.stored_patterns import plain_parameters
-from treelens.storage.stored_streaming import get_streaming, put_streaming
 
 __all__ = ["ModelFileError", "ModelFileNotFoundError", "load", "load_model"]
 
@@ -52,9 +55,7 @@ def save_svc(model: GraphSVC, path: str | Path) -> None:
     TypeError
         If a label, a class or the learner is of a kind that a model file cannot keep.
     """
-    check_is_fitted(model)
-    data: dict[str, Any] = _parameters_of(model)
-    arrays: dict[str, np.ndarray] = {}
+    into = _begun(model)
     learners = [x for x in (model.learner, model.learner_) if x is not None]
     for learner in learners:
         if type(learner) is not PairwiseWeights:
@@ -62,36 +63,35 @@ def save_svc(model: GraphSVC, path: str | Path) -> None:
                 f"The model cannot be saved: its learner is a {type(learner).__name__}; only "
                 "PairwiseWeights can be kept in a file."
             )
-    data["learner_parameters"] = None
-    if model.learner is not None:
-        data["learner_parameters"] = plain_parameters(model.learner)[0]
-    put_classifier(model.model_, data, arrays)
-    write_archive(path, Contents(data, arrays), treelens.__version__)
+    given = None if model.learner is None else plain_parameters(model.learner)[0]
+    into.data["learner_parameters"] = given
+    put_classifier(model.model_, into)
+    write_archive(path, into, treelens.__version__)
 
 
 def save_process(model: GaussianProcessOnGraphs, path: str | Path) -> None:
     """See :meth:`GraphRegressor.save`."""
-    check_is_fitted(model)
-    data: dict[str, Any] = {"model": "gaussian-process", **_parameters_of(model)}
-    arrays: dict[str, np.ndarray] = {}
-    put_process(model.model_, data, arrays)
-    write_archive(path, Contents(data, arrays), treelens.__version__)
+    into = _begun(model, "gaussian-process")
+    put_process(model.model_, into)
+    write_archive(path, into, treelens.__version__)
 
 
 def save_streaming(model: StreamingGraphClassifier, path: str | Path) -> None:
     """See :meth:`StreamingGraphClassifier.save`."""
+    into = _begun(model, "streaming")
+    into.data["parameters"]["learner"] = None
+    into.data["alpha"], into.data["n_graphs"] = float(model.alpha_), int(model.n_graphs_)
+    into.arrays["pattern_support"] = model.pattern_support_.astype(np.int64, copy=False)
+    put_streaming(model.model_, into)
+    write_archive(path, into, treelens.__version__)
+
+
+def _begun(model: Any, kind: str | None = None) -> Contents:
+    """What a file of a fitted model begins with: its kind, if that has a name, and parameters."""
     check_is_fitted(model)
-    data: dict[str, Any] = {"model": "streaming", **_parameters_of(model)}
-    data["parameters"] = {**data["parameters"], "learner": None}
-    data["alpha"], data["n_graphs"] = float(model.alpha_), int(model.n_graphs_)
-    arrays = {"pattern_support": model.pattern_support_.astype(np.int64, copy=False)}
-    put_streaming(model.model_, data, arrays)
-    write_archive(path, Contents(data, arrays), treelens.__version__)
-
-
-def _parameters_of(model: Any) -> dict[str, Any]:
-    parameters, not_kept = plain_parameters(model)
-    return {"parameters": parameters, "parameters_not_kept": not_kept}
+    kept, not_kept = plain_parameters(model)
+    data = {} if kind is None else {"model": kind}
+    return Contents({**data, "parameters": kept, "parameters_not_kept": not_kept}, {})
 
 
 # --- loading ----------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def _checked_estimator(stored: Stored, name: str, estimator: type) -> Any:
     made = estimator(**{key: value for key, value in parameters.items() if key in known})
     try:
         made._validate_params()
-    except InvalidParameterError as error:
+    except ValueError as error:
         raise stored.error(f"{name!r}: {str(error)[:300]}") from error
     if made.n_jobs is not None:
         stored.whole(made.n_jobs, f"'n_jobs' in {name!r}", -_MOST_THREADS, _MOST_THREADS + 1)

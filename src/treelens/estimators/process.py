@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from treelens._sklearn_compat import (
-    BaseEstimator,
-    Interval,
-    StrOptions,
-)
+from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions, check_sample_weight
 from treelens.estimators.fragments import ShowsFragments
 from treelens.estimators.prediction_table import TellsDomain
 from treelens.explain.contributions import Explanation, explain_decision
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import as_single_graph
+from treelens.graphs.convert import as_single_graph, check_graphs
 from treelens.models.fitting import (
     FittedEvidence,
     Targets,
@@ -27,12 +24,12 @@ from treelens.models.fitting import (
     fit_gaussian_process,
 )
 from treelens.models.gaussian_process import EvidenceRecord, FittedGaussianProcess
-from treelens.models.leave_one_out import (
-    LearningGain,
-    density_gain,
-)
+from treelens.models.leave_one_out import LearningGain, density_gain
 from treelens.models.memory import check_memory
+from treelens.models.posterior import LeaveOneOut
 from treelens.models.sampling import draw_by_group, draw_evenly, landmarks_for
+from treelens.models.thresholds import has_rare_class
+from treelens.models.training import TrainingGraphs
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
 from treelens.patterns.histograms import PatternHistograms
 from treelens.selection.progress import progress_ticks
@@ -41,12 +38,33 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+    from typing_extensions import Self
+
+
+class Known(NamedTuple):
+    """What is known of the training graphs."""
+
+    given: np.ndarray  # (n_graphs,) values, or class codes
+    groups: np.ndarray  # (n_graphs,) what samples are drawn from: tenths of values, or classes
+    targets: Targets
+    classes: np.ndarray | None = None
 
 
 class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
-    """What the regressor and the classifier share: patterns, evidence, prediction."""
+    """The regressor and the classifier, but for what ``y`` means: ``_known`` and ``_scored``."""
 
     model_: FittedGaussianProcess
+    depth: int
+    weights: str
+    trees: Any
+    prior_strength: float
+    learning_size: int
+    exact_size: int
+    n_landmarks: int
+    max_steps: int
+    device: str
+    random_state: Any
+    progress: bool | None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "depth": [Interval(Integral, 0, 20, closed="both")],
@@ -79,28 +97,57 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         random_state: Any = None,
         progress: bool | None = None,
     ) -> None:
-        self.depth = depth
-        self.weights = weights
-        self.trees = trees
-        self.prior_strength = prior_strength
-        self.learning_size = learning_size
-        self.exact_size = exact_size
-        self.n_landmarks = n_landmarks
-        self.max_steps = max_steps
-        self.device = device
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.progress = progress
+        self._keep_parameters(locals())
+
+    def _keep_parameters(self, given: dict[str, Any]) -> None:
+        """Store the parameters of ``__init__``, whose ``locals()`` are given."""
+        for name, value in given.items():
+            if name != "self":
+                setattr(self, name, value)
+
+    def _known(self, y: Any, weights: np.ndarray) -> Known:
+        """What ``y`` and weights of the graphs tell, or an error that says what is wrong."""
+        raise NotImplementedError
+
+    def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[Any, float | None]:
+        """Leave-one-out predictions with their scores, and the slope of the probabilities."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the weights and condition on the targets.
+
+        Parameters
+        ----------
+        X : GraphCollection or anything :func:`treelens.as_graph_collection` takes
+        y : array-like, shape (n_graphs,)
+            Numbers for a regressor, classes of any kind for a classifier.
+        sample_weight : array-like, shape (n_graphs,), optional
+            The noise variance of a graph is divided by its weight.
+        """
+        self._validate_params()
+        graphs = check_graphs(X)
+        known = self._known(y, _checked_weights(sample_weight, len(graphs)))
+        fitted, histograms = self._condition(graphs, known)
+        left_out, slope = self._scored(fitted.left_out, known)
+        self.model_ = replace(
+            fitted.model,
+            classes=known.classes,
+            slope=slope,
+            training=TrainingGraphs(histograms, known.given),
+            recipe=graphs.recipe,
+            record=self._record(fitted, known.targets, left_out),
+        )
+        return self
 
     def _condition(
-        self, graphs: GraphCollection, targets: Targets, groups: np.ndarray
+        self, graphs: GraphCollection, known: Known
     ) -> tuple[FittedEvidence, PatternHistograms]:
-        """Learn and condition; ``groups`` (n_graphs,) are what a sample is drawn evenly from."""
+        """Learn the weights on a sample, and condition on all graphs or on landmarks."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         n_jobs = self._n_jobs()
-        draw = draw_evenly if self._has_rare_class(groups) else draw_by_group
-        sample = draw(groups, self.learning_size, seed)
-        landmarks = landmarks_for(groups, self.exact_size, self.n_landmarks, seed)
+        rare = known.classes is not None and has_rare_class(known.groups)
+        sample = (draw_evenly if rare else draw_by_group)(known.groups, self.learning_size, seed)
+        landmarks = landmarks_for(known.groups, self.exact_size, self.n_landmarks, seed)
         check_memory(len(graphs), len(sample), None if landmarks is None else landmarks.n_landmarks)
         forest, colors = PatternForest.fit(graphs, self.depth, self._trees(graphs), n_jobs)
         histograms = forest.count(colors, n_jobs)
@@ -108,7 +155,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
             fitted = fit_gaussian_process(
                 forest,
                 histograms,
-                targets,
+                known.targets,
                 learned=self.weights,
                 sample=sample,
                 landmarks=landmarks,
@@ -120,10 +167,6 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
             )
         self._train_graphs, self._fragments = graphs, None
         return fitted, histograms
-
-    def _has_rare_class(self, groups: np.ndarray) -> bool:
-        """Whether the groups are classes one of which is rare."""
-        return False
 
     def _record(self, fitted: FittedEvidence, targets: Targets, left_out: Any) -> EvidenceRecord:
         gain = density_gain(fitted, targets, self.weights)
@@ -142,6 +185,12 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         return tuple(tree for tree in TREES if tree in self.trees)  # coarse before fine
 
     # --- what the model tells -------------------------------------------------------------------
+
+    @property
+    def _counted_patterns(self) -> tuple[PatternForest, PatternHistograms, np.ndarray]:
+        """Patterns, their counts in the training graphs, and their weights."""
+        model = self._fitted_model
+        return model.weighted.forest, model.training.histograms, model.weights
 
     @property
     def evidence_(self) -> float:
@@ -234,3 +283,14 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         graphs = self._train_graphs
         fragments: Any = None if graphs is None else lambda: self.fragments_
         return Held(lambda: self.domain_, graphs, fragments)
+
+
+def _checked_weights(sample_weight: Any, n_graphs: int) -> np.ndarray:
+    if n_graphs < 2:
+        raise ValueError("There is 1 graph: a Gaussian process needs at least 2 to learn from.")
+    weights = check_sample_weight(sample_weight, np.empty((n_graphs, 1)), dtype=np.float64)
+    if not (weights > 0).all():
+        raise ValueError("sample_weight must be above 0 everywhere: drop graphs of no weight.")
+    if weights.max() / weights.min() > 1e6:
+        warnings.warn("sample_weight spans more than six powers of ten.", UserWarning, stacklevel=3)
+    return weights / weights.mean()

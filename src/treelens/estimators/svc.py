@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import BaseEstimator, HasMethods, Interval, StrOptions
-from treelens.estimators.base import DecidesOnGraphs
+from treelens.estimators.base import TellsProbabilities
 from treelens.estimators.renamed import TellsNewNames
 from treelens.estimators.views import ViewsOfClassifier
 from treelens.estimators.weights import PairwiseWeights, linear_learner
@@ -36,7 +36,7 @@ from treelens.selection.settings import (
 from treelens.selection.task import Task
 
 
-class GraphSVC(TellsNewNames, ViewsOfClassifier, DecidesOnGraphs, BaseEstimator):
+class GraphSVC(TellsNewNames, ViewsOfClassifier, TellsProbabilities, BaseEstimator):
     """Weisfeiler-Lehman patterns, learned weights, kernel and C-SVC in one estimator.
 
     Everything left at ``"auto"`` is chosen by cross-validation on the training graphs: first
@@ -257,16 +257,6 @@ class GraphSVC(TellsNewNames, ViewsOfClassifier, DecidesOnGraphs, BaseEstimator)
         if self.approximation is None and learner.get_params().get("random_state", seed) is None:
             learner.set_params(random_state=seed)
         return learner
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, shape (n_graphs, n_classes).
-
-        A logistic map fitted to decision values that the inner cross-validation held out; of
-        several classes to :meth:`mean_margins`, which tell more of doubt than votes do.
-        """
-        probabilities = self._decide(X).probabilities
-        assert probabilities is not None
-        return probabilities
 
     def mean_margins(self, X: Any) -> np.ndarray:
         """What :meth:`explain` explains: one value per class that is linear in the kernel.

@@ -60,11 +60,6 @@ class ViewsOfClassifier(ExplainsClasses):
         return self._fitted_model.training.histograms
 
     @property
-    def train_codes_(self) -> np.ndarray:
-        """Classes of the training graphs, as positions in ``classes_``."""
-        return self._fitted_model.training.targets
-
-    @property
     def offset_(self) -> float:
         """The constant ``b`` of the kernel."""
         return self._fitted_model.kernel.offset
@@ -97,7 +92,7 @@ class ViewsOfClassifier(ExplainsClasses):
             self.vocabulary_,
             self.train_histograms_,
             self.weights_,
-            self.train_codes_,
+            self._fitted_model.training.targets,
             self._fitted_model.classes,
         )
 

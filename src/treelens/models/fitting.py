@@ -65,6 +65,15 @@ class Targets:
         return Targets(self.values[indices], self.offset, self.scale, self.weights[indices])
 
 
+def class_columns(codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """Classes as numbers: ±1 for two, else +1 against -1 / (n_classes - 1) in each column."""
+    if n_classes == 2:
+        return np.where(codes == 1, 1.0, -1.0)[:, None]
+    columns = np.full((len(codes), n_classes), -1.0 / (n_classes - 1))
+    columns[np.arange(len(codes)), codes] = 1.0
+    return columns
+
+
 @dataclass(frozen=True, eq=False)
 class FittedEvidence:
     """A fitted model with what was learned on the way.

@@ -25,6 +25,12 @@ def draw_by_group(groups: np.ndarray, size: int, seed: int) -> np.ndarray:
     return np.sort(by_group[picks])
 
 
+def tenths_by_rank(values: np.ndarray) -> np.ndarray:
+    """Groups of values: a sample drawn from each tenth keeps the spread of the whole."""
+    rank = np.argsort(np.argsort(values, kind="stable"), kind="stable")
+    return rank * 10 // len(values)
+
+
 # Fewer graphs than this tell too little about the scales of a kernel.
 _FEWEST = 200
 

@@ -57,7 +57,7 @@ class Contents(NamedTuple):
     """What a model file holds: JSON data and arrays by name."""
 
     data: dict[str, Any]
-    arrays: Mapping[str, np.ndarray]
+    arrays: dict[str, np.ndarray]
     version: int = FORMAT_VERSION
 
 

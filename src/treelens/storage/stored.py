@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -11,8 +12,10 @@ from treelens.storage.archive import Contents, ModelFileError
 from treelens.storage.older import in_new_words
 from treelens.storage.plain_data import from_plain
 
+Record = TypeVar("Record")
 # No number of a fitted model comes near this; products of two or three stay far from overflow.
 LARGEST = 1e100
+_LARGEST_WHOLE = 2**62
 FIRST_IN_THESE_WORDS = 3  # versions of the format before it had other names
 
 
@@ -113,6 +116,36 @@ class Stored:
                 f"{str(value)[:40]!r}"
             )
         return int(value)
+
+    def record(
+        self, kind: type[Record], entries: Any, where: str, low: float = -LARGEST, **ready: Any
+    ) -> Record:
+        """A dataclass or named tuple from entries, each of the kind that its field is.
+
+        Numbers are those from ``low`` on; fields in ``ready`` are not looked for.
+        """
+        for name, hint in get_type_hints(kind).items():
+            if name not in ready and isinstance(entries, Mapping) and name in entries:
+                ready[name] = self._entry(entries[name], hint, f"{name!r} in {where}", low)
+        try:
+            return kind(**ready)
+        except TypeError as error:
+            raise self.error(f"{where} is not complete ({error})") from error
+
+    def _entry(self, value: Any, hint: Any, what: str, low: float) -> Any:
+        """A number, truth value, text or array of numbers, whichever ``hint`` asks for."""
+        if hint is float or hint == float | None:
+            return None if value is None and hint is not float else self.number(value, what, low)
+        if hint is int:
+            return self.whole(value, what, 0, _LARGEST_WHOLE)
+        kinds: Any = (bool, np.bool_) if hint is bool else hint
+        if not isinstance(value, kinds):
+            raise self.error(f"{what} should be a {hint.__name__}, not {str(value)[:40]!r}")
+        if hint is np.ndarray:
+            if value.dtype.kind not in "fi" or value.ndim != 1:
+                raise self.error(f"{what} should hold numbers, one after the other")
+            self.check_floats(value, what, low)
+        return value
 
     def integers(
         self, name: str, dtype: Any, shape: tuple[int | None, ...], low: int, below: int

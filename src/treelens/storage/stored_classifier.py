@@ -1,5 +1,7 @@
 """A fitted classifier in a model file, and back: support vector machines and linear models.
 
+One that was fitted to blocks of graphs keeps nothing of these, however many there were.
+
 What is kept is what predicting, explaining and reporting need, as numbers and plain labels; the
 rest (pair features) is built from it. Loading checks every array against the others before
 anything computes with it, since compiled loops follow its indices unchecked.
@@ -26,6 +28,7 @@ from treelens.models.tried import Candidate, SearchResult
 from treelens.patterns.features import Features, PatternExtractor
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.storage.archive import Contents
 from treelens.storage.plain_data import to_plain
 from treelens.storage.stored import Stored
 from treelens.storage.stored_patterns import (
@@ -50,25 +53,25 @@ from treelens.storage.stored_records import (
 _ROUNDING = 1e-6
 
 
-def put_classifier(
-    model: FittedClassifier, data: dict[str, Any], arrays: dict[str, np.ndarray]
-) -> None:
+def put_classifier(model: FittedClassifier, into: Contents) -> None:
     """Everything about a model that was chosen by a search."""
     choice, training = model.choice, model.training
     assert choice is not None
     assert training is not None
-    data["classes"] = plain_value(model.classes, "a class")
-    data["choice"] = plain_value(dict(choice.best_params), "best_params_")
-    data["learning_gain"] = plain_value(choice.learning_gain, "learning_gain_")
-    put_recipe(model.recipe, data)
-    put_vocabulary(model.patterns.vocabulary, data, arrays)
-    _put_histograms(training.histograms, data, arrays)
-    arrays["train_codes"] = training.targets.astype(np.int64, copy=False)
+    into.data["classes"] = plain_value(model.classes, "a class")
+    into.data["choice"] = plain_value(dict(choice.best_params), "best_params_")
+    into.data["learning_gain"] = plain_value(choice.learning_gain, "learning_gain_")
+    put_recipe(model.recipe, into)
+    put_vocabulary(model.patterns.vocabulary, into)
+    _put_histograms(training.histograms, into)
+    into.arrays["train_codes"] = training.targets.astype(np.int64, copy=False)
     assert model.calibration is not None
-    arrays["calibration_coefficients"], arrays["calibration_intercepts"] = model.calibration
-    _put_learned(model, data, arrays)
-    put_decision(model, data, arrays)
-    _put_search(choice.cv_results, data, arrays)
+    into.arrays["calibration_coefficients"], into.arrays["calibration_intercepts"] = (
+        model.calibration
+    )
+    _put_learned(model, into)
+    _put_decision(model, into)
+    _put_search(choice.cv_results, into)
 
 
 def get_classifier(stored: Stored, learner: dict[str, Any] | None) -> FittedClassifier:
@@ -85,7 +88,7 @@ def get_classifier(stored: Stored, learner: dict[str, Any] | None) -> FittedClas
     kernel = WeightedKernel(best["kernel"], weights, best["gamma"], offset)
     codes = stored.integers("train_codes", np.int64, (histograms.n_graphs,), 0, len(classes))
     decision = _get_decision(stored, kernel, patterns, histograms, len(classes))
-    n_outputs = 1 if len(classes) == 2 else len(classes)
+    n_outputs = _n_outputs(len(classes))
     calibration = (
         stored.floats("calibration_coefficients", (n_outputs, n_outputs)),
         stored.floats("calibration_intercepts", (n_outputs,)),
@@ -97,41 +100,91 @@ def get_classifier(stored: Stored, learner: dict[str, Any] | None) -> FittedClas
     )  # fmt: skip
 
 
+# --- without training graphs -------------------------------------------------------------------
+
+
+def put_streaming(model: FittedClassifier, into: Contents) -> None:
+    """Patterns, weights and the linear model on random Fourier features."""
+    decision = model.decision
+    assert isinstance(decision, LinearOnFeatures)
+    feature_map, kernel = decision.feature_map, decision.kernel
+    assert isinstance(feature_map, RandomFourierFeatures)
+    into.data["classes"] = plain_value(model.classes, "a class")
+    into.data["feature_map"] = {
+        "seed": feature_map.seed,
+        "n_components": feature_map.n_components,
+        "kernel": kernel.name,
+        "gamma": float(feature_map.gamma),
+        "offset": float(kernel.offset),
+        "weighted": kernel.weights is not None,
+    }
+    into.arrays["weights"] = model.weights
+    into.arrays["coefficients"] = decision.coefficients
+    into.arrays["intercepts"] = decision.intercepts
+    into.data["first_depth"] = int(model.patterns.first_depth)
+    put_recipe(model.recipe, into)
+    put_vocabulary(model.patterns.vocabulary, into)
+
+
+def get_streaming(stored: Stored) -> FittedClassifier:
+    """The model of a file."""
+    vocabulary = get_vocabulary(stored)
+    patterns = PatternExtractor(vocabulary, _get_first_depth(stored, vocabulary), "wasserstein")
+    classes = checked_class_labels(stored)
+    n_patterns = int(_offsets_in_use(vocabulary, patterns.first_depth)[-1])
+    record, place = stored.value("feature_map", dict), "in 'feature_map'"
+    weights = stored.floats("weights", (n_patterns,), 0.0)
+    if type(record.get("weighted")) is not bool:
+        raise stored.error(f"'weighted' {place} should be true or false")
+    kernel = WeightedKernel(
+        str(record.get("kernel")),
+        weights if record["weighted"] else None,
+        stored.number(record.get("gamma"), f"'gamma' {place}", 0.0, above=True),
+        stored.number(record.get("offset"), f"'offset' {place}", 0.0),
+    )
+    decision = _get_linear(stored, kernel, patterns, n_patterns, _n_outputs(len(classes)))
+    return FittedClassifier(classes, patterns, decision, get_recipe(stored))
+
+
 # --- counts ----------------------------------------------------------------------------------
 
 
-def _put_histograms(
-    histograms: PatternHistograms, data: dict[str, Any], arrays: dict[str, np.ndarray]
-) -> None:
-    data["first_depth"] = int(histograms.first_depth)
-    put_lists(histograms, arrays)
-    arrays["train_unseen"] = histograms.unseen
+def _put_histograms(histograms: PatternHistograms, into: Contents) -> None:
+    into.data["first_depth"] = int(histograms.first_depth)
+    put_lists(histograms, into)
+    into.arrays["train_unseen"] = histograms.unseen
 
 
 def _get_histograms(stored: Stored, vocabulary: PatternVocabulary) -> PatternHistograms:
-    first = stored.value("first_depth", int)
+    first = _get_first_depth(stored, vocabulary)
+    return get_lists(stored, _offsets_in_use(vocabulary, first), first)
+
+
+def _get_first_depth(stored: Stored, vocabulary: PatternVocabulary) -> int:
+    first: int = stored.value("first_depth", int)
     if not 0 <= first <= vocabulary.depth:
         raise stored.error(f"'first_depth' should be 0 to {vocabulary.depth}, not {first}")
-    level_offsets = vocabulary.level_offsets[first:] - vocabulary.level_offsets[first]
-    return get_lists(stored, level_offsets, first)
+    return first
+
+
+def _offsets_in_use(vocabulary: PatternVocabulary, first_depth: int) -> np.ndarray:
+    return vocabulary.level_offsets[first_depth:] - vocabulary.level_offsets[first_depth]
 
 
 # --- weights ----------------------------------------------------------------------------------
 
 
-def _put_learned(
-    model: FittedClassifier, data: dict[str, Any], arrays: dict[str, np.ndarray]
-) -> None:
+def _put_learned(model: FittedClassifier, into: Contents) -> None:
     """Learned weights with the solver's record; uniform ones leave no array."""
     assert model.choice is not None
-    data["learner"] = data["learning_result"] = None
+    into.data["learner"] = into.data["learning_result"] = None
     if model.kernel.weights is None or model.choice.learned is None:
         return
-    data["learner"] = plain_value(model.choice.learner, "the learner")
-    arrays["weights"] = model.kernel.weights
+    into.data["learner"] = plain_value(model.choice.learner, "the learner")
+    into.arrays["weights"] = model.kernel.weights
     result = asdict(model.choice.learned)  # its parts too
     del result["weights"]
-    data["learning_result"] = plain_value(result, "result_")
+    into.data["learning_result"] = plain_value(result, "result_")
 
 
 def _get_learned(
@@ -146,34 +199,38 @@ def _get_learned(
 # --- what decides -----------------------------------------------------------------------------
 
 
-def put_decision(
-    model: FittedClassifier, data: dict[str, Any], arrays: dict[str, np.ndarray]
-) -> None:
+def _put_decision(model: FittedClassifier, into: Contents) -> None:
     """Coefficients, and the training graphs or the features that they belong to."""
     decision = model.decision
-    data["offset"] = float(decision.kernel.offset)
-    data["pairwise"] = bool(decision.pairwise)
+    into.data["offset"] = float(decision.kernel.offset)
+    into.data["pairwise"] = bool(decision.pairwise)
     if isinstance(decision, LinearOnKernel):
-        arrays["support"] = decision.basis_indices.astype(np.int64, copy=False)
-        arrays["support_diagonal"] = decision.basis.diagonal
-        arrays["coefficients"] = decision.svm.coefficients
-        arrays["intercepts"] = decision.svm.intercepts
+        into.arrays["support"] = decision.basis_indices.astype(np.int64, copy=False)
+        into.arrays["support_diagonal"] = decision.basis.diagonal
+        into.arrays["coefficients"] = decision.svm.coefficients
+        into.arrays["intercepts"] = decision.svm.intercepts
         return
-    arrays["support"], arrays["support_diagonal"] = np.zeros(0, dtype=np.int64), np.zeros(0)
-    arrays["coefficients"], arrays["intercepts"] = decision.coefficients, decision.intercepts
+    into.arrays["support"], into.arrays["support_diagonal"] = (
+        np.zeros(0, dtype=np.int64),
+        np.zeros(0),
+    )
+    into.arrays["coefficients"], into.arrays["intercepts"] = (
+        decision.coefficients,
+        decision.intercepts,
+    )
     feature_map = decision.feature_map
     if isinstance(feature_map, UnaryFeatures):
-        data["feature_map"] = {"kind": "unary"}
-        arrays["threshold_offsets"] = feature_map.threshold_offsets
-        arrays["thresholds"] = feature_map.thresholds
+        into.data["feature_map"] = {"kind": "unary"}
+        into.arrays["threshold_offsets"] = feature_map.threshold_offsets
+        into.arrays["thresholds"] = feature_map.thresholds
         return
-    data["feature_map"] = {
+    into.data["feature_map"] = {
         "kind": "random-fourier",
         "seed": feature_map.seed,
         "n_components": feature_map.n_components,
     }
     if isinstance(feature_map, RandomBinning):
-        data["feature_map"] |= {"kind": "random-binning", "n_buckets": feature_map.n_buckets}
+        into.data["feature_map"] |= {"kind": "random-binning", "n_buckets": feature_map.n_buckets}
 
 
 def _get_decision(
@@ -192,18 +249,20 @@ def _get_decision(
     if (diagonal < pairs.diagonal(kernel.weights) * (1.0 - _ROUNDING)).any():
         raise stored.error("the array 'support_diagonal' is below what the patterns add up to")
     if stored.has_value("feature_map"):
-        n_outputs = 1 if n_classes == 2 else n_classes
-        return get_linear(stored, kernel, patterns, histograms.n_patterns, n_outputs)
+        n_outputs = _n_outputs(n_classes)
+        return _get_linear(stored, kernel, patterns, histograms.n_patterns, n_outputs)
     svm = _get_svm(stored, n_classes, len(support))
     return LinearOnKernel(kernel, Features(pairs, diagonal), support, svm)
+
+
+def _n_outputs(n_classes: int) -> int:
+    return 1 if n_classes == 2 else n_classes
 
 
 def _get_svm(stored: Stored, n_classes: int, n_support: int) -> SVM:
     """Version 1 knew no machines for every two classes: there each was told from the rest."""
     pairwise = stored.has_value("pairwise") and stored.value("pairwise", bool)
-    n_outputs = 1 if n_classes == 2 else n_classes
-    if pairwise:
-        n_outputs = len(class_pairs(n_classes)[0])
+    n_outputs = len(class_pairs(n_classes)[0]) if pairwise else _n_outputs(n_classes)
     return SVM(
         stored.floats("coefficients", (n_outputs, n_support)),
         stored.floats("intercepts", (n_outputs,)),
@@ -211,19 +270,19 @@ def _get_svm(stored: Stored, n_classes: int, n_support: int) -> SVM:
     )
 
 
-def get_linear(
+def _get_linear(
     stored: Stored,
     kernel: WeightedKernel,
     patterns: PatternExtractor,
     n_patterns: int,
     n_outputs: int,
 ) -> LinearOnFeatures:
-    """A linear model on explicit features."""
-    record = stored.value("feature_map", dict)
+    """A linear model on explicit features; those of a model of blocks have no kind."""
+    record = {"kind": "random-fourier", **stored.value("feature_map", dict)}
     feature_map: Any
-    if record.get("kind") in ("random-fourier", "random-binning"):
+    if record["kind"] in ("random-fourier", "random-binning"):
         feature_map = _get_random(stored, record, kernel)
-    elif record.get("kind") == "unary":
+    elif record["kind"] == "unary":
         if kernel.name not in UNARY_KERNELS:
             raise stored.error(f"'feature_map' has no features for the kernel {kernel.name!r}")
         thresholds = stored.floats("thresholds", (None,))
@@ -231,7 +290,7 @@ def get_linear(
         check_thresholds(stored, offsets, thresholds, minimum=patterns.kind != "subtree")
         feature_map = UnaryFeatures(kernel.name, kernel.weights, offsets, thresholds)
     else:
-        raise stored.error(f"'feature_map' is of the kind {str(record.get('kind'))[:40]!r}")
+        raise stored.error(f"'feature_map' is of the kind {str(record['kind'])[:40]!r}")
     bins = isinstance(feature_map, RandomBinning)
     n_features = feature_map.n_features if bins else feature_map.n_components
     return LinearOnFeatures(
@@ -261,10 +320,10 @@ def _get_random(
 # --- the search -------------------------------------------------------------------------------
 
 
-def _put_search(search: SearchResult, data: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+def _put_search(search: SearchResult, into: Contents) -> None:
     """Scores of all candidates; held-out decision values of the few that are of interest."""
     candidates = list(search.scores)
-    data["search"] = {
+    into.data["search"] = {
         "n_splits": search.n_splits,
         "test_to_train": float(search.test_to_train),
         "candidates": [to_plain(list(c)) for c in candidates],
@@ -272,10 +331,10 @@ def _put_search(search: SearchResult, data: dict[str, Any], arrays: dict[str, np
     }
     for name in ("scores", "losses"):
         lists = [getattr(search, name)[c] for c in candidates]
-        arrays[f"search_{name}"] = np.concatenate([np.empty(0), *map(np.asarray, lists)])
+        into.arrays[f"search_{name}"] = np.concatenate([np.empty(0), *map(np.asarray, lists)])
     for number, candidate in enumerate(candidates):
         if candidate in _of_interest(search) and candidate in search.decisions:
-            arrays[f"decisions_{number}"] = search.decisions[candidate]
+            into.arrays[f"decisions_{number}"] = search.decisions[candidate]
 
 
 def _of_interest(search: SearchResult) -> list[Candidate]:

@@ -7,7 +7,7 @@ matrix: a loaded model computes it from the rest when variances are first asked 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from treelens.models.thresholds import Threshold
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.forest import TREES, PatternForest
 from treelens.patterns.histograms import PatternHistograms
+from treelens.storage.archive import Contents
 from treelens.storage.stored import Stored
 from treelens.storage.stored_patterns import (
     get_lists,
@@ -41,22 +42,18 @@ from treelens.storage.stored_records import checked_class_labels
 _LARGEST_LOG = 200.0  # exp of it stays below what any number of a model may be
 _FASTEST_DECAY = 1e6  # beyond, what rounds off the sums would decide; learned are far smaller ones
 _MOST_EVALUATIONS = 2**62
-_SCALES = ("gamma", "rho", "amplitude", "share")
-_GAINS = ("difference", "standard_error", "learned", "uniform")
 
 
-def put_process(
-    model: FittedGaussianProcess, data: dict[str, Any], arrays: dict[str, np.ndarray]
-) -> None:
+def put_process(model: FittedGaussianProcess, into: Contents) -> None:
     """Everything about a fitted Gaussian process."""
     assert model.training is not None
-    data["task"] = "regression" if model.classes is None else "classification"
-    put_recipe(model.recipe, data)
-    _put_forest(model.weighted, data, arrays)
-    put_lists(model.training.histograms, arrays)
-    _put_posterior(model, data, arrays)
-    _put_targets(model, data, arrays)
-    _put_record(model, data, arrays)
+    into.data["task"] = "regression" if model.classes is None else "classification"
+    put_recipe(model.recipe, into)
+    _put_forest(model.weighted, into)
+    put_lists(model.training.histograms, into)
+    _put_posterior(model, into)
+    _put_targets(model, into)
+    _put_record(model, into)
 
 
 def task_of(stored: Stored) -> str:
@@ -94,17 +91,18 @@ def _n_columns(classes: np.ndarray | None) -> int:
 # --- patterns and their weights -------------------------------------------------------------
 
 
-def _put_forest(
-    weighted: WeightedForest, data: dict[str, Any], arrays: dict[str, np.ndarray]
-) -> None:
+def _put_forest(weighted: WeightedForest, into: Contents) -> None:
     forest = weighted.forest
-    data["trees"] = list(forest.trees)
+    into.data["trees"] = list(forest.trees)
     for number, (vocabulary, roots) in enumerate(
         zip(forest.vocabularies, forest.roots, strict=True)
     ):
-        put_vocabulary(vocabulary, data, arrays, f"tree_{number}_")
-        arrays[f"tree_{number}_roots"] = roots
-    arrays["log_weights"], arrays["level_weights"] = weighted.log_weights, weighted.level_weights
+        put_vocabulary(vocabulary, into, f"tree_{number}_")
+        into.arrays[f"tree_{number}_roots"] = roots
+    into.arrays["log_weights"], into.arrays["level_weights"] = (
+        weighted.log_weights,
+        weighted.level_weights,
+    )
 
 
 def _get_forest(stored: Stored) -> WeightedForest:
@@ -142,21 +140,19 @@ def _get_roots(stored: Stored, forest: PatternForest, tree: int) -> np.ndarray:
 # --- kernel and posterior -------------------------------------------------------------------
 
 
-def _put_posterior(
-    model: FittedGaussianProcess, data: dict[str, Any], arrays: dict[str, np.ndarray]
-) -> None:
-    data["scales"] = {name: getattr(model.scales, name) for name in _SCALES}
-    data["noise"] = float(model.noise)
-    data["target_scale"] = float(model.target_scale)
-    arrays["target_offset"] = model.target_offset
-    arrays["coefficients"] = model.posterior.coefficients
+def _put_posterior(model: FittedGaussianProcess, into: Contents) -> None:
+    into.data["scales"] = asdict(model.scales)
+    into.data["noise"] = float(model.noise)
+    into.data["target_scale"] = float(model.target_scale)
+    into.arrays["target_offset"] = model.target_offset
+    into.arrays["coefficients"] = model.posterior.coefficients
     if isinstance(model.posterior, LandmarkPosterior):
-        arrays["landmarks"] = model.basis_indices.astype(np.int64, copy=False)
+        into.arrays["landmarks"] = model.basis_indices.astype(np.int64, copy=False)
         gain = model.posterior.precision_gain  # symmetric: half of it is all of it
-        arrays["precision_gain"] = gain[np.triu_indices(len(gain))]
+        into.arrays["precision_gain"] = gain[np.triu_indices(len(gain))]
     else:
         assert model.sample_weights is not None
-        arrays["sample_weights"] = model.sample_weights
+        into.arrays["sample_weights"] = model.sample_weights
 
 
 def _get_posterior(
@@ -197,37 +193,32 @@ def _get_gain(stored: Stored, n: int) -> np.ndarray:
 
 
 def _get_scales(stored: Stored) -> MixtureScales:
-    record = stored.value("scales", dict)
-    numbers = {
-        name: stored.number(record.get(name), f"{name!r} in 'scales'", 0.0) for name in _SCALES
-    }
-    if numbers["share"] > 1.0 or numbers["amplitude"] == 0.0:
+    scales = stored.record(MixtureScales, stored.value("scales", dict), "'scales'", 0.0)
+    if scales.share > 1.0 or scales.amplitude == 0.0:
         raise stored.error("'scales' should hold an amplitude above 0 and a share of at most 1")
-    if max(numbers["gamma"], numbers["rho"]) > _FASTEST_DECAY:
+    if max(scales.gamma, scales.rho) > _FASTEST_DECAY:
         raise stored.error(f"gamma and rho in 'scales' should be at most {_FASTEST_DECAY:g}")
-    return MixtureScales(**numbers)
+    return scales
 
 
 # --- targets and what was said of them ------------------------------------------------------
 
 
-def _put_targets(
-    model: FittedGaussianProcess, data: dict[str, Any], arrays: dict[str, np.ndarray]
-) -> None:
+def _put_targets(model: FittedGaussianProcess, into: Contents) -> None:
     assert model.training is not None
     assert model.record is not None
     left_out = model.record.left_out
     if model.classes is None:
-        arrays["train_values"] = model.training.targets
-        arrays["loo_predictions"], arrays["loo_std"] = left_out.predictions, left_out.std
+        into.arrays["train_values"] = model.training.targets
+        into.arrays["loo_predictions"], into.arrays["loo_std"] = left_out.predictions, left_out.std
         return
-    data["classes"] = plain_value(model.classes, "a class")
-    data["slope"] = model.slope
+    into.data["classes"] = plain_value(model.classes, "a class")
+    into.data["slope"] = model.slope
     threshold = model.threshold
-    data["threshold"] = None if threshold is None else threshold._asdict()
-    arrays["train_codes"] = model.training.targets.astype(np.int64, copy=False)
+    into.data["threshold"] = None if threshold is None else threshold._asdict()
+    into.arrays["train_codes"] = model.training.targets.astype(np.int64, copy=False)
     decisions = left_out.decisions
-    arrays["loo_decisions"] = decisions[:, None] if decisions.ndim == 1 else decisions
+    into.arrays["loo_decisions"] = decisions[:, None] if decisions.ndim == 1 else decisions
 
 
 def _get_targets(
@@ -253,30 +244,28 @@ def _get_threshold(stored: Stored, n_classes: int) -> Threshold | None:
     known = stored.value("threshold", dict, type(None)) if stored.has_value("threshold") else None
     if known is None:
         return None
-    value = stored.number(known.get("value"), "'value' in 'threshold'", 0.0, above=True)
-    code = known.get("code")
-    if n_classes != 2 or value > 1.0 or code not in (0, 1) or isinstance(code, bool):
+    threshold = stored.record(Threshold, known, "'threshold'")
+    if n_classes != 2 or not 0.0 < threshold.value <= 1.0 or threshold.code > 1:
         raise stored.error(
-            "'threshold' should hold a value up to 1 and a code of 0 or 1, and be of two classes"
+            "'threshold' should hold a value above 0 and up to 1 and a code of 0 or 1, and be of "
+            "two classes"
         )
-    return Threshold(value, code)
+    return threshold
 
 
 # --- the search -----------------------------------------------------------------------------
 
 
-def _put_record(
-    model: FittedGaussianProcess, data: dict[str, Any], arrays: dict[str, np.ndarray]
-) -> None:
+def _put_record(model: FittedGaussianProcess, into: Contents) -> None:
     assert model.record is not None
     gain, history = model.record.learning_gain, model.record.history
-    data["converged"] = bool(model.record.converged)
-    data["learning_gain"] = {name: getattr(gain, name) for name in (*_GAINS, "sentence")}
+    into.data["converged"] = bool(model.record.converged)
+    into.data["learning_gain"] = asdict(gain)
     stages = [STAGES.index(stage) for stage in history["stage"]]
-    arrays["history_stage"] = np.array(stages, dtype=np.int64)
-    arrays["history_n_evaluations"] = history["n_evaluations"].to_numpy(np.int64)
+    into.arrays["history_stage"] = np.array(stages, dtype=np.int64)
+    into.arrays["history_n_evaluations"] = history["n_evaluations"].to_numpy(np.int64)
     for name in ("evidence", "gradient_norm"):
-        arrays[f"history_{name}"] = history[name].to_numpy(np.float64)
+        into.arrays[f"history_{name}"] = history[name].to_numpy(np.float64)
 
 
 def _get_record(stored: Stored, learned: str, left_out: Any) -> EvidenceRecord:
@@ -297,15 +286,5 @@ def _get_record(stored: Stored, learned: str, left_out: Any) -> EvidenceRecord:
         }
     )
     converged = stored.value("converged", bool)
-    return EvidenceRecord(learned, history, converged, _get_gain_record(stored), left_out)
-
-
-def _get_gain_record(stored: Stored) -> LearningGain:
-    record = stored.value("learning_gain", dict)
-    numbers = {
-        name: stored.number(record.get(name), f"{name!r} in 'learning_gain'") for name in _GAINS
-    }
-    sentence = record.get("sentence")
-    if type(sentence) is not str:
-        raise stored.error("'sentence' in 'learning_gain' should be a text")
-    return LearningGain(**numbers, sentence=sentence)
+    gain = stored.record(LearningGain, stored.value("learning_gain", dict), "'learning_gain'")
+    return EvidenceRecord(learned, history, converged, gain, left_out)

@@ -11,6 +11,7 @@ from treelens.graphs.recipe import GraphRecipe
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.refinement import PatternLevel
 from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.storage.archive import Contents
 from treelens.storage.plain_data import UnknownKindError, to_plain
 from treelens.storage.stored import Stored
 from treelens.storage.stored_records import check_labels
@@ -47,8 +48,8 @@ def plain_value(value: Any, what: str) -> Any:
 # --- what made the graphs -------------------------------------------------------------------
 
 
-def put_recipe(recipe: GraphRecipe | None, data: dict[str, Any]) -> None:
-    data["recipe"] = None if recipe is None else recipe.to_plain()
+def put_recipe(recipe: GraphRecipe | None, into: Contents) -> None:
+    into.data["recipe"] = None if recipe is None else recipe.to_plain()
 
 
 def get_recipe(stored: Stored) -> GraphRecipe | None:
@@ -65,22 +66,17 @@ def get_recipe(stored: Stored) -> GraphRecipe | None:
 # --- patterns -------------------------------------------------------------------------------
 
 
-def put_vocabulary(
-    vocabulary: PatternVocabulary,
-    data: dict[str, Any],
-    arrays: dict[str, np.ndarray],
-    prefix: str = "",
-) -> None:
+def put_vocabulary(vocabulary: PatternVocabulary, into: Contents, prefix: str = "") -> None:
     """A vocabulary under names that begin with ``prefix``."""
-    data[f"{prefix}node_alphabet"] = _plain_labels(vocabulary.node_alphabet, "node")
+    into.data[f"{prefix}node_alphabet"] = _plain_labels(vocabulary.node_alphabet, "node")
     edges = vocabulary.edge_alphabet
-    data[f"{prefix}edge_alphabet"] = None if edges is None else _plain_labels(edges, "edge")
-    data[f"{prefix}degree_labels"] = bool(vocabulary.degree_labels)
-    data[f"{prefix}depth"] = vocabulary.depth
+    into.data[f"{prefix}edge_alphabet"] = None if edges is None else _plain_labels(edges, "edge")
+    into.data[f"{prefix}degree_labels"] = bool(vocabulary.degree_labels)
+    into.data[f"{prefix}depth"] = vocabulary.depth
     for depth, level in enumerate(vocabulary.levels, 1):
-        arrays[f"{prefix}level_{depth}_own"] = level.own
-        arrays[f"{prefix}level_{depth}_child_offsets"] = level.child_offsets
-        arrays[f"{prefix}level_{depth}_child_keys"] = level.child_keys
+        into.arrays[f"{prefix}level_{depth}_own"] = level.own
+        into.arrays[f"{prefix}level_{depth}_child_offsets"] = level.child_offsets
+        into.arrays[f"{prefix}level_{depth}_child_keys"] = level.child_keys
 
 
 def _plain_labels(labels: Sequence[Any], what: str) -> list[Any]:
@@ -120,10 +116,10 @@ def _get_level(stored: Stored, name: str, n_below: int, keys_per_color: int) -> 
     return level
 
 
-def put_lists(histograms: PatternHistograms, arrays: dict[str, np.ndarray]) -> None:
+def put_lists(histograms: PatternHistograms, into: Contents) -> None:
     """Which training graphs hold each pattern, and how often."""
     for name in ("offsets", "graphs", "counts", "n_nodes"):
-        arrays[f"train_{name}"] = getattr(histograms, name)
+        into.arrays[f"train_{name}"] = getattr(histograms, name)
 
 
 def get_lists(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from treelens.storage.stored import Stored
 
 _MOST_SPLITS = 10**6
-_MOST_ITERATIONS = 2**62
 _END_OF_SEEDS = 2**63
 _SCALARS = (bool, int, float, str, np.generic)
 
@@ -104,38 +102,18 @@ def checked_gain(stored: Stored) -> dict[str, Any] | None:
 
 def checked_result(stored: Stored, weights: np.ndarray, n_depths: int) -> LearnedWeights:
     """The record of the solver that found the weights."""
-    record = stored.value("learning_result", dict)
-    known = {field.name for field in fields(LearnedWeights)} - {"weights", "margins"}
-    try:
-        margins = Margins(**record["margins"])
-        rest = {name: value for name, value in record.items() if name in known}
-        result = LearnedWeights(weights, margins=margins, **rest)
-    except (KeyError, TypeError) as error:
-        raise stored.error(f"'learning_result' is not complete ({error})") from error
-    for name in ("alpha1", "alpha2", "sigma", "b"):
-        stored.number(getattr(margins, name), f"{name!r} in 'learning_result'")
-    stored.number(margins.sigma, "'sigma' in 'learning_result'", 0.0, above=True)
-    for name in ("history", "gaps"):
-        stored.check_floats(_vector(stored, getattr(result, name), name), f"{name!r}")
+    record, where = stored.value("learning_result", dict), "'learning_result'"
+    margins = stored.record(Margins, record.get("margins"), f"'margins' in {where}")
+    stored.number(margins.sigma, f"'sigma' in {where}", 0.0, above=True)
+    result = stored.record(LearnedWeights, record, where, weights=weights, margins=margins)
     for name in ("moved", "radii"):
-        values = _vector(stored, getattr(result, name), name)
-        stored.check_floats(values, f"{name!r}", 0.0)
+        values = getattr(result, name)
+        stored.check_floats(values, f"{name!r} in {where}", 0.0)
         if len(values) != n_depths:
             raise stored.error(f"{name!r} should hold {n_depths} numbers, not {len(values)}")
-    stored.number(result.pair_norm, "'pair_norm' in 'learning_result'", 0.0)
-    stored.whole(result.n_iter, "'n_iter' in 'learning_result'", 0, _MOST_ITERATIONS)
-    if result.step_size is not None:
-        stored.number(result.step_size, "'step_size' in 'learning_result'", 0.0)
-    told = isinstance(result.converged, (bool, np.bool_)) and isinstance(result.solver, str)
-    if not told:
-        raise stored.error("'learning_result' should say whether it 'converged', and its 'solver'")
+    for name in ("pair_norm", "step_size"):
+        stored.number(getattr(result, name) or 0.0, f"{name!r} in {where}", 0.0)
     return result
-
-
-def _vector(stored: Stored, values: Any, name: str) -> np.ndarray:
-    if not isinstance(values, np.ndarray) or values.dtype.kind not in "fi":
-        raise stored.error(f"{name!r} in 'learning_result' should be an array of numbers")
-    return values
 
 
 # --- the search -----------------------------------------------------------------------------
