@@ -12,6 +12,8 @@ from reproduction import (
     curves,
     domain,
     evidence_pages,
+    hiv,
+    landmarks,
     moleculeace,
     numbers,
     options,
@@ -35,6 +37,8 @@ STUDIES = {
     "toxicophores": toxicophores,
     "domain": domain,
     "rare": rare,
+    "landmarks": landmarks,
+    "hiv": hiv,
 }
 
 

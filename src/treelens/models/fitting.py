@@ -135,16 +135,22 @@ def fit_gaussian_process(
     hierarchy = PatternHierarchy(forest.level_offsets, forest.parents)
     whole = len(sample) == histograms.n_graphs
     chosen = histograms if whole else histograms.select_graphs(sample)
+    present = chosen.support > 0  # evidence says nothing about the others: they do not deviate
     problem = EvidenceProblem(
-        PairFeatures.of_counts(chosen), hierarchy, targets.select(sample).values,
-        1.0 / targets.weights[sample], strength, n_jobs,
+        PairFeatures.of_counts(chosen.select_patterns(present)), hierarchy.restricted(present),
+        targets.select(sample).values, 1.0 / targets.weights[sample], strength, n_jobs,
     )  # fmt: skip
     search = learn_by_evidence(problem, learned, max_steps=max_steps, device=device, tick=tick)
     tick("leaving one out")
     learned_one_out = _leave_one_out(problem, search.parameters)
     uniform_one_out = _leave_one_out(problem, search.uniform)
+    parameters = search.parameters.spread(present)
+    weighted = WeightedForest(
+        forest, hierarchy.sum_down(parameters.deviations / np.sqrt(strength)),
+        level_weights(parameters.level_logits),
+    )  # fmt: skip
     model, left_out = _condition(
-        forest, histograms, targets, problem, search.parameters, landmarks, n_jobs,
+        weighted, histograms, targets, parameters, landmarks, n_jobs,
         known=learned_one_out if whole else None,
     )  # fmt: skip
     return FittedEvidence(model, search, left_out, (learned_one_out, uniform_one_out), sample)
@@ -162,20 +168,15 @@ def _leave_one_out(problem: EvidenceProblem, parameters: EvidenceParameters) -> 
 
 
 def _condition(
-    forest: PatternForest,
+    weighted: WeightedForest,
     histograms: PatternHistograms,
     targets: Targets,
-    problem: EvidenceProblem,
     parameters: EvidenceParameters,
     plan: LandmarkPlan | None,
     n_jobs: int,
     known: LeaveOneOut | None,
 ) -> tuple[FittedGaussianProcess, LeaveOneOut]:
     """The posterior given all training graphs, and what it says of each left out."""
-    deviations = parameters.deviations / np.sqrt(problem.strength)
-    weighted = WeightedForest(
-        forest, problem.hierarchy.sum_down(deviations), level_weights(parameters.level_logits)
-    )
     scales, noise = parameters.kernel_scales(), parameters.noise / targets.weights
     kernel = MixtureKernel(weighted.weights, scales)
     everything = weighted.weighed(histograms)
