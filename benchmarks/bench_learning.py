@@ -11,9 +11,10 @@ from threadpoolctl import threadpool_limits
 import treelens as tl
 from benchmarks.measure import NEEDS_DATA, THREADS, best_times, in_fresh_process, load, once
 from benchmarks.rows import Row
+from treelens.graphs.targets import check_classes
 from treelens.kernels.gram import pair_sums
 from treelens.learning.constraints import BallConstraint
-from treelens.learning.learn import class_codes, learn_weights
+from treelens.learning.learn import learn_weights
 from treelens.learning.objective import (
     AllPairsObjective,
     Margins,
@@ -78,7 +79,7 @@ def problem_of(graphs: tl.GraphCollection, y: np.ndarray) -> Problem:
     histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, DEPTH))
     features = PairFeatures.from_histograms(histograms.select_depths(1, DEPTH))
     room = np.zeros((len(graphs), len(graphs)))
-    return Problem(features, class_codes(y, len(graphs)), room)
+    return Problem(features, check_classes(y, len(graphs))[1].astype(np.int32), room)
 
 
 # --- one measurement a claim ------------------------------------------------------------------

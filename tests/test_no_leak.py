@@ -115,7 +115,9 @@ def test_weights_of_a_split_do_not_know_the_other_graphs(data):
     base = Candidate(1.0, 2, "tanimoto", None, 1.0).base
     sums = []
     for collection, labels in ((graphs, codes), (more, padded)):
-        pairs, weights = search_on(collection, labels, [(train, train)]).weighted_pairs(base, train)
+        search = search_on(collection, labels, [(train, train)])
+        weights = search.weights_for(base, train)
+        pairs = search.features(base, weights).pairs
         sums.append(pair_sums(pairs, weights=weights)[:64, :64])
     np.testing.assert_allclose(sums[0], sums[1], rtol=1e-9)
 

@@ -193,11 +193,11 @@ def test_bad_choices_are_named(features, labels, options, message):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (np.zeros(20), "at least two classes; y holds one class only, 0.0"),
-        (np.arange(19), "one label for each of the 20 graphs"),
-        (np.zeros((20, 2)), "one label for each of the 20 graphs"),
-        ([0.0] * 10 + [np.nan] + [1.0] * 9, "label of graph 10 is missing"),
-        (["a"] * 3 + [None] + ["b"] * 16, "label of graph 3 is missing"),
+        (np.zeros(20), r"y holds one class only \(0.0\): a classifier needs two"),
+        (np.arange(19), "There are 20 graphs but 19 classes in y"),
+        (np.zeros((20, 2)), "one class per graph, one-dimensional"),
+        ([0.0] * 10 + [np.nan] + [1.0] * 9, "no class .* 1 graphs, the first at position 10"),
+        (["a"] * 3 + [None] + ["b"] * 16, "no class .* 1 graphs, the first at position 3"),
     ],
 )
 def test_bad_labels_are_named(features, labels, message):

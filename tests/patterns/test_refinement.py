@@ -14,7 +14,7 @@ from strategies import collections, random_collection
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns import _compiled, refinement
-from treelens.patterns.refinement import PatternLevel, run_in_shares
+from treelens.patterns.refinement import PatternLevel
 from treelens.patterns.vocabulary import PatternVocabulary
 
 pytestmark = pytest.mark.interpreted
@@ -220,12 +220,6 @@ def test_the_number_of_threads_changes_nothing(n_jobs: int, rng: np.random.Gener
     other, other_colors = fitted(graphs, n_jobs=n_jobs)
     assert (colors == other_colors).all()
     assert (vocabulary.transform(more).colors == other.transform(more, n_jobs).colors).all()
-
-
-@pytest.mark.parametrize(("n_items", "n_jobs"), [(0, 2), (3, 2), (10, 3), (10, 1), (5, 5)])
-def test_shares_cover_every_item_once(n_items: int, n_jobs: int) -> None:
-    shares = run_in_shares(lambda first, last: list(range(first, last)), n_items, n_jobs)
-    assert [item for share in shares for item in share] == list(range(n_items))
 
 
 def test_levels_of_depth_zero_are_the_labels_alone(rng: np.random.Generator) -> None:

@@ -145,7 +145,7 @@ def test_weights_come_from_the_training_part_of_a_split(data, splits):
     train = splits[1][0]
     search = search_of(data, splits, final=True)
     base = Candidate(1.0, 2, "tanimoto", None, 1.0).base
-    _, weights = search.weighted_pairs(base, train)
+    weights = search.weights_for(base, train)
     kernel = tl.WLOptimalAssignment(
         2, include_depth_zero=True, weights=tl.PairwiseWeights(1.0, random_state=0)
     ).fit(graphs[train], y[train])
@@ -245,7 +245,7 @@ class ScriptedSearch(KernelSearch):
         self.splits = [
             (np.setdiff1d(everything, part), part) for part in np.split(everything, n_splits)
         ]
-        self.codes, self.n_classes = everything % 2, 2
+        self.codes = everything % 2
         self.script = script
         self.asked: list[list[Candidate]] = []
 

@@ -17,8 +17,8 @@ from treelens.cli.repeats import without_repeats
 from treelens.cli.sources import files_behind, kind_of
 from treelens.cli.target import (
     as_numbers,
-    check_classes,
-    check_numbers,
+    check_class_column,
+    check_number_column,
     looks_measured,
     missing_in_words,
     read_target,
@@ -271,9 +271,9 @@ def _checked(data: GraphData, task: str | None) -> GraphData:
     """Refuse what leaves nothing to learn."""
     assert data.y is not None
     if data.task == "regression":
-        check_numbers(data.y, data.target_name)
+        check_number_column(data.y, data.target_name)
         return data
-    check_classes(data.y, data.target_name, data.rows, sure=task == "classification")
+    check_class_column(data.y, data.target_name, data.rows, sure=task == "classification")
     # Numbers that stand for classes would be taken for a measurement again.
     return replace(data, y=data.y.astype(str)) if data.y.dtype.kind == "f" else data
 

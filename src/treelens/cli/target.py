@@ -149,7 +149,7 @@ def _number(value: Any) -> float:
         return float("nan")
 
 
-def check_numbers(y: np.ndarray, target: str) -> None:
+def check_number_column(y: np.ndarray, target: str) -> None:
     """Refuse numbers that leave nothing to learn."""
     if len(y) < 2 or (y == y[0]).all():
         raise InputError(
@@ -158,7 +158,7 @@ def check_numbers(y: np.ndarray, target: str) -> None:
         )
 
 
-def check_classes(y: np.ndarray, target: str, rows: np.ndarray, sure: bool = False) -> None:
+def check_class_column(y: np.ndarray, target: str, rows: np.ndarray, sure: bool = False) -> None:
     """Refuse what cannot be learned as classes; ``sure``: that it is no measurement."""
     import numpy as np
 

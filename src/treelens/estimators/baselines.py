@@ -16,6 +16,7 @@ from treelens._sklearn_compat import BaseEstimator, ClassifierMixin, RegressorMi
 from treelens.estimators.base import TakesGraphs
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
+from treelens.graphs.targets import check_classes
 from treelens.kernels.fingerprints import (
     fingerprint_counts,
     folded_counts,
@@ -35,7 +36,7 @@ from treelens.models.svm import (
 )
 from treelens.models.tanimoto_process import TanimotoProcess
 from treelens.models.thresholds import choose_threshold
-from treelens.selection.settings import check_classes, check_numbers, resolved_class_weight
+from treelens.selection.settings import check_numbers, resolved_class_weight
 from treelens.selection.splits import DistinctKFold, Split
 
 _INNER_TREES = 50

@@ -11,6 +11,7 @@ from treelens._sklearn_compat import Interval, RegressorMixin, StrOptions
 from treelens.estimators.base import TellsProbabilities
 from treelens.estimators.process import GaussianProcessOnGraphs, Known
 from treelens.explain.pattern_table import number_table, pattern_table
+from treelens.graphs.targets import check_classes
 from treelens.models.calibration import fit_slope
 from treelens.models.fitting import Targets, class_columns
 from treelens.models.leave_one_out import (
@@ -23,7 +24,7 @@ from treelens.models.posterior import LeaveOneOut
 from treelens.models.sampling import tenths_by_rank
 from treelens.models.svm import class_weights
 from treelens.models.thresholds import Threshold, parse_threshold
-from treelens.selection.settings import check_classes, check_numbers, warn_if_one_class_is_all
+from treelens.selection.settings import check_numbers, warn_if_one_class_is_all
 
 if TYPE_CHECKING:
     import pandas as pd

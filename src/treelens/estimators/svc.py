@@ -17,17 +17,17 @@ from treelens.estimators.views import ViewsOfClassifier
 from treelens.estimators.weights import PairwiseWeights, linear_learner
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
+from treelens.graphs.targets import check_classes
 from treelens.kernels.table import KERNELS
 from treelens.models.tried import Candidate
 from treelens.patterns.features import first_depth_of
-from treelens.scale.approximation import APPROXIMATIONS, fit_approximate, kernels_for
-from treelens.selection.fitting import fit_exact
+from treelens.scale.approximation import APPROXIMATIONS, BY_FEATURES, kernels_for
+from treelens.selection.fitting import EXACT, fit_chosen
 from treelens.selection.search import SCORES, grid, radii_for
 from treelens.selection.settings import (
     AUTO_CS,
     AUTO_DEPTHS,
     AUTO_GAMMAS,
-    check_classes,
     listed,
     listed_kernels,
     resolved_class_weight,
@@ -203,9 +203,9 @@ class GraphSVC(TellsNewNames, ViewsOfClassifier, TellsProbabilities, BaseEstimat
         """
         self._validate_params()
         graphs = check_graphs(X)
-        task = self._task(graphs, y)
-        fit = fit_exact if self.approximation is None else fit_approximate
-        self.model_, self.learner_ = fit(task, self._grid(len(graphs)))
+        task, candidates = self._task(graphs, y), self._grid(len(graphs))
+        scheme = EXACT if self.approximation is None else BY_FEATURES
+        self.model_, self.learner_ = fit_chosen(task, candidates, scheme)
         return self
 
     def _task(self, graphs: GraphCollection, y: Any) -> Task:

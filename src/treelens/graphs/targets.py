@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
+from treelens.graphs.errors import GraphDataError
 from treelens.graphs.integers import is_integer, is_number
 
 MISSING = frozenset(
@@ -41,3 +43,52 @@ def as_target(values: Sequence[str]) -> np.ndarray:
     numbers = np.array([float(x) for x in values], dtype=np.float64)
     whole = np.isfinite(numbers).all() and (numbers == np.round(numbers)).all()
     return numbers.astype(np.int64) if whole and abs(numbers).max() < 2**53 else numbers
+
+
+def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct classes and a code per graph, or an error that says what is wrong with ``y``.
+
+    Examples
+    --------
+    >>> classes, codes = check_classes(["b", "a", "b"], 3)
+    >>> classes.tolist(), codes.tolist()
+    (['a', 'b'], [1, 0, 1])
+    """
+    from sklearn.utils.multiclass import check_classification_targets
+
+    if y is None:
+        raise GraphDataError("A classifier needs classes: call fit(graphs, y).")
+    array = np.asarray(y)
+    if array.ndim != 1:
+        raise GraphDataError(
+            f"y must be one class per graph, one-dimensional; got shape {array.shape}."
+        )
+    if len(array) != n_graphs:
+        raise GraphDataError(
+            f"There are {n_graphs} graphs but {len(array)} classes in y: give one each."
+        )
+    # Among strings, an array turns NaN into the class "nan": a list is searched as it is.
+    check_none_missing(y if isinstance(y, (list, tuple)) else array.tolist())
+    check_classification_targets(array)
+    classes, codes = np.unique(array, return_inverse=True)
+    if len(classes) < 2:
+        raise GraphDataError(
+            f"y holds one class only ({classes.tolist()[0]!r}): a classifier needs two or more."
+        )
+    return classes, codes
+
+
+def check_none_missing(classes: Iterable[Any], place: str = "") -> None:
+    """An error where a graph has no class; ``place`` is what it begins with."""
+    missing = [i for i, value in enumerate(classes) if _is_nothing(value)]
+    if missing:
+        raise GraphDataError(
+            f"{place}y holds no class (NaN or None) for {len(missing)} graphs, the first at "
+            f"position {missing[0]}: drop those graphs or give them a class."
+        )
+
+
+def _is_nothing(value: Any) -> bool:
+    from treelens._sklearn_compat import is_pandas_na
+
+    return value is None or is_pandas_na(value) or bool(value != value)

@@ -19,7 +19,6 @@ needs no draw.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +28,7 @@ from scipy.linalg import eigh
 from treelens.kernels import _compiled_approximate as compiled
 from treelens.kernels.table import KERNELS, RANDOM_KERNELS, UNARY_KERNELS, check_kernel
 from treelens.kernels.weighted import WeightedKernel
+from treelens.parallel import in_threads
 from treelens.patterns.features import Features
 from treelens.patterns.pairs import PairFeatures
 
@@ -121,8 +121,7 @@ def cauchy_sums(
             first, last, *first_last, seed, lists.offsets, lists.indices, values, sums
         )
 
-    with ThreadPoolExecutor(max(n_jobs, 1)) as pool:
-        list(pool.map(fill, range(0, n_frequencies, _FREQUENCIES_AT_ONCE)))
+    in_threads(fill, range(0, n_frequencies, _FREQUENCIES_AT_ONCE), n_jobs)
     return sums
 
 

@@ -23,7 +23,6 @@ bins take a step for every boundary that it crosses, which with uniform weights 
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,6 +35,7 @@ from treelens.kernels.approximate import (
     row_factors,
 )
 from treelens.kernels.table import RANDOM_KERNELS, check_kernel
+from treelens.parallel import in_threads
 from treelens.patterns.features import Features
 
 # Graphs that a thread takes at a time.
@@ -126,8 +126,7 @@ class RandomBinning:
                 first, last, self.seed, rows.offsets, rows.indices, amounts, self.n_buckets, columns
             )
 
-        with ThreadPoolExecutor(max(n_jobs, 1)) as pool:
-            list(pool.map(fill, range(0, len(rows), _GRAPHS_AT_ONCE)))
+        in_threads(fill, range(0, len(rows), _GRAPHS_AT_ONCE), n_jobs)
         return columns
 
     def amounts(self, features: Features) -> np.ndarray:

@@ -15,18 +15,17 @@ Both give what the sequences give, up to rounding. :func:`cheapest_route` choose
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from treelens.kernels import _compiled_common_walks
 from treelens.kernels._compiled_common_walks import GroupedGraphs
 from treelens.kernels._compiled_walks import WalkedGraphs
 from treelens.kernels.gram import apply_in_place, mirrored
+from treelens.parallel import in_threads, one_blas_thread
 
 _LABEL_SHIFT = 32  # keys of steps hold the label of the node above that of the edge
 _TENSOR_NUMBERS = 2**22  # of sequence counts held at once, 32 MB a side
@@ -129,7 +128,7 @@ def tensor_kernel(
     walks = _node_walks(left, labels, keys, half)
     others = walks if right is None else _node_walks(target, labels, keys, half)
     kernel = np.zeros((len(left.node_offsets) - 1, len(target.node_offsets) - 1))
-    with threadpool_limits(limits=1, user_api="blas"):  # its threads would change last bits
+    with one_blas_thread():  # its threads would change last bits
         for length in range(max_length + 1):
             kernel += decay**length * _common_sequences(walks, others, length, n_jobs)
     return kernel if right is not None else mirrored(kernel)
@@ -216,12 +215,7 @@ def _add_products(
         begin = first if upper else 0
         total[first : first + _TILE, begin:] += left[first : first + _TILE] @ right[begin:].T
 
-    tiles = range(0, len(left), _TILE)
-    if n_jobs <= 1:
-        list(map(add, tiles))
-        return
-    with ThreadPoolExecutor(n_jobs) as pool:
-        list(pool.map(add, tiles))
+    in_threads(add, range(0, len(left), _TILE), n_jobs)
 
 
 # --- what both read -------------------------------------------------------------------------

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from treelens.kernels import _compiled
+from treelens.parallel import in_threads
 from treelens.patterns.pairs import PairFeatures, dense_columns
 
 _MIRROR_TILE = 64
@@ -78,12 +79,9 @@ def apply_in_place(
     function: Callable[[np.ndarray, int, int], Any], matrix: np.ndarray, n_jobs: int
 ) -> np.ndarray:
     """Let ``function(rows, first, last)`` rewrite blocks of rows, in threads."""
-    if n_jobs <= 1:
-        function(matrix, 0, len(matrix))
-        return matrix
-    edges = np.unique(np.linspace(0, len(matrix), 8 * n_jobs + 1).astype(int)).tolist()
-    with ThreadPoolExecutor(n_jobs) as pool:
-        list(pool.map(lambda a, b: function(matrix[a:b], a, b), edges[:-1], edges[1:]))
+    n_blocks = 1 if n_jobs <= 1 else 8 * n_jobs
+    edges = np.unique(np.linspace(0, len(matrix), n_blocks + 1).astype(int)).tolist()
+    in_threads(lambda ab: function(matrix[slice(*ab)], *ab), pairwise(edges), n_jobs)
     return matrix
 
 
@@ -106,13 +104,8 @@ def _weighted_values(
 
 def interleaved(work: Callable[[int, int], Any], n_jobs: int) -> None:
     """Run ``work(k, n_jobs)`` for every thread ``k``: rows k, k + n_jobs, ... are its share."""
-    if n_jobs <= 1:
-        work(0, 1)
-        return
-    with ThreadPoolExecutor(n_jobs - 1) as pool:
-        others = pool.map(work, range(1, n_jobs), [n_jobs] * (n_jobs - 1))  # begins at once
-        work(0, n_jobs)  # this thread does the first share
-        list(others)
+    n_jobs = max(n_jobs, 1)
+    in_threads(lambda k: work(k, n_jobs), range(n_jobs), n_jobs)
 
 
 def _checked_out(out: np.ndarray | None, shape: tuple[int, int]) -> np.ndarray:

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import blas, lapack
-from threadpoolctl import threadpool_limits
+
+from treelens.parallel import one_blas_thread
 
 TILE = 256
 
@@ -47,7 +48,7 @@ def cholesky_in_place(matrix: np.ndarray, n_jobs: int = 1) -> np.ndarray:
            [0., 2.]])
     """
     tiles = _tiles(len(matrix))
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_jobs) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(n_jobs) as pool:
         for k, tile in enumerate(tiles):
             _factor_tile(matrix[tile, tile])
             later = tiles[k + 1 :]
@@ -69,7 +70,7 @@ def inverse_of_factor(factor: np.ndarray, out: np.ndarray, n_jobs: int = 1) -> n
     """
     tiles = _tiles(len(factor))
     inverse = out  # the columns of inv(U) are made there, and moved over the factor they came from
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_jobs) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(n_jobs) as pool:
         _run(pool, lambda columns: _invert_columns(factor, columns, inverse), tiles[::-1])
         _run(pool, lambda columns: _move_columns(inverse, columns, factor), tiles)
         _run(pool, lambda rows: _multiply_rows(factor, tiles, rows, out), tiles)
@@ -78,14 +79,14 @@ def inverse_of_factor(factor: np.ndarray, out: np.ndarray, n_jobs: int = 1) -> n
 
 def solve_factored(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
     """``inv(U.T @ U) @ right`` for ``right`` of shape (n, p)."""
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         solution, _ = lapack.dpotrs(factor.T, right, lower=1)
     return solution
 
 
 def half_solve(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
     """``inv(U.T) @ right``: its squared columns sum to the quadratic forms of ``right``."""
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         return blas.dtrsm(1.0, factor.T, right, lower=1)
 
 

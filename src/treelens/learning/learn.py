@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
+from treelens.graphs.targets import check_classes
 from treelens.learning._compiled import PairArrays, PairLoss
 from treelens.learning.batch import projected_gradient
 from treelens.learning.certificate import Certificate
@@ -37,6 +37,7 @@ from treelens.learning.quasi_newton import projected_quasi_newton
 from treelens.learning.result import LearnedWeights, distance_moved
 from treelens.learning.settings import LearnerSettings, with_preset
 from treelens.learning.stochastic import Schedule, stochastic_gradient
+from treelens.parallel import one_blas_thread
 from treelens.patterns.pairs import PairFeatures
 
 Listed = tuple[np.ndarray, np.ndarray]  # first and second graphs of chosen pairs
@@ -83,7 +84,7 @@ def learn_weights(
     settings = with_preset(LearnerSettings(**options), preset)
     settings.check()
     radii = settings.radii(len(features.level_offsets) - 1)
-    codes = class_codes(y, features.n_graphs)
+    codes = check_classes(y, features.n_graphs)[1].astype(np.int32)
     movable = np.diff(features.lists.offsets) >= settings.min_support  # (n_patterns,)
     _warn_single_members(codes)
     pairs = pair_arrays(features)
@@ -100,7 +101,7 @@ def learn_weights(
     metric = curvature_guess(features)
     # The vectors are short: more BLAS threads would only wait for each other. And with one the
     # sums do not depend on the machine.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         weights, certificate, n_iter = _solve(objective, constraint, schedule, metric, settings)
     learned = LearnedWeights(
         weights, np.array(certificate.values), np.array(certificate.gaps), certificate.converged,
@@ -109,30 +110,6 @@ def learn_weights(
     )  # fmt: skip
     _report(learned, settings, preset)
     return learned
-
-
-def class_codes(y: Any, n_graphs: int) -> np.ndarray:
-    """Labels numbered from 0, checked, shape (n_graphs,), int32."""
-    labels = np.asarray(y)
-    if labels.ndim != 1 or len(labels) != n_graphs:
-        raise ValueError(
-            f"y must hold one label for each of the {n_graphs} graphs, got shape {labels.shape}."
-        )
-    missing = np.flatnonzero([_is_missing(label) for label in labels.tolist()])
-    if len(missing):
-        raise ValueError(
-            f"The label of graph {missing[0]} is missing ({labels[missing[0]]!r}): leave out the "
-            f"{len(missing)} graphs without a label."
-        )
-    classes, codes = np.unique(labels, return_inverse=True)
-    if len(classes) < 2:
-        found = f"one class only, {classes.tolist()[0]!r}" if len(classes) else "no label at all"
-        raise ValueError(f"Learning weights needs at least two classes; y holds {found}.")
-    return codes.astype(np.int32)
-
-
-def _is_missing(label: Any) -> bool:
-    return label is None or label != label  # NaN is the value that differs from itself
 
 
 def _warn_single_members(codes: np.ndarray) -> None:

@@ -7,7 +7,6 @@ of chosen pairs (nearest neighbours). Solvers ask for a value and a gradient and
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from treelens.learning import _compiled, _compiled_pairs
 from treelens.learning._compiled import PairArrays, PairLoss
+from treelens.parallel import in_threads
 from treelens.patterns.pairs import PairFeatures, dense_columns
 
 # The pairs are dealt out to so many shares, whatever the number of threads, and the shares are
@@ -199,7 +199,4 @@ def curvature_guess(features: PairFeatures) -> np.ndarray:
 
 def in_shares(work: Callable[[int], Any], n_jobs: int) -> list[Any]:
     """``work(k)`` for every share ``k``, in threads."""
-    if n_jobs <= 1:
-        return [work(k) for k in range(N_SHARES)]
-    with ThreadPoolExecutor(n_jobs) as pool:
-        return list(pool.map(work, range(N_SHARES)))
+    return in_threads(work, range(N_SHARES), n_jobs)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
-from threadpoolctl import threadpool_limits
+
+from treelens.parallel import one_blas_thread
 
 _TOLERANCE = 1e-5
 # Of the hinge loss's dual, in units of the margin; tighter ones change no prediction to speak of.
@@ -21,11 +22,6 @@ _SEVERAL_LOGISTIC_COST = 3.0
 _SQUARED_COST = 0.1
 
 LinearModel = tuple[np.ndarray, np.ndarray]  # (n_outputs, n_features), (n_outputs,)
-
-
-def one_blas_thread() -> threadpool_limits:
-    """For small matrices, and products with a vector, a second thread only waits for the first."""
-    return threadpool_limits(limits=1, user_api="blas")
 
 
 def fit_linear(

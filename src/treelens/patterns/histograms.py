@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from treelens.parallel import run_in_shares
 from treelens.patterns import _compiled
-from treelens.patterns.refinement import run_in_shares
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
 

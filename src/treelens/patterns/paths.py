@@ -14,10 +14,10 @@ import numpy as np
 
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.labels import translate_codes
+from treelens.parallel import run_in_shares
 from treelens.patterns import _compiled, _compiled_paths
 from treelens.patterns.histograms import SparseRows
 from treelens.patterns.pairs import PairFeatures
-from treelens.patterns.refinement import run_in_shares
 from treelens.patterns.vocabulary import PatternVocabulary
 
 

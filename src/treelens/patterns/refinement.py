@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from treelens.graphs.collection import GraphCollection
+from treelens.parallel import run_in_shares
 from treelens.patterns import _compiled
 
 # Tests weaken the hash through this mask to force collisions; it never changes a result.
@@ -208,13 +206,3 @@ def _empty_table(room: int) -> np.ndarray:
     """Slots of an open-addressed table that is at most half full with ``room`` patterns in it."""
     size = 1 << max(4, int(2 * room - 1).bit_length())
     return np.full(size, _compiled.UNSEEN, dtype=np.int32)
-
-
-def run_in_shares(work: Callable[[int, int], Any], n_items: int, n_jobs: int) -> list[Any]:
-    """Results of ``work(first, last)`` on ``n_jobs`` contiguous shares, run in threads."""
-    if n_jobs <= 1 or n_items < 2 * n_jobs:
-        return [work(0, n_items)]
-    bounds = np.linspace(0, n_items, n_jobs + 1).astype(int).tolist()
-    with ThreadPoolExecutor(n_jobs - 1) as pool:
-        others = pool.map(work, bounds[1:-1], bounds[2:])  # begins at once
-        return [work(*bounds[:2]), *others]  # this thread does the first share

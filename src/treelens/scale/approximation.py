@@ -27,23 +27,11 @@ from treelens.models.classifier import LinearOnKernel
 from treelens.models.landmarks import hard_landmarks
 from treelens.models.linear_models import fit_linear
 from treelens.models.linear_on_features import LinearOnFeatures
-from treelens.models.predictions import predicted_codes
-from treelens.models.svm import SVM, fit_calibration
+from treelens.models.svm import SVM
 from treelens.models.tried import Candidate
 from treelens.patterns.features import Features
-from treelens.patterns.merging import select_patterns
 from treelens.selection.approximate_search import ApproximateSearch
-from treelens.selection.fitting import (
-    Fitted,
-    Weighed,
-    basis_features,
-    best_params,
-    count_training,
-    finished,
-    weigh_training,
-)
-from treelens.selection.progress import progress_ticks
-from treelens.selection.settings import warn_if_one_class_is_all
+from treelens.selection.fitting import Scheme, Weighed, basis_features
 from treelens.selection.task import Task
 
 # Kernels that each approximation has features for, and those that "auto" tries.
@@ -68,24 +56,6 @@ def kernels_for(approximation: str, kernel: Any) -> list[str]:
             f"got kernel={kernel!r}."
         )
     return kernels
-
-
-def fit_approximate(task: Task, candidates: list[Candidate]) -> Fitted:
-    """Choose settings on held-out parts, then fit weights, features and linear model."""
-    vocabulary, everything = count_training(task, candidates)
-    keep = everything.support >= MIN_SUPPORT
-    vocabulary = select_patterns(vocabulary, keep)
-    search = ApproximateSearch(task, everything.select_patterns(keep))
-    with progress_ticks(task.progress, "Choosing settings") as search.tick:
-        result, chosen = search.run(candidates)
-    best = best_params(task, chosen, result, len(candidates))
-    best["approximation"] = str(task.approximation)
-    best["n_components"], best["scored_on"] = task.n_components, search.scored_on
-    decisions, held_out_codes = search.calibrating(chosen)
-    calibration = fit_calibration(decisions, held_out_codes)
-    warn_if_one_class_is_all(predicted_codes(decisions), task.classes)
-    weighed = weigh_training(task, chosen, vocabulary, search, everything)
-    return finished(task, weighed, _fit_decision(task, chosen, weighed), calibration, best, result)
 
 
 def _fit_decision(
@@ -134,3 +104,6 @@ def _feature_map(task: Task, weighed: Weighed) -> Any:
 def _precision(feature_map: Any) -> dict[str, Any]:
     """Dense features of all training graphs are made in single precision."""
     return {"dtype": np.float32} if isinstance(feature_map, RandomFourierFeatures) else {}
+
+
+BY_FEATURES = Scheme(ApproximateSearch, _fit_decision, MIN_SUPPORT, "Choosing settings")

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from treelens.graphs.blocks import Part, block_name, repeat_messages
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe, common_recipe
+from treelens.graphs.targets import check_none_missing
 from treelens.kernels.approximate import RandomFourierFeatures
 from treelens.models.least_squares import ProductSums
 from treelens.patterns.features import PatternExtractor
@@ -65,23 +66,13 @@ def count_part(
             f"{block_name(number)} holds no classes: give every block its y (SmilesBlocks: "
             "target=..., CollectionBlocks: y=...)."
         )
-    _check_classes(block.y, block_name(number))
+    check_none_missing(block.y.tolist(), f"{block_name(number)}: ")
     vocabulary, colors = PatternVocabulary.fit(block.graphs, depth, edge_labels, n_jobs)
     support = PatternHistograms.from_colors(vocabulary, colors).support
     classes, class_counts = np.unique(block.y, return_counts=True)
     return PartCounts(
         vocabulary, support, classes, class_counts, block.messages, block.graphs.recipe
     )
-
-
-def _check_classes(y: np.ndarray, place: str) -> None:
-    """An error where a graph has no class."""
-    missing = [i for i, value in enumerate(y.tolist()) if value is None or value != value]
-    if missing:
-        raise GraphDataError(
-            f"{place}: y holds no class (NaN or None) for {len(missing)} graphs, the first at "
-            f"position {missing[0]}: drop those graphs or give them a class."
-        )
 
 
 def pick_from_part(

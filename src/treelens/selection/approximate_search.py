@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,20 +17,21 @@ from treelens.kernels.approximate import (
     row_factors,
 )
 from treelens.kernels.binning import RandomBinning, buckets_for
-from treelens.kernels.gram import pair_sums
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.landmarks import hard_landmarks
-from treelens.models.linear_models import fit_linear, one_blas_thread
-from treelens.models.svm import fit_svm_path
+from treelens.models.linear_models import fit_linear
 from treelens.models.tried import Base, Candidate, SearchResult
+from treelens.parallel import one_blas_thread
 from treelens.patterns.features import Features, select_features
 from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
 from treelens.selection.search import (
     SCORES,
+    Calibrating,
+    HeldOut,
+    KernelSearch,
     Split,
-    by_base,
     by_kernel,
+    decisions_of,
     hinge_loss,
 )
 from treelens.selection.stochastic_weights import learn_weights_linearly
@@ -55,8 +56,11 @@ _ROUGH_ITERATIONS = 150
 _ROUGH_STEPS = 200_000
 
 
-class ApproximateSearch:
-    """Scores settings on held-out graphs of a sample of the training set.
+class ApproximateSearch(KernelSearch):
+    """Scores settings by linear models on features, on a sample of the training set.
+
+    All candidates are scored on all splits: there is no race. Outputs are decision values, one for
+    each class. What patterns were dropped for their rarity count as unseen, at weight one.
 
     Parameters
     ----------
@@ -66,52 +70,39 @@ class ApproximateSearch:
     """
 
     def __init__(self, task: Task, histograms: PatternHistograms) -> None:
-        self.approximation, self.n_jobs = task.approximation, task.n_jobs
+        self.approximation, self.seed = str(task.approximation), task.seed
         self._exactly = self.approximation in _SEARCHED_EXACTLY
-        self.histograms, self.codes, self.seed = histograms, task.codes, task.seed
-        self.first_depth, self.sample_weight = task.first_depth, task.sample_weight
-        self.score, self.learner = SCORES[task.scoring], task.learner
         self.n_components = min(task.n_components, _MOST_SEARCH_COMPONENTS)
         self.all_components = task.n_components
-        self.tick = lambda what: None
-        self.held_out: dict[Candidate, tuple[np.ndarray, np.ndarray]] = {}
-        self._splits = self._sampled_splits()
-        self._sample = np.unique(np.concatenate([np.concatenate(s) for s in self._splits]))
-        self._sampled = histograms.select_graphs(self._sample)
+        self._held_out: HeldOut = {}
         self._level_sums: dict[int, np.ndarray] = {}
-
-    def _sampled_splits(self) -> list[Split]:
-        n = len(self.codes)
-        size = min(n, _MOST_SEARCHED)
-        n_test = max(len(np.unique(self.codes)), int(_HELD_OUT * size))
-        n_splits = int(np.clip(_SPLIT_AGAIN_BELOW // n, 1, _MOST_SPLITS))
-        splitter = StratifiedShuffleSplit(
-            n_splits, test_size=n_test, train_size=size - n_test, random_state=self.seed
+        splits = _sampled_splits(task.codes, task.seed)
+        sample = np.unique(np.concatenate([np.concatenate(split) for split in splits]))
+        super().__init__(
+            histograms.select_graphs(sample),
+            task.codes[sample],
+            [(np.searchsorted(sample, a), np.searchsorted(sample, b)) for a, b in splits],
+            task.learner,
+            task.first_depth,
+            task.sample_weight[sample],
+            SCORES[task.scoring],
+            task.n_jobs,
         )
-        return [(np.sort(a), np.sort(b)) for a, b in splitter.split(self.codes, self.codes)]
+        self.facts |= {
+            "approximation": self.approximation,
+            "n_components": task.n_components,
+            "scored_on": "the exact kernel" if self._exactly else "the features",
+        }
 
-    def run(self, candidates: list[Candidate]) -> tuple[SearchResult, Candidate]:
-        """Uniform weights at all settings, then radii at the best ones of each kernel."""
-        candidates = self._fine_enough(candidates)
-        ratio = float(np.mean([len(b) / len(a) for a, b in self._splits]))
-        result = SearchResult(len(self._splits), ratio)
-        uniform = [c for c in candidates if c.weight_radius == 0]
-        self._score_all(uniform or candidates, result)
-        if uniform:
-            leaders = [result.best(_has_kernel(name)) for name in {c.kernel for c in uniform}]
-            settings = {(c.kernel, c.depth, c.gamma) for c in leaders if c is not None}
-            learned = [
-                c
-                for c in candidates
-                if c.weight_radius > 0 and (c.kernel, c.depth, c.gamma) in settings
-            ]
-            self._score_all(learned, result)
-        best = result.best()
-        assert best is not None, "every candidate is scored on every split"
-        return result, best
+    def run(self, candidates: Sequence[Candidate], result: SearchResult | None = None,
+            race: bool = False) -> SearchResult:  # fmt: skip
+        """Score candidates split by split, without the scales for which there are too few bins."""
+        with warnings.catch_warnings(), one_blas_thread():
+            warnings.simplefilter("ignore")  # a rough fit will do to compare settings
+            return super().run(self._fine_enough(candidates), result, race)
 
-    def _fine_enough(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Without the scales for which there are too few bins; all, if the user wants no other."""
+    def _fine_enough(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        """All, if the user wants no other."""
         if self.approximation != "random-binning":
             return candidates
         fine = [
@@ -120,45 +111,30 @@ class ApproximateSearch:
         ]  # fmt: skip
         return fine or candidates
 
-    @property
-    def scored_on(self) -> str:
-        """What the scores of the search are those of."""
-        return "the exact kernel" if self.approximation in _SEARCHED_EXACTLY else "the features"
+    def leading(self, result: SearchResult, learned: list[Candidate]) -> list[Candidate]:
+        """Every cost and radius at the best depth and scale of each kernel."""
+        leaders = [result.best(_has_kernel(name)) for name in {c.kernel for c in result.scores}]
+        settings = {(c.kernel, c.depth, c.gamma) for c in leaders if c is not None}
+        return [c for c in learned if (c.kernel, c.depth, c.gamma) in settings]
 
-    def _score_all(
-        self, candidates: list[Candidate], result: SearchResult, splits: list[Split] | None = None
-    ) -> None:
-        with warnings.catch_warnings(), one_blas_thread():
-            warnings.simplefilter("ignore")  # a rough fit will do to compare settings
-            for train, validation in splits or self._splits:
-                for candidate, decisions in self._held_out_decisions(candidates, train, validation):
-                    codes = self.codes[validation]
-                    result.scores.setdefault(candidate, []).append(self.score(codes, decisions))
-                    result.losses.setdefault(candidate, []).append(hinge_loss(codes, decisions))
-                    self._keep(candidate, decisions, codes)
+    def learned(
+        self, histograms: PatternHistograms, codes: np.ndarray, base: Base, rough: bool = False
+    ) -> Any:
+        """The learner, fitted to drawn pairs of all graphs of some histograms."""
+        return learn_weights_linearly(
+            histograms, codes, base.kind, base.weight_radius, self.learner, self.seed,
+            _ROUGH_STEPS if rough else None,
+        )  # fmt: skip
 
-    def _keep(self, candidate: Candidate, decisions: np.ndarray, codes: np.ndarray) -> None:
-        if candidate in self.held_out:
-            old_decisions, old_codes = self.held_out[candidate]
-            decisions, codes = np.vstack([old_decisions, decisions]), np.append(old_codes, codes)
-        self.held_out[candidate] = decisions, codes
+    def features(self, base: Base, weights: np.ndarray | None) -> Features:
+        histograms = self.histograms.select_depths(self.first_depth, base.depth)
+        known = super().features(base, weights)
+        unseen = histograms.unseen.sum(axis=1)
+        if base.kind == "wasserstein":
+            unseen = unseen / histograms.n_nodes.clip(1)
+        return Features(known.pairs, known.diagonal + unseen / histograms.n_depths)
 
-    def _held_out_decisions(
-        self, candidates: list[Candidate], train: np.ndarray, validation: np.ndarray
-    ) -> Iterator[tuple[Candidate, np.ndarray]]:
-        for base, group in by_base(candidates).items():
-            weights = (
-                None if base.weight_radius == 0 else self.learn(base, train, _ROUGH_STEPS).weights_
-            )
-            features = self._features(base, weights)
-            rows = [np.searchsorted(self._sample, x) for x in (train, validation)]
-            if self._exactly:
-                yield from self._exact_decisions(group, features, weights, *rows)
-            else:
-                yield from self._near_decisions(group, features, weights, *rows)
-            self.tick(f"depth {base.depth}, weight radius {base.weight_radius:g}")
-
-    def _exact_decisions(
+    def _outputs(
         self,
         group: list[Candidate],
         features: Features,
@@ -166,57 +142,38 @@ class ApproximateSearch:
         train: np.ndarray,
         validation: np.ndarray,
     ) -> Iterator[tuple[Candidate, np.ndarray]]:
-        """Of SVMs on the exact kernel, for candidates of one base."""
-        known, new = select_features(features, train), select_features(features, validation)
-        sums = pair_sums(known.pairs, weights=weights, n_jobs=self.n_jobs)
-        new_sums = pair_sums(new.pairs, known.pairs, weights, n_jobs=self.n_jobs)
-        diagonal, offset = known.diagonal, float(known.diagonal.max())
-        graphs = self._sample[train]
-        for block in by_kernel(group):
-            kernel = WeightedKernel(block[0].kernel, weights, block[0].gamma, offset)
-            svms = fit_svm_path(
-                kernel.of_sums(sums, diagonal, diagonal), self.codes[graphs],
-                int(self.codes.max()) + 1, [c.C for c in block], self.sample_weight[graphs],
-            )  # fmt: skip
-            new_matrix = kernel.of_sums(new_sums, new.diagonal, diagonal)
-            for candidate, svm in zip(block, svms, strict=True):
-                yield candidate, svm.decide(new_matrix)
-
-    def _near_decisions(
-        self,
-        group: list[Candidate],
-        features: Features,
-        weights: np.ndarray | None,
-        train: np.ndarray,
-        validation: np.ndarray,
-    ) -> Iterator[tuple[Candidate, np.ndarray]]:
-        """Of linear models on features, for candidates of one base."""
-        graphs = self._sample[train]
+        """Of linear models on features, or of SVMs where these come near, for one base."""
+        if self._exactly:
+            for candidate, outputs in super()._outputs(group, features, weights, train, validation):
+                yield candidate, decisions_of(outputs)
+            return
         for block in by_kernel(group):
             name, gamma = block[0].kernel, block[0].gamma
             fit, new = self._maps(name, gamma, block[0].base, features, weights, train, validation)
             models = fit_linear(
-                str(self.approximation), fit, self.codes[graphs], [c.C for c in block],
-                self.sample_weight[graphs], _ROUGH_ITERATIONS,
+                self.approximation, fit, self.codes[train], [c.C for c in block],
+                self.sample_weight[train], _ROUGH_ITERATIONS,
             )  # fmt: skip
             for candidate, (coefficients, intercepts) in zip(block, models, strict=True):
                 yield candidate, new @ coefficients.T + intercepts
 
-    def calibrating(self, chosen: Candidate) -> tuple[np.ndarray, np.ndarray]:
-        """Held-out decisions of the chosen settings, by the features themselves, and codes."""
-        if self._exactly:
-            self._exactly, self.held_out = False, {}
-            self._score_all([chosen], SearchResult(len(self._splits), 1.0), self._splits[:1])
-        return self.held_out[chosen]
+    def _decisions(self, outputs: np.ndarray) -> np.ndarray:
+        return outputs
 
-    def _features(self, base: Base, weights: np.ndarray | None) -> Features:
-        """Of the sampled graphs; what was dropped counts as unseen, at weight one."""
-        histograms = self._sampled.select_depths(self.first_depth, base.depth)
-        pairs = PairFeatures.from_histograms(histograms, base.kind, unit=False)
-        unseen = histograms.unseen.sum(axis=1)
-        if base.kind == "wasserstein":
-            unseen = unseen / histograms.n_nodes.clip(1)
-        return Features(pairs, pairs.diagonal(weights) + unseen / histograms.n_depths)
+    def _loss(self, codes: np.ndarray, outputs: np.ndarray) -> float:
+        return hinge_loss(codes, outputs)
+
+    def _keep(self, held_out: HeldOut, result: SearchResult) -> None:
+        self._held_out |= held_out
+
+    def calibrating(self, chosen: Candidate, result: SearchResult) -> Calibrating:
+        """What was held out at the chosen settings, by the features themselves."""
+        if self._exactly:
+            self._exactly, self.splits = False, self.splits[:1]
+            self.run([chosen])
+        decisions = np.vstack(self._held_out[chosen])
+        codes = np.concatenate([self.codes[validation] for _, validation in self.splits])
+        return Calibrating(decisions, decisions, codes)
 
     def _maps(
         self,
@@ -253,11 +210,11 @@ class ApproximateSearch:
     def _searched_landmarks(
         self, features: Features, kernel: WeightedKernel, train: np.ndarray
     ) -> Features:
-        """Landmarks among the sampled graphs at the positions ``train``."""
-        known, graphs = select_features(features, train), self._sample[train]
+        """Landmarks among the graphs at the positions ``train``."""
+        known = select_features(features, train)
         rng = np.random.default_rng(self.seed)
         picked = hard_landmarks(
-            known, self.codes[graphs], self.sample_weight[graphs], kernel, self.n_components, rng,
+            known, self.codes[train], self.sample_weight[train], kernel, self.n_components, rng,
             self.n_jobs,
         )  # fmt: skip
         return select_features(known, picked)
@@ -280,15 +237,17 @@ class ApproximateSearch:
         total = sum((self._level_sums[level] for level in range(n_depths)), np.zeros(1))
         return total / n_depths
 
-    def learn(self, base: Base, train: np.ndarray, most_steps: int | None = None) -> Any:
-        """The learner, fitted to the graphs of ``train``."""
-        histograms = self.histograms.select_depths(self.first_depth, base.depth)
-        if len(train) < histograms.n_graphs:
-            histograms = histograms.select_graphs(train)
-        return learn_weights_linearly(
-            histograms, self.codes[train], base.kind, base.weight_radius, self.learner, self.seed,
-            most_steps,
-        )  # fmt: skip
+
+def _sampled_splits(codes: np.ndarray, seed: int) -> list[Split]:
+    """Positions of the graphs to fit to and of those to score on."""
+    n = len(codes)
+    size = min(n, _MOST_SEARCHED)
+    n_test = max(len(np.unique(codes)), int(_HELD_OUT * size))
+    n_splits = int(np.clip(_SPLIT_AGAIN_BELOW // n, 1, _MOST_SPLITS))
+    splitter = StratifiedShuffleSplit(
+        n_splits, test_size=n_test, train_size=size - n_test, random_state=seed
+    )
+    return [(np.sort(a), np.sort(b)) for a, b in splitter.split(codes, codes)]
 
 
 def _has_kernel(name: str) -> Callable[[Candidate], bool]:

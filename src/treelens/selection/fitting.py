@@ -1,13 +1,14 @@
 """From candidates to a fitted classifier: choose, then fit the chosen settings to all graphs.
 
-The exact kernel is searched and fitted here; explicit features bring their own search and their own
-last step (:mod:`treelens.scale.approximation`), and share what lies between.
+A :class:`Scheme` says how: ``EXACT`` is here, explicit features are in
+:mod:`treelens.scale.approximation`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,9 +20,10 @@ from treelens.models.linear_on_features import LinearOnFeatures
 from treelens.models.predictions import predicted_codes
 from treelens.models.svm import fit_calibration, fit_svm
 from treelens.models.training import TrainingGraphs
-from treelens.models.tried import Base, BestParams, Candidate, SearchResult
+from treelens.models.tried import BestParams, Candidate, SearchResult
 from treelens.patterns.features import Features, PatternExtractor, sum_of_squares
 from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.merging import select_patterns
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.selection.gain import learning_gain
 from treelens.selection.progress import progress_ticks
@@ -52,39 +54,45 @@ class Weighed(NamedTuple):
     learner: Any
 
 
-class Search(Protocol):
-    """What fitting the chosen settings asks of the search that chose them."""
+class Scheme(NamedTuple):
+    """A way to choose and to fit: on the exact kernel, or on explicit features.
 
-    @property
-    def histograms(self) -> PatternHistograms: ...
+    Attributes
+    ----------
+    search : callable
+        ``search(task, histograms)`` is the :class:`KernelSearch` that chooses.
+    decide : callable
+        ``decide(task, chosen, weighed)`` is fitted to all training graphs.
+    min_support : int
+        Patterns that fewer graphs hold are dropped, and count as unseen.
+    progress : str
+    """
 
-    def learn(self, base: Base, train: np.ndarray) -> Any: ...
+    search: Callable[[Task, PatternHistograms], KernelSearch]
+    decide: Callable[[Task, Candidate, Weighed], LinearOnKernel | LinearOnFeatures]
+    min_support: int = 1
+    progress: str = "Choosing a kernel"
 
 
-def fit_exact(task: Task, candidates: list[Candidate]) -> Fitted:
-    """Choose by cross-validation, and fit a support vector machine on the exact kernel."""
-    vocabulary, histograms = count_training(task, candidates)
-    search = KernelSearch(
-        histograms,
-        task.codes,
-        inner_splits(task.cv, task.codes, task.classes, task.seed),
-        task.learner,
-        first_depth=task.first_depth,
-        sample_weight=task.sample_weight,
-        score=SCORES[task.scoring],
-        n_jobs=task.n_jobs,
-    )
-    with progress_ticks(task.progress, "Choosing a kernel") as search.tick:
+def fit_chosen(task: Task, candidates: list[Candidate], scheme: Scheme) -> Fitted:
+    """Choose settings on held-out parts, then fit weights and what decides to all graphs."""
+    vocabulary, everything = count_training(task, candidates)
+    histograms = everything
+    if scheme.min_support > 1:
+        keep = everything.support >= scheme.min_support
+        vocabulary, histograms = select_patterns(vocabulary, keep), everything.select_patterns(keep)
+    search = scheme.search(task, histograms)
+    with progress_ticks(task.progress, scheme.progress) as search.tick:
         result, chosen = staged_search(search, candidates)
-    held_out = result.margins[chosen]
-    known = np.isfinite(held_out).all(axis=1)  # a splitter need not cover every graph
-    calibration = fit_calibration(held_out[known], task.codes[known])
-    if chosen.weight_radius == 0:  # else the learner itself says so
+    held_out = search.calibrating(chosen, result)
+    calibration = fit_calibration(held_out.margins, held_out.codes)
+    if chosen.weight_radius == 0 and histograms is everything:  # else the learner itself says so
         warn_if_nothing_shared(histograms.select_depths(task.first_depth, chosen.depth))
-    weighed = weigh_training(task, chosen, vocabulary, search)
-    warn_if_one_class_is_all(predicted_codes(result.decisions[chosen][known]), task.classes)
-    best = best_params(task, chosen, result, len(candidates))
-    return finished(task, weighed, _fit_svm(task, chosen, weighed), calibration, best, result)
+    weighed = weigh_training(task, chosen, vocabulary, histograms, everything, search)
+    warn_if_one_class_is_all(predicted_codes(held_out.decisions), task.classes)
+    best = best_params(task, chosen, result, len(candidates)) | search.facts
+    decision = scheme.decide(task, chosen, weighed)
+    return finished(task, weighed, decision, calibration, best, result)
 
 
 def count_training(
@@ -100,8 +108,9 @@ def weigh_training(
     task: Task,
     chosen: Candidate,
     vocabulary: PatternVocabulary,
-    search: Search,
-    everything: PatternHistograms | None = None,
+    histograms: PatternHistograms,
+    everything: PatternHistograms,
+    search: KernelSearch,
 ) -> Weighed:
     """Learn the weights of the chosen settings from all training graphs.
 
@@ -109,20 +118,31 @@ def weigh_training(
     """
     pair_feature = KERNELS[chosen.kernel].pair_feature
     patterns = PatternExtractor(vocabulary.truncated(chosen.depth), task.first_depth, pair_feature)
-    histograms = search.histograms.select_depths(task.first_depth, chosen.depth)
+    in_use = histograms.select_depths(task.first_depth, chosen.depth)
     learner = None
     if chosen.weight_radius > 0:
-        learner = search.learn(chosen.base, np.arange(len(task.codes)))
+        learner = search.learned(in_use, task.codes, chosen.base)
     weights = None if learner is None else learner.weights_
-    pairs = patterns.pairs(histograms)
+    pairs = patterns.pairs(in_use)
     diagonal = pairs.diagonal(weights)
-    if everything is not None:
+    if everything is not histograms:
         whole = everything.select_depths(task.first_depth, chosen.depth)
-        diagonal = diagonal + patterns.unseen_diagonal(
-            task.graphs, histograms, sum_of_squares(whole)
-        )
+        diagonal = diagonal + patterns.unseen_diagonal(task.graphs, in_use, sum_of_squares(whole))
     kernel = WeightedKernel(chosen.kernel, weights, chosen.gamma, float(diagonal.max()))
-    return Weighed(patterns, histograms, Features(pairs, diagonal), kernel, learner)
+    return Weighed(patterns, in_use, Features(pairs, diagonal), kernel, learner)
+
+
+def _exact_search(task: Task, histograms: PatternHistograms) -> KernelSearch:
+    return KernelSearch(
+        histograms,
+        task.codes,
+        inner_splits(task.cv, task.codes, task.classes, task.seed),
+        task.learner,
+        first_depth=task.first_depth,
+        sample_weight=task.sample_weight,
+        score=SCORES[task.scoring],
+        n_jobs=task.n_jobs,
+    )
 
 
 def _fit_svm(task: Task, chosen: Candidate, weighed: Weighed) -> LinearOnKernel:
@@ -184,3 +204,6 @@ def _own_parameters(learner: Any) -> dict[str, Any] | None:
     parameters: dict[str, Any] = learner.get_params(deep=False)
     ours = {field.name for field in fields(LearnerSettings)} | {"preset"}
     return parameters if set(parameters) == ours else None
+
+
+EXACT = Scheme(_exact_search, _fit_svm)

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
@@ -26,7 +26,9 @@ from treelens.kernels.voting import class_values, margin_signs, mean_margins, n_
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import predicted_codes
 from treelens.models.svm import fit_svm_path, own_margins
-from treelens.models.tried import Base, Candidate, SearchResult
+from treelens.models.tried import Base, BestParams, Candidate, SearchResult
+from treelens.parallel import in_threads
+from treelens.patterns.features import Features
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 
@@ -45,79 +47,61 @@ _MANY = 1500
 _WORTH_THREADS = 500
 
 
-class KernelSearch:
-    """Scores kernels on given splits of one training set.
+# Outputs of the validation graphs of every split.
+HeldOut = dict[Candidate, list[np.ndarray]]
 
-    Parameters
-    ----------
-    histograms : PatternHistograms
-        Of all training graphs, every depth that may be tried.
-    codes : ndarray of int
-        Classes 0, 1, ...
-    splits : list of (train, validation)
-    learner : PairwiseWeights
-        Cloned with each radius; learns on the training part of a split.
-    first_depth : int
-    sample_weight : ndarray
-    score : callable
-        ``score(codes, decisions) -> float``.
-    n_jobs : int
-    tick : callable
-        Told about every finished unit of work, for progress.
-    final : bool
-        Whether weights are learned to the learner's own tolerance instead of roughly.
+
+class Calibrating(NamedTuple):
+    """Held-out graphs: what probabilities are made from, decision values, and classes."""
+
+    margins: np.ndarray
+    decisions: np.ndarray
+    codes: np.ndarray
+
+
+@dataclass(eq=False)
+class KernelSearch:
+    """Scores settings on given splits of one training set.
+
+    A subclass may say otherwise how outputs are found (``_outputs``), what they mean
+    (``_decisions``, ``_loss``), how weights are learned (``learned``) and where (``leading``).
     """
 
-    def __init__(
-        self,
-        histograms: PatternHistograms,
-        codes: np.ndarray,
-        splits: list[Split],
-        learner: Any,
-        first_depth: int,
-        sample_weight: np.ndarray,
-        score: Callable[[np.ndarray, np.ndarray], float],
-        n_jobs: int = 1,
-        tick: Callable[[str], None] = lambda what: None,
-        final: bool = False,
-    ) -> None:
-        self.histograms = histograms
-        self.codes = codes
-        self.n_classes = int(codes.max()) + 1
-        self.splits = splits
-        self.learner = learner
-        self.first_depth = first_depth
-        self.sample_weight = sample_weight
-        self.score = score
-        self.n_jobs = n_jobs if len(codes) >= _WORTH_THREADS else 1
-        self.tick = tick
-        self.final = final
+    histograms: PatternHistograms  # of all training graphs, every depth that may be tried
+    codes: np.ndarray  # classes 0, 1, ...
+    splits: list[Split]
+    learner: Any  # cloned with each radius; learns on the training part of a split
+    first_depth: int
+    sample_weight: np.ndarray
+    score: Callable[[np.ndarray, np.ndarray], float]  # of codes and decisions
+    n_jobs: int = 1
+    tick: Callable[[str], None] = lambda what: None  # told about every finished unit of work
+    final: bool = False  # weights are learned to the learner's own tolerance, not roughly
+    facts: BestParams = field(default_factory=lambda: BestParams())  # about the search itself
+
+    def __post_init__(self) -> None:
+        if len(self.codes) < _WORTH_THREADS:
+            self.n_jobs = 1
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.codes.max()) + 1
 
     def run(self, candidates: Sequence[Candidate], result: SearchResult | None = None,
             race: bool = True) -> SearchResult:  # fmt: skip
         """Score candidates split by split; ``result`` of an earlier stage joins the race."""
         result = result or SearchResult(len(self.splits), _test_to_train(self.splits))
-        outputs = 1 if self.n_classes == 2 else self.n_classes
-        # Of every candidate the decision values, and what is linear in the kernel.
-        held_out = {c: np.zeros((2, len(self.codes), outputs)) for c in candidates}
+        held_out: HeldOut = {c: [] for c in candidates}
         remaining = list(candidates)
         for number in range(len(self.splits)):
-            validation = self.splits[number][1]
-            for candidate, score, said in self._score_split(remaining, number):
+            codes = self.codes[self.splits[number][1]]
+            for candidate, score, outputs in self._score_split(remaining, number):
                 result.scores.setdefault(candidate, []).append(score)
-                loss = pairwise_hinge_loss(self.codes[validation], said)
-                result.losses.setdefault(candidate, []).append(loss)
-                held_out[candidate][:, validation] += decisions_of(said), margins_of(said)
+                result.losses.setdefault(candidate, []).append(self._loss(codes, outputs))
+                held_out[candidate].append(outputs)
             if race and number + 1 < len(self.splits):
                 remaining = self._still_racing(remaining, result, number + 1)
-        repetitions = np.bincount(
-            np.concatenate([validation for _, validation in self.splits]),
-            minlength=len(self.codes),
-        )
-        for candidate in remaining:
-            means = held_out[candidate] / repetitions.clip(1)[:, None]
-            means[:, repetitions == 0] = np.nan
-            result.decisions[candidate], result.margins[candidate] = means
+        self._keep({c: held_out[c] for c in remaining}, result)
         return result
 
     def _still_racing(
@@ -137,67 +121,108 @@ class KernelSearch:
     ) -> Iterator[tuple[Candidate, float, np.ndarray]]:
         train, validation = self.splits[number]
         for base, group in by_base(candidates).items():
-            pairs, weights = self.weighted_pairs(base, train)
-            sums = pair_sums(pairs, weights=weights, n_jobs=self.n_jobs)
-            diagonal = pairs.diagonal(weights)
-            offset = float(diagonal[train].max())
-            blocks = by_kernel(group)
-            scored = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(self._score_kernel)(block, sums, diagonal, offset, train, validation)
-                for block in blocks
-            )
+            weights = self.weights_for(base, train)
+            features = self.features(base, weights)
+            for candidate, outputs in self._outputs(group, features, weights, train, validation):
+                score = self.score(self.codes[validation], self._decisions(outputs))
+                yield candidate, score, outputs
             self.tick(f"depth {base.depth}, weight radius {base.weight_radius:g}")
-            for block in scored:
-                yield from block
 
-    def weighted_pairs(
-        self, base: Base, train: np.ndarray
-    ) -> tuple[PairFeatures, np.ndarray | None]:
-        """Pair features of all graphs, and weights learned from the graphs of ``train``."""
-        histograms = self.histograms.select_depths(self.first_depth, base.depth)
-        pairs = PairFeatures.from_histograms(histograms, base.kind, unit=False)
+    # --- weights and features -----------------------------------------------------------------
+
+    def weights_for(self, base: Base, train: np.ndarray) -> np.ndarray | None:
+        """Weights learned from the graphs of ``train``; None: uniform."""
         if base.weight_radius == 0:
-            return pairs, None
+            return None
         with warnings.catch_warnings():
             # Rough weights will do to compare candidates; what is chosen is learned in full.
             warnings.simplefilter("ignore")
-            return pairs, self.learn(base, train, rough=not self.final).weights_
+            return self.learn(base, train, rough=not self.final).weights_
+
+    def features(self, base: Base, weights: np.ndarray | None) -> Features:
+        """Of all graphs."""
+        histograms = self.histograms.select_depths(self.first_depth, base.depth)
+        pairs = PairFeatures.from_histograms(histograms, base.kind, unit=False)
+        return Features(pairs, pairs.diagonal(weights))
 
     def learn(self, base: Base, train: np.ndarray, rough: bool = False) -> Any:
         """The learner, fitted to the graphs of ``train``; other patterns keep weight one."""
         histograms = self.histograms.select_depths(self.first_depth, base.depth)
         part = histograms if len(train) == histograms.n_graphs else histograms.select_graphs(train)
-        unit_pairs = PairFeatures.from_histograms(part, base.kind)
+        return self.learned(part, self.codes[train], base, rough)
+
+    def learned(
+        self, histograms: PatternHistograms, codes: np.ndarray, base: Base, rough: bool = False
+    ) -> Any:
+        """The learner, fitted to all graphs of some histograms."""
         learner = clone(self.learner).set_params(radius=base.weight_radius)
         if rough:
             limits = {"tol": (max, _ROUGH_GAP), "max_iter": (min, _ROUGH_STEPS)}
             known = learner.get_params(deep=False)
             rougher = {k: f(known[k], limit) for k, (f, limit) in limits.items() if k in known}
             learner.set_params(**rougher)
-        return learner.fit(unit_pairs, self.codes[train])
+        return learner.fit(PairFeatures.from_histograms(histograms, base.kind), codes)
 
-    def _score_kernel(
+    # --- how a candidate is scored ------------------------------------------------------------
+
+    def _outputs(
         self,
-        block: list[Candidate],
-        sums: np.ndarray,
-        diagonal: np.ndarray,
-        offset: float,
+        group: list[Candidate],
+        features: Features,
+        weights: np.ndarray | None,
         train: np.ndarray,
         validation: np.ndarray,
-    ) -> list[tuple[Candidate, float, np.ndarray]]:
-        """Candidates that differ only in ``C``: one kernel matrix, several SVMs."""
-        kernel = WeightedKernel(block[0].kernel, None, block[0].gamma, offset)
-        own, others = diagonal[train], diagonal[validation]
-        new_matrix = kernel.of_sums(sums[np.ix_(validation, train)], others, own)
-        svms = fit_svm_path(
-            kernel.of_sums(sums[np.ix_(train, train)], own, own), self.codes[train], self.n_classes,
-            [c.C for c in block], self.sample_weight[train],
-        )  # fmt: skip
-        all_outputs = [svm.outputs(new_matrix) for svm in svms]
-        return [
-            (candidate, self.score(self.codes[validation], decisions_of(outputs)), outputs)
-            for candidate, outputs in zip(block, all_outputs, strict=True)
-        ]
+    ) -> Iterator[tuple[Candidate, np.ndarray]]:
+        """Of SVMs on the exact kernel, for candidates of one base."""
+        sums = pair_sums(features.pairs, weights=weights, n_jobs=self.n_jobs)
+        known, new = sums[np.ix_(train, train)], sums[np.ix_(validation, train)]
+        own, others = features.diagonal[train], features.diagonal[validation]
+
+        def of_kernel(block: list[Candidate]) -> list[np.ndarray]:
+            """Candidates that differ only in ``C``: one kernel matrix, several SVMs."""
+            kernel = WeightedKernel(block[0].kernel, None, block[0].gamma, float(own.max()))
+            svms = fit_svm_path(
+                kernel.of_sums(known, own, own), self.codes[train], self.n_classes,
+                [c.C for c in block], self.sample_weight[train],
+            )  # fmt: skip
+            new_matrix = kernel.of_sums(new, others, own)
+            return [svm.outputs(new_matrix) for svm in svms]
+
+        blocks = by_kernel(group)
+        found = in_threads(of_kernel, blocks, self.n_jobs)
+        for block, outputs in zip(blocks, found, strict=True):
+            yield from zip(block, outputs, strict=True)
+
+    def _decisions(self, outputs: np.ndarray) -> np.ndarray:
+        return decisions_of(outputs)
+
+    def _loss(self, codes: np.ndarray, outputs: np.ndarray) -> float:
+        return pairwise_hinge_loss(codes, outputs)
+
+    def leading(self, result: SearchResult, learned: list[Candidate]) -> list[Candidate]:
+        """Those of the candidates with learned weights that are worth a try."""
+        settings = set(leading_settings(result))
+        return [c for c in learned if c._replace(weight_radius=0.0) in settings]
+
+    # --- what was held out --------------------------------------------------------------------
+
+    def _keep(self, held_out: HeldOut, result: SearchResult) -> None:
+        """Decisions and margins of every graph, the means over repetitions."""
+        parts = [validation for _, validation in self.splits]
+        repetitions = np.bincount(np.concatenate(parts), minlength=len(self.codes))
+        for candidate, outputs in held_out.items():
+            for kept, meaning in ((result.decisions, decisions_of), (result.margins, margins_of)):
+                total = np.zeros((len(self.codes), 1 if self.n_classes == 2 else self.n_classes))
+                for validation, part in zip(parts, outputs, strict=True):
+                    total[validation] += meaning(part)
+                kept[candidate] = total / repetitions.clip(1)[:, None]
+                kept[candidate][repetitions == 0] = np.nan
+
+    def calibrating(self, chosen: Candidate, result: SearchResult) -> Calibrating:
+        """What was held out at the chosen settings; a splitter need not cover every graph."""
+        margins = result.margins[chosen]
+        known = np.isfinite(margins).all(axis=1)
+        return Calibrating(margins[known], result.decisions[chosen][known], self.codes[known])
 
 
 def accuracy(codes: np.ndarray, decisions: np.ndarray) -> float:
@@ -289,8 +314,7 @@ def staged_search(
         result = search.run(learned)
         return result, result.winner()
     result = search.run(uniform)
-    settings = set(leading_settings(result))
-    second = [c for c in learned if c._replace(weight_radius=0.0) in settings]
+    second = search.leading(result, learned)
     if second:
         result = search.run(second, result)
     return result, result.winner()

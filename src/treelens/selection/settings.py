@@ -1,4 +1,4 @@
-"""What a ``GraphSVC`` is asked for: the grid behind "auto", classes and splits, checked."""
+"""What a ``GraphSVC`` is asked for: the grid behind "auto", values and splits, checked."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold
-from sklearn.utils.multiclass import check_classification_targets
 
-from treelens._sklearn_compat import is_pandas_na
 from treelens.kernels.table import KERNELS, check_kernel
 from treelens.models.thresholds import has_rare_class
 from treelens.patterns.histograms import PatternHistograms
@@ -49,32 +47,6 @@ def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> 
     return list(splitter.split(codes, codes))
 
 
-def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct classes and a code per graph, or an error that says what is wrong with ``y``."""
-    if y is None:
-        raise ValueError("GraphSVC needs classes: call fit(graphs, y).")
-    array = np.asarray(y)
-    # Among strings, an array turns NaN into the class "nan": a list is searched as it is.
-    given, y = (y if isinstance(y, (list, tuple)) else array.tolist()), array
-    if y.ndim != 1:
-        raise ValueError(f"y must be one class per graph, one-dimensional; got shape {y.shape}.")
-    if len(y) != n_graphs:
-        raise ValueError(f"There are {n_graphs} graphs but {len(y)} classes in y: give one each.")
-    missing = [i for i, value in enumerate(given) if _is_missing(value)]
-    if missing:
-        raise ValueError(
-            f"y holds no class (NaN or None) for {len(missing)} graphs, the first at position "
-            f"{missing[0]}: drop those graphs or give them a class."
-        )
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(
-            f"y holds one class only ({classes.tolist()[0]!r}): a classifier needs two or more."
-        )
-    return classes, codes
-
-
 def check_numbers(y: Any, n_graphs: int) -> np.ndarray:
     """The targets of a regression as floats, or an error that says what is wrong with them."""
     if y is None:
@@ -107,10 +79,6 @@ def check_numbers(y: Any, n_graphs: int) -> np.ndarray:
             "squares cannot be computed with."
         )
     return values
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or is_pandas_na(value) or bool(value != value)
 
 
 def _checked_splits(splits: Iterable[Any], codes: np.ndarray) -> list[Split]:

@@ -1,0 +1,51 @@
+"""Work in threads: every item once, in order, by as many threads as were asked for."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from treelens.parallel import in_threads, one_blas_thread, run_in_shares
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1, 2, 3, 8])
+@pytest.mark.parametrize("n_items", [0, 1, 2, 3, 20])
+def test_results_come_in_the_order_of_the_items(n_items: int, n_jobs: int) -> None:
+    assert in_threads(lambda k: k * k, range(n_items), n_jobs) == [k * k for k in range(n_items)]
+
+
+@pytest.mark.parametrize(("n_items", "n_jobs"), [(3, 3), (6, 2)])
+def test_as_many_threads_work_at_a_time_as_were_asked_for(n_items: int, n_jobs: int) -> None:
+    """Each waits for the others: fewer threads would break the barrier."""
+    together = threading.Barrier(n_jobs, timeout=30)
+    in_threads(lambda k: together.wait(), range(n_items), n_jobs)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+def test_an_error_in_a_thread_is_an_error_here(n_jobs: int) -> None:
+    with pytest.raises(ZeroDivisionError):
+        in_threads(lambda k: 1 // (k - 2), range(4), n_jobs)
+
+
+@pytest.mark.parametrize(("n_items", "n_jobs"), [(0, 2), (3, 2), (10, 3), (10, 1), (5, 5)])
+def test_shares_cover_every_item_once(n_items: int, n_jobs: int) -> None:
+    shares = run_in_shares(lambda first, last: list(range(first, last)), n_items, n_jobs)
+    assert [item for share in shares for item in share] == list(range(n_items))
+
+
+def test_shares_are_as_even_as_they_can_be() -> None:
+    sizes = run_in_shares(lambda first, last: last - first, 10, 4)
+    assert max(sizes) - min(sizes) == 1
+
+
+def test_blas_has_one_thread_inside_and_what_it_had_after() -> None:
+    np.ones((2, 2)) @ np.ones((2, 2))  # a library that nobody used yet is not listed
+    before = [x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"]
+    with one_blas_thread():
+        inside = [x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"]
+    after = [x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"]
+    assert set(inside) == {1}
+    assert after == before
