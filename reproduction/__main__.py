@@ -13,6 +13,8 @@ from reproduction import (
     device,
     domain,
     evidence_pages,
+    hiv,
+    landmarks,
     moleculeace,
     numbers,
     options,
@@ -39,6 +41,8 @@ STUDIES = {
     "rare": rare,
     "panel": panel,
     "device": device,
+    "landmarks": landmarks,
+    "hiv": hiv,
 }
 
 

@@ -12,6 +12,8 @@ from reproduction import fragments_page
 from reproduction.curve_pages import write_active, write_curves
 from reproduction.domain import write_domain
 from reproduction.glance import write_glance
+from reproduction.hiv import write_hiv
+from reproduction.landmarks import write_landmarks
 from reproduction.options import STRENGTHS
 from reproduction.pages import command_line, markdown_table, write_json, write_page
 from reproduction.panel import write_panel
@@ -52,6 +54,8 @@ def write_all(out: Path) -> None:
         ("domain", write_domain),
         ("rare", write_rare),
         ("panel", write_panel),
+        ("landmarks", write_landmarks),
+        ("hiv", write_hiv),
     ):
         if (out / f"{name}.jsonl").exists():
             write(out, read_rows(out / f"{name}.jsonl"))

@@ -1,6 +1,7 @@
 """The evidence, its gradient and the search: twins, finite differences, an independent process."""
 
 import warnings
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +18,11 @@ from treelens.learning.evidence import (
     PatternHierarchy,
     evidence_objective,
 )
-from treelens.learning.evidence_search import learn_by_evidence, starting_parameters
+from treelens.learning.evidence_search import (
+    learn_by_evidence,
+    refit_scales,
+    starting_parameters,
+)
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 
@@ -155,3 +160,51 @@ def test_a_strong_prior_holds_the_branches_still():
     for level in range(3):
         here = weights[problem.hierarchy.level_of == level]
         np.testing.assert_allclose(here, here[0], rtol=1e-4)
+
+
+def test_patterns_of_no_graph_change_nothing():
+    """Evidence of a part of the patterns, which hold all that occur, is that of all of them."""
+    problem, counts = _problem()
+    kept = np.ones(problem.hierarchy.n_patterns, dtype=bool)
+    kept[[6, 10]] = False
+    kept &= ~np.isin(problem.hierarchy.parents, np.flatnonzero(~kept))
+    without = counts * kept  # the others occur nowhere
+    pattern, graph = np.nonzero(without.T)
+    offsets = np.concatenate([[0], np.cumsum((without > 0).sum(axis=0))]).astype(np.int64)
+    histograms = PatternHistograms(
+        offsets, graph.astype(np.int32), without.T[pattern, graph].astype(np.int32),
+        problem.hierarchy.level_offsets.astype(np.int64), 0, np.full(len(counts), 10),
+        np.zeros((len(counts), 3), dtype=np.int64),
+    )  # fmt: skip
+    whole = replace(problem, features=PairFeatures.of_counts(histograms))
+    part = replace(
+        problem,
+        features=PairFeatures.of_counts(histograms.select_patterns(kept)),
+        hierarchy=problem.hierarchy.restricted(kept),
+    )
+    few = _parameters(part)
+    many = few.spread(kept)
+    np.testing.assert_allclose(whole.weights(many)[kept], part.weights(few))
+    (value, gradient), (expected, slopes) = (
+        evidence_objective(part, few), evidence_objective(whole, many)
+    )  # fmt: skip
+    assert value == pytest.approx(expected, rel=1e-12)
+    n_fixed = N_SCALES + problem.hierarchy.n_levels
+    np.testing.assert_allclose(gradient[:n_fixed], slopes[:n_fixed])
+    np.testing.assert_allclose(gradient[n_fixed:], slopes[n_fixed:][kept])
+    assert (slopes[n_fixed:][~kept] == 0.0).all()
+
+
+def test_scales_fitted_again_leave_the_weights_and_surprise_less():
+    problem, _ = _problem(n=25)
+    other, _ = _problem(seed=3, n=30)
+    other = EvidenceProblem(  # other graphs, over the same patterns
+        other.features, problem.hierarchy, other.targets, other.noise_factors, 20.0, 1
+    )
+    fit = learn_by_evidence(problem)
+    again = refit_scales(fit, other)
+    for before, after in ((fit.parameters, again.parameters), (fit.uniform, again.uniform)):
+        np.testing.assert_array_equal(before.deviations, after.deviations)
+        np.testing.assert_array_equal(before.level_logits, after.level_logits)
+        values = [evidence_objective(other, p, "uniform")[0] for p in (before, after)]
+        assert values[1] < values[0]

@@ -6,7 +6,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Kernel
 
 from treelens.learning.evidence import JITTER
-from treelens.models.posterior import ExactPosterior, LandmarkPosterior
+from treelens.models.posterior import ExactPosterior
 
 
 class Precomputed(Kernel):
@@ -63,33 +63,3 @@ def test_leave_one_out_equals_refits(problem):
         # the graph's own jitter belongs to the closed form, too
         variance = 1.5 * (1 + JITTER) - other.reduction(row)[0] + noise[i]
         assert found.variance[i] == pytest.approx(variance, abs=1e-8)
-
-
-@pytest.mark.interpreted
-def test_every_graph_a_landmark_is_the_exact_process(problem):
-    kernel, noise, targets = problem
-    exact = ExactPosterior.fit(kernel[:60, :60].copy(), noise[:60], targets[:60])
-    left_out = exact.leave_one_out(targets[:60])
-    landmarks, held_out = LandmarkPosterior.fit(
-        kernel[:60, :60].copy(), kernel[:60, :60], noise[:60], targets[:60]
-    )
-    rows = kernel[60:, :60]
-    np.testing.assert_allclose(rows @ landmarks.coefficients, rows @ exact.coefficients, atol=1e-5)
-    np.testing.assert_allclose(landmarks.reduction(rows), exact.reduction(rows), atol=1e-5)
-    np.testing.assert_allclose(held_out.mean, left_out.mean, atol=1e-5)
-    np.testing.assert_allclose(held_out.variance, left_out.variance, atol=1e-5)
-
-
-def test_few_landmarks_are_unsure_rather_than_wrong(problem):
-    kernel, noise, targets = problem
-    exact = ExactPosterior.fit(kernel[:60, :60].copy(), noise[:60], targets[:60])
-    few, _ = LandmarkPosterior.fit(
-        kernel[:20, :20].copy(), kernel[:60, :20], noise[:60], targets[:60]
-    )
-    _, left_out = LandmarkPosterior.fit(
-        kernel[:20, :20].copy(), kernel[:60, :20], noise[:60], targets[:60]
-    )
-    beside = slice(20, 60)  # the graphs that are no landmarks
-    told_by_all = exact.leave_one_out(targets[:60]).variance[beside]
-    assert left_out.variance[beside].mean() > told_by_all.mean()
-    assert (few.reduction(kernel[60:, :20]) <= exact.reduction(kernel[60:, :60]) + 1e-9).all()

@@ -2,7 +2,12 @@
 
 import numpy as np
 
-from treelens.models.sampling import draw_by_group, draw_evenly, landmarks_for
+from treelens.models.sampling import (
+    draw_by_group,
+    draw_rare,
+    landmarks_for,
+    sample_for,
+)
 
 
 def test_all_where_there_are_few():
@@ -21,17 +26,29 @@ def test_groups_keep_their_shares():
 def test_landmarks_only_beyond_the_exact_size():
     groups = np.zeros(50, int)
     assert landmarks_for(groups, 50, 10, 0) is None
-    assert len(landmarks_for(groups, 49, 10, 0)) == 10
+    plan = landmarks_for(groups, 49, 10, 0)
+    assert (plan.n_landmarks, len(plan.first)) == (10, 5)
+    assert landmarks_for(groups, 49, 80, 0).n_landmarks == 50
 
 
-def test_an_even_draw_has_as_many_of_each_class():
+def test_a_draw_of_the_rare_has_it_whole_and_three_times_as_many_others():
     rng = np.random.default_rng(0)
     codes = rng.permutation(np.repeat([0, 1, 2], [3000, 150, 120]))
-    drawn = draw_evenly(codes, 3000, seed=0)
-    assert np.bincount(codes[drawn]).tolist() == [120, 120, 120]
+    drawn = draw_rare(codes, 3000, seed=0)
+    assert np.bincount(codes[drawn]).tolist() == [360, 150, 120]
     assert (np.diff(drawn) > 0).all()
-    assert (drawn == draw_evenly(codes, 3000, seed=0)).all()
-    assert (drawn != draw_evenly(codes, 3000, seed=1)).any()
-    assert np.bincount(codes[draw_evenly(codes, 90, seed=0)]).tolist() == [30, 30, 30]
+    assert (drawn == draw_rare(codes, 3000, seed=0)).all()
+    assert (drawn != draw_rare(codes, 3000, seed=1)).any()
+    assert np.bincount(codes[draw_rare(codes, 90, seed=0)]).tolist() == [30, 30, 30]
     few = np.repeat([0, 1], [500, 5])  # too few to learn scales from: the others fill up
-    assert np.bincount(few[draw_evenly(few, 3000, seed=0)]).tolist() == [100, 5]
+    assert np.bincount(few[draw_rare(few, 3000, seed=0)]).tolist() == [195, 5]
+
+
+def test_scales_of_the_rare_are_fitted_in_proportion():
+    codes = np.repeat([0, 1], [950, 50])
+    plain, rare = (sample_for(codes, is_rare, 400, seed=0) for is_rare in (False, True))
+    assert plain.scales is None
+    assert np.bincount(codes[plain.weights]).tolist() == [380, 20]
+    assert np.bincount(codes[rare.weights]).tolist() == [150, 50]
+    assert np.bincount(codes[rare.scales]).tolist() == [380, 20]
+    assert rare.largest == 400

@@ -162,7 +162,8 @@ class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):
     ----------
     depth, weights, trees, prior_strength, learning_size, exact_size, n_landmarks, max_steps :
         As for :class:`GraphRegressor`. Where a class is rare (of two, below 25 %), weights are
-        learned from as many graphs of each class; predictions are made from all of them.
+        learned from it whole and three times as many of the others, and the scales of the
+        kernel then fitted in the true proportions; predictions are made from all graphs.
     device, n_jobs, random_state, progress :
         As for :class:`GraphRegressor`.
     class_weight : None, "balanced" or dict, default=None

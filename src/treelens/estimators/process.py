@@ -29,7 +29,7 @@ from treelens.models.leave_one_out import LearningGain, density_gain
 from treelens.models.memory import check_memory
 from treelens.models.posterior import LeaveOneOut
 from treelens.models.predictions import Predictions
-from treelens.models.sampling import draw_by_group, draw_evenly, landmarks_for
+from treelens.models.sampling import landmarks_for, sample_for
 from treelens.models.thresholds import has_rare_class
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
@@ -148,10 +148,11 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         n_jobs = self._n_jobs()
         rare = known.classes is not None and has_rare_class(known.groups)
-        sample = (draw_evenly if rare else draw_by_group)(known.groups, self.learning_size, seed)
+        sample = sample_for(known.groups, rare, self.learning_size, seed)
         landmarks = landmarks_for(known.groups, self.exact_size, self.n_landmarks, seed)
         if self.device == "cpu":  # a GPU says for itself what does not fit
-            check_memory(len(graphs), len(sample), None if landmarks is None else len(landmarks))
+            n_landmarks = None if landmarks is None else landmarks.n_landmarks
+            check_memory(len(graphs), sample.largest, n_landmarks)
         forest, colors = PatternForest.fit(graphs, self.depth, self._trees(graphs), n_jobs)
         histograms = forest.count(colors, n_jobs)
         with progress_ticks(self.progress, "Learning by evidence") as tick:
@@ -176,7 +177,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
 
     def _record(self, fitted: FittedEvidence, targets: Targets, left_out: Any) -> EvidenceRecord:
         gain = density_gain(fitted, targets, self.weights)
-        history = evidence_history(fitted.search, len(fitted.sample))
+        history = evidence_history(fitted.search, fitted.n_learning)
         return EvidenceRecord(self.weights, history, fitted.search.converged, gain, left_out)
 
     def _trees(self, graphs: GraphCollection) -> tuple[str, ...]:

@@ -78,3 +78,45 @@ def mixture_slope_rows(first, step, sums, diagonal, gamma, rho, amplitude, share
     totals[1] += rho_total
     totals[2] += amplitude_total
     totals[3] += share_total
+
+
+@njit(cache=True, nogil=True)
+def mixture_cross_slopes(first, step, sums, left_diagonal, right_diagonal, gamma, rho, amplitude,
+                         share, slopes, left_slopes, right_slopes, totals):  # fmt: skip
+    """The same between two sides, for rows ``first, first + step, ...``.
+
+    ``slopes`` (n_left, n_right) comes with the slope of the objective in every kernel value and
+    leaves with that in every sum; written are ``left_slopes`` (n_left,), those in the left graphs'
+    own sums; added to are ``right_slopes`` (n_right,) and ``totals`` (4,), as above.
+    """
+    gamma_total, rho_total, amplitude_total, share_total = 0.0, 0.0, 0.0, 0.0
+    for i in range(first, len(sums), step):
+        own, own_slope = left_diagonal[i], 0.0
+        for j in range(sums.shape[1]):
+            pull = slopes[i, j]
+            both = own + right_diagonal[j]
+            shared = sums[i, j]
+            union = both - shared
+            tanimoto, per_shared, per_own = 1.0, 0.0, 0.0
+            if union > 0.0:
+                tanimoto = shared / union
+                per_shared = both / (union * union)
+                per_own = -shared / (union * union)
+            distance = max(both - 2.0 * shared, 0.0)
+            near = np.exp(-gamma * (1.0 - tanimoto))
+            far = np.exp(-rho * distance)
+            by_tanimoto = pull * amplitude * share * gamma * near
+            by_distance = pull * amplitude * (1.0 - share) * rho * far
+            slopes[i, j] = by_tanimoto * per_shared + 2.0 * by_distance
+            in_own = by_tanimoto * per_own - by_distance
+            own_slope += in_own
+            right_slopes[j] += in_own
+            gamma_total -= by_tanimoto * (1.0 - tanimoto)
+            rho_total -= by_distance * distance
+            amplitude_total += pull * amplitude * (share * near + (1.0 - share) * far)
+            share_total += pull * amplitude * (near - far)
+        left_slopes[i] = own_slope
+    totals[0] += gamma_total
+    totals[1] += rho_total
+    totals[2] += amplitude_total
+    totals[3] += share_total

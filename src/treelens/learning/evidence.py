@@ -68,6 +68,14 @@ class PatternHierarchy:
         """Level of each pattern, shape (n_patterns,)."""
         return np.repeat(np.arange(self.n_levels), np.diff(self.level_offsets))
 
+    def restricted(self, kept: np.ndarray) -> PatternHierarchy:
+        """The patterns of a boolean mask, which holds the ancestors of all that it holds."""
+        before = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+        parents = self.parents[kept]
+        return PatternHierarchy(
+            before[self.level_offsets], np.where(parents >= 0, before[parents], -1)
+        )
+
     def _levels(self) -> list[slice]:
         edges = self.level_offsets.tolist()
         return [slice(a, b) for a, b in pairwise(edges)]
@@ -107,6 +115,12 @@ class EvidenceParameters(NamedTuple):
     def noise(self) -> float:
         """The variance of the noise."""
         return float(np.exp(self.scales[3]))
+
+    def spread(self, kept: np.ndarray) -> EvidenceParameters:
+        """These parameters of some patterns as those of all: the others do not deviate."""
+        deviations = np.zeros(len(kept))
+        deviations[kept] = self.deviations
+        return self._replace(deviations=deviations)
 
     def vector(self, n_free: int) -> np.ndarray:
         """The first ``n_free`` numbers, which are those that are searched."""

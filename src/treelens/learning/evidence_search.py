@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import optimize
@@ -122,6 +122,32 @@ def learn_by_evidence(
             stacklevel=2,
         )
     return EvidenceFit(parameters, uniform, tuple(history), converged)
+
+
+def refit_scales(
+    fit: EvidenceFit,
+    problem: EvidenceProblem,
+    *,
+    max_steps: int = 100,
+    device: str = "cpu",
+    tick: Callable[[str], None] = lambda what: None,
+) -> EvidenceFit:
+    """The same weights with the scales under which other targets are least surprising.
+
+    Parameters
+    ----------
+    fit : EvidenceFit
+    problem : EvidenceProblem
+        Other graphs, over the same patterns.
+    max_steps, device, tick :
+        As for :func:`learn_by_evidence`.
+    """
+    evaluate = evaluator(problem, device)
+    parameters, uniform = (
+        _Stage(problem, "uniform", start, evaluate, tick).run(max_steps)[0]
+        for start in (fit.parameters, fit.uniform)
+    )
+    return replace(fit, parameters=parameters, uniform=uniform)
 
 
 Evaluator = Callable[[EvidenceParameters, str], tuple[float, np.ndarray]]

@@ -90,6 +90,75 @@ def half_solve(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
         return blas.dtrsm(1.0, factor.T, right, lower=1)
 
 
+def solve_in_tiles(
+    factor: np.ndarray, right: np.ndarray, *, transposed: bool, n_jobs: int = 1
+) -> np.ndarray:
+    """``inv(U.T) @ right``, or without ``transposed`` ``inv(U) @ right``, columns shared out.
+
+    Parameters
+    ----------
+    factor : ndarray, C-ordered, shape (n, n)
+        From :func:`cholesky_in_place`.
+    right : ndarray, shape (n, p)
+    transposed : bool
+    n_jobs : int
+        Threads. The result is the same, bit for bit, for every number of them.
+
+    Examples
+    --------
+    >>> factor = cholesky_in_place(np.array([[4.0, 2.0], [2.0, 5.0]]))
+    >>> solve_in_tiles(factor, np.array([[2.0], [3.0]]), transposed=True)
+    array([[1.],
+           [1.]])
+    """
+    out = np.empty(right.shape)
+
+    def solve(columns: slice) -> None:
+        out[:, columns] = blas.dtrsm(
+            1.0, factor.T, right[:, columns], lower=1, trans_a=0 if transposed else 1
+        )
+
+    with one_blas_thread(), ThreadPoolExecutor(n_jobs) as pool:
+        _run(pool, solve, _tiles(right.shape[1]))
+    return out
+
+
+def add_products(out: np.ndarray, left: np.ndarray, right: np.ndarray, n_jobs: int = 1) -> None:
+    """Add the upper triangle of ``left @ right.T``, which is symmetric, to ``out``, in tiles.
+
+    Parameters
+    ----------
+    out : ndarray, shape (n, n)
+        What lies below its diagonal means nothing.
+    left, right : ndarray, shape (n, p)
+    n_jobs : int
+        Threads. The result is the same, bit for bit, for every number of them.
+    """
+
+    def add(rows: slice) -> None:
+        out[rows, rows.start :] += left[rows] @ right[rows.start :].T
+
+    with one_blas_thread(), ThreadPoolExecutor(n_jobs) as pool:
+        _run(pool, add, _tiles(len(out)))
+
+
+def multiply(left: np.ndarray, right: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+    """``left @ right``, rows shared out to threads: the same bits for every number of them."""
+    out = np.empty((len(left), right.shape[1]))
+
+    def fill(rows: slice) -> None:
+        out[rows] = left[rows] @ right
+
+    with one_blas_thread(), ThreadPoolExecutor(n_jobs) as pool:
+        _run(pool, fill, _tiles(len(left)))
+    return out
+
+
+def both_halves(upper: np.ndarray) -> np.ndarray:
+    """The symmetric matrix whose upper triangle is given."""
+    return np.triu(upper) + np.triu(upper, 1).T
+
+
 def _tiles(n: int) -> list[slice]:
     return [slice(start, min(start + TILE, n)) for start in range(0, n, TILE)]
 

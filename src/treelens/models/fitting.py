@@ -16,14 +16,11 @@ from treelens.learning.evidence import (
     PatternHierarchy,
     level_weights,
 )
-from treelens.learning.evidence_search import EvidenceFit, learn_by_evidence
+from treelens.learning.evidence_search import EvidenceFit, learn_by_evidence, refit_scales
 from treelens.models.gaussian_process import FittedGaussianProcess, WeightedForest
-from treelens.models.posterior import (
-    ExactPosterior,
-    LandmarkPosterior,
-    LeaveOneOut,
-    MeanPosterior,
-)
+from treelens.models.posterior import ExactPosterior, LeaveOneOut, MeanPosterior
+from treelens.models.sampling import LandmarkPlan, LearningSample
+from treelens.models.sparse_process import LandmarkFit, LandmarkPosterior, hard_to_say
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
@@ -88,16 +85,19 @@ class FittedEvidence:
     left_out : LeaveOneOut
         Of all training graphs, on the scale of the standardised targets.
     compared : tuple of LeaveOneOut
-        With the learned and with uniform weights, of the graphs in ``sample``.
-    sample : ndarray
-        Positions of the graphs that weights were learned on.
+        With the learned and with uniform weights, of the graphs in ``compared_on``.
+    compared_on : ndarray
+        Positions of graphs, in the proportions of the whole.
+    n_learning : int
+        How many graphs weights were learned on.
     """
 
     model: FittedGaussianProcess
     search: EvidenceFit
     left_out: LeaveOneOut
     compared: tuple[LeaveOneOut, LeaveOneOut]
-    sample: np.ndarray
+    compared_on: np.ndarray
+    n_learning: int
 
 
 def fit_gaussian_process(
@@ -106,8 +106,8 @@ def fit_gaussian_process(
     targets: Targets,
     *,
     learned: str,
-    sample: np.ndarray,
-    landmarks: np.ndarray | None,
+    sample: LearningSample,
+    landmarks: LandmarkPlan | None,
     strength: float,
     max_steps: int,
     n_jobs: int = 1,
@@ -123,10 +123,9 @@ def fit_gaussian_process(
         Of the training graphs.
     targets : Targets
     learned : {"uniform", "depths", "branches"}
-    sample : ndarray of int
-        The graphs that weights are learned on.
-    landmarks : ndarray of int, optional
-        Condition through these graphs only; None: exactly.
+    sample : LearningSample
+    landmarks : LandmarkPlan, optional
+        Condition through some graphs only; None: exactly.
     strength : float
         Of the prior on the deviations.
     max_steps : int
@@ -136,21 +135,36 @@ def fit_gaussian_process(
     tick : callable
     """
     hierarchy = PatternHierarchy(forest.level_offsets, forest.parents)
-    whole = len(sample) == histograms.n_graphs
-    chosen = histograms if whole else histograms.select_graphs(sample)
-    problem = EvidenceProblem(
-        PairFeatures.of_counts(chosen), hierarchy, targets.select(sample).values,
-        1.0 / targets.weights[sample], strength, n_jobs,
-    )  # fmt: skip
+    looked_at = sample.weights if sample.scales is None else np.union1d(sample.weights, sample.scales)
+    # Evidence says nothing about other patterns: they do not deviate.
+    present = histograms.select_graphs(looked_at).support > 0
+
+    def problem_of(some: np.ndarray) -> EvidenceProblem:
+        features = PairFeatures.of_counts(histograms.select_graphs(some).select_patterns(present))
+        return EvidenceProblem(
+            features, hierarchy.restricted(present), targets.select(some).values,
+            1.0 / targets.weights[some], strength, n_jobs,
+        )  # fmt: skip
+
+    problem, compared_on = problem_of(sample.weights), sample.weights
     search = learn_by_evidence(problem, learned, max_steps=max_steps, device=device, tick=tick)
+    if sample.scales is not None:
+        problem, compared_on = problem_of(sample.scales), sample.scales
+        search = refit_scales(search, problem, max_steps=max_steps, device=device, tick=tick)
     tick("leaving one out")
     learned_one_out = _leave_one_out(problem, search.parameters, device)
     uniform_one_out = _leave_one_out(problem, search.uniform, device)
-    model, left_out = _condition(
-        forest, histograms, targets, problem, search.parameters, landmarks, n_jobs, device,
-        known=learned_one_out if whole else None,
+    parameters = search.parameters.spread(present)
+    weighted = WeightedForest(
+        forest, hierarchy.sum_down(parameters.deviations / np.sqrt(strength)),
+        level_weights(parameters.level_logits),
     )  # fmt: skip
-    return FittedEvidence(model, search, left_out, (learned_one_out, uniform_one_out), sample)
+    model, left_out = _condition(
+        weighted, histograms, targets, parameters, landmarks, n_jobs, device,
+        known=learned_one_out if len(compared_on) == histograms.n_graphs else None,
+    )  # fmt: skip
+    compared = (learned_one_out, uniform_one_out)
+    return FittedEvidence(model, search, left_out, compared, compared_on, len(sample.weights))
 
 
 def _leave_one_out(
@@ -169,41 +183,35 @@ def _leave_one_out(
 
 
 def _condition(
-    forest: PatternForest,
+    weighted: WeightedForest,
     histograms: PatternHistograms,
     targets: Targets,
-    problem: EvidenceProblem,
     parameters: EvidenceParameters,
-    landmarks: np.ndarray | None,
+    plan: LandmarkPlan | None,
     n_jobs: int,
     device: str,
     known: LeaveOneOut | None,
 ) -> tuple[FittedGaussianProcess, LeaveOneOut]:
     """The posterior given all training graphs, and what it says of each left out."""
-    deviations = parameters.deviations / np.sqrt(problem.strength)
-    weighted = WeightedForest(
-        forest, problem.hierarchy.sum_down(deviations), level_weights(parameters.level_logits)
-    )
     scales, noise = parameters.kernel_scales(), parameters.noise / targets.weights
     kernel = MixtureKernel(weighted.weights, scales)
     everything = weighted.weighed(histograms)
-    basis = histograms if landmarks is None else histograms.select_graphs(landmarks)
-    anchors = everything if landmarks is None else weighted.weighed(basis)
+    basis, positions = histograms, np.arange(histograms.n_graphs)
     posterior: ExactPosterior | LandmarkPosterior | MeanPosterior
-    if landmarks is None and device != "cpu":
+    if plan is None and device != "cpu":
         posterior, left_out = _on_device(everything.pairs, kernel, noise, targets.values, device)
-    elif landmarks is None:
-        among = kernel.matrix(anchors, anchors, n_jobs)
+    elif plan is None:
+        among = kernel.matrix(everything, everything, n_jobs)
         posterior = ExactPosterior.fit(among, noise, targets.values, n_jobs)
         left_out = posterior.leave_one_out(targets.values, n_jobs) if known is None else known
     else:
-        among = kernel.matrix(anchors, anchors, n_jobs)
-        rows = kernel.matrix(everything, anchors, n_jobs)
-        posterior, left_out = LandmarkPosterior.fit(among, rows, noise, targets.values, n_jobs)
-    positions = np.arange(histograms.n_graphs) if landmarks is None else landmarks
+        fit = LandmarkFit(kernel, everything, noise, targets.values, n_jobs)
+        positions = hard_to_say(fit, plan.first, plan.n_landmarks)
+        basis = histograms.select_graphs(positions)
+        posterior, left_out = fit.through(positions)
     model = FittedGaussianProcess(
         weighted, scales, parameters.noise, basis, positions, posterior, targets.offset,
-        targets.scale, targets.weights if landmarks is None else None,
+        targets.scale, targets.weights if plan is None else None,
     )  # fmt: skip
     return model, left_out
 

@@ -13,8 +13,9 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.mixture import MixtureKernel, MixtureScales
 from treelens.models.calibration import calibrated
-from treelens.models.posterior import ExactPosterior, LandmarkPosterior, MeanPosterior
+from treelens.models.posterior import ExactPosterior, MeanPosterior
 from treelens.models.predictions import Predictions
+from treelens.models.sparse_process import LandmarkPosterior
 from treelens.models.thresholds import Threshold
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.features import Features, SeenGraphs, select_features

@@ -140,7 +140,7 @@ def scored_classes(
 
 def density_gain(fitted: FittedEvidence, targets: Targets, learned: str) -> LearningGain:
     """Compare the densities that learned and uniform weights give to what was left out."""
-    values = targets.select(fitted.sample).values
+    values = targets.select(fitted.compared_on).values
     ours, uniform = (_log_densities(left_out, values) for left_out in fitted.compared)
     gain = ours - uniform
     error = float(np.std(gain, ddof=1) / np.sqrt(len(gain)))

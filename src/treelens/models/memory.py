@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
+from treelens.learning.sparse_evidence import BLOCK
+
 _BYTES = 8  # of a number in double precision
 
 
@@ -12,7 +14,7 @@ def bytes_needed(n_graphs: int, n_learning: int, n_landmarks: int | None) -> int
     """The largest matrices that are held at once, in bytes.
 
     Learning holds three matrices of the graphs that weights are learned on; conditioning exactly,
-    three of all graphs; through landmarks, four of graphs by landmarks and four of landmarks.
+    three of all graphs; through landmarks, eight of landmarks and four of a block by landmarks.
 
     Examples
     --------
@@ -23,7 +25,7 @@ def bytes_needed(n_graphs: int, n_learning: int, n_landmarks: int | None) -> int
     if n_landmarks is None:
         conditioning = 3 * n_graphs**2
     else:
-        conditioning = 4 * n_graphs * n_landmarks + 4 * n_landmarks**2
+        conditioning = 8 * n_landmarks**2 + 4 * min(BLOCK, n_graphs) * n_landmarks
     return _BYTES * max(learning, conditioning)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 
@@ -33,30 +35,72 @@ def tenths_by_rank(values: np.ndarray) -> np.ndarray:
 _FEWEST = 200
 
 
-def draw_evenly(codes: np.ndarray, size: int, seed: int) -> np.ndarray:
-    """Positions of as many graphs of each class as the rarest has, ascending; at most ``size``.
+# Of a commoner class, at most so many graphs for one of the rarest.
+_RATIO = 3
+
+
+def draw_rare(codes: np.ndarray, size: int, seed: int) -> np.ndarray:
+    """The rarest class whole, and at most three times as many graphs of each other one, ascending.
 
     Where most targets are the same number, a Gaussian process can say them without any noise and
     at any weights, and evidence rewards weights that do: they rank worse than uniform ones. So the
-    weights of rare classes are learned from classes of one size, 200 graphs in all or more.
+    weights of rare classes are learned from classes of nearer sizes, 200 graphs in all or more; if
+    there are more than ``size`` of them, from an even share of that.
 
     Examples
     --------
-    >>> draw_evenly(np.array([0, 0, 0, 1, 0, 1] * 100), 8, seed=0).shape
-    (8,)
+    >>> codes = np.array([0, 0, 0, 0, 1] * 100)
+    >>> np.bincount(codes[draw_rare(codes, 1000, seed=0)]).tolist()
+    [300, 100]
     """
     counts = np.bincount(codes)
-    each = max(int(counts.min()), -(-_FEWEST // len(counts)))
-    each = min(each, max(1, size // len(counts)))
+    share = size // len(counts)
+    rarest = max(1, min(int(counts.min()), share))
+    others = max(_RATIO * rarest, _FEWEST - rarest)
+    others = max(1, min(others, (size - rarest) // max(1, len(counts) - 1)))
     shuffled = np.random.default_rng(seed).permutation(len(codes))
-    by_class = [shuffled[codes[shuffled] == code][:each] for code in range(len(counts))]
+    by_class = [
+        shuffled[codes[shuffled] == code][: rarest if code == counts.argmin() else others]
+        for code in range(len(counts))
+    ]
     return np.sort(np.concatenate(by_class))
+
+
+class LearningSample(NamedTuple):
+    """Which graphs weights are learned on, and which ones scales are then fitted to again."""
+
+    weights: np.ndarray
+    scales: np.ndarray | None = None  # None: those that were found with the weights stay
+
+    @property
+    def largest(self) -> int:
+        return max(len(part) for part in self if part is not None)
+
+
+def sample_for(groups: np.ndarray, rare: bool, size: int, seed: int) -> LearningSample:
+    """Graphs in proportion or, where a class is ``rare``, more of it than its share.
+
+    Noise and amplitude that suit one proportion do not suit another: those of the rare are fitted
+    again to graphs in the proportions that predictions will meet.
+    """
+    in_proportion = draw_by_group(groups, size, seed)
+    if not rare:
+        return LearningSample(in_proportion)
+    return LearningSample(draw_rare(groups, size, seed), in_proportion)
+
+
+class LandmarkPlan(NamedTuple):
+    """How many landmarks there shall be, and those that are drawn by chance: half of them."""
+
+    n_landmarks: int
+    first: np.ndarray
 
 
 def landmarks_for(
     groups: np.ndarray, exact_size: int, n_landmarks: int, seed: int
-) -> np.ndarray | None:
+) -> LandmarkPlan | None:
     """Landmarks where there are too many graphs for all of them to be used, else None."""
     if len(groups) <= exact_size:
         return None
-    return draw_by_group(groups, n_landmarks, seed + 1)
+    total = min(n_landmarks, len(groups))
+    return LandmarkPlan(total, draw_by_group(groups, max(1, total // 2), seed + 1))

@@ -20,7 +20,8 @@ from treelens.models.gaussian_process import (
     WeightedForest,
 )
 from treelens.models.leave_one_out import LearningGain, scored_classes, scored_numbers
-from treelens.models.posterior import LandmarkPosterior, MeanPosterior
+from treelens.models.posterior import MeanPosterior
+from treelens.models.sparse_process import LandmarkPosterior
 from treelens.models.thresholds import Threshold
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.forest import TREES, PatternForest
