@@ -16,9 +16,9 @@ from reproduction.data import StudyOptions
 from reproduction.protocol import N_OUTER, outer_split
 from reproduction.rows import RowFile, versions
 
-SETS = ("MUTAG", "PTC_MR", "PTC_DGCNN", "ENZYMES", "PROTEINS", "NCI1")
+SETS = ("MUTAG", "PTC_MR", "PTC_DGCNN", "ENZYMES", "PROTEINS", "NCI1", "DD")
 METHODS = ("evidence_uniform", "evidence_depths", "evidence_branches")
-N_REPETITIONS = {"NCI1": 1, "PROTEINS": 3}
+N_REPETITIONS = {"PROTEINS": 3, "DD": 1}
 
 
 def run(asked: StudyOptions) -> None:

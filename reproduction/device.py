@@ -57,7 +57,10 @@ def add_steps(
     problem = evidence_problem(graphs, y, n_jobs)
     found = timed_steps(DeviceEvidence(problem, device))
     support = np.diff(problem.features.lists.offsets).astype(float)
-    size = {"n": problem.n_graphs, "pairs_in_lists": float((support**2).sum())}
+    size = {
+        "n": problem.n_graphs, "pairs_in_lists": float((support**2).sum()),
+        "shared_patterns": int((support > 1).sum()),
+    }  # fmt: skip
     rows.append(key | size | found | {"gpu": device_name()} | versions())
     print(name, {step: round(seconds, 4) for step, seconds in found.items()}, flush=True)
 

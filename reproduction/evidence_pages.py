@@ -10,6 +10,7 @@ import numpy as np
 
 from reproduction import fragments_page
 from reproduction.curve_pages import write_active, write_curves
+from reproduction.device_page import write_device
 from reproduction.domain import write_domain
 from reproduction.glance import write_glance
 from reproduction.hiv import write_hiv
@@ -54,6 +55,7 @@ def write_all(out: Path) -> None:
         ("domain", write_domain),
         ("rare", write_rare),
         ("panel", write_panel),
+        ("device", write_device),
         ("landmarks", write_landmarks),
         ("hiv", write_hiv),
     ):
