@@ -208,3 +208,45 @@ def test_scales_fitted_again_leave_the_weights_and_surprise_less():
         np.testing.assert_array_equal(before.level_logits, after.level_logits)
         values = [evidence_objective(other, p, "uniform")[0] for p in (before, after)]
         assert values[1] < values[0]
+
+
+def _with_covariates(n=14, n_columns=1):
+    problem, counts = _problem(n=n, n_columns=n_columns)
+    table = np.random.default_rng(7).normal(size=(n, 3))
+    problem = replace(problem, covariates=table)
+    parameters = _parameters(problem)
+    scales = np.concatenate([parameters.scales, np.log([0.8, 1.4])])
+    return problem, parameters._replace(scales=scales), counts, table
+
+
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_covariates_add_a_kernel_of_their_own(n_columns):
+    problem, parameters, counts, table = _with_covariates(n_columns=n_columns)
+    expected = naive.objective(
+        problem, parameters, counts, evidence.LOGIT_SPREAD, evidence.SCALE_SPREAD, JITTER, table
+    )
+    value, _ = evidence_objective(problem, parameters)
+    assert value == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("learned", ["uniform", "branches"])
+def test_the_gradient_in_covariates_scales_by_finite_differences(learned):
+    problem, parameters, _, _ = _with_covariates()
+    start, step = parameters.vector(problem.n_free(learned)), 1e-5
+    gradient = evidence_objective(problem, parameters, learned)[1]
+    for k in range(N_SCALES + 2):
+        values = []
+        for sign in (1.0, -1.0):
+            moved = start.copy()
+            moved[k] += sign * step
+            values.append(evidence_objective(problem, parameters.replaced(moved), learned)[0])
+        assert gradient[k] == pytest.approx((values[0] - values[1]) / (2 * step), abs=1e-6)
+
+
+def test_covariates_that_say_the_targets_are_found():
+    problem, *_ = _with_covariates(n=60)
+    targets = np.sin(problem.covariates[:, :1])
+    informed = replace(problem, targets=targets - targets.mean())
+    deaf = replace(informed, covariates=np.random.default_rng(1).normal(size=(60, 3)))
+    loud, quiet = (learn_by_evidence(p).parameters.covariate_scales() for p in (informed, deaf))
+    assert loud.amplitude > 5 * quiet.amplitude

@@ -48,13 +48,26 @@ def weights_of(hierarchy, level_logits, deviations):
     return np.array(weights)
 
 
-def objective(problem, parameters, counts, logit_spread, scale_spread, jitter):
+def gaussian_matrix(amplitude, length, table):
+    """The kernel of covariates, value by value."""
+    return np.array(
+        [
+            [amplitude * math.exp(-sum((a - b) ** 2 for a, b in zip(x, y, strict=True))
+                                  / (2 * length**2)) for y in table]
+            for x in table
+        ]
+    )  # fmt: skip
+
+
+def objective(problem, parameters, counts, logit_spread, scale_spread, jitter, table=None):
     """The objective by NumPy's own determinant and solver."""
     deviations = parameters.deviations / math.sqrt(problem.strength)
     weights = weights_of(problem.hierarchy, parameters.level_logits, deviations)
     scales = parameters.kernel_scales()
     matrix = kernel_matrix(scales, weights, counts)
     matrix += np.diag(parameters.noise * problem.noise_factors + jitter * scales.amplitude)
+    if table is not None:
+        matrix += gaussian_matrix(*np.exp(parameters.scales[5:]), table)
     fit = np.mean([y @ np.linalg.solve(matrix, y) for y in problem.targets.T])
     prior = problem.strength * (deviations**2).sum()
     prior += ((parameters.level_logits / logit_spread) ** 2).sum()

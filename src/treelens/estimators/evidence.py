@@ -119,11 +119,15 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
         return self._fitted_model.training.targets
 
     @overload
-    def predict(self, X: Any, return_std: Literal[False] = False) -> np.ndarray: ...
-    @overload
-    def predict(self, X: Any, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
     def predict(
-        self, X: Any, return_std: bool = False
+        self, X: Any, return_std: Literal[False] = False, *, covariates: Any = None
+    ) -> np.ndarray: ...
+    @overload
+    def predict(
+        self, X: Any, return_std: Literal[True], *, covariates: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+    def predict(
+        self, X: Any, return_std: bool = False, *, covariates: Any = None
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Values, and if asked for the standard deviations of new measurements (noise included).
 
@@ -131,6 +135,8 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
         ----------
         X : graphs
         return_std : bool, default=False
+        covariates : table or array of one row per graph, optional
+            As in ``fit``, where the model has any and ``X`` does not hold them itself.
 
         Returns
         -------
@@ -138,7 +144,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
         std : ndarray, shape (n_graphs,)
             Only with ``return_std``. ``mean ± 1.645 std`` should hold nine of ten measurements.
         """
-        said = self._decide(X, variance=return_std)
+        said = self._decide(self._beside(X, covariates), variance=return_std)
         mean = said.mean[:, 0]
         return (mean, np.sqrt(said.variance)) if said.variance is not None else mean
 

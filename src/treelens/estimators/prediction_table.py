@@ -29,12 +29,8 @@ class TellsDomain(HoldsModel):
         """Where the model may be believed: made when it is first asked for."""
         check_is_fitted(self)
         if self._domain is None or self._domain.model is not self.model_:
-            model = self.model_
-            assert model.training is not None
-            histograms = model.training.histograms
-            whole = model.basis.n_graphs == histograms.n_graphs
-            train = model.basis_graphs if whole else model.weighted.weighed(histograms)
-            self._domain = Domain.of(model, train, self._left_out_errors(), self._n_jobs())
+            model, errors = self.model_, self._left_out_errors()
+            self._domain = Domain.of(model, model.training_graphs, errors, self._n_jobs())
         return self._domain
 
     def predict_table(self, X: Any) -> pd.DataFrame:
@@ -48,8 +44,9 @@ class TellsDomain(HoldsModel):
         -------
         DataFrame
             Numbers: ``prediction``, ``std``, ``lower_90``, ``upper_90``. Classes: ``class``,
-            ``probability`` (of it), ``decision``, and ``probability CLASS`` for each. Then what
-            :meth:`domain` tells.
+            ``probability`` (of it), ``decision``, and ``probability CLASS`` for each. Where the
+            model has covariates, ``from_covariates``: what they add to the prediction or decision.
+            Then what :meth:`domain` tells.
         """
         return prediction_table(self, self._new_graphs(X))
 
@@ -97,6 +94,8 @@ def prediction_table(model: Any, graphs: GraphCollection) -> pd.DataFrame:
     std = np.sqrt(said.variance)
     expected = expected_error(std, around)
     told = _classes(model, said) if hasattr(model, "classes_") else _numbers(said, std)
+    if said.from_covariates is not None and said.from_covariates.shape[1] == 1:
+        told["from_covariates"] = said.from_covariates[:, 0]
     found = {
         "in_domain": domain.holds(expected, around),
         "expected_error": expected,

@@ -18,6 +18,7 @@ from treelens.explain.contributions import Explanation, explain_decision
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_single_graph, check_graphs
 from treelens.kernels.device import device_or_cpu
+from treelens.models.covariates import CovariateTable, with_covariates
 from treelens.models.fitting import (
     FittedEvidence,
     Targets,
@@ -115,7 +116,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         """Leave-one-out predictions with their scores, and the slope of the probabilities."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, covariates: Any = None) -> Self:
         """Learn the weights and condition on the targets.
 
         Parameters
@@ -125,11 +126,22 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
             Numbers for a regressor, classes of any kind for a classifier.
         sample_weight : array-like, shape (n_graphs,), optional
             The noise variance of a graph is divided by its weight.
+        covariates : names, table or array of one row per graph, optional
+            What else is known of each graph (assay, temperature, descriptors): names of columns
+            that ``graphs.graph_data`` holds, a DataFrame, or an array; ``"rdkit"`` is all of
+            RDKit's descriptors. Numbers are standardised, texts are classes. They have a kernel of
+            their own, added to that of the graphs; evidence decides how much it says. Learned on a
+            CPU only.
         """
         self._validate_params()
         graphs = check_graphs(X)
         known = self._known(y, _checked_weights(sample_weight, len(graphs)))
-        fitted, histograms = self._condition(graphs, known)
+        encoded = None
+        if covariates is not None:
+            graphs, names = with_covariates(graphs, covariates)
+            table = CovariateTable.fit(graphs, names)
+            encoded = table, table.encode(graphs)
+        fitted, histograms = self._condition(graphs, known, encoded)
         left_out, slope = self._scored(fitted.left_out, known)
         self.model_ = replace(
             fitted.model,
@@ -142,7 +154,10 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         return self
 
     def _condition(
-        self, graphs: GraphCollection, known: Known
+        self,
+        graphs: GraphCollection,
+        known: Known,
+        covariates: tuple[CovariateTable, np.ndarray] | None,
     ) -> tuple[FittedEvidence, PatternHistograms]:
         """Learn the weights on a sample, and condition on all graphs or on landmarks."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -168,12 +183,30 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
                 n_jobs=n_jobs,
                 device=self.device,
                 tick=tick,
+                covariates=covariates,
             )
         self._train_graphs, self._fragments = graphs, None
         return fitted, histograms
 
     def _decide(self, X: Any, **asked: Any) -> Predictions:
         return super()._decide(X, device=device_or_cpu(self.device), **asked)
+
+    def _beside(self, X: Any, covariates: Any) -> Any:
+        """New graphs that hold the covariates given with them."""
+        if covariates is None:
+            return X
+        if not self.covariates_:
+            raise ValueError(
+                "covariates are given, but the model was fitted without any: leave them out, or "
+                "fit with covariates."
+            )
+        return with_covariates(self._new_graphs(X), covariates)[0]
+
+    @property
+    def covariates_(self) -> list[str]:
+        """Names of the covariates that the model was fitted with."""
+        covariates = self._fitted_model.covariates
+        return [] if covariates is None else covariates.table.names
 
     def _record(self, fitted: FittedEvidence, targets: Targets, left_out: Any) -> EvidenceRecord:
         gain = density_gain(fitted, targets, self.weights)

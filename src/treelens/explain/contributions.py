@@ -68,7 +68,7 @@ class Explanation:
         ``count`` (nodes that carry it) and ``contribution``. The index is the pattern's id in the
         vocabulary.
     node_contributions : ndarray, shape (n_nodes,)
-        They add up to ``decision - base``.
+        They add up to ``decision - base``, less what ``covariates`` say.
     edge_contributions : ndarray, shape (n_edges,)
         In the order of ``graph.edges``: another view of the same patterns, those of depth 1 and
         more, spread over their edges instead of their nodes.
@@ -85,6 +85,8 @@ class Explanation:
     graph : Graph
     pattern_rows, voices
         What the two tables are made from when they are asked for.
+    covariates : float
+        What the covariates of the graph add to the decision; 0 where the model has none.
     """
 
     decision: float
@@ -99,6 +101,7 @@ class Explanation:
     graph: Graph
     pattern_rows: PatternRows
     voices: Voices
+    covariates: float = 0.0
 
     @cached_property
     def pattern_contributions(self) -> pd.DataFrame:
@@ -127,7 +130,8 @@ class Explanation:
             f"{self.class_label}"
         )
         lines = [
-            f"Explanation({said}, of which {self.base:+.3f} is the base; "
+            f"Explanation({said}, of which {self.base:+.3f} is the base"
+            f"{f' and {self.covariates:+.3f} from covariates' if self.covariates else ''}; "
             f"{self.out_of_vocabulary:.0%} of the patterns unseen)"
         ]
         strongest = self.pattern_contributions.head(5)
@@ -193,15 +197,17 @@ def _explain(
     if n_neighbors < 0:
         raise ValueError(f"n_neighbors must be 0 or more, got {n_neighbors}.")
     slopes = decision.slopes(_kernel_sums(found, decision))
-    row, sign, label, predicted = _choose_output(slopes.end, decision, class_label)
+    beside = decision.beside(found)  # (n_outputs,)
+    row, sign, label, predicted = _choose_output(slopes.end, beside, decision, class_label)
     coefficients = sign * decision.coefficients[row]  # (n_support,)
+    covariates = sign * float(beside[row])
     intercept = sign * float(decision.intercepts[row])
     contributions = _divide(coefficients, slopes, found, decision)  # (n_found,)
     counts = found.counts
     shares = _root_shares(contributions / counts, found)  # (n_depths, n_nodes)
     arcs = Arcs(graph.neighbor_offsets, graph.neighbors)
     return Explanation(
-        decision=intercept + float(coefficients @ slopes.end),
+        decision=intercept + covariates + float(coefficients @ slopes.end),
         base=intercept + float(coefficients @ slopes.start),
         class_label=label,
         predicted_class=predicted,
@@ -213,6 +219,7 @@ def _explain(
         graph=graph[0],
         pattern_rows=PatternRows.sorted(decision, found, counts, contributions),
         voices=Voices.strongest(decision, coefficients, slopes.end, n_neighbors),
+        covariates=covariates,
     )
 
 
@@ -223,7 +230,7 @@ def pattern_effects(found: FoundPatterns, decision: KernelExpansion) -> np.ndarr
     many graphs of which only the counts are at hand.
     """
     slopes = decision.slopes(_kernel_sums(found, decision))
-    row, sign, _, _ = _choose_output(slopes.end, decision, None)
+    row, sign, _, _ = _choose_output(slopes.end, decision.beside(found), decision, None)
     return _divide(sign * decision.coefficients[row], slopes, found, decision)
 
 
@@ -274,7 +281,7 @@ def _root_shares(per_node: np.ndarray, found: FoundPatterns) -> np.ndarray:
 
 
 def _choose_output(
-    kernel: np.ndarray, decision: KernelExpansion, class_label: Any
+    kernel: np.ndarray, beside: np.ndarray, decision: KernelExpansion, class_label: Any
 ) -> tuple[int, float, Any, Any]:
     """Row of the output to explain, the sign it counts with, its class, the predicted class."""
     classes = decision.classes
@@ -285,7 +292,7 @@ def _choose_output(
             )
         return 0, 1.0, None, None
     two = len(decision.intercepts) == 1
-    predicted = _predicted_code(kernel, decision)
+    predicted = _predicted_code(kernel, beside, decision)
     if class_label is None:
         code = 1 if two else predicted
     else:
@@ -299,12 +306,12 @@ def _choose_output(
     return row, sign, classes[code], classes[predicted]
 
 
-def _predicted_code(kernel: np.ndarray, decision: KernelExpansion) -> int:
+def _predicted_code(kernel: np.ndarray, beside: np.ndarray, decision: KernelExpansion) -> int:
     """The class by decision values, or by votes of one class against one."""
     if decision.votes is not None:
         coefficients, intercepts = decision.votes
         return int(class_values((coefficients @ kernel + intercepts)[None, :]).argmax())
-    decisions = decision.coefficients @ kernel + decision.intercepts  # (n_outputs,)
+    decisions = decision.coefficients @ kernel + decision.intercepts + beside  # (n_outputs,)
     return int(decisions[0] > 0) if len(decisions) == 1 else int(decisions.argmax())
 
 

@@ -26,6 +26,7 @@ class FoundPatterns(NamedTuple):
     scale: float
     own_unseen: float  # what patterns outside the vocabulary add to the graph's own sum
     out_of_vocabulary: float
+    covariates: np.ndarray | None = None  # (1, n_covariates) of the graph, where a model has any
 
     @classmethod
     def of(
@@ -42,7 +43,11 @@ class FoundPatterns(NamedTuple):
         )  # fmt: skip
         known = float(found.own_terms(weights).sum())
         unseen = max(float(seen.features.diagonal[index]) - known, 0.0)
-        return found._replace(own_unseen=unseen if found.out_of_vocabulary else 0.0)
+        table = seen.features.covariates
+        return found._replace(
+            own_unseen=unseen if found.out_of_vocabulary else 0.0,
+            covariates=None if table is None else table[index : index + 1],
+        )
 
     @property
     def counts(self) -> np.ndarray:
@@ -94,6 +99,7 @@ class KernelExpansion(Protocol):
     def find(self, graph: GraphCollection) -> FoundPatterns: ...
     def found_in(self, seen: SeenGraphs, index: int) -> FoundPatterns: ...
     def slopes(self, sums: KernelSums) -> PathSlopes: ...
+    def beside(self, found: FoundPatterns) -> np.ndarray: ...
     def facts_of_training(self, picked: np.ndarray) -> dict[str, np.ndarray]: ...
     def facts_of_patterns(self, ids: np.ndarray) -> dict[str, np.ndarray]: ...
 
@@ -182,6 +188,10 @@ class KernelDecision:
 
     def slopes(self, sums: KernelSums) -> PathSlopes:
         return path_slopes(self.kernel, sums)
+
+    def beside(self, found: FoundPatterns) -> np.ndarray:
+        """What is added to the outputs beside patterns: nothing."""
+        return np.zeros(len(self.intercepts))
 
     def facts_of_training(self, picked: np.ndarray) -> dict[str, np.ndarray]:
         return {"class_label": self.classes[self.training_codes[picked]]}

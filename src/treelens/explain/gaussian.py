@@ -117,6 +117,14 @@ class GaussianDecision:
     def slopes(self, sums: KernelSums) -> PathSlopes:
         return mixture_slopes(self.model.scales, sums)
 
+    def beside(self, found: FoundPatterns) -> np.ndarray:
+        """What covariates add to the outputs, shape (n_outputs,)."""
+        covariates = self.model.covariates
+        if covariates is None or found.covariates is None:
+            return np.zeros(len(self.intercepts))
+        basis = covariates.training[self.model.basis_indices]
+        return (self.coefficients @ covariates.scales.matrix(found.covariates, basis).T)[:, 0]
+
     def facts_of_patterns(self, ids: np.ndarray) -> dict[str, np.ndarray]:
         return {"tree": self.vocabulary.tree_names(ids)}
 

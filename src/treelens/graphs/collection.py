@@ -350,6 +350,20 @@ class GraphCollection:
         """The same graphs, said to be made in this way."""
         return GraphCollection(**{**self._arguments(), "recipe": recipe}, _known_good=True)
 
+    def with_data(self, columns: Any) -> GraphCollection:
+        """The same graphs with more facts about each: a mapping or DataFrame of columns.
+
+        Examples
+        --------
+        >>> from treelens import as_graph_collection
+        >>> graphs = as_graph_collection([([(0, 1)], {0: "C", 1: "O"})])
+        >>> graphs.with_data({"temperature": [298.0]}).graph_data["temperature"].tolist()
+        [298.0]
+        """
+        more = {str(name): np.asarray(columns[name], dtype=object) for name in columns}
+        data = {**self.graph_data, **more}
+        return GraphCollection(**{**self._arguments(), "graph_data": data})
+
     def with_fine_labels(self, labels: Sequence[Any]) -> GraphCollection:
         """The same graphs with finer labels, one for each node of all graphs."""
         codes, alphabet = encode_labels(labels)

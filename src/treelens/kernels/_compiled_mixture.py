@@ -120,3 +120,30 @@ def mixture_cross_slopes(first, step, sums, left_diagonal, right_diagonal, gamma
     totals[1] += rho_total
     totals[2] += amplitude_total
     totals[3] += share_total
+
+
+@njit(cache=True, nogil=True)
+def add_gaussian_rows(first, step, squares, amplitude, length, out):
+    """Add ``amplitude exp(-squares / (2 length^2))`` to some rows, from the diagonal on."""
+    for i in range(first, len(squares), step):
+        for j in range(i, len(squares)):
+            out[i, j] += amplitude * np.exp(-0.5 * squares[i, j] / (length * length))
+
+
+@njit(cache=True, nogil=True)
+def gaussian_slope_rows(first, step, squares, amplitude, length, inverse, alpha, totals):
+    """Slopes of the objective in log amplitude and log length, over pairs ``i < j`` of some rows.
+
+    As :func:`mixture_slope_rows`; added to ``totals`` (2,).
+    """
+    n, n_columns = alpha.shape
+    for i in range(first, n, step):
+        for j in range(i + 1, n):
+            explained = 0.0
+            for p in range(n_columns):
+                explained += alpha[i, p] * alpha[j, p]
+            pull = inverse[i, j] - explained / n_columns
+            nearness = squares[i, j] / (length * length)
+            value = amplitude * np.exp(-0.5 * nearness)
+            totals[0] += pull * value
+            totals[1] += pull * value * nearness

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial import distance
 
 from treelens.kernels import _compiled_mixture
 from treelens.kernels.gram import interleaved, pair_sums
@@ -39,6 +40,27 @@ class MixtureScales:
 
     def as_tuple(self) -> tuple[float, float, float, float]:
         return self.gamma, self.rho, self.amplitude, self.share
+
+
+@dataclass(frozen=True)
+class CovariateScales:
+    """The numbers of the kernel of covariates, ``amplitude exp(-|x - x'|^2 / (2 length^2))``.
+
+    Attributes
+    ----------
+    amplitude : float
+        The variance of what covariates say.
+    length : float
+        How far covariates, which are standardised, must move for it to change.
+    """
+
+    amplitude: float
+    length: float
+
+    def matrix(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Kernel values between covariates (n_left, d) and (n_right, d)."""
+        squares = distance.cdist(left, right, "sqeuclidean")
+        return self.amplitude * np.exp(-0.5 * squares / self.length**2)
 
 
 def mixture_kernel(
@@ -83,12 +105,30 @@ class MixtureKernel:
     ----------
     weights : ndarray, shape (n_patterns,)
     scales : MixtureScales
+    covariates : CovariateScales, optional
+        Of a kernel of covariates that is added; features must then hold some.
     """
 
     weights: np.ndarray
     scales: MixtureScales
+    covariates: CovariateScales | None = None
+
+    @property
+    def variance(self) -> float:
+        """The kernel of any graph with itself."""
+        return self.scales.amplitude + (self.covariates.amplitude if self.covariates else 0.0)
 
     def matrix(self, left: Features, right: Features, n_jobs: int = 1) -> np.ndarray:
         """Kernel values between two sides, shape (n_left, n_right)."""
         sums = pair_sums(left.pairs, right.pairs, self.weights, n_jobs=n_jobs)
-        return mixture_kernel(self.scales, sums, left.diagonal, right.diagonal, n_jobs=n_jobs)
+        kernel = mixture_kernel(self.scales, sums, left.diagonal, right.diagonal, n_jobs=n_jobs)
+        if self.covariates is not None:
+            kernel += self.covariate_matrix(left, right)
+        return kernel
+
+    def covariate_matrix(self, left: Features, right: Features) -> np.ndarray:
+        """The part that covariates add; there must be some."""
+        assert self.covariates is not None
+        assert left.covariates is not None
+        assert right.covariates is not None
+        return self.covariates.matrix(left.covariates, right.covariates)

@@ -21,10 +21,11 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial import distance
 
 from treelens.kernels import _compiled_mixture
 from treelens.kernels.gram import pair_sums
-from treelens.kernels.mixture import MixtureScales
+from treelens.kernels.mixture import CovariateScales, MixtureScales
 from treelens.learning import _compiled
 from treelens.learning.factor import cholesky_in_place, inverse_of_factor, solve_factored
 from treelens.learning.objective import N_SHARES, in_shares, pair_arrays
@@ -38,6 +39,8 @@ LOGIT_SPREAD = 2.0
 SCALE_SPREAD = 2.0
 SCALE_NAMES = ("log_gamma", "log_rho", "log_amplitude", "log_noise", "share_logit")
 N_SCALES = len(SCALE_NAMES)
+# Where there are covariates, two more numbers follow these.
+COVARIATE_NAMES = ("log_covariate_amplitude", "log_covariate_length")
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,13 +106,18 @@ class PatternHierarchy:
 class EvidenceParameters(NamedTuple):
     """Everything that evidence decides, in the coordinates in which it is searched."""
 
-    scales: np.ndarray  # (5,), see SCALE_NAMES
+    scales: np.ndarray  # (n_scales,), see SCALE_NAMES and COVARIATE_NAMES
     level_logits: np.ndarray  # (n_levels,) b
     deviations: np.ndarray  # (n_patterns,) delta times the root of the prior's strength
 
     def kernel_scales(self) -> MixtureScales:
         gamma, rho, amplitude, _ = np.exp(self.scales[:4]).tolist()
         return MixtureScales(gamma, rho, amplitude, float(_logistic(self.scales[4])))
+
+    def covariate_scales(self) -> CovariateScales | None:
+        """Of the covariates, where there are any."""
+        numbers = np.exp(self.scales[N_SCALES:]).tolist()
+        return CovariateScales(*numbers) if numbers else None
 
     @property
     def noise(self) -> float:
@@ -130,7 +138,8 @@ class EvidenceParameters(NamedTuple):
         """These parameters with the first ones taken from ``vector``."""
         full = np.concatenate([self.scales, self.level_logits, self.deviations])
         full[: len(vector)] = vector
-        parts = np.split(full, [N_SCALES, N_SCALES + len(self.level_logits)])
+        n_scales = len(self.scales)
+        parts = np.split(full, [n_scales, n_scales + len(self.level_logits)])
         return EvidenceParameters(*parts)
 
 
@@ -150,6 +159,8 @@ class EvidenceProblem:
     strength : float
         Of the prior on the deviations: they are normal with variance ``1 / strength``.
     n_jobs : int
+    covariates : ndarray, shape (n_graphs, n_covariates), optional
+        Standardised; they have a kernel of their own.
     """
 
     features: PairFeatures
@@ -158,6 +169,7 @@ class EvidenceProblem:
     noise_factors: np.ndarray
     strength: float = 30.0
     n_jobs: int = 1
+    covariates: np.ndarray | None = None
 
     @property
     def n_graphs(self) -> int:
@@ -166,7 +178,10 @@ class EvidenceProblem:
     def n_free(self, learned: str) -> int:
         """How many parameters are searched: the scales, with the levels', with all weights."""
         levels, patterns = self.hierarchy.n_levels, self.hierarchy.n_patterns
-        return N_SCALES + {"uniform": 0, "depths": levels, "branches": levels + patterns}[learned]
+        return (
+            len(self.usual_scales)
+            + {"uniform": 0, "depths": levels, "branches": levels + patterns}[learned]
+        )
 
     def weights(self, parameters: EvidenceParameters) -> np.ndarray:
         """The weight of every pattern, shape (n_patterns,)."""
@@ -178,7 +193,16 @@ class EvidenceProblem:
     def usual_scales(self) -> np.ndarray:
         """Scales at which neither part of the kernel is flat: the prior's mean, and the start."""
         size = float(np.mean(self.features.diagonal())) or 1.0
-        return np.array([np.log(2.0), -np.log(size), 0.0, np.log(0.1), 0.0])
+        usual = [np.log(2.0), -np.log(size), 0.0, np.log(0.1), 0.0]
+        if self.covariates is not None:  # two graphs differ by some sqrt(2 d)
+            usual += [np.log(0.3), 0.5 * np.log(2.0 * max(1, self.covariates.shape[1]))]
+        return np.array(usual)
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """Squared distances between covariates, shape (n_graphs, n_graphs)."""
+        assert self.covariates is not None
+        return distance.cdist(self.covariates, self.covariates, "sqeuclidean")
 
     @cached_property
     def arrays(self) -> Any:
@@ -234,6 +258,7 @@ def evidence_objective(
         scales, parameters.noise * problem.noise_factors, sums, diagonal, space.second,
         problem.n_jobs,
     )  # fmt: skip
+    add_covariates(problem, parameters, space.second)
     factor = cholesky_in_place(space.second, problem.n_jobs)
     log_determinant = 2.0 * np.log(np.diagonal(factor)).sum()
     alpha = solve_factored(factor, problem.targets)  # (n, n_columns)
@@ -268,6 +293,42 @@ def covariance_in_place(
     np.fill_diagonal(out, scales.amplitude * (1.0 + JITTER) + noise)
 
 
+def add_covariates(
+    problem: EvidenceProblem, parameters: EvidenceParameters, out: np.ndarray
+) -> None:
+    """Add the kernel of the covariates, if there are any, to the upper triangle."""
+    if (scales := parameters.covariate_scales()) is None:
+        return
+    in_shares(
+        lambda k: _compiled_mixture.add_gaussian_rows(
+            k, N_SHARES, problem.squares, scales.amplitude, scales.length, out
+        ),
+        problem.n_jobs,
+    )
+
+
+def _covariate_slopes(
+    problem: EvidenceProblem,
+    parameters: EvidenceParameters,
+    inverse: np.ndarray,
+    alpha: np.ndarray,
+    on_diagonal: np.ndarray,
+) -> np.ndarray:
+    """Slopes in the logarithms of amplitude and length; none where there are no covariates."""
+    if (scales := parameters.covariate_scales()) is None:
+        return np.empty(0)
+    totals = np.zeros((N_SHARES, 2))
+    in_shares(
+        lambda k: _compiled_mixture.gaussian_slope_rows(
+            k, N_SHARES, problem.squares, scales.amplitude, scales.length, inverse, alpha,
+            totals[k],
+        ),
+        problem.n_jobs,
+    )  # fmt: skip
+    by_amplitude, by_length = totals.sum(axis=0)
+    return np.array([by_amplitude + scales.amplitude * on_diagonal.sum(), by_length])
+
+
 def prior_value(problem: EvidenceProblem, parameters: EvidenceParameters) -> float:
     """Minus the log of the Gaussian priors, up to a constant."""
     logits, deviations = parameters.level_logits / LOGIT_SPREAD, parameters.deviations
@@ -295,7 +356,8 @@ def _kernel_slopes(
         problem.n_jobs,
     )  # fmt: skip
     on_diagonal = 0.5 * (np.diagonal(inverse) - (alpha**2).mean(axis=1))  # (n,)
-    slopes = scale_slopes(problem, parameters, totals.sum(axis=0), on_diagonal)
+    more = _covariate_slopes(problem, parameters, inverse, alpha, on_diagonal)
+    slopes = scale_slopes(problem, parameters, totals.sum(axis=0), on_diagonal, more)
     return out, own_slopes.sum(axis=0), slopes
 
 
@@ -304,6 +366,7 @@ def scale_slopes(
     parameters: EvidenceParameters,
     totals: np.ndarray,
     on_diagonal: np.ndarray,
+    of_covariates: np.ndarray | None = None,
 ) -> np.ndarray:
     """Slopes in the scales, the prior's included.
 
@@ -314,6 +377,8 @@ def scale_slopes(
         Over all pairs: slopes in log gamma, log rho, log amplitude and the share.
     on_diagonal : ndarray, shape (n_graphs,)
         The slope in each entry of the matrix's diagonal.
+    of_covariates : ndarray, shape (2,), optional
+        Slopes in the scales of the covariates.
     """
     scales = parameters.kernel_scales()
     gamma, rho, amplitude, share = totals.tolist()
@@ -321,7 +386,8 @@ def scale_slopes(
     noise = parameters.noise * float(on_diagonal @ problem.noise_factors)
     share *= scales.share * (1.0 - scales.share)
     prior = (parameters.scales - problem.usual_scales) / SCALE_SPREAD**2
-    return np.array([gamma, rho, amplitude, noise, share]) + prior
+    more = [] if of_covariates is None else of_covariates.tolist()
+    return np.array([gamma, rho, amplitude, noise, share, *more]) + prior
 
 
 def weight_slopes(

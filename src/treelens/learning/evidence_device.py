@@ -102,6 +102,8 @@ class DeviceEvidence:
     """
 
     def __init__(self, problem: EvidenceProblem, device: str) -> None:
+        if problem.covariates is not None:
+            raise ValueError("Covariates are learned on the CPU only: use device='cpu'.")
         self.problem = problem
         self.covariance = DeviceCovariance(problem.features, device)
 

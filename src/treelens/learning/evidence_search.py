@@ -16,7 +16,6 @@ from scipy import optimize
 from sklearn.exceptions import ConvergenceWarning
 
 from treelens.learning.evidence import (
-    N_SCALES,
     EvidenceParameters,
     EvidenceProblem,
     Workspace,
@@ -24,7 +23,8 @@ from treelens.learning.evidence import (
 )
 
 STAGES = ("uniform", "depths", "branches")
-# Lowest and highest gamma, rho, amplitude, noise (as logarithms), and logit of the share.
+# Lowest and highest gamma, rho, amplitude, noise (as logarithms), and logit of the share; then of
+# covariates amplitude and length.
 SCALE_BOUNDS = np.array(
     [
         np.log([1e-2, 1e2]),
@@ -32,6 +32,8 @@ SCALE_BOUNDS = np.array(
         np.log([1e-3, 1e3]),
         np.log([1e-5, 1e1]),
         [-6.0, 6.0],
+        np.log([1e-6, 1e3]),
+        np.log([1e-2, 1e3]),
     ]
 )
 # So many steps in a row that gain less than this on average (in nats) end a stage.
@@ -166,8 +168,7 @@ def evaluator(problem: EvidenceProblem, device: str) -> Evaluator:
 def starting_parameters(problem: EvidenceProblem) -> EvidenceParameters:
     """Uniform weights, and scales at which neither part of the kernel is flat."""
     n_levels, n_patterns = problem.hierarchy.n_levels, problem.hierarchy.n_patterns
-    plain = EvidenceParameters(np.zeros(N_SCALES), np.zeros(n_levels), np.zeros(n_patterns))
-    return plain._replace(scales=problem.usual_scales.copy())
+    return EvidenceParameters(problem.usual_scales.copy(), np.zeros(n_levels), np.zeros(n_patterns))
 
 
 @dataclass
@@ -199,13 +200,14 @@ class _Stage:
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
         n_free = self.problem.n_free(self.stage)
         lower, upper = np.full(n_free, -np.inf), np.full(n_free, np.inf)
-        lower[:N_SCALES], upper[:N_SCALES] = SCALE_BOUNDS.T
+        n_scales = len(self.problem.usual_scales)
+        lower[:n_scales], upper[:n_scales] = SCALE_BOUNDS[:n_scales].T
         return lower, upper
 
     def _evaluate(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = self.evaluate(self.start.replaced(vector), self.stage)
         self._n_evaluations += 1
-        self._norms[value] = _projected_norm(vector, gradient)
+        self._norms[value] = _projected_norm(vector, gradient, len(self.start.scales))
         return value, gradient
 
     def _record(self, value: float) -> None:
@@ -223,12 +225,10 @@ class _Stage:
         return len(values) > _PATIENCE and values[0] - values[-1] < _PATIENCE * _SMALL_GAIN
 
 
-def _projected_norm(vector: np.ndarray, gradient: np.ndarray) -> float:
+def _projected_norm(vector: np.ndarray, gradient: np.ndarray, n_scales: int) -> float:
     """The largest entry of the gradient that a bound does not stop."""
-    moving = gradient.copy()
-    scales = vector[:N_SCALES]
-    stopped = ((scales <= SCALE_BOUNDS[:, 0]) & (gradient[:N_SCALES] > 0)) | (
-        (scales >= SCALE_BOUNDS[:, 1]) & (gradient[:N_SCALES] < 0)
-    )
-    moving[:N_SCALES][stopped] = 0.0
+    moving, lower, upper = gradient.copy(), *SCALE_BOUNDS[:n_scales].T
+    scales, slopes = vector[:n_scales], gradient[:n_scales]
+    stopped = ((scales <= lower) & (slopes > 0)) | ((scales >= upper) & (slopes < 0))
+    moving[:n_scales][stopped] = 0.0
     return float(np.abs(moving).max())

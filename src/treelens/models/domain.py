@@ -143,7 +143,7 @@ def left_out_std(
         variance = 1.0 / posterior.reduction(units)  # one over the diagonal of the inverse
     else:  # one graph of many hardly moves a posterior through landmarks
         rows = model.kernel_rows(some, n_jobs)
-        left = np.maximum(model.scales.amplitude - posterior.reduction(rows), 0.0)
+        left = np.maximum(model.kernel.variance - posterior.reduction(rows), 0.0)
         variance = left + model.noise
     return model.target_scale * np.sqrt(variance)
 

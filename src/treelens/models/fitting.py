@@ -14,9 +14,11 @@ from treelens.learning.evidence import (
     EvidenceParameters,
     EvidenceProblem,
     PatternHierarchy,
+    add_covariates,
     level_weights,
 )
 from treelens.learning.evidence_search import EvidenceFit, learn_by_evidence, refit_scales
+from treelens.models.covariates import CovariateTable, FittedCovariates
 from treelens.models.gaussian_process import FittedGaussianProcess, WeightedForest
 from treelens.models.posterior import ExactPosterior, LeaveOneOut, MeanPosterior
 from treelens.models.sampling import LandmarkPlan, LearningSample
@@ -113,6 +115,7 @@ def fit_gaussian_process(
     n_jobs: int = 1,
     device: str = "cpu",
     tick: Callable[[str], None] = lambda what: None,
+    covariates: tuple[CovariateTable, np.ndarray] | None = None,
 ) -> FittedEvidence:
     """Learn the weights on a sample, then condition on all training graphs.
 
@@ -133,9 +136,13 @@ def fit_gaussian_process(
     device : str
         Where weights are learned and, without landmarks, all graphs are conditioned on.
     tick : callable
+    covariates : (CovariateTable, ndarray), optional
+        The columns, and their numbers for the training graphs.
     """
     hierarchy = PatternHierarchy(forest.level_offsets, forest.parents)
-    looked_at = sample.weights if sample.scales is None else np.union1d(sample.weights, sample.scales)
+    looked_at = (
+        sample.weights if sample.scales is None else np.union1d(sample.weights, sample.scales)
+    )
     # Evidence says nothing about other patterns: they do not deviate.
     present = histograms.select_graphs(looked_at).support > 0
 
@@ -144,6 +151,7 @@ def fit_gaussian_process(
         return EvidenceProblem(
             features, hierarchy.restricted(present), targets.select(some).values,
             1.0 / targets.weights[some], strength, n_jobs,
+            None if covariates is None else covariates[1][some],
         )  # fmt: skip
 
     problem, compared_on = problem_of(sample.weights), sample.weights
@@ -160,7 +168,7 @@ def fit_gaussian_process(
         level_weights(parameters.level_logits),
     )  # fmt: skip
     model, left_out = _condition(
-        weighted, histograms, targets, parameters, landmarks, n_jobs, device,
+        weighted, histograms, targets, parameters, landmarks, n_jobs, device, covariates,
         known=learned_one_out if len(compared_on) == histograms.n_graphs else None,
     )  # fmt: skip
     compared = (learned_one_out, uniform_one_out)
@@ -178,6 +186,7 @@ def _leave_one_out(
     diagonal = problem.features.diagonal(weights)
     sums = pair_sums(problem.features, weights=weights, n_jobs=problem.n_jobs)
     kernel = mixture_kernel(scales, sums, diagonal, diagonal, n_jobs=problem.n_jobs)
+    add_covariates(problem, parameters, kernel)
     posterior = ExactPosterior.fit(kernel, noise, problem.targets, problem.n_jobs)
     return posterior.leave_one_out(problem.targets, problem.n_jobs)
 
@@ -190,12 +199,17 @@ def _condition(
     plan: LandmarkPlan | None,
     n_jobs: int,
     device: str,
+    covariates: tuple[CovariateTable, np.ndarray] | None,
     known: LeaveOneOut | None,
 ) -> tuple[FittedGaussianProcess, LeaveOneOut]:
     """The posterior given all training graphs, and what it says of each left out."""
     scales, noise = parameters.kernel_scales(), parameters.noise / targets.weights
-    kernel = MixtureKernel(weighted.weights, scales)
+    kernel = MixtureKernel(weighted.weights, scales, parameters.covariate_scales())
     everything = weighted.weighed(histograms)
+    beside: FittedCovariates | None = None
+    if covariates is not None and kernel.covariates is not None:
+        everything = everything._replace(covariates=covariates[1])
+        beside = FittedCovariates(covariates[0], kernel.covariates, covariates[1])
     basis, positions = histograms, np.arange(histograms.n_graphs)
     posterior: ExactPosterior | LandmarkPosterior | MeanPosterior
     if plan is None and device != "cpu":
@@ -211,7 +225,7 @@ def _condition(
         posterior, left_out = fit.through(positions)
     model = FittedGaussianProcess(
         weighted, scales, parameters.noise, basis, positions, posterior, targets.offset,
-        targets.scale, targets.weights if plan is None else None,
+        targets.scale, targets.weights if plan is None else None, covariates=beside,
     )  # fmt: skip
     return model, left_out
 

@@ -13,6 +13,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.mixture import MixtureKernel, MixtureScales
 from treelens.models.calibration import calibrated
+from treelens.models.covariates import FittedCovariates
 from treelens.models.posterior import ExactPosterior, MeanPosterior
 from treelens.models.predictions import Predictions
 from treelens.models.sparse_process import LandmarkPosterior
@@ -129,6 +130,8 @@ class FittedGaussianProcess:
     recipe : GraphRecipe or None
         What made them.
     record : EvidenceRecord or None
+    covariates : FittedCovariates or None
+        A table beside the graphs, with a kernel of its own.
     """
 
     weighted: WeightedForest
@@ -145,6 +148,7 @@ class FittedGaussianProcess:
     training: TrainingGraphs | None = None
     recipe: GraphRecipe | None = None
     record: EvidenceRecord | None = None
+    covariates: FittedCovariates | None = None
 
     @property
     def weights(self) -> np.ndarray:
@@ -153,11 +157,25 @@ class FittedGaussianProcess:
 
     @cached_property
     def kernel(self) -> MixtureKernel:
-        return MixtureKernel(self.weighted.weights, self.scales)
+        covariates = None if self.covariates is None else self.covariates.scales
+        return MixtureKernel(self.weighted.weights, self.scales, covariates)
 
     @cached_property
     def basis_graphs(self) -> Features:
-        return self.weighted.weighed(self.basis)
+        features = self.weighted.weighed(self.basis)
+        if self.covariates is None:
+            return features
+        return features._replace(covariates=self.covariates.training[self.basis_indices])
+
+    @property
+    def training_graphs(self) -> Features:
+        """All training graphs, which the basis may be a part of."""
+        assert self.training is not None
+        histograms = self.training.histograms
+        if self.basis.n_graphs == histograms.n_graphs:
+            return self.basis_graphs
+        covariates = None if self.covariates is None else self.covariates.training
+        return self.weighted.weighed(histograms)._replace(covariates=covariates)
 
     @property
     def seen_basis(self) -> SeenGraphs:
@@ -179,7 +197,17 @@ class FittedGaussianProcess:
 
     def look_at(self, graphs: GraphCollection, n_jobs: int = 1) -> SeenGraphs:
         """Graphs as the model sees them."""
-        return self.weighted.look_at(graphs, n_jobs)
+        seen = self.weighted.look_at(graphs, n_jobs)
+        if self.covariates is None:
+            return seen
+        covariates = self.covariates.table.encode(graphs)
+        return seen._replace(features=seen.features._replace(covariates=covariates))
+
+    def from_covariates(self, graphs: Features) -> np.ndarray | None:
+        """What covariates add to the means, shape (n_graphs, n_columns); None without any."""
+        if self.covariates is None:
+            return None
+        return self.kernel.covariate_matrix(graphs, self.basis_graphs) @ self.coefficients.T
 
     def _full_posterior(self, n_jobs: int) -> ExactPosterior | LandmarkPosterior:
         """The posterior with all that variances need."""
@@ -208,6 +236,8 @@ class FittedGaussianProcess:
     ) -> Predictions:
         """Means of new graphs and, if asked for, variances: every graph is refined once."""
         seen = self.look_at(graphs, n_jobs)
+        if self.covariates is not None:
+            device = "cpu"
         parts = [
             self._decide_block(block, variance, n_jobs)
             if device == "cpu"
@@ -219,8 +249,9 @@ class FittedGaussianProcess:
         probabilities = None if self.slope is None else calibrated(mean, self.slope)
         fraction = seen.histograms.out_of_vocabulary()
         return Predictions(
-            mean, fraction, seen, mean, probabilities, spread, similarity, self.threshold
-        ).checked()
+            mean, fraction, seen, mean, probabilities, spread, similarity, self.threshold,
+            self.from_covariates(seen.features),
+        ).checked()  # fmt: skip
 
     def _decide_block(
         self, features: Features, variance: bool, n_jobs: int
@@ -231,11 +262,11 @@ class FittedGaussianProcess:
         spread = np.empty(0)
         if variance:
             spread = self.variances(self._full_posterior(n_jobs).reduction(rows))
-        return mean, spread, rows.max(axis=1) / self.scales.amplitude
+        return mean, spread, rows.max(axis=1) / self.kernel.variance
 
     def variances(self, reduction: np.ndarray) -> np.ndarray:
         """Of new measurements, from what the training graphs take off: shape (n_graphs,)."""
-        left = np.maximum(self.scales.amplitude - reduction, 0.0)
+        left = np.maximum(self.kernel.variance - reduction, 0.0)
         return self.target_scale**2 * (left + self.noise)
 
     def _on_device(self, device: str) -> DevicePredictor:

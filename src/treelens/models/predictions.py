@@ -32,6 +32,8 @@ class Predictions:
         To the most similar basis graph, from 0 to 1; of Gaussian processes.
     threshold : Threshold or None
         What a rare class is named by; None: the class of the largest decision value is named.
+    from_covariates : ndarray, shape (n_graphs, n_columns), or None
+        What covariates add to the decisions; None where the model has none.
     """
 
     decisions: np.ndarray
@@ -42,6 +44,7 @@ class Predictions:
     variance: np.ndarray | None = None
     similarity: np.ndarray | None = None
     threshold: Threshold | None = None
+    from_covariates: np.ndarray | None = None
 
     @property
     def mean(self) -> np.ndarray:

@@ -27,6 +27,7 @@ class Features(NamedTuple):
 
     pairs: PairFeatures
     diagonal: np.ndarray  # (n_graphs,), patterns never seen in training included
+    covariates: np.ndarray | None = None  # (n_graphs, n_covariates), standardised
 
 
 @dataclass(frozen=True)
@@ -123,4 +124,5 @@ def select_features(features: Features, positions: np.ndarray) -> Features:
     picked = SparseRows(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data)
     lists = picked.transposed(pairs.n_patterns)
     chosen = PairFeatures(lists, picked, pairs.level_offsets, pairs.minimum, pairs.scale[positions])
-    return Features(chosen, features.diagonal[positions])
+    covariates = None if features.covariates is None else features.covariates[positions]
+    return Features(chosen, features.diagonal[positions], covariates)

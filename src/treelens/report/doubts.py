@@ -108,7 +108,7 @@ def usual_similarity(model: FittedGaussianProcess) -> float:
     chosen = np.random.default_rng(0).permutation(model.basis.n_graphs)[:_MOST_COMPARED]
     rows = model.kernel_rows(select_features(model.basis_graphs, chosen))
     rows[np.arange(len(chosen)), chosen] = -np.inf  # not with itself
-    return float(np.quantile(rows.max(axis=1) / model.scales.amplitude, _USUAL))
+    return float(np.quantile(rows.max(axis=1) / model.kernel.variance, _USUAL))
 
 
 def _wide(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str, Any]:

@@ -248,7 +248,7 @@ def _nearest(
     """The training graphs most like one graph, with their values or classes."""
     model = decision.model
     one = select_features(given.said.graphs.features, np.array([index]))
-    similarity = model.kernel_rows(one)[0] / model.scales.amplitude
+    similarity = model.kernel_rows(one)[0] / model.kernel.variance
     order = np.argsort(-similarity, kind="stable")[:_N_NEAREST]
     ((name, targets),) = decision.facts_of_training(order).items()
     return [

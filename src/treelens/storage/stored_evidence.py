@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from treelens.kernels.mixture import MixtureScales
+from treelens.kernels.mixture import CovariateScales, MixtureScales
 from treelens.learning.evidence_search import STAGES
+from treelens.models.covariates import CovariateColumn, CovariateTable, FittedCovariates
 from treelens.models.gaussian_process import (
     EvidenceRecord,
     FittedGaussianProcess,
@@ -52,6 +53,7 @@ def put_process(model: FittedGaussianProcess, into: Contents) -> None:
     _put_forest(model.weighted, into)
     put_lists(model.training.histograms, into)
     _put_posterior(model, into)
+    _put_covariates(model.covariates, into)
     _put_targets(model, into)
     _put_record(model, into)
 
@@ -81,6 +83,7 @@ def get_process(stored: Stored, learned: str) -> FittedGaussianProcess:
         training=TrainingGraphs(histograms, targets),
         recipe=get_recipe(stored),
         record=_get_record(stored, learned, left_out),
+        covariates=_get_covariates(stored, histograms.n_graphs),
     )
 
 
@@ -199,6 +202,47 @@ def _get_scales(stored: Stored) -> MixtureScales:
     if max(scales.gamma, scales.rho) > _FASTEST_DECAY:
         raise stored.error(f"gamma and rho in 'scales' should be at most {_FASTEST_DECAY:g}")
     return scales
+
+
+# --- covariates -----------------------------------------------------------------------------
+
+
+def _put_covariates(covariates: FittedCovariates | None, into: Contents) -> None:
+    if covariates is None:
+        return
+    columns = [asdict(column) for column in covariates.table.columns]
+    into.data["covariates"] = [{**c, "classes": list(c["classes"])} for c in columns]
+    into.data["covariate_scales"] = asdict(covariates.scales)
+    into.arrays["covariates"] = covariates.training
+
+
+def _get_covariates(stored: Stored, n_graphs: int) -> FittedCovariates | None:
+    """Columns beside the graphs; files from before there were any lack them."""
+    if not stored.has_value("covariates"):
+        return None
+    columns = tuple(_get_column(stored, known) for known in stored.value("covariates", list))
+    if not columns or len({column.name for column in columns}) < len(columns):
+        raise stored.error("'covariates' should hold columns of different names")
+    known = stored.value("covariate_scales", dict)
+    scales = stored.record(CovariateScales, known, "'covariate_scales'", 0.0)
+    if scales.length == 0.0:
+        raise stored.error("'covariate_scales' should hold a length above 0")
+    width = sum(len(column.classes) or 1 for column in columns)
+    training = stored.floats("covariates", (n_graphs, width))
+    return FittedCovariates(CovariateTable(columns), scales, training)
+
+
+def _get_column(stored: Stored, known: Any) -> CovariateColumn:
+    if not isinstance(known, dict) or set(known) != {"name", "mean", "spread", "classes"}:
+        raise stored.error("'covariates' should hold columns with name, mean, spread and classes")
+    name, classes = known["name"], known["classes"]
+    if not isinstance(name, str) or not isinstance(classes, list):
+        raise stored.error("'covariates' should hold columns with a name and a list of classes")
+    if not all(isinstance(value, str) for value in classes):
+        raise stored.error(f"the classes of the covariate {name!r} should be texts")
+    mean = stored.number(known["mean"], f"the mean of {name!r}")
+    spread = stored.number(known["spread"], f"the spread of {name!r}", 0.0, above=True)
+    return CovariateColumn(name, mean, spread, tuple(classes))
 
 
 # --- targets and what was said of them ------------------------------------------------------

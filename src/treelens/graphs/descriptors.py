@@ -1,0 +1,51 @@
+"""RDKit's descriptors of molecules, as columns of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+PREFIX = "rdkit:"
+
+
+def rdkit_descriptors(molecules: Sequence[Any], names: Sequence[str] | None = None) -> np.ndarray:
+    """Descriptors of RDKit molecules, shape (n_molecules, n_descriptors).
+
+    Parameters
+    ----------
+    molecules : sequence of rdkit.Chem.Mol
+    names : sequence of str, optional
+        As RDKit calls them, ``"MolLogP"``; by default all of :func:`descriptor_names`.
+
+    Returns
+    -------
+    ndarray
+        What is no number for some molecule (partial charges of odd elements) is NaN.
+    """
+    from rdkit import rdBase
+    from rdkit.Chem import Descriptors
+
+    functions = dict(Descriptors._descList)
+    chosen = [functions[name] for name in (descriptor_names() if names is None else names)]
+    table = np.empty((len(molecules), len(chosen)))
+    with rdBase.BlockLogs():
+        for row, molecule in enumerate(molecules):
+            table[row] = [_number(function, molecule) for function in chosen]
+    table[~np.isfinite(table) | (np.abs(table) > 1e12)] = np.nan  # some overflow
+    return table
+
+
+def descriptor_names() -> list[str]:
+    """All descriptors that RDKit has, in its order."""
+    from rdkit.Chem import Descriptors
+
+    return [name for name, _ in Descriptors._descList]
+
+
+def _number(function: Any, molecule: Any) -> float:
+    try:
+        return float(function(molecule))
+    except (ValueError, ZeroDivisionError, RuntimeError):
+        return float("nan")

@@ -1,0 +1,190 @@
+"""Covariates: a table beside the graphs (assay, temperature, descriptors), made into numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.descriptors import PREFIX, descriptor_names, rdkit_descriptors
+from treelens.graphs.errors import GraphDataError
+from treelens.kernels.fingerprints import molecules_behind
+from treelens.kernels.mixture import CovariateScales
+
+DESCRIPTORS = "rdkit"
+_FARTHEST = 10.0  # standard deviations: one odd descriptor must not drown all others
+_MOST_CLASSES = 50
+
+
+@dataclass(frozen=True)
+class CovariateColumn:
+    """One column: numbers, or if ``classes`` are named, one of these.
+
+    Attributes
+    ----------
+    name : str
+        In ``graph_data``; ``"rdkit:MolLogP"`` is computed where it is not there.
+    mean, spread : float
+        Of the training graphs; of numbers.
+    classes : tuple of str
+        Of the training graphs; empty for numbers.
+    """
+
+    name: str
+    mean: float = 0.0
+    spread: float = 1.0
+    classes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, values: np.ndarray) -> CovariateColumn:
+        """What the training graphs tell about a column."""
+        numbers = as_numbers(values)
+        if numbers is None:
+            classes = tuple(sorted({str(value) for value in values}))
+            if len(classes) > _MOST_CLASSES:
+                raise GraphDataError(
+                    f"The covariate {name!r} is no column of numbers (one value is "
+                    f"{str(values[0])!r}), and has {len(classes)} different values, more than "
+                    f"{_MOST_CLASSES} classes: is it an id?"
+                )
+            return cls(name, classes=classes)
+        known = numbers[np.isfinite(numbers)]
+        if not len(known):
+            raise GraphDataError(f"The covariate {name!r} is empty: leave it out.")
+        spread = float(known.std())
+        return cls(name, float(known.mean()), spread if spread > 0 else 1.0)
+
+    def encoded(self, values: np.ndarray) -> np.ndarray:
+        """Standardised numbers (n, 1), or one column per class (n, n_classes).
+
+        A missing number is the mean, a class that training never saw is none of them: what is not
+        known speaks for nothing.
+        """
+        if self.classes:
+            texts = np.array([str(value) for value in values])
+            # Two graphs of different classes are at distance one.
+            return (texts[:, None] == np.array(self.classes)).astype(float) / np.sqrt(2.0)
+        numbers = as_numbers(values)
+        if numbers is None:
+            odd = next(value for value in values if as_numbers(np.array([value], object)) is None)
+            raise GraphDataError(
+                f"The covariate {self.name!r} holds numbers in the training graphs; here one is "
+                f"{str(odd)!r}."
+            )
+        table = np.clip((numbers - self.mean) / self.spread, -_FARTHEST, _FARTHEST)
+        return np.where(np.isfinite(table), table, 0.0)[:, None]
+
+
+@dataclass(frozen=True)
+class CovariateTable:
+    """Which columns there are, and how they become numbers.
+
+    Examples
+    --------
+    >>> from treelens import as_graph_collection
+    >>> graphs = as_graph_collection([([(0, 1)], {0: "C", 1: "O"})] * 2)
+    >>> graphs = graphs.with_data({"temperature": [290.0, 310.0], "assay": ["a", "b"]})
+    >>> table = CovariateTable.fit(graphs, ["temperature", "assay"])
+    >>> table.encode(graphs).round(2).tolist()
+    [[-1.0, 0.71, 0.0], [1.0, 0.0, 0.71]]
+    """
+
+    columns: tuple[CovariateColumn, ...]
+
+    @classmethod
+    def fit(cls, graphs: GraphCollection, names: Sequence[str]) -> CovariateTable:
+        """Learn means, spreads and classes from training graphs."""
+        wanted: list[str] = []
+        for name in names:
+            more = [PREFIX + d for d in descriptor_names()] if name == DESCRIPTORS else [name]
+            wanted += [column for column in more if column not in wanted]
+        if not wanted:
+            raise GraphDataError("No covariate is named: leave covariates out.")
+        values = columns_of(graphs, wanted)
+        return cls(tuple(CovariateColumn.of(name, values[name]) for name in wanted))
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    def encode(self, graphs: GraphCollection) -> np.ndarray:
+        """Numbers for the kernel, shape (n_graphs, n_numbers)."""
+        values = columns_of(graphs, self.names)
+        return np.hstack([column.encoded(values[column.name]) for column in self.columns])
+
+
+@dataclass(frozen=True, eq=False)
+class FittedCovariates:
+    """Covariates of a fitted model.
+
+    Attributes
+    ----------
+    table : CovariateTable
+    scales : CovariateScales
+    training : ndarray, shape (n_training_graphs, n_numbers)
+        Of all training graphs.
+    """
+
+    table: CovariateTable
+    scales: CovariateScales
+    training: np.ndarray
+
+
+def with_covariates(graphs: GraphCollection, given: Any) -> tuple[GraphCollection, list[str]]:
+    """Graphs that hold the covariates given, and their names.
+
+    Parameters
+    ----------
+    graphs : GraphCollection
+    given : str, sequence of str, mapping, DataFrame or array, shape (n_graphs, n_columns)
+        Names of columns that ``graph_data`` holds, ``"rdkit"`` for all descriptors; or a table.
+    """
+    if isinstance(given, str):
+        return graphs, [given]
+    if isinstance(given, (list, tuple)) and all(isinstance(name, str) for name in given):
+        return graphs, list(given)
+    if isinstance(given, Mapping) or hasattr(given, "columns"):
+        return graphs.with_data(given), [str(name) for name in given]
+    table = np.asarray(given)
+    if table.ndim == 1:
+        table = table[:, None]
+    if table.ndim != 2 or len(table) != len(graphs):
+        raise GraphDataError(
+            f"covariates must be names of columns or a table of one row per graph; got shape "
+            f"{table.shape} for {len(graphs)} graphs."
+        )
+    columns = {f"covariate {k + 1}": table[:, k] for k in range(table.shape[1])}
+    return graphs.with_data(columns), list(columns)
+
+
+def columns_of(graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Values by column: from ``graph_data``, or descriptors computed from the molecules."""
+    missing = [name for name in names if name not in graphs.graph_data]
+    unknown = [name for name in missing if not name.startswith(PREFIX)]
+    if unknown:
+        raise GraphDataError(
+            f"The covariate{'s' if len(unknown) > 1 else ''} {', '.join(map(repr, unknown))} "
+            f"{'are' if len(unknown) > 1 else 'is'} missing: give the table as covariates=..., or "
+            "graphs.with_data({...})."
+        )
+    found = {name: graphs.graph_data[name] for name in names if name not in missing}
+    if missing:
+        wanted = [name.removeprefix(PREFIX) for name in missing]
+        strange = sorted(set(wanted) - set(descriptor_names()))
+        if strange:
+            raise GraphDataError(f"RDKit has no descriptor {strange[0]!r}.")
+        table = rdkit_descriptors(molecules_behind(graphs), wanted)
+        found |= {name: table[:, k] for k, name in enumerate(missing)}
+    return found
+
+
+def as_numbers(values: np.ndarray) -> np.ndarray | None:
+    """Floats, where all values are numbers or missing; else None."""
+    missing = ("", None)
+    try:
+        return np.array([np.nan if value in missing else float(value) for value in values.tolist()])
+    except (TypeError, ValueError):
+        return None

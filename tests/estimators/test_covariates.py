@@ -1,0 +1,106 @@
+"""Models with covariates: fitted, explained, saved."""
+
+import numpy as np
+import pytest
+
+import treelens as tl
+from treelens.graphs.errors import GraphDataError
+
+
+@pytest.fixture(scope="module")
+def chains():
+    """Chains whose value is their length plus an effect of temperature."""
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(1, 9, size=80)
+    graphs = tl.as_graph_collection(
+        [([(i, i + 1) for i in range(n)], dict.fromkeys(range(n + 1), "C")) for n in lengths]
+    )
+    warmth = rng.normal(size=80)
+    return graphs, warmth, 0.3 * lengths + np.sin(warmth) + 0.05 * rng.normal(size=80)
+
+
+@pytest.fixture(scope="module")
+def fitted(chains):
+    graphs, warmth, y = chains
+    return tl.GraphRegressor(depth=1).fit(
+        graphs[:60], y[:60], covariates={"temperature": warmth[:60]}
+    )
+
+
+def test_what_covariates_say_is_learned_and_told_apart(chains, fitted):
+    graphs, warmth, y = chains
+    plain = tl.GraphRegressor(depth=1).fit(graphs[:60], y[:60])
+    new = graphs[60:].with_data({"temperature": warmth[60:]})
+    errors = [np.std(model.predict(new) - y[60:]) for model in (fitted, plain)]
+    assert errors[0] < 0.2 * errors[1]
+    table = fitted.predict_table(new)
+    assert np.corrcoef(table["from_covariates"], np.sin(warmth[60:]))[0, 1] > 0.95
+    assert "from_covariates" not in plain.predict_table(new)
+    assert fitted.covariates_ == ["temperature"]
+    assert plain.covariates_ == []
+    mean = fitted.predict(graphs[60:], covariates={"temperature": warmth[60:]})
+    np.testing.assert_array_equal(mean, fitted.predict(new))
+
+
+def test_it_is_the_process_of_the_sum_of_two_kernels(chains, fitted):
+    graphs, warmth, y = chains
+    model, new = fitted.model_, graphs[60:].with_data({"temperature": warmth[60:]})
+    scaled = (warmth - warmth[:60].mean()) / warmth[:60].std()
+    own, seen = model.look_at(new).features, model.basis_graphs
+    plain = type(model.kernel)(model.kernel.weights, model.scales)
+    spread, length = model.covariates.scales.amplitude, model.covariates.scales.length
+
+    def both(left, right, a, b):
+        squares = (a[:, None] - b[None, :]) ** 2
+        return plain.matrix(left, right) + spread * np.exp(-0.5 * squares / length**2)
+
+    among = both(seen, seen, scaled[:60], scaled[:60]) + model.noise * np.eye(60)
+    across = both(own, seen, scaled[60:], scaled[:60])
+    scale = model.target_scale
+    expected = y[:60].mean() + across @ np.linalg.solve(among, y[:60] - y[:60].mean())
+    mean, std = fitted.predict(new, return_std=True)
+    np.testing.assert_allclose(mean, expected, atol=1e-5)
+    left = plain.scales.amplitude + spread - (across * np.linalg.solve(among, across.T).T).sum(1)
+    np.testing.assert_allclose(std, scale * np.sqrt(left + model.noise), rtol=1e-4)
+
+
+def test_an_explanation_adds_up_with_them(chains, fitted):
+    graphs, warmth, _ = chains
+    one = graphs[70:71].with_data({"temperature": warmth[70:71]})
+    explained = fitted.explain(one)
+    total = explained.base + explained.covariates + explained.atom_contributions.sum()
+    assert total == pytest.approx(explained.decision)
+    assert explained.decision == pytest.approx(fitted.predict(one)[0])
+    assert explained.covariates != 0.0
+    assert "from covariates" in repr(explained)
+
+
+def test_a_file_keeps_them(chains, fitted, tmp_path):
+    graphs, warmth, _ = chains
+    new = graphs[60:].with_data({"temperature": warmth[60:]})
+    fitted.save(tmp_path / "model.npz")
+    loaded = tl.load(tmp_path / "model.npz")
+    assert loaded.covariates_ == ["temperature"]
+    for a, b in zip(fitted.predict(new, True), loaded.predict(new, True), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_through_landmarks_and_with_classes(chains):
+    graphs, warmth, y = chains
+    graphs = graphs.with_data({"temperature": warmth, "lab": np.where(warmth > 0, "warm", "cold")})
+    small = tl.GraphRegressor(depth=1, exact_size=20, n_landmarks=40, random_state=0)
+    small.fit(graphs, y, covariates=["temperature", "lab"])
+    assert np.std(small.predict(graphs) - y) < 0.3 * np.std(y)
+    assert small.domain(graphs)["in_domain"].mean() > 0.5
+    named = tl.GraphClassifier(depth=1).fit(graphs, y > np.median(y), covariates="temperature")
+    assert np.mean(named.predict(graphs) == (y > np.median(y))) > 0.9
+    assert named.fragments(graphs, y > np.median(y)) is not None
+
+
+def test_forgotten_or_unasked_covariates_are_named(chains, fitted):
+    graphs, warmth, y = chains
+    with pytest.raises(GraphDataError, match="'temperature' is missing"):
+        fitted.predict(graphs)
+    plain = tl.GraphRegressor(depth=1).fit(graphs, y)
+    with pytest.raises(ValueError, match="fitted without any"):
+        plain.predict(graphs, covariates={"temperature": warmth})
