@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treelens.cli.columns import target_column, target_columns, units_in
 from treelens.cli.console import InputError
+from treelens.cli.covariates import table_columns, with_columns
 from treelens.cli.molecules import read_molecules, reasons
 from treelens.cli.options import ABOUT_MISSING, check_choice
 from treelens.cli.reading import Reading
@@ -217,11 +218,17 @@ def read_training_sets(
     missing: str = "skip",
     transform: str | None = None,
     units: str | None = None,
+    covariates: Sequence[str] = (),
 ) -> list[GraphData]:
-    """One set for each target of ``--target a,b,c``; the molecules are read once."""
+    """One set for each target of ``--target a,b,c``; the molecules are read once.
+
+    The same molecule under other covariates is another measurement: repeats are kept then.
+    """
     check_choice("--missing", missing, ABOUT_MISSING)
     scale = transform_named(transform)
-    data = _read(source, target, smiles, note, reading or Reading(), ids)
+    data = with_columns(_read(source, target, smiles, note, reading or Reading(), ids), covariates)
+    if table_columns(covariates) and duplicates == "merge":
+        duplicates = "keep"
     _check_share_unreadable(data, max_invalid, note)
     sets = []
     for each in _with_targets(data, target, True, task, note):
@@ -306,9 +313,10 @@ def read_data(
     note: Note = _silent,
     reading: Reading | None = None,
     ids: str | None = None,
+    covariates: Sequence[str] = (),
 ) -> GraphData:
     """Graphs of any source; rows that cannot be read are left out, but counted."""
-    data = _read(source, target, smiles, note, reading or Reading(), ids)
+    data = with_columns(_read(source, target, smiles, note, reading or Reading(), ids), covariates)
     task = None if reading is None or reading.table is None else reading.table.task
     (with_target,) = _with_targets(data, target, need_target, task, note, several=False)
     return with_target

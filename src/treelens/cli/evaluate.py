@@ -56,6 +56,8 @@ def evaluate_cli(
     standardize_steps: options.StandardizeSteps = None,
     task: options.Task = "auto",
     transform: options.TargetTransform = None,
+    covariates: options.Covariates = None,
+    descriptors: options.Descriptors = None,
     split: Split_ = "random",
     models: Models_ = None,
     baselines: Baselines_ = False,
@@ -94,8 +96,14 @@ def evaluate_cli(
     predictive density (NLPD) and the share within the 90 % interval.
     """
     with command(as_json, debug) as output:
+        from treelens.cli.covariates import asked_covariates
         from treelens.cli.data import read_training_data
-        from treelens.cli.evaluate_models import drop_impossible, model_names, models_for
+        from treelens.cli.evaluate_models import (
+            beside_structure,
+            drop_impossible,
+            model_names,
+            models_for,
+        )
         from treelens.cli.reading import Reading
         from treelens.cli.split_option import check_split, splits_for
 
@@ -104,18 +112,21 @@ def evaluate_cli(
         options.check_threshold(threshold)
         all_of_them = "all" if baselines else None
         names = model_names(models, all_of_them)
+        beside = asked_covariates(covariates, descriptors)
         if task != "auto":  # what cannot be is told before anything is read
             models_for([n for n in names if n != "ecfp_svm"], task, depth, edge_labels, seed, jobs)
         rows = read_training_data(
             data, target, smiles, max_invalid, duplicates, output.note,
             Reading.asked(atom_label, hydrogens, bond_label, standardize, standardize_steps),
-            task, missing=missing, transform=transform,
+            task, missing=missing, transform=transform, covariates=beside,
         )  # fmt: skip
         names = drop_impossible(
             names, all_of_them, rows.task, int(len(rows.graphs) * (1 - 1 / folds)),
             bool({"smiles", "mol"} & set(rows.graphs.graph_data)), output.note,
         )  # fmt: skip
         chosen = models_for(names, rows.task, depth, edge_labels, seed, jobs)
+        if beside:
+            chosen = beside_structure(chosen, beside)
         for model in chosen.values():
             if hasattr(model, "threshold"):
                 model.threshold = threshold

@@ -71,6 +71,15 @@ def models_for(
     return made
 
 
+def beside_structure(models: dict[str, Any], covariates: list[str]) -> dict[str, Any]:
+    """Models that learn by evidence take covariates, and stand beside themselves without any."""
+    from treelens.cli.covariates import always_with
+
+    plain = {name: model for name, model in models.items() if name in EVIDENCE}
+    both = {f"{name}+covariates": always_with(model, covariates) for name, model in plain.items()}
+    return {**both, **models}
+
+
 def _evidence_model(name: str, task: str, depth: str, seed: int, jobs: int) -> Any:
     from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 
@@ -134,6 +143,8 @@ def drop_impossible(
 def rival_of(name: str, names: list[str]) -> str | None:
     """What a model is tested against: itself with uniform weights, else the first of the table."""
     twin = SVC_KERNELS[name][1] if name in SVC_KERNELS else None
+    if name.endswith("+covariates"):  # against the same model without them
+        return name.removesuffix("+covariates")
     twin = "evidence_uniform" if name in EVIDENCE and name != "evidence_uniform" else twin
     rival = twin if twin in names else names[0]
     return None if rival == name else rival

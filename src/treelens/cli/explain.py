@@ -10,6 +10,7 @@ import typer
 
 from treelens.cli import options
 from treelens.cli.console import Output, command
+from treelens.cli.covariates import needed_by
 
 if TYPE_CHECKING:
     from treelens.cli.data import GraphData
@@ -47,7 +48,10 @@ def explain_cli(
         loaded = load_model(model)
         loaded.n_jobs = jobs
         reading = Reading(atom_label, hydrogens, loaded.recipe_)
-        rows = read_data(data, target, smiles, note=output.note, reading=reading)
+        rows = read_data(
+            data, target, smiles, note=output.note, reading=reading,
+            covariates=needed_by(loaded),
+        )  # fmt: skip
         rows = rows.with_labels_only("skip", output.note)
         rows = rows.with_numbers(learned_scale(loaded)) if is_regressor(loaded) else rows
         if rows.n_unreadable:

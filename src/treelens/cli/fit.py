@@ -11,6 +11,7 @@ import typer
 
 from treelens.cli import options
 from treelens.cli.console import InputError, Output, command, percent
+from treelens.cli.covariates import asked_covariates
 from treelens.cli.fit_evidence import (
     evidence_settings,
     fit_evidence,
@@ -43,6 +44,8 @@ def fit_cli(
     task: options.Task = "auto",
     transform: options.TargetTransform = None,
     units: options.Units = None,
+    covariates: options.Covariates = None,
+    descriptors: options.Descriptors = None,
     method: options.Method = "evidence",
     depth: options.Depth = "auto",
     weights: options.Weights = None,
@@ -75,13 +78,14 @@ def fit_cli(
         of_svc = {"--kernel": kernel, "--weight-radius": weight_radius, "--scoring": scoring,
                   "--edge-labels": edge_labels}  # fmt: skip
         if method == "svc":
-            _refuse_what_svc_has_not(task, weights, threshold)
+            _refuse_what_svc_has_not(task, weights, threshold, covariates or descriptors)
             settings = classifier_settings(
                 kernel or "auto", depth, weight_radius or "auto", edge_labels, scoring or "auto",
                 seed, jobs,
             )  # fmt: skip
         else:
             settings = evidence_settings(depth, weights, seed, jobs, of_svc)
+        beside = asked_covariates(covariates, descriptors)
         from treelens.cli.data import files_behind, read_training_sets
         from treelens.cli.reading import Reading
         from treelens.storage.files import checked_target
@@ -91,7 +95,7 @@ def fit_cli(
             data, target, smiles, max_invalid, duplicates, output.note,
             Reading.asked(atom_label, hydrogens, bond_label, standardize, standardize_steps),
             None if method == "svc" and task == "auto" else task,
-            ids=ids, missing=missing, transform=transform, units=units,
+            ids=ids, missing=missing, transform=transform, units=units, covariates=beside,
         )  # fmt: skip
         paths = [out] if len(sets) == 1 else [path_for(out, each) for each in sets]
         for path in paths:
@@ -103,6 +107,7 @@ def fit_cli(
                 f"Learning from {len(training.graphs)} graphs of {_named(training)} ..."
             )
             own = {} if method == "svc" else threshold_setting(threshold, training)
+            own = own | ({} if method == "svc" else {"covariates": beside})
             model, result = fit(training, settings | own, top)
             model.save(path)
             results.append({**result, "model": str(path)})
@@ -142,7 +147,13 @@ def _one_line_of(result: dict[str, Any]) -> list[Any]:
     return [data["target"], result["task"], data["n_graphs"], score, result["model"]]
 
 
-def _refuse_what_svc_has_not(task: str, weights: str | None, threshold: str) -> None:
+def _refuse_what_svc_has_not(
+    task: str, weights: str | None, threshold: str, covariates: str | None
+) -> None:
+    if covariates is not None:
+        raise InputError(
+            f"--covariates {covariates}: support vector machines take none. Leave out --method svc."
+        )
     if task == "regression":
         raise InputError(
             "--method svc learns classes only. Leave it out to predict numbers, or make a column "

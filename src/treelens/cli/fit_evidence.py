@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from treelens.cli import options
 from treelens.cli.console import InputError, Output, percent
+from treelens.cli.covariates import covariate_facts, covariate_sentence
 from treelens.cli.scores import class_scores, class_sizes
 
 if TYPE_CHECKING:
@@ -62,13 +63,16 @@ def threshold_setting(threshold: str, data: GraphData) -> dict[str, Any]:
 def fit_evidence(
     data: GraphData, settings: dict[str, Any], top: int = 10
 ) -> tuple[GraphRegressor | GraphClassifier, dict[str, Any]]:
-    """Fit, and sum up what came of it as plain data."""
+    """Fit, and sum up what came of it as plain data; ``settings`` may name covariates."""
     from treelens.cli.patterns import top_patterns
     from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 
     kind = GraphRegressor if data.task == "regression" else GraphClassifier
     start = time.perf_counter()
-    model = kind(**settings).fit(data.graphs, data.y)
+    parameters = {name: value for name, value in settings.items() if name != "covariates"}
+    model = kind(**parameters).fit(
+        data.graphs, data.y, covariates=settings.get("covariates") or None
+    )
     scores = _left_out_numbers(model) if data.task == "regression" else _left_out_classes(model)
     return model, {
         "method": "evidence",
@@ -84,6 +88,7 @@ def fit_evidence(
         },
         "leave_one_out": scores,
         "learning_gain": vars(model.learning_gain_),
+        "covariates": covariate_facts(model),
         "evidence": model.evidence_,
         "converged": model.converged_,
         "n_steps": len(model.history_),
@@ -163,6 +168,8 @@ def show_evidence(output: Output, result: dict[str, Any]) -> None:
         _show_classes(output, result["leave_one_out"])
     output.line(_FLATTERY)
     output.line(result["learning_gain"]["sentence"])
+    if result["covariates"] is not None:
+        output.line(covariate_sentence(result["covariates"]))
     output.line(_search_sentence(result))
     output.line()
     show_patterns(output, result["patterns"], result["weights"] != "uniform", result["n_patterns"])

@@ -10,6 +10,7 @@ import typer
 
 from treelens.cli import options
 from treelens.cli.console import InputError, Output, command
+from treelens.cli.covariates import needed_by
 
 
 def fragments_cli(
@@ -50,7 +51,10 @@ def fragments_cli(
             )
         loaded.n_jobs = jobs
         reading = Reading(atom_label, hydrogens, loaded.recipe_)
-        rows = read_data(data, target, smiles, note=output.note, reading=reading)
+        rows = read_data(
+            data, target, smiles, note=output.note, reading=reading,
+            covariates=needed_by(loaded),
+        )  # fmt: skip
         table = loaded.fragments(rows.graphs, rows.y if target else None, n_fragments=top)
         result: dict[str, Any] = {
             "model": str(model),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from treelens.cli import options
 from treelens.cli.console import Output, command
+from treelens.cli.covariates import covariate_facts, covariate_sentence
 
 if TYPE_CHECKING:
     from treelens.graphs.recipe import GraphRecipe
@@ -66,6 +67,7 @@ def _process_facts(model: Any) -> dict[str, Any]:
             "patterns": len(model.weights_),
         },
         "levels": dict(levels),
+        "covariates": covariate_facts(model),
         "learning": model.learning_gain_.sentence,
     }  # fmt: skip
 
@@ -95,6 +97,8 @@ def _show(output: Output, result: dict[str, Any]) -> None:
         output.line()
     if result["learning"]:
         output.line(result["learning"])
+    if result.get("covariates"):
+        output.line(covariate_sentence(result["covariates"]))
 
 
 def _sections(result: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -133,6 +133,23 @@ TargetTransform = Annotated[
         metavar="SCALE",
     ),
 ]
+Covariates = Annotated[
+    str | None,
+    typer.Option(
+        "--covariates",
+        help="Columns that stand beside the graphs (assay, temperature), with commas between: they "
+        "get a kernel of their own.",
+        show_default="none",
+    ),
+]
+Descriptors = Annotated[
+    str | None,
+    typer.Option(
+        "--descriptors",
+        help="rdkit: RDKit's descriptors of the molecules as covariates.",
+        show_default="none",
+    ),
+]
 Units = Annotated[
     str | None,
     typer.Option(

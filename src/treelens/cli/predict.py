@@ -11,6 +11,7 @@ import typer
 
 from treelens.cli import options
 from treelens.cli.console import Output, command, counted, percent
+from treelens.cli.covariates import needed_by
 from treelens.cli.molecules import reasons
 from treelens.cli.predict_columns import class_columns, number_columns
 from treelens.cli.transform import Transform, transform_named
@@ -71,7 +72,10 @@ def predict_cli(
         loaded = load_model(model)
         loaded.n_jobs = jobs
         reading = Reading(atom_label, hydrogens, loaded.recipe_)
-        rows = read_data(data, target, smiles, note=output.note, reading=reading, ids=ids)
+        rows = read_data(
+            data, target, smiles, note=output.note, reading=reading, ids=ids,
+            covariates=needed_by(loaded),
+        )  # fmt: skip
         if is_regressor(loaded):
             rows = rows.with_numbers(learned_scale(loaded))
             table = number_predictions(loaded, rows)

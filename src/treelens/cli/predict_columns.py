@@ -34,6 +34,7 @@ def class_columns(model: Any, graphs: GraphCollection) -> Columns:
         "class": pd.array(model.classes_[codes].astype(str), dtype="object"),
         "probability": probabilities[everyone, codes],
         "decision": decisions[:, 0] if one else decisions[everyone, codes],
+        **beside_columns(said),
         "out_of_vocabulary": said.out_of_vocabulary,
         **{f"probability {c}": probabilities[:, k] for k, c in enumerate(model.classes_.tolist())},
         **doubt_columns(model, said),
@@ -63,9 +64,17 @@ def number_columns(model: Any, graphs: GraphCollection, transform: Transform | N
         f"std{on_scale}": std,
         "lower_90": back(mean - NINETY * std),
         "upper_90": back(mean + NINETY * std),
+        **{name + on_scale: x for name, x in beside_columns(said).items()},
         "out_of_vocabulary": said.out_of_vocabulary,
         **{name + on_scale * (name == "expected_error"): x for name, x in doubts.items()},
     }
+
+
+def beside_columns(said: Predictions) -> Columns:
+    """``from_covariates``: what they add to the number or the decision, where there are any."""
+    if said.from_covariates is None or said.from_covariates.shape[1] > 1:
+        return {}
+    return {"from_covariates": said.from_covariates[:, 0]}
 
 
 def doubt_columns(model: Any, said: Predictions) -> Columns:

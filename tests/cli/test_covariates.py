@@ -1,0 +1,92 @@
+"""``--covariates`` and ``--descriptors``: fitted, predicted, compared, and refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cli.conftest import ALCOHOLS, AMINES, QUICK, SMALL, run, write_csv
+from cli.test_bad_input import refused
+
+SMILES = ALCOHOLS + AMINES
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every molecule at two temperatures, by two labs one of which reads too high."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for smiles in SMILES * 2:
+        warmth, lab = rng.normal(300, 10), rng.choice(["A", "B"])
+        value = 0.2 * len(smiles) + 0.1 * (warmth - 300) + 1.0 * (lab == "A")
+        rows.append((smiles, round(value, 3), round(warmth, 2), lab))
+    folder = tmp_path_factory.mktemp("measured")
+    return write_csv(folder / "measured.csv", rows, "smiles,value,temperature,lab")
+
+
+@pytest.fixture(scope="module")
+def model(measured: Path) -> Path:
+    out = measured.with_name("model.treelens")
+    done = run("fit", measured, "--covariates", "temperature,lab", "--out", out, *SMALL)
+    assert done.code == 0, done.err
+    assert "Covariates: temperature, lab." in done.out
+    assert "They were kept" in done.err  # at another temperature it is another measurement
+    return out
+
+
+def test_predictions_tell_what_covariates_add(measured: Path, model: Path):
+    out = measured.with_name("predictions.csv")
+    assert run("predict", model, measured, "--out", out).code == 0
+    table, given = pd.read_csv(out), pd.read_csv(measured)
+    effect = 0.1 * (given["temperature"] - 300) + (given["lab"] == "A")
+    assert np.corrcoef(table["from_covariates"], effect)[0, 1] > 0.95
+    assert np.corrcoef(table["prediction"], given["value"])[0, 1] > 0.95
+
+
+def test_the_model_says_what_it_asks_for(model: Path):
+    assert "Covariates: temperature, lab." in run("info", model).out
+    assert run("info", model, "--json").data["covariates"]["names"] == ["temperature", "lab"]
+
+
+def test_a_report_and_fragments_read_them_too(measured: Path, model: Path):
+    report = measured.with_name("report.html")
+    assert run("explain", model, measured, "--out", report).code == 0
+    assert run("fragments", model, measured).code == 0
+
+
+def test_evaluate_puts_them_beside_structure_alone(measured: Path):
+    done = run("evaluate", measured, "--covariates", "temperature,lab", "--models", "evidence",
+               "--folds", "3", "--json", *SMALL)  # fmt: skip
+    assert done.code == 0, done.err
+    scores = {row["model"]: row for row in done.data["models"]}
+    assert set(scores) == {"evidence+covariates", "evidence"}
+
+
+def test_descriptors_are_covariates(measured: Path):
+    out = measured.with_name("descriptors.treelens")
+    done = run("fit", measured, "--descriptors", "rdkit", "--out", out, *SMALL)
+    assert done.code == 0, done.err
+    assert "rdkit:" in done.out
+    assert run("predict", out, measured).code == 0
+
+
+def test_a_file_without_the_column_is_refused(measured: Path, model: Path, tmp_path: Path):
+    poor = write_csv(tmp_path / "poor.csv", [(s,) for s in SMILES], "smiles")
+    refused(run("predict", model, poor), "has no column 'temperature', which is a covariate")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--covariates", "pressure"], "has no column 'pressure'"),
+        (["--covariates", ","], "names no column"),
+        (["--descriptors", "mordred"], "known are rdkit"),
+        (["--covariates", "lab", *QUICK], "support vector machines take none"),
+    ],
+)
+def test_what_cannot_be_is_said(measured: Path, options: list[str], message: str):
+    refused(run("fit", measured, "--out", measured.with_name("no.treelens"), *options), message)
+    assert not measured.with_name("no.treelens").exists()
