@@ -206,6 +206,7 @@ class GraphSVC(TellsNewNames, ViewsOfClassifier, DecidesOnGraphs, BaseEstimator)
         task = self._task(graphs, y)
         fit = fit_exact if self.approximation is None else fit_approximate
         self.model_, self.learner_ = fit(task, self._grid(len(graphs)))
+        self._train_graphs, self._fragments = graphs, None
         return self
 
     def _task(self, graphs: GraphCollection, y: Any) -> Task:
