@@ -12,6 +12,7 @@ from reproduction import (
     curves,
     domain,
     evidence_pages,
+    fidelity,
     moleculeace,
     numbers,
     options,
@@ -34,6 +35,7 @@ STUDIES = {
     "active": active,
     "toxicophores": toxicophores,
     "domain": domain,
+    "fidelity": fidelity,
     "rare": rare,
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from reproduction import fragments_page
+from reproduction import fidelity_page, fragments_page
 from reproduction.curve_pages import write_active, write_curves
 from reproduction.domain import write_domain
 from reproduction.glance import write_glance
@@ -48,6 +48,7 @@ def write_all(out: Path) -> None:
         ("curves", write_curves),
         ("active", write_active),
         ("fragments", fragments_page.write),
+        ("fidelity", fidelity_page.write),
         ("domain", write_domain),
         ("rare", write_rare),
     ):
