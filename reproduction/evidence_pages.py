@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from reproduction import fragments_page
+from reproduction import fidelity_page, fragments_page
 from reproduction.curve_pages import write_active, write_curves
 from reproduction.device_page import write_device
 from reproduction.domain import write_domain
@@ -52,6 +52,7 @@ def write_all(out: Path) -> None:
         ("curves", write_curves),
         ("active", write_active),
         ("fragments", fragments_page.write),
+        ("fidelity", fidelity_page.write),
         ("domain", write_domain),
         ("rare", write_rare),
         ("panel", write_panel),

@@ -335,6 +335,21 @@ def test_compare_a_process_with_a_machine(classifier, model, molecules):
     assert (done.data["accuracy_a"], done.data["accuracy_b"]) == (1.0, 1.0)
 
 
+def test_compare_draws_what_differs(classifier, model, regression, numbers, molecules, tmp_path):
+    out = tmp_path / "compared.html"
+    done = run("compare", classifier, model, molecules, "--out", out, "--json")
+    assert done.code == 0, done.err
+    first = done.data["fragments"][0]
+    assert first["difference"] == pytest.approx(first["effect_b"] - first["effect_a"])
+    page = out.read_text(encoding="utf-8")
+    assert "What two models see differently" in page
+    assert page.count("<svg") > 4
+    shown = run("compare", regression, regression, numbers, "--out", out)
+    assert "Fragments whose effects differ most" in shown.out
+    assert "0.000 ± 0.000" in shown.out
+    refused(run("compare", classifier, model, molecules, "--out", classifier), "read")
+
+
 def test_numbers_and_classes_cannot_be_compared(regression, classifier, molecules):
     done = run("compare", regression, classifier, molecules)
     refused(done, "A predicts numbers and B classes, so they cannot be compared")

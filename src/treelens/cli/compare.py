@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +27,15 @@ def compare_cli(
     target: options.Target = None,
     smiles: options.Smiles = None,
     max_invalid: options.MaxInvalid = 0.1,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Draw what the two see differently: one HTML file with the fragments whose "
+            "effects differ and the molecules that they disagree on.",
+        ),
+    ] = None,
     jobs: options.Jobs = -1,
     as_json: options.Json = False,
     debug: options.Debug = False,
@@ -35,13 +45,17 @@ def compare_cli(
     Classes: the accuracy of each, McNemar's exact test on the graphs where one is right and the
     other wrong, and those graphs. Numbers: RMSE, R2 and the share within the 90 % interval of
     each, Wilcoxon's signed-rank test on the absolute errors, and the graphs where the two differ
-    most. DATA should be graphs that neither was trained on.
+    most. With --out also the fragments whose effects differ, with errors. DATA should be graphs
+    that neither was trained on.
     """
     with command(as_json, debug) as output:
-        from treelens.cli.data import read_training_data
+        from treelens.cli.data import files_behind, read_training_data
         from treelens.cli.reading import Reading
         from treelens.estimators.files import load_model
+        from treelens.storage.files import checked_target
 
+        if out is not None:
+            checked_target(out, reads=chain([model_a, model_b], files_behind(data)))
         models = [load_model(model_a), load_model(model_b)]
         task = common_task(models)
         for model in models:
@@ -65,6 +79,8 @@ def compare_cli(
         compare = compare_regressions if task == "regression" else compare_models
         show = show_regressions if task == "regression" else show_comparison
         result = compare(models[0], models[1], rows, rows_b)
+        if out is not None:
+            result |= drawn_comparison(models, (rows, rows_b), (model_a, model_b), out)
         output.finish({"a": str(model_a), "b": str(model_b), **result}, show)
 
 
@@ -95,6 +111,27 @@ def common_scale(models: list[FullModel], task: str | None) -> str | None:
             "one: their errors cannot be compared. Fit both with the same --transform."
         )
     return names[0]
+
+
+def drawn_comparison(
+    models: list[FullModel],
+    rows: tuple[GraphData, GraphData],
+    names: tuple[Path, Path],
+    out: Path,
+) -> dict[str, Any]:
+    """Write the page of what two models see differently; the fragments as plain data."""
+    from treelens.explain.comparison import compare_on
+    from treelens.report.comparison_page import write_comparison
+
+    found = compare_on(models[0], models[1], rows[0].graphs, rows[1].graphs, rows[0].y)
+    write_comparison(found, out, (str(names[0]), str(names[1])))
+    return {
+        "agreement": found.agreement,
+        "units": found.fragments.attrs["units"],
+        "toward": found.toward,
+        "fragments": [{"rank": k, **row} for k, row in found.fragments.to_dict("index").items()],
+        "out": str(out),
+    }
 
 
 def rows_in_both(a: GraphData, b: GraphData) -> tuple[GraphData, GraphData]:
@@ -206,6 +243,7 @@ def show_comparison(output: Output, result: dict[str, Any]) -> None:
     output.line(f"McNemar's exact test: p = {result['p_value']:.3g}")
     different = result["disagreements"]
     _show_rows(output, different, f"They disagree on {len(different)} graphs")
+    _show_fragments(output, result)
 
 
 def show_regressions(output: Output, result: dict[str, Any]) -> None:
@@ -220,6 +258,24 @@ def show_regressions(output: Output, result: dict[str, Any]) -> None:
     output.table(columns, rows, title)
     output.line(f"Wilcoxon's signed-rank test of the absolute errors: p = {result['p_value']:.3g}")
     _show_rows(output, result["differences"], "Graphs, those where they differ most first")
+    _show_fragments(output, result)
+
+
+def _show_fragments(output: Output, result: dict[str, Any]) -> None:
+    if "out" not in result:
+        return
+    toward = "" if result["toward"] is None else f", for {result['toward']}"
+    rows = [
+        [
+            row["name"] or row["pattern"],
+            *(f"{row[f'effect_{x}']:+.3f} ± {row[f'error_{x}']:.3f}" for x in "ab"),
+            f"{row['difference']:+.3f} ± {row['error']:.3f}", row["found_by"], row["support"],
+        ]
+        for row in result["fragments"][:_ROWS_SHOWN]
+    ]  # fmt: skip
+    title = f"Fragments whose effects differ most ({result['units']}{toward})"
+    output.table(["fragment", "in A", "in B", "B less A", "found by", "graphs"], rows, title)
+    output.line(f"Drawn: {result['out']}")
 
 
 def _show_rows(output: Output, different: list[dict[str, Any]], title: str) -> None:

@@ -206,6 +206,7 @@ class GraphSVC(TellsNewNames, ViewsOfClassifier, TellsProbabilities, BaseEstimat
         task, candidates = self._task(graphs, y), self._grid(len(graphs))
         scheme = EXACT if self.approximation is None else BY_FEATURES
         self.model_, self.learner_ = fit_chosen(task, candidates, scheme)
+        self._train_graphs, self._fragments = graphs, None
         return self
 
     def _task(self, graphs: GraphCollection, y: Any) -> Task:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from treelens.estimators.base import HoldsModel
+from treelens.estimators.fragments import ShowsFragments
 from treelens.explain.classifier import ClassifierExplainer
 from treelens.explain.contributions import Explanation
 from treelens.explain.pattern_table import pattern_table
@@ -36,7 +37,7 @@ class ExplainsClasses(HoldsModel):
         return ClassifierExplainer(self.model_).explain(single, said, 0, class_label, n_neighbors)
 
 
-class ViewsOfClassifier(ExplainsClasses):
+class ViewsOfClassifier(ExplainsClasses, ShowsFragments):
     """What ``GraphSVC`` shows of its model."""
 
     @property

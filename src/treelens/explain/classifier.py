@@ -25,6 +25,8 @@ _OUT_OF_VOCABULARY_LIMIT = 0.5
 class ClassifierExplainer:
     """Explains decisions of one model on graphs that it has seen.
 
+    ``decision_on(features, index)`` is what decides on one of them, as a :class:`KernelDecision`.
+
     Parameters
     ----------
     model : FittedClassifier
@@ -32,7 +34,11 @@ class ClassifierExplainer:
 
     def __init__(self, model: FittedClassifier) -> None:
         self.model = model
-        self._decision_on = decision_maker(model.decision, model)
+        self.decision_on = decision_maker(model.decision, model)
+
+    @property
+    def classes(self) -> np.ndarray:
+        return self.model.classes
 
     def explain(
         self,
@@ -43,7 +49,7 @@ class ClassifierExplainer:
         n_neighbors: int = 5,
     ) -> Explanation:
         """Why graph ``index`` was decided the way it was."""
-        decision = self._decision_on(said.graphs.features, index)
+        decision = self.decision_on(said.graphs.features, index)
         return explain_seen(graphs, said.graphs, index, decision, class_label, n_neighbors)
 
 

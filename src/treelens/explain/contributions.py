@@ -223,6 +223,21 @@ def _explain(
     )
 
 
+def contributions_of_nodes(
+    found: FoundPatterns, decision: KernelExpansion, output: int = 0
+) -> tuple[np.ndarray, tuple[float, float]]:
+    """What the patterns centred at each node add to one output, and (base, decision).
+
+    Shape (n_nodes,). :func:`explain_decision` goes on to spread these over the nodes that a pattern
+    reaches.
+    """
+    slopes = decision.slopes(_kernel_sums(found, decision))
+    coefficients, intercept = decision.coefficients[output], float(decision.intercepts[output])
+    contributions = _divide(coefficients, slopes, found, decision)
+    nodes = _root_shares(contributions / found.counts, found).sum(axis=0)
+    return nodes, (intercept + coefficients @ slopes.start, intercept + coefficients @ slopes.end)
+
+
 def pattern_effects(found: FoundPatterns, decision: KernelExpansion) -> np.ndarray:
     """What each known pattern of a graph adds to its decision value, shape (n_found,).
 

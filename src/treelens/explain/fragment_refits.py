@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.explain.fragment_effects import effects_of_graphs
+from treelens.explain.explained import explained_by
 from treelens.explain.fragment_seen import ExplainedGraphs, mean_over_graphs
 from treelens.explain.fragments import N_FRAGMENTS, find_fragments, fragment_table
 from treelens.graphs.collection import GraphCollection
@@ -23,11 +23,11 @@ def fragments_of_model(
     refits: int = 0,
     seed: int = 0,
 ) -> Any:
-    """The table of fragments of a Gaussian process on some graphs.
+    """The table of fragments of a fitted model on some graphs.
 
     Parameters
     ----------
-    model : GraphClassifier or GraphRegressor
+    model : GraphClassifier, GraphRegressor or GraphSVC
         Fitted.
     graphs : GraphCollection
     y : array-like, shape (n_graphs,), optional
@@ -99,10 +99,9 @@ def effects_elsewhere(
     model: Any, seen: ExplainedGraphs, fragments: list[Any], chosen: np.ndarray
 ) -> list[float]:
     """Effects of fragments by another model, over some of the graphs; NaN where none holds one."""
-    explained = effects_of_graphs(model._decision, seen.graphs[chosen], n_jobs=model._n_jobs())
-    shares = explained.node_shares(model._decision.vocabulary.level_offsets)
+    explained = explained_by(model._decision, seen.graphs[chosen], n_jobs=model._n_jobs())
     phi = np.full(seen.graphs.n_nodes, np.nan)
-    phi[np.isin(seen.graph_of_node, chosen)] = shares.sum(axis=0)
+    phi[np.isin(seen.graph_of_node, chosen)] = explained.seen.phi
     means = []
     for fragment in fragments:
         roots = fragment.roots[np.isin(seen.graph_of_node[fragment.roots], chosen)]

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from treelens.explain.classifier import ClassifierExplainer
 from treelens.explain.decode import Occurrence, occurrence_at
-from treelens.explain.fragment_effects import effects_of_graphs
+from treelens.explain.explained import explained_by
 from treelens.explain.fragment_names import group_name
 from treelens.explain.fragment_search import Fragment, search_fragments
 from treelens.explain.fragment_seen import ExplainedGraphs, mean_over_graphs
@@ -23,6 +24,7 @@ from treelens.patterns.forest import TREES
 if TYPE_CHECKING:
     from treelens.explain.fragment_table import FragmentTable
 
+Decision = GaussianDecision | ClassifierExplainer
 N_FRAGMENTS = 40
 _RAREST_SHARE, _FEWEST = 0.004, 3  # of the graphs must hold a fragment
 _N_EXAMPLES = 3
@@ -47,7 +49,7 @@ class FoundFragments:
 
 
 def find_fragments(
-    decision: GaussianDecision,
+    decision: Decision,
     graphs: GraphCollection,
     output: int = 0,
     *,
@@ -60,7 +62,7 @@ def find_fragments(
 
     Parameters
     ----------
-    decision : GaussianDecision
+    decision : GaussianDecision or ClassifierExplainer
     graphs : GraphCollection
     output : int
         Of more than two classes, the code of the one to explain.
@@ -72,17 +74,22 @@ def find_fragments(
     looked_at : SeenGraphs, optional
         The graphs as the model sees them, where they were refined before.
     """
-    effects = effects_of_graphs(decision, graphs, output, n_jobs, looked_at)
-    forest = decision.vocabulary
-    phi = effects.node_shares(forest.level_offsets).sum(axis=0)
-    seen = ExplainedGraphs(forest, graphs, effects.colors, phi)
-    least = max(_FEWEST, round(_RAREST_SHARE * len(graphs))) if min_support is None else min_support
-    found = search_fragments(seen, n_fragments, least, forest.depth)
-    return FoundFragments(seen, found, effects.left_out)
+    explained = explained_by(decision, graphs, output, n_jobs, looked_at)
+    found = fragments_in(explained.seen, n_fragments, min_support)
+    return FoundFragments(explained.seen, found, explained.left_out)
+
+
+def fragments_in(
+    seen: ExplainedGraphs, n_fragments: int = N_FRAGMENTS, min_support: int | None = None
+) -> list[Fragment]:
+    """The fragments behind what nodes add; see :func:`find_fragments`."""
+    if min_support is None:
+        min_support = max(_FEWEST, round(_RAREST_SHARE * len(seen.graphs)))
+    return search_fragments(seen, n_fragments, min_support, seen.forest.depth)
 
 
 def fragment_table(
-    decision: GaussianDecision,
+    decision: Decision,
     graphs: GraphCollection,
     targets: np.ndarray | None = None,
     class_label: Any = None,
@@ -96,7 +103,7 @@ def fragment_table(
 
     Parameters
     ----------
-    decision : GaussianDecision
+    decision : GaussianDecision or ClassifierExplainer
     graphs : GraphCollection
         Of training graphs, each is explained by the others alone.
     targets : ndarray, shape (n_graphs,), optional
@@ -112,7 +119,7 @@ def fragment_table(
     from treelens.explain.fragment_table import FragmentTable
 
     parts, pictures, size, left_out = [], [], {}, True
-    for output, sign, label in _outputs(decision, class_label):
+    for output, sign, label in outputs_of(decision, class_label):
         found = find_fragments(
             decision, graphs, output,
             n_fragments=n_fragments, min_support=min_support, n_jobs=n_jobs, looked_at=looked_at,
@@ -121,7 +128,7 @@ def fragment_table(
         if label is not None:
             part.insert(0, "class_label", label)
         parts.append(part)
-        pictures += [_pictured(found.seen, fragment) for fragment in found.fragments]
+        pictures += [pictured(found.seen, fragment) for fragment in found.fragments]
         size[label] = size_effect(found.seen, sign)
         left_out = found.left_out
     table = FragmentTable(pd.concat(parts))
@@ -131,11 +138,11 @@ def fragment_table(
     table.pictures = {rank: pictures[k] for rank, k in enumerate(order.tolist(), start=1)}
     table.attrs["size"] = size if len(size) > 1 else next(iter(size.values()))
     table.attrs["left_out"] = left_out
-    table.attrs["toward"] = _toward(decision, class_label)
+    table.attrs["toward"] = toward_of(decision, class_label)
     return table
 
 
-def _outputs(decision: GaussianDecision, class_label: Any) -> list[tuple[int, float, Any]]:
+def outputs_of(decision: Decision, class_label: Any) -> list[tuple[int, float, Any]]:
     """Columns to explain: their numbers, the signs they count with, the classes to name."""
     classes = decision.classes
     if classes is None:
@@ -156,7 +163,7 @@ def _outputs(decision: GaussianDecision, class_label: Any) -> list[tuple[int, fl
     return [(code, 1.0, classes[code]) for code in codes]
 
 
-def _toward(decision: GaussianDecision, class_label: Any) -> str | None:
+def toward_of(decision: Decision, class_label: Any) -> str | None:
     """What positive effects speak for, in words; None: larger numbers, or each row's class."""
     classes = decision.classes
     if classes is None or (class_label is None and len(classes) != 2):
@@ -184,13 +191,13 @@ def size_effect(seen: ExplainedGraphs, sign: float = 1.0) -> dict[str, float]:
 
 
 def _rows(
-    found: FoundFragments, decision: GaussianDecision, targets: np.ndarray | None, sign: float
+    found: FoundFragments, decision: Decision, targets: np.ndarray | None, sign: float
 ) -> Any:
     import pandas as pd
 
     seen, fragments = found.seen, found.fragments
     forest = seen.forest
-    columns: dict[str, Any] = _chemistry(seen, fragments)
+    columns: dict[str, Any] = chemistry_of(seen, fragments)
     columns["pattern"] = [" | ".join(forest.texts(f.patterns)) for f in fragments]
     columns["depth"] = [f.depth for f in fragments]
     columns["effect"] = [sign * f.effect.mean for f in fragments]
@@ -227,7 +234,7 @@ def _examples(graphs: GraphCollection, holders: np.ndarray) -> list[Any]:
     return [int(k) if graphs.names is None else graphs[int(k)].name for k in order]
 
 
-def _chemistry(seen: ExplainedGraphs, fragments: list[Fragment]) -> dict[str, Any]:
+def chemistry_of(seen: ExplainedGraphs, fragments: list[Fragment]) -> dict[str, Any]:
     """Names and SMARTS of molecules; other graphs have neither."""
     graphs, forest = seen.graphs, seen.forest
     if not len(graphs) or not is_molecule(graphs[0]):
@@ -242,7 +249,7 @@ def _chemistry(seen: ExplainedGraphs, fragments: list[Fragment]) -> dict[str, An
     }
 
 
-def _pictured(seen: ExplainedGraphs, fragment: Fragment) -> tuple[Any, Occurrence]:
+def pictured(seen: ExplainedGraphs, fragment: Fragment) -> tuple[Any, Occurrence]:
     """A small graph that holds a fragment, its first pattern, and where.
 
     The very smallest are rarely typical, so one with a few nodes beside the fragment comes first.

@@ -1,0 +1,123 @@
+"""Do explanations name the atoms that predictions rest on? Deletion and insertion curves.
+
+    TREELENS_DATA=... python -m reproduction fidelity --out docs/results
+
+Molecules that a model was not trained on lose their atoms in the order of an explanation (deletion)
+or are built up in that order (insertion), and the model predicts again at every tenth. Each model
+is judged on its own predictions, by its own contributions, by occlusion (what the prediction loses
+without one atom) and by atoms in random order.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+import treelens as tl
+from reproduction.data import StudyOptions, data_folder
+from reproduction.explained_models import MODELS, ExplainedModel
+from reproduction.rows import RowFile, versions
+
+KEY = ("set", "seed", "model")
+SETS = {"Ames": "Ames_Hansen2009", "BBBP": "BBBP", "ESOL": "ESOL", "Lipophilicity": "Lipophilicity"}
+NUMBERS = ("ESOL", "Lipophilicity")
+N_TRAIN, N_EXPLAINED, N_SEEDS, N_RANDOM = 800, 60, 3, 5
+FEWEST_ATOMS = 8  # of a smaller molecule a tenth is less than an atom
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+ORDERS = ("contributions", "occlusion", "random")
+
+
+def run(asked: StudyOptions) -> None:
+    """Make the rows that are missing."""
+    rows = RowFile(asked.out / "fidelity.jsonl", KEY)
+    for name in asked.sets or SETS:
+        for seed in range(asked.repeats or N_SEEDS):
+            for model in asked.methods or MODELS:
+                key = {"set": name, "seed": seed, "model": model}
+                if key not in rows:
+                    rows.append({**key, **measured(name, seed, model, asked.n_jobs), **versions()})
+                    print(key, f"{rows.rows[-1]['seconds']:.0f} s", flush=True)
+
+
+def measured(name: str, seed: int, model: str, n_jobs: int) -> dict[str, Any]:
+    """One row: the curves of one model on one split, averaged over molecules, and their areas."""
+    start = time.perf_counter()
+    graphs, y, train, test = split(name, seed)
+    fitted = MODELS[model](graphs, y, train, n_jobs)
+    rng = np.random.default_rng(seed)
+    found = [curves(fitted, k, int(graphs.sizes[k]), rng) for k in test.tolist()]
+    scale = float(np.mean([x["whole"] for x in found]))
+    return {
+        "n_train": len(train), "n_explained": len(test), "usual": fitted.usual, "scale": scale,
+        "molecules": test.tolist(),
+        "whole": [_short(x["whole"]) for x in found],
+        "curves": {
+            kind: {order: _shorts(np.mean([x[kind][order] for x in found], axis=0) / scale)
+                   for order in ORDERS} for kind in ("deletion", "insertion")
+        },
+        "areas": {
+            kind: {order: _shorts(np.mean([x[kind][order] for x in found], axis=1) / scale)
+                   for order in ORDERS} for kind in ("deletion", "insertion")
+        },
+        "seconds": round(time.perf_counter() - start, 1),
+    }  # fmt: skip
+
+
+def split(name: str, seed: int) -> tuple[tl.GraphCollection, np.ndarray, np.ndarray, np.ndarray]:
+    """Molecules, targets, and the positions of those to train on and of those to explain."""
+    path = data_folder() / "smiles" / f"{SETS[name]}.csv.gz"
+    options = {"target": "value"} if name in NUMBERS else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some SMILES cannot be parsed
+        graphs, y = tl.read_smiles(path, on_invalid="skip", **options)
+    assert y is not None
+    order = np.random.default_rng(seed).permutation(len(y))
+    rest = order[N_TRAIN:]
+    return graphs, y, order[:N_TRAIN], rest[graphs.sizes[rest] >= FEWEST_ATOMS][:N_EXPLAINED]
+
+
+def curves(
+    model: ExplainedModel, index: int, n_atoms: int, rng: np.random.Generator
+) -> dict[str, Any]:
+    """How much of a prediction is left, step by step, in the direction in which it is unusual.
+
+    What lies beyond the usual prediction is what there is to explain.
+    """
+    usual = model.usual
+    alone = [np.arange(n_atoms) != k for k in range(n_atoms)]
+    said = model.predict(index, [np.ones(n_atoms, dtype=bool), *alone])
+    sign = 1.0 if said[0] >= usual else -1.0
+    worth = {
+        "contributions": [sign * model.contributions(index)],
+        "occlusion": [sign * (said[0] - said[1:])],
+        "random": [rng.random(n_atoms) for _ in range(N_RANDOM)],
+    }
+    kept = [flags for order in ORDERS for x in worth[order] for flags in steps(x)]
+    values = sign * (model.predict(index, kept) - usual)
+    values = values.reshape(-1, 2, len(SHARES))  # (n_orders with draws, kinds, steps)
+    found: dict[str, Any] = {"whole": sign * (said[0] - usual), "deletion": {}, "insertion": {}}
+    first = 0
+    for order in ORDERS:
+        own = values[first : first + len(worth[order])].mean(axis=0)
+        found["deletion"][order], found["insertion"][order] = own
+        first += len(worth[order])
+    return found
+
+
+def steps(worth: np.ndarray) -> list[np.ndarray]:
+    """Atoms to keep: without the first tenth, two tenths, ...; then with these alone."""
+    place = np.empty(len(worth), dtype=int)
+    place[np.argsort(-worth, kind="stable")] = np.arange(len(worth))
+    counts = [min(max(round(share * len(worth)), 1), len(worth) - 1) for share in SHARES]
+    return [*(place >= n for n in counts), *(place < n for n in counts)]
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+def _shorts(values: np.ndarray) -> list[float]:
+    return [_short(value) for value in values.tolist()]

@@ -1,0 +1,117 @@
+"""Deletion and insertion curves: parts of molecules, orders, areas, and the page."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reproduction.explained_models import ForestModel, OwnModel, node_values, path_contributions
+from reproduction.fidelity import SHARES, curves, steps
+from reproduction.partial import Fingerprints, parts_of
+
+import treelens as tl
+from reproduction import fidelity_page
+
+pytest.importorskip("rdkit")
+TAILS = ["C" * k for k in range(1, 13)]
+SMILES = [f"{t}c1ccc([N+](=O)[O-])cc1" for t in TAILS] + [f"{t}CCc1ccccc1O" for t in TAILS]
+Y = np.repeat([1, 0], 12)
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    return tl.as_graph_collection(SMILES)
+
+
+def test_parts_have_the_labels_and_edges_of_the_whole(graphs):
+    rng = np.random.default_rng(0)
+    whole = graphs[3:4]
+    n = whole.n_nodes
+    kept = [np.ones(n, bool), *(rng.random(n) < 0.6 for _ in range(5))]
+    fine = np.array(whole.fine_codes)
+    parts = parts_of(whole, kept)
+    assert parts[0].edges == graphs[3].edges
+    for k, flags in enumerate(kept):
+        nodes = np.flatnonzero(flags).tolist()
+        place = {node: i for i, node in enumerate(nodes)}
+        expected = [(place[u], place[v]) for u, v in graphs[3].edges if u in place and v in place]
+        assert list(parts[k].edges) == expected
+        assert parts[k].node_labels == tuple(graphs[3].node_labels[node] for node in nodes)
+        own = slice(parts.node_offsets[k], parts.node_offsets[k + 1])
+        assert parts.fine_codes[own].tolist() == fine[flags].tolist()
+
+
+def test_a_part_that_is_all_has_the_fingerprint_of_the_whole(graphs):
+    from rdkit import Chem
+
+    made = Fingerprints()
+    for smiles in SMILES[::5]:
+        molecule = Chem.MolFromSmiles(smiles)
+        n = molecule.GetNumAtoms()
+        whole, less = made.of_parts(molecule, [np.ones(n, bool), np.arange(n) > 0])
+        np.testing.assert_array_equal(whole, made.of(molecule))
+        assert 0 < less.sum() < whole.sum()
+        present = np.where(whole > 0, 1.0, 0.0)
+        assert made.spread(molecule, present).sum() == pytest.approx((whole > 0).sum())
+
+
+@pytest.mark.parametrize("y", [Y, np.arange(24.0)], ids=["classes", "numbers"])
+def test_changes_along_paths_add_up_to_the_forests_prediction(graphs, y):
+    model = ForestModel(graphs, y, np.arange(0, 24, 2), 1)
+    for index in (1, 13):
+        bits = model.fingerprints.of(model.molecules[index])
+        roots = np.mean([node_values(tree)[0] for tree in model.forest.estimators_])
+        said = model._predict(bits[None, :])[0]
+        assert roots + path_contributions(model.forest, bits).sum() == pytest.approx(said)
+
+
+def test_steps_delete_and_insert_in_order():
+    worth = np.array([0.3, -1.0, 2.0, 0.0, 0.1, 0.2, 5.0, -2.0, 1.0, 0.5])
+    found = steps(worth)
+    order = np.argsort(-worth)
+    for k in range(len(SHARES)):
+        assert set(np.flatnonzero(~found[k])) == set(order[: k + 1])
+        assert set(np.flatnonzero(found[len(SHARES) + k])) == set(order[: k + 1])
+
+
+def test_contributions_come_before_random_order(graphs):
+    """The nitro group decides: taking its atoms first must bring the prediction down first."""
+    model = OwnModel(graphs, Y, np.arange(0, 24, 2), 1)
+    rng = np.random.default_rng(0)
+    found = [curves(model, k, int(graphs.sizes[k]), rng) for k in range(1, 12, 2)]
+    for kind, better in (("deletion", -1.0), ("insertion", 1.0)):
+        mean = {x: np.mean([f[kind][x] for f in found]) for x in ("contributions", "random")}
+        assert better * mean["contributions"] > better * mean["random"]
+
+
+def rows_of(ahead):
+    """Rows of two models whose contributions are so far ahead of random, or behind."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for model in ("treelens", "ECFP4 forest"):
+        noise = 0.01 * rng.normal(size=(2, 3, 20))
+        areas = {
+            kind: {
+                order: (0.5 + noise[i, j] + sign * ahead[model] * (order == "contributions"))
+                for j, order in enumerate(fidelity_page.ORDERS)
+            }
+            for i, (kind, sign) in enumerate((("deletion", -1), ("insertion", 1)))
+        }
+        curve = {kind: {"contributions": [0.5] * 9} for kind in fidelity_page.KINDS}
+        rows.append({"set": "Ames", "seed": 0, "model": model, "n_train": 8, "n_explained": 20,
+                     "areas": areas, "curves": curve})  # fmt: skip
+    return rows
+
+
+def test_the_page_says_where_we_lose(tmp_path):
+    fidelity_page.write(tmp_path, rows_of({"treelens": -0.2, "ECFP4 forest": 0.3}))
+    page = (tmp_path / "fidelity.md").read_text()
+    assert (
+        "ahead of random by more than two standard errors of the paired difference in 0 of 2"
+        in page
+    )
+    assert "behind in 2: Ames (deletion), Ames (insertion)" in page
+    assert "Where we lose" in page
+    fidelity_page.write(tmp_path, rows_of({"treelens": 0.3, "ECFP4 forest": 0.1}))
+    page = (tmp_path / "fidelity.md").read_text()
+    assert "in 2 of 2 cases, behind in 0." in page
+    assert "nowhere further ahead" in page
