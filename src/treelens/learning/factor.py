@@ -118,7 +118,7 @@ def solve_in_tiles(
             1.0, factor.T, right[:, columns], lower=1, trans_a=0 if transposed else 1
         )
 
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_jobs) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(n_jobs) as pool:
         _run(pool, solve, _tiles(right.shape[1]))
     return out
 
@@ -138,7 +138,7 @@ def add_products(out: np.ndarray, left: np.ndarray, right: np.ndarray, n_jobs: i
     def add(rows: slice) -> None:
         out[rows, rows.start :] += left[rows] @ right[rows.start :].T
 
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_jobs) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(n_jobs) as pool:
         _run(pool, add, _tiles(len(out)))
 
 
@@ -149,7 +149,7 @@ def multiply(left: np.ndarray, right: np.ndarray, n_jobs: int = 1) -> np.ndarray
     def fill(rows: slice) -> None:
         out[rows] = left[rows] @ right
 
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_jobs) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(n_jobs) as pool:
         _run(pool, fill, _tiles(len(left)))
     return out
 
