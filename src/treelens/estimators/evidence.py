@@ -105,6 +105,10 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
         targets = Targets.standardized(values[:, None], weights, None)
         return Known(values, tenths_by_rank(values), targets)
 
+    def _columns(self, y: np.ndarray, known: Known) -> np.ndarray:
+        values = check_numbers(y, len(y))[:, None]
+        return (values - known.targets.offset) / known.targets.scale
+
     def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[LeftOutNumbers, None]:
         return left_out_numbers(left_out, known.targets, known.given), None
 
@@ -230,6 +234,19 @@ class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):
         weights = weights * class_weights(self.class_weight, classes, codes)
         targets = Targets.standardized(class_columns(codes, len(classes)), weights, 1.0)
         return Known(codes, codes, targets, classes)
+
+    def _columns(self, y: np.ndarray, known: Known) -> np.ndarray:
+        assert known.classes is not None
+        strange = ~np.isin(y, known.classes)
+        if strange.any():
+            raise ValueError(
+                f"The class {y[strange][0]!r} is in the blocks, but among the {len(known.given)} "
+                "graphs that were drawn from them there is none of it. Raise exact_size, or leave "
+                "out classes that are so rare."
+            )
+        codes = np.searchsorted(known.classes, y)
+        columns = class_columns(codes, len(known.classes))
+        return (columns - known.targets.offset) / known.targets.scale
 
     def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[LeftOutClasses, float]:
         codes, targets, classes = known.given, known.targets, known.classes
