@@ -59,7 +59,9 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
         of graphs (3.5 GB at most by default); beyond, they go through landmarks. A fit that the
         free memory cannot hold is refused before it begins.
     n_landmarks : int, default=3000
-        How many graphs predictions then go through.
+        How many graphs predictions then go through: half of them drawn by chance, the others those
+        that a model through the first half gets most wrong. Time is that of ``n_landmarks**2``
+        for every training graph.
     max_steps : int, default=100
         Steps of each stage of the search.
     device : str, default="cpu"
