@@ -54,6 +54,7 @@ def test_landmarks_that_are_all_graphs_score_as_the_exact_model(monkeypatch):
 def test_hiv_compares_folds_that_both_have(tmp_path):
     rows = [
         {"fold": fold, "method": method, "n": 100, "n_positive": 5, "seconds": 2.0,
+         "cpu_seconds": 1.0,
          **dict.fromkeys(hiv.SCORES, value)}
         for fold in (0, 1)
         for method, value in (("treelens", 0.8), ("ecfp_forest", 0.7))

@@ -32,7 +32,6 @@ def read_molecules(
     from treelens.graphs.sdf import is_sdf, read_sdf
     from treelens.graphs.tables import read_table
 
-    known = reading.table
     if is_sdf(path):
         if smiles is not None:
             raise InputError(
@@ -40,24 +39,49 @@ def read_molecules(
             )
         recipe = reading.recipe_for("sdf")
         molecules, table = read_sdf(path, keep_hydrogens=bool(recipe.hydrogens))
-        column, texts, data = None, None, {"mol": molecules}
+        found = _found(table, None, {"mol": molecules}, reading, ids, targets, recipe)
     else:
-        recipe, table = reading.recipe_for("smiles"), read_table(path)
+        table = read_table(path)
         if not table.rows:
             raise InputError(
                 f"{path} has column names but no rows: there is nothing to learn from."
             )
-        column = smiles_column(table, smiles, None if known is None else known.smiles, note)
-        texts = table.column(column, "smiles")
-        data = {"smiles": texts}
-    names = id_columns(
-        table.columns, ids, () if known is None else known.ids, [column, *targets], table.source
-    )
-    graphs = _graphs(table, data, names, recipe)
-    _tell_changes(graphs, note)
+        found = molecules_in_table(table, reading, smiles, ids, targets, note)
+    _tell_changes(found["graphs"], note)
+    return found
+
+
+def molecules_in_table(
+    table: Table,
+    reading: Reading,
+    smiles: str | None,
+    ids: str | None,
+    targets: list[str],
+    note: Callable[[str], None],
+) -> dict[str, Any]:
+    """The same of SMILES in a table, or in a part of one."""
+    known = reading.table
+    column = smiles_column(table, smiles, None if known is None else known.smiles, note)
+    data = {"smiles": table.column(column, "smiles")}
+    return _found(table, column, data, reading, ids, targets, reading.recipe_for("smiles"))
+
+
+def _found(
+    table: Table,
+    column: str | None,
+    data: dict[str, Any],
+    reading: Reading,
+    ids: str | None,
+    targets: list[str],
+    recipe: GraphRecipe,
+) -> dict[str, Any]:
+    """Graphs, with the columns that name the rows."""
+    known = () if reading.table is None else reading.table.ids
+    names = id_columns(table.columns, ids, known, [column, *targets], table.source)
     return {
-        "graphs": graphs, "n_rows": len(table.rows), "texts": texts, "table": table,
-        "smiles": column, "ids": {name: table.column(name, "id") for name in names},
+        "graphs": _graphs(table, data, names, recipe), "n_rows": len(table.rows),
+        "texts": data.get("smiles"), "table": table, "smiles": column,
+        "ids": {name: table.column(name, "id") for name in names},
     }  # fmt: skip
 
 

@@ -44,6 +44,17 @@ def predict_cli(
     ids: options.Ids = None,
     atom_label: options.AtomLabel = None,
     hydrogens: options.Hydrogens = None,
+    part_size: Annotated[
+        int | None,
+        typer.Option(
+            "--part-size",
+            help="Predict a long table so many rows at a time, in processes; the same command goes "
+            "on where a stopped one was. Needs --out.",
+            metavar="ROWS",
+            min=1,
+            show_default="all at once",
+        ),
+    ] = None,
     jobs: options.Jobs = -1,
     as_json: options.Json = False,
     debug: options.Debug = False,
@@ -69,6 +80,10 @@ def predict_cli(
 
         if out is not None:
             checked_target(out, reads=chain([model], files_behind(data)))
+        if part_size is not None:
+            asked = (smiles, ids, atom_label, hydrogens)
+            output.finish(_in_parts(model, data, out, target, part_size, asked, jobs), _show)
+            return
         loaded = load_model(model)
         loaded.n_jobs = jobs
         reading = Reading(atom_label, hydrogens, loaded.recipe_)
@@ -90,6 +105,23 @@ def predict_cli(
         else:
             output.csv(csv_text(table, index=False))
         output.finish(result, _show)
+
+
+def _in_parts(
+    model: Path, data: str, out: Path | None, target: str | None, part_size: int,
+    asked: tuple[Any, ...], jobs: int,
+) -> dict[str, Any]:  # fmt: skip
+    """Predict a table part by part."""
+    from treelens.cli.console import InputError
+    from treelens.cli.predict_parts import PartsPlan, predict_in_parts
+
+    if out is None:
+        raise InputError("--part-size needs --out: parts are kept beside the file to write.")
+    if target is not None:
+        raise InputError("--part-size: predictions are not scored in parts. Leave --target out.")
+    out = out.expanduser()
+    result = predict_in_parts(PartsPlan(str(model), data, part_size, *asked), out, jobs)
+    return {**result, "out": str(out)}
 
 
 def prediction_table(model: Any, data: GraphData) -> pd.DataFrame:
@@ -258,7 +290,8 @@ def _show(output: Output, result: dict[str, Any]) -> None:
 def _counts(result: dict[str, Any]) -> str:
     predicted = result["predicted"]
     if "accuracy" not in result:
-        what = f"from {predicted['smallest']:.4g} to {predicted['largest']:.4g}"
+        ends = [predicted[name] for name in ("smallest", "largest")]
+        what = "nothing" if None in ends else "from {:.4g} to {:.4g}".format(*ends)
     else:
         what = ", ".join(f"{name} {n}" for name, n in predicted.items())
     return f"{result['n_rows']} rows; predicted {what}; {result['n_unreadable']} not readable."

@@ -59,7 +59,9 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
         of graphs (3.5 GB at most by default); beyond, they go through landmarks. A fit that the
         free memory cannot hold is refused before it begins.
     n_landmarks : int, default=3000
-        How many graphs predictions then go through.
+        How many graphs predictions then go through: half of them drawn by chance, the others those
+        that a model through the first half gets most wrong. Time is that of ``n_landmarks**2``
+        for every training graph.
     max_steps : int, default=100
         Steps of each stage of the search.
     device : str, default="cpu"
@@ -104,6 +106,10 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
         values = check_numbers(y, len(weights))
         targets = Targets.standardized(values[:, None], weights, None)
         return Known(values, tenths_by_rank(values), targets)
+
+    def _columns(self, y: np.ndarray, known: Known) -> np.ndarray:
+        values = check_numbers(y, len(y))[:, None]
+        return (values - known.targets.offset) / known.targets.scale
 
     def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[LeftOutNumbers, None]:
         return left_out_numbers(left_out, known.targets, known.given), None
@@ -237,6 +243,19 @@ class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):
         weights = weights * class_weights(self.class_weight, classes, codes)
         targets = Targets.standardized(class_columns(codes, len(classes)), weights, 1.0)
         return Known(codes, codes, targets, classes)
+
+    def _columns(self, y: np.ndarray, known: Known) -> np.ndarray:
+        assert known.classes is not None
+        strange = ~np.isin(y, known.classes)
+        if strange.any():
+            raise ValueError(
+                f"The class {y[strange][0]!r} is in the blocks, but among the {len(known.given)} "
+                "graphs that were drawn from them there is none of it. Raise exact_size, or leave "
+                "out classes that are so rare."
+            )
+        codes = np.searchsorted(known.classes, y)
+        columns = class_columns(codes, len(known.classes))
+        return (columns - known.targets.offset) / known.targets.scale
 
     def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[LeftOutClasses, float]:
         codes, targets, classes = known.given, known.targets, known.classes

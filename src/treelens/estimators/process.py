@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +16,7 @@ from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions, check_
 from treelens.estimators.fragments import ShowsFragments
 from treelens.estimators.prediction_table import TellsDomain
 from treelens.explain.contributions import Explanation, explain_decision
+from treelens.graphs.blocks import check_blocks, holds_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_single_graph, check_graphs
 from treelens.kernels.device import device_or_cpu
@@ -35,6 +37,7 @@ from treelens.models.thresholds import has_rare_class
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
 from treelens.patterns.histograms import PatternHistograms
+from treelens.scale.process_blocks import posterior_of_blocks, sample_of_blocks
 from treelens.selection.progress import progress_ticks
 
 if TYPE_CHECKING:
@@ -116,24 +119,35 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         """Leave-one-out predictions with their scores, and the slope of the probabilities."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, covariates: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, covariates: Any = None
+    ) -> Self:
         """Learn the weights and condition on the targets.
 
         Parameters
         ----------
         X : GraphCollection or anything :func:`treelens.as_graph_collection` takes
+            Or blocks of more graphs than fit into memory, such as
+            :class:`treelens.graphs.blocks.SmilesBlocks`, with their targets in them. They are read
+            twice: for a sample of ``exact_size`` graphs, which everything but the posterior comes
+            from (patterns, weights, landmarks, leave-one-out scores), and for the posterior, which
+            is that of all graphs.
         y : array-like, shape (n_graphs,)
-            Numbers for a regressor, classes of any kind for a classifier.
+            Numbers for a regressor, classes of any kind for a classifier. None with blocks.
         sample_weight : array-like, shape (n_graphs,), optional
-            The noise variance of a graph is divided by its weight.
+            The noise variance of a graph is divided by its weight. None with blocks.
         covariates : names, table or array of one row per graph, optional
             What else is known of each graph (assay, temperature, descriptors): names of columns
             that ``graphs.graph_data`` holds, a DataFrame, or an array; ``"rdkit"`` is all of
             RDKit's descriptors. Numbers are standardised, texts are classes. They have a kernel of
             their own, added to that of the graphs; evidence decides how much it says. Learned on a
-            CPU only.
+            CPU only; not with blocks.
         """
         self._validate_params()
+        if y is None and holds_blocks(X):
+            if covariates is not None:
+                raise TypeError("Blocks take no covariates: leave them out.")
+            return self._fit_blocks(X, sample_weight)
         graphs = check_graphs(X)
         known = self._known(y, _checked_weights(sample_weight, len(graphs)))
         encoded = None
@@ -152,6 +166,32 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
             record=self._record(fitted, known.targets, left_out),
         )
         return self
+
+    def _fit_blocks(self, blocks: Any, sample_weight: Any) -> Self:
+        """Fit a sample through landmarks, then take the posterior of all graphs."""
+        if sample_weight is not None:
+            raise TypeError("Blocks take no sample_weight: leave it out.")
+        check_blocks(blocks)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        sample = sample_of_blocks(blocks, self.exact_size, seed)
+        inner = clone(self).set_params(exact_size=min(self.exact_size, self.n_landmarks))
+        inner.fit(sample.graphs, sample.y)
+        known = inner._known(sample.y, np.ones(len(sample.y)))
+        columns = inner._columns(sample.all_targets, known)
+        posterior, left_out = posterior_of_blocks(
+            inner.model_, blocks, columns, known.targets.values, self._n_jobs()
+        )
+        said, slope = self._scored(left_out, known)
+        record = replace(inner.model_.record, left_out=said)
+        self.model_ = replace(
+            inner.model_, posterior=posterior, sample_weights=None, slope=slope, record=record
+        )
+        self._train_graphs, self._fragments = sample.graphs, None
+        return self
+
+    def _columns(self, y: np.ndarray, known: Known) -> np.ndarray:
+        """Targets of all graphs as those of the sample stand in ``known``."""
+        raise NotImplementedError
 
     def _condition(
         self,

@@ -63,12 +63,26 @@ class LandmarkPosterior:
         targets : ndarray, shape (n, n_columns)
         n_jobs : int
         """
-        amplitude = float(among[0, 0])  # of every graph with itself
         sums = LandmarkSums.gather(among.copy(), blocks(), noise, targets, n_jobs)
+        return cls.of_sums(sums, landmarks, among, blocks(), noise, targets, n_jobs)
+
+    @classmethod
+    def of_sums(
+        cls,
+        sums: LandmarkSums,
+        landmarks: np.ndarray,
+        among: np.ndarray,
+        blocks: Iterable[KernelBlock],
+        noise: np.ndarray,
+        targets: np.ndarray,
+        n_jobs: int = 1,
+    ) -> tuple[LandmarkPosterior, LeaveOneOut]:
+        """The same from sums that are ready; the rest is that of the graphs to leave out."""
+        amplitude = float(among[0, 0])  # of every graph with itself
         unit, inverse = np.eye(len(among)), sums.inner_inverse(n_jobs)
         gain = sums.outside(unit - inverse, n_jobs)
         fitted = cls(sums.coefficients(), 0.5 * (gain + gain.T))
-        left_out = _leave_one_out(sums, blocks(), amplitude, noise, targets, n_jobs)
+        left_out = _leave_one_out(sums, blocks, amplitude, noise, targets, n_jobs)
         joint = sums.outside(inverse, n_jobs)
         own = _without_landmark(fitted, joint, among, noise[landmarks], targets[landmarks], n_jobs)
         left_out.mean[landmarks], left_out.variance[landmarks] = own

@@ -112,8 +112,30 @@ def _is_held_out(numbers: np.ndarray, seed: int) -> np.ndarray:
 # --- putting parts together -------------------------------------------------------------------
 
 
+class _Run(NamedTuple):
+    """Neighbouring parts, merged."""
+
+    vocabulary: PatternVocabulary
+    support: np.ndarray  # (n_patterns,)
+    n_parts: int
+
+    def followed_by(self, other: _Run) -> _Run:
+        """Merged with the parts that come next."""
+        old = self.vocabulary.level_offsets
+        vocabulary, ids = merge_vocabularies(self.vocabulary, other.vocabulary)
+        support = np.zeros(vocabulary.n_patterns, dtype=np.int64)
+        shifts = np.repeat(vocabulary.level_offsets[:-1] - old[:-1], np.diff(old))
+        support[np.arange(len(self.support)) + shifts] = self.support
+        support[ids] += other.support  # ids are distinct
+        return _Run(vocabulary, support, self.n_parts + other.n_parts)
+
+
 class Tally:
     """The growing vocabulary: parts are added in order, rare patterns dropped when it overflows.
+
+    A merge costs as much as both sides are large, so parts are not merged with all that came before
+    but with as many as they are themselves, in a tree: each pattern is gone over as often as the
+    number of parts can be halved. Which patterns come first does not depend on it.
 
     Parameters
     ----------
@@ -124,8 +146,8 @@ class Tally:
     """
 
     def __init__(self, depth: int, edge_labels: bool, max_patterns: int | None) -> None:
-        self.vocabulary = PatternVocabulary.empty(depth, edge_labels)
-        self.support = np.zeros(0, dtype=np.int64)
+        nothing = PatternVocabulary.empty(depth, edge_labels)
+        self._runs = [_Run(nothing, np.zeros(nothing.n_patterns, dtype=np.int64), 0)]
         self.max_patterns = max_patterns
         self.class_counts: dict[Any, int] = {}
         self.n_graphs: list[int] = []
@@ -140,15 +162,32 @@ class Tally:
         repeat_messages(counts.messages)
         for label, count in zip(counts.classes.tolist(), counts.class_counts, strict=True):
             self.class_counts[label] = self.class_counts.get(label, 0) + int(count)
-        old = self.vocabulary.level_offsets
-        self.vocabulary, ids = merge_vocabularies(self.vocabulary, counts.vocabulary)
-        support = np.zeros(self.vocabulary.n_patterns, dtype=np.int64)
-        shifts = np.repeat(self.vocabulary.level_offsets[:-1] - old[:-1], np.diff(old))
-        support[np.arange(len(self.support)) + shifts] = self.support
-        support[ids] += counts.support  # ids are distinct
-        self.support = support
-        if self.max_patterns is not None:
+        self._runs.append(_Run(counts.vocabulary, counts.support, 1))
+        while len(self._runs) > 1 and self._runs[-2].n_parts <= self._runs[-1].n_parts:
+            self._merge_last()
+        held = sum(run.vocabulary.n_patterns for run in self._runs)
+        if self.max_patterns is not None and held > self.max_patterns:
             self._shrink(self.max_patterns)
+
+    def _merge_last(self) -> None:
+        last = self._runs.pop()
+        self._runs[-1] = self._runs[-1].followed_by(last)
+
+    def _settled(self) -> _Run:
+        """All parts so far, merged."""
+        while len(self._runs) > 1:
+            self._merge_last()
+        return self._runs[0]
+
+    @property
+    def vocabulary(self) -> PatternVocabulary:
+        """Of all parts so far."""
+        return self._settled().vocabulary
+
+    @property
+    def support(self) -> np.ndarray:
+        """How many graphs hold each of its patterns, shape (n_patterns,)."""
+        return self._settled().support
 
     def _shrink(self, most: int) -> None:
         least = 1
@@ -158,8 +197,9 @@ class Tally:
 
     def keep(self, least: int) -> None:
         """Drop the patterns that fewer graphs hold."""
-        mask = self.support >= least
-        self.vocabulary, self.support = select_patterns(self.vocabulary, mask), self.support[mask]
+        vocabulary, support, n_parts = self._settled()
+        mask = support >= least
+        self._runs = [_Run(select_patterns(vocabulary, mask), support[mask], n_parts)]
 
 
 def joined_histograms(parts: Iterable[PatternHistograms]) -> PatternHistograms:

@@ -1,0 +1,109 @@
+"""A million molecules: from a file to a model to predictions, in little memory.
+
+``TREELENS_DATA=... python -m benchmarks.bench_million [N]`` writes N SMILES (a million without a
+number), fits ``GraphRegressor`` to the file in blocks, predicts the same file in parts, and keeps
+the numbers in ``docs/results/million.jsonl``. The molecules are those of HIV, Ames and ESOL, each
+written many times over as SMILES that begin at another atom and go another way round (RDKit's
+random SMILES): every row has to be parsed, and none is the text of another.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import treelens as tl
+from treelens.graphs.blocks import SmilesBlocks
+from treelens.graphs.tables import read_table
+
+RESULTS = Path(__file__).parent.parent / "docs" / "results" / "million.jsonl"
+SETS = ("HIV", "Ames_Hansen2009", "ESOL")
+PART_SIZE = 5000
+
+
+def random_smiles(n: int, seed: int = 0) -> Iterator[tuple[str, int]]:
+    """``n`` SMILES of the molecules of the sets, over and over, and their heavy atoms."""
+    from rdkit import Chem, RDLogger
+
+    RDLogger.DisableLog("rdApp.*")  # some rows of HIV hold no molecule
+    folder = Path(os.environ["TREELENS_DATA"], "smiles")
+    texts = [s for name in SETS for s in read_table(folder / f"{name}.csv.gz").column("smiles", "")]
+    found = [molecule for molecule in map(Chem.MolFromSmiles, texts) if molecule is not None]
+    order = np.random.default_rng(seed).permutation(len(found))
+    for k in range(n):
+        molecule = found[order[k % len(order)]]
+        yield Chem.MolToSmiles(molecule, doRandom=True), molecule.GetNumHeavyAtoms()
+
+
+def write_table(path: Path, n: int) -> None:
+    """A table of ``n`` rows, with a number that the structure decides up to noise."""
+    noise = np.random.default_rng(1).normal(0.0, 1.0, n)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        lines = csv.writer(file)
+        lines.writerow(["id", "smiles", "value"])
+        for k, (smiles, atoms) in enumerate(random_smiles(n)):
+            value = atoms + 5 * smiles.upper().count("N") + noise[k]
+            lines.writerow([f"m{k}", smiles, f"{value:.3f}"])
+
+
+def fit(path: Path, model: Path) -> None:
+    """A model of the whole file, read in blocks."""
+    blocks = SmilesBlocks(path, target="value", block_size=PART_SIZE)
+    settings: dict[str, Any] = {"learning_size": 1000, "exact_size": 4000, "n_landmarks": 500}
+    tl.GraphRegressor(depth=3, n_jobs=2, random_state=0, **settings).fit(blocks).save(model)
+
+
+def measured(command: list[str]) -> dict[str, float]:
+    """Time, and the largest memory of the command or of one of its processes, in gigabytes."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {
+        "seconds": time.perf_counter() - start,
+        "cpu_seconds": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+        "largest_process_gb": after.ru_maxrss / 2**20,
+    }
+
+
+def measure(n: int, folder: Path) -> dict[str, Any]:
+    """Write, fit and predict."""
+    table, model, out = (folder / name for name in ("million.csv", "m.treelens", "out.csv"))
+    write_table(table, n)
+    here = [sys.executable, "-m", "benchmarks.bench_million", "--fit", str(table), str(model)]
+    fitted = measured(here)
+    command = [sys.executable, "-m", "treelens", "predict", str(model), str(table), "--out",
+               str(out), "--part-size", str(PART_SIZE), "--id", "id", "--jobs", "2"]  # fmt: skip
+    predicted = measured(command)
+    with out.open(encoding="utf-8") as lines:
+        n_rows = sum(1 for _ in lines) - 1
+    return {
+        "n": n, "n_rows": n_rows, "fit": fitted, "predict": predicted,
+        "load": os.getloadavg()[0], "treelens": tl.__version__,
+    }  # fmt: skip
+
+
+def main(arguments: list[str]) -> None:
+    if arguments[:1] == ["--fit"]:
+        fit(Path(arguments[1]), Path(arguments[2]))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        row = measure(int(arguments[0]) if arguments else 1_000_000, Path(folder))
+    with RESULTS.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+    print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,244 @@
+"""Predictions of a long table, part by part: little memory, and a stopped run goes on.
+
+Beside the file to write stands a folder with what is done: one CSV file for each part of the
+table, and one JSON file that says the part is whole. Once all are there they become the one file,
+and the folder goes. A folder of another model, table or size of parts is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treelens.cli.console import InputError
+from treelens.cli.reading import Reading
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from treelens.graphs.tables import Table
+
+_PLAN = "plan.json"
+_CHUNK = 2**20
+_PLAIN = "C"  # a molecule that every model can say something of
+
+
+@dataclass(frozen=True)
+class PartsPlan:
+    """What is predicted, and how: two runs with the same plan make the same parts.
+
+    Attributes
+    ----------
+    model, data : str
+        Paths.
+    part_size : int
+        Rows of the table in a part.
+    smiles, ids, atom_label : str or None
+        As on the command line.
+    hydrogens : bool or None
+    """
+
+    model: str
+    data: str
+    part_size: int
+    smiles: str | None = None
+    ids: str | None = None
+    atom_label: str | None = None
+    hydrogens: bool | None = None
+
+    def fingerprint(self) -> dict[str, Any]:
+        """The plan with what the files hold in the place of their names."""
+        from treelens import __version__
+
+        contents = {name: _digest(Path(getattr(self, name))) for name in ("model", "data")}
+        return {**asdict(self), **contents, "version": __version__}
+
+
+def predict_in_parts(plan: PartsPlan, out: Path, n_jobs: int) -> dict[str, Any]:
+    """Predict what is missing, in processes, write ``out``, and sum the parts up.
+
+    Parameters
+    ----------
+    plan : PartsPlan
+    out : path
+        The CSV file; beside it, as long as parts are missing, ``out`` + ``.parts``.
+    n_jobs : int
+        Processes; -1: one for each processor. The file does not depend on it.
+    """
+    from joblib import Parallel, delayed
+
+    folder = _opened_folder(plan, out)
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")
+    work = (delayed(_predict_part)(plan, folder, n, table) for n, table in _missing(plan, folder))
+    for _ in parallel(work):
+        pass
+    summaries = [json.loads(path.read_text()) for path in sorted(folder.glob("part-*.json"))]
+    if not summaries:
+        raise InputError(f"{plan.data} has column names but no rows: there is nothing to predict.")
+    _join(folder, out)
+    shutil.rmtree(folder)
+    return _summed(summaries)
+
+
+def _opened_folder(plan: PartsPlan, out: Path) -> Path:
+    """The folder of the parts, new or with parts of the same plan in it."""
+    from treelens.graphs.tables import STREAMED_ENDINGS, inner_suffix
+    from treelens.storage.files import whole_file
+
+    if inner_suffix(Path(plan.data)) not in STREAMED_ENDINGS:
+        raise InputError(
+            f"--part-size: {plan.data} cannot be read in parts; expected .csv, .tsv, .txt or .smi "
+            "(or these with .gz). Leave --part-size out, or save the table as CSV."
+        )
+    folder = out.with_name(out.name + ".parts")
+    folder.mkdir(exist_ok=True)
+    asked = json.dumps(plan.fingerprint(), indent=1)
+    known = folder / _PLAN
+    if not known.exists():
+        with whole_file(known) as file:
+            file.write(asked.encode())
+    elif known.read_text() != asked:
+        raise InputError(
+            f"{folder} holds parts of another run (another model, table, size of parts or version "
+            "of treelens). Remove it, or choose another --out."
+        )
+    return folder
+
+
+def _missing(plan: PartsPlan, folder: Path) -> Iterator[tuple[int, Table]]:
+    """The parts of the table that are not done yet."""
+    from treelens.graphs.tables import read_table_blocks
+
+    blocks = read_table_blocks(Path(plan.data).expanduser(), plan.part_size)
+    for number, table in enumerate(blocks):
+        if not _marker(folder, number).exists():
+            yield number, table
+
+
+def _marker(folder: Path, number: int) -> Path:
+    return folder / f"part-{number:07d}.json"
+
+
+def _predict_part(plan: PartsPlan, folder: Path, number: int, table: Table) -> None:
+    """Write the predictions of one part and then, as the sign that it is whole, its summary."""
+    from treelens.storage.csv_text import csv_text
+    from treelens.storage.files import whole_file
+
+    found = _predictions(plan, table)
+    found["row"] += table.first_row
+    header = csv_text(found.iloc[:0], index=False)
+    text = csv_text(found, index=False)
+    marker = _marker(folder, number)
+    with whole_file(marker.with_suffix(".csv")) as file:
+        file.write((text if number == 0 else text[len(header) :]).encode("utf-8"))
+    with whole_file(marker) as file:
+        file.write(json.dumps(_summary(found)).encode())
+
+
+def _predictions(plan: PartsPlan, table: Table) -> pd.DataFrame:
+    """The table of predictions of one part, its rows numbered from 1."""
+    from sklearn.base import is_regressor
+
+    from treelens.cli.data import GraphData
+    from treelens.cli.molecules import molecules_in_table
+    from treelens.cli.predict import learned_scale, number_predictions, prediction_table
+
+    model = _loaded(plan.model)
+    reading = Reading(plan.atom_label, plan.hydrogens, model.recipe_)
+    n_rows = len(table.rows)
+    # A part may hold no molecule at all, and then no model says which columns there are.
+    position = table.columns.index(_smiles_column(plan, table, reading))
+    plain = ["" if k != position else _PLAIN for k in range(len(table.columns))]
+    more = table._replace(
+        rows=[*table.rows, plain], lines=None if table.lines is None else [*table.lines, 0]
+    )
+    read = molecules_in_table(more, reading, plan.smiles, plan.ids, [], lambda text: None)
+    rows = read["graphs"].graph_data["row"] - table.first_row
+    data = GraphData(source=plan.data, y=None, rows=rows, **read)
+    if is_regressor(model):
+        scaled = data.with_numbers(learned_scale(model))
+        return number_predictions(model, scaled).iloc[:n_rows]
+    return prediction_table(model, data).iloc[:n_rows]
+
+
+def _smiles_column(plan: PartsPlan, table: Table, reading: Reading) -> str:
+    from treelens.cli.columns import smiles_column
+
+    known = None if reading.table is None else reading.table.smiles
+    return smiles_column(table, plan.smiles, known, lambda text: None)
+
+
+@lru_cache(maxsize=1)
+def _loaded(path: str) -> Any:
+    """The model, once for each process; a part is one thread's work."""
+    from treelens.estimators.files import load_model
+
+    model = load_model(path)
+    model.n_jobs = 1
+    return model
+
+
+# --- sums over parts ------------------------------------------------------------------------
+
+
+def _summary(found: pd.DataFrame) -> dict[str, Any]:
+    readable = found[found["out_of_vocabulary"].notna()]
+    summary: dict[str, Any] = {
+        "n_rows": len(found),
+        "n_unreadable": len(found) - len(readable),
+        "out_of_vocabulary": float(readable["out_of_vocabulary"].sum()),
+    }
+    if "in_domain" in readable:
+        summary["n_outside"] = int((~readable["in_domain"].astype(bool)).sum())
+    if "class" in readable:
+        summary["classes"] = readable["class"].astype(str).value_counts().to_dict()
+    elif len(readable):
+        summary["range"] = [float(readable["prediction"].min()),
+                            float(readable["prediction"].max())]  # fmt: skip
+    return summary
+
+
+def _summed(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """What ``treelens predict`` tells of a table, from what was told of its parts."""
+    n_rows, n_unreadable = (sum(part[k] for part in parts) for k in ("n_rows", "n_unreadable"))
+    readable = n_rows - n_unreadable
+    result: dict[str, Any] = {
+        "n_rows": n_rows,
+        "n_unreadable": n_unreadable,
+        "n_parts": len(parts),
+        "mean_out_of_vocabulary": sum(p["out_of_vocabulary"] for p in parts) / max(1, readable),
+        "n_outside": sum(part.get("n_outside", 0) for part in parts),
+    }
+    if "classes" in parts[0]:
+        counts: dict[str, int] = {}
+        for part in parts:
+            for name, n in part["classes"].items():
+                counts[name] = counts.get(name, 0) + n
+        return {**result, "predicted": dict(sorted(counts.items())), "accuracy": None}
+    ranges = [part["range"] for part in parts if "range" in part]
+    low, high = (f(r[k] for r in ranges) if ranges else None for k, f in ((0, min), (1, max)))
+    return {**result, "predicted": {"smallest": low, "largest": high}}
+
+
+def _join(folder: Path, out: Path) -> None:
+    """All parts as one file, whole or not at all."""
+    from treelens.storage.files import whole_file
+
+    with whole_file(out) as file:
+        for part in sorted(folder.glob("part-*.csv")):
+            with part.open("rb") as source:
+                shutil.copyfileobj(source, file, _CHUNK)
+
+
+def _digest(path: Path) -> str:
+    found = hashlib.sha256()
+    with path.expanduser().open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            found.update(chunk)
+    return found.hexdigest()

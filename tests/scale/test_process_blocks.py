@@ -1,0 +1,125 @@
+"""Gaussian processes on blocks: the model of all graphs, however these are cut."""
+
+import numpy as np
+import pytest
+
+import treelens as tl
+from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks
+from treelens.learning import sparse_evidence
+from treelens.models.sparse_process import LandmarkPosterior
+from treelens.scale.process_blocks import in_chunks, sample_of_blocks
+
+SETTINGS = {"depth": 1, "random_state": 0, "exact_size": 40, "n_landmarks": 15, "n_jobs": 1}
+
+
+@pytest.fixture(scope="module")
+def data():
+    graphs, classes = tl.make_synthetic(n_per_substructure=12, random_state=0)
+    sizes = np.diff(graphs.node_offsets).astype(float)
+    return graphs, classes, sizes + np.random.default_rng(0).normal(0, 0.1, len(graphs))
+
+
+def test_a_sample_does_not_depend_on_the_blocks(data):
+    graphs, _, values = data
+    samples = [
+        sample_of_blocks(CollectionBlocks(graphs, values, size), 20, seed=3)
+        for size in (7, 50, 1000)
+    ]
+    for sample in samples[1:]:
+        assert (sample.y == samples[0].y).all()
+        assert list(sample.graphs) == list(samples[0].graphs)
+    assert (samples[0].all_targets == values).all()
+    assert np.isin(samples[0].y, values).all()
+    other = sample_of_blocks(CollectionBlocks(graphs, values, 50), 20, seed=4)
+    assert not np.array_equal(other.y, samples[0].y)
+
+
+def test_a_sample_is_drawn_evenly():
+    graphs = tl.make_synthetic(n_per_substructure=2, random_state=0)[0]
+    numbers = np.arange(len(graphs), dtype=float)
+    counts = np.zeros(len(graphs))
+    for seed in range(400):
+        drawn = sample_of_blocks(CollectionBlocks(graphs, numbers, 5), 4, seed).y
+        counts[drawn.astype(int)] += 1
+    expected = 400 * 4 / len(graphs)
+    assert np.abs(counts - expected).max() < 5 * np.sqrt(expected)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
+def test_the_model_does_not_depend_on_the_blocks(data, kind, monkeypatch):
+    monkeypatch.setattr(sparse_evidence, "BLOCK", 16)
+    graphs, classes, values = data
+    kinds = {"numbers": (tl.GraphRegressor, values), "classes": (tl.GraphClassifier, classes)}
+    estimator, y = kinds[kind]
+    models = [estimator(**SETTINGS).fit(CollectionBlocks(graphs, y, size)) for size in (9, 100)]
+    one, other = (model.model_.posterior for model in models)
+    assert (one.coefficients == other.coefficients).all()
+    assert (one.precision_gain == other.precision_gain).all()
+
+
+def test_the_posterior_is_that_of_all_graphs(data):
+    graphs, _, values = data
+    model = tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(graphs, values, 30))
+    assert isinstance(model.model_.posterior, LandmarkPosterior)
+    fitted = model.model_
+    among = fitted.kernel_rows(fitted.basis_graphs)
+    rows = fitted.kernel_rows(fitted.look_at(graphs).features)
+    rough = rows @ np.linalg.solve(among, rows.T) + fitted.noise * np.eye(len(graphs))
+    targets = (values - fitted.target_offset[0]) / fitted.target_scale
+    mean = rows @ np.linalg.solve(among, rows.T @ np.linalg.solve(rough, targets))
+    np.testing.assert_allclose(
+        model.predict(graphs), fitted.target_offset[0] + fitted.target_scale * mean, rtol=1e-4
+    )
+
+
+def test_all_that_a_model_does_works_after_blocks(data, tmp_path):
+    graphs, classes, _ = data
+    model = tl.GraphClassifier(**SETTINGS).fit(CollectionBlocks(graphs, classes, 25))
+    assert model.score(graphs, classes) > 0.8
+    assert model.predict_proba(graphs).sum(axis=1) == pytest.approx(1.0)
+    explanation = model.explain(graphs[3])
+    said = model.decision_function(graphs[3:4])[0]
+    assert explanation.base + explanation.node_contributions.sum() == pytest.approx(said)
+    assert len(model.loo_.predictions) == SETTINGS["exact_size"]
+    model.save(tmp_path / "m.treelens")
+    again = tl.load(tmp_path / "m.treelens")
+    np.testing.assert_allclose(again.predict_proba(graphs), model.predict_proba(graphs))
+    assert model.report(tmp_path / "report.html", graphs, classes).exists()
+
+
+def test_molecules_of_a_file_are_read_in_blocks(tmp_path):
+    pytest.importorskip("rdkit")
+    lines = [f"{'C' * n}{end},{n + 3 * (end == 'N')}" for n in range(1, 16) for end in ("O", "N")]
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(["smiles,value", *lines]) + "\n")
+    blocks = SmilesBlocks(path, target="value", block_size=7)
+    model = tl.GraphRegressor(depth=1, random_state=0, exact_size=20, n_landmarks=10).fit(blocks)
+    assert np.abs(model.predict(["CCCCO", "CCCCN"]) - [4, 7]).max() < 0.7
+
+
+def test_a_class_that_the_sample_lacks_is_named(data):
+    graphs, classes, _ = data
+    odd = np.array([str(c) for c in classes], dtype=object)
+    seed = int(np.random.RandomState(0).randint(2**31 - 1))  # what random_state=0 leads to
+    sample = sample_of_blocks(CollectionBlocks(graphs, np.arange(len(graphs)), 25), 40, seed)
+    odd[np.setdiff1d(np.arange(len(odd)), sample.y)[0]] = "odd"
+    with pytest.raises(ValueError, match="The class 'odd' is in the blocks"):
+        tl.GraphClassifier(**SETTINGS).fit(CollectionBlocks(graphs, odd, 25))
+
+
+def test_blocks_without_targets_are_refused(data):
+    graphs = data[0]
+    with pytest.raises(ValueError, match=r"Block 0 .* holds no targets"):
+        tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(graphs, None, 25))
+    with pytest.raises(TypeError, match="no sample_weight"):
+        tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(graphs, data[2], 25), None, [1.0])
+
+
+def test_chunks_hold_the_rows_in_their_order(monkeypatch):
+    monkeypatch.setattr(sparse_evidence, "BLOCK", 4)
+    rows = np.arange(22.0).reshape(11, 2)
+    for cuts in ([3, 5], [1], [10], []):
+        chunks = list(in_chunks(np.split(rows, cuts)))
+        assert [len(chunk) for _, chunk in chunks] == [4, 4, 3]
+        np.testing.assert_array_equal(np.concatenate([c for _, c in chunks]), rows)
+        assert all((rows[where] == chunk).all() for where, chunk in chunks)
