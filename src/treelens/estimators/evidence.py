@@ -57,7 +57,8 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
     exact_size : int, default=12000
         Up to so many training graphs predictions are exact, with 24 bytes of memory for every pair
         of graphs (3.5 GB at most by default); beyond, they go through landmarks. A fit that the
-        free memory cannot hold is refused before it begins.
+        free memory cannot hold is refused before it begins. On a GPU as many as its memory holds,
+        if that is more: some 75,000 in 141 GB.
     n_landmarks : int, default=3000
         How many graphs predictions then go through: half of them drawn by chance, the others those
         that a model through the first half gets most wrong. Time is that of ``n_landmarks**2``
@@ -65,7 +66,9 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
     max_steps : int, default=100
         Steps of each stage of the search.
     device : str, default="cpu"
-        Where weights are learned: ``"cuda"`` is a GPU, through PyTorch.
+        Where weights are learned, all graphs are conditioned on and predictions are made:
+        ``"cuda"`` is a GPU, through CuPy and numba-cuda (extra ``gpu``). Results agree with the
+        CPU's to rounding, and a model fitted there predicts on a CPU as well.
     n_jobs : int, optional
         Threads; -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None

@@ -204,7 +204,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         n_jobs = self._n_jobs()
         rare = known.classes is not None and has_rare_class(known.groups)
         sample = sample_for(known.groups, rare, self.learning_size, seed)
-        landmarks = landmarks_for(known.groups, self.exact_size, self.n_landmarks, seed)
+        landmarks = landmarks_for(known.groups, self._exact_size(), self.n_landmarks, seed)
         if self.device == "cpu":  # a GPU says for itself what does not fit
             n_landmarks = None if landmarks is None else landmarks.n_landmarks
             check_memory(len(graphs), sample.largest, n_landmarks)
@@ -227,6 +227,14 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
             )
         self._train_graphs, self._fragments = graphs, None
         return fitted, histograms
+
+    def _exact_size(self) -> int:
+        """Up to how many graphs the posterior is exact: on a GPU as many as it holds, if more."""
+        if self.device == "cpu":
+            return self.exact_size
+        from treelens.learning.evidence_device import largest_on_device
+
+        return max(self.exact_size, largest_on_device(self.device) or 0)
 
     def _decide(self, X: Any, **asked: Any) -> Predictions:
         return super()._decide(X, device=device_or_cpu(self.device), **asked)

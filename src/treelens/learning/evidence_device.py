@@ -29,6 +29,12 @@ from treelens.patterns.pairs import PairFeatures
 _BYTES_PER_PAIR = 24
 
 
+def largest_on_device(name: str) -> int | None:
+    """How many graphs a device has room for; None where nobody can say (a simulated one)."""
+    free = Device.open(name).free_bytes()
+    return None if free is None else int((free / _BYTES_PER_PAIR) ** 0.5)
+
+
 class DeviceCovariance:
     """The covariance of the targets of some graphs, on a device: made, factored, inverted.
 
