@@ -32,6 +32,7 @@ NAMES = {
     "treelens": "treelens",
     "treelens_depths": "treelens, depths only",
     "treelens_uniform": "treelens, uniform weights",
+    "treelens_descriptors": "treelens, RDKit's descriptors beside the graphs",
     "ecfp_gp": "ECFP6 counts, Tanimoto GP",
     "ecfp_forest": "ECFP4 counts, forest",
     "evidence_uniform": "uniform",

@@ -18,12 +18,20 @@ from reproduction.rows import RowFile, versions
 from treelens.models.metrics import number_scores
 
 SETS = ("FreeSolv", "ESOL", "Lipophilicity")
-METHODS = ("treelens", "treelens_depths", "treelens_uniform", "ecfp_gp", "ecfp_forest")
+METHODS = (
+    "treelens",
+    "treelens_depths",
+    "treelens_uniform",
+    "treelens_descriptors",
+    "ecfp_gp",
+    "ecfp_forest",
+)
 N_SPLITS = 20
 _WEIGHTS = {
     "treelens": "branches",
     "treelens_depths": "depths",
     "treelens_uniform": "uniform",
+    "treelens_descriptors": "branches",  # with RDKit's descriptors as covariates
 }
 
 
@@ -83,7 +91,8 @@ def fit_and_score(
         model = tl.GraphRegressor(
             weights=_WEIGHTS[method], device=device, n_jobs=n_jobs, random_state=0
         )
-        model.fit(graphs[train], values[train])
+        covariates = "rdkit" if method == "treelens_descriptors" else None
+        model.fit(graphs[train], values[train], covariates=covariates)
         mean, std = model.predict(graphs[test], return_std=True)
         extra = {
             "evidence": model.evidence_,
