@@ -23,6 +23,7 @@ from reproduction import (
     rare,
     scaffolds,
     toxicophores,
+    trees,
 )
 from reproduction.data import StudyOptions
 from reproduction.formulations import FORMULATIONS
@@ -42,6 +43,7 @@ STUDIES = {
     "fidelity": fidelity,
     "rare": rare,
     "panel": panel,
+    "trees": trees,
     "device": device,
     "landmarks": landmarks,
     "hiv": hiv,

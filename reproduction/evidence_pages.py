@@ -27,6 +27,7 @@ from reproduction.summaries import (
     paired_gain,
     regression_summary,
 )
+from reproduction.trees import write_trees
 
 NAMES = {
     "treelens": "treelens",
@@ -57,6 +58,7 @@ def write_all(out: Path) -> None:
         ("domain", write_domain),
         ("rare", write_rare),
         ("panel", write_panel),
+        ("trees", write_trees),
         ("device", write_device),
         ("landmarks", write_landmarks),
         ("hiv", write_hiv),
