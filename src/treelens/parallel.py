@@ -37,8 +37,5 @@ def run_in_shares(work: Callable[[int, int], Any], n_items: int, n_jobs: int) ->
 
 
 def one_blas_thread() -> threadpool_limits:
-    """For small matrices a second thread only waits for the first; and its sums change last bits.
-
-    A context manager.
-    """
+    """For small matrices a second thread only waits for the first; its sums change last bits."""
     return threadpool_limits(limits=1, user_api="blas")

@@ -143,11 +143,8 @@ def solver_name(solver: Any) -> str:
 def limited(learner: Any, **limits: float) -> Any:
     """A copy of a learner that works more roughly, if it can.
 
-    Parameters
-    ----------
-    learner : PairwiseWeights, or another with parameters of the same names
-    **limits :
-        ``tol``: at least this; ``max_iter``, ``n_steps``: at most so many.
+    ``tol`` is to be at least, ``max_iter`` and ``n_steps`` at most so large: of its solver, or of
+    a learner that has them itself.
     """
     learner = clone(learner)
     own = learner.get_params(deep=False)

@@ -69,6 +69,8 @@ class ApproximateSearch(KernelSearch):
         Of all training graphs and depths.
     """
 
+    sums_of_all = False
+
     def __init__(self, task: Task, histograms: PatternHistograms) -> None:
         self.approximation, self.seed = str(task.approximation), task.seed
         self._exactly = self.approximation in _SEARCHED_EXACTLY

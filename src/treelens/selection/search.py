@@ -14,7 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -29,7 +29,7 @@ from treelens.models.predictions import predicted_codes
 from treelens.models.svm import fit_svm_path, own_margins
 from treelens.models.tried import Base, BestParams, Candidate, SearchResult
 from treelens.parallel import in_threads
-from treelens.patterns.features import Features
+from treelens.patterns.features import Features, select_features
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 
@@ -68,6 +68,7 @@ class KernelSearch:
     (``_decisions``, ``_loss``), how weights are learned (``learned``) and where (``leading``).
     """
 
+    sums_of_all: ClassVar[bool] = True  # made at once; where graphs are many, only those in use
     histograms: PatternHistograms  # of all training graphs, every depth that may be tried
     codes: np.ndarray  # classes 0, 1, ...
     splits: list[Split]
@@ -173,8 +174,13 @@ class KernelSearch:
         validation: np.ndarray,
     ) -> Iterator[tuple[Candidate, np.ndarray]]:
         """Of SVMs on the exact kernel, for candidates of one base."""
-        sums = pair_sums(features.pairs, weights=weights, n_jobs=self.n_jobs)
-        known, new = sums[np.ix_(train, train)], sums[np.ix_(validation, train)]
+        if self.sums_of_all:
+            sums = pair_sums(features.pairs, weights=weights, n_jobs=self.n_jobs)
+            known, new = sums[np.ix_(train, train)], sums[np.ix_(validation, train)]
+        else:
+            left, right = (select_features(features, part).pairs for part in (train, validation))
+            known = pair_sums(left, weights=weights, n_jobs=self.n_jobs)
+            new = pair_sums(right, left, weights, n_jobs=self.n_jobs)
         own, others = features.diagonal[train], features.diagonal[validation]
 
         def of_kernel(block: list[Candidate]) -> list[np.ndarray]:
