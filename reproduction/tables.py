@@ -287,9 +287,14 @@ def _time_text(rows: Rows) -> str:
     )
 
 
+def uniform_twins() -> dict[str, str]:
+    """Methods that learn, with the same method at uniform weights."""
+    return {m: WL_METHODS[m].uniform for m in LEARNED} | {"evidence_branches": "evidence_uniform"}
+
+
 def _twin_parts(tests: dict[str, dict[str, dict[str, Comparison]]]) -> list[str]:
     """Every method that learns against itself with uniform weights, Holm's correction over all."""
-    twins = {m: WL_METHODS[m].uniform for m in LEARNED} | {"evidence_branches": "evidence_uniform"}
+    twins = uniform_twins()
     found = [
         (name, ours, test)
         for name, table in tests.items()

@@ -102,6 +102,24 @@ def test_the_readme_quotes_the_classes():
         for method in ("evidence_uniform", "evidence_branches")
     ]
     np.testing.assert_allclose(quoted, expected, atol=0.06)
+    quoted = _quoted(r"and DD from ([\d.]+) to ([\d.]+) %")
+    expected = [
+        100 * np.mean([row["accuracy"] for row in groups["DD", method]])
+        for method in ("evidence_uniform", "evidence_branches")
+    ]
+    np.testing.assert_allclose(quoted, expected, atol=0.06)
+
+
+def test_what_stands_after_the_correction_is_what_the_readme_says():
+    line = next(
+        line
+        for line in (RESULTS / "table2.md").read_text().splitlines()
+        if line.startswith("| DD |") and "branches" in line
+    )
+    (quoted,) = _quoted(r"stands after a correction for the thirty tests of .*? \(p = ([\d.]+)\)")
+    assert quoted == float(line.split("|")[5])
+    glance = (RESULTS / "index.md").read_text()
+    assert f"the gain on DD (p = {quoted}) is left" in glance
 
 
 def test_the_readme_quotes_the_learning_curves():
