@@ -187,7 +187,6 @@ def fit_model(
     data: GraphData, settings: dict[str, Any], top: int = 10
 ) -> tuple[GraphSVC, dict[str, Any]]:
     """Fit, and sum up what came of it as plain data."""
-    from treelens.cli.fragments import fragments_of
     from treelens.cli.patterns import top_patterns
     from treelens.estimators.svc import GraphSVC
 
@@ -211,7 +210,6 @@ def fit_model(
         "recipe": None if model.recipe_ is None else model.recipe_.to_plain(),
         "n_patterns": model.train_histograms_.n_patterns,
         "patterns": top_patterns(model, top),
-        "fragments": fragments_of(model, data.graphs, data.y, top),
         "seconds": time.perf_counter() - start,
     }
 
@@ -275,6 +273,8 @@ def _score_row(search: SearchResult, candidate: Candidate | None) -> dict[str, A
 
 def show_fit(output: Output, result: dict[str, Any]) -> None:
     """For a person at a terminal."""
+    from treelens.cli.patterns import show_patterns
+
     data = result["data"]
     classes = ", ".join(f"{name} ({n})" for name, n in data["classes"].items())
     output.line(f"{data['source']}: {data['n_graphs']} graphs; classes {classes}")
@@ -288,22 +288,12 @@ def show_fit(output: Output, result: dict[str, Any]) -> None:
     )
     output.line(chosen_sentence(result))
     output.line()
-    show_what_counts(output, result, result["choice"]["weight_radius"] > 0)
+    show_patterns(
+        output, result["patterns"], result["choice"]["weight_radius"] > 0, result["n_patterns"]
+    )
     output.line(f"Time: {result['seconds']:.1f} s")
     if "model" in result:
         output.line(f"Model: {result['model']}")
-
-
-def show_what_counts(output: Output, result: dict[str, Any], learned: bool) -> None:
-    """Fragments by effect; where no fragment is held by enough graphs, patterns by weight."""
-    from treelens.cli.fragments import show_fragments
-    from treelens.cli.patterns import show_patterns
-
-    found = result["fragments"]
-    if found["rows"]:
-        show_fragments(output, found["rows"], found["toward"])
-    else:
-        show_patterns(output, result["patterns"], learned, result["n_patterns"])
 
 
 def show_scores(output: Output, result: dict[str, Any]) -> None:

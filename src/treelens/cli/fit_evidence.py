@@ -63,7 +63,6 @@ def fit_evidence(
     data: GraphData, settings: dict[str, Any], top: int = 10
 ) -> tuple[GraphRegressor | GraphClassifier, dict[str, Any]]:
     """Fit, and sum up what came of it as plain data."""
-    from treelens.cli.fragments import fragments_of
     from treelens.cli.patterns import top_patterns
     from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 
@@ -94,7 +93,6 @@ def fit_evidence(
         "recipe": None if model.recipe_ is None else model.recipe_.to_plain(),
         "n_patterns": len(model.weights_),
         "patterns": top_patterns(model, top),
-        "fragments": fragments_of(model, data.graphs, data.y, top),
         "seconds": time.perf_counter() - start,
     }
 
@@ -149,7 +147,8 @@ def _threshold_facts(model: Any) -> dict[str, Any] | None:
 
 def show_evidence(output: Output, result: dict[str, Any]) -> None:
     """What was learned, in the order in which one asks."""
-    from treelens.cli.fit import recipe_sentence, show_what_counts
+    from treelens.cli.fit import recipe_sentence
+    from treelens.cli.patterns import show_patterns
 
     output.line(_data_sentence(result["data"]))
     output.line(recipe_sentence(result["recipe"]))
@@ -166,7 +165,7 @@ def show_evidence(output: Output, result: dict[str, Any]) -> None:
     output.line(result["learning_gain"]["sentence"])
     output.line(_search_sentence(result))
     output.line()
-    show_what_counts(output, result, result["weights"] != "uniform")
+    show_patterns(output, result["patterns"], result["weights"] != "uniform", result["n_patterns"])
     output.line(f"Time: {result['seconds']:.1f} s")
     if "model" in result:
         output.line(f"Model: {result['model']}")

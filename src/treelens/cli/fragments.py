@@ -11,8 +11,6 @@ import typer
 from treelens.cli import options
 from treelens.cli.console import InputError, Output, command
 
-_MOST_LOOKED_AT = 4000
-
 
 def fragments_cli(
     model: options.ModelPath,
@@ -65,42 +63,16 @@ def fragments_cli(
         output.finish(result, _show)
 
 
-def fragments_of(model: Any, graphs: Any, y: Any, top: int) -> dict[str, Any]:
-    """The strongest fragments of a model on its training graphs, as plain data.
-
-    Of very many graphs some, picked by chance: each of them takes time.
-    """
-    import numpy as np
-
-    if len(graphs) > _MOST_LOOKED_AT:
-        chosen = np.sort(np.random.default_rng(0).permutation(len(graphs))[:_MOST_LOOKED_AT])
-        graphs, y = graphs[chosen], np.asarray(y)[chosen]
-    table = model.fragments(graphs, y, n_fragments=top)
-    return {
-        "n_graphs": len(graphs),
-        "toward": table.attrs["toward"],
-        "left_out": table.attrs["left_out"],
-        "rows": [{"rank": k, **row} for k, row in table.to_dict("index").items()],
-    }
-
-
-def show_fragments(output: Output, rows: list[dict[str, Any]], toward: str | None) -> None:
-    """A table for a person at a terminal."""
-    cells = [
+def _show(output: Output, result: dict[str, Any]) -> None:
+    rows = [
         [
             row["rank"], row["name"] or row["pattern"], row.get("smarts") or "",
-            f"{row['effect']:+.3f} ± {row['error']:.3f}"
-            f"{' for ' + str(row['class_label']) if 'class_label' in row else ''}",
-            row["support"],
+            f"{row['effect']:+.3f} ± {row['error']:.3f}", row["support"],
         ]
-        for row in rows
+        for row in result["fragments"]
     ]  # fmt: skip
-    title = "effect" if toward is None else f"effect (for {toward})"
-    output.table(["", "fragment", "SMARTS", title, "graphs"], cells, "Fragments")
-
-
-def _show(output: Output, result: dict[str, Any]) -> None:
-    show_fragments(output, result["fragments"], result["toward"])
+    toward = f" (for {result['toward']})" if result["toward"] is not None else ""
+    output.table(["", "fragment", "SMARTS", f"effect{toward}", "graphs"], rows, "Fragments")
     if "effect" in result["size"]:
         size = result["size"]
         output.line(
