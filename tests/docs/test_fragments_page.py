@@ -50,6 +50,10 @@ def test_what_the_guide_claims(rows):
     sparse = [told["ames"][f"{sample}, L1 on the patterns"]["n_met"] for sample in SAMPLES]
     forest = [told["ames"][f"{sample}, ECFP4 forest"]["n_met"] for sample in SAMPLES]
     assert (repeated, sparse, forest) == ([3, 5], [5, 6], [6, 6])
+    assert {k: round(x, 2) for k, x in told["stability"].items()} == {
+        "800 of half 1": 0.57, "800 of half 2": 0.63, "2000 of half 1": 0.76,
+        "2000 of half 2": 0.69,
+    }  # fmt: skip
 
 
 def test_the_figure_is_plain_svg():

@@ -7,7 +7,7 @@ import treelens as tl
 from naive import fragments as naive
 from strategies import random_collection
 from treelens.explain import _compiled_fragments
-from treelens.explain.fragment_effects import effects_of_graphs, same_counts
+from treelens.explain.fragment_effects import effects_of_graphs, effects_of_patterns, same_counts
 from treelens.explain.paths import unit_interval_rule
 
 
@@ -132,3 +132,17 @@ def test_few_nodes_are_enough_for_small_gamma(rng, gamma):
         )  # fmt: skip
         found.append(factors)
     np.testing.assert_allclose(*found, rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:Training never saw")
+def test_effects_of_patterns_are_those_of_explanations_of_the_class_predicted():
+    smiles = [f"{'C' * k}{end}" for k in range(1, 8) for end in ("O", "N", "Cl")]
+    model = tl.GraphClassifier(depth=2).fit(smiles, ["alcohol", "amine", "chloride"] * 7)
+    new = ["CCC(O)CC", "CC(C)N", "ClCCCl"]
+    seen = model.model_.look_at(model._new_graphs(new))
+    found = effects_of_patterns(model._decision, seen.features).toarray()
+    for row, graph in zip(found, new, strict=True):
+        told = model.explain(graph).pattern_contributions["contribution"]
+        expected = np.zeros(len(row))
+        expected[told.index] = told
+        np.testing.assert_allclose(row, expected, atol=1e-8)

@@ -46,9 +46,7 @@ def fragments_cli(
             checked_target(out, reads=chain([model], files_behind(data)))
         loaded = load_model(model)
         if not hasattr(loaded, "fragments"):
-            raise InputError(
-                f"{model}: fragments need a model of `treelens fit --method evidence`."
-            )
+            raise InputError(f"{model}: fragments need a model that `treelens fit` wrote.")
         loaded.n_jobs = jobs
         reading = Reading(atom_label, hydrogens, loaded.recipe_)
         rows = read_data(

@@ -69,7 +69,7 @@ def sentences(found: Comparison) -> list[str]:
 
 def fragment_rows(found: Comparison, most: int = _MOST_ROWS) -> str:
     """The table of fragments, each drawn in a small graph that holds it."""
-    head = ["", "fragment", "effect in a", "effect in b", "b less a", "found by", "graphs"]
+    head = ["drawn", "fragment", "effect in a", "effect in b", "b less a", "found by", "graphs"]
     rows = []
     for (rank, row), picture in zip(
         found.fragments.head(most).iterrows(), found.pictures[:most], strict=True

@@ -238,17 +238,6 @@ def contributions_of_nodes(
     return nodes, (intercept + coefficients @ slopes.start, intercept + coefficients @ slopes.end)
 
 
-def pattern_effects(found: FoundPatterns, decision: KernelExpansion) -> np.ndarray:
-    """What each known pattern of a graph adds to its decision value, shape (n_found,).
-
-    The ``contribution`` column of :func:`explain_decision` in the order of ``found.patterns``, for
-    many graphs of which only the counts are at hand.
-    """
-    slopes = decision.slopes(_kernel_sums(found, decision))
-    row, sign, _, _ = _choose_output(slopes.end, decision.beside(found), decision, None)
-    return _divide(sign * decision.coefficients[row], slopes, found, decision)
-
-
 # --- from kernel values to patterns ----------------------------------------------------------
 
 

@@ -100,7 +100,7 @@ def draw_graph(
     edge_contributions : ndarray, shape (n_edges,), optional
         In the order of ``graph.edges``.
     highlight : Occurrence, optional
-        A pattern to mark; its root is marked more strongly.
+        A pattern to mark; its root is marked more strongly (-1: there is none).
     format : {"svg", "png"}
     engine : {"auto", "plain", "rdkit"}
         "auto" leaves molecules to RDKit; "plain" draws all graphs alike, in smaller files.
@@ -274,6 +274,8 @@ def _highlight_marks(points: np.ndarray, highlight: Occurrence, radius: float) -
         rim = 1.6 if node == highlight.root else 1.3
         x, y = points[node]
         marks.append(Disc((float(x), float(y)), rim * radius, HIGHLIGHT))
+    if highlight.root < 0:
+        return marks
     x, y = points[highlight.root]
     return [*marks, Disc((float(x), float(y)), 1.3 * radius, "#fff")]
 

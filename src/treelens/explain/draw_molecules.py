@@ -55,7 +55,8 @@ def _atom_colors(
     if contributions is not None:
         return {atom: diverging_rgb(float(x), limit) for atom, x in enumerate(contributions)}
     if highlight is not None:
-        return {**dict.fromkeys(highlight.nodes, _PATTERN_COLOR), highlight.root: _ROOT_COLOR}
+        centre = {highlight.root: _ROOT_COLOR} if highlight.root >= 0 else {}
+        return {**dict.fromkeys(highlight.nodes, _PATTERN_COLOR), **centre}
     return {}
 
 

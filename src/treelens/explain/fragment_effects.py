@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from treelens.explain import _compiled_fragments
 from treelens.explain.gaussian import GaussianDecision
@@ -114,6 +115,25 @@ def effects_of_graphs(
         colors, SparseRows(rows.offsets, rows.indices, values), rows.values.astype(np.int64),
         intercept + ends[:, 0], intercept + ends[:, 1], left_out,
     )  # fmt: skip
+
+
+def effects_of_patterns(
+    decision: GaussianDecision, graphs: Features, n_jobs: int = 1
+) -> sparse.csr_array:
+    """What every pattern adds to the predictions of some graphs: (n_graphs, n_patterns).
+
+    The contributions of ``explain`` without the rest: of more than two classes, those to the class
+    that is predicted for the graph.
+    """
+    model, coefficients = decision.model, decision.coefficients
+    output = np.zeros(graphs.pairs.n_graphs, dtype=np.int64)
+    if len(coefficients) > 1:
+        said = model.kernel_rows(graphs, n_jobs) @ coefficients.T + decision.intercepts
+        output = said.argmax(axis=1)
+    values, _ = _divided(decision, graphs, coefficients[output], n_jobs)
+    rows = graphs.pairs.rows
+    shape = (graphs.pairs.n_graphs, graphs.pairs.n_patterns)
+    return sparse.csr_array((values, rows.indices, rows.offsets), shape=shape)
 
 
 def same_counts(one: PatternHistograms, other: PatternHistograms) -> bool:

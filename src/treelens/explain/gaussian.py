@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
-from treelens.explain.contributions import pattern_effects
 from treelens.explain.expansion import FoundPatterns
 from treelens.explain.paths import KernelSums, PathSlopes, mixture_slopes
 from treelens.graphs.collection import GraphCollection
@@ -97,22 +95,6 @@ class GaussianDecision:
     def found_in(self, seen: SeenGraphs, index: int) -> FoundPatterns:
         """The same of one of several graphs that were refined before."""
         return FoundPatterns.of(seen, index, self.model.weights)
-
-    def effects(self, seen: SeenGraphs, chosen: np.ndarray) -> sparse.csr_array:
-        """What every pattern adds to the prediction of some graphs: (n_chosen, n_patterns).
-
-        The contributions of ``explain`` without the rest.
-        """
-        patterns, values = [], []
-        for index in chosen.tolist():
-            found = self.found_in(seen, index)
-            patterns.append(found.patterns)
-            values.append(pattern_effects(found, self))
-        offsets = np.concatenate([[0], np.cumsum([len(row) for row in patterns])])
-        shape = (len(patterns), len(self.model.weights))
-        return sparse.csr_array(
-            (np.concatenate(values), np.concatenate(patterns), offsets), shape=shape
-        )
 
     def slopes(self, sums: KernelSums) -> PathSlopes:
         return mixture_slopes(self.model.scales, sums)

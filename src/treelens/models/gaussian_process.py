@@ -23,7 +23,6 @@ from treelens.patterns.features import Features, SeenGraphs, select_features
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
-from treelens.patterns.vocabulary import NodeColors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,15 +175,6 @@ class FittedGaussianProcess:
             return self.basis_graphs
         covariates = None if self.covariates is None else self.covariates.training
         return self.weighted.weighed(histograms)._replace(covariates=covariates)
-
-    @property
-    def seen_basis(self) -> SeenGraphs:
-        """The basis graphs as they are kept: counted, their nodes forgotten."""
-        nodes = NodeColors(
-            np.empty((len(self.weighted.forest.levels), 0), dtype=np.int32),
-            np.zeros(self.basis.n_graphs + 1, dtype=np.int64),
-        )
-        return SeenGraphs(nodes, self.basis, self.basis_graphs)
 
     @property
     def coefficients(self) -> np.ndarray:

@@ -17,6 +17,8 @@ from treelens.report.units import Units
 _STRONGEST = 3  # nodes that the words for a drawing name
 _DRAWING = (330, 230)
 _FRAGMENT = (210, 130)
+_SMALL = (150, 110)
+_PAIRED = (250, 170)
 _LONGEST_NAME = 60
 
 
@@ -50,6 +52,32 @@ def draw_fragment(row: Mapping[str, Any], in_units: Units) -> Markup | None:
     )
     style = Style(*_FRAGMENT, legend=False, title=title)
     return Markup(draw_graph(_graph_of(picture), highlight=place, style=style))
+
+
+def draw_neighbor(row: Mapping[str, Any], in_units: Units) -> Markup | None:
+    """The SVG of a training graph; None where it is not at hand."""
+    picture = row["picture"]
+    if picture is None:
+        return None
+    target = row["class"] if "class" in row else in_units(row["value"])
+    title = f"Training graph {_named(row)}, {target}; similarity {row['similarity']:.2f}"
+    return Markup(draw_graph(_graph_of(picture), style=Style(*_SMALL, legend=False, title=title)))
+
+
+def draw_side(side: Mapping[str, Any], in_units: Units) -> Markup:
+    """The SVG of one graph of a matched pair, with what the other has not got highlighted."""
+    target = side["class"] if side["class"] is not None else in_units(side["value"])
+    nodes, graph = tuple(side["nodes"]), _graph_of(side)
+    inside = set(nodes)
+    edges = tuple((u, v) for u, v in graph.edges if u in inside and v in inside)
+    where = f"nodes {', '.join(map(str, nodes))} highlighted" if nodes else "nothing highlighted"
+    style = Style(*_PAIRED, legend=False, title=f"Training graph {_named(side)}, {target}; {where}")
+    place = Occurrence(0, 0, 0, -1, nodes, edges) if nodes else None
+    return Markup(draw_graph(graph, highlight=place, style=style))
+
+
+def _named(row: Mapping[str, Any]) -> str:
+    return str(row["index"] if row["name"] is None else row["name"])[:_LONGEST_NAME]
 
 
 def _called(row: Mapping[str, Any]) -> str:

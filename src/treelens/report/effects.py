@@ -9,10 +9,12 @@ import numpy as np
 from scipy import sparse
 
 from treelens.explain.decode import find_in_forest
+from treelens.explain.fragment_effects import effects_of_patterns
 from treelens.explain.gaussian import GaussianDecision
 from treelens.explain.smarts import atom_label_of, forest_smarts
 from treelens.graphs.collection import GraphCollection
 from treelens.models.gaussian_process import FittedGaussianProcess
+from treelens.patterns.features import select_features
 from treelens.patterns.forest import TREES, PatternForest
 from treelens.patterns.vocabulary import NodeColors
 from treelens.report.patterns import LARGEST_DRAWN, place_of, tree_data
@@ -74,11 +76,12 @@ def measured_effects(model: FittedGaussianProcess, given: SaidOfGraphs | None) -
     decision = GaussianDecision(model)
     if given is None:
         chosen = _sample(model.basis.n_graphs)
-        values = decision.effects(model.seen_basis, chosen)
+        values = effects_of_patterns(decision, select_features(model.basis_graphs, chosen))
         return PatternEffects(values, model.basis_indices[chosen], False, None)
     chosen, seen = _sample(len(given)), given.said.graphs
     colors = seen.colors.select_graphs(chosen)
-    return PatternEffects(decision.effects(seen, chosen), chosen, True, colors)
+    values = effects_of_patterns(decision, select_features(seen.features, chosen))
+    return PatternEffects(values, chosen, True, colors)
 
 
 def _sample(n: int) -> np.ndarray:

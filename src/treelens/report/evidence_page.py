@@ -13,13 +13,19 @@ from treelens.explain.names import LabelNames
 from treelens.models.gaussian_process import FittedGaussianProcess
 from treelens.report.charts import Chart, Spot, line_chart, scatter_chart
 from treelens.report.downloads import downloads_of
-from treelens.report.drawings import draw_example, draw_fragment, draw_legend
+from treelens.report.drawings import (
+    draw_example,
+    draw_fragment,
+    draw_legend,
+    draw_neighbor,
+    draw_side,
+)
 from treelens.report.evidence_summary import summarize_evidence
 from treelens.report.held import Held
 from treelens.report.render import drawing_data, fill_template, roc_chart, write_page
 from treelens.report.units import Units
 
-_SCRIPTS = ("drawing.js", "table.js")
+_SCRIPTS = ("drawing.js", "table.js", "sortable.js", "threshold.js")
 _STAGES = {
     "uniform": "scales of the kernel",
     "depths": "weights of levels",
@@ -65,19 +71,29 @@ def render_evidence(summary: Mapping[str, Any]) -> str:
     in_units = Units.of(summary["model"]["training_values"])
     rows = [] if summary["examples"] is None else summary["examples"]["rows"]
     fragments = [] if summary["fragments"] is None else summary["fragments"]["rows"]
+    pairs = [] if summary["pairs"] is None else summary["pairs"]["rows"]
     limit = max((abs(x) for row in rows for x in row["contributions"]), default=0.0)
     return fill_template(
         "evidence.html",
         _SCRIPTS,
         summary,
         filters={"units": in_units, "change": in_units.signed, "rest": in_units.rest},
-        page_data=drawing_data(summary),
+        page_data={**drawing_data(summary), "thresholds": _thresholds(summary)},
         charts=charts_of(summary),
         drawings=[draw_example(row, limit, in_units) for row in rows],
+        neighbor_drawings=[[draw_neighbor(x, in_units) for x in row["neighbors"]] for row in rows],
+        pair_drawings=[[draw_side(x, in_units) for x in row["sides"]] for row in pairs],
         fragment_drawings={row["rank"]: draw_fragment(row, in_units) for row in fragments},
         legend=draw_legend(rows, limit),
         downloads=downloads_of(summary),
     )
+
+
+def _thresholds(summary: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the slider of thresholds shows: the test set, or else graphs left out."""
+    if summary["kind"] == "numbers":
+        return None
+    return (summary["scores"] or summary["left_out"])["thresholds"]
 
 
 # --- charts -----------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from treelens.models.metrics import NINETY
 from treelens.models.predictions import predicted_codes
 from treelens.report.said import SaidOfGraphs
 from treelens.report.scores import score_decisions, wilson_interval
+from treelens.report.threshold_counts import threshold_counts
 
 # Shares of the measurements that an interval may promise to hold.
 NOMINAL = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -29,7 +30,9 @@ def left_out_scores(model: FittedGaussianProcess) -> dict[str, Any]:
         return number_scores(targets, found.predictions, found.std, float(targets.mean()))
     decisions = found.decisions.reshape(len(targets), -1)
     named = np.searchsorted(model.classes, found.predictions)
-    return class_scores(targets, decisions, found.probabilities, model.classes, named)
+    counts = threshold_counts(targets, found.probabilities, model.classes, model.threshold)
+    scores = class_scores(targets, decisions, found.probabilities, model.classes, named)
+    return scores | {"thresholds": counts}
 
 
 def given_scores(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str, Any] | None:
@@ -48,9 +51,9 @@ def given_scores(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str,
         found["points"]["index"] = new[found["points"]["index"]]
         return found
     assert given.probabilities is not None
-    return class_scores(
-        truth, given.said.mean[new], given.probabilities[new], model.classes, predicted
-    )
+    said = given.probabilities[new]
+    scores = class_scores(truth, given.said.mean[new], said, model.classes, predicted)
+    return scores | {"thresholds": threshold_counts(truth, said, model.classes, model.threshold)}
 
 
 # --- numbers ----------------------------------------------------------------------------------

@@ -11,10 +11,10 @@ import treelens
 from treelens.explain.contributions import explain_seen
 from treelens.explain.gaussian import GaussianDecision
 from treelens.explain.layout import is_molecule
-from treelens.explain.names import LabelNames, named_forest
+from treelens.explain.names import LabelNames, named_forest, with_label_names
 from treelens.models.gaussian_process import FittedGaussianProcess
 from treelens.patterns.features import select_features
-from treelens.report.details import explained_graph, molecule_data
+from treelens.report.details import drawable, explained_graph, molecule_data
 from treelens.report.diagnostics import class_balance
 from treelens.report.domain_section import domain_section
 from treelens.report.doubts import doubts_about
@@ -23,11 +23,13 @@ from treelens.report.effects import effect_section, measured_effects
 from treelens.report.evidence_scores import given_scores, left_out_scores
 from treelens.report.fragment_section import fragment_section
 from treelens.report.held import Held
+from treelens.report.matched_pairs import pair_section
 from treelens.report.patterns import LARGEST_DRAWN, short_texts
 from treelens.report.plain import plain
 from treelens.report.said import SaidOfGraphs, said_of
 
 _MOST_CASES = 12
+MOST_LISTED = 300  # rows of the table of predictions; the download holds more
 _EXAMPLES_OF_A_KIND = 4
 _N_NEAREST = 3
 _DIGITS = 6  # of contributions: enough for sums to come out as shown
@@ -62,7 +64,8 @@ def summarize_evidence(
         With the keys ``treelens`` (version), ``kind`` ("numbers" or "classes"), ``model``,
         ``learning``, ``left_out`` (leave-one-out scores on the training graphs), ``doubts``,
         ``fragments`` (of the graphs given or else of the training graphs; None without either),
-        ``patterns``, ``pattern_texts``, and, about the graphs given or else None, ``given``,
+        ``pairs`` (training graphs that are alike and differ in their targets, None where there is
+        none), ``patterns``, ``pattern_texts``, and, about the graphs given or else None, ``given``,
         ``scores`` (of those that training did not hold), ``domain``, ``cases``, ``examples`` and
         ``predictions``.
 
@@ -83,8 +86,9 @@ def summarize_evidence(
     scores = None if given is None else given_scores(model, given)
     with threadpool_limits(limits=1):  # matrices this small only suffer from threads
         patterns = effect_section(model, forest, given, measured_effects(model, given))
-        examples = None if given is None else _examples(model, given, held)
+        examples = None if given is None else _examples(model, given, held, names)
         fragments = fragment_section(model, forest, given, held, names, n_jobs)
+        pairs = pair_section(model, held, names)
     named = {p for row in (examples or {"rows": []})["rows"] for p, _ in row["patterns"]}
     return plain(
         {
@@ -97,6 +101,7 @@ def summarize_evidence(
             "doubts": doubts_about(model, given, left_out, scores),
             "fragments": fragments,
             "domain": domain_section(model, given, held),
+            "pairs": pairs,
             "patterns": patterns,
             "pattern_texts": short_texts(forest, named),
             "given": None if given is None else _given(given),
@@ -209,11 +214,17 @@ def _cases(given: SaidOfGraphs) -> dict[str, Any]:
     return {
         "most_wrong": [given.facts(i) for i in wrong[:_MOST_CASES].tolist()],
         "most_uncertain": [given.facts(i) for i in given.most_uncertain[:_MOST_CASES].tolist()],
+        "all": [given.facts(i) for i in range(min(len(given), MOST_LISTED))],
         "n_wrong": None if given.truth is None or given.classes is None else len(wrong),
     }
 
 
-def _examples(model: FittedGaussianProcess, given: SaidOfGraphs, held: Held) -> dict[str, Any]:
+def _examples(
+    model: FittedGaussianProcess,
+    given: SaidOfGraphs,
+    held: Held,
+    names: str | LabelNames | None,
+) -> dict[str, Any]:
     """A dozen graphs to draw, each with what its nodes add to the prediction."""
     decision, rows, taken = GaussianDecision(model), [], set[int]()
     kinds = {
@@ -234,7 +245,7 @@ def _examples(model: FittedGaussianProcess, given: SaidOfGraphs, held: Held) -> 
                     "kind": kind,
                     **explained_graph(graph, explanation, _DIGITS),
                     **given.facts(index),
-                    "neighbors": _nearest(decision, given, index, held),
+                    "neighbors": _nearest(decision, given, index, held, names),
                     "drawn": graph.n_nodes <= LARGEST_DRAWN,
                     "molecule": molecule_data(graph),
                 }
@@ -243,7 +254,11 @@ def _examples(model: FittedGaussianProcess, given: SaidOfGraphs, held: Held) -> 
 
 
 def _nearest(
-    decision: GaussianDecision, given: SaidOfGraphs, index: int, held: Held
+    decision: GaussianDecision,
+    given: SaidOfGraphs,
+    index: int,
+    held: Held,
+    names: str | LabelNames | None,
 ) -> list[dict[str, Any]]:
     """The training graphs most like one graph, with their values or classes."""
     model = decision.model
@@ -256,7 +271,19 @@ def _nearest(
             "index": model.basis_indices[k],
             "name": held.training_name(int(model.basis_indices[k])),
             "similarity": similarity[k],
+            "picture": _drawn_training(held, int(model.basis_indices[k]), names),
             "value" if name == "value" else "class": target if name == "value" else str(target),
         }
         for k, target in zip(order.tolist(), targets.tolist(), strict=True)
     ]
+
+
+def _drawn_training(
+    held: Held, index: int, names: str | LabelNames | None
+) -> dict[str, Any] | None:
+    """A training graph to draw; None where it is not at hand, or too large."""
+    if held.train_graphs is None or held.train_graphs.sizes[index] > LARGEST_DRAWN:
+        return None
+    one = held.train_graphs[index : index + 1]
+    graph = (one if names is None else with_label_names(one, names))[0]
+    return {**drawable(graph), "molecule": molecule_data(graph)}
