@@ -111,7 +111,9 @@ def _rival_fit(data: Data, candidate: Candidate) -> None:
 
 
 def _pipeline(data: Data, candidate: Candidate) -> Pipeline:
-    learner = tl.PairwiseWeights(candidate.weight_radius, tol=1e-2, max_iter=40)
+    learner = tl.PairwiseWeights(
+        candidate.weight_radius, solver=tl.QuasiNewton(tol=1e-2, max_iter=40)
+    )
     options: dict[str, Any] = {
         "include_depth_zero": True,
         "edge_labels": data.graphs.edge_codes is not None,

@@ -129,6 +129,7 @@ def solution_in_grams(problem: Problem) -> tuple[str, bool]:
 _MEMORY = """
 import json
 import treelens as tl
+from treelens.learning.learn import learn_weights
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -137,7 +138,7 @@ graphs, y = tl.load_dataset("NCI1")
 histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 3))
 features = PairFeatures.from_histograms(histograms.select_depths(1, 3))
 for options in ({}, {"pairs": "local"}, {"solver": "stochastic", "tol": 1.0}):
-    tl.PairwiseWeights(n_jobs=2, **options).fit(features, y)
+    learn_weights(features, y, n_jobs=2, **options)
 with open("/proc/self/status") as lines:
     print(json.dumps(next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))))
 """

@@ -20,12 +20,12 @@ from sklearn.model_selection import train_test_split
 
 from reproduction.alignment import alignment, change_up_to_scale, label_kernel
 from reproduction.diagnosis_page import write_diagnosis
+from reproduction.learners import StudyWeights
 from reproduction.neighbors import neighbor_accuracy
 from reproduction.progress import Work, run_all
 from reproduction.protocol import N_OUTER, DataSet, outer_split
 from reproduction.rows import RowFile, read_rows, versions
 from reproduction.table2 import DATASETS, load_protocol_data
-from treelens.estimators.weights import PairwiseWeights
 from treelens.kernels.gram import pair_sums
 from treelens.learning.result import distance_moved
 from treelens.patterns.pairs import PairFeatures
@@ -139,7 +139,7 @@ class _Study:
 
     def weights(self, variant: Variant, train: np.ndarray) -> np.ndarray:
         features = PairFeatures.from_histograms(self.histograms.select_graphs(train))
-        learner = PairwiseWeights(variant.radius, pairs=variant.pairs, **_LEARNER)
+        learner = StudyWeights(variant.radius, pairs=variant.pairs, **_LEARNER)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the rough tolerance, which is meant
             return learner.fit(features, self.codes[train]).weights_

@@ -21,8 +21,6 @@ from treelens.explain.scene import Disc, Lines, Mark, Scene, Words
 from treelens.graphs.collection import Graph
 from treelens.graphs.convert import as_graph_collection
 from treelens.learning.losses import (
-    hinge_different,
-    hinge_same,
     smooth_hinge_different,
     smooth_hinge_same,
 )
@@ -238,9 +236,9 @@ def draw_hinges(folder: Path, name: str) -> list[Path]:
 
     distance = np.linspace(0.0, 7.0, 701)
     panels = [
-        ("different labels (V1)", "alpha1", ALPHA1, hinge_different(distance, ALPHA1),
+        ("different labels (V1)", "alpha1", ALPHA1, np.maximum(ALPHA1 - distance, 0.0),
          smooth_hinge_different(distance, ALPHA1, SIGMA)),
-        ("same label (V2)", "alpha2", ALPHA2, hinge_same(distance, ALPHA2),
+        ("same label (V2)", "alpha2", ALPHA2, np.maximum(distance - ALPHA2, 0.0),
          smooth_hinge_same(distance, ALPHA2, SIGMA)),
     ]  # fmt: skip
     figure = Figure(figsize=(9.0, 3.4), layout="constrained")

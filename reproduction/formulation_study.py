@@ -17,7 +17,7 @@ import numpy as np
 
 from reproduction.formulations import DEFAULT, FORMULATIONS, Formulation
 from reproduction.formulations_page import write_formulations
-from reproduction.learners import DepthScaledWeights, SmoothedWeights, pattern_parents
+from reproduction.learners import DepthScaledWeights, SmoothedWeights, StudyWeights, pattern_parents
 from reproduction.methods import GRID, LEARNER
 from reproduction.progress import Work, run_all
 from reproduction.protocol import (
@@ -30,7 +30,6 @@ from reproduction.protocol import (
     uniform_search,
 )
 from reproduction.rows import RowFile, read_rows, versions
-from treelens.estimators.weights import PairwiseWeights
 from treelens.graphs.datasets import load_dataset
 from treelens.selection.search import Candidate, SearchResult, Split
 
@@ -50,7 +49,7 @@ _USUAL_PLAN = 1, N_OUTER
 QUICK_DATASETS = ("MUTAG",)
 QUICK_FORMULATIONS = (DEFAULT, "smoothed")
 LEARNERS: dict[str, type] = {
-    "pairwise": PairwiseWeights,
+    "pairwise": StudyWeights,
     "depth-scaled": DepthScaledWeights,
     "smoothed": SmoothedWeights,
 }
@@ -185,7 +184,7 @@ def _uniform_twin(data: DataSet, inner: list[Split], outer: Split, kernel: str, 
     start = time.perf_counter()
     search = uniform_search(data, inner, (kernel,), seed)
     choice = search.winner()
-    score = _final_score(data, outer, PairwiseWeights(), choice)
+    score = _final_score(data, outer, StudyWeights(), choice)
     return _Twin(search, choice, score, round(time.perf_counter() - start, 3))
 
 

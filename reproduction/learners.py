@@ -1,4 +1,4 @@
-"""Learners on trial: the library's own with one thing changed, for the study of formulations.
+"""Learners on trial: the library's own with one thing changed, or with what only studies ask for.
 
 They have the ``fit`` of :class:`~treelens.PairwiseWeights` and the parameters that a search sets:
 the radius, and the tolerance to which it learns.
@@ -6,16 +6,86 @@ the radius, and the tolerance to which it learns.
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
-from treelens.estimators.weights import PairwiseWeights
 from treelens.learning.constraints import CENTER
+from treelens.learning.learn import learn_weights
+from treelens.learning.result import LearnedWeights
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.storage.older import PRESETS, without_preset
+
+
+class StudyWeights(BaseEstimator):
+    """:class:`~treelens.PairwiseWeights` with every choice that the learning room has.
+
+    Parameters
+    ----------
+    radius : float or sequence of float, default=1.0
+    preset : {None, "paper", "released-code"}, default=None
+        Override the others by the paper's literal numbers (they hardly move the weights; a warning
+        says how little), or by what the program released with it does.
+    n_jobs : int, default=1
+    random_state : int or None, default=None
+    **settings :
+        See :class:`treelens.learning.settings.LearnerSettings`: among them a box as ``constraint``,
+        local ``pairs`` and ``n_epochs``.
+    """
+
+    def __init__(self, radius: Any = 1.0, *, preset: str | None = None, n_jobs: int = 1,
+                 random_state: Any = None, solver: str = "quasi-newton", constraint: str = "ball",
+                 margins: Any = "quantile", sigma: Any = "auto", b: float = 1.0,
+                 balance: bool = True, pairs: str = "all", n_neighbors: int = 10,
+                 min_support: int = 1, max_iter: int = 200, tol: float = 1e-4,
+                 n_steps: int = 1_000_000, n_epochs: int | None = None,
+                 step_size: float | None = None, halvings: int = 8, average: bool = True,
+                 n_checks: int = 10) -> None:  # fmt: skip
+        given = {name: value for name, value in locals().items() if name != "self"}
+        for name, value in given.items():
+            setattr(self, name, value)
+
+    def flat_parameters(self) -> dict[str, Any]:
+        """All settings, with what the preset fixes."""
+        if self.preset is not None and self.preset not in PRESETS:
+            raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {self.preset!r}.")
+        given = without_preset(self.get_params(deep=False))
+        del given["preset"]
+        return given
+
+    def fit(self, features: PairFeatures, y: Any) -> StudyWeights:
+        """Learn the weights."""
+        options = self.flat_parameters()
+        options["random_state"] = check_random_state(self.random_state).randint(2**31 - 1)
+        with warnings.catch_warnings():
+            if self.preset is not None:  # what it does is given, wherever it ends
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            learned = learn_weights(features, y, **options)
+        self.result_, self.weights_ = learned, learned.weights
+        self.history_, self.gaps_ = learned.history, learned.gaps
+        self.converged_, self.n_iter_ = learned.converged, learned.n_iter
+        if self.preset == "paper":
+            _warn_how_little(learned)
+        return self
+
+
+def _warn_how_little(learned: LearnedWeights) -> None:
+    moved = ", ".join(f"{distance:.2g}" for distance in learned.moved)
+    low, high = learned.weights.min(), learned.weights.max()
+    warnings.warn(
+        f"preset='paper' takes {learned.n_iter} single-pair steps of {learned.step_size:g}: "
+        f"the weights of the depths moved by {moved} in norm (radius "
+        f"{learned.radii.max():g}) and lie in [{low:.6f}, {high:.6f}], which is uniform for "
+        "all purposes. preset=None converges.",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 class DepthScaledWeights(BaseEstimator):
@@ -54,7 +124,7 @@ class DepthScaledWeights(BaseEstimator):
     def fit(self, features: PairFeatures, y: Any) -> DepthScaledWeights:
         """Learn the weights; depths are counted from the first that ``features`` have."""
         depths = np.arange(len(features.level_offsets) - 1)
-        learner = PairwiseWeights(
+        learner = StudyWeights(
             self.radius * self.depth_factor**depths,
             tol=self.tol, max_iter=self.max_iter, random_state=self.random_state,
         ).fit(features, y)  # fmt: skip
@@ -101,7 +171,7 @@ class SmoothedWeights(BaseEstimator):
 
     def fit(self, features: PairFeatures, y: Any) -> SmoothedWeights:
         """Learn the weights, then smooth them."""
-        learner = PairwiseWeights(
+        learner = StudyWeights(
             self.radius, tol=self.tol, max_iter=self.max_iter, random_state=self.random_state
         ).fit(features, y)
         support = np.diff(features.lists.offsets)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from reproduction.learners import StudyWeights
 from reproduction.methods import LEARNER
 from reproduction.pages import command_line, markdown_table, write_json, write_page
 from reproduction.progress import Work, run_all
 from reproduction.sheets import WeightedPattern, pattern_gallery
-from treelens.estimators.weights import PairwiseWeights
 from treelens.explain.names import LABEL_NAMES, named_vocabulary
 from treelens.explain.pattern_table import pattern_table
 from treelens.explain.ranking import weight_stability
@@ -72,7 +72,7 @@ def learned_patterns(graphs: Any, y: np.ndarray, name: str) -> tuple[PatternVoca
 
     def learn(indices: np.ndarray) -> np.ndarray:
         features = PairFeatures.from_histograms(histograms.select_graphs(indices))
-        learner = PairwiseWeights(radius=RADIUS, random_state=0, **LEARNER)
+        learner = StudyWeights(radius=RADIUS, random_state=0, **LEARNER)
         return learner.fit(features, codes[indices]).weights_
 
     named = named_vocabulary(vocabulary, name)

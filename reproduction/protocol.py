@@ -18,6 +18,7 @@ import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 
 from reproduction.grids import GRIDS
+from reproduction.learners import StudyWeights
 from reproduction.methods import (
     CS,
     DEPTHS,
@@ -30,7 +31,6 @@ from reproduction.methods import (
     WL_METHODS,
 )
 from treelens.estimators.walks import RandomWalk, ShortestPath
-from treelens.estimators.weights import PairwiseWeights
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.models.svm import fit_svm_path
@@ -232,8 +232,8 @@ def _search(
     return kernel_search(data, splits, _learner(learner, seed), final)
 
 
-def _learner(settings: dict[str, Any], seed: int) -> PairwiseWeights:
-    return PairwiseWeights(random_state=seed, **{**LEARNER, **settings})
+def _learner(settings: dict[str, Any], seed: int) -> StudyWeights:
+    return StudyWeights(random_state=seed, **{**LEARNER, **settings})
 
 
 # --- kernels without weights ------------------------------------------------------------------

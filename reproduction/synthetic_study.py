@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from reproduction.grids import GRIDS
+from reproduction.learners import StudyWeights
 from reproduction.methods import PAPER_MARGINS
 from reproduction.pages import command_line, write_json, write_page
 from reproduction.progress import Work, run_all
@@ -27,7 +28,6 @@ from reproduction.rows import RowFile, versions
 from reproduction.sheets import Sheet, WeightedPattern, pattern_gallery
 from reproduction.synthetic_page import page_parts, summarize
 from treelens.estimators.svc import GraphSVC
-from treelens.estimators.weights import PairwiseWeights
 from treelens.explain.decode import Occurrence
 from treelens.explain.draw import Style, graph_scene
 from treelens.graphs.collection import Graph, GraphCollection
@@ -156,7 +156,7 @@ def fit_one(
     spec = METHODS[method]
     model = GraphSVC(
         kernel="wwl", depth=DEPTH, weight_radius=spec.radii, gamma=spec.gammas, C=spec.Cs,
-        learner=PairwiseWeights(random_state=dataset, **spec.learner) if spec.learner else None,
+        learner=StudyWeights(random_state=dataset, **spec.learner) if spec.learner else None,
         include_depth_zero=include_depth_zero, random_state=dataset, progress=False,
     )  # fmt: skip
     train = _members(graphs, TRAINING_SUBSTRUCTURES)

@@ -72,7 +72,7 @@ def test_the_first_lines_that_everybody_writes(mutag, tmp_path):
 
 def test_parts_compose_with_scikit_learn(mutag):
     graphs, y = mutag
-    learner = tl.PairwiseWeights(radius=0.5, solver="stochastic", n_steps=1000, tol=1.0)
+    learner = tl.PairwiseWeights(0.5, solver=tl.StochasticGradient(n_steps=1000, tol=1.0))
     kernel = tl.WassersteinWL(depth=2, gamma=1.0, weights=learner)
     pipeline = make_pipeline(kernel, SVC(kernel="precomputed"))
     grid = {"wassersteinwl__weights__radius": [0.1, 0.5], "svc__C": [1.0, 10.0]}

@@ -20,6 +20,9 @@ from .graphs.molecules import read_smiles as read_smiles
 from .graphs.synthetic import make_synthetic as make_synthetic
 from .graphs.tu_blocks import TUBlocks as TUBlocks
 from .graphs.tudataset import read_tudataset as read_tudataset
+from .learning.solver_settings import ProjectedGradient as ProjectedGradient
+from .learning.solver_settings import QuasiNewton as QuasiNewton
+from .learning.solver_settings import StochasticGradient as StochasticGradient
 from .patterns.histograms import PatternHistograms as PatternHistograms
 from .patterns.vocabulary import PatternVocabulary as PatternVocabulary
 from .scale.dask_executor import fit_distributed as fit_distributed

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from reproduction.learners import StudyWeights
 from sklearn.base import clone
 from sklearn.model_selection import (
     GridSearchCV,
@@ -199,9 +200,9 @@ def test_auto_is_the_grid_that_the_parameters_promise():
 def test_the_final_weights_are_learned_to_the_learners_own_tolerance(data):
     """The search compares rough weights; those of the model are not rough."""
     graphs, y = data
-    learner = tl.PairwiseWeights(tol=1e-6, max_iter=500)
+    learner = tl.PairwiseWeights(solver=tl.QuasiNewton(tol=1e-6, max_iter=500))
     model = small(weight_radius=3.0, learner=learner).fit(graphs, y)
-    assert model.learner_.get_params()["tol"] == 1e-6
+    assert model.learner_.solver.tol == 1e-6
     assert model.learner_.converged_
     assert model.learner_.gaps_[-1] <= 1e-6
     kernel = tl.WassersteinWL(
@@ -270,7 +271,7 @@ def test_uniform_weights_have_no_learner(model, learned):
 
 
 def test_a_learner_of_ones_own(data):
-    learner = tl.PairwiseWeights(constraint="box", min_support=5)
+    learner = StudyWeights(constraint="box", min_support=5)
     model = small(weight_radius=0.5, learner=learner).fit(*data)
     assert model.learner_.constraint == "box"
     assert model.learner_.radius == 0.5
@@ -281,7 +282,7 @@ def test_a_learner_of_ones_own(data):
 
 
 def test_the_seed_reaches_a_learner_without_one(data):
-    learner = tl.PairwiseWeights(solver="stochastic", n_steps=300, n_checks=0, tol=1.0)
+    learner = tl.PairwiseWeights(solver=tl.StochasticGradient(n_steps=300, n_checks=0))
     a, b = (small(weight_radius=1.0, learner=learner).fit(*data) for _ in range(2))
     np.testing.assert_array_equal(a.weights_, b.weights_)
     assert learner.random_state is None

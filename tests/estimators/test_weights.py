@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from reproduction.learners import StudyWeights
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils._param_validation import InvalidParameterError
@@ -15,6 +16,7 @@ from naive import learning as naive
 from strategies import random_collection
 from treelens.learning.learn import learn_weights
 from treelens.learning.settings import LearnerSettings
+from treelens.learning.solver_settings import SOLVER_KINDS
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -48,30 +50,64 @@ def test_attributes_are_those_of_the_result(features, y):
     assert learner.result_.margins == expected.margins
 
 
-def test_parameters_and_settings_are_the_same_list():
-    """One list: what the learning room can do, the estimator offers, with the same defaults."""
-    ours = tl.PairwiseWeights().get_params()
-    fields = LearnerSettings.__dataclass_fields__
-    assert set(ours) == {*fields, "preset"}
-    differing = {"n_jobs"}  # scikit-learn says None for one thread
-    assert all(ours[n] == f.default for n, f in fields.items() if n not in differing)
+@pytest.mark.parametrize("solver", SOLVER_KINDS)
+def test_defaults_are_those_of_the_learning_room(solver):
+    ours = tl.PairwiseWeights(solver=solver).flat_parameters()
+    defaults = {name: f.default for name, f in LearnerSettings.__dataclass_fields__.items()}
+    differing = {"n_jobs", "solver"}  # scikit-learn says None for one thread
+    assert {n: x for n, x in ours.items() if n not in differing} == {
+        n: defaults[n] for n in ours if n not in differing
+    }
+    assert ours["solver"] == solver
+
+
+def test_a_name_and_its_solver_are_the_same(features, y):
+    named, given = (
+        tl.PairwiseWeights(solver=solver).fit(features, y)
+        for solver in ("quasi-newton", tl.QuasiNewton())
+    )
+    np.testing.assert_array_equal(named.weights_, given.weights_)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("tol", r"'tol' is a setting of the solver now: solver=treelens.QuasiNewton\(tol=...\)"),
+        ("n_steps", r"solver=treelens.StochasticGradient\(n_steps=...\)"),
+        ("preset", r"'preset' served studies only: reproduction.learners.StudyWeights"),
+        ("constraint", "'constraint' served studies only"),
+    ],
+)
+def test_parameters_that_moved_tell_where_to(name, told):
+    with pytest.raises(TypeError, match=told):
+        tl.PairwiseWeights(**{name: 1})
+    with pytest.raises(TypeError, match=told):
+        tl.PairwiseWeights().set_params(**{name: 1})
+
+
+@pytest.mark.parametrize("solver", ["quasi-newton", tl.ProjectedGradient(max_iter=7, tol=0.5)])
+def test_flat_parameters_and_back(solver):
+    learner = tl.PairwiseWeights(2.0, solver=solver, margins=(0.6, 0.4))
+    flat = learner.flat_parameters()
+    assert tl.PairwiseWeights.from_flat({**flat, "of a later version": 1}).flat_parameters() == flat
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("solver", ["quasi-newton", "batch", "stochastic"])
 def test_clone_pickle_and_seed(features, y, solver):
-    learner = tl.PairwiseWeights(solver=solver, n_steps=2000, random_state=3, max_iter=30)
+    limits = {"n_steps": 2000} if solver == "stochastic" else {"max_iter": 30}
+    learner = tl.PairwiseWeights(solver=SOLVER_KINDS[solver](**limits), random_state=3)
     fitted = clone(learner).fit(features, y)
     again = clone(learner).set_params(n_jobs=2).fit(features, y)
     np.testing.assert_array_equal(fitted.weights_, again.weights_)
     back = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(fitted.weights_, back.weights_)
-    assert back.get_params() == fitted.get_params()
+    assert back.flat_parameters() == fitted.flat_parameters()
     assert not hasattr(learner, "weights_")
 
 
 def test_random_state_instances_are_taken(features, y):
-    options = {"solver": "stochastic", "n_steps": 500, "n_checks": 0}
+    options = {"solver": tl.StochasticGradient(n_steps=500, n_checks=0)}
     a, b = (
         tl.PairwiseWeights(random_state=np.random.RandomState(5), **options).fit(features, y)
         for _ in range(2)
@@ -81,22 +117,11 @@ def test_random_state_instances_are_taken(features, y):
 
 BAD = [
     {"radius": [-1.0, "wide"]},
-    {"solver": ["newton"]},
-    {"constraint": ["cone"]},
+    {"solver": ["newton", 1]},
     {"margins": ["median", 0.5]},
     {"sigma": [0.0, -1.0, "wide"]},
     {"balance": ["yes"]},
-    {"pairs": ["some"]},
-    {"n_neighbors": [0]},
     {"min_support": [0, 1.5]},
-    {"preset": ["mine"]},
-    {"max_iter": [0]},
-    {"tol": [-1.0]},
-    {"n_steps": [0]},
-    {"n_epochs": [0]},
-    {"step_size": [0.0]},
-    {"halvings": [-1]},
-    {"n_checks": [-1]},
     {"n_jobs": ["two"]},
     {"random_state": ["seed"]},
 ]
@@ -108,6 +133,24 @@ def test_bad_parameters_are_named_by_fit(features, y, parameters):
     learner = tl.PairwiseWeights(**parameters)
     with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of PairwiseWeights"):
         learner.fit(features, y)
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        tl.QuasiNewton(max_iter=0),
+        tl.QuasiNewton(tol=-1.0),
+        tl.ProjectedGradient(step_size=0.0),
+        tl.StochasticGradient(n_steps=0),
+        tl.StochasticGradient(halvings=-1),
+        tl.StochasticGradient(n_checks=-1),
+        tl.StochasticGradient(average="yes"),
+    ],
+    ids=repr,
+)
+def test_bad_settings_of_a_solver_are_named_by_fit(features, y, solver):
+    with pytest.raises(InvalidParameterError, match=f"parameter of {type(solver).__name__}"):
+        tl.PairwiseWeights(solver=solver).fit(features, y)
 
 
 def test_margins_the_wrong_way_round(features, y):
@@ -140,7 +183,7 @@ def test_learning_on_permuted_labels_finds_less(features):
 def test_local_pairs_of_a_rare_class_are_balanced(features, balance):
     """A rare class has few graphs to be near to: the two kinds of pairs are not equally many."""
     codes = (np.arange(features.n_graphs) % 10 == 0).astype(int)
-    learner = tl.PairwiseWeights(
+    learner = StudyWeights(
         pairs="local", n_neighbors=6, balance=balance, margins=(0.9, 0.3), sigma=0.1
     ).fit(features, codes)
     z = naive.all_pair_features(features)

@@ -135,25 +135,6 @@ def test_not_arriving_warns_and_arriving_does_not(features, labels):
     assert arrived.gaps[-1] <= 1e-3 < arrived.gaps[-2]  # and it stopped there
 
 
-def test_paper_preset_says_how_little_it_moves(features, labels):
-    with pytest.warns(UserWarning, match="500 single-pair steps of 0.0001"):
-        learned = learn_weights(features, labels, preset="paper", random_state=0)
-    assert learned.n_iter == 500
-    assert 0 < learned.moved.max() < 0.02
-    assert (learned.margins.alpha1, learned.margins.alpha2, learned.margins.sigma) == (1, 0.5, 0.1)
-
-
-def test_released_preset_drifts_within_its_box(study):
-    """Both hinges are always active: weights drift, and the class pattern climbs most."""
-    vocabulary, histograms, y = study
-    features = PairFeatures.from_histograms(histograms)
-    learned = learn_weights(features, y, preset="released-code", random_state=0)
-    assert learned.n_iter == 500 * 20
-    names = vocabulary.feature_names(first_depth=1)
-    assert names[np.argmax(learned.weights)] == "1:0(0,1,2)"
-    assert 1.5 < learned.weights.max() <= 2.0
-
-
 def test_without_checks_there_is_no_history(features, labels):
     learned = learn_weights(features, labels, solver="stochastic", n_steps=1000, n_checks=0)
     assert learned.history.size == learned.gaps.size == 0
@@ -176,7 +157,6 @@ def test_without_checks_there_is_no_history(features, labels):
         ({"solver": "newton"}, "solver must be one of"),
         ({"constraint": "cone"}, "constraint must be one of"),
         ({"pairs": "some"}, "pairs must be one of"),
-        ({"preset": "mine"}, "preset must be one of"),
         ({"min_support": 0}, "min_support must be at least 1"),
         ({"n_epochs": 0}, "n_epochs must be at least 1"),
         ({"n_epochs": 2, "pairs": "local"}, "use pairs='all'"),

@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 from reproduction.formulations import DEFAULT, FORMULATIONS
 from reproduction.formulations_page import CHOSEN, chosen_rows, summarize
-from reproduction.learners import DepthScaledWeights, pattern_parents, smoothed_weights
+from reproduction.learners import (
+    DepthScaledWeights,
+    StudyWeights,
+    pattern_parents,
+    smoothed_weights,
+)
 from reproduction.protocol import DataSet, kernel_search, run_wl_fold
 from reproduction.rows import read_rows
 from scipy import stats
@@ -21,7 +26,7 @@ from reproduction import __main__ as command_line
 from reproduction import formulation_study as study
 from reproduction import paper as door
 from reproduction import protocol
-from treelens import PairwiseWeights, make_synthetic
+from treelens import make_synthetic
 from treelens.patterns.pairs import PairFeatures
 from treelens.selection.search import Base
 
@@ -209,9 +214,9 @@ def test_radii_per_depth_reach_the_learner(made, name, factor):
     np.testing.assert_allclose(learned.radii_, radii)
     features = PairFeatures.from_histograms(made.histograms.select_depths(0, 2))
     settings = {**protocol.LEARNER, "random_state": 0}
-    plain = PairwiseWeights(radii, **settings).fit(features, made.codes)
+    plain = StudyWeights(radii, **settings).fit(features, made.codes)
     np.testing.assert_array_equal(learned.weights_, plain.weights_)
-    equal = PairwiseWeights(0.4, **settings).fit(features, made.codes)
+    equal = StudyWeights(0.4, **settings).fit(features, made.codes)
     assert not np.allclose(learned.weights_, equal.weights_)
 
 

@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Training never saw:UserWarning"),
     pytest.mark.filterwarnings("ignore:The search for weights stopped"),
 ]
-LEARNER = tl.PairwiseWeights(tol=0.05)
+LEARNER = tl.PairwiseWeights(solver=tl.QuasiNewton(tol=0.05))
 
 
 def svc(kernel: str, radius: float = 0.0, y: Any = Y, **more: Any) -> Any:

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from reproduction.learners import StudyWeights
 from sklearn.exceptions import NotFittedError
 
 import treelens as tl
@@ -54,7 +55,7 @@ def test_quasi_newton_is_bounded_for_any_solver_and_has_a_stand_in(study, kernel
 
 
 def test_the_papers_preset_by_its_formula(study):
-    bound = fitted(study, tl.PairwiseWeights(preset="paper")).generalization_bound()
+    bound = fitted(study, StudyWeights(preset="paper")).generalization_bound()
     constants, stability = bound["constants"], bound["stability"]
     n, beta = bound["n_graphs"], constants["pair_norm"]
     k_n = 4 * 1e-4 * 500 * beta**2 / n
@@ -69,7 +70,9 @@ def test_the_papers_preset_by_its_formula(study):
 
 
 def test_steps_that_are_too_large_give_a_reason(study):
-    learner = tl.PairwiseWeights(solver="stochastic", n_steps=1000, step_size=1e3, n_checks=0)
+    learner = tl.PairwiseWeights(
+        solver=tl.StochasticGradient(n_steps=1000, step_size=1e3, n_checks=0)
+    )
     bound = fitted(study, learner).generalization_bound()
     assert bound["stability"]["gap"] is None
     assert "the step size is 1000" in bound["stability"]["reason"]
@@ -77,20 +80,19 @@ def test_steps_that_are_too_large_give_a_reason(study):
 
 
 def test_many_steps_are_capped_by_the_size_of_the_ball(study):
-    learner = tl.PairwiseWeights(
-        solver="stochastic", n_steps=100_000, step_size=0.05, halvings=0, n_checks=0
-    )
+    solver = tl.StochasticGradient(n_steps=100_000, step_size=0.05, halvings=0, n_checks=0)
+    learner = tl.PairwiseWeights(solver=solver)
     bound = fitted(study, learner).generalization_bound()
     assert bound["stability"]["step_sum"] == pytest.approx(5000)
     assert bound["stability"]["weights"] == pytest.approx(2 * math.sqrt(3))
 
 
 def test_local_pairs_and_boxes_have_no_bound(study):
-    local = fitted(study, tl.PairwiseWeights(pairs="local", n_neighbors=3)).generalization_bound()
+    local = fitted(study, StudyWeights(pairs="local", n_neighbors=3)).generalization_bound()
     assert local["gap"] is None
     assert local["vacuous"]
     assert "Nearest neighbours" in local["stability"]["reason"]
-    box = fitted(study, tl.PairwiseWeights(constraint="box")).generalization_bound()
+    box = fitted(study, StudyWeights(constraint="box")).generalization_bound()
     assert box["any_solver"]["gap"] is None
     assert box["gap"] is None
 

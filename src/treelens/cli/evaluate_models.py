@@ -96,6 +96,7 @@ def _svc_model(name: str, depth: str, edge_labels: bool | None, seed: int, jobs:
     from treelens.estimators.published import LearnedKernelSVC
     from treelens.estimators.svc import GraphSVC
     from treelens.estimators.weights import PairwiseWeights
+    from treelens.learning.solver_settings import QuasiNewton
 
     model = GraphSVC(
         depth=options.parsed_numbers(depth, "--depth", int),
@@ -108,7 +109,7 @@ def _svc_model(name: str, depth: str, edge_labels: bool | None, seed: int, jobs:
     model.set_params(kernel=list(kernels), weight_radius=0.0)
     if twin is None:
         return model
-    return LearnedKernelSVC(model, PairwiseWeights(random_state=seed, tol=1e-3))
+    return LearnedKernelSVC(model, PairwiseWeights(solver=QuasiNewton(tol=1e-3), random_state=seed))
 
 
 def drop_impossible(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from treelens.estimators.process import GaussianProcessOnGraphs
 from treelens.estimators.streaming import StreamingGraphClassifier
 from treelens.estimators.svc import GraphSVC
 from treelens.estimators.weights import PairwiseWeights
+from treelens.learning.settings import LearnerSettings
 from treelens.storage.archive import (
     Contents,
     ModelFileError,
@@ -23,6 +25,7 @@ from treelens.storage.archive import (
     read_archive,
     write_archive,
 )
+from treelens.storage.older import without_preset
 from treelens.storage.plain_data import UnknownKindError
 from treelens.storage.stored import Stored
 from treelens.storage.stored_classifier import (
@@ -158,19 +161,31 @@ def _kind(stored: Stored) -> str:
 
 def _svc(stored: Stored) -> GraphSVC:
     model: GraphSVC = _checked_estimator(stored, "parameters", GraphSVC)
+    flat: dict[str, Any] = {}
     if stored.value("learner_parameters", dict, type(None)) is not None:
-        model.learner = _checked_estimator(stored, "learner_parameters", PairwiseWeights)
-    learner = None
+        model.learner, flat = _checked_learner(stored, "learner_parameters")
+    model.learner_ = None
     if stored.value("learner", dict, type(None)) is not None:
-        learner = _checked_estimator(stored, "learner", PairwiseWeights)
-    used = learner or model.learner or PairwiseWeights()
-    model.model_ = get_classifier(stored, used.get_params(deep=False))
+        model.learner_, flat = _checked_learner(stored, "learner")
+    model.model_ = get_classifier(stored, flat or PairwiseWeights().flat_parameters())
     choice = model.model_.choice
     assert choice is not None
-    if learner is not None and choice.learned is not None:
-        learner._keep(choice.learned)
-    model.learner_ = learner
+    if model.learner_ is not None and choice.learned is not None:
+        model.learner_._keep(choice.learned)
     return model
+
+
+def _checked_learner(stored: Stored, name: str) -> tuple[PairwiseWeights, dict[str, Any]]:
+    """A learner, and all that it was asked for: files of before may have settings of studies."""
+    given = without_preset(stored.value(name, dict))
+    known = {field.name for field in fields(LearnerSettings)}
+    flat = {key: value for key, value in given.items() if key in known}
+    learner = _checked(stored, name, PairwiseWeights.from_flat(flat))
+    try:
+        LearnerSettings(**{**flat, "n_jobs": 1}).check()
+    except (TypeError, ValueError) as error:
+        raise stored.error(f"{name!r}: {str(error)[:300]}") from error
+    return learner, flat
 
 
 def _process(stored: Stored) -> GraphClassifier | GraphRegressor:
@@ -203,6 +218,10 @@ def _checked_estimator(stored: Stored, name: str, estimator: type) -> Any:
     parameters = stored.value(name, dict)
     known = inspect.signature(estimator).parameters
     made = estimator(**{key: value for key, value in parameters.items() if key in known})
+    return _checked(stored, name, made)
+
+
+def _checked(stored: Stored, name: str, made: Any) -> Any:
     try:
         made._validate_params()
     except ValueError as error:

@@ -22,6 +22,7 @@ class TellsNewNames:
     """
 
     _old_parameters: ClassVar[dict[str, str]] = {}
+    _moved_parameters: ClassVar[dict[str, str]] = {}
     _old_attributes: ClassVar[dict[str, str]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -31,7 +32,7 @@ class TellsNewNames:
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters; see scikit-learn. An old name is an error that tells the new one."""
-        _refuse(params, self._old_parameters, type(self).__name__)
+        _refuse(params, type(self))
         return super().set_params(**params)  # type: ignore[misc]
 
     def _validate_params(self) -> None:
@@ -62,13 +63,16 @@ class TellsNewNames:
 def _telling(init: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(init)
     def told(self: Any, *args: Any, **kwargs: Any) -> None:
-        _refuse(kwargs, self._old_parameters, type(self).__name__)
+        _refuse(kwargs, type(self))
         init(self, *args, **kwargs)
 
     return told
 
 
-def _refuse(given: Iterable[str], renamed: dict[str, str], where: str) -> None:
+def _refuse(given: Iterable[str], kind: type[TellsNewNames]) -> None:
     for name in given:
-        if name in renamed:
-            raise TypeError(f"{where}: the parameter {name!r} is called {renamed[name]!r} now.")
+        told = kind._moved_parameters.get(name)
+        if name in kind._old_parameters:
+            told = f"is called {kind._old_parameters[name]!r} now"
+        if told is not None:
+            raise TypeError(f"{kind.__name__}: the parameter {name!r} {told}.")

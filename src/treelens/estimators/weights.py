@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions, fit_context
-from treelens.learning.constraints import CONSTRAINT_SETS
+from treelens.estimators.renamed import TellsNewNames
 from treelens.learning.learn import learn_weights
 from treelens.learning.result import LearnedWeights
-from treelens.learning.settings import PAIRS, PRESETS, SOLVERS, LearnerSettings
+from treelens.learning.solver_settings import (
+    SOLVER_KINDS,
+    StochasticGradient,
+    as_solver,
+    solver_name,
+)
 from treelens.patterns.pairs import PairFeatures
 
-_AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 
-
-class PairwiseWeights(BaseEstimator):
+class PairwiseWeights(TellsNewNames, BaseEstimator):
     """Learns which patterns matter: one weight per pattern, from pairs of labelled graphs.
 
     Pass it as ``weights=`` to a Weisfeiler-Lehman kernel, or fit it on pair features yourself.
@@ -31,12 +33,11 @@ class PairwiseWeights(BaseEstimator):
     Parameters
     ----------
     radius : float or sequence of float, default=1.0
-        How far the weights of one depth may go from 1: the radius of a ball (``constraint="ball"``)
-        or half the width of a box (``"box"``). One for all depths or one for each. Weights never
-        fall below 0. 0 keeps them uniform.
-    solver : {"quasi-newton", "batch", "stochastic"}, default="quasi-newton"
-        Projected quasi-Newton and projected gradient on all pairs, or steps on single pairs.
-    constraint : {"ball", "box"}, default="ball"
+        How far the weights of one depth may go from 1, in the Euclidean norm. One for all depths or
+        one for each. Weights never fall below 0. 0 keeps them uniform.
+    solver : {"quasi-newton", "batch", "stochastic"} or a solver, default="quasi-newton"
+        :class:`QuasiNewton` and :class:`ProjectedGradient` look at all pairs,
+        :class:`StochasticGradient` steps on single ones; a name stands for one as it is by default.
     margins : "quantile" or (alpha1, alpha2), default="quantile"
         ``"quantile"`` takes the margins from the training distances under uniform weights.
     sigma : "auto" or float, default="auto"
@@ -45,32 +46,8 @@ class PairwiseWeights(BaseEstimator):
         Offset of the distance ``b - <W, Z>``.
     balance : bool, default=True
         Whether pairs with the same label and with different labels weigh one half each.
-    pairs : {"all", "local"}, default="all"
-        ``"local"`` learns from every graph's ``n_neighbors`` nearest of its own and of other
-        classes only.
-    n_neighbors : int, default=10
     min_support : int, default=1
         Patterns that fewer training graphs hold keep the weight 1.
-    preset : {None, "paper", "released-code"}, default=None
-        Override the above by the paper's literal numbers (they hardly move the weights; a warning
-        says how little), or by what the program released with it does.
-    max_iter : int, default=200
-    tol : float, default=1e-4
-        Relative gap at which the solver stops.
-    n_steps : int, default=1_000_000
-        Steps of the stochastic solver.
-    n_epochs : int or None, default=None
-        Epochs over disjoint pairs instead.
-    step_size : float or None, default=None
-        First step of the stochastic solver; None chooses it from the radius. With the batch solver
-        a number makes its step constant.
-    halvings : int, default=8
-        How often the stochastic solver halves its step; each stage is twice as long as the one
-        before. 0 keeps the step constant.
-    average : bool, default=True
-        Whether the stochastic solver returns the mean of its last stage instead of the last point.
-    n_checks : int, default=10
-        How often the stochastic solver evaluates the full objective; 0 leaves ``history_`` empty.
     n_jobs : int or None, default=None
         Threads. The weights are the same for every number of them.
     random_state : int, RandomState or None, default=None
@@ -102,26 +79,28 @@ class PairwiseWeights(BaseEstimator):
     True
     """
 
-    _parameter_constraints: dict = {  # noqa: RUF012 - scikit-learn reads it from the class
+    _moved_parameters: ClassVar = {
+        **{
+            name: f"is a setting of the solver now: solver=treelens.{kind}({name}=...)"
+            for kind, names in (
+                ("QuasiNewton", ("max_iter", "tol")),
+                ("StochasticGradient", ("n_steps", "step_size", "halvings", "average", "n_checks")),
+            )
+            for name in names
+        },
+        **dict.fromkeys(
+            ("constraint", "pairs", "n_neighbors", "preset", "n_epochs"),
+            "served studies only: reproduction.learners.StudyWeights of the repository has it",
+        ),
+    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "radius": [Interval(Real, 0, None, closed="left"), "array-like"],
-        "solver": [StrOptions(set(SOLVERS))],
-        "constraint": [StrOptions(set(CONSTRAINT_SETS))],
+        "solver": [StrOptions(set(SOLVER_KINDS)), *SOLVER_KINDS.values()],
         "margins": [StrOptions({"quantile"}), tuple, list],
         "sigma": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "b": [Interval(Real, None, None, closed="neither")],
         "balance": ["boolean"],
-        "pairs": [StrOptions(set(PAIRS))],
-        "n_neighbors": [_AT_LEAST_ONE],
-        "min_support": [_AT_LEAST_ONE],
-        "preset": [StrOptions(set(PRESETS)), None],
-        "max_iter": [_AT_LEAST_ONE],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_steps": [_AT_LEAST_ONE],
-        "n_epochs": [_AT_LEAST_ONE, None],
-        "step_size": [Interval(Real, 0, None, closed="neither"), None],
-        "halvings": [Interval(Integral, 0, None, closed="left")],
-        "average": ["boolean"],
-        "n_checks": [Interval(Integral, 0, None, closed="left")],
+        "min_support": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
     }
@@ -130,48 +109,47 @@ class PairwiseWeights(BaseEstimator):
         self,
         radius: float | Any = 1.0,
         *,
-        solver: str = "quasi-newton",
-        constraint: str = "ball",
+        solver: Any = "quasi-newton",
         margins: str | tuple[float, float] = "quantile",
         sigma: str | float = "auto",
         b: float = 1.0,
         balance: bool = True,
-        pairs: str = "all",
-        n_neighbors: int = 10,
         min_support: int = 1,
-        preset: str | None = None,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        n_steps: int = 1_000_000,
-        n_epochs: int | None = None,
-        step_size: float | None = None,
-        halvings: int = 8,
-        average: bool = True,
-        n_checks: int = 10,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.radius = radius
         self.solver = solver
-        self.constraint = constraint
         self.margins = margins
         self.sigma = sigma
         self.b = b
         self.balance = balance
-        self.pairs = pairs
-        self.n_neighbors = n_neighbors
         self.min_support = min_support
-        self.preset = preset
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_steps = n_steps
-        self.n_epochs = n_epochs
-        self.step_size = step_size
-        self.halvings = halvings
-        self.average = average
-        self.n_checks = n_checks
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        as_solver(self.solver)._validate_params()
+
+    def flat_parameters(self) -> dict[str, Any]:
+        """Parameters with those of the solver beside them, which goes by its name."""
+        solver = as_solver(self.solver)
+        own = {**self.get_params(deep=False), "solver": solver_name(solver)}
+        return {**own, **solver.get_params()}
+
+    @classmethod
+    def from_flat(cls, parameters: dict[str, Any]) -> PairwiseWeights:
+        """The learner of which these are the :meth:`flat_parameters`; others are passed over."""
+        kept = {
+            name: parameters[name] for name in cls().get_params(deep=False) if name in parameters
+        }
+        kind = kept.get("solver", "quasi-newton")
+        if isinstance(kind, str) and kind in SOLVER_KINDS:
+            solver = SOLVER_KINDS[kind]()
+            names = solver.get_params().keys() & parameters.keys()
+            kept["solver"] = solver.set_params(**{name: parameters[name] for name in names})
+        return cls(**kept)
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, features: PairFeatures, y: Any) -> PairwiseWeights:
@@ -190,10 +168,10 @@ class PairwiseWeights(BaseEstimator):
                 f"{type(features).__name__}. To learn from graphs, pass the learner to a kernel: "
                 "WassersteinWL(weights=PairwiseWeights())."
             )
-        options = {field.name: getattr(self, field.name) for field in fields(LearnerSettings)}
+        options = self.flat_parameters()
         options["n_jobs"] = effective_n_jobs(self.n_jobs)
         options["random_state"] = check_random_state(self.random_state).randint(2**31 - 1)
-        self._keep(learn_weights(features, y, preset=self.preset, **options))
+        self._keep(learn_weights(features, y, **options))
         return self
 
     def _keep(self, result: LearnedWeights) -> None:
@@ -214,4 +192,4 @@ class PairwiseWeights(BaseEstimator):
 
 def linear_learner(seed: int) -> PairwiseWeights:
     """The default where graphs are too many for all pairs of them to be looked at."""
-    return PairwiseWeights(solver="stochastic", n_checks=0, random_state=seed)
+    return PairwiseWeights(solver=StochasticGradient(n_checks=0), random_state=seed)

@@ -25,12 +25,6 @@ _CHIRALITY = {"": 0, "R": 1, "S": 2, "r": 3, "s": 4}
 _CHIRAL_NAMES = ("", "_R", "_S", "_r", "_s")
 
 
-def check_atom_label(atom_label: Any) -> None:
-    """Parts that are known, or a function."""
-    if not callable(atom_label):
-        atom_parts(atom_label)
-
-
 def atom_parts(atom_label: str) -> frozenset[str]:
     """The parts that a name such as ``"element+charge"`` lists, or a ``ValueError``.
 

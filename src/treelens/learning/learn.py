@@ -35,7 +35,7 @@ from treelens.learning.objective import (
 )
 from treelens.learning.quasi_newton import projected_quasi_newton
 from treelens.learning.result import LearnedWeights, distance_moved
-from treelens.learning.settings import LearnerSettings, with_preset
+from treelens.learning.settings import LearnerSettings
 from treelens.learning.stochastic import Schedule, stochastic_gradient
 from treelens.parallel import one_blas_thread
 from treelens.patterns.pairs import PairFeatures
@@ -43,9 +43,7 @@ from treelens.patterns.pairs import PairFeatures
 Listed = tuple[np.ndarray, np.ndarray]  # first and second graphs of chosen pairs
 
 
-def learn_weights(
-    features: PairFeatures, y: Any, *, preset: str | None = None, **options: Any
-) -> LearnedWeights:
+def learn_weights(features: PairFeatures, y: Any, **options: Any) -> LearnedWeights:
     """Learn one weight per pattern from pairs of labelled graphs.
 
     Graphs of different classes should be far apart under ``d = b - <W, Z>``, graphs of one class
@@ -56,9 +54,6 @@ def learn_weights(
     features : PairFeatures
     y : array-like, shape (n_graphs,)
         Class labels, any number of classes.
-    preset : {None, "paper", "released-code"}
-        ``"paper"``: the literal numbers of the paper, which hardly move the weights;
-        ``"released-code"``: what the program released with it does. They override the options.
     **options
         See :class:`~treelens.learning.settings.LearnerSettings`.
 
@@ -81,7 +76,7 @@ def learn_weights(
     >>> bool(learned.weights[0] < 1 < learned.weights[1])  # C is in both classes, O only in one
     True
     """
-    settings = with_preset(LearnerSettings(**options), preset)
+    settings = LearnerSettings(**options)
     settings.check()
     radii = settings.radii(len(features.level_offsets) - 1)
     codes = check_classes(y, features.n_graphs)[1].astype(np.int32)
@@ -108,7 +103,7 @@ def learn_weights(
         n_iter, margins, distance_moved(weights, features.level_offsets), radii, pair_norm,
         settings.solver, schedule.step_size if settings.solver == "stochastic" else None,
     )  # fmt: skip
-    _report(learned, settings, preset)
+    _warn_if_not_there(learned, settings)
     return learned
 
 
@@ -217,24 +212,13 @@ def _uniform(
     )  # fmt: skip
 
 
-def _report(learned: LearnedWeights, settings: LearnerSettings, preset: str | None) -> None:
-    """Say what the user should know: a preset that hardly moves, a solver that did not arrive."""
-    if preset == "paper":
-        moved = ", ".join(f"{distance:.2g}" for distance in learned.moved)
-        low, high = learned.weights.min(), learned.weights.max()
-        warnings.warn(
-            f"preset='paper' takes {learned.n_iter} single-pair steps of {learned.step_size:g}: "
-            f"the weights of the depths moved by {moved} in norm (radius "
-            f"{learned.radii.max():g}) and lie in [{low:.6f}, {high:.6f}], which is uniform for "
-            "all purposes. preset=None converges.",
-            UserWarning,
-            stacklevel=3,
-        )
-    elif not learned.converged and preset is None and len(learned.gaps):
+def _warn_if_not_there(learned: LearnedWeights, settings: LearnerSettings) -> None:
+    if not learned.converged and len(learned.gaps):
         limit = "n_steps" if settings.solver == "stochastic" else "max_iter"
         warnings.warn(
             f"The {settings.solver} solver stopped after {learned.n_iter} iterations at a relative "
-            f"gap of {learned.gaps[-1]:.2g}, above tol={settings.tol:g}: raise {limit}, or tol.",
+            f"gap of {learned.gaps[-1]:.2g}, above tol={settings.tol:g}: raise {limit}, or tol, of "
+            "the solver.",
             ConvergenceWarning,
             stacklevel=3,
         )

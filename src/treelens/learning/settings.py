@@ -1,9 +1,9 @@
-"""All choices of a learner in one place, their checks, and the presets."""
+"""All choices of a learner in one place, and their checks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -89,20 +89,17 @@ class LearnerSettings:
         _check_choice("constraint", self.constraint, tuple(CONSTRAINT_SETS))
         _check_choice("pairs", self.pairs, PAIRS)
         self._check_margins()
-        for name in ("n_neighbors", "min_support", "max_iter", "n_steps", "n_jobs"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}.")
-        if self.n_epochs is not None and self.n_epochs < 1:
-            raise ValueError(f"n_epochs must be at least 1 or None, got {self.n_epochs!r}.")
+        for name in ("n_neighbors", "min_support", "max_iter", "n_steps", "n_epochs", "n_jobs"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value!r}.")
         if self.n_epochs is not None and self.pairs == "local":
             raise ValueError("n_epochs pairs all graphs off: use pairs='all', or n_steps.")
         if self.step_size is not None and not self.step_size > 0:
             raise ValueError(f"step_size must be positive, got {self.step_size!r}.")
-        for name in ("halvings", "n_checks"):
+        for name in ("halvings", "n_checks", "tol"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)!r}.")
-        if self.tol < 0:
-            raise ValueError(f"tol must not be negative, got {self.tol!r}.")
 
     def _check_margins(self) -> None:
         if isinstance(self.margins, str):
@@ -118,32 +115,6 @@ class LearnerSettings:
             _check_choice("sigma", self.sigma, ("auto",), "or a positive number")
         elif not self.sigma > 0:
             raise ValueError(f"sigma must be positive, got {self.sigma!r}.")
-
-
-# name -> what it fixes. Radius (of the ball), n_jobs and random_state stay the caller's.
-PRESETS: dict[str, dict[str, Any]] = {
-    # The numbers of the paper, to the letter: 500 single pairs, step 1e-4.
-    "paper": {
-        "solver": "stochastic", "constraint": "ball", "margins": (1.0, 0.5), "sigma": 0.1,
-        "b": 1.0, "balance": False, "pairs": "all", "min_support": 1,
-        "n_steps": 500, "n_epochs": None, "step_size": 1e-4, "halvings": 0, "average": False,
-    },
-    # What the program released with the paper does: both hinges are always active, so the
-    # weights drift until the box stops them.
-    "released-code": {
-        "radius": 1.0, "solver": "stochastic", "constraint": "box", "margins": (5.0, -5.0),
-        "sigma": 0.1, "b": 1.0, "balance": False, "pairs": "all", "min_support": 1,
-        "n_epochs": 500, "step_size": 0.01, "halvings": 0, "average": False,
-    },
-}  # fmt: skip
-
-
-def with_preset(settings: LearnerSettings, preset: str | None) -> LearnerSettings:
-    """The settings with everything that a preset fixes."""
-    if preset is None:
-        return settings
-    _check_choice("preset", preset, tuple(PRESETS))
-    return replace(settings, **PRESETS[preset])
 
 
 def _check_choice(name: str, value: Any, choices: tuple[str, ...], also: str = "") -> None:

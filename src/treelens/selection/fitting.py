@@ -7,14 +7,12 @@ A :class:`Scheme` says how: ``EXACT`` is here, explicit features are in
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import WeightedKernel
-from treelens.learning.settings import LearnerSettings
 from treelens.models.classifier import Choice, FittedClassifier, LinearOnKernel
 from treelens.models.linear_on_features import LinearOnFeatures
 from treelens.models.predictions import predicted_codes
@@ -191,19 +189,14 @@ def finished(
     """All of it in one frozen thing."""
     learned = getattr(weighed.learner, "result_", None)
     used = task.learner if weighed.learner is None else weighed.learner
-    choice = Choice(best, learning_gain(result), result, _own_parameters(used), learned)
+    # By these a learner of ours can be made again; of any other nothing is known.
+    flat = used.flat_parameters() if hasattr(used, "flat_parameters") else None
+    choice = Choice(best, learning_gain(result), result, flat, learned)
     model = FittedClassifier(
         task.classes, weighed.patterns, decision, task.graphs.recipe, calibration,
         TrainingGraphs(weighed.histograms, task.codes), choice,
     )  # fmt: skip
     return Fitted(model, weighed.learner)
-
-
-def _own_parameters(learner: Any) -> dict[str, Any] | None:
-    """Parameters of a learner of ours, by which it can be made again; None of any other."""
-    parameters: dict[str, Any] = learner.get_params(deep=False)
-    ours = {field.name for field in fields(LearnerSettings)} | {"preset"}
-    return parameters if set(parameters) == ours else None
 
 
 EXACT = Scheme(_exact_search, _fit_svm)

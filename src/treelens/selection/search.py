@@ -24,6 +24,7 @@ from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
 from treelens.kernels.voting import class_values, margin_signs, mean_margins, n_classes_of
 from treelens.kernels.weighted import WeightedKernel
+from treelens.learning.solver_settings import limited
 from treelens.models.predictions import predicted_codes
 from treelens.models.svm import fit_svm_path, own_margins
 from treelens.models.tried import Base, BestParams, Candidate, SearchResult
@@ -155,12 +156,10 @@ class KernelSearch:
         self, histograms: PatternHistograms, codes: np.ndarray, base: Base, rough: bool = False
     ) -> Any:
         """The learner, fitted to all graphs of some histograms."""
-        learner = clone(self.learner).set_params(radius=base.weight_radius)
+        learner = clone(self.learner)
         if rough:
-            limits = {"tol": (max, _ROUGH_GAP), "max_iter": (min, _ROUGH_STEPS)}
-            known = learner.get_params(deep=False)
-            rougher = {k: f(known[k], limit) for k, (f, limit) in limits.items() if k in known}
-            learner.set_params(**rougher)
+            learner = limited(learner, tol=_ROUGH_GAP, max_iter=_ROUGH_STEPS)
+        learner.set_params(radius=base.weight_radius)
         return learner.fit(PairFeatures.from_histograms(histograms, base.kind), codes)
 
     # --- how a candidate is scored ------------------------------------------------------------

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from treelens.learning.margins import DistanceQuantiles, choose_margins
 from treelens.learning.objective import pair_arrays
+from treelens.learning.solver_settings import limited
 from treelens.models.landmarks import landmark_positions
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
@@ -31,9 +32,8 @@ def learn_weights_linearly(
     The stochastic solver draws pairs; margins left to the data come from the distances within a
     sample. ``learner`` is an unfitted :class:`treelens.PairwiseWeights`, which keeps its solver.
     """
-    learner = clone(learner).set_params(radius=radius)
-    if most_steps is not None:
-        learner.set_params(n_steps=min(learner.n_steps, most_steps))
+    learner = clone(learner) if most_steps is None else limited(learner, n_steps=most_steps)
+    learner.set_params(radius=radius)
     if histograms.n_graphs > _MARGIN_GRAPHS:
         picked = landmark_positions(
             histograms.n_graphs, _MARGIN_GRAPHS, np.random.default_rng(seed)

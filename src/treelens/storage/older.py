@@ -1,4 +1,4 @@
-"""Model files of versions 1 and 2, in the words of version 3: all that reading them differs in."""
+"""Model files that were written before, in the words of now: all that reading them differs in."""
 
 from __future__ import annotations
 
@@ -11,6 +11,22 @@ _PARAMETERS = {"form": "kernel", "radius": "weight_radius"}
 _APPROXIMATIONS = {"random-bins": "random-binning", "random-features": "random-fourier"}
 _ARRAYS = {"support_self_sums": "support_diagonal"}
 _STREAMING_ARRAYS = {"support": "pattern_support"}
+# Learners could have a preset: name -> what it fixes.
+PRESETS: dict[str, dict[str, Any]] = {
+    # The numbers of the paper, to the letter: 500 single pairs, step 1e-4.
+    "paper": {
+        "solver": "stochastic", "constraint": "ball", "margins": (1.0, 0.5), "sigma": 0.1,
+        "b": 1.0, "balance": False, "pairs": "all", "min_support": 1,
+        "n_steps": 500, "n_epochs": None, "step_size": 1e-4, "halvings": 0, "average": False,
+    },
+    # What the program released with the paper does: both hinges are always active, so the
+    # weights drift until the box stops them.
+    "released-code": {
+        "radius": 1.0, "solver": "stochastic", "constraint": "box", "margins": (5.0, -5.0),
+        "sigma": 0.1, "b": 1.0, "balance": False, "pairs": "all", "min_support": 1,
+        "n_epochs": 500, "step_size": 0.01, "halvings": 0, "average": False,
+    },
+}  # fmt: skip
 
 
 def in_new_words(contents: Contents) -> Contents:
@@ -65,3 +81,9 @@ def _candidate(parts: Any) -> Any:
     if not isinstance(parts, list) or len(parts) != 5:
         return parts
     return [*parts[:2], _new_name(parts[2], RENAMED_KERNELS), *parts[3:]]
+
+
+def without_preset(learner: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a learner with what its preset fixed, if it had one."""
+    preset = learner.get("preset")
+    return {**learner, **(PRESETS.get(preset, {}) if isinstance(preset, str) else {})}

@@ -28,7 +28,9 @@ def plain_parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """
     kept: dict[str, Any] = {}
     not_kept: dict[str, str] = {}
-    for name, value in estimator.get_params(deep=False).items():
+    flat = hasattr(estimator, "flat_parameters")
+    given = estimator.flat_parameters() if flat else estimator.get_params(deep=False)
+    for name, value in given.items():
         try:
             kept[name] = to_plain(value)
         except UnknownKindError:

@@ -40,7 +40,6 @@ def fitted_bound(
         Of the training graphs, as the learner had them.
     codes : ndarray of int, shape (n_graphs,)
     settings : LearnerSettings
-        With what a preset fixes, if there was one.
     learned : LearnedWeights
     delta : float
 

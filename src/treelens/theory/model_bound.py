@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from treelens.learning.learn import learn_weights
-from treelens.learning.settings import LearnerSettings, with_preset
+from treelens.learning.settings import LearnerSettings
 from treelens.models.classifier import FittedClassifier
 from treelens.patterns.pairs import PairFeatures
 from treelens.theory.fitted import fitted_bound
@@ -18,11 +18,11 @@ def model_bound(model: FittedClassifier, delta: float) -> dict[str, Any]:
     assert choice is not None
     pairs = PairFeatures.from_histograms(training.histograms, model.patterns.kind)
     parameters = {**(choice.learner or {}), "n_jobs": 1}
-    preset, learned = parameters.pop("preset", None), choice.learned
+    learned = choice.learned
     if learned is None:  # uniform weights: the margins are those it would have learned with
-        parameters["radius"], preset = 0.0, None
+        parameters["radius"] = 0.0
         learned = learn_weights(pairs, training.targets, **parameters)
-    settings = with_preset(LearnerSettings(**parameters), preset)
+    settings = LearnerSettings(**parameters)
     bound = fitted_bound(pairs, training.targets, settings, learned, delta)
     if choice.best_params["n_candidates"] > 1:
         bound["caveats"].append(

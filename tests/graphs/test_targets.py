@@ -1,0 +1,59 @@
+"""Classes that were given with graphs: numbered, or refused with the place of what is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from treelens.graphs.errors import GraphDataError
+from treelens.graphs.targets import check_classes, check_none_missing
+
+
+@pytest.mark.parametrize(
+    "y",
+    [["b", "a", "b"], np.array([7, -1, 7]), (True, False, True), pd.Series([2.0, 1.0, 2.0])],
+    ids=["texts", "integers", "booleans", "a series"],
+)
+def test_codes_are_positions_among_the_classes_in_order(y):
+    classes, codes = check_classes(y, 3)
+    assert codes.tolist() == [1, 0, 1]
+    assert classes[codes].tolist() == list(y)
+    assert (classes[:-1] < classes[1:]).all()
+
+
+@pytest.mark.parametrize(
+    "nothing", [None, np.nan, float("nan"), pd.NA, pd.NaT], ids=lambda x: type(x).__name__
+)
+def test_a_class_that_is_missing_is_named_by_its_place(nothing):
+    with pytest.raises(GraphDataError, match=r"no class .* 2 graphs, the first at position 1"):
+        check_classes(["a", nothing, "b", nothing], 4)
+
+
+def test_nan_among_texts_is_no_class_called_nan():
+    """An array of texts would make it one."""
+    assert np.asarray(["a", np.nan]).tolist() == ["a", "nan"]
+    with pytest.raises(GraphDataError, match="position 1"):
+        check_classes(["a", np.nan], 2)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, r"needs classes: call fit\(graphs, y\)"),
+        ([[0, 1]], "one-dimensional"),
+        ([0, 1, 0], "2 graphs but 3 classes"),
+        ([5, 5], r"one class only \(5\)"),
+        ([0.25, 0.5], "Unknown label type"),
+    ],
+    ids=["none", "table", "length", "one class", "numbers"],
+)
+def test_what_cannot_be_classes(y, message):
+    with pytest.raises(ValueError, match=message):
+        check_classes(y, 2)
+
+
+def test_a_place_begins_the_message():
+    with pytest.raises(GraphDataError, match=r"^Block 3: y holds no class"):
+        check_none_missing(["a", None], "Block 3: ")
+    check_none_missing(["a", "b"], "Block 3: ")
