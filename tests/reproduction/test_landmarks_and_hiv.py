@@ -62,4 +62,8 @@ def test_hiv_compares_folds_that_both_have(tmp_path):
     hiv.write_hiv(tmp_path, [*rows, {**rows[0], "fold": 2}])
     text = (tmp_path / "hiv.md").read_text()
     assert "| difference | 0.100 ± 0.000 |" in text
-    assert "in 2 folds" in text
+    assert "2 of 5 folds" in text
+    hiv.write_hiv(tmp_path, [row for row in rows if row["method"] == "treelens"])
+    alone = (tmp_path / "hiv.md").read_text()
+    assert "difference |" not in alone
+    assert "| treelens, default | 0.800 ± 0.000 |" in alone

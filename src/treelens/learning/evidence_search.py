@@ -161,7 +161,7 @@ def refine_by_bound(
 
     Not what models do: where nearly every graph adds a direction of its own, the bound charges so
     much for what landmarks leave out that it explains the targets away as noise
-    (docs/results/landmarks.md).
+    (``python -m reproduction landmarks --methods bound``).
     """
 
     def evaluate(parameters: EvidenceParameters, what: str) -> tuple[float, np.ndarray]:

@@ -197,9 +197,9 @@ class LandmarkFit:
 def hard_to_say(fit: LandmarkFit, first: np.ndarray, n_landmarks: int) -> np.ndarray:
     """Landmarks, ascending: ``first``, and the graphs that are hardest to say through those.
 
-    Landmarks spread evenly (a pivoted factor, leverage) are no better than any where nearly every
-    graph adds a direction of its own, as under these kernels; what the mean lacks is where its
-    errors are. ``first`` are to be half of them, drawn by chance.
+    Where nearly every graph adds a direction of its own, as under these kernels, spreading
+    landmarks out (a pivoted factor, leverage) gains little: what the mean lacks is where its errors
+    are. ``first`` are to be half of them, drawn by chance.
 
     Parameters
     ----------
