@@ -71,7 +71,7 @@ def test_the_gain_is_a_difference_of_log_densities(rng, n, shift, learned, told)
     targets = Targets(values, np.zeros(1), 1.0, np.ones(n))
     near = values + 0.1 * rng.normal(size=(n, 1))
     ours, uniform = LeaveOneOut(near, np.ones(n)), LeaveOneOut(near + shift, np.ones(n))
-    fitted = SimpleNamespace(sample=np.arange(n), compared=(ours, uniform))
+    fitted = SimpleNamespace(compared_on=np.arange(n), compared=(ours, uniform))
     gain = density_gain(fitted, targets, learned)
     logs = [norm.logpdf(values, x.mean, 1.0)[:, 0] for x in (ours, uniform)]
     assert gain.difference == pytest.approx((logs[0] - logs[1]).mean())
