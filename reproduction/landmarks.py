@@ -222,8 +222,8 @@ def write_landmarks(out: Path, rows: Sequence[dict[str, Any]]) -> None:
         "squared error for numbers; the difference to the exact model is paired over folds, ± its "
         "standard error, in points for classes and in percent of the error for numbers. Seconds "
         "to choose and to condition (of the exact model: of its whole fit) were taken while other "
-        "programs ran. How landmarks are chosen was decided after a look at these two folds of NCI1 "
-        "and one of Ames, among four ways: what NCI1 says here is no test of it.",
+        "programs ran. How landmarks are chosen was decided after a look at these two folds of "
+        "NCI1 and one of Ames, among four ways: what NCI1 says here is no test of it.",
         *([_ABOUT_BOUND] if any(row["method"] == "bound" for row in rows) else []),
         markdown_table(
             ["set", "landmarks", "score", "difference", "ROC AUC", "seconds", "folds"], lines

@@ -158,3 +158,25 @@ def test_scaffold_folds_are_those_of_the_rows():
             errors = [r["rmse"] for r in groups[name, method] if r["split"] in common]
             assert found["n_splits"] == len(errors)
             assert found["rmse"] == pytest.approx(np.mean(errors))
+
+
+def test_the_readme_quotes_hiv():
+    rows = [row for row in _rows("hiv") if row["method"] == "treelens"]
+    quoted = _quoted(r"as it comes has a mean ROC AUC of ([\d.]+) and PR AUC of ([\d.]+)")
+    expected = [np.mean([row[score] for row in rows]) for score in ("roc_auc", "pr_auc")]
+    np.testing.assert_allclose(quoted, expected, atol=0.0006)
+    exact = [row for row in _rows("device") if row["what"] == "exact, learned"]
+    quoted = _quoted(r"exactly on a GPU\]\(.*?\) ([\d.]+) and ([\d.]+)")
+    expected = [np.mean([row[score] for row in exact]) for score in ("roc_auc", "pr_auc")]
+    np.testing.assert_allclose(quoted, expected, atol=0.0006)
+
+
+def test_the_readme_says_where_learning_adds_points():
+    groups = _grouped("evidence")
+    quoted = _quoted(r"DD \+([\d.]+) and ENZYMES \+([\d.]+) points")
+    expected = [
+        100 * np.mean([row["accuracy"] for row in groups[name, "evidence_branches"]])
+        - 100 * np.mean([row["accuracy"] for row in groups[name, "evidence_uniform"]])
+        for name in ("DD", "ENZYMES")
+    ]
+    np.testing.assert_allclose(quoted, expected, atol=0.06)
