@@ -90,9 +90,11 @@ def write_rare(out: Path, rows: Sequence[dict[str, Any]]) -> None:
         "rare class. The default names it from the probability on that had the largest Matthews "
         "correlation when training molecules were left out; `named at 0.5` is what a model does "
         "that names the likelier class; `recall=0.9` asks for nine tenths of the positives; the "
-        "forest has the same rule as the default. Weights of rare classes are learned from as many "
-        "graphs of each class: that was decided on these same folds (learned from all graphs in "
-        "their proportions, they had a ROC AUC of 0.810 and 0.758), so the first lines flatter.",
+        "forest has the same rule as the default. Weights of rare classes are learned from all "
+        "graphs of the rare one and three times as many others, scales of the kernel then in the "
+        "true proportions. That weights need more of the rare class than its share was decided on"
+        " these same folds (learned in proportion, they had a ROC AUC of 0.810 and 0.758); the "
+        "rest on other splits of the same sets, among nine ways. So our lines flatter a little.",
         markdown_table(
             ["set", "molecules", "positive", "model", *(CLASS_SCORES[s][0] for s in SCORES)], lines
         ),
