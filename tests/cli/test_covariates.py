@@ -65,6 +65,17 @@ def test_evaluate_puts_them_beside_structure_alone(measured: Path):
     assert set(scores) == {"evidence+covariates", "evidence"}
 
 
+def test_compare_and_parts_read_them_too(measured: Path, model: Path):
+    done = run("compare", model, model, measured, "--target", "value")
+    assert done.code == 0, done.err
+    whole, parts = measured.with_name("whole.csv"), measured.with_name("parts.csv")
+    assert run("predict", model, measured, "--out", whole).code == 0
+    done = run("predict", model, measured, "--out", parts, "--part-size", 30)
+    assert done.code == 0, done.err
+    a, b = (pd.read_csv(path)["from_covariates"] for path in (whole, parts))
+    np.testing.assert_allclose(a, b, atol=1e-8)
+
+
 def test_descriptors_are_covariates(measured: Path):
     out = measured.with_name("descriptors.treelens")
     done = run("fit", measured, "--descriptors", "rdkit", "--out", out, *SMALL)
@@ -83,6 +94,8 @@ def test_a_file_without_the_column_is_refused(measured: Path, model: Path, tmp_p
     [
         (["--covariates", "pressure"], "has no column 'pressure'"),
         (["--covariates", ","], "names no column"),
+        (["--covariates", "value", "--target", "value"], "what is to be predicted"),
+        (["--covariates", "smiles"], "that column is the molecules"),
         (["--descriptors", "mordred"], "known are rdkit"),
         (["--covariates", "lab", *QUICK], "support vector machines take none"),
     ],

@@ -94,6 +94,11 @@ def test_through_landmarks_and_with_classes(chains):
     assert small.domain(graphs)["in_domain"].mean() > 0.5
     named = tl.GraphClassifier(depth=1).fit(graphs, y > np.median(y), covariates="temperature")
     assert np.mean(named.predict(graphs) == (y > np.median(y))) > 0.9
+    table = {"temperature": warmth}
+    bare = tl.as_graph_collection(list(graphs))
+    np.testing.assert_array_equal(named.predict(bare, covariates=table), named.predict(graphs))
+    chances = named.predict_proba(bare, covariates=table)
+    np.testing.assert_array_equal(chances, named.predict_proba(graphs))
     assert named.fragments(graphs, y > np.median(y)) is not None
 
 
@@ -101,6 +106,22 @@ def test_forgotten_or_unasked_covariates_are_named(chains, fitted):
     graphs, warmth, y = chains
     with pytest.raises(GraphDataError, match="'temperature' is missing"):
         fitted.predict(graphs)
+    for wrong in ({"Temperature": warmth}, np.zeros((len(y), 2))):
+        with pytest.raises(ValueError, match="'temperature' is missing"):
+            fitted.predict(graphs, covariates=wrong)
+    with pytest.raises(ValueError, match="on the CPU only"):
+        tl.GraphRegressor(device="cuda").fit(graphs, y, covariates={"temperature": warmth})
     plain = tl.GraphRegressor(depth=1).fit(graphs, y)
     with pytest.raises(ValueError, match="fitted without any"):
         plain.predict(graphs, covariates={"temperature": warmth})
+
+
+def test_a_report_tells_them_from_atoms(chains, fitted, tmp_path):
+    graphs, warmth, y = chains
+    new = graphs[60:].with_data({"temperature": warmth[60:]})
+    text = fitted.report(tmp_path / "report.html", new, y[60:]).read_text()
+    assert "(covariates) =" in text
+    assert "<dt>Covariates</dt><dd>temperature" in text
+    row = fitted.summary(new, y[60:])["examples"]["rows"][0]
+    explained = fitted.explain(new[row["index"]])
+    assert row["covariates"] == pytest.approx(explained.covariates, abs=0.01)

@@ -28,7 +28,7 @@ def test_classes_are_at_distance_one_and_unknown_ones_are_none():
     assert encoded[2].tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("missing", ["", None, float("nan")])
+@pytest.mark.parametrize("missing", ["", None, float("nan"), "NA", "n/a", pd.NA])
 def test_a_missing_number_is_the_mean(missing):
     table = CovariateTable.fit(_graphs(t=[1.0, 3.0, missing]), ["t"])
     assert table.encode(_graphs(t=[missing])).tolist() == [[0.0]]
@@ -47,7 +47,12 @@ def test_constant_columns_and_far_values_do_no_harm():
         ({"t": [1.0]}, [], "No covariate is named"),
         ({"t": [str(k) + "x" for k in range(60)]}, ["t"], "is it an id"),
         ({"t": [None, ""]}, ["t"], "is empty"),
-        ({"t": [1.0]}, ["rdkit:MolLogP"], "not read from molecules"),
+        ({"t": [1.0]}, ["rdkit:MolLogP"], "were not read from any"),
+        (
+            {"t": [1.0, "2.5", 3.0, 4.0, 5.0, "warm"]},
+            ["t"],
+            "1 of 6 graphs, the first at position 5",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_said(columns, names, message):
@@ -70,6 +75,26 @@ def test_tables_of_any_kind(given):
     graphs, names = with_covariates(as_graph_collection([ONE, ONE]), given)
     encoded = CovariateTable.fit(graphs, names).encode(graphs)
     assert encoded.tolist() == [[-1.0], [1.0]]
+
+
+def test_a_missing_class_is_none_of_them():
+    table = CovariateTable.fit(_graphs(assay=["a", None, "b", ""]), ["assay"])
+    assert table.columns[0].classes == ("a", "b")
+    assert table.encode(_graphs(assay=[None])).tolist() == [[0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    "given", [{"rdkit": [1, 2]}, {"smiles": [1, 2]}, {"t": 5.0}, {"t": [[1, 2], [3, 4]]}]
+)
+def test_columns_that_cannot_be_are_named(given):
+    with pytest.raises(GraphDataError, match="covariates: .*column"):
+        with_covariates(as_graph_collection([ONE, ONE]), given)
+
+
+def test_names_of_any_kind():
+    graphs = _graphs(t=[1, 2])
+    for names in (["t"], ("t",), np.array(["t"]), pd.Index(["t"])):
+        assert with_covariates(graphs, names)[1] == ["t"]
 
 
 def test_a_table_of_another_length_is_refused():

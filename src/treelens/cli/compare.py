@@ -10,6 +10,7 @@ import typer
 
 from treelens.cli import options
 from treelens.cli.console import InputError, Output, command, percent
+from treelens.cli.covariates import needed_by
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,6 +67,7 @@ def compare_cli(
             "task": task,
             "duplicates": "keep",
             "transform": common_scale(models, task),
+            "covariates": sorted({name for model in models for name in needed_by(model)}),
         }
         rows = read_training_data(
             data, target, smiles, max_invalid, note=output.note, reading=readings[0], **how

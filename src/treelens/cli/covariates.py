@@ -35,6 +35,13 @@ def table_columns(names: Sequence[str]) -> list[str]:
     return [n for n in names if n not in DESCRIPTORS and not n.startswith(_COMPUTED)]
 
 
+def refuse_the_answer(names: Sequence[str], target: str | None, smiles: str | None) -> None:
+    """The target cannot stand beside the graphs that it is predicted from, nor can these."""
+    for column, what in ((target, "what is to be predicted"), (smiles, "the molecules")):
+        if column is not None and column in names:
+            raise InputError(f"--covariates {column}: that column is {what}. Leave it out.")
+
+
 def with_columns(data: GraphData, names: Sequence[str]) -> GraphData:
     """The same graphs, holding columns of the table they came from.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from treelens.cli.columns import target_column, target_columns, units_in
 from treelens.cli.console import InputError
-from treelens.cli.covariates import table_columns, with_columns
+from treelens.cli.covariates import refuse_the_answer, table_columns, with_columns
 from treelens.cli.molecules import read_molecules, reasons
 from treelens.cli.options import ABOUT_MISSING, check_choice
 from treelens.cli.reading import Reading
@@ -232,6 +232,7 @@ def read_training_sets(
     _check_share_unreadable(data, max_invalid, note)
     sets = []
     for each in _with_targets(data, target, True, task, note):
+        refuse_the_answer(covariates, each.target, each.smiles)
         each = each.with_labels_only(missing, note)
         each = replace(_for_task(each, task, scale, note), units=units or units_in(each.target))
         each = without_repeats(_checked(each, task), duplicates, note)

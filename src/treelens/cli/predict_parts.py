@@ -100,7 +100,7 @@ def _opened_folder(plan: PartsPlan, out: Path) -> Path:
     folder.mkdir(exist_ok=True)
     asked = json.dumps(plan.fingerprint(), indent=1)
     known = folder / _PLAN
-    if not known.exists():
+    if not known.exists() or not any(folder.glob("part-*.json")):  # nothing that could be lost
         with whole_file(known) as file:
             file.write(asked.encode())
     elif known.read_text() != asked:
@@ -145,6 +145,7 @@ def _predictions(plan: PartsPlan, table: Table) -> pd.DataFrame:
     """The table of predictions of one part, its rows numbered from 1."""
     from sklearn.base import is_regressor
 
+    from treelens.cli.covariates import needed_by, with_columns
     from treelens.cli.data import GraphData
     from treelens.cli.molecules import molecules_in_table
     from treelens.cli.predict import learned_scale, number_predictions, prediction_table
@@ -160,7 +161,9 @@ def _predictions(plan: PartsPlan, table: Table) -> pd.DataFrame:
     )
     read = molecules_in_table(more, reading, plan.smiles, plan.ids, [], lambda text: None)
     rows = read["graphs"].graph_data["row"] - table.first_row
+    read["table"] = more
     data = GraphData(source=plan.data, y=None, rows=rows, **read)
+    data = with_columns(data, needed_by(model))
     if is_regressor(model):
         scaled = data.with_numbers(learned_scale(model))
         return number_predictions(model, scaled).iloc[:n_rows]

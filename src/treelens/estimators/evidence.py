@@ -57,8 +57,8 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
     exact_size : int, default=12000
         Up to so many training graphs predictions are exact, with 24 bytes of memory for every pair
         of graphs (3.5 GB at most by default); beyond, they go through landmarks. A fit that the
-        free memory cannot hold is refused before it begins. On a GPU as many as its memory holds,
-        if that is more: some 75,000 in 141 GB.
+        free memory cannot hold is refused before it begins. On a GPU, left at its default, as many
+        as its memory holds: some 75,000 in 141 GB.
     n_landmarks : int, default=3000
         How many graphs predictions then go through: half of them drawn by chance, the others those
         that a model through the first half gets most wrong. Time is that of ``n_landmarks**2``
@@ -273,6 +273,24 @@ class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):
     def loo_(self) -> LeftOutClasses:
         """What the model says of each training graph from all the others."""
         return self._fitted_model.record.left_out
+
+    def predict(self, X: Any, *, covariates: Any = None) -> np.ndarray:
+        """Classes, shape (n_graphs,).
+
+        Parameters
+        ----------
+        X : graphs
+        covariates : table or array of one row per graph, optional
+            As in ``fit``, where the model has any and ``X`` does not hold them itself.
+        """
+        return super().predict(self._beside(X, covariates))
+
+    def predict_proba(self, X: Any, *, covariates: Any = None) -> np.ndarray:
+        """Class probabilities, shape (n_graphs, n_classes); ``covariates`` as in ``predict``.
+
+        The largest is that of ``predict``, unless a threshold lets a rare class be named sooner.
+        """
+        return super().predict_proba(self._beside(X, covariates))
 
     @property
     def threshold_(self) -> Threshold | None:

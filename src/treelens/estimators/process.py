@@ -19,6 +19,7 @@ from treelens.explain.contributions import Explanation, explain_decision
 from treelens.graphs.blocks import check_blocks, holds_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_single_graph, check_graphs
+from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.device import device_or_cpu
 from treelens.models.covariates import CovariateTable, with_covariates
 from treelens.models.fitting import (
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from typing_extensions import Self
+
+
+_EXACT_SIZE = 12_000  # graphs of which the posterior is exact by default
 
 
 class Known(NamedTuple):
@@ -95,7 +99,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         trees: Any = "auto",
         prior_strength: float = 30.0,
         learning_size: int = 3000,
-        exact_size: int = 12_000,
+        exact_size: int = _EXACT_SIZE,
         n_landmarks: int = 3000,
         max_steps: int = 100,
         device: str = "cpu",
@@ -152,6 +156,8 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         known = self._known(y, _checked_weights(sample_weight, len(graphs)))
         encoded = None
         if covariates is not None:
+            if self.device != "cpu":
+                raise ValueError("Covariates are learned on the CPU only: use device='cpu'.")
             graphs, names = with_covariates(graphs, covariates)
             table = CovariateTable.fit(graphs, names)
             encoded = table, table.encode(graphs)
@@ -230,7 +236,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
 
     def _exact_size(self) -> int:
         """Up to how many graphs the posterior is exact: on a GPU as many as it holds, if more."""
-        if self.device == "cpu":
+        if self.device == "cpu" or self.exact_size != _EXACT_SIZE:  # asked for, or by default
             return self.exact_size
         from treelens.learning.evidence_device import largest_on_device
 
@@ -248,7 +254,14 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
                 "covariates are given, but the model was fitted without any: leave them out, or "
                 "fit with covariates."
             )
-        return with_covariates(self._new_graphs(X), covariates)[0]
+        graphs, given = with_covariates(self._new_graphs(X), covariates)
+        missing = [n for n in self.covariates_ if n not in given and not n.startswith(PREFIX)]
+        if missing:
+            raise ValueError(
+                f"covariates hold {', '.join(map(repr, given))}, but the model was fitted with "
+                f"{', '.join(map(repr, self.covariates_))}: {missing[0]!r} is missing."
+            )
+        return graphs
 
     @property
     def covariates_(self) -> list[str]:

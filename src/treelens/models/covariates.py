@@ -17,6 +17,7 @@ from treelens.kernels.mixture import CovariateScales
 DESCRIPTORS = "rdkit"
 _FARTHEST = 10.0  # standard deviations: one odd descriptor must not drown all others
 _MOST_CLASSES = 50
+_FEW_TEXTS = 0.2  # texts among fewer than this share of the values are mistakes, not classes
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class CovariateColumn:
         """What the training graphs tell about a column."""
         numbers = as_numbers(values)
         if numbers is None:
-            classes = tuple(sorted({str(value) for value in values}))
+            _refuse_a_few_texts(name, values)
+            classes = tuple(sorted({str(value) for value in values if not _is_missing(value)}))
             if len(classes) > _MOST_CLASSES:
                 raise GraphDataError(
                     f"The covariate {name!r} is no column of numbers (one value is "
@@ -144,10 +146,10 @@ def with_covariates(graphs: GraphCollection, given: Any) -> tuple[GraphCollectio
     """
     if isinstance(given, str):
         return graphs, [given]
-    if isinstance(given, (list, tuple)) and all(isinstance(name, str) for name in given):
-        return graphs, list(given)
     if isinstance(given, Mapping) or hasattr(given, "columns"):
-        return graphs.with_data(given), [str(name) for name in given]
+        return _with_table(graphs, given)
+    if hasattr(given, "__len__") and len(given) and all(isinstance(name, str) for name in given):
+        return graphs, [str(name) for name in given]
     table = np.asarray(given)
     if table.ndim == 1:
         table = table[:, None]
@@ -158,6 +160,24 @@ def with_covariates(graphs: GraphCollection, given: Any) -> tuple[GraphCollectio
         )
     columns = {f"covariate {k + 1}": table[:, k] for k in range(table.shape[1])}
     return graphs.with_data(columns), list(columns)
+
+
+def _with_table(graphs: GraphCollection, given: Any) -> tuple[GraphCollection, list[str]]:
+    names = [str(name) for name in given]
+    for name in names:
+        if name in (DESCRIPTORS, "smiles", "mol") or names.count(name) > 1:
+            raise GraphDataError(
+                f"covariates: a column cannot be called {name!r} (it means something else, or "
+                "stands twice). Rename it."
+            )
+    for name in given:
+        column = np.asarray(given[name], dtype=object)
+        if column.shape != (len(graphs),):
+            raise GraphDataError(
+                f"covariates: the column {str(name)!r} has shape {column.shape}; expected one "
+                f"value for each of {len(graphs)} graphs."
+            )
+    return graphs.with_data(given), names
 
 
 def columns_of(graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.ndarray]:
@@ -172,6 +192,11 @@ def columns_of(graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.nd
         )
     found = {name: graphs.graph_data[name] for name in names if name not in missing}
     if missing:
+        if not {"smiles", "mol"} & set(graphs.graph_data):
+            raise GraphDataError(
+                "Descriptors are computed from molecules, and these graphs were not read from any: "
+                "read them with read_smiles, or leave 'rdkit' out of the covariates."
+            )
         wanted = [name.removeprefix(PREFIX) for name in missing]
         strange = sorted(set(wanted) - set(descriptor_names()))
         if strange:
@@ -183,8 +208,28 @@ def columns_of(graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.nd
 
 def as_numbers(values: np.ndarray) -> np.ndarray | None:
     """Floats, where all values are numbers or missing; else None."""
-    missing = ("", None)
     try:
-        return np.array([np.nan if value in missing else float(value) for value in values.tolist()])
+        return np.array(
+            [np.nan if _is_missing(value) else float(value) for value in values.tolist()]
+        )
     except (TypeError, ValueError):
         return None
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, pandas' NA, or what tables write in their place."""
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return True
+    return str(value).strip().casefold() in ("", "na", "n/a", "nan", "<na>", "none", "null")
+
+
+def _refuse_a_few_texts(name: str, values: np.ndarray) -> None:
+    """An error where nearly all values are numbers: classes of numbers are hardly meant."""
+    known = [(row, value) for row, value in enumerate(values.tolist()) if not _is_missing(value)]
+    odd = [x for x in known if as_numbers(np.array([x[1]], dtype=object)) is None]
+    if len(odd) < _FEW_TEXTS * len(known):
+        row, value = odd[0]
+        raise GraphDataError(
+            f"The covariate {name!r} holds numbers, but for {len(odd)} of {len(known)} graphs, the "
+            f"first at position {row}: {str(value)[:40]!r}. Correct it, or leave it empty."
+        )

@@ -97,6 +97,7 @@ def explained_graph(graph: Graph, explanation: Explanation, digits: int = 3) -> 
         "toward": None if label is None else str(label),
         "decision": short(explanation.decision, digits + 1),
         "base": short(explanation.base, digits + 1),
+        "covariates": short(explanation.covariates, digits + 1),
         "out_of_vocabulary": short(explanation.out_of_vocabulary),
         "warning": explanation.warning,
         "patterns": [

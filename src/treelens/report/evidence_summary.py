@@ -133,6 +133,7 @@ def describe_evidence(model: FittedGaussianProcess) -> dict[str, Any]:
         "noise": float(model.target_scale * np.sqrt(model.noise)),
         "amplitude": float(model.target_scale * np.sqrt(model.scales.amplitude)),
         "gamma": model.scales.gamma,
+        "covariates": [] if model.covariates is None else model.covariates.table.names,
         "rho": model.scales.rho,
         "share": model.scales.share,
     }
