@@ -87,7 +87,7 @@ def test_a_missing_class_is_none_of_them():
     "given", [{"rdkit": [1, 2]}, {"smiles": [1, 2]}, {"t": 5.0}, {"t": [[1, 2], [3, 4]]}]
 )
 def test_columns_that_cannot_be_are_named(given):
-    with pytest.raises(GraphDataError, match="covariates: .*column"):
+    with pytest.raises(GraphDataError, match=r"covariates: .*column"):
         with_covariates(as_graph_collection([ONE, ONE]), given)
 
 
