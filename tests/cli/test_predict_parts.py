@@ -74,10 +74,20 @@ def test_parts_of_another_run_are_refused(classifier, table, tmp_path):  # noqa:
     folder = tmp_path / "p.csv.parts"
     folder.mkdir()
     (folder / "plan.json").write_text(json.dumps({"model": "another"}))
+    (folder / "part-0000000.json").write_text("{}")
     done = run("predict", classifier, table, "--out", tmp_path / "p.csv", "--part-size", 5)
     assert done.code != 0
     assert "holds parts of another run" in done.err
     assert "Remove it, or choose another --out." in done.err
+
+
+def test_a_run_that_made_no_part_stands_in_nobodys_way(classifier, table, tmp_path):  # noqa: F811
+    folder = tmp_path / "p.csv.parts"
+    folder.mkdir()
+    (folder / "plan.json").write_text(json.dumps({"model": "another"}))
+    done = run("predict", classifier, table, "--out", tmp_path / "p.csv", "--part-size", 5)
+    assert done.code == 0, done.err
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize(

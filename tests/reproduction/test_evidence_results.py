@@ -76,6 +76,13 @@ def test_the_readme_quotes_the_rows():
     np.testing.assert_allclose(quoted, expected, atol=0.0006)
 
 
+def test_the_readme_quotes_what_descriptors_add():
+    rows = _grouped("regression")["FreeSolv", "treelens_descriptors"]
+    assert len(rows) == 20
+    (quoted,) = _quoted(r"descriptors as covariates the error on FreeSolv is ([\d.]+)")
+    assert quoted == pytest.approx(np.mean([row["rmse"] for row in rows]), abs=0.0006)
+
+
 def test_the_readme_quotes_the_assays():
     rows = _grouped("moleculeace")
     names = sorted({name for name, _ in rows})
