@@ -9,6 +9,7 @@ from treelens.learning.factor import (
     cholesky_in_place,
     half_solve,
     inverse_of_factor,
+    quadratic_forms,
     solve_factored,
 )
 
@@ -59,6 +60,14 @@ def test_solves(matrix):
     quadratic = (half_solve(upper, right) ** 2).sum(axis=0)
     expected = np.einsum("ip,ip->p", right, np.linalg.solve(matrix, right))
     np.testing.assert_allclose(quadratic, expected, rtol=1e-8)
+
+
+def test_quadratic_forms_from_one_half_of_the_matrix(matrix):
+    rows = np.random.default_rng(1).normal(size=(7, len(matrix)))
+    one_half = np.tril(matrix) + np.triu(np.full_like(matrix, np.nan), 1)
+    expected = np.einsum("ni,ij,nj->n", rows, matrix, rows)
+    np.testing.assert_allclose(quadratic_forms(matrix, rows), expected, rtol=1e-10)
+    np.testing.assert_allclose(quadratic_forms(one_half, rows), expected, rtol=1e-10)
 
 
 def test_a_matrix_without_full_rank_is_named():

@@ -92,3 +92,16 @@ def histogram_sum(left: np.ndarray, right: np.ndarray, combine, weight=lambda h,
             frequencies = in_a[color] / max(len(a), 1), in_b[color] / max(len(b), 1)
             total += weight(h, color) * combine(*frequencies)
     return total / len(left)
+
+
+def nearest(
+    sums: np.ndarray, left: np.ndarray, right: np.ndarray, k: int, left_out: list[int]
+) -> list[list[tuple[int, float]]]:
+    """Positions and similarities of the most similar columns of each row, by sorting them all."""
+    found = []
+    for i, row in enumerate(sums.tolist()):
+        unions = [left[i] + right[j] - shared for j, shared in enumerate(row)]
+        alike = [s / union if union > 0 else 1.0 for s, union in zip(row, unions, strict=True)]
+        order = sorted((j for j in range(len(row)) if j != left_out[i]), key=lambda j: -alike[j])
+        found.append([(j, alike[j]) for j in order[:k]])
+    return found

@@ -108,7 +108,9 @@ class GraphData:
 
         if self.unreadable is not None:
             return self.unreadable
-        return np.setdiff1d(np.arange(self.n_rows), self.rows)
+        missing = np.ones(self.n_rows, dtype=bool)
+        missing[self.rows] = False
+        return np.flatnonzero(missing)
 
     @property
     def n_unreadable(self) -> int:

@@ -160,7 +160,7 @@ def _predictions(plan: PartsPlan, table: Table) -> pd.DataFrame:
         rows=[*table.rows, plain], lines=None if table.lines is None else [*table.lines, 0]
     )
     read = molecules_in_table(more, reading, plan.smiles, plan.ids, [], lambda text: None)
-    rows = read["graphs"].graph_data["row"] - table.first_row
+    rows = read["graphs"].graph_data["row"].astype(int) - table.first_row
     read["table"] = more
     data = GraphData(source=plan.data, y=None, rows=rows, **read)
     data = with_columns(data, needed_by(model))

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treelens.kernels.gram import pair_sums
+from treelens.kernels.nearest import nearest_graphs
 from treelens.models.gaussian_process import FittedGaussianProcess, feature_blocks
 from treelens.models.posterior import ExactPosterior
 from treelens.patterns.features import Features, select_features
@@ -115,21 +115,12 @@ def neighbourhood(
 
     ``left_out`` (n_graphs,): the training graph that each one is, which is not its own neighbour.
     """
-    sums = pair_sums(weighed.pairs, train.pairs, model.weighted.weights, n_jobs=n_jobs)
-    similarity = sums / (weighed.diagonal[:, None] + train.diagonal - sums)  # (n, n_train)
-    if left_out is not None:
-        similarity[np.arange(len(left_out)), left_out] = -1.0
-    k = min(_N_NEIGHBOURS, similarity.shape[1] - (left_out is not None))
-    near = np.argpartition(-similarity, k - 1, axis=1)[:, :k]  # (n, k), in no order
-    alike = np.take_along_axis(similarity, near, axis=1)
+    near, alike = nearest_graphs(
+        weighed, train, model.weighted.weights, _N_NEIGHBOURS, left_out, n_jobs
+    )
     weight = alike**2
     local = (_DOUBT + (weight * surprise[near]).sum(axis=1)) / (_DOUBT + weight.sum(axis=1))
-    best = alike.argmax(axis=1)[:, None]
-    return Neighbourhood(
-        np.take_along_axis(near, best, axis=1)[:, 0],
-        np.take_along_axis(alike, best, axis=1)[:, 0],
-        local,
-    )
+    return Neighbourhood(near[:, 0], alike[:, 0], local)
 
 
 def left_out_std(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treelens.kernels.mixture import MixtureKernel
-from treelens.learning.factor import multiply, solve_in_tiles
+from treelens.learning.factor import multiply, quadratic_forms, solve_in_tiles
 from treelens.learning.sparse_evidence import LandmarkSums, block_slices
 from treelens.models.posterior import LeaveOneOut
 from treelens.patterns.features import Features, select_features
@@ -90,7 +90,7 @@ class LandmarkPosterior:
 
     def reduction(self, kernel: np.ndarray) -> np.ndarray:
         """How much the training graphs take off the variance, from ``kernel`` (n_new, m)."""
-        return np.maximum(((kernel @ self.precision_gain) * kernel).sum(axis=1), 0.0)
+        return np.maximum(quadratic_forms(self.precision_gain, kernel), 0.0)
 
 
 def _leave_one_out(

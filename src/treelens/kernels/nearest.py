@@ -1,0 +1,56 @@
+"""The training graphs that are most like a graph, by the learned Tanimoto similarity."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treelens.kernels import _compiled_nearest
+from treelens.kernels.gram import interleaved, pair_sums
+from treelens.patterns.features import Features
+
+
+class Nearest(NamedTuple):
+    """Of each graph, its nearest ones, the most similar first."""
+
+    positions: np.ndarray  # (n_graphs, k)
+    similarity: np.ndarray  # (n_graphs, k), from 0 to 1
+
+
+def nearest_graphs(
+    graphs: Features,
+    others: Features,
+    weights: np.ndarray,
+    k: int,
+    left_out: np.ndarray | None = None,
+    n_jobs: int = 1,
+) -> Nearest:
+    """The ``k`` most similar of some graphs, or all of them where there are fewer.
+
+    Parameters
+    ----------
+    graphs, others : Features
+        Over the same patterns.
+    weights : ndarray, shape (n_patterns,)
+    k : int
+    left_out : ndarray of int, shape (n_graphs,), optional
+        Which of the others each graph is: it is not its own neighbour.
+    n_jobs : int
+        Threads. The result is the same, bit for bit, for every number of them.
+    """
+    sums = pair_sums(graphs.pairs, others.pairs, weights, n_jobs=n_jobs)
+    n_graphs, n_others = sums.shape
+    if left_out is None:
+        left_out, n_near = np.full(n_graphs, -1), min(k, n_others)
+    else:
+        n_near = min(k, n_others - 1)
+    near = np.empty((n_graphs, n_near), dtype=np.int64)
+    alike = np.empty((n_graphs, n_near))
+    interleaved(
+        lambda first, step: _compiled_nearest.nearest_rows(
+            first, step, sums, graphs.diagonal, others.diagonal, left_out, near, alike
+        ),
+        n_jobs,
+    )
+    return Nearest(near, alike)
