@@ -107,7 +107,7 @@ def against_grakel_like_for_like(graphs: tl.GraphCollection) -> tuple[str, bool]
     ours = min(processor_time(lambda: kernel.fit_transform(tuples)) for _ in range(5))
     theirs = processor_time(lambda: WeisfeilerLehman(n_iter=DEPTH).fit_transform(tuples))
     ratio = theirs / ours
-    return f"{ratio:,.0f} × ({ours:.2f} s against {theirs:.1f} s of processor time)", ratio >= 5
+    return f"{ratio:,.0f} × ({ours:.2f} s against {theirs:.1f} s of processor time)", ratio >= 15
 
 
 def against_filling(graphs: tl.GraphCollection) -> tuple[str, bool]:
@@ -192,7 +192,7 @@ CLAIMS = [
     Claim(f"{DISTANCE}, against GraKeL WeisfeilerLehman(n_iter=5)", ">= 30 × faster", "NCI1",
           against_grakel_subtree),
     Claim("WL subtree kernel, NCI1, depths 0 to 5, from GraKeL's own tuples on one thread, against "
-          "GraKeL WeisfeilerLehman(n_iter=5)", ">= 5 × faster", "NCI1",
+          "GraKeL WeisfeilerLehman(n_iter=5)", ">= 15 × faster", "NCI1",
           against_grakel_like_for_like),
     Claim(f"{DISTANCE}, against filling the warm n × n matrix with a constant",
           "<= 12 × its time", "NCI1", against_filling),

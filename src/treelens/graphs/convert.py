@@ -11,6 +11,7 @@ import numpy as np
 from treelens.graphs import foreign
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError, NotGraphsError
+from treelens.graphs.grakel_tuples import from_grakel
 from treelens.graphs.recipe import GraphRecipe, check_agreement
 
 _EXPECTED = (
@@ -187,7 +188,7 @@ _KINDS = (
     _Kind("a NetworkX graph", _has("nodes", "edges", "adj"), foreign.from_networkx, True),
     _Kind("an igraph graph", _has("vs", "es", "get_edgelist"), foreign.from_igraph, True),
     _Kind("PyTorch Geometric data", _is_geometric, foreign.from_geometric, True),
-    _Kind("a GraKeL tuple", _is_grakel, foreign.from_grakel),
+    _Kind("a GraKeL tuple", _is_grakel, from_grakel),
 )
 
 

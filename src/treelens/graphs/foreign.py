@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.graphs.adjacency import edges_of_matrix, is_adjacency
 from treelens.graphs.build import build_collection, edge_array
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError
@@ -306,78 +305,3 @@ def _decode(table: np.ndarray, attribute: str, what: str) -> list[Any]:
         )
     rows = table.astype(np.int64).tolist()
     return [row[0] for row in rows] if table.shape[1] == 1 else [tuple(row) for row in rows]
-
-
-# --- GraKeL ---------------------------------------------------------------------------------
-
-
-def from_grakel(graphs: Sequence[Sequence[Any]]) -> GraphCollection:
-    plain = [_from_grakel(graph, index) for index, graph in enumerate(graphs)]
-    return join(plain, None, GraphRecipe("grakel"))
-
-
-def _from_grakel(graph: Sequence[Any], index: int) -> PlainGraph:
-    structure, node_labels, edge_labels = (*graph, None, None)[:3]
-    nodes, edges = _grakel_structure(structure, index)
-    if node_labels:
-        nodes = list(dict.fromkeys([*node_labels, *nodes]))
-    number = {node: i for i, node in enumerate(nodes)}
-    labels = None
-    if node_labels:
-        labels = _looked_up(node_labels, [(node,) for node in nodes], "Node", index)
-    arc_labels = None
-    if edge_labels:
-        arc_labels = _looked_up(edge_labels, [((u, v), (v, u)) for u, v in edges], "Edge", index)
-    return PlainGraph(len(nodes), [(number[u], number[v]) for u, v in edges], labels, arc_labels)
-
-
-def _looked_up(
-    labels: Mapping[Any, Any], keys: Iterable[tuple[Any, ...]], what: str, index: int
-) -> list[Any]:
-    """The label under the first of each group of keys that is there."""
-    found = []
-    for group in keys:
-        key = next((key for key in group if key in labels), None)
-        if key is None and group[0] not in labels:
-            raise GraphDataError(
-                f"{what} {group[0]!r} of graph {index} has no label in the {what.lower()} labels: "
-                "give every one a label, or leave the labels out."
-            )
-        found.append(labels[key])
-    return found
-
-
-def _grakel_structure(structure: Any, index: int) -> tuple[list[Any], list[tuple[Any, Any]]]:
-    """Nodes and edges of every form that GraKeL takes."""
-    if is_adjacency(structure):
-        return edges_of_matrix(structure, index)
-    nodes: list[Any] = []
-    if isinstance(structure, Mapping) and not all(map(_is_pair, structure)):
-        nodes = list(structure)  # node -> its neighbours: a list, or a dict to weights
-        edges = [(u, v) for u, others in structure.items() for v in others]
-    else:  # pairs, triples with a weight, or a dict from pairs to weights
-        bad = next((pair for pair in structure if not _is_pair(pair)), None)
-        if bad is not None:
-            raise GraphDataError(
-                f"Graph {index}: {bad!r} is no edge: expected tuples (node, node) or (node, node, "
-                "weight)."
-            )
-        edges = [(pair[0], pair[1]) for pair in structure]
-    try:
-        distinct = dict.fromkeys([*nodes, *(end for edge in edges for end in edge)])
-    except TypeError as error:
-        raise GraphDataError(f"Graph {index}: nodes must be hashable ({error}).") from error
-    return _in_order(distinct), edges
-
-
-def _in_order(nodes: Iterable[Any]) -> list[Any]:
-    """Sorted where that is possible: the order of a set of strings differs from run to run."""
-    nodes = list(nodes)
-    try:
-        return sorted(nodes)
-    except TypeError:
-        return nodes
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, tuple) and len(value) in (2, 3)
