@@ -9,8 +9,7 @@ import numpy as np
 from numba import njit
 
 UNSEEN = -1
-# Up to this many neighbours are sorted by insertion, which beats a library call on short runs.
-_SHORT_RUN = 32
+_SHORT_RUN = 32  # up to this many neighbours are sorted by insertion, which is faster there
 
 
 @njit(cache=True, nogil=True)
@@ -29,6 +28,31 @@ def _signature(own_color, n_children, total):
     A sum needs no sorting, and the mixing keeps its terms from cancelling.
     """
     return _mix(total ^ _mix(np.int64(own_color) + np.int64(1) + (np.int64(n_children) << 32)))
+
+
+@njit(cache=True, nogil=True)
+def _sift_down(keys, start, root, size):
+    """Let the key at ``root`` sink to its place in the heap ``keys[start:start + size]``."""
+    key, child = keys[start + root], 2 * root + 1
+    while child < size:
+        if child + 1 < size and keys[start + child + 1] > keys[start + child]:
+            child += 1
+        if keys[start + child] <= key:
+            break
+        keys[start + root] = keys[start + child]
+        root, child = child, 2 * child + 1
+    keys[start + root] = key
+
+
+@njit(cache=True, nogil=True)
+def _sort(keys, start, stop):
+    """Sort ``keys[start:stop]`` in place. NumPy's sort takes seconds to compile: a heap does not."""
+    size = stop - start
+    for root in range(size // 2 - 1, -1, -1):
+        _sift_down(keys, start, root, size)
+    for last in range(size - 1, 0, -1):
+        keys[start], keys[start + last] = keys[start + last], keys[start]
+        _sift_down(keys, start, 0, last)
 
 
 @njit(cache=True, nogil=True)
@@ -58,7 +82,7 @@ def child_keys_of_nodes(
                     b -= 1
                 keys[b] = key
             if not is_short:
-                keys[start:stop] = np.sort(keys[start:stop])
+                _sort(keys, start, stop)
             signatures[node] = _signature(colors[node], stop - start, total)
 
 
