@@ -79,7 +79,7 @@ def test_child_keys_of_nodes(with_edges: bool, rng: np.random.Generator) -> None
 
 @pytest.mark.parametrize("degree", [31, 32, 33, 100])
 def test_child_keys_of_hubs_are_sorted(degree: int, rng: np.random.Generator) -> None:
-    """Few neighbours are sorted by insertion, many by the library."""
+    """Few neighbours are sorted by insertion, many in a heap."""
     spokes = np.stack([np.zeros(degree, int), np.arange(1, degree + 1)], axis=1)
     star = build_collection([degree + 1], spokes, ["C"] * (degree + 1))
     colors = rng.integers(-1, 50, degree + 1).astype(np.int32)
