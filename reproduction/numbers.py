@@ -24,7 +24,9 @@ METHODS = (
     "treelens_uniform",
     "treelens_descriptors",
     "ecfp_gp",
+    "ecfp4_gp",
     "ecfp_forest",
+    "ecfp_boosting",
 )
 N_SPLITS = 20
 _WEIGHTS = {

@@ -46,7 +46,7 @@ def _sift_down(keys, start, root, size):
 
 @njit(cache=True, nogil=True)
 def _sort(keys, start, stop):
-    """Sort ``keys[start:stop]`` in place: NumPy's sort takes seconds to compile, a heap does not."""
+    """Sort ``keys[start:stop]`` in place; NumPy's sort would take seconds to compile."""
     size = stop - start
     for root in range(size // 2 - 1, -1, -1):
         _sift_down(keys, start, root, size)
