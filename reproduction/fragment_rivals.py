@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 import treelens as tl
-from treelens.explain.fragment_scores import SUPPORT_CAP
+from treelens.explain.fragment_scores import support_cap
 from treelens.explain.fragment_search import find_candidates
 from treelens.explain.fragment_seen import ExplainedGraphs
 
@@ -64,7 +64,7 @@ def _bit_row(
         "pattern": f"bit {bit}", "effect": float(change.mean()),
         "error": float(change.std(ddof=1) / np.sqrt(len(change))) if len(change) > 1 else 0.0,
         "support": support, "atoms": held,
-        "order": float(change.mean()) * np.sqrt(min(support, SUPPORT_CAP)),
+        "order": float(change.mean()) * np.sqrt(min(support, support_cap(len(bits)))),
     }  # fmt: skip
 
 
@@ -103,7 +103,8 @@ def sparse_patterns(seen: ExplainedGraphs, y: np.ndarray, min_support: int) -> l
     fit = LogisticRegression(penalty="l1", C=SPARSITY, solver="liblinear", random_state=0)
     weights = fit.fit(columns, y).coef_[0]
     support = columns.sum(axis=0)
-    order = np.argsort(-np.abs(weights) * np.sqrt(np.minimum(support, SUPPORT_CAP)), kind="stable")
+    known = np.minimum(support, support_cap(len(columns)))
+    order = np.argsort(-np.abs(weights) * np.sqrt(known), kind="stable")
     return [
         {
             "pattern": seen.forest.texts([patterns[k]])[0], "effect": float(weights[k]),

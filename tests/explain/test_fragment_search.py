@@ -7,7 +7,8 @@ import pytest
 
 import treelens as tl
 from naive import fragments as naive
-from treelens.explain.fragment_scores import Rivals
+from treelens.explain import fragment_scores
+from treelens.explain.fragment_scores import Rivals, support_cap
 from treelens.explain.fragment_search import find_candidates, search_fragments, take_off
 from treelens.explain.fragment_seen import ExplainedGraphs, mean_over_graphs, other_carriers
 from treelens.patterns.forest import PatternForest
@@ -49,6 +50,31 @@ def test_a_group_is_one_row():
     assert len(found) == 1, texts
     assert set(seen.forest.texts(found[0].patterns)[0]) >= {"N", "O"}
     assert found[0].effect.n_graphs == 7
+
+
+def test_the_same_data_three_times_has_the_same_order(monkeypatch):
+    monkeypatch.setattr(fragment_scores, "_LEAST_CAP", 1)
+    monkeypatch.setattr(fragment_scores, "_CAP_SHARE", 0.2)  # the nitro group is above it
+
+    def rule(graph, node):
+        label = graph.node_labels[node]
+        return 0.5 * is_nitro_atom(graph, node) + {"N": 0.3, "O": -0.2}.get(label, 0.01)
+
+    once, thrice = (seen_of(SMILES * times, rule) for times in (1, 3))
+    found = [search_fragments(once, 10, 3, 2), search_fragments(thrice, 10, 9, 2)]
+    texts = [
+        [seen.forest.texts(f.patterns) for f in fragments]
+        for seen, fragments in zip((once, thrice), found, strict=True)
+    ]
+    assert len(texts[0]) >= 3
+    assert texts[0] == texts[1]
+    ratios = [b.score / a.score for a, b in zip(*found, strict=True)]
+    np.testing.assert_allclose(ratios, np.sqrt(3), rtol=1e-6)
+
+
+def test_support_counts_up_to_a_share_of_many_graphs():
+    assert support_cap(188) == support_cap(3000) == 60
+    assert support_cap(10**6) == 20_000
 
 
 def test_numbers_are_the_naive_ones():

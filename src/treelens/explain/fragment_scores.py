@@ -8,8 +8,21 @@ import numpy as np
 
 from treelens.explain.fragment_seen import ExplainedGraphs, parent_of
 
-SUPPORT_CAP = 60  # graphs beyond these make a pattern better known, not more important
+_LEAST_CAP, _CAP_SHARE = 60, 0.02
 SURE = 2.0  # standard errors that an effect must be away from 0
+
+
+def support_cap(n_graphs: int) -> float:
+    """Graphs beyond these make a pattern better known, not more important.
+
+    Of many graphs it is a share of them, so that all of the data twice has the order of the data.
+
+    Examples
+    --------
+    >>> support_cap(188), support_cap(6506)
+    (60, 130.12)
+    """
+    return max(_LEAST_CAP, _CAP_SHARE * n_graphs)
 
 
 def are_sure(mean: np.ndarray, square: np.ndarray) -> np.ndarray:
@@ -126,7 +139,7 @@ class Rivals(NamedTuple):
         sure = are_sure(beyond, square + usual_square)
         agreed = np.sign(mean) * (sure & (np.sign(mean) == np.sign(beyond)))
         per_node = np.minimum(np.abs(mean), np.abs(beyond)) / self.size
-        known = np.minimum(self.own.support, SUPPORT_CAP)
+        known = np.minimum(self.own.support, support_cap(len(seen.graphs)))
         # 1 where the effect is the same in all graphs, near 0 where it varies more than it is.
         size = mean**2 + square * self.own.support
         alike = np.abs(mean) / np.sqrt(np.where(size > 0, size, 1.0))
