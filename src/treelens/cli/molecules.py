@@ -20,35 +20,60 @@ _ROWS_WITH_A_REASON = 1000  # why a molecule cannot be read is asked for no more
 UNREADABLE = "no molecule that RDKit can read"
 
 
-def read_molecules(
-    path: Path,
-    reading: Reading,
-    smiles: str | None,
-    ids: str | None,
-    targets: list[str],
-    note: Callable[[str], None],
-) -> dict[str, Any]:
-    """Graphs of all rows that hold a molecule: what ``GraphData`` has to know, by name."""
-    from treelens.graphs.sdf import is_sdf, read_sdf
-    from treelens.graphs.tables import read_table
+class MoleculeFile:
+    """A table or an SDF, opened once however many models its molecules are read for.
 
-    if is_sdf(path):
-        if smiles is not None:
-            raise InputError(
-                f"--smiles {smiles}: an SDF holds the molecules themselves. Leave it out."
-            )
-        recipe = reading.recipe_for("sdf")
-        molecules, table = read_sdf(path, keep_hydrogens=bool(recipe.hydrogens))
-        found = _found(table, None, {"mol": molecules}, reading, ids, targets, recipe)
-    else:
-        table = read_table(path)
-        if not table.rows:
-            raise InputError(
-                f"{path} has column names but no rows: there is nothing to learn from."
-            )
-        found = molecules_in_table(table, reading, smiles, ids, targets, note)
-    _tell_changes(found["graphs"], note)
-    return found
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._opened: dict[bool, tuple[Table, list[Any] | None]] = {}
+
+    def opened(self, keep_hydrogens: bool = False) -> tuple[Table, list[Any] | None]:
+        """The table, and the molecules of an SDF, which RDKit parses as it opens the file."""
+        from treelens.graphs.sdf import is_sdf, read_sdf
+        from treelens.graphs.tables import read_table
+
+        of_sdf = is_sdf(self.path)
+        key = keep_hydrogens and of_sdf
+        if key not in self._opened and of_sdf:
+            molecules, table = read_sdf(self.path, keep_hydrogens=key)
+            self._opened[key] = table, molecules
+        elif key not in self._opened:
+            self._opened[key] = read_table(self.path), None
+        return self._opened[key]
+
+    def read(
+        self,
+        reading: Reading,
+        smiles: str | None,
+        ids: str | None,
+        targets: list[str],
+        note: Callable[[str], None],
+    ) -> dict[str, Any]:
+        """Graphs of all rows that hold a molecule: what ``GraphData`` has to know, by name."""
+        from treelens.graphs.sdf import is_sdf
+
+        if is_sdf(self.path):
+            if smiles is not None:
+                raise InputError(
+                    f"--smiles {smiles}: an SDF holds the molecules themselves. Leave it out."
+                )
+            recipe = reading.recipe_for("sdf")
+            table, molecules = self.opened(bool(recipe.hydrogens))
+            found = _found(table, None, {"mol": molecules}, reading, ids, targets, recipe)
+        else:
+            table, _ = self.opened()
+            if not table.rows:
+                raise InputError(
+                    f"{self.path} has column names but no rows: there is nothing to learn from."
+                )
+            found = molecules_in_table(table, reading, smiles, ids, targets, note)
+        _tell_changes(found["graphs"], note)
+        return found
 
 
 def molecules_in_table(
