@@ -83,8 +83,19 @@ class Molecules:
                     self.invalid.append(position)
                 else:
                     self.kept.append(position)
-                    self._add(self.chem.AddHs(molecule) if self.recipe.hydrogens else molecule)
+                    self._add_sanitized(position, molecule)
         return self
+
+    def _add_sanitized(self, position: int, molecule: Any) -> None:
+        try:
+            self._add(self.chem.AddHs(molecule) if self.recipe.hydrogens else molecule)
+        except RuntimeError as error:
+            if _is_sanitized(molecule):  # a function of the user's, say, went wrong
+                raise
+            raise GraphDataError(
+                f"Graph {position} is an RDKit molecule that was never sanitised: nobody has "
+                "counted its hydrogens or found its rings. Call Chem.SanitizeMol on it first."
+            ) from error
 
     def _standardized(self, molecule: Any) -> Any:
         """The standard form, read from its SMILES: its atoms stand in the order that gives."""
@@ -168,6 +179,14 @@ class Molecules:
             **graph_data, "smiles": smiles, "smiles_given": graph_data["smiles"],
             "standardized": changes,
         }  # fmt: skip
+
+
+def _is_sanitized(molecule: Any) -> bool:
+    try:
+        molecule.GetRingInfo().NumRings()
+    except RuntimeError:  # nobody looked for rings
+        return False
+    return not molecule.NeedsUpdatePropertyCache()
 
 
 def _bond_labels(orders: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
