@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from treelens.cli.columns import target_column, target_columns, units_in
 from treelens.cli.console import InputError
 from treelens.cli.covariates import refuse_the_answer, table_columns, with_columns
-from treelens.cli.molecules import MoleculeFile, reasons
+from treelens.cli.molecules import MoleculeFile, reasons, tell_warnings
 from treelens.cli.options import ABOUT_MISSING, check_choice
 from treelens.cli.reading import Reading
 from treelens.cli.repeats import without_repeats
@@ -372,7 +372,11 @@ def read_rows(
     for option, value in (("--target", target), ("--smiles", smiles), ("--id", ids)):
         if value is not None:
             note(f"{option} {value} is not used: {source} brings its classes along.")
-    return _read_dataset(source, reading) if kind == "name" else _read_tu(source, reading)
+    if kind != "name":
+        return _read_tu(source, reading)
+    data = _read_dataset(source, reading)
+    tell_warnings(note)
+    return data
 
 
 def _read_tu(source: str, reading: Reading) -> GraphData:

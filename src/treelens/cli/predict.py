@@ -82,6 +82,7 @@ def predict_cli(
     """
     with command(as_json, debug) as output:
         from treelens.cli.data import files_behind
+        from treelens.cli.molecules import warnings_in_words
         from treelens.cli.predict_models import AskedRows, check_order, load_models, read_for_models
         from treelens.cli.predict_table import predicted_table
         from treelens.storage.files import checked_target
@@ -91,7 +92,10 @@ def predict_cli(
         if out is not None:
             checked_target(out, reads=chain(models, files_behind(data)))
         if part_size is not None:
-            output.finish(_in_parts(models, data, out, target, part_size, asked, jobs), _show)
+            result = _in_parts(models, data, out, target, part_size, asked, jobs)
+            if warned := result.pop("warned"):
+                output.note(warnings_in_words(warned))
+            output.finish(result, _show)
             return
         loaded = load_models(models, jobs)
         sets = read_for_models(loaded, data, target, asked, output.note)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from treelens.cli.console import InputError
 from treelens.cli.predict_models import AskedRows, NamedModel, load_models, readings_for
 from treelens.cli.reading import Reading
+from treelens.graphs.rdkit_log import listening
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,7 +133,8 @@ def _predict_part(plan: PartsPlan, folder: Path, number: int, table: Table) -> N
     from treelens.storage.csv_text import csv_text
     from treelens.storage.files import whole_file
 
-    found = _predictions(plan, table)
+    with listening() as listener:
+        found = _predictions(plan, table)
     rows = len(table.rows)
     whole = found.whole.iloc[:rows].copy()
     whole["row"] += table.first_row
@@ -141,7 +143,12 @@ def _predict_part(plan: PartsPlan, folder: Path, number: int, table: Table) -> N
     marker = _marker(folder, number)
     with whole_file(marker.with_suffix(".csv")) as file:
         file.write((text if number == 0 else text[len(header) :]).encode("utf-8"))
-    summary = {"n_rows": rows, "models": [_summary(one.iloc[:rows]) for one in found.of_models]}
+    warned = {
+        kind: [table.first_row + row for row in sorted(some)]
+        for kind, some in listener.found.items()
+    }
+    models = [_summary(one.iloc[:rows]) for one in found.of_models]
+    summary = {"n_rows": rows, "models": models, "warned": warned}
     with whole_file(marker) as file:
         file.write(json.dumps(summary).encode())
 
@@ -214,12 +221,21 @@ def _summed(plan: PartsPlan, parts: list[dict[str, Any]]) -> dict[str, Any]:
     n_models = len(plan.models)
     of_models = [[part["models"][k] for part in parts] for k in range(n_models)]
     readable = min(sum(part["n_readable"] for part in one) for one in of_models)
-    result = {"n_rows": n_rows, "n_unreadable": n_rows - readable, "n_parts": len(parts)}
+    result: dict[str, Any] = {
+        "n_rows": n_rows, "n_unreadable": n_rows - readable, "n_parts": len(parts),
+        "warned": _joined([part["warned"] for part in parts]),
+    }  # fmt: skip
     told = [_summed_model(one) for one in of_models]
     if n_models == 1:
         return result | told[0]
     models = [{"model": str(each.path), "target": each.name} for each in _loaded(plan.models)]
     return result | {"models": [name | one for name, one in zip(models, told, strict=True)]}
+
+
+def _joined(parts: list[dict[str, list[int]]]) -> dict[str, list[int]]:
+    """Rows under every kind of warning."""
+    kinds = dict.fromkeys(kind for part in parts for kind in part)
+    return {kind: [row for part in parts for row in part.get(kind, [])] for kind in kinds}
 
 
 def _summed_model(parts: list[dict[str, Any]]) -> dict[str, Any]:

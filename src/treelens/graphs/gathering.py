@@ -18,6 +18,7 @@ from treelens.graphs.atoms import (
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.labels import encode_labels
+from treelens.graphs.rdkit_log import quiet, start_listening
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.standardize import Standardizer
 
@@ -35,6 +36,7 @@ def rdkit() -> Any:
         from rdkit import Chem
     except ImportError as error:
         raise ImportError("Reading molecules needs RDKit: pip install 'treelens[chem]'.") from error
+    start_listening()
     return Chem
 
 
@@ -73,9 +75,7 @@ class Molecules:
         self.bond_orders: list[np.ndarray] = []
 
     def extend(self, molecules: Iterable[Any]) -> Molecules:
-        from rdkit import rdBase
-
-        with rdBase.BlockLogs():
+        with quiet() as listener:
             for position, molecule in enumerate(molecules):
                 if molecule is not None and self.standardizer is not None:
                     molecule = self._standardized(molecule)
@@ -84,6 +84,8 @@ class Molecules:
                 else:
                     self.kept.append(position)
                     self._add_sanitized(position, molecule)
+                if listener is not None:
+                    listener.molecule_ends(None if molecule is None else position)
         return self
 
     def _add_sanitized(self, position: int, molecule: Any) -> None:
