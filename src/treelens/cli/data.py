@@ -220,24 +220,19 @@ def read_training_sets(
     units: str | None = None,
     covariates: Sequence[str] = (),
 ) -> list[GraphData]:
-    """One set for each target of ``--target a,b,c``; the molecules are read once.
-
-    The same molecule under other covariates is another measurement: repeats are kept then.
-    """
+    """One set for each target of ``--target a,b,c``; the molecules are read once."""
     check_choice("--missing", missing, ABOUT_MISSING)
     scale = transform_named(transform)
     data = with_columns(
         read_rows(source, target, smiles, note, reading or Reading(), ids), covariates
     )
-    if table_columns(covariates) and duplicates == "merge":
-        duplicates = "keep"
     _check_share_unreadable(data, max_invalid, note)
     sets = []
     for each in with_targets(data, target, True, task, note):
         refuse_the_answer(covariates, each.target, each.smiles)
         each = each.with_labels_only(missing, note)
         each = replace(_for_task(each, task, scale, note), units=units or units_in(each.target))
-        each = without_repeats(_checked(each, task), duplicates, note)
+        each = without_repeats(_checked(each, task), duplicates, note, table_columns(covariates))
         sets.append(_recorded(_checked(each, task)))
     return sets
 
