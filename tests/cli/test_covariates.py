@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import treelens as tl
 from cli.conftest import ALCOHOLS, AMINES, QUICK, SMALL, run, write_csv
 from cli.test_bad_input import refused
-from treelens.cli.data import read_training_data
+from treelens.cli.covariates import covariate_facts
+from treelens.cli.data import read_data, read_training_data
 
 SMILES = ALCOHOLS + AMINES
 
@@ -53,6 +55,28 @@ def test_predictions_tell_what_covariates_add(measured: Path, model: Path):
 def test_the_model_says_what_it_asks_for(model: Path):
     assert "Covariates: temperature, lab." in run("info", model).out
     assert run("info", model, "--json").data["covariates"]["names"] == ["temperature", "lab"]
+
+
+def test_the_parts_of_covariates_and_structure_are_those_of_the_same_values(measured, model):
+    """Both of what the model says of its training graphs: they add up to it."""
+    loaded = tl.load(model)
+    facts = covariate_facts(loaded)
+    said = read_data(str(measured), covariates=loaded.covariates_).graphs
+    table = loaded.predict_table(said)
+    structure = table["prediction"] - table["from_covariates"]
+    assert facts["spread"] == pytest.approx(table["from_covariates"].std(ddof=0), rel=1e-9)
+    assert facts["spread_of_structure"] == pytest.approx(structure.std(ddof=0), rel=1e-9)
+
+
+def test_the_parts_of_several_classes(measured):
+    graphs, _ = tl.read_smiles(measured, target=None)
+    given = pd.read_csv(measured)
+    y = np.arange(len(graphs)) % 3
+    fitted = tl.GraphClassifier(depth=1, n_jobs=1)
+    fitted.fit(graphs, y, covariates={"temperature": given["temperature"]})
+    said = fitted.decision_function(graphs.with_data({"temperature": given["temperature"]}))
+    facts = covariate_facts(fitted)
+    assert 0 <= facts["spread_of_structure"] <= said.std(axis=0).mean() + facts["spread"]
 
 
 def test_a_report_and_fragments_read_them_too(measured: Path, model: Path):
