@@ -134,6 +134,8 @@ def test_evaluate_puts_them_beside_structure_alone(measured: Path):
     assert done.code == 0, done.err
     scores = {row["model"]: row for row in done.data["models"]}
     assert set(scores) == {"evidence+covariates", "evidence"}
+    (test,) = done.data["tests"]
+    assert (test["model"], test["against"]) == ("evidence+covariates", "evidence")
 
 
 def test_compare_and_parts_read_them_too(measured: Path, model: Path):
