@@ -179,7 +179,8 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
             raise TypeError("Blocks take no sample_weight: leave it out.")
         check_blocks(blocks)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        sample = sample_of_blocks(blocks, self.exact_size, seed)
+        sample = sample_of_blocks(blocks, self.exact_size, seed, self._first_wrong)
+        self._check_sample(sample.y, sample.all_targets)
         inner = clone(self).set_params(exact_size=min(self.exact_size, self.n_landmarks))
         inner.fit(sample.graphs, sample.y)
         known = inner._known(sample.y, np.ones(len(sample.y)))
@@ -194,6 +195,13 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         )
         self._train_graphs, self._fragments = sample.graphs, None
         return self
+
+    def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
+        """The first target of a block that cannot be learned from, with words about it."""
+        raise NotImplementedError
+
+    def _check_sample(self, y: np.ndarray, all_targets: np.ndarray) -> None:
+        """Refuse a sample of blocks that lacks what is to be learned."""
 
     def _columns(self, y: np.ndarray, known: Known) -> np.ndarray:
         """Targets of all graphs as those of the sample stand in ``known``."""

@@ -81,6 +81,31 @@ def check_numbers(y: Any, n_graphs: int) -> np.ndarray:
     return values
 
 
+def first_no_number(y: np.ndarray) -> tuple[int, str] | None:
+    """The first value that is no finite number: its position, and words about it.
+
+    Examples
+    --------
+    >>> first_no_number(np.array([1.0, np.nan]))
+    (1, 'y holds nan, which is no number')
+    >>> first_no_number(np.array(["1.5", "< 2"]))
+    (1, "y holds '< 2', which is no number")
+    """
+    if y.dtype.kind in "iubf":
+        suspects = np.flatnonzero(~np.isfinite(y)).tolist()
+    else:
+        suspects = list(range(len(y)))
+    for position in suspects:
+        value = y[position].item() if isinstance(y[position], np.generic) else y[position]
+        try:
+            finite = bool(np.isfinite(float(value)))
+        except (TypeError, ValueError):
+            finite = False
+        if not finite:
+            return position, f"y holds {value!r}, which is no number"
+    return None
+
+
 def _checked_splits(splits: Iterable[Any], codes: np.ndarray) -> list[Split]:
     """What a splitter of the user's gave, or an error where a machine could not be fitted."""
     checked = [(np.asarray(train), np.asarray(validation)) for train, validation in splits]
