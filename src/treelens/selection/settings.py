@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold
 
+from treelens._sklearn_compat import check_sample_weight
 from treelens.kernels.table import KERNELS, check_kernel
 from treelens.models.thresholds import has_rare_class
 from treelens.patterns.histograms import PatternHistograms
@@ -104,6 +105,18 @@ def first_no_number(y: np.ndarray) -> tuple[int, str] | None:
         if not finite:
             return position, f"y holds {value!r}, which is no number"
     return None
+
+
+def check_weights(sample_weight: Any, n_graphs: int) -> np.ndarray:
+    """Weights of graphs, one on average, or an error that says what is wrong with them."""
+    if n_graphs < 2:
+        raise ValueError("There is 1 graph: a Gaussian process needs at least 2 to learn from.")
+    weights = check_sample_weight(sample_weight, np.empty((n_graphs, 1)), dtype=np.float64)
+    if not (weights > 0).all():
+        raise ValueError("sample_weight must be above 0 everywhere: drop graphs of no weight.")
+    if weights.max() / weights.min() > 1e6:
+        warnings.warn("sample_weight spans more than six powers of ten.", UserWarning, stacklevel=3)
+    return weights / weights.mean()
 
 
 def _checked_splits(splits: Iterable[Any], codes: np.ndarray) -> list[Split]:
