@@ -45,6 +45,20 @@ def test_a_sample_is_drawn_evenly():
     assert np.abs(counts - expected).max() < 5 * np.sqrt(expected)
 
 
+@pytest.mark.parametrize("seeds", [(0, 1), (1, 2), (7, 8), (0, 2**31 - 2)])
+@pytest.mark.parametrize("shift", [-2, -1, 0, 1, 2])
+def test_samples_of_two_seeds_overlap_as_by_chance(seeds, shift):
+    """Also when one is moved along: a seed that were only added would shift the sample."""
+    n, size = 2000, 400
+    graphs = tl.as_graph_collection([([], {0: "C"})])[np.zeros(n, dtype=int)]
+    blocks = CollectionBlocks(graphs, np.arange(n), 500)
+    one, other = (set(sample_of_blocks(blocks, size, seed).y.tolist()) for seed in seeds)
+    share = size / n
+    deviation = np.sqrt(size * share * (1 - share) ** 2)
+    overlap = len(one & {number + shift for number in other})
+    assert abs(overlap - size * share) < 4.5 * deviation
+
+
 @pytest.mark.parametrize("kind", ["numbers", "classes"])
 def test_the_model_does_not_depend_on_the_blocks(data, kind, monkeypatch):
     monkeypatch.setattr(sparse_evidence, "BLOCK", 16)

@@ -101,8 +101,18 @@ def _smallest(
 
 
 def _mixed(numbers: np.ndarray, seed: int) -> np.ndarray:
-    """A hash of each number (splitmix64), as uint64."""
-    words = (numbers.astype(np.uint64) + np.uint64(seed)) * np.uint64(0x9E3779B97F4A7C15)
+    """A hash of each number under a seed, as uint64.
+
+    Seeds are mixed by themselves first: a seed that is only added shifts the keys of all graphs,
+    and samples of neighbouring seeds would be shifted copies of each other.
+    """
+    own = _scattered(np.array([seed], dtype=np.uint64))
+    return _scattered(_scattered(numbers.astype(np.uint64)) ^ own)
+
+
+def _scattered(words: np.ndarray) -> np.ndarray:
+    """Splitmix64 of whole numbers."""
+    words = (words + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return words ^ (words >> np.uint64(31))
