@@ -135,13 +135,6 @@ def test_fit_reads_an_sdf_with_a_property(tmp_path):
     assert "Its columns are: 'kind'" in without.err
 
 
-def test_fit_reads_parquet(tmp_path):
-    pytest.importorskip("pyarrow")
-    table = pd.DataFrame(MOLECULES, columns=["Canonical_SMILES", "Class"])
-    table.to_parquet(tmp_path / "mols.parquet")
-    assert run("fit", tmp_path / "mols.parquet", "-o", tmp_path / "m", *QUICK).code == 0
-
-
 def test_majority_scores():
     y = np.array(["a", "a", "a", "b"])
     assert majority_score(y, "accuracy") == 0.75

@@ -8,8 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import treelens as tl
 from cli.conftest import ALCOHOLS, AMINES, QUICK, SMALL, run, write_csv
 from cli.test_bad_input import refused
+from treelens.cli.covariates import covariate_facts
+from treelens.cli.data import read_data, read_training_data
 
 SMILES = ALCOHOLS + AMINES
 
@@ -33,7 +36,10 @@ def model(measured: Path) -> Path:
     done = run("fit", measured, "--covariates", "temperature,lab", "--out", out, *SMALL)
     assert done.code == 0, done.err
     assert "Covariates: temperature, lab." in done.out
-    assert "They were kept" in done.err  # at another temperature it is another measurement
+    assert (
+        "40 rows repeat the molecule of another row: 40 of them under other covariates" in done.err
+    )
+    assert "They were kept" not in done.err  # at another temperature it is another measurement
     return out
 
 
@@ -51,10 +57,75 @@ def test_the_model_says_what_it_asks_for(model: Path):
     assert run("info", model, "--json").data["covariates"]["names"] == ["temperature", "lab"]
 
 
+def test_the_parts_of_covariates_and_structure_are_those_of_the_same_values(measured, model):
+    """Both of what the model says of its training graphs: they add up to it."""
+    loaded = tl.load(model)
+    facts = covariate_facts(loaded)
+    said = read_data(str(measured), covariates=loaded.covariates_).graphs
+    table = loaded.predict_table(said)
+    structure = table["prediction"] - table["from_covariates"]
+    assert facts["spread"] == pytest.approx(table["from_covariates"].std(ddof=0), rel=1e-9)
+    assert facts["spread_of_structure"] == pytest.approx(structure.std(ddof=0), rel=1e-9)
+
+
+def test_the_parts_of_several_classes(measured):
+    graphs, _ = tl.read_smiles(measured, target=None)
+    given = pd.read_csv(measured)
+    y = np.arange(len(graphs)) % 3
+    fitted = tl.GraphClassifier(depth=1, n_jobs=1)
+    fitted.fit(graphs, y, covariates={"temperature": given["temperature"]})
+    said = fitted.decision_function(graphs.with_data({"temperature": given["temperature"]}))
+    facts = covariate_facts(fitted)
+    assert 0 <= facts["spread_of_structure"] <= said.std(axis=0).mean() + facts["spread"]
+
+
 def test_a_report_and_fragments_read_them_too(measured: Path, model: Path):
     report = measured.with_name("report.html")
     assert run("explain", model, measured, "--out", report).code == 0
     assert run("fragments", model, measured).code == 0
+
+
+@pytest.fixture
+def repeated(tmp_path: Path) -> Path:
+    """Each alcohol twice at 25 degrees, and the first five also at 60."""
+    rows = [(smiles, k, "25") for k, smiles in enumerate(ALCOHOLS)]
+    rows += [(smiles, k + 1, "25.0") for k, smiles in enumerate(ALCOHOLS)]
+    rows += [(smiles, k + 100, "60") for k, smiles in enumerate(ALCOHOLS[:5])]
+    return write_csv(tmp_path / "repeated.csv", rows, "smiles,value,degrees")
+
+
+def test_rows_are_merged_where_covariates_agree(repeated: Path):
+    notes: list[str] = []
+    data = read_training_data(
+        str(repeated), "value", note=notes.append, task="regression", covariates=["degrees"]
+    )
+    assert data.y.tolist() == [*(k + 0.5 for k in range(20)), *range(100, 105)]
+    assert data.graphs.graph_data["degrees"].tolist() == ["25"] * 20 + ["60"] * 5
+    assert data.groups.tolist() == [*range(20), *range(5)]  # folds part no molecule
+    assert notes == [
+        "25 rows repeat the molecule of another row: 5 of them under other covariates (degrees), "
+        "kept as measurements of their own, which 'treelens evaluate' has on one side of every "
+        "split; 20 under the same ones: each molecule counts once, with the mean of its values."
+    ]
+    assert data.counts == {
+        "rows of repeated molecules (merge)": 20,
+        "rows of repeated molecules under other covariates": 5,
+    }
+
+
+def test_without_covariates_all_rows_of_a_molecule_are_merged(repeated: Path):
+    notes: list[str] = []
+    data = read_training_data(str(repeated), "value", note=notes.append, task="regression")
+    assert len(data.graphs) == 20
+    assert any("5 repeated molecules with values far apart" in note for note in notes)
+    assert notes[-1].endswith("row: each molecule counts once, with the mean of its values.")
+
+
+def test_what_was_asked_for_about_repeats_stays_so(repeated: Path):
+    more = {"task": "regression", "covariates": ["degrees"]}
+    for how, n in (("keep", 45), ("first", 20)):
+        data = read_training_data(str(repeated), "value", duplicates=how, **more)
+        assert len(data.graphs) == n
 
 
 def test_evaluate_puts_them_beside_structure_alone(measured: Path):
@@ -63,6 +134,8 @@ def test_evaluate_puts_them_beside_structure_alone(measured: Path):
     assert done.code == 0, done.err
     scores = {row["model"]: row for row in done.data["models"]}
     assert set(scores) == {"evidence+covariates", "evidence"}
+    (test,) = done.data["tests"]
+    assert (test["model"], test["against"]) == ("evidence+covariates", "evidence")
 
 
 def test_compare_and_parts_read_them_too(measured: Path, model: Path):

@@ -122,6 +122,22 @@ def test_what_learns_is_tested_against_itself_without():
     ]  # fmt: skip
 
 
+def test_covariates_are_tested_against_covariates():
+    with_them = ["evidence+covariates", "evidence_uniform+covariates"]
+    names = [*with_them, "evidence", "evidence_uniform", "ecfp_forest"]
+    assert [rival_of(name, names) for name in names] == [
+        "evidence", "evidence+covariates", "evidence_uniform", "evidence", "evidence",
+    ]  # fmt: skip
+    for name in names:  # the only pair of which one has none is a model and itself without
+        rival = str(rival_of(name, names))
+        apart = name.endswith("+covariates") != rival.endswith("+covariates")
+        assert not apart or name.removesuffix("+covariates") == rival
+    alone = ["evidence_uniform+covariates", "evidence_uniform", "ecfp_forest"]
+    assert [rival_of(name, alone) for name in alone] == [
+        "evidence_uniform", None, "evidence_uniform",
+    ]  # fmt: skip
+
+
 # --- splits -------------------------------------------------------------------------------------
 
 

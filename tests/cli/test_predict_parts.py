@@ -41,7 +41,7 @@ def test_parts_together_are_the_table_at_once(which, size, table, tmp_path, requ
 
 
 def test_a_stopped_run_goes_on_where_it_was(classifier, table, tmp_path, monkeypatch):  # noqa: F811
-    plan, out = PartsPlan(str(classifier), str(table), 6), tmp_path / "p.csv"
+    plan, out = PartsPlan((str(classifier),), str(table), 6), tmp_path / "p.csv"
     predict_in_parts(plan, tmp_path / "expected.csv", 1)
     honest, done = predict_parts._predict_part, []
 
@@ -65,8 +65,8 @@ def test_a_stopped_run_goes_on_where_it_was(classifier, table, tmp_path, monkeyp
 def test_processes_and_compressed_tables_make_the_same_file(classifier, table, tmp_path):  # noqa: F811
     packed = tmp_path / "new.csv.gz"
     packed.write_bytes(gzip.compress(table.read_bytes()))
-    predict_in_parts(PartsPlan(str(classifier), str(table), 6), tmp_path / "one.csv", 1)
-    predict_in_parts(PartsPlan(str(classifier), str(packed), 6), tmp_path / "two.csv", 2)
+    predict_in_parts(PartsPlan((str(classifier),), str(table), 6), tmp_path / "one.csv", 1)
+    predict_in_parts(PartsPlan((str(classifier),), str(packed), 6), tmp_path / "two.csv", 2)
     assert (tmp_path / "one.csv").read_text() == (tmp_path / "two.csv").read_text()
 
 

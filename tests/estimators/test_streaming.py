@@ -137,7 +137,7 @@ def test_mistakes_are_named(mutag, tmp_path):
         model.fit([(graphs, np.zeros(len(y)))])
     with pytest.raises(GraphDataError, match="no classes"):
         model.fit(CollectionBlocks(graphs, None))
-    with pytest.raises(GraphDataError, match=r"CollectionBlocks: .* 188 graphs but 3 classes"):
+    with pytest.raises(GraphDataError, match=r"CollectionBlocks: .* 188 graphs but 3 targets"):
         model.fit(CollectionBlocks(graphs, y[:3]))
     with pytest.raises(ValueError, match="block_size"):
         list(CollectionBlocks(graphs, y, 0))
@@ -149,8 +149,8 @@ def test_mistakes_are_named(mutag, tmp_path):
     ("bad_block", "message"),
     [
         (lambda graphs, y: (graphs, None), "holds no classes"),
-        (lambda graphs, y: (graphs, y[:3]), "188 graphs but 3 classes"),
-        (lambda graphs, y: (graphs, 1), "one class per graph"),
+        (lambda graphs, y: (graphs, y[:3]), "188 graphs but 3 targets"),
+        (lambda graphs, y: (graphs, 1), "one class or value per graph"),
         (lambda graphs, y: ([1, 2], [0, 1]), "item 0 is int 1"),
         (lambda graphs, y: (["CCO", 3], [0, 1]), "item 1 is int 3"),
         (lambda graphs, y: graphs, r"is GraphCollection.*or a list of \(graphs, y\) pairs"),
@@ -234,7 +234,7 @@ def test_all_kinds_of_blocks_are_predicted(mutag, whole):
         [(graphs[:100], None), (list(graphs[100:]), y[100:])],
     ):
         np.testing.assert_allclose(whole.decision_function(blocks), expected)
-    with pytest.raises(GraphDataError, match=r"Block 1 .*188 graphs but 3 classes"):
+    with pytest.raises(GraphDataError, match=r"Block 1 .*188 graphs but 3 targets"):
         whole.predict([(graphs, y), (graphs, y[:3])])
 
 

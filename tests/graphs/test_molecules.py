@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from treelens import read_smiles
+from treelens import as_graph_collection, read_smiles
 from treelens.graphs import gathering
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.graphs.molecules import molecule_of, molecules_to_collection, smiles_to_collection
+from treelens.graphs.tables import read_table
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")
 
@@ -180,8 +181,26 @@ def test_parquet(tmp_path) -> None:
     assert (len(graphs), y.tolist()) == (2, [1, 0])
 
 
+@pytest.mark.parametrize("ending", ["parquet", "parquet.gz"])
+def test_what_parquet_stores_otherwise_is_read_as_it_is_meant(tmp_path, ending) -> None:
+    pytest.importorskip("pyarrow", reason="needs pyarrow to write Parquet")
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {"smiles": [b"CCO", b"O", b"C"], "label": pd.array([1, None, 0], dtype="Int64")},
+        index=pd.Index(["a", "b", "c"], name="id"),
+    )
+    plain, path = tmp_path / "plain.parquet", tmp_path / f"x.{ending}"
+    frame.to_parquet(plain)
+    packed = ending.endswith("gz")
+    path.write_bytes(gzip.compress(plain.read_bytes()) if packed else plain.read_bytes())
+    table = read_table(path)
+    assert table.columns == ["id", "smiles", "label"]
+    assert table.rows == [["a", "CCO", "1"], ["b", "O", ""], ["c", "C", "0"]]
+
+
 def test_parquet_without_a_library_says_what_to_install(tmp_path, monkeypatch) -> None:
-    def missing(*_):
+    def missing(*_, **__):
         raise ImportError("no engine")
 
     monkeypatch.setattr("pandas.read_parquet", missing)
@@ -222,6 +241,30 @@ def test_sdf_with_a_bad_record(tmp_path) -> None:
         graphs, y = read_smiles(path, on_invalid="skip")
     assert graphs.graph_data["row"].tolist() == [0, 2]
     assert len(y) == 2
+
+
+# --- molecules that are wrong -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("molecules", [[None, "C"], ["C", None]])
+def test_none_among_molecules_is_what_rdkit_could_not_read(molecules) -> None:
+    given = [None if text is None else Chem.MolFromSmiles(text) for text in molecules]
+    with pytest.raises(GraphDataError, match="RDKit gives None for a molecule that it cannot read"):
+        as_graph_collection(given)
+
+
+def test_a_molecule_that_was_never_sanitised_is_an_error_that_says_so() -> None:
+    raw = Chem.MolFromSmiles("c1ccccc1O", sanitize=False)
+    with pytest.raises(GraphDataError, match=r"Graph 1 .* never sanitised.*Chem\.SanitizeMol"):
+        molecules_to_collection([Chem.MolFromSmiles("CCO"), raw])
+
+
+def test_an_error_of_the_users_own_function_stays_its_own() -> None:
+    def broken(atom):
+        raise RuntimeError("of the user's")
+
+    with pytest.raises(RuntimeError, match="of the user's"):
+        smiles_to_collection(["CCO"], atom_label=broken)
 
 
 # --- files that are wrong -------------------------------------------------------------------

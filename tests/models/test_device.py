@@ -1,5 +1,7 @@
 """Conditioning and predicting on a device agree with the CPU."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -61,3 +63,43 @@ def test_a_model_of_a_device_predicts_where_there_is_none(fitted):
     moved = tl.GraphRegressor(device="cuda")
     moved.model_ = fitted.model_
     np.testing.assert_array_equal(moved.predict(graphs), expected)
+
+
+class _Runtime:
+    """As much of CuPy as says how many GPUs there are."""
+
+    class CUDARuntimeError(RuntimeError):
+        pass
+
+    def __init__(self, n: int) -> None:
+        self.cuda, self.runtime, self.n = self, self, n
+
+    def getDeviceCount(self) -> int:
+        if not self.n:
+            raise self.CUDARuntimeError
+        return self.n
+
+    def Device(self, number: int):
+        return self
+
+    def use(self) -> None:
+        pass
+
+
+@pytest.mark.skipif(SIMULATED, reason="the simulator has as many devices as one asks for")
+@pytest.mark.parametrize(
+    ("n", "says"),
+    [
+        (0, "device='cuda:2', but CuPy finds no GPU here: use device='cpu'"),
+        (1, "there is no such GPU here: use one of 'cuda:0' or 'cpu'."),
+        (2, "there is no such GPU here: use one of 'cuda:0', 'cuda:1' or 'cpu'."),
+    ],
+)
+def test_a_device_that_is_not_there_leads_to_those_that_are(n, says, monkeypatch):
+    from numba import cuda
+
+    monkeypatch.setattr("treelens.kernels.device._cupy", lambda: _Runtime(n))
+    monkeypatch.setattr(cuda, "select_device", lambda number: None)
+    graphs, y = _chains(N)
+    with pytest.raises(RuntimeError, match=re.escape(says)):
+        tl.GraphRegressor(depth=1, device="cuda:2").fit(graphs, y)

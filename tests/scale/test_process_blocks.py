@@ -45,6 +45,20 @@ def test_a_sample_is_drawn_evenly():
     assert np.abs(counts - expected).max() < 5 * np.sqrt(expected)
 
 
+@pytest.mark.parametrize("seeds", [(0, 1), (1, 2), (7, 8), (0, 2**31 - 2)])
+@pytest.mark.parametrize("shift", [-2, -1, 0, 1, 2])
+def test_samples_of_two_seeds_overlap_as_by_chance(seeds, shift):
+    """Also when one is moved along: a seed that were only added would shift the sample."""
+    n, size = 2000, 400
+    graphs = tl.as_graph_collection([([], {0: "C"})])[np.zeros(n, dtype=int)]
+    blocks = CollectionBlocks(graphs, np.arange(n), 500)
+    one, other = (set(sample_of_blocks(blocks, size, seed).y.tolist()) for seed in seeds)
+    share = size / n
+    deviation = np.sqrt(size * share * (1 - share) ** 2)
+    overlap = len(one & {number + shift for number in other})
+    assert abs(overlap - size * share) < 4.5 * deviation
+
+
 @pytest.mark.parametrize("kind", ["numbers", "classes"])
 def test_the_model_does_not_depend_on_the_blocks(data, kind, monkeypatch):
     monkeypatch.setattr(sparse_evidence, "BLOCK", 16)
@@ -113,6 +127,67 @@ def test_blocks_without_targets_are_refused(data):
         tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(graphs, None, 25))
     with pytest.raises(TypeError, match="no sample_weight"):
         tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(graphs, data[2], 25), None, [1.0])
+
+
+def test_a_class_that_the_sample_lacks_is_named_even_if_that_leaves_one(data):
+    graphs = data[0]
+    classes = np.zeros(len(graphs), dtype=int)
+    seed = int(np.random.RandomState(0).randint(2**31 - 1))
+    sample = sample_of_blocks(CollectionBlocks(graphs, np.arange(len(graphs)), 25), 40, seed)
+    classes[np.setdiff1d(np.arange(len(graphs)), sample.y)[:3]] = 1
+    with pytest.raises(ValueError, match=r"The class 1 is in the blocks, 3 of \d+ graphs, but"):
+        tl.GraphClassifier(**SETTINGS).fit(CollectionBlocks(graphs, classes, 25))
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, "n.d.", None])
+@pytest.mark.parametrize("at", [0, 31, 70])
+def test_a_value_that_is_no_number_is_named_by_its_place(data, at, wrong):
+    graphs, _, values = data
+    broken = values.astype(object)
+    broken[at] = wrong
+    if isinstance(wrong, float):
+        broken = broken.astype(float)
+    told = rf"Block {at // 25} \(counted from 0\), graph {at % 25} of it \({at} of all\): y holds "
+    with pytest.raises(ValueError, match=told + ".*which is no number. Drop the graph"):
+        tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(graphs, broken, 25))
+
+
+def test_a_graph_without_a_class_is_named_by_its_place(data):
+    graphs, classes, _ = data
+    broken = classes.astype(object)
+    broken[52] = None
+    with pytest.raises(ValueError, match=r"graph 2 of it \(52 of all\): y holds no class \(None\)"):
+        tl.GraphClassifier(**SETTINGS).fit(CollectionBlocks(graphs, broken, 25))
+
+
+def test_a_molecule_with_a_wrong_value_is_named_by_its_row(tmp_path):
+    pytest.importorskip("rdkit")
+    lines = [f"{'C' * n}O,{n}" for n in range(1, 30)]
+    lines[3], lines[20] = "no smiles,4", "CCCC,inf"
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(["smiles,value", *lines]) + "\n")
+    blocks = SmilesBlocks(path, target="value", block_size=10, on_invalid="skip")
+    told = r"Block 2 .*graph 0 of it \(19 of all\), row 21 of its table: y holds inf"
+    with pytest.warns(UserWarning, match="row 4"), pytest.raises(ValueError, match=told):
+        tl.GraphRegressor(**SETTINGS).fit(blocks)
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+def test_blocks_that_change_between_two_readings_are_refused(data, change):
+    graphs, _, values = data
+
+    class Changing:
+        """Another number of graphs each time."""
+
+        n = len(graphs) - 5
+
+        def __iter__(self):
+            yield graphs[: self.n], values[: self.n]
+            self.n += change
+
+    blocks = Changing()
+    with pytest.raises(ValueError, match=r"held \d+ graphs at first, and \d+ when .* read again"):
+        tl.GraphRegressor(**SETTINGS).fit(blocks)
 
 
 def test_chunks_hold_the_rows_in_their_order(monkeypatch):

@@ -14,6 +14,8 @@ from typing import Any
 
 import typer
 
+from treelens.graphs.rdkit_log import listening
+
 OK, FAILED, BAD_INPUT, STOPPED = 0, 1, 2, 130
 EXIT_CODES = (
     "Exit codes: 0 done; 1 the work failed (no room, no permission, no network, a missing "
@@ -138,7 +140,7 @@ def command(as_json: bool, debug: bool) -> Iterator[Output]:
     """Run the body of a command; an error becomes one message and an exit code."""
     output = Output(as_json)
     try:
-        with _warnings_as_notes(output):
+        with _warnings_as_notes(output), listening():
             yield output
             sys.stdout.flush()
     except typer.Exit:

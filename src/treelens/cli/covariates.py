@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 DESCRIPTORS = ("rdkit",)
 _COMPUTED = "rdkit:"
-_MOST_LOOKED_AT = 2000  # training graphs, for how much covariates say
+_MOST_LOOKED_AT = 1000  # training graphs, for how much covariates say
 
 
 def asked_covariates(covariates: str | None, descriptors: str | None) -> list[str]:
@@ -83,7 +83,11 @@ def always_with(model: Any, names: Sequence[str]) -> Any:
 
 
 def covariate_facts(model: Any) -> dict[str, Any] | None:
-    """What covariates say in a fitted model, apart from structure; None where there are none."""
+    """What covariates say in a fitted model, apart from structure; None where there are none.
+
+    Both parts are those of the fitted values, which they add up to but for a constant: values that
+    were predicted without their graph would have no such parts.
+    """
     import numpy as np
 
     from treelens.patterns.features import select_features
@@ -91,14 +95,14 @@ def covariate_facts(model: Any) -> dict[str, Any] | None:
     fitted = model.model_
     if fitted.covariates is None:
         return None
-    left_out = model.loo_.predictions if fitted.classes is None else model.loo_.decisions
-    some = np.random.default_rng(0).permutation(len(left_out))[:_MOST_LOOKED_AT]
-    said = fitted.from_covariates(select_features(fitted.training_graphs, some))
-    whole = left_out[some].reshape(said.shape)
+    some = np.random.default_rng(0).permutation(fitted.training.histograms.n_graphs)
+    graphs = select_features(fitted.training_graphs, some[:_MOST_LOOKED_AT])
+    said = fitted.from_covariates(graphs)  # (n, n_columns)
+    whole = fitted.kernel_rows(graphs, model._n_jobs()) @ fitted.coefficients.T
     return {
         "names": fitted.covariates.table.names,
-        "spread": float(np.std(said)),
-        "spread_of_structure": float(np.std(whole - said)),
+        "spread": float(said.std(axis=0).mean()),
+        "spread_of_structure": float((whole - said).std(axis=0).mean()),
         "length": fitted.covariates.scales.length,
     }
 
@@ -108,7 +112,7 @@ def covariate_sentence(facts: dict[str, Any]) -> str:
     names = facts["names"]
     shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     return (
-        f"Covariates: {shown}. What they add to the predictions of training graphs has a standard "
+        f"Covariates: {shown}. What they add to the fitted values has a standard "
         f"deviation of {facts['spread']:.3g}, what structure adds one of "
         f"{facts['spread_of_structure']:.3g}."
     )

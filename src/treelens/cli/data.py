@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from treelens.cli.columns import target_column, target_columns, units_in
 from treelens.cli.console import InputError
 from treelens.cli.covariates import refuse_the_answer, table_columns, with_columns
-from treelens.cli.molecules import read_molecules, reasons
+from treelens.cli.molecules import MoleculeFile, reasons, tell_warnings
 from treelens.cli.options import ABOUT_MISSING, check_choice
 from treelens.cli.reading import Reading
 from treelens.cli.repeats import without_repeats
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from treelens.graphs.tables import Table
 
 __all__ = [
-    "GraphData", "files_behind", "read_data", "read_training_data", "read_training_sets",
-    "unreadable_rows",
+    "GraphData", "files_behind", "read_data", "read_rows", "read_training_data",
+    "read_training_sets", "unreadable_rows", "with_targets",
 ]  # fmt: skip
 Note = Callable[[str], None]
 _ROWS_IN_A_MESSAGE = 5
@@ -222,22 +222,19 @@ def read_training_sets(
     units: str | None = None,
     covariates: Sequence[str] = (),
 ) -> list[GraphData]:
-    """One set for each target of ``--target a,b,c``; the molecules are read once.
-
-    The same molecule under other covariates is another measurement: repeats are kept then.
-    """
+    """One set for each target of ``--target a,b,c``; the molecules are read once."""
     check_choice("--missing", missing, ABOUT_MISSING)
     scale = transform_named(transform)
-    data = with_columns(_read(source, target, smiles, note, reading or Reading(), ids), covariates)
-    if table_columns(covariates) and duplicates == "merge":
-        duplicates = "keep"
+    data = with_columns(
+        read_rows(source, target, smiles, note, reading or Reading(), ids), covariates
+    )
     _check_share_unreadable(data, max_invalid, note)
     sets = []
-    for each in _with_targets(data, target, True, task, note):
+    for each in with_targets(data, target, True, task, note):
         refuse_the_answer(covariates, each.target, each.smiles)
         each = each.with_labels_only(missing, note)
         each = replace(_for_task(each, task, scale, note), units=units or units_in(each.target))
-        each = without_repeats(_checked(each, task), duplicates, note)
+        each = without_repeats(_checked(each, task), duplicates, note, table_columns(covariates))
         sets.append(_recorded(_checked(each, task)))
     return sets
 
@@ -319,13 +316,15 @@ def read_data(
     covariates: Sequence[str] = (),
 ) -> GraphData:
     """Graphs of any source; rows that cannot be read are left out, but counted."""
-    data = with_columns(_read(source, target, smiles, note, reading or Reading(), ids), covariates)
+    data = with_columns(
+        read_rows(source, target, smiles, note, reading or Reading(), ids), covariates
+    )
     task = None if reading is None or reading.table is None else reading.table.task
-    (with_target,) = _with_targets(data, target, need_target, task, note, several=False)
+    (with_target,) = with_targets(data, target, need_target, task, note, several=False)
     return with_target
 
 
-def _with_targets(
+def with_targets(
     data: GraphData, target: str | None, need: bool, task: str | None, note: Note,
     several: bool = True,
 ) -> list[GraphData]:  # fmt: skip
@@ -345,18 +344,23 @@ def _with_targets(
     return sets
 
 
-def _read(
+def read_rows(
     source: str, target: str | None, smiles: str | None, note: Note, reading: Reading,
-    ids: str | None,
+    ids: str | None, opened: MoleculeFile | None = None,
 ) -> GraphData:  # fmt: skip
-    """Graphs without targets of a table; of other sources, with those that they bring along."""
+    """Graphs without targets of a table; of other sources, with those that they bring along.
+
+    ``opened`` is the file behind the source, if it was opened already.
+    """
     import numpy as np
 
     kind = kind_of(source)
     if kind in ("table", "sdf"):
         path = Path(source).expanduser()
         targets = (target or "").split(",") if target else []
-        found = read_molecules(path, reading, smiles, ids, [target or "", *targets], note)
+        found = (opened or MoleculeFile(path)).read(
+            reading, smiles, ids, [target or "", *targets], note
+        )
         rows = np.array(found["graphs"].graph_data["row"], dtype=np.int64)
         data = GraphData(source=str(path), y=None, rows=rows, **found)
         unreadable = data.unreadable_rows
@@ -365,7 +369,11 @@ def _read(
     for option, value in (("--target", target), ("--smiles", smiles), ("--id", ids)):
         if value is not None:
             note(f"{option} {value} is not used: {source} brings its classes along.")
-    return _read_dataset(source, reading) if kind == "name" else _read_tu(source, reading)
+    if kind != "name":
+        return _read_tu(source, reading)
+    data = _read_dataset(source, reading)
+    tell_warnings(note)
+    return data
 
 
 def _read_tu(source: str, reading: Reading) -> GraphData:

@@ -91,9 +91,10 @@ def evaluate_cli(
     """Compare models on DATA by nested cross-validation, with tests of significance.
 
     All settings are chosen within the training part of each outer fold, thresholds too. What
-    learns is tested against itself with uniform weights, the others against the first. Classes are
-    scored by ROC AUC, PR AUC, MCC, accuracy and more; numbers by RMSE, MAE, R2, the negative log
-    predictive density (NLPD) and the share within the 90 % interval.
+    learns is tested against itself with uniform weights, or with covariates against itself without
+    them, the others against the first that is alike. Classes are scored by ROC AUC, PR AUC, MCC,
+    accuracy and more; numbers by RMSE, MAE, R2, the negative log predictive density (NLPD) and the
+    share within the 90 % interval.
     """
     with command(as_json, debug) as output:
         from treelens.cli.covariates import asked_covariates

@@ -26,6 +26,7 @@ SVC_KERNELS: dict[str, tuple[tuple[str, ...], str | None]] = {
 BASELINE_NAMES = ("ecfp_forest", "ecfp_gp", "ecfp_svm")
 KNOWN = (*EVIDENCE, "svc", *SVC_KERNELS, *BASELINE_NAMES)
 DEFAULT = "evidence,evidence_uniform"
+WITH_COVARIATES = "+covariates"  # after the name of a model that takes them
 # Tanimoto kernels of more training molecules than this take more memory than most people have.
 _MOST_COMPARED = 12_000
 
@@ -76,7 +77,9 @@ def beside_structure(models: dict[str, Any], covariates: list[str]) -> dict[str,
     from treelens.cli.covariates import always_with
 
     plain = {name: model for name, model in models.items() if name in EVIDENCE}
-    both = {f"{name}+covariates": always_with(model, covariates) for name, model in plain.items()}
+    both = {
+        f"{name}{WITH_COVARIATES}": always_with(model, covariates) for name, model in plain.items()
+    }
     return {**both, **models}
 
 
@@ -142,10 +145,18 @@ def drop_impossible(
 
 
 def rival_of(name: str, names: list[str]) -> str | None:
-    """What a model is tested against: itself with uniform weights, else the first of the table."""
+    """What a model is tested against: itself with uniform weights, else the first of the table.
+
+    With covariates, what learns is tested against itself without them, uniform weights against the
+    first other model that has them, too; models without any are tested among themselves.
+    """
+    base = name.removesuffix(WITH_COVARIATES)
+    alike = [other for other in names if other.endswith(WITH_COVARIATES) == (base != name)]
+    learns = base in EVIDENCE and base != "evidence_uniform"
+    if base != name:
+        others = [other for other in alike if other != name]
+        return base if learns or not others else others[0]
     twin = SVC_KERNELS[name][1] if name in SVC_KERNELS else None
-    if name.endswith("+covariates"):  # against the same model without them
-        return name.removesuffix("+covariates")
-    twin = "evidence_uniform" if name in EVIDENCE and name != "evidence_uniform" else twin
-    rival = twin if twin in names else names[0]
+    twin = "evidence_uniform" if learns else twin
+    rival = twin if twin in alike else alike[0]
     return None if rival == name else rival

@@ -39,8 +39,8 @@ def explain_cli(
         from sklearn.base import is_regressor
 
         from treelens.cli.data import files_behind, read_data, unreadable_rows
-        from treelens.cli.predict import learned_scale
         from treelens.cli.reading import Reading
+        from treelens.cli.transform import learned_scale
         from treelens.estimators.files import load_model
         from treelens.storage.files import checked_target
 

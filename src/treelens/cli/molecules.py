@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treelens.cli.columns import id_columns, smiles_column
-from treelens.cli.console import InputError
+from treelens.cli.console import InputError, counted
 from treelens.cli.reading import Reading
 
 if TYPE_CHECKING:
@@ -17,38 +17,65 @@ if TYPE_CHECKING:
     from treelens.graphs.tables import Table
 
 _ROWS_WITH_A_REASON = 1000  # why a molecule cannot be read is asked for no more of them
+_WARNINGS_SHOWN, _LONGEST_WARNING = 5, 120
 UNREADABLE = "no molecule that RDKit can read"
 
 
-def read_molecules(
-    path: Path,
-    reading: Reading,
-    smiles: str | None,
-    ids: str | None,
-    targets: list[str],
-    note: Callable[[str], None],
-) -> dict[str, Any]:
-    """Graphs of all rows that hold a molecule: what ``GraphData`` has to know, by name."""
-    from treelens.graphs.sdf import is_sdf, read_sdf
-    from treelens.graphs.tables import read_table
+class MoleculeFile:
+    """A table or an SDF, opened once however many models its molecules are read for.
 
-    if is_sdf(path):
-        if smiles is not None:
-            raise InputError(
-                f"--smiles {smiles}: an SDF holds the molecules themselves. Leave it out."
-            )
-        recipe = reading.recipe_for("sdf")
-        molecules, table = read_sdf(path, keep_hydrogens=bool(recipe.hydrogens))
-        found = _found(table, None, {"mol": molecules}, reading, ids, targets, recipe)
-    else:
-        table = read_table(path)
-        if not table.rows:
-            raise InputError(
-                f"{path} has column names but no rows: there is nothing to learn from."
-            )
-        found = molecules_in_table(table, reading, smiles, ids, targets, note)
-    _tell_changes(found["graphs"], note)
-    return found
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._opened: dict[bool, tuple[Table, list[Any] | None]] = {}
+
+    def opened(self, keep_hydrogens: bool = False) -> tuple[Table, list[Any] | None]:
+        """The table, and the molecules of an SDF, which RDKit parses as it opens the file."""
+        from treelens.graphs.sdf import is_sdf, read_sdf
+        from treelens.graphs.tables import read_table
+
+        of_sdf = is_sdf(self.path)
+        key = keep_hydrogens and of_sdf
+        if key not in self._opened and of_sdf:
+            molecules, table = read_sdf(self.path, keep_hydrogens=key)
+            self._opened[key] = table, molecules
+        elif key not in self._opened:
+            self._opened[key] = read_table(self.path), None
+        return self._opened[key]
+
+    def read(
+        self,
+        reading: Reading,
+        smiles: str | None,
+        ids: str | None,
+        targets: list[str],
+        note: Callable[[str], None],
+    ) -> dict[str, Any]:
+        """Graphs of all rows that hold a molecule: what ``GraphData`` has to know, by name."""
+        from treelens.graphs.sdf import is_sdf
+
+        if is_sdf(self.path):
+            if smiles is not None:
+                raise InputError(
+                    f"--smiles {smiles}: an SDF holds the molecules themselves. Leave it out."
+                )
+            recipe = reading.recipe_for("sdf")
+            table, molecules = self.opened(bool(recipe.hydrogens))
+            found = _found(table, None, {"mol": molecules}, reading, ids, targets, recipe)
+        else:
+            table, _ = self.opened()
+            if not table.rows:
+                raise InputError(
+                    f"{self.path} has column names but no rows: there is nothing to learn from."
+                )
+            found = molecules_in_table(table, reading, smiles, ids, targets, note)
+        tell_warnings(note)
+        _tell_changes(found["graphs"], note)
+        return found
 
 
 def molecules_in_table(
@@ -111,6 +138,36 @@ def _tell_changes(graphs: GraphCollection, note: Callable[[str], None]) -> None:
     n_changed = sum(bool(text) for text in changes)
     words = ", ".join(f"{n} {what}" for what, n in counts.items()) or "none"
     note(f"--standardize changed {n_changed} of {len(graphs)} molecules: {words}.")
+
+
+def tell_warnings(note: Callable[[str], None]) -> None:
+    """What RDKit warned of while the molecules were read, in one line."""
+    from treelens.graphs.rdkit_log import heard
+
+    if found := heard():
+        note(warnings_in_words(found))
+
+
+def warnings_in_words(found: Mapping[str, Collection[int]]) -> str:
+    """What RDKit warned of, most often first; ``found`` holds rows under every kind of warning.
+
+    Examples
+    --------
+    >>> words = warnings_in_words({"odd bond #": [4, 7]})
+    >>> words.removeprefix("RDKit warned about 2 molecules, which were read all the same: ")
+    'odd bond # (2, the first in row 5).'
+    """
+    rows = {row for some in found.values() for row in some}
+    often = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
+    shown = [
+        f"{kind[:_LONGEST_WARNING]} ({len(some)}, the first in row {min(some) + 1})"
+        for kind, some in often[:_WARNINGS_SHOWN]
+    ]
+    more = len(often) - len(shown)
+    rest = f"; and {counted(more, 'other kind')}" if more else ""
+    about = counted(len(rows), "molecule")
+    were = "was" if len(rows) == 1 else "were"
+    return f"RDKit warned about {about}, which {were} read all the same: {'; '.join(shown)}{rest}."
 
 
 def why_unreadable(smiles: str) -> str:

@@ -115,8 +115,8 @@ Duplicates = Annotated[
     str,
     typer.Option(
         "--duplicates",
-        help="Rows of the same molecule: merge (the mean of numbers, the class of most rows), "
-        "first (the first row of each), keep, or error.",
+        help="Rows of the same molecule (and covariates): merge (the mean of numbers, the class of "
+        "most rows), first (the first row of each), keep, or error.",
     ),
 ]
 Missing = Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,24 +12,29 @@ import typer
 
 from treelens.cli import options
 from treelens.cli.console import Output, command, counted, percent
-from treelens.cli.covariates import needed_by
-from treelens.cli.molecules import reasons
-from treelens.cli.predict_columns import class_columns, number_columns
-from treelens.cli.transform import Transform, transform_named
+from treelens.cli.transform import learned_scale
 from treelens.storage.csv_text import csv_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from treelens.cli.data import GraphData
-    from treelens.estimators.files import FullModel
+    from treelens.cli.predict_models import AskedRows, NamedModel
 
+__all__ = ["learned_scale", "predict_cli", "summarise_predictions", "write_table"]
 # Beyond this mean share of patterns never seen in training, the labels are probably other ones.
 _STRANGE = 0.5
 
 
 def predict_cli(
-    model: options.ModelPath,
+    models: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="MODEL",
+            help="A file that 'treelens fit' wrote, or several: one table for all of them.",
+            show_default=False,
+        ),
+    ],
     data: options.Data,
     out: Annotated[
         Path | None,
@@ -37,7 +43,10 @@ def predict_cli(
     target: Annotated[
         str | None,
         typer.Option(
-            "--target", help="A column with the truth, to score predictions.", metavar="COLUMN"
+            "--target",
+            help="A column with the truth, to score predictions; of several models one each, with "
+            "commas between.",
+            metavar="COLUMN",
         ),
     ] = None,
     smiles: options.Smiles = None,
@@ -59,7 +68,7 @@ def predict_cli(
     as_json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Predict numbers or classes of DATA with a MODEL.
+    """Predict numbers or classes of DATA with a MODEL, or with several.
 
     Writes one line a row, after the columns that name it (--id). Numbers: prediction, standard
     deviation, the interval that should hold nine of ten new measurements, and the share of the
@@ -67,49 +76,44 @@ def predict_cli(
     probability, decision value, and that share. Both: whether the model may be believed there
     (in_domain), the error to expect, and the similarity to the nearest training graph. Rows that
     cannot be read stay, empty, with the reason in the last column.
+    With several models, the target of each stands before the names of its columns.
     Text that a spreadsheet would run as a formula gets a single quote in front.
     Molecules are read as those were that the model was fitted to.
     """
     with command(as_json, debug) as output:
-        from sklearn.base import is_regressor
-
-        from treelens.cli.data import files_behind, read_data
-        from treelens.cli.reading import Reading
-        from treelens.estimators.files import load_model
+        from treelens.cli.data import files_behind
+        from treelens.cli.molecules import warnings_in_words
+        from treelens.cli.predict_models import AskedRows, check_order, load_models, read_for_models
+        from treelens.cli.predict_table import predicted_table
         from treelens.storage.files import checked_target
 
+        check_order(data)
+        asked = AskedRows(smiles, ids, atom_label, hydrogens)
         if out is not None:
-            checked_target(out, reads=chain([model], files_behind(data)))
+            checked_target(out, reads=chain(models, files_behind(data)))
         if part_size is not None:
-            asked = (smiles, ids, atom_label, hydrogens)
-            output.finish(_in_parts(model, data, out, target, part_size, asked, jobs), _show)
+            result = _in_parts(models, data, out, target, part_size, asked, jobs)
+            if warned := result.pop("warned"):
+                output.note(warnings_in_words(warned))
+            output.finish(result, _show)
             return
-        loaded = load_model(model)
-        loaded.n_jobs = jobs
-        reading = Reading(atom_label, hydrogens, loaded.recipe_)
-        rows = read_data(
-            data, target, smiles, note=output.note, reading=reading, ids=ids,
-            covariates=needed_by(loaded),
-        )  # fmt: skip
-        if is_regressor(loaded):
-            rows = rows.with_numbers(learned_scale(loaded))
-            table = number_predictions(loaded, rows)
-        else:
-            table = prediction_table(loaded, rows)
-        result = summarise_predictions(loaded, rows, table, output)
+        loaded = load_models(models, jobs)
+        sets = read_for_models(loaded, data, target, asked, output.note)
+        table = predicted_table(loaded, sets)
+        result = summarise_predictions(loaded, sets, table.of_models, output)
         if out is not None:
-            write_table(table, out)
+            write_table(table.whole, out)
             result["out"] = str(out)
         elif as_json:
-            result["predictions"] = table.to_dict("records")
+            result["predictions"] = table.whole.to_dict("records")
         else:
-            output.csv(csv_text(table, index=False))
+            output.csv(csv_text(table.whole, index=False))
         output.finish(result, _show)
 
 
 def _in_parts(
-    model: Path, data: str, out: Path | None, target: str | None, part_size: int,
-    asked: tuple[Any, ...], jobs: int,
+    models: list[Path], data: str, out: Path | None, target: str | None, part_size: int,
+    asked: AskedRows, jobs: int,
 ) -> dict[str, Any]:  # fmt: skip
     """Predict a table part by part."""
     from treelens.cli.console import InputError
@@ -120,108 +124,68 @@ def _in_parts(
     if target is not None:
         raise InputError("--part-size: predictions are not scored in parts. Leave --target out.")
     out = out.expanduser()
-    result = predict_in_parts(PartsPlan(str(model), data, part_size, *asked), out, jobs)
-    return {**result, "out": str(out)}
-
-
-def prediction_table(model: Any, data: GraphData) -> pd.DataFrame:
-    """Classes: one line per row of the source, in its order.
-
-    Columns: ``row`` (from 1), those that name the rows, ``smiles`` where there are any, those of
-    :func:`treelens.cli.predict_columns.class_columns`, and ``problem``.
-    """
-    return _by_row(class_columns(model, data.graphs), data)
-
-
-def number_predictions(model: Any, data: GraphData) -> pd.DataFrame:
-    """The same for numbers: see :func:`treelens.cli.predict_columns.number_columns`."""
-    return _by_row(number_columns(model, data.graphs, data.transform), data)
-
-
-def learned_scale(model: Any) -> Transform | None:
-    """The scale that a model of numbers learned on."""
-    recipe = model.recipe_
-    known = None if recipe is None or recipe.table is None else recipe.table.transform
-    return transform_named(known)
-
-
-def _by_row(columns: dict[str, Any], data: GraphData) -> pd.DataFrame:
-    """Columns about the graphs, with an empty line for each row that could not be read."""
-    import numpy as np
-    import pandas as pd
-
-    if "standardized" in data.graphs.graph_data:
-        columns = {"standard_smiles": _smiles_of(data), **columns}
-    elif "mol" in data.graphs.graph_data:
-        columns = {"smiles": _smiles_of(data), **columns}
-    table = pd.DataFrame(columns, index=data.rows).reindex(np.arange(data.n_rows))
-    before = {"row": np.arange(1, data.n_rows + 1), **_named(data.ids, columns)}
-    if data.texts is not None:
-        before["smiles"] = data.texts
-    problem = pd.Series("", index=table.index, dtype="object")
-    for row, why in reasons(data.texts, data.unreadable_rows.tolist()).items():
-        problem[row] = why
-    return pd.concat([pd.DataFrame(before, index=table.index), table], axis=1).assign(
-        problem=problem
-    )
-
-
-def _smiles_of(data: GraphData) -> list[str]:
-    """The SMILES of each molecule: of its standard form, or of what an SDF holds."""
-    from treelens.graphs.gathering import rdkit
-
-    known = data.graphs.graph_data
-    if "smiles" in known:
-        return list(known["smiles"])
-    return [rdkit().MolToSmiles(molecule) for molecule in known["mol"]]
-
-
-def _named(ids: dict[str, list[str]], columns: dict[str, Any]) -> dict[str, list[str]]:
-    """Columns that name the rows, under their own names where these are free."""
-    taken = {"row", "smiles", "problem", *columns}  # a table may call its own columns so
-    return {name if name not in taken else f"{name} (given)": x for name, x in ids.items()}
+    plan = PartsPlan(tuple(map(str, models)), data, part_size, asked)
+    return {**predict_in_parts(plan, out, jobs), "out": str(out)}
 
 
 def summarise_predictions(
-    model: FullModel, data: GraphData, table: pd.DataFrame, output: Output
+    models: Sequence[NamedModel],
+    sets: Sequence[GraphData],
+    tables: Sequence[pd.DataFrame],
+    output: Output,
 ) -> dict[str, Any]:
     """Counts, scores where the truth is known, and notes on what looks wrong."""
     from treelens.cli.data import unreadable_rows
 
-    if data.n_unreadable:
+    first = max(sets, key=lambda data: data.n_unreadable)
+    if first.n_unreadable:
         output.note(
-            f"{data.n_unreadable} of {data.n_rows} rows could not be read and have an empty "
-            f"prediction: {unreadable_rows(data)}."
+            f"{first.n_unreadable} of {first.n_rows} rows could not be read and have an empty "
+            f"prediction: {unreadable_rows(first)}."
         )
-    of_numbers = data.task == "regression"
+    counts = {"n_rows": first.n_rows, "n_unreadable": first.n_unreadable}
+    told = [_of_one(*each, output) for each in zip(models, sets, tables, strict=True)]
+    if len(models) == 1:
+        return counts | told[0]
+    names = [{"model": str(each.path), "target": each.name} for each in models]
+    return counts | {"models": [name | one for name, one in zip(names, told, strict=True)]}
+
+
+def _of_one(
+    named: NamedModel, data: GraphData, table: pd.DataFrame, output: Output
+) -> dict[str, Any]:
+    """What one model said of the rows."""
+    about = f"{named.name}: " if named.prefix else ""
+
+    def note(text: str) -> None:
+        output.note(about + text)
+
     unseen = float(table["out_of_vocabulary"].mean())
     if unseen > _STRANGE:
-        output.note(
+        note(
             f"Training never saw {percent(unseen)} of what these graphs are made of: they are "
             "probably labelled in another way, and the predictions mean little."
         )
     if "in_domain" in table:
-        _tell_outside(table.iloc[data.rows]["in_domain"].astype(bool), output)
-    summary = _sum_up_numbers(data, table) if of_numbers else _sum_up_classes(model, data, table)
+        _tell_outside(table.iloc[data.rows]["in_domain"].astype(bool), note)
+    of_numbers = data.task == "regression"
+    summary = (
+        _sum_up_numbers(data, table) if of_numbers else _sum_up_classes(named.model, data, table)
+    )
     if data.labelled is not None and not data.labelled.all():
-        output.note(
+        note(
             f"{counted(int((~data.labelled).sum()), 'row')} without {data.target_name!r}: "
             "predicted, and not scored."
         )
     if not summary.pop("any_known", True):
-        output.note("None of the true classes is a class of the model: nothing can be right.")
-    return {
-        "n_rows": data.n_rows,
-        "n_unreadable": data.n_unreadable,
-        "mean_out_of_vocabulary": unseen,
-        **summary,
-    }
+        note("None of the true classes is a class of the model: nothing can be right.")
+    return {"mean_out_of_vocabulary": unseen, **summary}
 
 
-def _tell_outside(inside: Any, output: Output) -> None:
+def _tell_outside(inside: Any, note: Callable[[str], None]) -> None:
     n_outside = int((~inside).sum())
     if n_outside:
-        output.note(
+        note(
             f"{n_outside} of {len(inside)} graphs lie outside of where the model may be believed "
             "(in_domain is False): expect larger errors there."
         )
@@ -282,19 +246,26 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:
-    output.progress(" ".join([_counts(result), *_scores(result)]))
+    counts = f"{result['n_rows']} rows; {{}}{result['n_unreadable']} not readable."
+    if "models" not in result:
+        output.progress(" ".join([counts.format(f"{_range(result)}; "), *_scores(result)]))
+    else:
+        output.progress(counts.format(""))
+        for each in result["models"]:
+            output.progress(" ".join([f"{each['target']}: {_range(each)}.", *_scores(each)]))
     if "out" in result:
         output.line(f"Predictions: {result['out']}")
 
 
-def _counts(result: dict[str, Any]) -> str:
+def _range(result: dict[str, Any]) -> str:
+    """What was predicted, from where to where or how often."""
     predicted = result["predicted"]
     if "accuracy" not in result:
         ends = [predicted[name] for name in ("smallest", "largest")]
         what = "nothing" if None in ends else "from {:.4g} to {:.4g}".format(*ends)
     else:
         what = ", ".join(f"{name} {n}" for name, n in predicted.items())
-    return f"{result['n_rows']} rows; predicted {what}; {result['n_unreadable']} not readable."
+    return f"predicted {what}"
 
 
 def _scores(result: dict[str, Any]) -> list[str]:

@@ -11,17 +11,20 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treelens.cli.console import InputError
+from treelens.cli.predict_models import AskedRows, NamedModel, load_models, readings_for
 from treelens.cli.reading import Reading
+from treelens.graphs.rdkit_log import listening
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from treelens.cli.predict_table import PredictedTable
     from treelens.graphs.tables import Table
 
 _PLAN = "plan.json"
@@ -35,28 +38,27 @@ class PartsPlan:
 
     Attributes
     ----------
-    model, data : str
+    models : tuple of str
         Paths.
+    data : str
+        A path.
     part_size : int
         Rows of the table in a part.
-    smiles, ids, atom_label : str or None
+    asked : AskedRows
         As on the command line.
-    hydrogens : bool or None
     """
 
-    model: str
+    models: tuple[str, ...]
     data: str
     part_size: int
-    smiles: str | None = None
-    ids: str | None = None
-    atom_label: str | None = None
-    hydrogens: bool | None = None
+    asked: AskedRows = field(default_factory=AskedRows)
 
     def fingerprint(self) -> dict[str, Any]:
         """The plan with what the files hold in the place of their names."""
         from treelens import __version__
 
-        contents = {name: _digest(Path(getattr(self, name))) for name in ("model", "data")}
+        models = [_digest(Path(model)) for model in self.models]
+        contents = {"models": models, "data": _digest(Path(self.data))}
         return {**asdict(self), **contents, "version": __version__}
 
 
@@ -73,6 +75,7 @@ def predict_in_parts(plan: PartsPlan, out: Path, n_jobs: int) -> dict[str, Any]:
     """
     from joblib import Parallel, delayed
 
+    _loaded(plan.models)  # what is wrong with a model is told before the work
     folder = _opened_folder(plan, out)
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")
     work = (delayed(_predict_part)(plan, folder, n, table) for n, table in _missing(plan, folder))
@@ -83,7 +86,7 @@ def predict_in_parts(plan: PartsPlan, out: Path, n_jobs: int) -> dict[str, Any]:
         raise InputError(f"{plan.data} has column names but no rows: there is nothing to predict.")
     _join(folder, out)
     shutil.rmtree(folder)
-    return _summed(summaries)
+    return _summed(plan, summaries)
 
 
 def _opened_folder(plan: PartsPlan, out: Path) -> Path:
@@ -130,71 +133,76 @@ def _predict_part(plan: PartsPlan, folder: Path, number: int, table: Table) -> N
     from treelens.storage.csv_text import csv_text
     from treelens.storage.files import whole_file
 
-    found = _predictions(plan, table)
-    found["row"] += table.first_row
-    header = csv_text(found.iloc[:0], index=False)
-    text = csv_text(found, index=False)
+    with listening() as listener:
+        found = _predictions(plan, table)
+    rows = len(table.rows)
+    whole = found.whole.iloc[:rows].copy()
+    whole["row"] += table.first_row
+    header = csv_text(whole.iloc[:0], index=False)
+    text = csv_text(whole, index=False)
     marker = _marker(folder, number)
     with whole_file(marker.with_suffix(".csv")) as file:
         file.write((text if number == 0 else text[len(header) :]).encode("utf-8"))
+    warned = {
+        kind: [table.first_row + row for row in sorted(some)]
+        for kind, some in listener.found.items()
+    }
+    models = [_summary(one.iloc[:rows]) for one in found.of_models]
+    summary = {"n_rows": rows, "models": models, "warned": warned}
     with whole_file(marker) as file:
-        file.write(json.dumps(_summary(found)).encode())
+        file.write(json.dumps(summary).encode())
 
 
-def _predictions(plan: PartsPlan, table: Table) -> pd.DataFrame:
-    """The table of predictions of one part, its rows numbered from 1."""
-    from sklearn.base import is_regressor
-
-    from treelens.cli.covariates import needed_by, with_columns
+def _predictions(plan: PartsPlan, table: Table) -> PredictedTable:
+    """The predictions of one part, its rows numbered from 1, and of one row more."""
     from treelens.cli.data import GraphData
     from treelens.cli.molecules import molecules_in_table
-    from treelens.cli.predict import learned_scale, number_predictions, prediction_table
+    from treelens.cli.predict_models import for_each_model
+    from treelens.cli.predict_table import predicted_table
 
-    model = _loaded(plan.model)
-    reading = Reading(plan.atom_label, plan.hydrogens, model.recipe_)
-    n_rows = len(table.rows)
+    models, asked = _loaded(plan.models), plan.asked
+    readings = readings_for(models, asked, table.columns)
     # A part may hold no molecule at all, and then no model says which columns there are.
-    position = table.columns.index(_smiles_column(plan, table, reading))
+    position = table.columns.index(_smiles_column(asked.smiles, table, readings[0]))
     plain = ["" if k != position else _PLAIN for k in range(len(table.columns))]
     more = table._replace(
         rows=[*table.rows, plain], lines=None if table.lines is None else [*table.lines, 0]
     )
-    read = molecules_in_table(more, reading, plan.smiles, plan.ids, [], lambda text: None)
-    rows = read["graphs"].graph_data["row"].astype(int) - table.first_row
-    read["table"] = more
-    data = GraphData(source=plan.data, y=None, rows=rows, **read)
-    data = with_columns(data, needed_by(model))
-    if is_regressor(model):
-        scaled = data.with_numbers(learned_scale(model))
-        return number_predictions(model, scaled).iloc[:n_rows]
-    return prediction_table(model, data).iloc[:n_rows]
+
+    def read(reading: Reading) -> GraphData:
+        found = molecules_in_table(more, reading, asked.smiles, asked.ids, [], _silent)
+        rows = found["graphs"].graph_data["row"].astype(int) - table.first_row
+        return GraphData(source=plan.data, y=None, rows=rows, **found)
+
+    sets = for_each_model(models, readings, read, [None] * len(models), _silent)
+    return predicted_table(models, sets)
 
 
-def _smiles_column(plan: PartsPlan, table: Table, reading: Reading) -> str:
+def _silent(text: str) -> None:
+    """Every part would say the same."""
+
+
+def _smiles_column(asked: str | None, table: Table, reading: Reading) -> str:
     from treelens.cli.columns import smiles_column
 
     known = None if reading.table is None else reading.table.smiles
-    return smiles_column(table, plan.smiles, known, lambda text: None)
+    return smiles_column(table, asked, known, _silent)
 
 
 @lru_cache(maxsize=1)
-def _loaded(path: str) -> Any:
-    """The model, once for each process; a part is one thread's work."""
-    from treelens.estimators.files import load_model
-
-    model = load_model(path)
-    model.n_jobs = 1
-    return model
+def _loaded(paths: tuple[str, ...]) -> list[NamedModel]:
+    """The models, once for each process; a part is one thread's work."""
+    return load_models([Path(path) for path in paths], n_jobs=1)
 
 
 # --- sums over parts ------------------------------------------------------------------------
 
 
 def _summary(found: pd.DataFrame) -> dict[str, Any]:
+    """What one model said of a part."""
     readable = found[found["out_of_vocabulary"].notna()]
     summary: dict[str, Any] = {
-        "n_rows": len(found),
-        "n_unreadable": len(found) - len(readable),
+        "n_readable": len(readable),
         "out_of_vocabulary": float(readable["out_of_vocabulary"].sum()),
     }
     if "in_domain" in readable:
@@ -207,14 +215,33 @@ def _summary(found: pd.DataFrame) -> dict[str, Any]:
     return summary
 
 
-def _summed(parts: list[dict[str, Any]]) -> dict[str, Any]:
+def _summed(plan: PartsPlan, parts: list[dict[str, Any]]) -> dict[str, Any]:
     """What ``treelens predict`` tells of a table, from what was told of its parts."""
-    n_rows, n_unreadable = (sum(part[k] for part in parts) for k in ("n_rows", "n_unreadable"))
-    readable = n_rows - n_unreadable
+    n_rows = sum(part["n_rows"] for part in parts)
+    n_models = len(plan.models)
+    of_models = [[part["models"][k] for part in parts] for k in range(n_models)]
+    readable = min(sum(part["n_readable"] for part in one) for one in of_models)
     result: dict[str, Any] = {
-        "n_rows": n_rows,
-        "n_unreadable": n_unreadable,
-        "n_parts": len(parts),
+        "n_rows": n_rows, "n_unreadable": n_rows - readable, "n_parts": len(parts),
+        "warned": _joined([part["warned"] for part in parts]),
+    }  # fmt: skip
+    told = [_summed_model(one) for one in of_models]
+    if n_models == 1:
+        return result | told[0]
+    models = [{"model": str(each.path), "target": each.name} for each in _loaded(plan.models)]
+    return result | {"models": [name | one for name, one in zip(models, told, strict=True)]}
+
+
+def _joined(parts: list[dict[str, list[int]]]) -> dict[str, list[int]]:
+    """Rows under every kind of warning."""
+    kinds = dict.fromkeys(kind for part in parts for kind in part)
+    return {kind: [row for part in parts for row in part.get(kind, [])] for kind in kinds}
+
+
+def _summed_model(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """The same of one model."""
+    readable = sum(part["n_readable"] for part in parts)
+    result: dict[str, Any] = {
         "mean_out_of_vocabulary": sum(p["out_of_vocabulary"] for p in parts) / max(1, readable),
         "n_outside": sum(part.get("n_outside", 0) for part in parts),
     }

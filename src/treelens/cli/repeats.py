@@ -2,14 +2,15 @@
 
 The same molecule on both sides of a split makes every score look better than it is. So repeats are
 merged unless somebody asks for something else: numbers to their mean, classes to the one that most
-rows have. Whoever keeps them gets the groups that folds must not cut through.
+rows have. Whoever keeps them gets the groups that folds must not cut through. The same molecule
+under other covariates is another measurement: only rows that agree in these are merged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from treelens.cli.console import InputError, counted
 
@@ -22,8 +23,13 @@ DUPLICATES = ("merge", "first", "keep", "error")
 _SHOWN = 5
 
 
-def without_repeats(data: GraphData, how: str, note: Callable[[str], None]) -> GraphData:
-    """The data with each molecule once; ``how`` is one of :data:`DUPLICATES`."""
+def without_repeats(
+    data: GraphData, how: str, note: Callable[[str], None], covariates: Sequence[str] = ()
+) -> GraphData:
+    """The data with each molecule once; ``how`` is one of :data:`DUPLICATES`.
+
+    ``covariates`` are columns that rows have to agree in to be merged.
+    """
     import numpy as np
 
     from treelens.graphs.duplicates import same_molecules
@@ -41,7 +47,8 @@ def without_repeats(data: GraphData, how: str, note: Callable[[str], None]) -> G
     repeat = "repeats" if n_repeats == 1 else "repeat"
     found = f"{counted(n_repeats, 'row')} {repeat} the molecule of another row"
     found += _stereo_words(n_stereo)
-    torn = contradictions(data)
+    measured = _same_measurements(data, groups, covariates)
+    torn = contradictions(replace(data, groups=measured))
     if how == "error":
         raise InputError(f"{found}. Merge them yourself, or say how with --duplicates.")
     if torn:
@@ -53,13 +60,70 @@ def without_repeats(data: GraphData, how: str, note: Callable[[str], None]) -> G
     if how == "first":
         note(f"{found}: only the first row of each was taken.")
         return replace(data.pick(first), counts=counts)
-    merged = _merged(replace(data, counts=counts), first)
-    note(f"{found}: {_merging_words(data, len(first) - len(merged.graphs))}")
-    return merged
+    return _merged_and_told(data, measured, n_repeats, found, covariates, note)
+
+
+def _same_measurements(
+    data: GraphData, groups: np.ndarray, covariates: Sequence[str]
+) -> np.ndarray:
+    """Groups, by their first graph, of the same molecule under the same covariates."""
+    import numpy as np
+
+    if not covariates:
+        return groups
+    columns = [data.graphs.graph_data[name] for name in covariates]
+    first_of: dict[tuple[Any, ...], int] = {}
+    keys = zip(groups.tolist(), *(map(_value, column) for column in columns), strict=True)
+    return np.array([first_of.setdefault(key, k) for k, key in enumerate(keys)])
+
+
+def _value(text: Any) -> Any:
+    """What a cell says: 25 and 25.0 are the same temperature."""
+    from treelens.graphs.integers import is_number
+
+    cell = str(text).strip()
+    return float(cell) if is_number(cell) else cell
+
+
+def _merged_and_told(
+    data: GraphData,
+    measured: np.ndarray,
+    n_repeats: int,
+    found: str,
+    covariates: Sequence[str],
+    note: Callable[[str], None],
+) -> GraphData:
+    """The measurements merged, with a line about them and about those that are not the same."""
+    import numpy as np
+
+    first = np.unique(measured)
+    n_merged = len(measured) - len(first)
+    n_kept = n_repeats - n_merged
+    counts = dict(data.counts)
+    if n_merged:
+        counts["rows of repeated molecules (merge)"] = n_merged
+    if n_kept:
+        counts["rows of repeated molecules under other covariates"] = n_kept
+    merged = _merged(replace(data, groups=measured, counts=counts), first)
+    merging = _merging_words(data, len(first) - len(merged.graphs)) if n_merged else ""
+    note(f"{found}: {_kept_words(n_kept, n_merged, covariates)}{merging}")
+    assert data.groups is not None
+    return replace(merged, groups=data.groups[np.isin(data.rows, merged.rows)])
+
+
+def _kept_words(n_kept: int, n_merged: int, covariates: Sequence[str]) -> str:
+    """That the same molecule under other covariates is no repeat."""
+    if not n_kept:
+        return ""
+    stay = (
+        f"{n_kept} of them under other covariates ({', '.join(covariates)}), kept as measurements "
+        "of their own, which 'treelens evaluate' has on one side of every split"
+    )
+    return f"{stay}; {n_merged} under the same ones: " if n_merged else f"{stay}."
 
 
 def contradictions(data: GraphData) -> list[np.ndarray]:
-    """Graphs that are the same molecule with different classes, or numbers far apart.
+    """Graphs of one group with different classes, or numbers far apart.
 
     Far apart are numbers that differ by more than the standard deviation of all; the worst come
     first.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treelens.cli.console import InputError
 
@@ -40,6 +40,13 @@ def transform_named(name: str | None) -> Transform | None:
     if name not in known:
         raise InputError(f"--transform {name}: expected one of none, {', '.join(known)}.")
     return known[name]
+
+
+def learned_scale(model: Any) -> Transform | None:
+    """The scale that a fitted model of numbers learned on."""
+    recipe = model.recipe_
+    known = None if recipe is None or recipe.table is None else recipe.table.transform
+    return transform_named(known)
 
 
 def transformed(

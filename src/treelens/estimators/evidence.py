@@ -11,7 +11,7 @@ from treelens._sklearn_compat import Interval, RegressorMixin, StrOptions
 from treelens.estimators.base import TellsProbabilities
 from treelens.estimators.process import GaussianProcessOnGraphs, Known
 from treelens.explain.pattern_table import number_table, pattern_table
-from treelens.graphs.targets import check_classes
+from treelens.graphs.targets import check_classes, first_without_class
 from treelens.models.calibration import fit_slope
 from treelens.models.fitting import Targets, class_columns
 from treelens.models.leave_one_out import (
@@ -24,7 +24,11 @@ from treelens.models.posterior import LeaveOneOut
 from treelens.models.sampling import tenths_by_rank
 from treelens.models.svm import class_weights
 from treelens.models.thresholds import Threshold, parse_threshold
-from treelens.selection.settings import check_numbers, warn_if_one_class_is_all
+from treelens.selection.settings import (
+    check_numbers,
+    first_no_number,
+    warn_if_one_class_is_all,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,6 +113,9 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
         values = check_numbers(y, len(weights))
         targets = Targets.standardized(values[:, None], weights, None)
         return Known(values, tenths_by_rank(values), targets)
+
+    def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
+        return first_no_number(y)
 
     def _columns(self, y: np.ndarray, known: Known) -> np.ndarray:
         values = check_numbers(y, len(y))[:, None]
@@ -247,15 +254,22 @@ class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):
         targets = Targets.standardized(class_columns(codes, len(classes)), weights, 1.0)
         return Known(codes, codes, targets, classes)
 
+    def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
+        return first_without_class(y)
+
+    def _check_sample(self, y: np.ndarray, all_targets: np.ndarray) -> None:
+        lost = ~np.isin(all_targets, np.unique(y))
+        if lost.any():
+            name = all_targets[lost].tolist()[0]
+            n_lost = int((all_targets[lost] == all_targets[lost][0]).sum())
+            raise ValueError(
+                f"The class {name!r} is in the blocks, {n_lost} of {len(all_targets)} graphs, but "
+                f"among the {len(y)} graphs that were drawn from them there is none of it. Raise "
+                "exact_size, or leave out classes that are so rare."
+            )
+
     def _columns(self, y: np.ndarray, known: Known) -> np.ndarray:
         assert known.classes is not None
-        strange = ~np.isin(y, known.classes)
-        if strange.any():
-            raise ValueError(
-                f"The class {y[strange][0]!r} is in the blocks, but among the {len(known.given)} "
-                "graphs that were drawn from them there is none of it. Raise exact_size, or leave "
-                "out classes that are so rare."
-            )
         codes = np.searchsorted(known.classes, y)
         columns = class_columns(codes, len(known.classes))
         return (columns - known.targets.offset) / known.targets.scale

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions, check_sample_weight
+from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions
 from treelens.estimators.fragments import ShowsFragments
 from treelens.estimators.prediction_table import TellsDomain
 from treelens.explain.contributions import Explanation, explain_decision
@@ -22,6 +22,7 @@ from treelens.graphs.convert import as_single_graph, check_graphs
 from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.device import device_or_cpu
 from treelens.models.covariates import CovariateTable, with_covariates
+from treelens.models.device import check_device
 from treelens.models.fitting import (
     FittedEvidence,
     Targets,
@@ -40,6 +41,7 @@ from treelens.patterns.forest import TREES, PatternForest, usual_trees
 from treelens.patterns.histograms import PatternHistograms
 from treelens.scale.process_blocks import posterior_of_blocks, sample_of_blocks
 from treelens.selection.progress import progress_ticks
+from treelens.selection.settings import check_weights
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,16 +150,17 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
             CPU only; not with blocks.
         """
         self._validate_params()
+        if covariates is not None and self.device != "cpu":
+            raise ValueError("Covariates are learned on the CPU only: use device='cpu'.")
+        check_device(self.device)
         if y is None and holds_blocks(X):
             if covariates is not None:
                 raise TypeError("Blocks take no covariates: leave them out.")
             return self._fit_blocks(X, sample_weight)
         graphs = check_graphs(X)
-        known = self._known(y, _checked_weights(sample_weight, len(graphs)))
+        known = self._known(y, check_weights(sample_weight, len(graphs)))
         encoded = None
         if covariates is not None:
-            if self.device != "cpu":
-                raise ValueError("Covariates are learned on the CPU only: use device='cpu'.")
             graphs, names = with_covariates(graphs, covariates)
             table = CovariateTable.fit(graphs, names)
             encoded = table, table.encode(graphs)
@@ -179,7 +182,8 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
             raise TypeError("Blocks take no sample_weight: leave it out.")
         check_blocks(blocks)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        sample = sample_of_blocks(blocks, self.exact_size, seed)
+        sample = sample_of_blocks(blocks, self.exact_size, seed, self._first_wrong)
+        self._check_sample(sample.y, sample.all_targets)
         inner = clone(self).set_params(exact_size=min(self.exact_size, self.n_landmarks))
         inner.fit(sample.graphs, sample.y)
         known = inner._known(sample.y, np.ones(len(sample.y)))
@@ -194,6 +198,13 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         )
         self._train_graphs, self._fragments = sample.graphs, None
         return self
+
+    def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
+        """The first target of a block that cannot be learned from, with words about it."""
+        raise NotImplementedError
+
+    def _check_sample(self, y: np.ndarray, all_targets: np.ndarray) -> None:
+        """Refuse a sample of blocks that lacks what is to be learned."""
 
     def _columns(self, y: np.ndarray, known: Known) -> np.ndarray:
         """Targets of all graphs as those of the sample stand in ``known``."""
@@ -384,14 +395,3 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         graphs = self._train_graphs
         fragments: Any = None if graphs is None else lambda: self.fragments_
         return Held(lambda: self.domain_, graphs, fragments)
-
-
-def _checked_weights(sample_weight: Any, n_graphs: int) -> np.ndarray:
-    if n_graphs < 2:
-        raise ValueError("There is 1 graph: a Gaussian process needs at least 2 to learn from.")
-    weights = check_sample_weight(sample_weight, np.empty((n_graphs, 1)), dtype=np.float64)
-    if not (weights > 0).all():
-        raise ValueError("sample_weight must be above 0 everywhere: drop graphs of no weight.")
-    if weights.max() / weights.min() > 1e6:
-        warnings.warn("sample_weight spans more than six powers of ten.", UserWarning, stacklevel=3)
-    return weights / weights.mean()

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.gathering import rdkit
 from treelens.graphs.molecules import (
     molecules_by_recipe,
     molecules_of_table,
     smiles_by_recipe,
 )
+from treelens.graphs.rdkit_log import quiet
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.sdf import read_sdf
 
@@ -51,6 +53,5 @@ def _followed(recipe: GraphRecipe | None, reader: str) -> GraphRecipe:
 def _without_hydrogens(molecule: Any) -> Any:
     if molecule is None or molecule.GetNumHeavyAtoms() == molecule.GetNumAtoms():
         return molecule
-    from rdkit import Chem
-
-    return Chem.RemoveHs(molecule)
+    with quiet():
+        return rdkit().RemoveHs(molecule)

@@ -31,7 +31,7 @@ _EXPECTED = "SmilesBlocks, CollectionBlocks, TUBlocks or a list of (graphs, y) p
 
 
 class Block(NamedTuple):
-    """Some graphs (None when none is left), their classes, and what there was to say."""
+    """Some graphs (None when none is left), their targets, and what there was to say."""
 
     graphs: GraphCollection | None
     y: np.ndarray | None
@@ -63,7 +63,7 @@ class CollectionBlocks:
     ----------
     graphs : GraphCollection or anything :func:`treelens.as_graph_collection` takes
     y : array-like, shape (n_graphs,), optional
-        Classes; a prediction needs none.
+        Classes or values; a prediction needs none.
     block_size : int
 
     Examples
@@ -195,7 +195,7 @@ def parts_of(blocks: Any, recipe: GraphRecipe | None = None) -> Iterator[Part]:
 
 
 def as_part(block: Any, number: int, recipe: GraphRecipe | None = None) -> Part:
-    """A part, or a pair of graphs and classes as one; an error names the block."""
+    """A part, or a pair of graphs and targets as one; an error names the block."""
     if hasattr(block, "load"):
         return block
     if not _is_pair(block):
@@ -214,6 +214,24 @@ def as_part(block: Any, number: int, recipe: GraphRecipe | None = None) -> Part:
 def block_name(number: int) -> str:
     """How a message calls a block."""
     return f"Block {number} (counted from 0)"
+
+
+def graph_name(number: int, graph: int, block: Block, n_before: int) -> str:
+    """How a message calls a graph of a block: where it stands there, in all blocks, in its table.
+
+    Parameters
+    ----------
+    number, graph : int
+        Of the block, and of the graph in it.
+    block : Block
+    n_before : int
+        Graphs in the blocks before.
+    """
+    assert block.graphs is not None
+    rows = block.graphs.graph_data.get("row")
+    row = None if rows is None else rows[graph]
+    place = f", row {row + 1} of its table" if isinstance(row, (int, np.integer)) else ""
+    return f"{block_name(number)}, graph {graph} of it ({n_before + graph} of all){place}"
 
 
 def check_blocks(blocks: Any) -> None:
@@ -250,16 +268,16 @@ def _is_pair(block: Any) -> bool:
 def _checked_y(y: Any, n_graphs: int, place: str) -> np.ndarray | None:
     if y is None:
         return None
-    classes = np.asarray(y)
-    if classes.ndim != 1:
+    targets = np.asarray(y)
+    if targets.ndim != 1:
         raise GraphDataError(
-            f"{place}: y must be one class per graph, one-dimensional; got {described(y)}."
+            f"{place}: y must be one class or value per graph, one-dimensional; got {described(y)}."
         )
-    if len(classes) != n_graphs:
+    if len(targets) != n_graphs:
         raise GraphDataError(
-            f"{place}: there are {n_graphs} graphs but {len(classes)} classes in y: give one each."
+            f"{place}: there are {n_graphs} graphs but {len(targets)} targets in y: give one each."
         )
-    return classes
+    return targets
 
 
 def repeat_messages(messages: tuple[str, ...]) -> None:

@@ -76,12 +76,14 @@ def as_graph_collection(
     items = _listed(graphs)
     kind = kind_of(items[0])
     if kind is None:
-        raise NotGraphsError(f"Expected {_EXPECTED}; item 0 is {described(items[0])}.")
+        raise NotGraphsError(
+            f"Expected {_EXPECTED}; item 0 is {described(items[0])}.{_about_none(items[0])}"
+        )
     stray = next((i for i, item in enumerate(items) if not kind.recognises(item)), None)
     if stray is not None:
         raise NotGraphsError(
             f"Expected graphs of one kind; item 0 is {kind.name}, item {stray} is "
-            f"{described(items[stray])}."
+            f"{described(items[stray])}.{_about_none(items[stray])}"
         )
     if kind.takes_attributes:
         if recipe is not None:
@@ -216,6 +218,12 @@ def _listed(graphs: Any) -> list[Any]:
     if not items:
         raise GraphDataError("Expected at least one graph; got none (0 graphs).")
     return items
+
+
+def _about_none(item: Any) -> str:
+    if item is not None:
+        return ""
+    return " RDKit gives None for a molecule that it cannot read: leave it out."
 
 
 def described(value: Any) -> str:

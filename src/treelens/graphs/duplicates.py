@@ -12,6 +12,7 @@ import numpy as np
 
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.gathering import rdkit, smiles_parser
+from treelens.graphs.rdkit_log import quiet
 
 _ROUNDS = 4
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -101,8 +102,9 @@ class _Writer:
         self.data = graphs.graph_data
 
     def __call__(self, index: int, stereo: bool) -> str:
-        molecule = self._molecule(index)
-        return str(self.chem.MolToSmiles(molecule, isomericSmiles=stereo))
+        with quiet():
+            molecule = self._molecule(index)
+            return str(self.chem.MolToSmiles(molecule, isomericSmiles=stereo))
 
     def _molecule(self, index: int) -> Any:
         if "mol" in self.data:

@@ -18,6 +18,7 @@ from treelens.graphs.atoms import (
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.labels import encode_labels
+from treelens.graphs.rdkit_log import quiet, start_listening
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.standardize import Standardizer
 
@@ -35,6 +36,7 @@ def rdkit() -> Any:
         from rdkit import Chem
     except ImportError as error:
         raise ImportError("Reading molecules needs RDKit: pip install 'treelens[chem]'.") from error
+    start_listening()
     return Chem
 
 
@@ -73,9 +75,7 @@ class Molecules:
         self.bond_orders: list[np.ndarray] = []
 
     def extend(self, molecules: Iterable[Any]) -> Molecules:
-        from rdkit import rdBase
-
-        with rdBase.BlockLogs():
+        with quiet() as listener:
             for position, molecule in enumerate(molecules):
                 if molecule is not None and self.standardizer is not None:
                     molecule = self._standardized(molecule)
@@ -83,8 +83,21 @@ class Molecules:
                     self.invalid.append(position)
                 else:
                     self.kept.append(position)
-                    self._add(self.chem.AddHs(molecule) if self.recipe.hydrogens else molecule)
+                    self._add_sanitized(position, molecule)
+                if listener is not None:
+                    listener.molecule_ends(None if molecule is None else position)
         return self
+
+    def _add_sanitized(self, position: int, molecule: Any) -> None:
+        try:
+            self._add(self.chem.AddHs(molecule) if self.recipe.hydrogens else molecule)
+        except RuntimeError as error:
+            if _is_sanitized(molecule):  # a function of the user's, say, went wrong
+                raise
+            raise GraphDataError(
+                f"Graph {position} is an RDKit molecule that was never sanitised: nobody has "
+                "counted its hydrogens or found its rings. Call Chem.SanitizeMol on it first."
+            ) from error
 
     def _standardized(self, molecule: Any) -> Any:
         """The standard form, read from its SMILES: its atoms stand in the order that gives."""
@@ -168,6 +181,14 @@ class Molecules:
             **graph_data, "smiles": smiles, "smiles_given": graph_data["smiles"],
             "standardized": changes,
         }  # fmt: skip
+
+
+def _is_sanitized(molecule: Any) -> bool:
+    try:
+        molecule.GetRingInfo().NumRings()
+    except RuntimeError:  # nobody looked for rings
+        return False
+    return not molecule.NeedsUpdatePropertyCache()
 
 
 def _bond_labels(orders: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:

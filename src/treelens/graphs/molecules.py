@@ -18,6 +18,7 @@ from treelens.graphs.errors import (
     MissingTargetsWarning,
 )
 from treelens.graphs.gathering import Molecules, rdkit, smiles_parser
+from treelens.graphs.rdkit_log import quiet
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.sdf import is_sdf, read_sdf
 from treelens.graphs.tables import Table, read_table
@@ -246,14 +247,15 @@ def _hydrogens_in(molecules: Sequence[Any]) -> bool | None:
 def molecule_of(graph: Graph) -> Any:
     """The RDKit molecule behind a graph, its atoms numbered as the nodes; None if there is none."""
     chem = rdkit()
-    if "mol" in graph.data:
-        molecule = graph.data["mol"]
-    elif "smiles" in graph.data:
-        molecule = smiles_parser()(graph.data["smiles"])
-    else:
-        return None
-    if molecule is not None and molecule.GetNumAtoms() < graph.n_nodes:
-        molecule = chem.AddHs(molecule)
+    with quiet():
+        if "mol" in graph.data:
+            molecule = graph.data["mol"]
+        elif "smiles" in graph.data:
+            molecule = smiles_parser()(graph.data["smiles"])
+        else:
+            return None
+        if molecule is not None and molecule.GetNumAtoms() < graph.n_nodes:
+            molecule = chem.AddHs(molecule)
     return molecule
 
 

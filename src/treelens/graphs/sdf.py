@@ -8,6 +8,7 @@ from typing import Any
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.gathering import rdkit
 from treelens.graphs.opening import read_lines
+from treelens.graphs.rdkit_log import quiet
 from treelens.graphs.tables import Table, decoded, inner_suffix
 
 SDF_ENDINGS = (".sdf", ".sd")
@@ -23,17 +24,19 @@ def read_sdf(path: Path, keep_hydrogens: bool) -> tuple[list[Any], Table]:
 
     The first line of a record is a column, too, called ``"name"``, unless a property is.
     """
-    from rdkit import rdBase
-
     chem = rdkit()
     data = read_lines(path)
     if not data.strip():
         raise GraphDataError(f"{path} is empty: expected at least one SDF record.")
     text = decoded(data, path)
     supplier = chem.SDMolSupplier()
-    with rdBase.BlockLogs():
+    molecules = []
+    with quiet() as listener:
         supplier.SetData(text, removeHs=not keep_hydrogens)
-        molecules = list(supplier)
+        for position, molecule in enumerate(supplier):
+            molecules.append(molecule)
+            if listener is not None:
+                listener.molecule_ends(None if molecule is None else position)
     lines, n_records = _records(text)
     molecules += [None] * (n_records - len(molecules))  # after a record that is cut off
     return molecules, _table(str(path), molecules, lines[: len(molecules)])

@@ -10,10 +10,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.opening import bounded_lines, check_regular, open_text, read_lines
+from treelens.graphs.opening import bounded_lines, open_text, read_lines
 
 Row = tuple[int, list[str]]  # line, fields
 _SEPARATORS = (",", "\t", ";")
@@ -62,7 +62,9 @@ def read_table(path: Path) -> Table:
     """Read a table; the separator of a CSV is found from its first line."""
     suffix = inner_suffix(path)
     if suffix in _PARQUET_ENDINGS:
-        return _read_parquet(path)
+        from treelens.graphs.parquet import read_parquet
+
+        return read_parquet(path)
     if suffix in EXCEL_ENDINGS:
         from treelens.graphs.excel import read_excel
 
@@ -224,24 +226,3 @@ def _smi_rows(stream: Iterable[str]) -> Iterator[Row]:
         if line.strip():
             smiles, _, name = line.strip().replace("\t", " ").partition(" ")
             yield number, [smiles, name.strip()]
-
-
-def _read_parquet(path: Path) -> Table:
-    import pandas as pd
-
-    check_regular(path)
-    try:
-        frame = pd.read_parquet(path)
-    except ImportError as error:
-        raise ImportError(
-            f"Reading {path} needs a Parquet library: pip install 'treelens[parquet]'."
-        ) from error
-    except (ValueError, OSError, NotImplementedError, TypeError) as error:  # on bad files
-        raise GraphDataError(f"{path} cannot be read as Parquet: {error}.") from error
-    missing = frame.isna().to_numpy()
-    rows = [
-        ["" if gone else str(value) for value, gone in zip(row, gone_row, strict=True)]
-        for row, gone_row in zip(frame.itertuples(index=False), missing, strict=True)
-    ]
-    columns: list[Any] = list(frame.columns)
-    return Table(str(path), [str(name) for name in columns], rows, None)

@@ -88,6 +88,22 @@ def check_none_missing(classes: Iterable[Any], place: str = "") -> None:
         )
 
 
+def first_without_class(y: np.ndarray) -> tuple[int, str] | None:
+    """The first graph without a class: its position, and words about it.
+
+    Examples
+    --------
+    >>> first_without_class(np.array(["a", None], dtype=object))
+    (1, 'y holds no class (None)')
+    """
+    if y.dtype.kind in "iubU":  # which have no word for nothing
+        return None
+    for position, value in enumerate(y.tolist()):
+        if _is_nothing(value):
+            return position, f"y holds no class ({value})"
+    return None
+
+
 def _is_nothing(value: Any) -> bool:
     from treelens._sklearn_compat import is_pandas_na
 

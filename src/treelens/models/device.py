@@ -18,6 +18,30 @@ if TYPE_CHECKING:
     from treelens.models.gaussian_process import FittedGaussianProcess
 
 
+def check_device(name: str) -> None:
+    """Refuse a device that is not there before any work is done, and name those that are."""
+    if name == "cpu":
+        return
+    try:
+        Device.open(name)
+    except RuntimeError as error:
+        there = _devices_there()
+        if not there:
+            raise
+        raise RuntimeError(
+            f"device={name!r}, but there is no such GPU here: use one of "
+            f"{', '.join(map(repr, there))} or 'cpu'."
+        ) from error
+
+
+def _devices_there() -> list[str]:
+    try:
+        arrays = Device.open("cuda").arrays
+    except RuntimeError:
+        return []
+    return [f"cuda:{number}" for number in range(arrays.cuda.runtime.getDeviceCount())]
+
+
 def condition_on_device(
     features: PairFeatures,
     kernel: MixtureKernel,

@@ -8,12 +8,12 @@ made over a fixed number of graphs at a time, so the model does not depend on ho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.graphs.blocks import block_name, parts_of, repeat_messages
+from treelens.graphs.blocks import Block, block_name, graph_name, parts_of, repeat_messages
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.convert import as_graph_collection
 from treelens.graphs.errors import GraphDataError
@@ -24,6 +24,9 @@ from treelens.models.posterior import LeaveOneOut
 from treelens.models.sparse_process import KernelBlock, LandmarkPosterior
 from treelens.patterns.features import select_features
 
+# The position of the first target that cannot be learned from, and words about it; None: all can.
+FirstWrong = Callable[[np.ndarray], tuple[int, str] | None]
+
 
 class BlockSample(NamedTuple):
     """Some graphs of the blocks, and the targets of all."""
@@ -33,7 +36,9 @@ class BlockSample(NamedTuple):
     all_targets: np.ndarray  # (n_graphs in all,)
 
 
-def sample_of_blocks(blocks: Any, size: int, seed: int) -> BlockSample:
+def sample_of_blocks(
+    blocks: Any, size: int, seed: int, first_wrong: FirstWrong = lambda y: None
+) -> BlockSample:
     """``size`` graphs, or all, drawn evenly; the same ones however the blocks are cut.
 
     Parameters
@@ -41,6 +46,8 @@ def sample_of_blocks(blocks: Any, size: int, seed: int) -> BlockSample:
     blocks : iterable of parts, or of pairs ``(graphs, y)``
     size : int
     seed : int
+    first_wrong : callable
+        Of the targets of a block, the first that cannot be learned from, with words about it.
     """
     kept: dict[int, tuple[int, Graph]] = {}  # by number: its key, and the graph
     targets: list[np.ndarray] = []
@@ -53,8 +60,9 @@ def sample_of_blocks(blocks: Any, size: int, seed: int) -> BlockSample:
         if block.y is None:
             raise GraphDataError(
                 f"{block_name(number)} holds no targets: give every block its y (SmilesBlocks: "
-                "target=..., CollectionBlocks: y=...)."
+                "target=..., CollectionBlocks: y=..., else pairs (graphs, y))."
             )
+        _check_targets(number, block, first, first_wrong)
         numbers = np.arange(first, first + len(block.graphs))
         keys = _mixed(numbers, seed)
         for row in np.flatnonzero(keys < limit) if limit < 2**64 else range(len(numbers)):
@@ -70,6 +78,18 @@ def sample_of_blocks(blocks: Any, size: int, seed: int) -> BlockSample:
     return BlockSample(graphs, y[drawn], y)
 
 
+def _check_targets(number: int, block: Block, n_before: int, first_wrong: FirstWrong) -> None:
+    """An error that names the first wrong target by where it stands in the user's data."""
+    assert block.y is not None
+    wrong = first_wrong(np.asarray(block.y))
+    if wrong is not None:
+        graph, what = wrong
+        raise GraphDataError(
+            f"{graph_name(number, graph, block, n_before)}: {what}. Drop the graph or give it a "
+            "target."
+        )
+
+
 def _smallest(
     kept: dict[int, tuple[int, Graph]], size: int, limit: int
 ) -> tuple[dict[int, tuple[int, Graph]], int]:
@@ -81,8 +101,18 @@ def _smallest(
 
 
 def _mixed(numbers: np.ndarray, seed: int) -> np.ndarray:
-    """A hash of each number (splitmix64), as uint64."""
-    words = (numbers.astype(np.uint64) + np.uint64(seed)) * np.uint64(0x9E3779B97F4A7C15)
+    """A hash of each number under a seed, as uint64.
+
+    Seeds are mixed by themselves first: a seed that is only added shifts the keys of all graphs,
+    and samples of neighbouring seeds would be shifted copies of each other.
+    """
+    own = _scattered(np.array([seed], dtype=np.uint64))
+    return _scattered(_scattered(numbers.astype(np.uint64)) ^ own)
+
+
+def _scattered(words: np.ndarray) -> np.ndarray:
+    """Splitmix64 of whole numbers."""
+    words = (words + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return words ^ (words >> np.uint64(31))
@@ -108,7 +138,8 @@ def posterior_of_blocks(
     n_jobs : int
     """
     among = model.kernel_rows(model.basis_graphs, n_jobs)
-    found = (model.look_at(graphs, n_jobs).features for graphs in _graphs_of(blocks, model))
+    graphs_again = _graphs_of(blocks, model, len(targets))
+    found = (model.look_at(graphs, n_jobs).features for graphs in graphs_again)
     rows = (model.kernel_rows(features, n_jobs) for features in found)
     noise = np.full(len(targets), model.noise)
     sums = LandmarkSums.gather(among.copy(), in_chunks(rows), noise, targets, n_jobs)
@@ -124,11 +155,22 @@ def posterior_of_blocks(
     )  # fmt: skip
 
 
-def _graphs_of(blocks: Any, model: FittedGaussianProcess) -> Iterator[GraphCollection]:
+def _graphs_of(
+    blocks: Any, model: FittedGaussianProcess, n_expected: int
+) -> Iterator[GraphCollection]:
+    """The graphs of all blocks once more, which have to be those that were there before."""
+    n_graphs = 0
     for part in parts_of(blocks, model.recipe):
         graphs = part.load().graphs
         if graphs is not None:
-            yield graphs
+            n_graphs += len(graphs)
+            if n_graphs <= n_expected:
+                yield graphs
+    if n_graphs != n_expected:
+        raise GraphDataError(
+            f"The blocks held {n_expected} graphs at first, and {n_graphs} when they were read "
+            "again: they are read twice, and must hold the same graphs in the same order each time."
+        )
 
 
 def in_chunks(rows: Iterable[np.ndarray]) -> Iterator[KernelBlock]:

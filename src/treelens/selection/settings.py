@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold
 
+from treelens._sklearn_compat import check_sample_weight
 from treelens.kernels.table import KERNELS, check_kernel
 from treelens.models.thresholds import has_rare_class
 from treelens.patterns.histograms import PatternHistograms
@@ -79,6 +80,43 @@ def check_numbers(y: Any, n_graphs: int) -> np.ndarray:
             "squares cannot be computed with."
         )
     return values
+
+
+def first_no_number(y: np.ndarray) -> tuple[int, str] | None:
+    """The first value that is no finite number: its position, and words about it.
+
+    Examples
+    --------
+    >>> first_no_number(np.array([1.0, np.nan]))
+    (1, 'y holds nan, which is no number')
+    >>> first_no_number(np.array(["1.5", "< 2"]))
+    (1, "y holds '< 2', which is no number")
+    """
+    if y.dtype.kind in "iubf":
+        suspects = np.flatnonzero(~np.isfinite(y)).tolist()
+    else:
+        suspects = list(range(len(y)))
+    for position in suspects:
+        value = y[position].item() if isinstance(y[position], np.generic) else y[position]
+        try:
+            finite = bool(np.isfinite(float(value)))
+        except (TypeError, ValueError):
+            finite = False
+        if not finite:
+            return position, f"y holds {value!r}, which is no number"
+    return None
+
+
+def check_weights(sample_weight: Any, n_graphs: int) -> np.ndarray:
+    """Weights of graphs, one on average, or an error that says what is wrong with them."""
+    if n_graphs < 2:
+        raise ValueError("There is 1 graph: a Gaussian process needs at least 2 to learn from.")
+    weights = check_sample_weight(sample_weight, np.empty((n_graphs, 1)), dtype=np.float64)
+    if not (weights > 0).all():
+        raise ValueError("sample_weight must be above 0 everywhere: drop graphs of no weight.")
+    if weights.max() / weights.min() > 1e6:
+        warnings.warn("sample_weight spans more than six powers of ten.", UserWarning, stacklevel=3)
+    return weights / weights.mean()
 
 
 def _checked_splits(splits: Iterable[Any], codes: np.ndarray) -> list[Split]:

@@ -1,0 +1,96 @@
+"""The same molecules from every kind of file make the same predictions, from fit to predict."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from rdkit import Chem
+
+import treelens as tl
+from cli.conftest import ALCOHOLS, AMINES, SMALL, run, write_csv
+
+ROWS = [
+    (f"m{k}", s, round(0.37 * s.count("C") + 2.0 * s.count("N"), 3))
+    for k, s in enumerate(ALCOHOLS + AMINES)
+]
+HEADER = ["id", "smiles", "value"]
+NEW = [("n1", "CCCCO", 1.48), ("n2", "CCCN", 3.11)]
+
+
+def write_parquet(path: Path, rows: list[tuple[str, str, float]]) -> Path:
+    pytest.importorskip("pyarrow", reason="needs pyarrow to write Parquet")
+    pd.DataFrame(rows, columns=HEADER).to_parquet(path)
+    return path
+
+
+def write_sdf(path: Path, rows: list[tuple[str, str, float]]) -> Path:
+    blocks = []
+    for name, smiles, value in rows:
+        molecule = Chem.MolFromSmiles(smiles)
+        molecule.SetProp("_Name", name)
+        blocks.append(f"{Chem.MolToMolBlock(molecule)}>  <value>\n{value}\n\n$$$$\n")
+    path.write_bytes(gzip.compress("".join(blocks).encode()))
+    return path
+
+
+WRITERS = {
+    "x.csv": lambda path, rows: write_csv(path, rows, ",".join(HEADER)),
+    "x.parquet": write_parquet,
+    "x.sdf.gz": write_sdf,
+}
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> list[float]:
+    """What a model fitted to a list of RDKit molecules says of others."""
+    molecules = [Chem.MolFromSmiles(smiles) for _, smiles, _ in ROWS]
+    model = tl.GraphRegressor(depth=1, random_state=0).fit(molecules, [row[2] for row in ROWS])
+    return model.predict([Chem.MolFromSmiles(smiles) for _, smiles, _ in NEW]).tolist()
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_fit_and_predict_at_the_command_line(name, tmp_path, expected):
+    data = WRITERS[name](tmp_path / name, ROWS)
+    new = WRITERS[name](tmp_path / f"new-{name}", NEW)
+    model, out = tmp_path / "m.treelens", tmp_path / "p.csv"
+    done = run("fit", data, "--target", "value", "--out", model, *SMALL)
+    assert done.code == 0, done.err
+    done = run("predict", model, new, "--target", "value", "--out", out)
+    assert done.code == 0, done.err
+    table = pd.read_csv(out)
+    assert table["prediction"].tolist() == pytest.approx(expected, rel=1e-9)
+    assert table.iloc[:, 1].tolist() == ["n1", "n2"]  # what names the rows, whatever it is called
+    assert table["smiles"].tolist() == ["CCCCO", "CCCN"]
+    assert "RMSE" in done.err
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_fit_and_predict_in_python(name, tmp_path, expected):
+    graphs, y = tl.read_smiles(WRITERS[name](tmp_path / name, ROWS), target="value")
+    new, values = tl.read_smiles(WRITERS[name](tmp_path / f"new-{name}", NEW), target="value")
+    model = tl.GraphRegressor(depth=1, random_state=0).fit(graphs, y)
+    assert model.predict(new).tolist() == pytest.approx(expected, rel=1e-9)
+    assert values.tolist() == [1.48, 3.11]
+
+
+def test_parquet_without_its_library_says_what_to_install(tmp_path, monkeypatch):
+    data = tmp_path / "x.parquet"
+    data.write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if it were not there
+    done = run("fit", data, "--target", "value", "--out", tmp_path / "m", *SMALL)
+    assert done.code == 1
+    assert "pip install 'treelens[parquet]'" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_parquet_cannot_be_predicted_in_parts(tmp_path):
+    data = write_parquet(tmp_path / "x.parquet", ROWS)
+    model = tmp_path / "m.treelens"
+    assert run("fit", data, "--target", "value", "--out", model, *SMALL).code == 0
+    done = run("predict", model, data, "--out", tmp_path / "p.csv", "--part-size", 5)
+    assert done.code == 2
+    assert "cannot be read in parts" in done.err
