@@ -322,9 +322,12 @@ def test_compare_regressions(regression, numbers, tmp_path):
     assert done.code == 0, done.err
     assert done.data["scores_a"]["rmse"] < done.data["scores_b"]["rmse"]
     assert done.data["p_value"] < 0.001
-    gaps = [abs(row["a"] - row["b"]) for row in done.data["differences"]]
-    assert gaps == sorted(gaps, reverse=True)
+    gaps = [row["difference"] for row in done.data["differences"]]
+    assert gaps == [row["b"] - row["a"] for row in done.data["differences"]]
+    assert gaps == sorted(gaps, key=abs, reverse=True)
+    assert min(gaps) < 0 < max(gaps)
     shown = run("compare", regression, other, numbers)
+    assert "B less A" in shown.out
     assert "Wilcoxon's signed-rank test" in shown.out
     assert "and 20 more" in shown.out
 
