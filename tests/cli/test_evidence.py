@@ -278,8 +278,11 @@ def test_scores_against_their_definitions():
 
 def test_patterns_of_numbers(regression, tmp_path):
     done = run("patterns", regression, "--sort", "difference", "--json")
-    first = done.data["patterns"][0]
-    assert first["difference"] == pytest.approx(abs(first["mean_with"] - first["mean_without"]))
+    differences = [row["difference"] for row in done.data["patterns"]]
+    assert differences == [row["mean_with"] - row["mean_without"] for row in done.data["patterns"]]
+    assert differences == sorted(differences, key=abs, reverse=True)
+    assert min(differences) < 0 < max(differences)
+    assert "with less without" in run("patterns", regression).out
     assert (done.data["method"], done.data["learned"]) == ("evidence", True)
     assert run("patterns", regression, "--out", tmp_path / "p.csv").code == 0
     assert len(pd.read_csv(tmp_path / "p.csv")) == len(tl.load(regression).patterns_)
