@@ -212,9 +212,11 @@ def test_a_tu_zip_goes_all_the_way(tmp_path):
 def test_patterns(model, tmp_path):
     done = run("patterns", model, "--top", 4, "--json")
     shown = done.data["patterns"]
-    assert [row["difference"] for row in shown] == sorted(
-        (row["difference"] for row in shown), reverse=True
-    )
+    differences = [row["difference"] for row in shown]
+    assert differences == sorted(differences, key=abs, reverse=True)
+    assert differences == [row["frequency amine"] - row["frequency alcohol"] for row in shown]
+    assert min(differences) < 0 < max(differences)
+    assert "amine less alcohol" in run("patterns", model).out
     assert {"O", "N"} <= {row["pattern"] for row in shown}
     by_support = run("patterns", model, "--sort", "support", "--json").data["patterns"]
     assert by_support[0]["pattern"] == "C"

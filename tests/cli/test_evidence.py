@@ -278,8 +278,11 @@ def test_scores_against_their_definitions():
 
 def test_patterns_of_numbers(regression, tmp_path):
     done = run("patterns", regression, "--sort", "difference", "--json")
-    first = done.data["patterns"][0]
-    assert first["difference"] == pytest.approx(abs(first["mean_with"] - first["mean_without"]))
+    differences = [row["difference"] for row in done.data["patterns"]]
+    assert differences == [row["mean_with"] - row["mean_without"] for row in done.data["patterns"]]
+    assert differences == sorted(differences, key=abs, reverse=True)
+    assert min(differences) < 0 < max(differences)
+    assert "with less without" in run("patterns", regression).out
     assert (done.data["method"], done.data["learned"]) == ("evidence", True)
     assert run("patterns", regression, "--out", tmp_path / "p.csv").code == 0
     assert len(pd.read_csv(tmp_path / "p.csv")) == len(tl.load(regression).patterns_)
@@ -322,9 +325,12 @@ def test_compare_regressions(regression, numbers, tmp_path):
     assert done.code == 0, done.err
     assert done.data["scores_a"]["rmse"] < done.data["scores_b"]["rmse"]
     assert done.data["p_value"] < 0.001
-    gaps = [abs(row["a"] - row["b"]) for row in done.data["differences"]]
-    assert gaps == sorted(gaps, reverse=True)
+    gaps = [row["difference"] for row in done.data["differences"]]
+    assert gaps == [row["b"] - row["a"] for row in done.data["differences"]]
+    assert gaps == sorted(gaps, key=abs, reverse=True)
+    assert min(gaps) < 0 < max(gaps)
     shown = run("compare", regression, other, numbers)
+    assert "B less A" in shown.out
     assert "Wilcoxon's signed-rank test" in shown.out
     assert "and 20 more" in shown.out
 

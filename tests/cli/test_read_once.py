@@ -12,6 +12,7 @@ import pytest
 from rdkit import Chem
 
 from cli.conftest import MOLECULES, QUICK, SMALL, run, write_csv
+from treelens.explain.fragment_names import _MOST_COMPARED
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
 
@@ -72,13 +73,37 @@ def data(request, tmp_path) -> Path:
 def test_a_file_is_opened_once_and_its_molecules_are_parsed_once(data, tmp_path, options, parses):
     model = tmp_path / "m.treelens"
     before = Counter(_opened)
-    assert run("fit", data, "--out", model, *options).code == 0
+    assert run("fit", data, "--out", model, *options, "--fragments", 0).code == 0
     assert _opened[str(data)] - before[str(data)] == 1
     assert parses.calls == (0 if data.suffix == ".sdf" else len(MOLECULES))
     before, parses.calls = Counter(_opened), 0
     assert run("predict", model, data, "--target", "label").code == 0
     assert _opened[str(data)] - before[str(data)] == 1
     assert parses.calls == (0 if data.suffix == ".sdf" else len(MOLECULES))
+
+
+@pytest.mark.parametrize("options", [SMALL, QUICK], ids=["evidence", "svc"])
+def test_a_fragment_is_named_by_no_more_molecules_than_its_name_is_tried_on(
+    data, tmp_path, options, parses
+):
+    before = Counter(_opened)
+    done = run("fit", data, "--out", tmp_path / "m", *options, "--fragments", 1, "--json")
+    assert len(done.data["fragments"]) == 1
+    assert _opened[str(data)] - before[str(data)] == 1
+    if data.suffix == ".sdf":
+        assert parses.calls == 0
+    else:
+        assert len(MOLECULES) < parses.calls <= len(MOLECULES) + _MOST_COMPARED
+
+
+def test_fit_with_fragments_refines_the_training_graphs_once_more(molecules, tmp_path, monkeypatch):
+    counts = Counts()
+    wrapped = counts.around(PatternForest.transform, sized=True)
+    monkeypatch.setattr(PatternForest, "transform", wrapped)
+    assert run("fit", molecules, "--out", tmp_path / "m", *SMALL, "--fragments", 0).code == 0
+    assert counts.calls == 0
+    assert run("fit", molecules, "--out", tmp_path / "m", *SMALL).code == 0
+    assert (counts.calls, counts.graphs) == (1, len(MOLECULES))
 
 
 @pytest.mark.parametrize(

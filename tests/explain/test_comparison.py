@@ -78,6 +78,17 @@ def test_effects_are_those_of_each_models_own_table(alerts):
         np.testing.assert_allclose(found.loc[common, f"error_{side}"], own.loc[common, "error"])
 
 
+def test_differences_of_graphs_speak_for_the_class_that_effects_speak_for(alerts):
+    one, other = alerts
+    for k, name in enumerate(["bad", "good"]):
+        found = one.compare(other, SMILES, class_label=name)
+        gap = other.predict_proba(SMILES)[:, k] - one.predict_proba(SMILES)[:, k]
+        np.testing.assert_allclose(found.graphs["difference"].sort_index(), gap, atol=1e-12)
+        assert f"probability in b less in a, of {name}" in found._repr_html_()
+    with pytest.raises(ValueError, match="class_label must be one of"):
+        one.compare(other, SMILES, class_label="ugly")
+
+
 def test_agreement_against_scikit_learn(alerts):
     y = ["bad"] * 12 + ["good"] * 24
     one, other = alerts
@@ -140,8 +151,20 @@ def test_three_classes(alerts):
     assert set(found.fragments["class_label"]) <= set("xyz")
     assert found.agreement["same"] == 1.0
     assert "for x" in found._repr_html_()
+    for model in (one, other):
+        assert model.classes_.tolist() == ["x", "y", "z"]
+    apart = other.predict_proba(SMILES) - one.predict_proba(SMILES)
+    of_class = np.searchsorted(["x", "y", "z"], found.graphs["class_label"])
+    np.testing.assert_allclose(
+        found.graphs["difference"], apart[found.graphs.index, of_class], atol=1e-9
+    )
+    np.testing.assert_allclose(
+        found.graphs["difference"].abs(), np.sort(np.abs(apart).max(axis=1))[::-1], atol=1e-9
+    )
     only = one.compare(other, SMILES, class_label="y")
     assert only.toward == "y"
+    np.testing.assert_allclose(only.graphs["difference"].sort_index(), apart[:, 1], atol=1e-9)
+    assert "probability in b less in a, of y" in only._repr_html_()
     with pytest.raises(ValueError, match="different classes"):
         one.compare(alerts[0], SMILES)
 

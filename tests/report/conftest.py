@@ -54,6 +54,37 @@ class Outline(HTMLParser):
         pass
 
 
+class Visit:
+    """A page that was opened, with what went wrong and what it asked for."""
+
+    def __init__(self, browser, path, **options) -> None:
+        self.page = browser.new_context(**options).new_page()
+        self.problems: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.problems.append(message.text))
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(path.as_uri())
+
+    def texts(self) -> list[str]:
+        rows = self.page.locator("#pattern-table tbody:visible")
+        return [row.get_attribute("data-text") for row in rows.all()]
+
+    def open_all(self) -> None:
+        """What is folded away, as a reader would open it."""
+        for details in self.page.locator("details").all():
+            details.evaluate("details => details.open = true")
+
+    def numbers(self, key: str) -> list[float]:
+        rows = self.page.locator("#pattern-table tbody:visible")
+        return [float(row.get_attribute(f"data-{key}")) for row in rows.all()]
+
+    def close(self) -> None:
+        self.page.context.close()
+        assert self.problems == []
+        assert [url for url in self.requests if not url.startswith(("file:", "data:"))] == []
+
+
 def outline_of(page: str) -> Outline:
     outline = Outline()
     outline.feed(page)
@@ -99,6 +130,16 @@ def class_model(synthetic):
     """A Gaussian process for classes on every second of the synthetic graphs."""
     graphs, y = synthetic
     return tl.GraphClassifier(depth=2).fit(graphs[::2], y[::2])
+
+
+@pytest.fixture(scope="session")
+def evidence_reports(number_model, molecules, class_model, synthetic, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("evidence")
+    given = {"numbers": (number_model, molecules), "classes": (class_model, synthetic)}
+    return {
+        name: model.report(folder / f"{name}.html", graphs[1::2], y[1::2])
+        for name, (model, (graphs, y)) in given.items()
+    }
 
 
 @pytest.fixture(scope="session")

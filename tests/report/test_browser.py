@@ -2,49 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import treelens as tl
-from report.conftest import EVIL, EVIL_CLASS, QUICK
+from report.conftest import EVIL, EVIL_CLASS, QUICK, Visit
 from treelens.explain.palette import AGAINST, FOR, NEUTRAL
 from treelens.report import write_report
-
-
-class Visit:
-    """A page that was opened, with what went wrong and what it asked for."""
-
-    def __init__(self, browser, path, **options) -> None:
-        self.page = browser.new_context(**options).new_page()
-        self.problems: list[str] = []
-        self.requests: list[str] = []
-        self.page.on("console", lambda message: self.problems.append(message.text))
-        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(path.as_uri())
-
-    def texts(self) -> list[str]:
-        rows = self.page.locator("#pattern-table tbody:visible")
-        return [row.get_attribute("data-text") for row in rows.all()]
-
-    def open_all(self) -> None:
-        """What is folded away, as a reader would open it."""
-        for details in self.page.locator("details").all():
-            details.evaluate("details => details.open = true")
-
-    def numbers(self, key: str) -> list[float]:
-        rows = self.page.locator("#pattern-table tbody:visible")
-        return [float(row.get_attribute(f"data-{key}")) for row in rows.all()]
-
-    def close(self) -> None:
-        self.page.context.close()
-        assert self.problems == []
-        assert [url for url in self.requests if not url.startswith(("file:", "data:"))] == []
 
 
 @pytest.fixture(scope="module")
@@ -281,16 +248,6 @@ def test_a_script_that_is_not_ours_does_not_run(browser, report, tmp_path):
 # --- Gaussian processes -------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def evidence_reports(number_model, molecules, class_model, synthetic, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("evidence")
-    given = {"numbers": (number_model, molecules), "classes": (class_model, synthetic)}
-    return {
-        name: model.report(folder / f"{name}.html", graphs[1::2], y[1::2])
-        for name, (model, (graphs, y)) in given.items()
-    }
-
-
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["numbers", "classes"])
@@ -403,26 +360,6 @@ def test_fragments_and_predictions_are_sorted_and_filtered(browser, evidence_rep
     assert shown
     assert all("(=O)O" in row.inner_text() for row in shown)
     visit.close()
-
-
-AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["numbers", "classes"])
-def test_a_screen_reader_finds_its_way(browser, evidence_reports, name, scheme):
-    """What axe-core, the checker of accessibility, has to say: nothing, folded and unfolded."""
-    axe = Path(os.environ.get("AXE_CORE", AXE))
-    if not axe.exists():
-        pytest.skip("needs axe-core: npm install --no-save axe-core, or AXE_CORE=path/axe.min.js")
-    visit = Visit(browser, evidence_reports[name], color_scheme=scheme, bypass_csp=True)
-    for unfold in (False, True):
-        if unfold:
-            visit.open_all()
-        visit.page.evaluate(axe.read_text(encoding="utf-8"))
-        found = visit.page.evaluate("axe.run()")["violations"]
-        assert [(rule["id"], rule["nodes"][0]["html"]) for rule in found] == []
-    visit.page.context.close()
 
 
 def test_a_printed_report_is_about_two_pages(browser, evidence_reports):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treelens.cli import options
-from treelens.cli.console import InputError, Output, command, percent
+from treelens.cli.comparable import (
+    SCORES_OF_OWN_CLASSES,
+    checked_task,
+    common_scale,
+    common_target,
+    rows_in_both,
+    rows_of_common_classes,
+    same_classes,
+)
+from treelens.cli.console import Output, command, percent
 from treelens.cli.covariates import needed_by
 
 if TYPE_CHECKING:
@@ -19,13 +29,22 @@ if TYPE_CHECKING:
     from treelens.estimators.files import FullModel
 
 _ROWS_SHOWN = 20
+_HEADS = {"a": "A", "b": "B", "difference": "B less A"}
 
 
 def compare_cli(
     model_a: Annotated[Path, typer.Argument(metavar="A", help="A model file.")],
     model_b: Annotated[Path, typer.Argument(metavar="B", help="Another model file.")],
     data: options.Data,
-    target: options.Target = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            help="The column (SDF: property) with the class or the number.",
+            show_default="the one that the models were fitted to",
+            metavar="COLUMN",
+        ),
+    ] = None,
     smiles: options.Smiles = None,
     max_invalid: options.MaxInvalid = 0.1,
     out: Annotated[
@@ -47,72 +66,55 @@ def compare_cli(
     other wrong, and those graphs. Numbers: RMSE, R2 and the share within the 90 % interval of
     each, Wilcoxon's signed-rank test on the absolute errors, and the graphs where the two differ
     most. With --out also the fragments whose effects differ, with errors. DATA should be graphs
-    that neither was trained on.
+    that neither was trained on. Models with different classes are compared on those in common.
     """
     with command(as_json, debug) as output:
-        from treelens.cli.data import files_behind, read_training_data
-        from treelens.cli.reading import Reading
+        from treelens.cli.data import files_behind
         from treelens.estimators.files import load_model
         from treelens.storage.files import checked_target
 
         if out is not None:
             checked_target(out, reads=chain([model_a, model_b], files_behind(data)))
         models = [load_model(model_a), load_model(model_b)]
-        task = common_task(models)
+        task = checked_task(models, drawn=out is not None)
         for model in models:
             model.n_jobs = jobs
-        readings = [Reading(recipe=model.recipe_) for model in models]
-        # Rows that repeat a molecule stay: what counts as one differs between two readings.
-        how: dict[str, Any] = {
-            "task": task,
-            "duplicates": "keep",
-            "transform": common_scale(models, task),
-            "covariates": sorted({name for model in models for name in needed_by(model)}),
-        }
-        rows = read_training_data(
-            data, target, smiles, max_invalid, note=output.note, reading=readings[0], **how
-        )
-        rows_b = rows
-        if readings[1] != readings[0]:  # what there was to say about the rows has been said
-            rows_b = read_training_data(
-                data, target, smiles, max_invalid, reading=readings[1], **how
-            )
-            rows, rows_b = rows_in_both(rows, rows_b)
+        target = target or common_target(models, data, output.note)
+        rows = _rows_for_both(models, data, target, smiles, max_invalid, task, output.note)
         compare = compare_regressions if task == "regression" else compare_models
         show = show_regressions if task == "regression" else show_comparison
-        result = compare(models[0], models[1], rows, rows_b)
+        result = compare(models[0], models[1], *rows)
         if out is not None:
-            result |= drawn_comparison(models, (rows, rows_b), (model_a, model_b), out)
+            result |= drawn_comparison(models, rows, (model_a, model_b), out)
         output.finish({"a": str(model_a), "b": str(model_b), **result}, show)
 
 
-def common_task(models: list[FullModel]) -> str | None:
-    """What both models predict: ``"regression"``, or None for classes."""
-    from sklearn.base import is_regressor
+def _rows_for_both(
+    models: list[FullModel], data: str, target: str | None, smiles: str | None,
+    max_invalid: float, task: str | None, note: Callable[[str], None],
+) -> tuple[GraphData, GraphData]:  # fmt: skip
+    """The same rows as each of the models reads them."""
+    from treelens.cli.data import read_training_data
+    from treelens.cli.reading import Reading
 
-    of_numbers = [is_regressor(model) for model in models]
-    if of_numbers[0] != of_numbers[1]:
-        numbers, classes = ("A", "B") if of_numbers[0] else ("B", "A")
-        raise InputError(
-            f"{numbers} predicts numbers and {classes} classes, so they cannot be compared: take "
-            "two models of the same target."
-        )
-    return "regression" if of_numbers[0] else None
-
-
-def common_scale(models: list[FullModel], task: str | None) -> str | None:
-    """The scale that both models of numbers learned on, by name."""
-    from treelens.cli.predict import learned_scale
-
-    if task != "regression":
-        return None
-    names = [None if (s := learned_scale(model)) is None else s.name for model in models]
-    if names[0] != names[1]:
-        raise InputError(
-            f"A learned on the scale {names[0] or 'of the table'}, B on {names[1] or 'the plain'} "
-            "one: their errors cannot be compared. Fit both with the same --transform."
-        )
-    return names[0]
+    readings = [Reading(recipe=model.recipe_) for model in models]
+    # Rows that repeat a molecule stay: what counts as one differs between two readings.
+    how: dict[str, Any] = {
+        "task": task,
+        "duplicates": "keep",
+        "transform": common_scale(models, task),
+        "covariates": sorted({name for model in models for name in needed_by(model)}),
+    }
+    rows = read_training_data(
+        data, target, smiles, max_invalid, note=note, reading=readings[0], **how
+    )
+    rows_b = rows
+    if readings[1] != readings[0]:  # what there was to say about the rows has been said
+        rows_b = read_training_data(data, target, smiles, max_invalid, reading=readings[1], **how)
+        rows, rows_b = rows_in_both(rows, rows_b)
+    if task == "regression":
+        return rows, rows_b
+    return rows_of_common_classes(models, (rows, rows_b), note)
 
 
 def drawn_comparison(
@@ -136,14 +138,6 @@ def drawn_comparison(
     }
 
 
-def rows_in_both(a: GraphData, b: GraphData) -> tuple[GraphData, GraphData]:
-    """The rows that both readings have a molecule for."""
-    import numpy as np
-
-    _, in_a, in_b = np.intersect1d(a.rows, b.rows, return_indices=True)
-    return a.pick(in_a), b.pick(in_b)
-
-
 def compare_models(
     a: Any, b: Any, data: GraphData, data_b: GraphData | None = None
 ) -> dict[str, Any]:
@@ -156,6 +150,10 @@ def compare_models(
     said_a, scores_a = _named(a, data, truth)
     said_b, scores_b = _named(b, data_b or data, truth)
     right_a, right_b = said_a == truth, said_b == truth
+    if not same_classes([a, b]):
+        scores_a, scores_b = (
+            scores | dict.fromkeys(SCORES_OF_OWN_CLASSES) for scores in (scores_a, scores_b)
+        )
     return {
         "source": data.source,
         "n_graphs": len(truth),
@@ -206,6 +204,7 @@ def compare_regressions(
                 "row": int(data.rows[i]) + 1,
                 **({"smiles": data.texts[data.rows[i]]} if data.texts else {}),
                 "true": float(data.y[i]), "a": float(said_a[i]), "b": float(said_b[i]),
+                "difference": float(said_b[i] - said_a[i]),
             }
             for i in order
         ],
@@ -269,7 +268,8 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
     toward = "" if result["toward"] is None else f", for {result['toward']}"
     rows = [
         [
-            row["name"] or row["pattern"],
+            (row["name"] or row["pattern"])
+            + (f", for {row['class_label']}" if "class_label" in row else ""),
             *(f"{row[f'effect_{x}']:+.3f} ± {row[f'error_{x}']:.3f}" for x in "ab"),
             f"{row['difference']:+.3f} ± {row['error']:.3f}", row["found_by"], row["support"],
         ]
@@ -285,6 +285,6 @@ def _show_rows(output: Output, different: list[dict[str, Any]], title: str) -> N
         columns = list(different[0])
         shown = [[row[column] for column in columns] for row in different[:_ROWS_SHOWN]]
         output.line()
-        output.table(columns, shown, title)
+        output.table([_HEADS.get(column, column) for column in columns], shown, title)
         if len(different) > len(shown):
             output.line(f"... and {len(different) - len(shown)} more; --json lists all.")

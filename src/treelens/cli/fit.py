@@ -18,6 +18,7 @@ from treelens.cli.fit_evidence import (
     show_evidence,
     threshold_setting,
 )
+from treelens.cli.fit_fragments import USUALLY_SHOWN, first_fragments, show_fragments
 from treelens.cli.scores import class_sizes
 
 if TYPE_CHECKING:
@@ -58,6 +59,16 @@ def fit_cli(
     missing: options.Missing = "skip",
     duplicates: options.Duplicates = "merge",
     top: Annotated[int, typer.Option("--top", help="How many patterns to print.", min=0)] = 10,
+    fragments: Annotated[
+        int | None,
+        typer.Option(
+            "--fragments",
+            help="How many of the fragments that move predictions to print.",
+            min=0,
+            show_default=f"{USUALLY_SHOWN}; none of more than two classes or 3,000 graphs, where "
+            "finding them takes a while",
+        ),
+    ] = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     as_json: options.Json = False,
@@ -66,10 +77,10 @@ def fit_cli(
     """Learn from DATA to predict a number or a class, and save the model.
 
     Fits a Gaussian process whose evidence decides how much every pattern weighs. Prints
-    leave-one-out scores, whether learned weights predict better than uniform ones, and the patterns
-    that matter. With --method svc, a support vector machine: what is left at auto is chosen by
-    cross-validation, and the scores are those of that. What is wrong with the rows, and what was
-    done about it, is told line by line.
+    leave-one-out scores, whether learned weights predict better than uniform ones, the fragments
+    that move predictions with their effects, and the patterns that matter. With --method svc, a
+    support vector machine: what is left at auto is chosen by cross-validation, and the scores are
+    those of that. What is wrong with the rows, and what was done about it, is told line by line.
     """
     with command(as_json, debug) as output:
         options.check_choice("--method", method, options.METHODS)
@@ -108,7 +119,7 @@ def fit_cli(
             )
             own = {} if method == "svc" else threshold_setting(threshold, training)
             own = own | ({} if method == "svc" else {"covariates": beside})
-            model, result = fit(training, settings | own, top)
+            model, result = fit(training, settings | own, top, fragments)
             model.save(path)
             results.append({**result, "model": str(path)})
         if len(sets) == 1:
@@ -195,7 +206,7 @@ def classifier_settings(
 
 
 def fit_model(
-    data: GraphData, settings: dict[str, Any], top: int = 10
+    data: GraphData, settings: dict[str, Any], top: int = 10, fragments: int | None = None
 ) -> tuple[GraphSVC, dict[str, Any]]:
     """Fit, and sum up what came of it as plain data."""
     from treelens.cli.patterns import top_patterns
@@ -221,6 +232,7 @@ def fit_model(
         "recipe": None if model.recipe_ is None else model.recipe_.to_plain(),
         "n_patterns": model.train_histograms_.n_patterns,
         "patterns": top_patterns(model, top),
+        **first_fragments(model, data, fragments),
         "seconds": time.perf_counter() - start,
     }
 
@@ -299,6 +311,7 @@ def show_fit(output: Output, result: dict[str, Any]) -> None:
     )
     output.line(chosen_sentence(result))
     output.line()
+    show_fragments(output, result)
     show_patterns(
         output, result["patterns"], result["choice"]["weight_radius"] > 0, result["n_patterns"]
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from treelens.cli import options
 from treelens.cli.console import InputError, Output, percent
 from treelens.cli.covariates import covariate_facts, covariate_sentence
+from treelens.cli.fit_fragments import first_fragments, show_fragments
 from treelens.cli.scores import class_scores, class_sizes
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def threshold_setting(threshold: str, data: GraphData) -> dict[str, Any]:
 
 
 def fit_evidence(
-    data: GraphData, settings: dict[str, Any], top: int = 10
+    data: GraphData, settings: dict[str, Any], top: int = 10, fragments: int | None = None
 ) -> tuple[GraphRegressor | GraphClassifier, dict[str, Any]]:
     """Fit, and sum up what came of it as plain data; ``settings`` may name covariates."""
     from treelens.cli.patterns import top_patterns
@@ -98,6 +99,7 @@ def fit_evidence(
         "recipe": None if model.recipe_ is None else model.recipe_.to_plain(),
         "n_patterns": len(model.weights_),
         "patterns": top_patterns(model, top),
+        **first_fragments(model, data, fragments),
         "seconds": time.perf_counter() - start,
     }
 
@@ -172,6 +174,7 @@ def show_evidence(output: Output, result: dict[str, Any]) -> None:
         output.line(covariate_sentence(result["covariates"]))
     output.line(_search_sentence(result))
     output.line()
+    show_fragments(output, result)
     show_patterns(output, result["patterns"], result["weights"] != "uniform", result["n_patterns"])
     output.line(f"Time: {result['seconds']:.1f} s")
     if "model" in result:

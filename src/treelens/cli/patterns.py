@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -12,8 +13,11 @@ from treelens.cli.console import InputError, Output, command
 from treelens.storage.csv_text import csv_text
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from treelens.estimators.files import FullModel
 
+_SHARE = "frequency "  # what the columns of classes are called
 ORDERS = ("auto", "weight", "difference", "support")
 
 
@@ -24,9 +28,9 @@ def patterns_cli(
         str,
         typer.Option(
             "--sort",
-            help="weight; difference (classes: between the largest and the smallest mean share of "
-            "nodes; numbers: between graphs with and without it); support; auto: weight where "
-            "weights were learned, else difference.",
+            help="weight; difference, by its size (two classes: mean share of nodes in the second "
+            "less in the first; more: the largest less the smallest; numbers: mean of graphs with "
+            "it less without); support; auto: weight where weights were learned, else difference.",
         ),
     ] = "auto",
     out: Annotated[
@@ -85,16 +89,35 @@ def top_patterns(model: FullModel, n: int, order: str = "auto") -> list[dict[str
     if order not in ORDERS:
         raise InputError(f"--sort {order}: expected one of {', '.join(ORDERS)}.")
     table = model.patterns_  # sorted by weight already
-    if "mean_with" in table:
-        table["difference"] = (table["mean_with"] - table["mean_without"]).abs()
-    else:
-        frequencies = table[[column for column in table.columns if column.startswith("frequency ")]]
-        table["difference"] = frequencies.max(axis=1) - frequencies.min(axis=1)
+    table["difference"] = _differences(table)
     if order == "auto":
         order = "weight" if learned_weights(model) else "difference"
     if order != "weight":
-        table = table.sort_values(order, ascending=False, kind="stable")
+        table = table.sort_values(order, ascending=False, kind="stable", key=abs)
     return cast("list[dict[str, Any]]", table.head(n).reset_index().to_dict("records"))
+
+
+def _differences(table: pd.DataFrame) -> pd.Series:
+    """How far a pattern tells classes or values apart; :func:`_compared` says what less what."""
+    if "mean_with" in table:
+        return table["mean_with"] - table["mean_without"]
+    shares = table[[_SHARE + name for name in _classes_of(table)]]
+    if shares.shape[1] == 2:
+        return shares.iloc[:, 1] - shares.iloc[:, 0]
+    return shares.max(axis=1) - shares.min(axis=1)
+
+
+def _classes_of(columns: Iterable[Any]) -> list[str]:
+    return [str(c).removeprefix(_SHARE) for c in columns if str(c).startswith(_SHARE)]
+
+
+def _compared(columns: Iterable[Any]) -> str:
+    """The head of the column of differences: what less what."""
+    columns = list(columns)
+    if "mean_with" in columns:
+        return "with less without"
+    classes = _classes_of(columns)
+    return f"{classes[1]} less {classes[0]}" if len(classes) == 2 else "most less least"
 
 
 def write_patterns(model: FullModel, path: Path) -> None:
@@ -130,5 +153,6 @@ def show_patterns(
         for row in patterns
     ]  # fmt: skip
     title = f"Patterns: {len(rows)} of {n_patterns}" + ("" if learned else " (weights are uniform)")
-    columns = ["pattern", "depth", "weight", "graphs", *side, "difference"]
+    compared = _compared(patterns[0]) if patterns else "difference"
+    columns = ["pattern", "depth", "weight", "graphs", *side, compared]
     output.table(columns, rows, title)

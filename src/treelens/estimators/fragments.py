@@ -84,7 +84,7 @@ class ShowsFragments(ComparesModels):
         y : array-like, shape (n_graphs,), optional
             Their classes or values, for the columns that count them.
         **options :
-            ``class_label``, ``n_fragments``, ``min_support`` and ``refits``: see
+            ``class_label``, ``n_fragments``, ``min_support``, ``refits`` and ``smarts``: see
             :func:`treelens.explain.fragment_refits.fragments_of_model`.
 
         Returns

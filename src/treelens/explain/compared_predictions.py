@@ -78,21 +78,17 @@ def _score(said: np.ndarray, y: np.ndarray, classes: np.ndarray | None) -> float
     return float((said.astype(str) == y.astype(str)).mean())  # a file may hold 1 as "1"
 
 
-def graph_table(a: Side, b: Side, y: np.ndarray | None) -> pd.DataFrame:
+def graph_table(
+    a: Side, b: Side, y: np.ndarray | None, class_label: Any = None
+) -> pd.DataFrame:  # fmt: skip
     """What both models say of each graph, those first that they disagree on most."""
     import pandas as pd
 
     columns: dict[str, Any] = {"name": _names(a.graphs), "a": a.predictions, "b": b.predictions}
-    classes = a.model._decision.classes
-    if classes is None:
+    if a.model._decision.classes is None:
         columns["difference"] = b.predictions - a.predictions
     else:
-        columns["probability_a"], columns["probability_b"] = _probability(a), _probability(b)
-        columns["difference"] = (
-            columns["probability_b"] - columns["probability_a"]
-            if len(classes) == 2
-            else _probability_gap(a, b)
-        )
+        columns |= _probability_columns(a, b, class_label)
     if y is not None:
         columns["truth"] = y
     table = pd.DataFrame(columns)
@@ -101,13 +97,27 @@ def graph_table(a: Side, b: Side, y: np.ndarray | None) -> pd.DataFrame:
     return table.iloc[order]
 
 
-def _probability(side: Side) -> np.ndarray:
-    """Of the second of two classes, else of the class that is named."""
-    probabilities = side.said.probabilities
-    assert probabilities is not None
-    if probabilities.shape[1] == 2:
-        return probabilities[:, 1]
-    return probabilities[np.arange(len(probabilities)), side.said.predicted_codes]
+def _probability_columns(a: Side, b: Side, class_label: Any) -> dict[str, Any]:
+    """What the models give a class, and b less a: of the one that is asked about, where one is."""
+    assert a.said.probabilities is not None
+    assert b.said.probabilities is not None
+    classes = a.model._decision.classes
+    apart = b.said.probabilities - a.said.probabilities  # (n_graphs, n_classes)
+    every = np.arange(len(apart))
+    if class_label is None and len(classes) > 2:
+        code = np.abs(apart).argmax(axis=1)
+        of_a, of_b = a.said.predicted_codes, b.said.predicted_codes
+        told = {"class_label": classes[code]}
+    else:
+        asked = 1 if class_label is None else int(np.flatnonzero(classes == class_label)[0])
+        code = of_a = of_b = np.full(len(apart), asked)
+        told = {}
+    return {
+        "probability_a": a.said.probabilities[every, of_a],
+        "probability_b": b.said.probabilities[every, of_b],
+        "difference": apart[every, code],
+        **told,
+    }
 
 
 def _names(graphs: GraphCollection) -> list[Any]:

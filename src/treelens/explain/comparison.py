@@ -60,9 +60,12 @@ class Comparison:
         ``attrs["units"]`` says what effects are measured in. Empty where the two models read the
         graphs with different nodes.
     graphs : DataFrame
-        All graphs, those first that the models disagree on most: ``name``, ``a``, ``b``, of classes
-        ``probability_a`` and ``probability_b`` (of the second of two classes, else of the class
-        that each names), ``difference``, ``truth`` where known. The index is the position.
+        All graphs, those first that the models disagree on most: ``name``, ``a``, ``b``,
+        ``difference`` (b less a: of numbers, or of the probabilities of the class ``toward``),
+        of classes ``probability_a`` and ``probability_b``, ``truth`` where known. Of more than two
+        classes, where none was asked for, the difference is that of ``class_label``, whose
+        probability differs most, and the probabilities are those of the classes that each names.
+        The index is the position.
     toward : str or None
         The class that positive effects and probabilities speak for.
     """
@@ -139,8 +142,9 @@ def compare_on(
         raise ValueError("There are no graphs to compare the models on.")
     if y is not None and len(y) != len(graphs_a):
         raise ValueError(f"y has {len(y)} entries for {len(graphs_a)} graphs.")
+    outputs_of(a._decision, class_label)  # an unknown class is told before the work
     sides = Side.of(a, graphs_a), Side.of(b, graphs_b)
-    table = graph_table(*sides, None if y is None else np.asarray(y))
+    table = graph_table(*sides, None if y is None else np.asarray(y), class_label)
     fragments, pictures = _fragments(*sides, class_label, n_fragments, min_support)
     return Comparison(
         agreement_of(*sides, None if y is None else np.asarray(y)),

@@ -96,12 +96,12 @@ def graph_rows(found: Comparison, most: int = _MOST_ROWS) -> str:
     """The table of graphs; the first are drawn as either model sees them."""
     numbers = "probability_a" not in found.graphs
     truth = ["truth"] if "truth" in found.graphs else []
-    head = ["graph", *truth, "a", "b", "b less a" if numbers else "apart", "in a", "in b"]
+    head = ["graph", *truth, "a", "b", _apart_in_words(found), "in a", "in b"]
     rows = []
     for index, row in found.graphs.head(most).iterrows():
         said = [_said(row, side, numbers) for side in ("a", "b")]
         cells = [_cut(row["name"]), *(_plain(row[t]) for t in truth), *said,
-                 f"{row['difference']:+.3f}"]  # fmt: skip
+                 _apart(row)]  # fmt: skip
         drawings: Sequence[str] = ("", "")
         if index in found.drawn and found.drawn[int(index)].graph.n_nodes <= _LARGEST_DRAWN:  # type: ignore[arg-type, call-overload]
             drawings = draw_pair(found, int(index))  # type: ignore[arg-type, call-overload]
@@ -127,6 +127,18 @@ def draw_pair(found: Comparison, index: int) -> tuple[str, str]:
         for side, contributions in zip("ab", both, strict=True)
     )  # fmt: skip
     return str(one), str(other)
+
+
+def _apart_in_words(found: Comparison) -> str:
+    """What the column of differences holds: what less what, and of which class."""
+    if "probability_a" not in found.graphs:
+        return "b less a"
+    return f"probability in b less in a{'' if found.toward is None else f', of {found.toward}'}"
+
+
+def _apart(row: Any) -> str:
+    of_class = f" ({row['class_label']})" if "class_label" in row else ""
+    return f"{row['difference']:+.3f}{of_class}"
 
 
 def _said(row: Any, side: str, numbers: bool) -> str:

@@ -22,6 +22,7 @@ def fragments_of_model(
     min_support: int | None = None,
     refits: int = 0,
     seed: int = 0,
+    smarts: bool = True,
 ) -> Any:
     """The table of fragments of a fitted model on some graphs.
 
@@ -45,12 +46,16 @@ def fragments_of_model(
         that were not drawn. Needs ``y``; two classes or numbers.
     seed : int
         For the draws.
+    smarts : bool, default=True
+        Whether fragments of molecules are written as SMARTS, which takes a while.
     """
     decision = model._decision
     targets = None if y is None else _targets(decision.classes, y, len(graphs))
     options: dict[str, Any] = {"n_fragments": n_fragments, "min_support": min_support}
     jobs = model._n_jobs()
-    table = fragment_table(decision, graphs, targets, class_label, n_jobs=jobs, **options)
+    table = fragment_table(
+        decision, graphs, targets, class_label, n_jobs=jobs, smarts=smarts, **options
+    )
     if refits:
         if y is None or "class_label" in table:
             raise ValueError("refits needs y, and two classes or numbers (or a class_label).")

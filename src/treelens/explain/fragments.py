@@ -98,6 +98,7 @@ def fragment_table(
     min_support: int | None = None,
     n_jobs: int = 1,
     looked_at: SeenGraphs | None = None,
+    smarts: bool = True,
 ) -> FragmentTable:
     """The fragments that move predictions, the most important first.
 
@@ -113,6 +114,8 @@ def fragment_table(
         more, the table holds fragments of all of them and names each one's class.
     n_fragments, min_support, n_jobs, looked_at :
         See :func:`find_fragments`.
+    smarts : bool, default=True
+        Whether fragments of molecules are written as SMARTS, each checked against hundreds of them.
     """
     import pandas as pd
 
@@ -124,7 +127,7 @@ def fragment_table(
             decision, graphs, output,
             n_fragments=n_fragments, min_support=min_support, n_jobs=n_jobs, looked_at=looked_at,
         )  # fmt: skip
-        part = _rows(found, decision, targets, sign)
+        part = _rows(found, decision, targets, sign, smarts)
         if label is not None:
             part.insert(0, "class_label", label)
         parts.append(part)
@@ -191,13 +194,17 @@ def size_effect(seen: ExplainedGraphs, sign: float = 1.0) -> dict[str, float]:
 
 
 def _rows(
-    found: FoundFragments, decision: Decision, targets: np.ndarray | None, sign: float
+    found: FoundFragments,
+    decision: Decision,
+    targets: np.ndarray | None,
+    sign: float,
+    smarts: bool,
 ) -> Any:
     import pandas as pd
 
     seen, fragments = found.seen, found.fragments
     forest = seen.forest
-    columns: dict[str, Any] = chemistry_of(seen, fragments)
+    columns: dict[str, Any] = chemistry_of(seen, fragments, smarts)
     columns["pattern"] = [" | ".join(forest.texts(f.patterns)) for f in fragments]
     columns["depth"] = [f.depth for f in fragments]
     columns["effect"] = [sign * f.effect.mean for f in fragments]
@@ -234,19 +241,26 @@ def _examples(graphs: GraphCollection, holders: np.ndarray) -> list[Any]:
     return [int(k) if graphs.names is None else graphs[int(k)].name for k in order]
 
 
-def chemistry_of(seen: ExplainedGraphs, fragments: list[Fragment]) -> dict[str, Any]:
-    """Names and SMARTS of molecules; other graphs have neither."""
-    graphs, forest = seen.graphs, seen.forest
+def chemistry_of(
+    seen: ExplainedGraphs, fragments: list[Fragment], smarts: bool = True
+) -> dict[str, Any]:
+    """Names and, unless they are not wanted, SMARTS of molecules; other graphs have neither."""
+    graphs = seen.graphs
     if not len(graphs) or not is_molecule(graphs[0]):
         return {"name": [""] * len(fragments)}
+    writer = FragmentWriter(seen, _atom_label(seen) if smarts else "unknown")
+    names = {"name": [group_name(seen, fragment, writer.molecule) for fragment in fragments]}
+    if not smarts:
+        return names
+    return names | {"smarts": [writer.smarts(fragment) for fragment in fragments]}
+
+
+def _atom_label(seen: ExplainedGraphs) -> str:
+    """What the node labels say that molecules came with."""
+    forest = seen.forest
     own = [v for v, t in zip(forest.vocabularies, forest.trees, strict=True)
            if TREES[t][0] == "labels"]  # fmt: skip
-    kind = atom_label_of(graphs, own[0]) if own else "element"
-    writer = FragmentWriter(seen, kind or "unknown")
-    return {
-        "name": [group_name(seen, fragment, writer.molecule) for fragment in fragments],
-        "smarts": [writer.smarts(fragment) for fragment in fragments],
-    }
+    return (atom_label_of(seen.graphs, own[0]) if own else "element") or "unknown"
 
 
 def pictured(seen: ExplainedGraphs, fragment: Fragment) -> tuple[Any, Occurrence]:
