@@ -11,8 +11,10 @@ import warnings
 import joblib
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
+import treelens as tl
 from treelens import GraphSVC, PatternVocabulary
 from treelens.estimators.streaming import StreamingGraphClassifier
 from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks
@@ -49,6 +51,49 @@ def test_workers_give_the_model_of_one_process(mutag, client):
     model = StreamingGraphClassifier(**SETTINGS)
     fit_distributed(model, CollectionBlocks(graphs, y, 30), client)
     assert_same_model(model, alone, graphs)
+
+
+@pytest.fixture(scope="module")
+def many():
+    """More small graphs than two chunks hold, their classes, and the model of one process."""
+    kinds = tl.as_graph_collection(["C" * k + end for k in range(1, 9) for end in "NOF"])
+    graphs = kinds[np.random.default_rng(0).integers(len(kinds), size=4500)]
+    y = np.where(graphs.sizes > 5, "large", "small")
+    settings = {"depth": 1, "random_state": 0, "exact_size": 60, "n_landmarks": 15, "n_jobs": 1}
+    model = tl.GraphClassifier(**settings)
+    return graphs, y, model, clone(model).fit(CollectionBlocks(graphs, y, 1000))
+
+
+def assert_same_process(model, other):
+    one, other = model.model_.posterior, other.model_.posterior
+    assert (one.coefficients == other.coefficients).all()
+    assert (one.precision_gain == other.precision_gain).all()
+
+
+def test_a_gaussian_process_has_the_same_bits_wherever_blocks_are_worked_on(many, client):
+    graphs, y, model, alone = many
+    for size in (300, 2048):
+        fit_distributed(model, CollectionBlocks(graphs, y, size), client)
+        assert_same_process(model, alone)
+
+
+def test_a_killed_worker_changes_no_bit_of_a_gaussian_process(many, tmp_path):
+    graphs, y, model, alone = many
+    blocks = CollectionBlocks(graphs, y, 500)
+    with client_or_local(n_workers=2) as client:
+        victim = client.submit(os.getpid, pure=False).result()
+
+        def kill_in_the_middle() -> None:
+            deadline = time.monotonic() + 60
+            while not (tmp_path / "2").exists() and time.monotonic() < deadline:
+                time.sleep(0.01)
+            os.kill(victim, signal.SIGKILL)
+
+        killer = threading.Thread(target=kill_in_the_middle, daemon=True)
+        killer.start()
+        model.fit(slow_parts(blocks, tmp_path), executor=DaskExecutor(client))
+        killer.join()
+    assert_same_process(model, alone)
 
 
 def test_cross_validation_runs_on_the_workers(mutag, client):

@@ -7,7 +7,7 @@ import treelens as tl
 from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks
 from treelens.learning import sparse_evidence
 from treelens.models.sparse_process import LandmarkPosterior
-from treelens.scale.process_blocks import in_chunks, sample_of_blocks
+from treelens.scale.process_blocks import sample_of_blocks
 
 SETTINGS = {"depth": 1, "random_state": 0, "exact_size": 40, "n_landmarks": 15, "n_jobs": 1}
 
@@ -188,13 +188,3 @@ def test_blocks_that_change_between_two_readings_are_refused(data, change):
     blocks = Changing()
     with pytest.raises(ValueError, match=r"held \d+ graphs at first, and \d+ when .* read again"):
         tl.GraphRegressor(**SETTINGS).fit(blocks)
-
-
-def test_chunks_hold_the_rows_in_their_order(monkeypatch):
-    monkeypatch.setattr(sparse_evidence, "BLOCK", 4)
-    rows = np.arange(22.0).reshape(11, 2)
-    for cuts in ([3, 5], [1], [10], []):
-        chunks = list(in_chunks(np.split(rows, cuts)))
-        assert [len(chunk) for _, chunk in chunks] == [4, 4, 3]
-        np.testing.assert_array_equal(np.concatenate([c for _, c in chunks]), rows)
-        assert all((rows[where] == chunk).all() for where, chunk in chunks)

@@ -126,7 +126,13 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         raise NotImplementedError
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, covariates: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        covariates: Any = None,
+        executor: Any = None,
     ) -> Self:
         """Learn the weights and condition on the targets.
 
@@ -148,6 +154,11 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
             RDKit's descriptors. Numbers are standardised, texts are classes. They have a kernel of
             their own, added to that of the graphs; evidence decides how much it says. Learned on a
             CPU only; not with blocks.
+        executor : executor, optional
+            With blocks: where they are worked on the second time, such as
+            :class:`treelens.scale.executors.JoblibExecutor` (processes here) or
+            :class:`treelens.scale.dask_executor.DaskExecutor` (a cluster). The model is the same,
+            bit for bit.
         """
         self._validate_params()
         if covariates is not None and self.device != "cpu":
@@ -156,7 +167,9 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         if y is None and holds_blocks(X):
             if covariates is not None:
                 raise TypeError("Blocks take no covariates: leave them out.")
-            return self._fit_blocks(X, sample_weight)
+            return self._fit_blocks(X, sample_weight, executor)
+        if executor is not None:
+            raise TypeError("An executor works on blocks (such as SmilesBlocks): leave it out.")
         graphs = check_graphs(X)
         known = self._known(y, check_weights(sample_weight, len(graphs)))
         encoded = None
@@ -176,7 +189,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         )
         return self
 
-    def _fit_blocks(self, blocks: Any, sample_weight: Any) -> Self:
+    def _fit_blocks(self, blocks: Any, sample_weight: Any, executor: Any) -> Self:
         """Fit a sample through landmarks, then take the posterior of all graphs."""
         if sample_weight is not None:
             raise TypeError("Blocks take no sample_weight: leave it out.")
@@ -189,7 +202,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         known = inner._known(sample.y, np.ones(len(sample.y)))
         columns = inner._columns(sample.all_targets, known)
         posterior, left_out = posterior_of_blocks(
-            inner.model_, blocks, columns, known.targets.values, self._n_jobs()
+            inner.model_, blocks, sample, columns, known.targets.values, self._n_jobs(), executor
         )
         said, slope = self._scored(left_out, known)
         record = replace(inner.model_.record, left_out=said)

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,6 +44,7 @@ from treelens.learning.factor import (
     solve_in_tiles,
 )
 from treelens.learning.objective import N_SHARES, in_shares, pair_arrays
+from treelens.parallel import one_blas_thread
 from treelens.patterns.features import Features, select_features
 from treelens.patterns.pairs import PairFeatures
 
@@ -50,6 +52,37 @@ from treelens.patterns.pairs import PairFeatures
 LANDMARK_JITTER = 1e-7
 # So many graphs at a time, whatever the number of threads: sums over blocks have one order.
 BLOCK = 2048
+
+
+class ChunkSums(NamedTuple):
+    """What some graphs add to the sums over landmarks."""
+
+    inner: np.ndarray  # (m, m), of which the upper triangle counts
+    right: np.ndarray  # (m, n_columns)
+
+
+def sums_of_chunk(
+    factor: np.ndarray, kernel: np.ndarray, noise: np.ndarray, targets: np.ndarray, n_jobs: int = 1
+) -> ChunkSums:
+    """Sums over the graphs whose kernel with the landmarks, shape (b, m), is given.
+
+    Parameters
+    ----------
+    factor : ndarray, shape (m, m)
+        Of :func:`factor_landmarks`.
+    kernel : ndarray, shape (b, m)
+    noise : ndarray, shape (b,)
+        Variances.
+    targets : ndarray, shape (b, n_columns)
+    n_jobs : int
+        Threads. The result is the same, bit for bit, for every number of them.
+    """
+    half = solve_in_tiles(factor, kernel.T, transposed=True, n_jobs=n_jobs)  # (m, b)
+    weighed = half / noise
+    inner = np.zeros_like(factor)
+    add_products(inner, weighed, half, n_jobs)
+    with one_blas_thread():
+        return ChunkSums(inner, weighed @ targets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +133,25 @@ class LandmarkSums:
         n_jobs : int
         """
         factor = factor_landmarks(among, n_jobs)
-        inner, right = np.eye(len(among)), np.zeros((len(among), targets.shape[1]))
-        for where, kernel in blocks:
-            half = solve_in_tiles(factor, kernel.T, transposed=True, n_jobs=n_jobs)  # (m, b)
-            weighed = half / noise[where]
-            add_products(inner, weighed, half, n_jobs)
-            right += weighed @ targets[where]
+        chunks = (
+            sums_of_chunk(factor, kernel, noise[where], targets[where], n_jobs)
+            for where, kernel in blocks
+        )
+        return cls.added(factor, chunks, noise, targets)
+
+    @classmethod
+    def added(
+        cls,
+        factor: np.ndarray,
+        chunks: Iterable[ChunkSums],
+        noise: np.ndarray,
+        targets: np.ndarray,
+    ) -> LandmarkSums:
+        """The same from the sums of all chunks of graphs, wherever these were made."""
+        inner, right = np.eye(len(factor)), np.zeros((len(factor), targets.shape[1]))
+        for chunk in chunks:
+            inner += chunk.inner
+            right += chunk.right
         square = float(((targets**2).mean(axis=1) / noise).sum())
         return cls(
             factor, inner, right, square, float(np.log(noise).sum()), float((1.0 / noise).sum())

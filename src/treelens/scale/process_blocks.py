@@ -8,7 +8,7 @@ made over a fixed number of graphs at a time, so the model does not depend on ho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,12 +17,13 @@ from treelens.graphs.blocks import Block, block_name, graph_name, parts_of, repe
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.convert import as_graph_collection
 from treelens.graphs.errors import GraphDataError
-from treelens.learning import sparse_evidence
-from treelens.learning.sparse_evidence import LandmarkSums
+from treelens.learning.sparse_evidence import LandmarkSums, block_slices, factor_landmarks
 from treelens.models.gaussian_process import FittedGaussianProcess
 from treelens.models.posterior import LeaveOneOut
-from treelens.models.sparse_process import KernelBlock, LandmarkPosterior
+from treelens.models.sparse_process import LandmarkPosterior
 from treelens.patterns.features import select_features
+from treelens.scale.executors import SerialExecutor
+from treelens.scale.landmark_parts import LandmarkView, pieces_of_run, runs_of, whole_chunks
 
 # The position of the first target that cannot be learned from, and words about it; None: all can.
 FirstWrong = Callable[[np.ndarray], tuple[int, str] | None]
@@ -34,6 +35,7 @@ class BlockSample(NamedTuple):
     graphs: GraphCollection
     y: np.ndarray
     all_targets: np.ndarray  # (n_graphs in all,)
+    part_sizes: list[int]  # how many graphs each part held
 
 
 def sample_of_blocks(
@@ -51,10 +53,12 @@ def sample_of_blocks(
     """
     kept: dict[int, tuple[int, Graph]] = {}  # by number: its key, and the graph
     targets: list[np.ndarray] = []
+    sizes: list[int] = []
     first, limit = 0, 2**64
     for number, part in enumerate(parts_of(blocks)):
         block = part.load()
         repeat_messages(block.messages)
+        sizes.append(0 if block.graphs is None else len(block.graphs))
         if block.graphs is None:
             continue
         if block.y is None:
@@ -75,7 +79,7 @@ def sample_of_blocks(
     y = np.concatenate(targets)
     drawn = sorted(kept)
     graphs = as_graph_collection([kept[number][1] for number in drawn])
-    return BlockSample(graphs, y[drawn], y)
+    return BlockSample(graphs, y[drawn], y, sizes)
 
 
 def _check_targets(number: int, block: Block, n_before: int, first_wrong: FirstWrong) -> None:
@@ -121,9 +125,11 @@ def _scattered(words: np.ndarray) -> np.ndarray:
 def posterior_of_blocks(
     model: FittedGaussianProcess,
     blocks: Any,
+    sample: BlockSample,
     targets: np.ndarray,
     sample_targets: np.ndarray,
     n_jobs: int = 1,
+    executor: Any = None,
 ) -> tuple[LandmarkPosterior, LeaveOneOut]:
     """The posterior given all graphs, and what it says of the sample's, each left out.
 
@@ -132,68 +138,31 @@ def posterior_of_blocks(
     model : FittedGaussianProcess
         Of the sample, of which it keeps the counts; its basis graphs are the landmarks.
     blocks : as in :func:`sample_of_blocks`
+    sample : BlockSample
     targets : ndarray, shape (n_graphs in all, n_columns)
         Standardised as the model's.
     sample_targets : ndarray, shape (n_sample, n_columns)
     n_jobs : int
+    executor : executor, optional
+        Where blocks are worked on (:mod:`treelens.scale.executors`), one thread each; by default
+        one after the other, here. The result is the same, bit for bit.
     """
     among = model.kernel_rows(model.basis_graphs, n_jobs)
-    graphs_again = _graphs_of(blocks, model, len(targets))
-    found = (model.look_at(graphs, n_jobs).features for graphs in graphs_again)
-    rows = (model.kernel_rows(features, n_jobs) for features in found)
+    view = LandmarkView.of(model, factor_landmarks(among.copy(), n_jobs))
+    alone = executor is None
+    runs = runs_of(parts_of(blocks, model.recipe), sample.part_sizes, targets, in_pieces=alone)
+    chunks = whole_chunks(
+        (executor or SerialExecutor()).map(pieces_of_run, runs, view, n_jobs if alone else 1),
+        view, targets, n_jobs,
+    )  # fmt: skip
     noise = np.full(len(targets), model.noise)
-    sums = LandmarkSums.gather(among.copy(), in_chunks(rows), noise, targets, n_jobs)
+    sums = LandmarkSums.added(view.factor, chunks, noise, targets)
     assert model.training is not None
     everything = model.weighted.weighed(model.training.histograms)
     own = (
-        model.kernel_rows(select_features(everything, np.arange(s.start, s.stop)), n_jobs)
-        for s in sparse_evidence.block_slices(len(sample_targets))
+        (s, model.kernel_rows(select_features(everything, np.arange(s.start, s.stop)), n_jobs))
+        for s in block_slices(len(sample_targets))
     )
     return LandmarkPosterior.of_sums(
-        sums, model.basis_indices, among, in_chunks(own), noise[: len(sample_targets)],
-        sample_targets, n_jobs,
-    )  # fmt: skip
-
-
-def _graphs_of(
-    blocks: Any, model: FittedGaussianProcess, n_expected: int
-) -> Iterator[GraphCollection]:
-    """The graphs of all blocks once more, which have to be those that were there before."""
-    n_graphs = 0
-    for part in parts_of(blocks, model.recipe):
-        graphs = part.load().graphs
-        if graphs is not None:
-            n_graphs += len(graphs)
-            if n_graphs <= n_expected:
-                yield graphs
-    if n_graphs != n_expected:
-        raise GraphDataError(
-            f"The blocks held {n_expected} graphs at first, and {n_graphs} when they were read "
-            "again: they are read twice, and must hold the same graphs in the same order each time."
-        )
-
-
-def in_chunks(rows: Iterable[np.ndarray]) -> Iterator[KernelBlock]:
-    """Kernel rows in chunks of a fixed size, however many of them come at a time.
-
-    Examples
-    --------
-    >>> pieces = [np.zeros((3000, 1)), np.zeros((2000, 1))]
-    >>> [(where.start, where.stop, len(chunk)) for where, chunk in in_chunks(pieces)]
-    [(0, 2048, 2048), (2048, 4096, 2048), (4096, 5000, 904)]
-    """
-    size, first = sparse_evidence.BLOCK, 0
-    waiting: list[np.ndarray] = []
-    for piece in rows:
-        waiting.append(piece)
-        if sum(map(len, waiting)) < size:
-            continue
-        together = np.concatenate(waiting)
-        whole = len(together) - len(together) % size
-        for start in range(0, whole, size):
-            yield slice(first, first + size), together[start : start + size]
-            first += size
-        waiting = [together[whole:]]
-    rest = np.concatenate(waiting) if waiting else np.empty((0, 0))
-    if len(rest):
-        yield slice(first, first + len(rest)), rest
+        sums, model.basis_indices, among, own, noise[: len(sample_targets)], sample_targets, n_jobs
+    )
