@@ -1,4 +1,4 @@
-"""Two models whose predictions can be asked for parts of molecules, with their own explanations."""
+"""Models whose predictions can be asked for parts of molecules, with their own explanations."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 import treelens as tl
 from reproduction.partial import Fingerprints, parts_of
+from reproduction.tree_shap import N_BACKGROUND, TreeShap
 
 N_TREES = 200
 
@@ -79,8 +80,25 @@ class ForestModel:
 
     def contributions(self, index: int) -> np.ndarray:
         molecule = self.molecules[index]
-        bits = self.fingerprints.of(molecule)
-        return self.fingerprints.spread(molecule, path_contributions(self.forest, bits))
+        return self.fingerprints.spread(molecule, self.worth_of(self.fingerprints.of(molecule)))
+
+    def worth_of(self, bits: np.ndarray) -> np.ndarray:
+        """What each bit of a molecule adds to its prediction."""
+        return path_contributions(self.forest, bits)
+
+
+class ForestByShap(ForestModel):
+    """The same forest, its bits worth their SHAP values."""
+
+    def __init__(
+        self, graphs: tl.GraphCollection, y: np.ndarray, train: np.ndarray, n_jobs: int
+    ) -> None:
+        super().__init__(graphs, y, train, n_jobs)
+        beside = [self.fingerprints.of(self.molecules[k]) for k in train[:N_BACKGROUND].tolist()]
+        self.shap = TreeShap(self.forest, np.array(beside))
+
+    def worth_of(self, bits: np.ndarray) -> np.ndarray:
+        return self.shap.of(bits[None, :])[0]
 
 
 def path_contributions(forest: Any, row: np.ndarray) -> np.ndarray:
@@ -108,4 +126,8 @@ def _are_classes(y: np.ndarray) -> bool:
     return y.dtype.kind in "iu"
 
 
-MODELS: dict[str, type[Any]] = {"treelens": OwnModel, "ECFP4 forest": ForestModel}
+MODELS: dict[str, type[Any]] = {
+    "treelens": OwnModel,
+    "ECFP4 forest": ForestModel,
+    "ECFP4 forest by SHAP": ForestByShap,
+}

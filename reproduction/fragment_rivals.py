@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 import treelens as tl
+from reproduction.tree_shap import TreeShap
 from treelens.explain.fragment_scores import support_cap
 from treelens.explain.fragment_search import find_candidates
 from treelens.explain.fragment_seen import ExplainedGraphs
@@ -18,30 +20,50 @@ SPARSITY = 0.1  # the C of the L1 logistic regression
 
 
 def forest_environments(
-    graphs: tl.GraphCollection, y: np.ndarray, min_support: int
+    graphs: tl.GraphCollection, y: np.ndarray, min_support: int, by_shap: bool = False
 ) -> list[dict[str, Any]]:
-    """Bits by what switching one off does to the predicted probability of molecules held out.
+    """Bits by what they do to the predicted probability of molecules held out.
 
-    Two forests, each asked about the half that it was not fitted to. The order is that of the
-    fragments: the mean change times the square root of the support.
+    That is what switching one off changes, or its SHAP values where molecules have it. Two forests,
+    each asked about the half that it was not fitted to. The order is that of the fragments: the
+    mean change times the square root of the support.
     """
     bits, places = _fingerprints(graphs)
+    frequent = np.flatnonzero(bits.sum(axis=0) >= min_support)
+    changes = _shap_values if by_shap else _switched_off
     change: dict[int, list[float]] = {}
-    rng = np.random.default_rng(0)
-    part = rng.permutation(len(y)) % 2
+    part = np.random.default_rng(0).permutation(len(y)) % 2
     for held_out in (0, 1):
-        forest = _forest().fit(bits[part != held_out], y[part != held_out])
-        rows = np.flatnonzero(part == held_out)
-        before = forest.predict_proba(bits[rows])[:, 1]
-        for bit in np.flatnonzero(bits.sum(axis=0) >= min_support).tolist():
-            holding = np.flatnonzero(bits[rows, bit])[: MOST_MOLECULES // 2]
-            if len(holding):
-                without = bits[rows[holding]].copy()
-                without[:, bit] = 0
-                after = forest.predict_proba(without)[:, 1]
-                change.setdefault(bit, []).extend((before[holding] - after).tolist())
+        train, rows = bits[part != held_out], bits[part == held_out]
+        forest = _forest().fit(train, y[part != held_out])
+        for bit, found in changes(forest, train, rows, frequent):
+            change.setdefault(bit, []).extend(found.tolist())
     found = [_bit_row(bit, np.array(x), bits, places, graphs.n_nodes) for bit, x in change.items()]
     return sorted(found, key=lambda row: -abs(row.pop("order")))
+
+
+def _switched_off(
+    forest: Any, train: np.ndarray, rows: np.ndarray, frequent: np.ndarray
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Each bit with what it changes in the first molecules that have it."""
+    before = forest.predict_proba(rows)[:, 1]
+    for bit in frequent.tolist():
+        holding = np.flatnonzero(rows[:, bit])[: MOST_MOLECULES // 2]
+        if len(holding):
+            without = rows[holding].copy()
+            without[:, bit] = 0
+            yield bit, before[holding] - forest.predict_proba(without)[:, 1]
+
+
+def _shap_values(
+    forest: Any, train: np.ndarray, rows: np.ndarray, frequent: np.ndarray
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Each bit with its SHAP values in all molecules that have it."""
+    worth = TreeShap(forest, train).of(rows)  # (n_molecules, n_bits)
+    for bit in frequent.tolist():
+        holding = rows[:, bit] > 0
+        if holding.any():
+            yield bit, worth[holding, bit]
 
 
 def _forest() -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from reproduction.explained_models import MODELS
 from reproduction.fidelity import N_SEEDS, ORDERS, SETS
 from reproduction.rows import read_rows
 
@@ -24,9 +25,23 @@ def test_the_page_and_the_summary_are_those_of_the_rows(rows, tmp_path):
 
 
 def test_every_set_and_seed_is_there_with_every_molecule(rows):
-    keys = {(row["set"], row["seed"]) for row in rows if row["model"] == "treelens"}
-    assert keys == {(name, seed) for name in SETS for seed in range(N_SEEDS)}
+    for model in MODELS:
+        keys = {(row["set"], row["seed"]) for row in rows if row["model"] == model}
+        assert keys == {(name, seed) for name in SETS for seed in range(N_SEEDS)}, model
     for row in rows:
         assert tuple(row["areas"]["deletion"]) == tuple(sorted(ORDERS))
         for areas in row["areas"].values():
             assert {len(values) for values in areas.values()} == {row["n_explained"]}
+
+
+def test_a_forest_is_the_same_however_it_is_explained(rows):
+    """Occlusion asks the forest alone, so both rows must have the same areas."""
+    by_key = {(row["set"], row["seed"], row["model"]): row for row in rows}
+    for (name, seed, model), row in by_key.items():
+        if model == "ECFP4 forest by SHAP":
+            other = by_key[name, seed, "ECFP4 forest"]
+            assert row["molecules"] == other["molecules"]
+            for kind, areas in row["areas"].items():
+                assert areas["occlusion"] == pytest.approx(
+                    other["areas"][kind]["occlusion"], abs=2e-3
+                )

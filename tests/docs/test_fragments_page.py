@@ -42,14 +42,15 @@ def test_what_the_guide_claims(rows):
         ours = told["ames"][f"{sample}, fragments"]
         assert ours["n_met"] == len(CLASSES) == 8
         assert ours["n_single_atoms"] == 0
-        for rival in ("ECFP4 forest", "L1 on the patterns"):
+        for rival in ("ECFP4 forest", "ECFP4 forest by SHAP", "L1 on the patterns"):
             assert told["ames"][f"{sample}, {rival}"]["n_met"] < 8
     assert told["planted"] == [10, 10]
     assert told["crippen"] == pytest.approx({"ESOL": 0.85, "Lipophilicity": 0.875})
     repeated = [told["ames"][f"{sample}, fragments"]["n_repeated"] for sample in SAMPLES]
     sparse = [told["ames"][f"{sample}, L1 on the patterns"]["n_met"] for sample in SAMPLES]
     forest = [told["ames"][f"{sample}, ECFP4 forest"]["n_met"] for sample in SAMPLES]
-    assert (repeated, sparse, forest) == ([3, 5], [5, 6], [6, 6])
+    by_shap = [told["ames"][f"{sample}, ECFP4 forest by SHAP"]["n_met"] for sample in SAMPLES]
+    assert (repeated, sparse, forest, by_shap) == ([3, 5], [5, 6], [6, 6], [6, 6])
     assert {k: round(x, 2) for k, x in told["stability"].items()} == {
         "800 of half 1": 0.57, "800 of half 2": 0.63, "2000 of half 1": 0.76,
         "2000 of half 2": 0.69,

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
-from reproduction.explained_models import ForestModel, OwnModel, node_values, path_contributions
+from reproduction.explained_models import (
+    ForestByShap,
+    ForestModel,
+    OwnModel,
+    node_values,
+    path_contributions,
+)
 from reproduction.fidelity import SHARES, curves, steps
 from reproduction.partial import Fingerprints, parts_of
+from reproduction.tree_shap import TreeShap
 
 import treelens as tl
 from reproduction import fidelity_page
@@ -64,6 +73,38 @@ def test_changes_along_paths_add_up_to_the_forests_prediction(graphs, y):
         assert roots + path_contributions(model.forest, bits).sum() == pytest.approx(said)
 
 
+@pytest.mark.parametrize("y", [Y, np.arange(24.0)], ids=["classes", "numbers"])
+def test_shap_values_add_up_to_the_forests_prediction(graphs, y):
+    pytest.importorskip("shap", reason="needs shap: pip install -e '.[studies]'")
+    model = ForestByShap(graphs, y, np.arange(0, 24, 2), 1)
+    for index in (1, 13):
+        bits = model.fingerprints.of(model.molecules[index])
+        worth = model.worth_of(bits)
+        said = model._predict(bits[None, :])[0]
+        assert model.shap.base + worth.sum() == pytest.approx(said, abs=1e-6)
+        spread = model.fingerprints.spread(model.molecules[index], worth)
+        np.testing.assert_allclose(model.contributions(index), spread)
+        assert spread.sum() == pytest.approx(worth[bits > 0].sum())
+
+
+def test_shap_values_of_a_single_split_are_the_change_it_makes():
+    """One bit decides: beside rows without it, its value is the step, and all others' nothing."""
+    pytest.importorskip("shap", reason="needs shap: pip install -e '.[studies]'")
+    from sklearn.ensemble import RandomForestRegressor
+
+    rows = np.zeros((20, 3), dtype=np.float32)
+    rows[::2, 1] = 1.0
+    forest = RandomForestRegressor(3, bootstrap=False, random_state=0).fit(rows, 5.0 * rows[:, 1])
+    found = TreeShap(forest, rows[1::2]).of(rows[:2])
+    np.testing.assert_allclose(found, [[0.0, 5.0, 0.0], [0.0, 0.0, 0.0]], atol=1e-6)
+
+
+def test_without_shap_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "shap", None)
+    with pytest.raises(ImportError, match=r"pip install -e '\.\[studies\]'"):
+        TreeShap(None, np.zeros((1, 1)))
+
+
 def test_steps_delete_and_insert_in_order():
     worth = np.array([0.3, -1.0, 2.0, 0.0, 0.1, 0.2, 5.0, -2.0, 1.0, 0.5])
     found = steps(worth)
@@ -84,10 +125,10 @@ def test_contributions_come_before_random_order(graphs):
 
 
 def rows_of(ahead):
-    """Rows of two models whose contributions are so far ahead of random, or behind."""
+    """Rows of some models whose contributions are so far ahead of random, or behind."""
     rng = np.random.default_rng(0)
     rows = []
-    for model in ("treelens", "ECFP4 forest"):
+    for model in ahead:
         noise = 0.01 * rng.normal(size=(2, 3, 20))
         areas = {
             kind: {
@@ -115,3 +156,9 @@ def test_the_page_says_where_we_lose(tmp_path):
     page = (tmp_path / "fidelity.md").read_text()
     assert "in 2 of 2 cases, behind in 0." in page
     assert "nowhere further ahead" in page
+    rivals = {"ECFP4 forest": 0.1, "ECFP4 forest by SHAP": 0.4}
+    fidelity_page.write(tmp_path, rows_of({"treelens": 0.3, **rivals}))
+    page = (tmp_path / "fidelity.md").read_text()
+    assert "contributions by paths are nowhere further ahead" in page
+    assert "the forest by SHAP is further ahead of random on Ames (deletion" in page
+    assert "standard errors in 2 of 2 cases, behind in 0." in page.split("changes along paths")[-1]
