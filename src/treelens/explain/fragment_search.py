@@ -16,6 +16,8 @@ A group is seen from each of its atoms, and by ever deeper patterns. So the sear
 patterns to deep ones, at each depth from the highest score on, and whatever a pattern explains is
 taken off: from each node of its occurrences the mean of ``phi`` over the nodes of the same label.
 What remains of a pattern that says the same again is nothing; of one that says more, it is that.
+Where a pattern with coarser labels says nearly as much, that is taken: which of the two scores a
+little higher is a matter of chance, and another sample of the data would turn it round.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from treelens.explain.fragment_seen import (
 )
 
 _LEAST = 0.1  # of the highest score: what adds less is not worth a row
+_NEARLY = 0.8  # of a score, for a pattern that says the same with coarser labels
 
 
 class Fragment(NamedTuple):
@@ -88,7 +91,8 @@ def _search_depth(
     seen: ExplainedGraphs, phi: np.ndarray, patterns: np.ndarray, highest: float
 ) -> list[Fragment]:
     """The same among patterns of one depth; ``phi`` is what shallower ones have left."""
-    rivals, kinds = Rivals.of(seen, patterns), _kinds(seen, patterns)
+    coarse = _coarser(seen, patterns)
+    rivals, kinds = Rivals.of(seen, patterns), _kinds(seen, patterns, coarse)
     effects = rivals.effects(seen, seen.phi)
     taken: list[Fragment] = []
     open_, score = are_sure(*effects), rivals.scores(seen, phi)
@@ -98,6 +102,7 @@ def _search_depth(
         highest = max(highest, abs(float(score[best])))
         if abs(score[best]) <= _LEAST * highest:
             return taken
+        best = _plainest(patterns, coarse, score, best)
         joined = _alike(kinds, score, *effects, best)
         fragment = _described(seen, phi, tuple(patterns[joined].tolist()), float(score[best]))
         open_[joined if fragment.is_sure else best] = False
@@ -120,20 +125,37 @@ def _alike(
     return np.concatenate([[best], np.flatnonzero(alike)])
 
 
-def _kinds(seen: ExplainedGraphs, patterns: np.ndarray) -> np.ndarray:
+def _plainest(patterns: np.ndarray, coarse: np.ndarray, score: np.ndarray, best: int) -> int:
+    """The candidate with the coarsest labels that scores nearly as high as the best."""
+    least = _NEARLY * score[best] * np.sign(score[best])
+    while True:
+        place = int(np.searchsorted(patterns, coarse[best]))
+        known = place < len(patterns) and patterns[place] == coarse[best]
+        if not known or score[place] * np.sign(score[best]) < least:
+            return best
+        best = place
+
+
+def _coarser(seen: ExplainedGraphs, patterns: np.ndarray) -> np.ndarray:
+    """What each pattern is to coarser labels; -1 where no tree has them: (n_candidates,)."""
+    forest, found = seen.forest, np.full(len(patterns), -1)
+    for k, pattern in enumerate(patterns.tolist()):
+        level = forest.coarser_level(*forest.levels[seen.level_of(pattern)])
+        if level >= 0:
+            color = seen.colors.colors[level, seen.carriers(pattern)[0]]
+            found[k] = forest.level_offsets[level] + color
+    return found
+
+
+def _kinds(seen: ExplainedGraphs, patterns: np.ndarray, coarse: np.ndarray) -> np.ndarray:
     """The same number for siblings, which are one to coarser labels: (n_candidates,).
 
     Siblings refine the same pattern. Where no tree has coarser labels, each is its own kind.
     """
-    forest, keys = seen.forest, []
-    for pattern in patterns.tolist():
-        tree, depth = forest.levels[seen.level_of(pattern)]
-        level = forest.coarser_level(tree, depth)
-        coarse = (
-            seen.colors.colors[level, seen.carriers(pattern)[0]] if level >= 0 else -1 - pattern
-        )
-        keys.append((int(forest.parents[pattern]), int(coarse)))
-    return np.unique(np.array(keys), axis=0, return_inverse=True)[1].ravel()
+    keys = np.column_stack(
+        [seen.forest.parents[patterns], np.where(coarse >= 0, coarse, ~patterns)]
+    )
+    return np.unique(keys, axis=0, return_inverse=True)[1].ravel()
 
 
 def find_candidates(seen: ExplainedGraphs, min_support: int, depth: int) -> np.ndarray:
