@@ -73,8 +73,8 @@ def test_every_trouble_has_its_line_and_no_row_is_lost(messy, tmp_path):
         "the SMILES are those of column 'Structure'",
         "--standardize changed 2 of 42 molecules: 2 reduced to the largest fragment, 1 neutralised",
         "2 of 44 rows (5 %) hold no molecule that RDKit can read: row 43 (line 44) 'C1CC' (no "
-        "SMILES: RDKit cannot parse it), row 44 (line 45) 'CN(C)(C)(C)C' (Explicit valence for atom "
-        "# 1 N",
+        "SMILES: RDKit cannot parse it), row 44 (line 45) 'CN(C)(C)(C)C' (Explicit valence for "
+        "atom # 1 N",
         "holds numbers, but something else in 1 row: row 8 (line 9) '>10000'",
         "missing in 3 of 44 rows: row 6 (line 7), row 7 (line 8), row 8 (line 9)",
         "holds numbers: fitting a regression",
