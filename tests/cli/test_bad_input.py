@@ -88,7 +88,9 @@ def test_a_missing_class(tmp_path):
 def test_many_unreadable_molecules(tmp_path):
     rows = [(s if i % 10 > 2 else "C(C(", c) for i, (s, c) in enumerate(MOLECULES)]
     data = write_csv(tmp_path / "x.csv", rows)
-    refused(fit(data, tmp_path), "12 of 40 rows (30 %)", "row 1 'C(C('", "--max-invalid 0.31")
+    refused(
+        fit(data, tmp_path), "12 of 40 rows (30 %)", "row 1 (line 2) 'C(C('", "--max-invalid 0.31"
+    )
     done = fit(data, tmp_path, "--max-invalid", "0.31", "--json")
     assert done.code == 0, done.err
     assert done.data["data"]["n_left_out"] == 12

@@ -151,7 +151,7 @@ def test_predict_keeps_unreadable_rows_empty(model, tmp_path):
     done = run("predict", model, data, "--out", out)
     assert done.code == 0, done.err
     assert "1 of 3 rows could not be read" in done.err
-    assert "row 2 'no molecule'" in done.err
+    assert "row 2 (line 3) 'no molecule'" in done.err
     table = pd.read_csv(out, float_precision="round_trip")
     assert list(table.columns) == [
         "row", "smiles", "class", "probability", "decision", "out_of_vocabulary",

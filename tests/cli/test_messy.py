@@ -15,6 +15,7 @@ from cli.test_bad_input import refused
 from treelens.cli.columns import id_columns, smiles_column, target_columns, units_in
 from treelens.cli.console import InputError
 from treelens.cli.data import read_data, read_training_data, read_training_sets
+from treelens.cli.reading import Reading
 from treelens.cli.target import looks_measured
 from treelens.graphs.tables import Table
 
@@ -71,8 +72,9 @@ def test_every_trouble_has_its_line_and_no_row_is_lost(messy, tmp_path):
         "is not UTF-8",
         "the SMILES are those of column 'Structure'",
         "--standardize changed 2 of 42 molecules: 2 reduced to the largest fragment, 1 neutralised",
-        "2 of 44 rows (5 %) hold no molecule that RDKit can read: row 43 'C1CC' (no SMILES: RDKit "
-        "cannot parse it), row 44 'CN(C)(C)(C)C' (Explicit valence for atom # 1 N",
+        "2 of 44 rows (5 %) hold no molecule that RDKit can read: row 43 (line 44) 'C1CC' (no "
+        "SMILES: RDKit cannot parse it), row 44 (line 45) 'CN(C)(C)(C)C' (Explicit valence for "
+        "atom # 1 N",
         "holds numbers, but something else in 1 row: row 8 (line 9) '>10000'",
         "missing in 3 of 44 rows: row 6 (line 7), row 7 (line 8), row 8 (line 9)",
         "holds numbers: fitting a regression",
@@ -267,6 +269,69 @@ def test_the_molecules_of_several_targets_are_parsed_once(messy, monkeypatch):
     assert (len(sets), len(calls)) == (2, 1)
 
 
+# --- what a chemist looks for --------------------------------------------------------------------
+
+
+def test_lines_of_separators_are_no_rows(tmp_path):
+    lines = ["id,smiles,label", *(f"m{k},{s},{c}" for k, (s, c) in enumerate(MOLECULES))]
+    lines[5:5] = [",,", "", " , ,"]
+    data = tmp_path / "x.csv"
+    data.write_text("\n".join([*lines, *[",,"] * 30]) + "\n")
+    notes: list[str] = []
+    found = read_training_data(str(data), note=notes.append)
+    assert (found.n_rows, len(found.graphs), notes) == (40, 40, [])
+    assert found.table.place(3) == "row 4 (line 5)"
+    assert found.table.place(4) == "row 5 (line 9)"
+
+
+def test_salts_that_are_read_whole_are_told(tmp_path):
+    data = write_csv(tmp_path / "x.csv", [*MOLECULES, ("CCC(C)N.Cl", "amine")])
+    notes: list[str] = []
+    read_training_data(str(data), note=notes.append)
+    said = "1 of 41 molecules hold several fragments (salts, solvents), the first in row 41: they "
+    assert [note for note in notes if note.startswith(said)]
+    notes.clear()
+    read_training_data(str(data), note=notes.append, reading=Reading(standardize="fragment"))
+    assert not any("several fragments" in note for note in notes)
+
+
+def test_a_metal_that_standardising_takes_away_is_told(tmp_path):
+    odd = ["CC(=O)[O-].[Na+]", "[Fe+2].c1cc[cH-]c1.c1cc[cH-]c1", "[Cu]C"]
+    rows = [*MOLECULES, *((smiles, "amine") for smiles in odd)]
+    notes: list[str] = []
+    data = write_csv(tmp_path / "x.csv", rows)
+    read_training_data(str(data), note=notes.append, reading=Reading(standardize="all"))
+    told = next(note for note in notes if note.startswith("--standardize changed"))
+    assert told.endswith("1 lost a metal (Fe), the first in row 42: is what is left what was "
+                         "measured?")  # fmt: skip
+
+
+def test_a_name_of_two_molecules_is_told(tmp_path):
+    rows = [(f"m{k}", *row) for k, row in enumerate(MOLECULES)]
+    rows += [("m0", "OCC", "alcohol"), ("m1", "CCCCCCBr", "amine"), ("", "C", "amine"),
+             ("", "CC", "amine")]  # fmt: skip
+    data = write_csv(tmp_path / "x.csv", rows, "id,smiles,label")
+    notes: list[str] = []
+    read_training_data(str(data), note=notes.append)
+    assert "column 'id' names different molecules alike: 'm1' (rows 2, 42)." in notes
+
+
+def test_an_inchi_is_called_that(tmp_path):
+    rows = [*MOLECULES, ("InChI=1S/CH4/h1H4", "amine")]
+    notes: list[str] = []
+    read_training_data(str(write_csv(tmp_path / "x.csv", rows)), note=notes.append)
+    assert "(an InChI, and a SMILES was expected)" in notes[0]
+
+
+def test_repeats_of_several_targets_name_the_target(tmp_path):
+    rows = [(s, k, k % 7 + k / 9) for k, (s, _) in enumerate(MOLECULES)]
+    data = write_csv(tmp_path / "x.csv", [*rows, ("OCC", 5, 1.5)], "smiles,a,b")
+    notes: list[str] = []
+    read_training_sets(str(data), "a,b", note=notes.append, task="regression")
+    said = "1 row repeats the molecule of another row: each molecule counts once"
+    assert [note.split(said)[0] for note in notes if said in note] == ["a: ", "b: "]
+
+
 # --- repeats -------------------------------------------------------------------------------------
 
 
@@ -300,7 +365,7 @@ def test_the_class_of_most_rows_wins_and_a_tie_is_left_out(tmp_path):
     assert found.y.tolist()[0] == "amine"
     assert len(found.graphs) == 39
     assert 20 not in found.rows
-    assert "1 with a tie were left out" in notes[-1]
+    assert "1 with a tie was left out" in notes[-1]
 
 
 def test_stereoisomers_are_told_apart_where_asked_for(tmp_path):
@@ -310,8 +375,6 @@ def test_stereoisomers_are_told_apart_where_asked_for(tmp_path):
     notes: list[str] = []
     assert len(read_training_data(str(data), task="auto", note=notes.append).graphs) == 21
     assert "(1 of them as another stereoisomer or isotope" in notes[-1]
-    from treelens.cli.reading import Reading
-
     both = read_training_data(str(data), task="auto", reading=Reading("element+chirality"))
     assert len(both.graphs) == 22
 

@@ -3,178 +3,38 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from treelens.cli.columns import target_column, target_columns, units_in
 from treelens.cli.console import InputError
 from treelens.cli.covariates import refuse_the_answer, table_columns, with_columns
-from treelens.cli.molecules import MoleculeFile, reasons, tell_warnings
+from treelens.cli.graph_data import GraphData, Note
+from treelens.cli.molecules import MoleculeFile, reasons, tell_fragments, tell_warnings
 from treelens.cli.options import ABOUT_MISSING, check_choice
 from treelens.cli.reading import Reading
-from treelens.cli.repeats import without_repeats
+from treelens.cli.repeats import tell_shared_names, without_repeats
 from treelens.cli.sources import files_behind, kind_of
 from treelens.cli.target import (
-    as_numbers,
     check_class_column,
     check_number_column,
     looks_measured,
-    missing_in_words,
     read_target,
 )
-from treelens.cli.transform import Transform, transform_named, transformed
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from treelens.graphs.collection import GraphCollection
-    from treelens.graphs.tables import Table
+from treelens.cli.transform import Transform, transform_named
 
 __all__ = [
     "GraphData", "files_behind", "read_data", "read_rows", "read_training_data",
     "read_training_sets", "unreadable_rows", "with_targets",
 ]  # fmt: skip
-Note = Callable[[str], None]
 _ROWS_IN_A_MESSAGE = 5
 _DECADES, _FEW_OF_ALL = 1000.0, 0.1
 
 
 def _silent(text: str) -> None:
     """For those who do not want to be told."""
-
-
-@dataclass(frozen=True)
-class GraphData:
-    """Graphs and targets, and which rows of the source they stand for.
-
-    Attributes
-    ----------
-    source : str
-    graphs : GraphCollection
-    y : ndarray or None
-        On the scale that a model learns.
-    rows : ndarray of int, shape (n_graphs,)
-        The row of each graph, from 0.
-    n_rows : int
-        Rows in the source.
-    texts : list of str or None
-        The SMILES of every row as given, where there are any.
-    target : str or None
-        The column that the targets come from.
-    task : str
-        ``"regression"`` where ``y`` holds numbers to predict.
-    labelled : ndarray of bool, shape (n_graphs,), or None
-        Which graphs have a target; None: all.
-    unreadable : ndarray of int or None
-        Rows without a molecule; None: all that are not in ``rows``.
-    ids : dict of str to list of str
-        Columns that name the rows, every row of the source.
-    smiles : str or None
-        The column that the SMILES come from.
-    table : Table or None
-    transform : Transform or None
-        What led from the column to ``y``.
-    units : str or None
-        Of the column.
-    groups : ndarray of int, shape (n_graphs,), or None
-        The first graph that is the same molecule; folds must not cut through a group.
-    counts : dict of str to int
-        What was done about rows, in words.
-    """
-
-    source: str
-    graphs: GraphCollection
-    y: np.ndarray | None
-    rows: np.ndarray
-    n_rows: int
-    texts: list[str] | None = None
-    target: str | None = None
-    task: str = "classification"
-    labelled: np.ndarray | None = None
-    unreadable: np.ndarray | None = None
-    ids: dict[str, list[str]] = field(default_factory=dict)
-    smiles: str | None = None
-    table: Table | None = None
-    transform: Transform | None = None
-    units: str | None = None
-    groups: np.ndarray | None = None
-    counts: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def unreadable_rows(self) -> np.ndarray:
-        import numpy as np
-
-        if self.unreadable is not None:
-            return self.unreadable
-        missing = np.ones(self.n_rows, dtype=bool)
-        missing[self.rows] = False
-        return np.flatnonzero(missing)
-
-    @property
-    def n_unreadable(self) -> int:
-        return len(self.unreadable_rows)
-
-    @property
-    def target_name(self) -> str:
-        """The target in messages."""
-        return self.target or "the class file"
-
-    def place(self, graph: int) -> str:
-        """A graph in messages: its row, and what names it."""
-        row = int(self.rows[graph])
-        names = [column[row] for column in self.ids.values() if column[row]]
-        return f"row {row + 1}" + (f" ({names[0][:40]})" if names else "")
-
-    def with_numbers(self, transform: Transform | None = None) -> GraphData:
-        """The same with the targets as numbers on a scale, where there are any targets."""
-        import numpy as np
-
-        if self.y is None:
-            return replace(self, task="regression", transform=transform)
-        has = np.ones(len(self.y), dtype=bool) if self.labelled is None else self.labelled
-        y = np.full(len(self.y), np.nan)
-        y[has] = as_numbers(self.y[has], self.target_name, self.rows[has])
-        y = transformed(y, transform, self.target_name, self.rows)
-        return replace(self, y=y, task="regression", transform=transform)
-
-    def pick(self, keep: np.ndarray) -> GraphData:
-        """Some of the graphs."""
-        y, labelled, groups = (
-            None if values is None else values[keep]
-            for values in (self.y, self.labelled, self.groups)
-        )
-        return replace(
-            self, graphs=self.graphs[keep], rows=self.rows[keep], y=y, labelled=labelled,
-            groups=groups,
-        )  # fmt: skip
-
-    def with_labels_only(self, missing: str, note: Note) -> GraphData:
-        """Without the rows that have no target (``"skip"``), or an error (``"error"``)."""
-        import numpy as np
-
-        from treelens.graphs.targets import as_target
-
-        if self.labelled is None or self.labelled.all():
-            return self
-        assert self.table is not None
-        assert self.target is not None
-        rows = self.rows[~self.labelled]
-        found = missing_in_words(self.table, self.target, rows, self.n_rows)
-        if missing == "error":
-            raise InputError(
-                f"{found} Fill it in, remove these rows, or leave them out with --missing skip."
-            )
-        if len(rows) == len(self.rows):
-            raise InputError(f"{found} None is left. Name another column with --target.")
-        note(f"{found} They were left out.")
-        left = self.pick(np.flatnonzero(self.labelled))
-        assert left.y is not None
-        # Among texts for what is missing, numbers were texts as well.
-        y = as_target(left.y.tolist()) if left.y.dtype.kind == "U" else left.y
-        counts = {**self.counts, "rows without a label, left out": len(rows)}
-        return replace(left, y=y, labelled=None, counts=counts)
 
 
 # --- to learn from ----------------------------------------------------------------------------
@@ -225,18 +85,27 @@ def read_training_sets(
     """One set for each target of ``--target a,b,c``; the molecules are read once."""
     check_choice("--missing", missing, ABOUT_MISSING)
     scale = transform_named(transform)
-    data = with_columns(
-        read_rows(source, target, smiles, note, reading or Reading(), ids), covariates
-    )
+    reading = reading or Reading()
+    data = with_columns(read_rows(source, target, smiles, note, reading, ids), covariates)
     _check_share_unreadable(data, max_invalid, note)
+    if reading.recipe is None:  # what there is to say where a way of reading can be chosen
+        tell_fragments(data.graphs, note)
+    tell_shared_names(data, note)
     sets = []
-    for each in with_targets(data, target, True, task, note):
+    found = with_targets(data, target, True, task, note)
+    for each in found:
         refuse_the_answer(covariates, each.target, each.smiles)
         each = each.with_labels_only(missing, note)
         each = replace(_for_task(each, task, scale, note), units=units or units_in(each.target))
-        each = without_repeats(_checked(each, task), duplicates, note, table_columns(covariates))
+        tell = _about(each.target_name, note) if len(found) > 1 else note
+        each = without_repeats(_checked(each, task), duplicates, tell, table_columns(covariates))
         sets.append(_recorded(_checked(each, task)))
     return sets
+
+
+def _about(target: str, note: Note) -> Note:
+    """Notes on one of several targets that do not name it begin with its name."""
+    return lambda text: note(f"{target}: {text}")
 
 
 def _for_task(
@@ -429,7 +298,8 @@ def unreadable_rows(data: GraphData) -> str:
     first = missing[:_ROWS_IN_A_MESSAGE]
     why = reasons(data.texts, first)
     shown = [
-        f"row {row + 1}" + (f" {data.texts[row][:40]!r} ({why[row]})" if data.texts else "")
+        (f"row {row + 1}" if data.table is None else data.table.place(row))
+        + (f" {data.texts[row][:40]!r} ({why[row]})" if data.texts else "")
         for row in first
     ]
     more = len(missing) - len(shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 
 _ROWS_WITH_A_REASON = 1000  # why a molecule cannot be read is asked for no more of them
 _WARNINGS_SHOWN, _LONGEST_WARNING = 5, 120
+_IN_BRACKETS = re.compile(r"\[\d*([A-Z][a-z]?)")
+_COUNTER_IONS = {"Li", "Na", "K", "Rb", "Cs", "Mg", "Ca", "Sr", "Ba"}
+_NO_METALS = {
+    "H", "He", "B", "C", "N", "O", "F", "Ne", "Si", "P", "S", "Cl", "Ar", "Ge", "As", "Se", "Br",
+    "Kr", "Sb", "Te", "I", "Xe", "At", "Rn",
+}  # fmt: skip
 UNREADABLE = "no molecule that RDKit can read"
 
 
@@ -137,7 +144,43 @@ def _tell_changes(graphs: GraphCollection, note: Callable[[str], None]) -> None:
     counts = changes_in_words(changes)
     n_changed = sum(bool(text) for text in changes)
     words = ", ".join(f"{n} {what}" for what, n in counts.items()) or "none"
-    note(f"--standardize changed {n_changed} of {len(graphs)} molecules: {words}.")
+    lost = _lost_metals(graphs)
+    note(f"--standardize changed {n_changed} of {len(graphs)} molecules: {words}.{lost}")
+
+
+def _lost_metals(graphs: GraphCollection) -> str:
+    """Words about metals that went with a small fragment, but for those that only make salts."""
+    data = graphs.graph_data
+    if "smiles_given" not in data:
+        return ""
+    rows, metals = [], set()
+    for row, given, standard in zip(data["row"], data["smiles_given"], data["smiles"], strict=True):
+        gone = _metals_in(given) - _metals_in(standard)
+        rows += [row] if gone else []
+        metals |= gone
+    if not rows:
+        return ""
+    return (
+        f" {len(rows)} lost a metal ({', '.join(sorted(metals))}), the first in row {rows[0] + 1}: "
+        "is what is left what was measured?"
+    )
+
+
+def _metals_in(smiles: str) -> set[str]:
+    return set(_IN_BRACKETS.findall(smiles)) - _NO_METALS - _COUNTER_IONS
+
+
+def tell_fragments(graphs: GraphCollection, note: Callable[[str], None]) -> None:
+    """That some molecules are salts or solvates, which are read whole unless one says otherwise."""
+    recipe, data = graphs.recipe, graphs.graph_data
+    if recipe is None or "fragment" in recipe.standardize or "smiles" not in data:
+        return
+    rows = [row for row, text in zip(data["row"], data["smiles"], strict=True) if "." in text]
+    if rows:
+        note(
+            f"{len(rows)} of {len(graphs)} molecules hold several fragments (salts, solvents), the "
+            f"first in row {rows[0] + 1}: they are read whole; --standardize keeps the largest."
+        )
 
 
 def tell_warnings(note: Callable[[str], None]) -> None:
@@ -184,6 +227,8 @@ def why_unreadable(smiles: str) -> str:
 
     if not smiles:
         return "an empty cell"
+    if smiles.startswith("InChI="):
+        return "an InChI, and a SMILES was expected"
     with rdBase.BlockLogs():
         try:
             bare = Chem.MolFromSmiles(smiles, sanitize=False)

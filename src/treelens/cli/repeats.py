@@ -63,6 +63,43 @@ def without_repeats(
     return _merged_and_told(data, measured, n_repeats, found, covariates, note)
 
 
+def tell_shared_names(data: GraphData, note: Callable[[str], None]) -> None:
+    """That a name stands in several rows with different molecules: one of them may be wrong."""
+    import numpy as np
+
+    from treelens.graphs.duplicates import same_molecules
+
+    if not data.ids or not {"smiles", "mol"} & set(data.graphs.graph_data):
+        return
+    column, names = next(iter(data.ids.items()))
+    by_name: dict[str, list[int]] = {}
+    for graph, row in enumerate(data.rows.tolist()):
+        by_name.setdefault(names[row], []).append(graph)
+    several = [some for name, some in by_name.items() if name and len(some) > 1]
+    if not several:
+        return
+    groups = same_molecules(data.graphs[np.concatenate(several)]).groups
+    ends = np.cumsum([len(some) for some in several])
+    torn = [
+        some
+        for some, own in zip(several, np.split(groups, ends[:-1]), strict=True)
+        if len(np.unique(own)) > 1
+    ]
+    if torn:
+        note(_shared_words(data, column, torn))
+
+
+def _shared_words(data: GraphData, column: str, torn: list[list[int]]) -> str:
+    shown = []
+    for some in torn[:_SHOWN]:
+        rows = [str(int(data.rows[graph]) + 1) for graph in some]
+        more = ", ..." if len(rows) > 4 else ""
+        shown.append(f"{data.ids[column][int(data.rows[some[0]])][:40]!r} (rows "
+                     f"{', '.join(rows[:4])}{more})")  # fmt: skip
+    more = f" and {len(torn) - _SHOWN} more" if len(torn) > _SHOWN else ""
+    return f"column {column!r} names different molecules alike: {', '.join(shown)}{more}."
+
+
 def _same_measurements(
     data: GraphData, groups: np.ndarray, covariates: Sequence[str]
 ) -> np.ndarray:
@@ -175,7 +212,8 @@ def _merging_words(data: GraphData, n_ties: int) -> str:
     if data.task == "regression":
         return "each molecule counts once, with the mean of its values."
     words = "each molecule counts once, with the class of most of its rows."
-    return words if not n_ties else f"{words} {n_ties} with a tie were left out."
+    were = "was" if n_ties == 1 else "were"
+    return words if not n_ties else f"{words} {n_ties} with a tie {were} left out."
 
 
 def _torn_words(data: GraphData, torn: list[np.ndarray]) -> str:

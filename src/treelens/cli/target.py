@@ -179,10 +179,10 @@ def check_class_column(y: np.ndarray, target: str, rows: np.ndarray, sure: bool 
     if len(classes) > MOST_CLASSES or (len(classes) > 20 and len(classes) > len(y) / 2):
         measured = y.dtype.kind in "if"
         kind = "a measurement (regression)" if measured else "an identifier"
-        hint = "predict it as a number with --task regression, or " if measured else ""
+        hint = "predict it as a number with --task regression, " if measured else ""
         raise InputError(
             f"{target!r} has {len(classes)} classes in {len(y)} rows: it looks like {kind}, not "
-            f"like a class. Name another column with --target, {hint}merge classes (at most "
+            f"like a class. Name another column with --target, {hint}or merge classes (at most "
             f"{MOST_CLASSES})."
         )
     _check_no_single(y, classes, counts, target, rows)

@@ -161,7 +161,7 @@ def _numbered(path: Path, lines: Iterable[str], separator: str, n_before: int) -
         for fields in reader:
             line, last_line = last_line + 1, reader.line_num  # a quoted field may span lines
             recent.clear()
-            if fields:
+            if any(map(str.strip, fields)):  # spreadsheets write lines of nothing but separators
                 yield n_before + line, fields
     except csv.Error as error:
         raise _row_error(path, recent, separator, n_before + last_line, str(error)) from error
