@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import zipfile
 
@@ -14,7 +13,6 @@ import treelens as tl
 from cli.conftest import ALCOHOLS, AMINES, MOLECULES, QUICK, run, write_csv
 from treelens.cli import demo, options
 from treelens.cli.compare import mcnemar
-from treelens.cli.console import plain
 from treelens.cli.data import GraphData
 from treelens.cli.fit import SCORINGS, compared_scores, fit_model, majority_score
 from treelens.kernels.table import KERNELS
@@ -323,10 +321,3 @@ def test_without_rdkit_the_demo_has_made_up_graphs(monkeypatch):
     data, story = demo.demo_data()
     assert len(data.graphs) == 160
     assert "pip install 'treelens[chem]'" in story
-
-
-def test_plain_leaves_nothing_that_json_cannot_hold():
-    value = {1: np.float64("nan"), "a": [np.int8(3), (np.bool_(True), None)], "b": np.arange(2)}
-    assert json.loads(json.dumps(plain(value), allow_nan=False)) == {
-        "1": None, "a": [3, [True, None]], "b": [0, 1],
-    }  # fmt: skip
