@@ -12,8 +12,6 @@ import treelens as tl
 from report.conftest import QUICK
 from treelens.graphs.molecules import smiles_to_collection
 from treelens.report import summarize
-from treelens.report.diagnostics import equal_groups, refined_keys
-from treelens.report.scores import wilson_interval
 
 
 def test_the_summary_is_plain_data(summary):
@@ -32,49 +30,6 @@ def test_a_summary_of_the_model_alone(learned):
 
 def test_model_summary_is_the_same(learned, synthetic, summary):
     assert learned.summary(*synthetic) == summary
-
-
-def test_scores_are_those_of_scikit_learn(learned, synthetic):
-    graphs, _ = synthetic
-    y = np.random.default_rng(0).choice(learned.classes_, len(graphs))  # so that some are wrong
-    found = summarize(learned.model_, graphs, y)["scores"]
-    predicted, decisions = learned.predict(graphs), learned.decision_function(graphs)
-    assert found["accuracy"] == metrics.accuracy_score(y, predicted)
-    assert found["balanced_accuracy"] == metrics.balanced_accuracy_score(y, predicted)
-    assert found["confusion"] == metrics.confusion_matrix(y, predicted).tolist()
-    assert found["roc_auc"] == metrics.roc_auc_score(y, decisions)
-    report = metrics.classification_report(y, predicted, output_dict=True)
-    for part in found["per_class"]:
-        expected = report[part["class"]]
-        for ours, theirs in (("precision", "precision"), ("recall", "recall"), ("n", "support")):
-            assert part[ours] == pytest.approx(expected[theirs])
-    curve = found["roc"][0]
-    area = metrics.auc(curve["false_positive_rate"], curve["true_positive_rate"])
-    assert area == pytest.approx(curve["auc"])
-
-
-def test_held_out_scores_are_those_of_the_search(learned):
-    found = summarize(learned.model_)["held_out"]
-    (decisions,) = learned.cv_results_.decisions.values()
-    truth = learned.train_codes_
-    assert found["accuracy"] == np.mean((decisions[:, 0] > 0) == truth)
-    assert found["roc_auc"] == metrics.roc_auc_score(truth, decisions[:, 0])
-
-
-def test_the_interval_is_that_of_wilson():
-    # Newcombe (1998), table 1: 81 of 263.
-    assert wilson_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
-
-
-def test_graphs_known_from_training_are_counted_and_scored_apart(learned, synthetic, summary):
-    graphs, y = synthetic
-    new = np.arange(len(y)) % 4 == 0
-    known = summary["data"]["known_from_training"]
-    assert known["n_graphs"] >= 48
-    apart = summary["scores"]["new_graphs"]
-    assert apart["n_graphs"] == len(y) - known["n_graphs"] > 0
-    only_new = summarize(learned.model_, graphs[new], y[new])
-    assert only_new["data"]["known_from_training"]["n_graphs"] < new.sum()
 
 
 def test_patterns(learned, summary):
@@ -122,39 +77,6 @@ def test_doubtful_cases_come_in_order(learned, synthetic):
     assert all(row["class"] != row["predicted"] for row in found["most_wrong"])
     doubt = [abs(row["probability"] - 0.5) for row in found["most_uncertain"]]
     assert doubt == sorted(doubt)
-
-
-def test_twins_and_contradictions():
-    path = ([(0, 1), (1, 2)], {0: "C", 1: "C", 2: "O"})
-    turned = ([(2, 1), (1, 0)], {0: "O", 1: "C", 2: "C"})  # the same graph, renumbered
-    other = ([(0, 1), (1, 2)], {0: "C", 1: "O", 2: "C"})
-    graphs = tl.as_graph_collection([path, turned, other, path, other, other])
-    y = ["a", "b", "b", "a", "b", "b"]
-    model = tl.GraphSVC("wwl-linear", 1, 0, C=1.0, cv=2, progress=False).fit(graphs, y)
-    found = summarize(model.model_, graphs, y)["data"]
-    twins = found["twins"]
-    assert (twins["n_groups"], twins["n_graphs"]) == (2, 6)
-    assert twins["n_conflicting_groups"] == 1
-    assert twins["conflicts"] == [{"n": 3, "graphs": [0, 1, 3], "classes": {"a": 2, "b": 1}}]
-    assert found["indistinguishable"]["best_accuracy"] == pytest.approx(5 / 6)
-    assert found["classes"][0] == {"class": "a", "n": 2, "share": pytest.approx(1 / 3)}
-
-
-def test_edge_labels_tell_twins_apart():
-    single = ([(0, 1)], {0: "C", 1: "O"}, {(0, 1): "-"})
-    double = ([(0, 1)], {0: "C", 1: "O"}, {(0, 1): "="})
-    graphs = tl.as_graph_collection([single, double, single])
-    assert equal_groups(refined_keys(graphs)) == [[0, 2]]
-
-
-def test_unseen_patterns_are_reported(learned):
-    strange = ([(0, 1), (1, 2)], {0: 9, 1: 9, 2: 9})
-    found = summarize(learned.model_, [strange])
-    assert found["data"]["unseen"]["most"] == 1.0
-    assert found["data"]["unseen"]["n_above_limit"] == 1
-    assert "never saw 100%" in found["graphs"]["rows"][0]["warning"]
-    assert found["scores"] is None
-    assert found["examples"]["most_wrong"] == []
 
 
 def test_more_than_two_classes(synthetic):

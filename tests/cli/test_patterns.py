@@ -1,0 +1,23 @@
+"""Patterns of a model as a table."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+import treelens as tl
+from cli.conftest import run
+
+
+def test_patterns(model, tmp_path):
+    done = run("patterns", model, "--top", 4, "--json")
+    shown = done.data["patterns"]
+    assert [row["difference"] for row in shown] == sorted(
+        (row["difference"] for row in shown), reverse=True
+    )
+    assert {"O", "N"} <= {row["pattern"] for row in shown}
+    by_support = run("patterns", model, "--sort", "support", "--json").data["patterns"]
+    assert by_support[0]["pattern"] == "C"
+    done = run("patterns", model, "--out", tmp_path / "patterns.csv")
+    assert "C(-C,-O)" in done.out
+    assert len(pd.read_csv(tmp_path / "patterns.csv")) == len(tl.load(model).patterns_)
+    assert run("patterns", model, "--sort", "beauty").code == 2
