@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
@@ -50,3 +51,11 @@ def test_a_search_that_did_not_converge_comes_first(molecules):
 def test_intervals_are_judged_by_what_so_many_graphs_can_tell(interval, level):
     scores = {"coverage": sum(interval) / 2, "coverage_interval": interval}
     assert doubts._coverage(scores, "the test set")["level"] == level
+
+
+def test_usual_similarity_is_that_of_training_graphs(number_model):
+    fitted = number_model.model_
+    kernel = fitted.kernel_rows(fitted.basis_graphs) / fitted.scales.amplitude
+    np.fill_diagonal(kernel, 0.0)
+    expected = np.quantile(kernel.max(axis=1), 0.05)
+    assert doubts.usual_similarity(number_model.model_) == pytest.approx(expected)
