@@ -36,7 +36,7 @@ def test_what_is_missing_is_guessed_at(tmp_path) -> None:
     with pytest.raises(InputError, match="neither a file or folder that exists nor a known") as e:
         kind_of(str(place))
     assert f"Did you mean {tmp_path / 'molecules.csv'}?" in str(e.value)
-    with pytest.raises(InputError, match="Did you mean MUTAG?"):
+    with pytest.raises(InputError, match=r"Did you mean MUTAG\?"):
         kind_of("mutagg")
     with pytest.raises(InputError) as e:
         kind_of(str(tmp_path / "nowhere" / "qqqq"))
