@@ -59,7 +59,7 @@ def test_rows_without_a_target_can_be_left_out(tmp_path) -> None:
     assert y.tolist() == [1, 0]
     parts = [part.load() for part in SmilesBlocks(path, block_size=2, on_missing="skip")]
     assert [part.y.tolist() for part in parts] == [[1], [0]]
-    assert all("is missing in 1 rows" in part.messages[0] for part in parts)
+    assert all("is missing in 1 rows" in str(part.messages[0]) for part in parts)
     path.write_text("smiles,label\nC,\n")
     with pytest.raises(GraphDataError, match="None is left"):
         read_smiles(path, on_missing="skip")

@@ -34,7 +34,7 @@ class PartCounts(NamedTuple):
     support: np.ndarray  # (n_patterns,) graphs that hold each pattern
     classes: np.ndarray
     class_counts: np.ndarray
-    messages: tuple[str, ...]
+    messages: tuple[Warning, ...]
     recipe: GraphRecipe | None = None
 
 
