@@ -35,3 +35,11 @@ def test_half_of_the_landmarks_are_the_graphs_in_doubt(mutag):
     margins = np.where(codes == 1, 1, -1) * half.decision_function(graphs)
     others = np.setdiff1d(picked, drawn)
     assert margins[others].mean() < margins[np.setdiff1d(np.arange(len(y)), picked)].mean() - 0.3
+
+
+def test_landmarks_are_drawn_once_each_and_ascend():
+    for n_graphs, n_landmarks in ((10, 4), (10, 10), (3, 8), (5, 0)):
+        found = landmark_positions(n_graphs, n_landmarks, np.random.default_rng(0))
+        assert len(found) == min(n_graphs, n_landmarks)
+        assert (np.diff(found) > 0).all()
+        assert ((found >= 0) & (found < n_graphs)).all()
