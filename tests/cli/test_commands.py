@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import zipfile
 
 import numpy as np
@@ -11,12 +10,9 @@ import pytest
 
 import treelens as tl
 from cli.conftest import ALCOHOLS, AMINES, MOLECULES, QUICK, run, write_csv
-from treelens.cli import options
 from treelens.cli.compare import mcnemar
 from treelens.cli.data import GraphData
-from treelens.cli.fit import SCORINGS, compared_scores, fit_model, majority_score
-from treelens.kernels.table import KERNELS
-from treelens.selection.search import SCORES
+from treelens.cli.fit import compared_scores, fit_model, majority_score
 
 
 def tiny_tu(folder, n=8):
@@ -35,24 +31,6 @@ def tiny_tu(folder, n=8):
     for part, lines in files.items():
         (folder / f"{folder.name}_{part}.txt").write_text("\n".join(map(str, lines)) + "\n")
     return folder
-
-
-# --- options that repeat what stands elsewhere ----------------------------------------------
-
-
-def test_the_options_name_every_form_and_every_score():
-    assert set(options.KERNELS) == set(KERNELS)
-    assert set(SCORINGS) == {"auto", *SCORES}
-
-
-def test_help_lists_the_commands_and_the_exit_codes():
-    top = run("--help")
-    for name in ("fit", "predict", "explain", "patterns", "evaluate", "compare", "datasets",
-                 "doctor", "demo"):  # fmt: skip
-        assert re.search(rf"^  {name} ", top.out, re.MULTILINE), name
-    assert "130 stopped by Ctrl-C" in " ".join(top.out.split())
-    assert "130 stopped by Ctrl-C" in " ".join(run("fit", "--help").out.split())
-    assert run("--version").out == f"treelens {tl.__version__}\n"
 
 
 # --- fit ------------------------------------------------------------------------------------

@@ -61,8 +61,6 @@ def test_several_classes_are_each_against_the_rest(rng):
     none = np.zeros(30, dtype=bool)
     together = solve(ProductSums.of(x, codes, 3, np.ones(30), none), [0.1])
     for output in range(3):
-        alone = solve(
-            ProductSums.of(x, (codes == output).astype(int), 1, np.ones(30), none), [0.1]
-        )
+        alone = solve(ProductSums.of(x, (codes == output).astype(int), 1, np.ones(30), none), [0.1])
         np.testing.assert_allclose(together[0][output], alone[0][0], rtol=1e-10)
         assert together[1][output] == pytest.approx(alone[1][0])
