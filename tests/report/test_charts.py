@@ -68,6 +68,11 @@ def test_bars_stand_on_the_ground_and_empty_ones_are_left_out() -> None:
     assert [text for _, text in chart.y_ticks] == ["1", "10", "100"]
 
 
+def test_neighbouring_bars_are_a_pixel_apart() -> None:
+    first, second = bar_chart([0.0, 0.5, 1.0], [1, 2]).bars
+    assert first[0] + first[2] == pytest.approx(second[0] - 1.0, abs=0.11)
+
+
 def test_a_histogram_of_nothing() -> None:
     chart = bar_chart([0.0, 1.0], [0])
     assert chart.bars == []

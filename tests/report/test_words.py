@@ -40,12 +40,14 @@ def test_a_sentence_has_the_numbers_in_points() -> None:
         assert part in words
 
 
-@pytest.mark.parametrize(("radius", "used"), [(0.0, "uniform"), (2.0, "learned")])
+@pytest.mark.parametrize(("radius", "used"), [(0.0, "uniform"), (0.5, "learned"), (2.0, "learned")])
 def test_the_weights_in_use_are_named_whatever_the_verdict(radius, used) -> None:
     for verdict in ("maybe", "no difference", "did not help"):
         _, words = learning_words({**GAIN, "difference": -0.021}, verdict, radius, "accuracy")
         assert f"uses {used} weights" in words
         assert "-2.1 points" in words
+        assert ("do not count on the gain" in words) == (verdict == "maybe")
+        assert ("the simpler choice" in words) == (verdict != "maybe")
     headline, words = learning_words(None, "not tried", radius, "accuracy")
     assert headline == f"The weights are {used}; nothing was compared"
     assert f"told to try {used} weights only" in words
