@@ -1,7 +1,8 @@
 """Mutation testing: change one operator or number at a time, and see whether a test notices.
 
 ``python -m benchmarks.mutants --per-room 40 --seed 0`` draws mutants of every room of ``ROOMS``,
-runs the tests named there against each, and prints those that survive. Nothing is written: a
+runs the tests named there against each, and prints those that survive; ``--files report/charts.py``
+asks the test that is named after a file. Nothing is written: a
 mutant lives in a forked process, where its module is compiled from the changed text, without a
 cache of compiled loops, which would return them as they were.
 """
@@ -31,9 +32,10 @@ ROOMS = {  # which tests answer for which files, the likeliest first
     "kernels/table.py": ["kernels/test_table.py", "kernels"],
     "kernels/*gram.py": ["kernels/test_gram.py", "kernels"],
     "kernels/_compiled.py": ["kernels/test_compiled.py", "kernels"],
-    "kernels/weisfeiler_lehman.py": ["estimators/test_kernels.py", "kernels"],
+    "kernels/weisfeiler_lehman.py": ["kernels/test_weisfeiler_lehman.py",
+                                     "estimators/test_kernels.py", "kernels"],
     "kernels/*common_walks.py": ["kernels/test_common_walks.py", "estimators/test_walks.py"],
-    "kernels/walk_routes.py": ["kernels/test_common_walks.py", "estimators/test_walks.py"],
+    "kernels/walk_routes.py": ["kernels/test_walk_routes.py", "estimators/test_walks.py"],
     "kernels/*walk*.py": ["kernels/test_random_walk.py", "estimators/test_walks.py"],
     "kernels/*approximate.py": ["kernels/test_approximate.py"],
     "kernels/binning.py": ["kernels/test_binning.py"],
@@ -41,10 +43,10 @@ ROOMS = {  # which tests answer for which files, the likeliest first
     "learning/constraints.py": ["learning/test_constraints.py", "learning/test_learn.py"],
     "learning/losses.py": ["learning/test_losses.py", "learning/test_objective.py"],
     "learning/stochastic.py": ["learning/test_stochastic.py", "learning/test_learn.py"],
-    "learning/quasi_newton.py": ["learning/test_solvers.py"],
+    "learning/quasi_newton.py": ["learning/test_quasi_newton.py", "learning/test_solvers.py"],
     "learning/*.py": ["learning/test_objective.py", "learning/test_constraints.py",
                       "learning/test_stochastic.py", "learning/test_learn.py"],
-    "explain/draw*.py": ["explain/test_draw.py"],
+    "explain/draw*.py": ["explain/test_draw.py", "explain/test_draw_molecules.py"],
     "explain/*.py": ["explain"],
     "models/svm.py": ["models/test_svm.py"],
     "selection/search.py": ["selection/test_search.py"],
@@ -159,8 +161,10 @@ class _MutantFinder(importlib.abc.MetaPathFinder, importlib.machinery.SourceFile
 
 
 def tests_of(path: Path) -> list[str]:
+    """Those of ``ROOMS``, else the test that is named after the file."""
     inside = path.relative_to(SOURCES)
-    rooms = next(tests for pattern, tests in ROOMS.items() if inside.match(pattern))
+    namesake = [str(inside.with_name(f"test_{inside.name}"))]
+    rooms = next((tests for pattern, tests in ROOMS.items() if inside.match(pattern)), namesake)
     return [str(SOURCES.parents[1] / "tests" / room) for room in rooms]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from reproduction.rows import plain
+from treelens.json_values import unpacked
 
 
 def command_line(target: str, extra: str = "") -> str:
@@ -45,7 +45,7 @@ def write_page(path: Path, title: str, command: str, parts: Iterable[str]) -> Pa
 
 def write_json(path: Path, data: Any) -> Path:
     """Indented JSON with keys in the order given; numpy numbers are welcome."""
-    return _write_whole(path, json.dumps(data, indent=1, default=plain) + "\n")
+    return _write_whole(path, json.dumps(data, indent=1, default=unpacked) + "\n")
 
 
 def _write_whole(path: Path, text: str) -> Path:

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from treelens.json_values import unpacked
 from treelens.kernels.table import RENAMED_KERNELS
 from treelens.storage.locks import hold_lock
 
@@ -60,7 +61,7 @@ class RowFile:
 
     def append(self, row: dict[str, Any]) -> None:
         """Write one row, whole or not at all, and make sure that it is on disk."""
-        line = (json.dumps(row, sort_keys=True, default=plain) + "\n").encode()
+        line = (json.dumps(row, sort_keys=True, default=unpacked) + "\n").encode()
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
             _append_whole(descriptor, line)
@@ -160,10 +161,3 @@ def _version(name: str) -> str:
         import treelens
 
         return treelens.__version__ if name == "treelens" else "unknown"
-
-
-def plain(value: Any) -> Any:
-    """numpy scalars and arrays as plain numbers and lists."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"cannot write {type(value).__name__} into a row")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from treelens.parallel import in_threads, one_blas_thread, run_in_shares
+import treelens
+from treelens.parallel import blas_threads, in_threads, one_blas_thread, run_in_shares
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1, 2, 3, 8])
@@ -41,11 +43,28 @@ def test_shares_are_as_even_as_they_can_be() -> None:
     assert max(sizes) - min(sizes) == 1
 
 
-def test_blas_has_one_thread_inside_and_what_it_had_after() -> None:
+def _blas_threads() -> list[int]:
     np.ones((2, 2)) @ np.ones((2, 2))  # a library that nobody used yet is not listed
-    before = [x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"]
+    return [found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"]
+
+
+def test_blas_has_one_thread_inside_and_what_it_had_after() -> None:
+    before = _blas_threads()
     with one_blas_thread():
-        inside = [x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"]
-    after = [x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"]
-    assert set(inside) == {1}
-    assert after == before
+        assert set(_blas_threads()) == {1}
+    assert _blas_threads() == before
+
+
+def test_blas_has_as_many_threads_as_are_named() -> None:
+    with blas_threads(2):
+        assert set(_blas_threads()) == {2}
+        with blas_threads(1):
+            assert set(_blas_threads()) == {1}
+        assert set(_blas_threads()) == {2}
+
+
+def test_threads_are_limited_here_alone() -> None:
+    """Elsewhere in the library nobody asks threadpoolctl, so that there is one rule for all."""
+    source = Path(treelens.__file__).parent
+    users = [file for file in source.rglob("*.py") if "threadpoolctl" in file.read_text("utf-8")]
+    assert [file.name for file in users] == ["parallel.py"]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+import treelens as tl
 from treelens.cli.main import app
 
 pytest.importorskip("rdkit")
@@ -31,6 +32,15 @@ QUICK = [
 ]
 # The same for the usual method.
 SMALL = ["--depth", "1", "--jobs", "1"]
+FORMULA = '=HYPERLINK("http://example.org","x")'
+FAST = ["--folds", "2", "--depth", "1", "--jobs", "1"]
+RINGS = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "C1CCOC1", "c1ccsc1"]
+# Rings with tails; which class, and when it was measured.
+RINGED = [
+    (ring + tail, "acid" if "=O" in tail else "other", 2000 + 3 * k % 8)
+    for ring in RINGS
+    for k, tail in enumerate(["C", "CC", "CC(=O)O", "CCC(=O)O", "N", "CN", "C(=O)O", "CCC"])
+]
 
 
 def write_csv(path: Path, rows: list[tuple[Any, ...]], header: str = "smiles,label") -> Path:
@@ -66,3 +76,19 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     finished = run("fit", data, "--out", folder / "model.treelens", *QUICK)
     assert finished.code == 0, finished.err
     return folder / "model.treelens"
+
+
+@pytest.fixture(scope="session")
+def strange_model(tmp_path_factory) -> Path:
+    """Classes whose names are a formula and a text with terminal escapes."""
+    path = tmp_path_factory.mktemp("strange") / "model.treelens"
+    y = [FORMULA] * len(ALCOHOLS) + ["\x1b]0;owned\x07am\nine\r"] * len(AMINES)
+    model = tl.GraphSVC("wwl-linear", 1, 0, C=1.0, cv=2, progress=False)
+    model.fit(tl.as_graph_collection(ALCOHOLS + AMINES), y).save(path)
+    return path
+
+
+@pytest.fixture
+def ringed(tmp_path: Path) -> Path:
+    rows = [(s, label, year, "ab"[i % 2]) for i, (s, label, year) in enumerate(RINGED)]
+    return write_csv(tmp_path / "rings.csv", rows, "smiles,label,year,lab")

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import re
 import zipfile
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import treelens as tl
 from cli.conftest import ALCOHOLS, AMINES, MOLECULES, QUICK, run, write_csv
-from treelens.cli import demo, options
 from treelens.cli.compare import mcnemar
-from treelens.cli.console import plain
 from treelens.cli.data import GraphData
-from treelens.cli.fit import SCORINGS, compared_scores, fit_model, majority_score
-from treelens.kernels.table import KERNELS
-from treelens.selection.search import SCORES
+from treelens.cli.fit import compared_scores, fit_model, majority_score
 
 
 def tiny_tu(folder, n=8):
@@ -37,24 +30,6 @@ def tiny_tu(folder, n=8):
     for part, lines in files.items():
         (folder / f"{folder.name}_{part}.txt").write_text("\n".join(map(str, lines)) + "\n")
     return folder
-
-
-# --- options that repeat what stands elsewhere ----------------------------------------------
-
-
-def test_the_options_name_every_form_and_every_score():
-    assert set(options.KERNELS) == set(KERNELS)
-    assert set(SCORINGS) == {"auto", *SCORES}
-
-
-def test_help_lists_the_commands_and_the_exit_codes():
-    top = run("--help")
-    for name in ("fit", "predict", "explain", "patterns", "evaluate", "compare", "datasets",
-                 "doctor", "demo"):  # fmt: skip
-        assert re.search(rf"^  {name} ", top.out, re.MULTILINE), name
-    assert "130 stopped by Ctrl-C" in " ".join(top.out.split())
-    assert "130 stopped by Ctrl-C" in " ".join(run("fit", "--help").out.split())
-    assert run("--version").out == f"treelens {tl.__version__}\n"
 
 
 # --- fit ------------------------------------------------------------------------------------
@@ -145,55 +120,6 @@ def test_majority_scores():
 # --- predict --------------------------------------------------------------------------------
 
 
-def test_predict_keeps_unreadable_rows_empty(model, tmp_path):
-    data = write_csv(tmp_path / "new.csv", [("CCCCO",), ("no molecule",), ("CCCCCN",)], "smiles")
-    out = tmp_path / "predictions.csv"
-    done = run("predict", model, data, "--out", out)
-    assert done.code == 0, done.err
-    assert "1 of 3 rows could not be read" in done.err
-    assert "row 2 (line 3) 'no molecule'" in done.err
-    table = pd.read_csv(out, float_precision="round_trip")
-    assert list(table.columns) == [
-        "row", "smiles", "class", "probability", "decision", "out_of_vocabulary",
-        "probability alcohol", "probability amine", "problem",
-    ]  # fmt: skip
-    assert table["class"].tolist()[::2] == ["alcohol", "amine"]
-    assert table.iloc[1, 2:8].isna().all()
-    assert table["problem"][1] == "non-ring atom 0 marked aromatic"
-    expected = tl.load(model)
-    np.testing.assert_array_equal(
-        table["decision"][[0, 2]], expected.decision_function(["CCCCO", "CCCCCN"])
-    )
-    assert table["probability"][0] == expected.predict_proba(["CCCCO"])[0, 0]
-
-
-def test_predict_prints_csv_or_json_and_counts_hits(model, molecules):
-    done = run("predict", model, molecules, "--target", "label")
-    assert len(done.out.splitlines()) == 41
-    assert "Accuracy: 100.0 %" in done.err
-    done = run("predict", model, molecules, "--target", "label", "--json")
-    assert done.data["accuracy"] == 1.0
-    assert done.data["predictions"][0]["class"] == "alcohol"
-
-
-def test_predict_says_when_the_graphs_are_strange(model, tmp_path):
-    data = write_csv(tmp_path / "new.csv", [("[Si][Ge]",), ("[Se][Ge]",)], "smiles")
-    done = run("predict", model, data)
-    assert done.code == 0
-    assert "Training never saw 100.0 %" in done.err
-
-
-def test_predict_with_several_classes(tmp_path):
-    rows = [*MOLECULES, *((f"{'C' * n}F", "fluoride") for n in range(2, 12))]
-    data = write_csv(tmp_path / "three.csv", rows)
-    assert run("fit", data, "-o", tmp_path / "m.treelens", *QUICK).code == 0
-    done = run("predict", tmp_path / "m.treelens", data, "--target", "label", "--json")
-    assert done.data["accuracy"] > 0.9
-    row = done.data["predictions"][-1]
-    assert row["class"] == "fluoride"
-    assert row["probability"] == max(row[f"probability {c}"] for c in done.data["predicted"])
-
-
 def test_a_tu_zip_goes_all_the_way(tmp_path):
     folder = tiny_tu(tmp_path / "TINY")
     with zipfile.ZipFile(tmp_path / "TINY.zip", "w") as file:
@@ -207,23 +133,6 @@ def test_a_tu_zip_goes_all_the_way(tmp_path):
 
 
 # --- looking at models ----------------------------------------------------------------------
-
-
-def test_patterns(model, tmp_path):
-    done = run("patterns", model, "--top", 4, "--json")
-    shown = done.data["patterns"]
-    differences = [row["difference"] for row in shown]
-    assert differences == sorted(differences, key=abs, reverse=True)
-    assert differences == [row["frequency amine"] - row["frequency alcohol"] for row in shown]
-    assert min(differences) < 0 < max(differences)
-    assert "amine less alcohol" in run("patterns", model).out
-    assert {"O", "N"} <= {row["pattern"] for row in shown}
-    by_support = run("patterns", model, "--sort", "support", "--json").data["patterns"]
-    assert by_support[0]["pattern"] == "C"
-    done = run("patterns", model, "--out", tmp_path / "patterns.csv")
-    assert "C(-C,-O)" in done.out
-    assert len(pd.read_csv(tmp_path / "patterns.csv")) == len(tl.load(model).patterns_)
-    assert run("patterns", model, "--sort", "beauty").code == 2
 
 
 def test_compare_counts_what_only_one_gets_right(model, molecules, tmp_path):
@@ -261,67 +170,3 @@ def test_learned_weights_that_fell_behind_are_told(model):
     scores = compared_scores(fitted, data, {})
     assert scores["learned"] is None
     assert scores["learned_fell_behind"]
-
-
-# --- data sets, doctor, demo ----------------------------------------------------------------
-
-
-def test_datasets_are_listed_described_and_verified(data_folder):
-    listed = run("datasets", "list", "--folder", data_folder, "--json").data["datasets"]
-    assert next(row for row in listed if row["name"] == "MUTAG")["path"].endswith("MUTAG.zip")
-    facts = run("datasets", "describe", "MUTAG", "--folder", data_folder, "--json").data
-    assert (facts["n_graphs"], facts["classes"]) == (188, {"-1": 63, "1": 125})
-    checked = run("datasets", "verify", "MUTAG", "--folder", data_folder)
-    assert checked.code == 0
-    assert "MUTAG_A.txt" in checked.out
-    fetched = run("datasets", "fetch", "MUTAG", "--json")
-    assert fetched.code == 0
-    assert fetched.data["path"].endswith("MUTAG.zip")
-
-
-def test_a_damaged_data_set_fails_to_verify(tmp_path):
-    folder = tiny_tu(tmp_path / "MUTAG")
-    done = run("datasets", "verify", "MUTAG", "--folder", tmp_path, "--json")
-    assert done.code == 1
-    assert not done.data["ok"]
-    assert folder.name in done.data["files"][0]["path"]
-    unknown = run("datasets", "describe", "MUTAGG")
-    assert unknown.code == 2
-    assert "Did you mean 'MUTAG'?" in unknown.err
-
-
-def test_doctor(monkeypatch, tmp_path):
-    done = run("doctor", "--json")
-    assert done.code == 0, done.err
-    assert done.data["healthy"]
-    assert done.data["treelens"] == tl.__version__
-    assert done.data["extras"]["rdkit"]["get"] == "pip install 'treelens[chem]'"
-    monkeypatch.setenv("TREELENS_DATA", str(tmp_path / "gone"))
-    done = run("doctor")
-    assert done.code == 1
-    assert "gone is not a folder" in done.out
-
-
-def test_the_demo_has_molecules_to_learn_from():
-    data, story = demo.demo_data()
-    assert len(data.graphs) == 1017
-    assert f"pIC50, from {data.y.min():g} to {data.y.max():g}" in story
-    assert data.task == "regression"
-    assert np.median(data.y) == 6.44
-    training, held_out = demo.held_out_fifth(data)
-    assert (len(training.graphs), len(held_out.graphs)) == (814, 203)
-    assert not set(training.rows.tolist()) & set(held_out.rows.tolist())
-
-
-def test_without_rdkit_the_demo_has_made_up_graphs(monkeypatch):
-    monkeypatch.setattr(demo, "_rdkit_examples", lambda: None)
-    data, story = demo.demo_data()
-    assert len(data.graphs) == 160
-    assert "pip install 'treelens[chem]'" in story
-
-
-def test_plain_leaves_nothing_that_json_cannot_hold():
-    value = {1: np.float64("nan"), "a": [np.int8(3), (np.bool_(True), None)], "b": np.arange(2)}
-    assert json.loads(json.dumps(plain(value), allow_nan=False)) == {
-        "1": None, "a": [3, [True, None]], "b": [0, 1],
-    }  # fmt: skip

@@ -20,8 +20,6 @@ from cli.test_executable import pytestmark as needs_executable
 from treelens.cli import demo
 from treelens.cli.compare import signed_rank
 from treelens.cli.data import read_training_data
-from treelens.cli.scores import class_scores
-from treelens.models.metrics import number_scores
 
 # A number that atoms decide: 0.37 for each carbon, two more for each nitrogen.
 NUMBERS = [(s, round(0.37 * s.count("C") + 2.0 * s.count("N"), 3)) for s in ALCOHOLS + AMINES]
@@ -248,29 +246,6 @@ def test_predict_classes(classifier, molecules):
     assert row["probability"] == row["probability alcohol"] == model.predict_proba(graphs)[0, 0]
     assert row["decision"] == model.decision_function(graphs)[0]
     assert row["out_of_vocabulary"] == 0.0
-
-
-def test_scores_against_their_definitions():
-    truth, mean, std = (
-        np.array([1.0, 2.0, 4.0]),
-        np.array([1.5, 2.0, 1.0]),
-        np.array([1.0, 1.0, 1.0]),
-    )
-    found = number_scores(truth, mean, std)
-    assert found["rmse"] == pytest.approx(np.sqrt((0.25 + 9.0) / 3))
-    assert found["coverage"] == pytest.approx(2 / 3)
-    assert found["nlpd"] == pytest.approx(0.5 * (9.25 / 3 + np.log(2 * np.pi)))
-    chances = np.array(
-        [[0.1, 0.9], [0.8, 0.2], [0.4, 0.6]]
-    )  # classes 9 and 10: texts sort otherwise
-    classes = np.array([9, 10])
-    scores = class_scores(np.array([10, 9, 9]), chances, classes)
-    assert scores["accuracy"] == pytest.approx(2 / 3)
-    assert scores["log_loss"] == pytest.approx(-np.log([0.9, 0.8, 0.4]).mean())
-    assert scores["roc_auc"] == 1.0
-    strange = class_scores(np.array(["10", "11", "9"]), chances, classes)
-    assert (strange["roc_auc"], strange["log_loss"]) == (None, None)
-    assert strange["accuracy"] == pytest.approx(1 / 3)
 
 
 # --- looking at models --------------------------------------------------------------------------

@@ -12,12 +12,9 @@ from rdkit import Chem
 import treelens as tl
 from cli.conftest import ALCOHOLS, AMINES, MOLECULES, QUICK, SMALL, run, write_csv
 from cli.test_bad_input import refused
-from treelens.cli.columns import id_columns, smiles_column, target_columns, units_in
 from treelens.cli.console import InputError
 from treelens.cli.data import read_data, read_training_data, read_training_sets
 from treelens.cli.reading import Reading
-from treelens.cli.target import looks_measured
-from treelens.graphs.tables import Table
 
 # nM, over three powers of ten: three times as much for each carbon.
 VALUES = [round(2.0 * 1.5 ** s.count("C") * (4.0 if "N" in s else 1.0), 2) for s in
@@ -208,14 +205,6 @@ def test_info_shows_what_a_model_was_fitted_to(model):
     assert found["kernel"]["noise"] == tl.load(model).model_.noise
 
 
-def test_info_of_a_machine(molecules, tmp_path):
-    assert run("fit", molecules, "-o", tmp_path / "m", *QUICK).code == 0
-    found = run("info", tmp_path / "m", "--json").data
-    assert (found["kind"], found["classes"]) == ("GraphSVC", ["alcohol", "amine"])
-    assert found["kernel"]["kernel"] == "wwl-linear"
-    assert found["sizes"]["graphs"] == 40
-
-
 def test_the_report_and_comparisons_are_on_the_scale_that_was_learned(messy, model, tmp_path):
     page = tmp_path / "r.html"
     assert run("explain", model, messy, "--target", "IC50 (nM)", "-o", page).code == 0
@@ -332,106 +321,7 @@ def test_repeats_of_several_targets_name_the_target(tmp_path):
     assert [note.split(said)[0] for note in notes if said in note] == ["a: ", "b: "]
 
 
-# --- repeats -------------------------------------------------------------------------------------
-
-
-def test_repeats_do_not_flatter(tmp_path):
-    """Sixty molecules twice, with classes by chance: nothing can be learned."""
-    rng = np.random.default_rng(0)
-    smiles = [f"{'C' * (1 + i % 30)}{'NO'[i // 30]}" for i in range(60)]
-    labels = rng.choice(["a", "b"], 60)
-    rows = [(s, c) for s, c in zip(smiles, labels, strict=True)]
-    backwards = [(s[::-1], c) for s, c in rows]
-    data = write_csv(tmp_path / "x.csv", rows + backwards)
-    args = ["evaluate", data, "--models", "evidence_uniform", "--folds", 3, "--depth", 4, "--json"]
-    for duplicates in ("merge", "keep"):  # where copies stay, they stay in one fold
-        done = run(*args, "--duplicates", duplicates)
-        assert done.data["models"][0]["accuracy"] < 0.7
-
-
-def test_groups_name_the_first_of_each_molecule(tmp_path):
-    rows = [*MOLECULES, ("OCC", "alcohol"), ("NCC", "amine")]
-    data = write_csv(tmp_path / "x.csv", rows)
-    found = read_training_data(str(data), duplicates="keep")
-    assert found.groups.tolist() == [*range(40), 0, 20]
-    assert read_training_data(str(data)).groups.tolist() == list(range(40))
-
-
-def test_the_class_of_most_rows_wins_and_a_tie_is_left_out(tmp_path):
-    rows = [*MOLECULES, ("OCC", "amine"), ("OCC", "amine"), ("NCC", "alcohol")]
-    data = write_csv(tmp_path / "x.csv", rows)
-    notes: list[str] = []
-    found = read_training_data(str(data), note=notes.append)
-    assert found.y.tolist()[0] == "amine"
-    assert len(found.graphs) == 39
-    assert 20 not in found.rows
-    assert "1 with a tie was left out" in notes[-1]
-
-
-def test_stereoisomers_are_told_apart_where_asked_for(tmp_path):
-    pair = [("C[C@H](F)O", 1.25), ("C[C@@H](F)O", 3.5)]
-    data = write_csv(tmp_path / "x.csv", [*zip(ALCOHOLS, VALUES, strict=False), *pair],
-                     "smiles,value")  # fmt: skip
-    notes: list[str] = []
-    assert len(read_training_data(str(data), task="auto", note=notes.append).graphs) == 21
-    assert "(1 of them as another stereoisomer or isotope" in notes[-1]
-    both = read_training_data(str(data), task="auto", reading=Reading("element+chirality"))
-    assert len(both.graphs) == 22
-
-
 # --- columns -------------------------------------------------------------------------------------
-
-
-def table_of(columns: list[str], first: list[str]) -> Table:
-    return Table("x.csv", columns, [first], None)
-
-
-@pytest.mark.parametrize(
-    ("columns", "expected"),
-    [(["SMILES", "canonical_smiles"], "SMILES"), (["SMI", "x"], "SMI"),
-     (["x", "Canonical SMILES", "Isomeric SMILES"], "Canonical SMILES"),
-     (["Structure", "x"], "Structure"), (["Molecule", "Mol"], "Mol"),
-     (["my_smiles_column", "x"], "my_smiles_column")],
-)  # fmt: skip
-def test_columns_of_smiles(columns, expected):
-    table = table_of(columns, ["CCO"] * len(columns))
-    assert smiles_column(table, None, None, lambda text: None) == expected
-    assert smiles_column(table, columns[-1], None, lambda text: None) == columns[-1]
-    assert smiles_column(table, None, columns[-1], lambda text: None) == columns[-1]
-
-
-def test_names_are_no_structures():
-    table = table_of(["molecule", "formula"], ["ethanol", "C2H6O"])
-    with pytest.raises(InputError, match="no column with 'smiles' in the name"):
-        smiles_column(table, None, None, lambda text: None)
-
-
-def test_columns_of_ids():
-    columns = ["smiles", "Name", "ChEMBL ID", "y"]
-    assert id_columns(columns, None, (), ["smiles", "y"], "x") == ("ChEMBL ID",)
-    assert id_columns(columns, None, ("Name",), ["smiles", "y"], "x") == ("Name",)
-    assert id_columns(["smiles", "y"], None, (), ["smiles", "y"], "x") == ()
-    assert target_columns(["a,b", "a"], "a,b", "x") == ["a,b"]
-    assert target_columns(["a", "b"], "b, a,b", "x") == ["b", "a"]
-    assert units_in("x") is None
-
-
-def test_decimal_commas(tmp_path):
-    lines = ["smiles;value", *(f"{s};{i},25" for i, s in enumerate(ALCOHOLS))]
-    (tmp_path / "x.csv").write_text("\n".join(lines))
-    notes: list[str] = []
-    found = read_training_data(str(tmp_path / "x.csv"), task="auto", note=notes.append)
-    assert found.y.tolist() == [i + 0.25 for i in range(20)]
-    assert any("decimal commas" in note for note in notes)
-
-
-def test_when_numbers_are_measured():
-    assert looks_measured(np.arange(40))
-    assert looks_measured(np.arange(12) * 7)
-    assert not looks_measured(np.arange(300) % 7)
-    assert not looks_measured(np.array(["a", "b"]))
-    assert looks_measured(np.linspace(0, 1, 50))
-    assert not looks_measured(np.arange(100) % 2 * 0.5)
 
 
 def test_only_a_model_without_a_target_is_predicted_with_any_table(messy, model):

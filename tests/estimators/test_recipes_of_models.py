@@ -112,7 +112,7 @@ def test_the_report_says_it(tmp_path):
 
 def test_a_file_from_before_recipes_loads_and_takes_anything(tmp_path):
     MAKERS["exact"](GRAPHS).save(tmp_path / "new.treelens")
-    from storage.test_persistence import Repacked
+    from storage.conftest import Repacked
 
     repacked = Repacked(tmp_path / "new.treelens")
     assert repacked.data.pop("recipe")["atom_label"] == "element+charge"

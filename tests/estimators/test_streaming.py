@@ -13,7 +13,6 @@ from treelens.estimators.streaming import StreamingGraphClassifier
 from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks, loaded
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.graphs.tu_blocks import TUBlocks
-from treelens.models.least_squares import ProductSums, solve
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.scale.executors import JoblibExecutor
@@ -265,18 +264,6 @@ def test_graphs_that_look_like_pairs_are_still_graphs():
     for given in (None, [], [[0, 1], [1, 0]]):
         with pytest.raises(GraphDataError, match="Expected"):
             model.predict(given)
-
-
-def test_the_linear_model_is_least_squares(rng):
-    features, codes = rng.normal(size=(50, 4)), rng.integers(0, 2, 50)
-    weight = rng.uniform(0.5, 2.0, 50)
-    sums = ProductSums.of(features, codes, 1, weight, np.zeros(50, dtype=bool))
-    coefficients, intercepts, _ = solve(sums, [0.01])
-    from sklearn.linear_model import Ridge
-
-    ridge = Ridge(alpha=0.01 * weight.sum()).fit(features, 2.0 * codes - 1, weight)
-    np.testing.assert_allclose(coefficients[0], ridge.coef_, rtol=1e-8)
-    assert intercepts[0] == pytest.approx(ridge.intercept_)
 
 
 def test_histograms_are_joined_as_if_counted_together(mutag):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
+import treelens as tl
 from treelens.explain.expansion import KernelDecision
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.gram import pair_sums
@@ -55,3 +56,8 @@ def _fit_decision(
 @pytest.fixture
 def fit_decision() -> Callable[..., KernelDecision]:
     return _fit_decision
+
+
+@pytest.fixture(scope="module")
+def nitrobenzene():
+    return tl.as_graph_collection(["O=[N+]([O-])c1ccccc1"])

@@ -7,7 +7,6 @@ from sklearn.metrics import cohen_kappa_score
 
 import treelens as tl
 from treelens.explain.comparison import SPREAD_UNITS, joined
-from treelens.explain.explained import explained_by
 from treelens.graphs.molecules import smiles_to_collection
 
 TAILS = ["C" * k for k in range(1, 13)]
@@ -125,14 +124,6 @@ def test_a_process_and_a_machine_are_compared_in_common_units(alerts, machine):
     assert nitro["effect_b"] < 0
     mirrored = machine.compare(alerts[0], SMILES)
     assert len(mirrored.fragments)
-
-
-def test_a_machines_nodes_and_base_add_up_to_its_decisions(machine):
-    graphs = machine._new_graphs(SMILES)
-    found = explained_by(machine._decision, graphs)
-    sums = np.bincount(found.seen.graph_of_node, weights=found.seen.phi, minlength=len(graphs))
-    np.testing.assert_allclose(found.base + sums, machine.decision_function(graphs), atol=1e-9)
-    np.testing.assert_allclose(found.decisions, machine.decision_function(graphs), atol=1e-9)
 
 
 def test_fragments_of_a_machine(machine):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import gzip
 import pickle
-import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from treelens import as_graph_collection, read_smiles
-from treelens.graphs import gathering
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.graphs.molecules import molecule_of, molecules_to_collection, smiles_to_collection
@@ -19,7 +17,6 @@ from treelens.graphs.tables import read_table
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")
 
-SYMBOLS = {"SINGLE": "-", "DOUBLE": "=", "TRIPLE": "#", "AROMATIC": ":", "DATIVE": "-"}
 MOLECULES = [
     "CCO", "c1ccccc1", "C#N", "CC(=O)[O-].[Na+]", "C", "[NH3]->[Cu]", "C1CC1C=O", "[2H]C",
     "[H][H]", "O=C(O)c1ccccc1OC(C)=O", "[Cl].CC(C)NCC(O)COc1cccc2ccccc12",
@@ -30,31 +27,6 @@ def write(path: Path, text: str) -> Path:
     data = text.encode()
     path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
     return path
-
-
-@pytest.mark.parametrize("smiles", MOLECULES)
-@pytest.mark.parametrize("hydrogens", [False, True])
-def test_atoms_and_bonds_are_as_rdkit_has_them(smiles, hydrogens) -> None:
-    graph = smiles_to_collection([smiles], hydrogens=hydrogens)[0]
-    molecule = Chem.MolFromSmiles(smiles)
-    molecule = Chem.AddHs(molecule) if hydrogens else molecule
-    assert graph.node_labels == tuple(atom.GetSymbol() for atom in molecule.GetAtoms())
-    expected = {
-        tuple(sorted((bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()))): SYMBOLS[
-            str(bond.GetBondType())
-        ]
-        for bond in molecule.GetBonds()
-    }
-    assert dict(zip(graph.edges, graph.edge_labels, strict=True)) == expected
-
-
-def test_many_molecules_are_each_as_if_alone() -> None:
-    together = smiles_to_collection(MOLECULES)
-    for i, smiles in enumerate(MOLECULES):
-        alone = smiles_to_collection([smiles])[0]
-        assert (together[i].node_labels, together[i].edges) == (alone.node_labels, alone.edges)
-        assert together[i].edge_labels == alone.edge_labels
-        assert together[i].data["smiles"] == smiles
 
 
 @pytest.mark.parametrize(
@@ -68,13 +40,6 @@ def test_many_molecules_are_each_as_if_alone() -> None:
 def test_atom_labels(atom_label, expected) -> None:
     graph = smiles_to_collection(["c1[nH+]cccc1[O-]"], atom_label=atom_label)
     assert graph[0].node_labels == expected
-
-
-@pytest.mark.parametrize("smiles", ["C~C", "[Na]~[Cl]"])
-def test_bonds_without_an_order_are_kept(smiles) -> None:
-    graph = smiles_to_collection([smiles])[0]
-    assert graph.edges == ((0, 1),)
-    assert graph.edge_labels == ("order 0",)
 
 
 def test_the_molecule_behind_a_graph_has_atoms_in_node_order() -> None:
@@ -349,30 +314,6 @@ def test_quotes_inside_and_around_fields_are_fine(tmp_path) -> None:
     assert graphs.names.tolist() == ['say "C", please', '5" pipe', "", "end"]
 
 
-def test_half_a_surrogate_pair_is_no_molecule() -> None:
-    with pytest.raises(GraphDataError, match=r"1 of 2 molecules .* graph 1 'C\\ud800'"):
-        smiles_to_collection(["C", "C\ud800"])
-    with pytest.warns(InvalidMoleculesWarning):
-        assert len(smiles_to_collection(["C", "\udcff"], on_invalid="skip")) == 1
-
-
-def test_large_molecules_take_no_dense_matrix() -> None:
-    n_atoms = 3000  # 72 MB as a dense matrix
-    tracemalloc.start()
-    graph = smiles_to_collection(["C" * n_atoms])
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert graph.n_edges == n_atoms - 1
-    assert graph[0].edges[:2] == ((0, 1), (1, 2))
-    assert peak < 10 * 2**20
-
-
-def test_bonds_one_by_one_are_those_of_the_matrix(monkeypatch) -> None:
-    by_matrix = list(smiles_to_collection(MOLECULES))
-    monkeypatch.setattr(gathering, "_MOST_ATOMS_IN_A_MATRIX", 0)
-    assert list(smiles_to_collection(MOLECULES)) == by_matrix
-
-
 def test_nothing_left_after_skipping(tmp_path) -> None:
     path = write(tmp_path / "x.csv", "smiles,label\nC1CC,1\n")
     with pytest.raises(GraphDataError, match="None is left"):
@@ -399,14 +340,6 @@ def test_files_that_cannot_be_opened(tmp_path) -> None:
     (tmp_path / "empty.sdf").write_bytes(b"")
     with pytest.raises(GraphDataError, match="is empty"):
         read_smiles(tmp_path / "empty.sdf")
-
-
-def test_rdkit_missing_says_what_to_install(monkeypatch) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "rdkit", None)
-    with pytest.raises(ImportError, match=r"treelens\[chem\]"):
-        smiles_to_collection(["C"])
 
 
 # --- real molecules -------------------------------------------------------------------------

@@ -9,12 +9,6 @@ import pytest
 
 from strategies import random_collection
 from treelens.kernels.gram import apply_in_place, pair_sums
-from treelens.kernels.weisfeiler_lehman import (
-    exponential,
-    linear_kernel,
-    metric_distance,
-    paper_distance,
-)
 from treelens.patterns import pairs as pairs_module
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PAIR_KINDS, PairFeatures
@@ -138,49 +132,3 @@ def test_every_row_is_rewritten_once(n_rows: int, n_jobs: int) -> None:
 
     assert apply_in_place(add_row_number, matrix, n_jobs) is matrix
     assert matrix.tolist() == [[i, i] for i in range(n_rows)]
-
-
-# --- the functions built on the sums ------------------------------------------------------------
-
-
-def test_the_metric_is_half_the_weighted_l1_distance(rng: np.random.Generator) -> None:
-    train, new = tables_of("wasserstein")
-    weights = rng.random(train.n_patterns)
-    diagonal = {side: pairs.diagonal(weights) for side, pairs in [("train", train), ("new", new)]}
-    a, b = dense_rows(new)[:, None, :], dense_rows(train)[None, :, :]
-    found = metric_distance(
-        new,
-        train,
-        weights,
-        left_diagonal=diagonal["new"],
-        right_diagonal=diagonal["train"],
-        n_jobs=2,
-    )
-    np.testing.assert_allclose(found, 0.5 * np.abs(a - b) @ weights, atol=ATOL)
-    within = metric_distance(
-        train, None, weights, left_diagonal=diagonal["train"], right_diagonal=diagonal["train"]
-    )
-    assert (within == within.T).all()
-    np.testing.assert_allclose(np.diag(within), 0.0, atol=ATOL)
-
-
-def test_the_paper_distance_and_the_kernels(rng: np.random.Generator) -> None:
-    train, new = tables_of("wasserstein")
-    weights = rng.random(train.n_patterns)
-    sums = linear_kernel(new, train, weights)
-    distance = paper_distance(new, train, weights, offset=2.0)
-    np.testing.assert_allclose(distance, 2.0 - sums, atol=ATOL)
-    np.testing.assert_allclose(
-        exponential(distance.copy(), 0.3, n_jobs=2), np.exp(-0.3 * distance), rtol=1e-15
-    )
-
-
-def test_by_default_the_paper_distance_of_a_graph_with_itself_is_zero() -> None:
-    train, _ = tables_of("wasserstein")
-    n_depths = len(train.level_offsets) - 1
-    shares = np.full(
-        train.n_patterns, 1.0 / n_depths
-    )  # the relative frequencies of every depth add up to one
-    scale = float(train.diagonal(shares)[0])
-    distance = paper_distance(train, None, shares / scale)
-    np.testing.assert_allclose(np.diag(distance), 0.0, atol=ATOL)

@@ -1,12 +1,9 @@
 """The evidence, its gradient and the search: twins, finite differences, an independent process."""
 
-import warnings
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
 from naive import evidence as naive
 from treelens.learning import evidence
@@ -19,8 +16,6 @@ from treelens.learning.evidence import (
     evidence_objective,
 )
 from treelens.learning.evidence_search import (
-    learn_by_evidence,
-    refit_scales,
     starting_parameters,
 )
 from treelens.patterns.histograms import PatternHistograms
@@ -126,42 +121,6 @@ def test_any_number_of_threads_gives_the_same_bits():
         assert (gradient == results[0][1]).all()
 
 
-def test_search_climbs_and_comes_to_rest():
-    problem, _ = _problem(n=40)
-    fit = learn_by_evidence(problem, "branches")
-    assert fit.converged
-    assert [step.stage for step in fit.history] == sorted(
-        (step.stage for step in fit.history), key=["uniform", "depths", "branches"].index
-    )
-    objectives = [step.objective for step in fit.history]
-    assert all(later <= earlier + 1e-9 for earlier, later in pairwise(objectives))
-    value, gradient = evidence_objective(problem, fit.parameters)
-    assert value == pytest.approx(objectives[-1])
-    assert fit.history[-1].gradient_norm == pytest.approx(np.abs(gradient).max(), rel=1e-6)
-    assert not fit.uniform.deviations.any()
-    assert not fit.uniform.level_logits.any()
-    assert fit.parameters.deviations.any()
-
-
-def test_too_few_steps_are_said():
-    problem, _ = _problem(n=40)
-    with pytest.warns(ConvergenceWarning, match="max_steps"):
-        fit = learn_by_evidence(problem, "branches", max_steps=2)
-    assert not fit.converged
-    assert len(fit.history) == 6
-
-
-def test_a_strong_prior_holds_the_branches_still():
-    problem, _ = _problem(n=40, strength=1e12)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fit = learn_by_evidence(problem, "branches")
-    weights = problem.weights(fit.parameters)
-    for level in range(3):
-        here = weights[problem.hierarchy.level_of == level]
-        np.testing.assert_allclose(here, here[0], rtol=1e-4)
-
-
 def test_patterns_of_no_graph_change_nothing():
     """Evidence of a part of the patterns, which hold all that occur, is that of all of them."""
     problem, counts = _problem()
@@ -195,21 +154,6 @@ def test_patterns_of_no_graph_change_nothing():
     assert (slopes[n_fixed:][~kept] == 0.0).all()
 
 
-def test_scales_fitted_again_leave_the_weights_and_surprise_less():
-    problem, _ = _problem(n=25)
-    other, _ = _problem(seed=3, n=30)
-    other = EvidenceProblem(  # other graphs, over the same patterns
-        other.features, problem.hierarchy, other.targets, other.noise_factors, 20.0, 1
-    )
-    fit = learn_by_evidence(problem)
-    again = refit_scales(fit, other)
-    for before, after in ((fit.parameters, again.parameters), (fit.uniform, again.uniform)):
-        np.testing.assert_array_equal(before.deviations, after.deviations)
-        np.testing.assert_array_equal(before.level_logits, after.level_logits)
-        values = [evidence_objective(other, p, "uniform")[0] for p in (before, after)]
-        assert values[1] < values[0]
-
-
 def _with_covariates(n=14, n_columns=1):
     problem, counts = _problem(n=n, n_columns=n_columns)
     table = np.random.default_rng(7).normal(size=(n, 3))
@@ -241,12 +185,3 @@ def test_the_gradient_in_covariates_scales_by_finite_differences(learned):
             moved[k] += sign * step
             values.append(evidence_objective(problem, parameters.replaced(moved), learned)[0])
         assert gradient[k] == pytest.approx((values[0] - values[1]) / (2 * step), abs=1e-6)
-
-
-def test_covariates_that_say_the_targets_are_found():
-    problem, *_ = _with_covariates(n=60)
-    targets = np.sin(problem.covariates[:, :1])
-    informed = replace(problem, targets=targets - targets.mean())
-    deaf = replace(informed, covariates=np.random.default_rng(1).normal(size=(60, 3)))
-    loud, quiet = (learn_by_evidence(p).parameters.covariate_scales() for p in (informed, deaf))
-    assert loud.amplitude > 5 * quiet.amplitude

@@ -8,7 +8,7 @@ import pytest
 from naive import learning as naive
 from treelens.learning import _compiled_pairs
 from treelens.learning._compiled import PairLoss
-from treelens.learning.margins import DistanceQuantiles, listed_weights, local_pairs
+from treelens.learning.margins import listed_weights, local_pairs
 from treelens.learning.objective import (
     AllPairsObjective,
     ListedPairsObjective,
@@ -124,33 +124,6 @@ def test_listed_pairs_against_their_twin(features, labels, weights):
     similarities = np.empty(len(sums.first))
     _compiled_pairs.listed_similarities(sums.pairs, sums.first, sums.second, weights, similarities)
     np.testing.assert_allclose(similarities, z[sums.first, sums.second] @ weights, rtol=1e-12)
-
-
-@pytest.mark.parametrize("n_jobs", [1, 3])
-def test_local_pairs_are_the_nearest(features, labels, n_jobs):
-    first, second = local_pairs(pair_arrays(features), labels.astype(np.int32), 3, n_jobs)
-    z = naive.all_pair_features(features)
-    for graph in range(len(labels)):
-        found = second[first == graph]
-        for same in (True, False):
-            of_kind = found[(labels[found] == labels[graph]) == same]
-            expected = naive.nearest(z, labels, graph, 3, same)
-            ours = np.sort(z[graph, of_kind].sum(axis=-1))
-            np.testing.assert_allclose(ours, np.sort(z[graph, expected].sum(axis=-1)), rtol=1e-12)
-            assert graph not in of_kind
-
-
-def test_quantiles_are_those_of_the_distances(features):
-    z = naive.all_pair_features(features)
-    above = np.triu_indices(features.n_graphs, 1)
-    distances = 1.0 - z.sum(axis=-1)[above]
-    quantiles = DistanceQuantiles.of_all_pairs(features, pair_arrays(features), 1.0, 2)
-    for share in (0.1, 0.25, 0.5, 0.9):
-        near = np.quantile(distances, [max(share - 0.02, 0), share + 0.02])
-        assert near[0] - 1e-3 <= quantiles(share) <= near[1] + 1e-3
-    exact = DistanceQuantiles.of_listed_pairs(features, pair_arrays(features), 1.0, *above)
-    for share in (0.1, 0.25, 0.5, 0.9):
-        assert exact(share) == pytest.approx(np.quantile(distances, share), rel=1e-12)
 
 
 def test_pair_norm_is_the_largest_over_all_pairs(features):

@@ -10,6 +10,7 @@ import pytest
 
 import treelens as tl
 from treelens.report import summarize
+from treelens.report.render import render
 
 QUICK = {"gamma": 1.0, "C": 10.0, "cv": 2, "random_state": 0, "progress": False}
 BROWSER_OPTIONS = [
@@ -158,3 +159,20 @@ def browser():
         found = driver.chromium.launch(executable_path=place, args=BROWSER_OPTIONS)
         yield found
         found.close()
+
+
+@pytest.fixture(scope="session")
+def page(summary):
+    return render(summary)
+
+
+@pytest.fixture(scope="session")
+def of_numbers(number_model, molecules):
+    graphs, y = molecules
+    return number_model.summary(graphs[1::2], y[1::2])
+
+
+@pytest.fixture(scope="session")
+def of_classes(class_model, synthetic):
+    graphs, y = synthetic
+    return class_model.summary(graphs[1::2], y[1::2])

@@ -10,10 +10,7 @@ from sklearn import metrics
 
 import treelens as tl
 from report.conftest import QUICK
-from treelens.graphs.molecules import smiles_to_collection
 from treelens.report import summarize
-from treelens.report.diagnostics import equal_groups, refined_keys
-from treelens.report.scores import wilson_interval
 
 
 def test_the_summary_is_plain_data(summary):
@@ -32,70 +29,6 @@ def test_a_summary_of_the_model_alone(learned):
 
 def test_model_summary_is_the_same(learned, synthetic, summary):
     assert learned.summary(*synthetic) == summary
-
-
-def test_scores_are_those_of_scikit_learn(learned, synthetic):
-    graphs, _ = synthetic
-    y = np.random.default_rng(0).choice(learned.classes_, len(graphs))  # so that some are wrong
-    found = summarize(learned.model_, graphs, y)["scores"]
-    predicted, decisions = learned.predict(graphs), learned.decision_function(graphs)
-    assert found["accuracy"] == metrics.accuracy_score(y, predicted)
-    assert found["balanced_accuracy"] == metrics.balanced_accuracy_score(y, predicted)
-    assert found["confusion"] == metrics.confusion_matrix(y, predicted).tolist()
-    assert found["roc_auc"] == metrics.roc_auc_score(y, decisions)
-    report = metrics.classification_report(y, predicted, output_dict=True)
-    for part in found["per_class"]:
-        expected = report[part["class"]]
-        for ours, theirs in (("precision", "precision"), ("recall", "recall"), ("n", "support")):
-            assert part[ours] == pytest.approx(expected[theirs])
-    curve = found["roc"][0]
-    area = metrics.auc(curve["false_positive_rate"], curve["true_positive_rate"])
-    assert area == pytest.approx(curve["auc"])
-
-
-def test_held_out_scores_are_those_of_the_search(learned):
-    found = summarize(learned.model_)["held_out"]
-    (decisions,) = learned.cv_results_.decisions.values()
-    truth = learned.train_codes_
-    assert found["accuracy"] == np.mean((decisions[:, 0] > 0) == truth)
-    assert found["roc_auc"] == metrics.roc_auc_score(truth, decisions[:, 0])
-
-
-def test_the_interval_is_that_of_wilson():
-    # Newcombe (1998), table 1: 81 of 263.
-    assert wilson_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
-
-
-def test_graphs_known_from_training_are_counted_and_scored_apart(learned, synthetic, summary):
-    graphs, y = synthetic
-    new = np.arange(len(y)) % 4 == 0
-    known = summary["data"]["known_from_training"]
-    assert known["n_graphs"] >= 48
-    apart = summary["scores"]["new_graphs"]
-    assert apart["n_graphs"] == len(y) - known["n_graphs"] > 0
-    only_new = summarize(learned.model_, graphs[new], y[new])
-    assert only_new["data"]["known_from_training"]["n_graphs"] < new.sum()
-
-
-def test_patterns(learned, summary):
-    section = summary["patterns"]
-    table = learned.patterns_
-    assert section["n_all"] == len(table)
-    assert section["n_shown"] == len(section["rows"]) == 100
-    assert [row["weight"] for row in section["rows"]] == sorted(
-        (row["weight"] for row in section["rows"]), reverse=True
-    )
-    first = section["rows"][0]
-    assert first["text"] == "0(0,1,2)"  # the planted pattern
-    assert first["leans_to"] == "1"
-    expected = table.loc[first["id"]]
-    assert (first["depth"], first["support"]) == (expected["depth"], expected["support"])
-    assert first["frequencies"] == [expected["frequency -1"], expected["frequency 1"]]
-    assert first["weight_error"] > 0
-    assert first["tree"]["labels"] == ["0", "0", "1", "2"]
-    place = first["occurrence"]
-    assert place["labels"][place["root"]] == "0"
-    assert sorted(place["labels"][node] for node in place["nodes"]) == ["0", "0", "1", "2"]
 
 
 def test_every_graph_is_explained(learned, synthetic, summary):
@@ -122,39 +55,6 @@ def test_doubtful_cases_come_in_order(learned, synthetic):
     assert all(row["class"] != row["predicted"] for row in found["most_wrong"])
     doubt = [abs(row["probability"] - 0.5) for row in found["most_uncertain"]]
     assert doubt == sorted(doubt)
-
-
-def test_twins_and_contradictions():
-    path = ([(0, 1), (1, 2)], {0: "C", 1: "C", 2: "O"})
-    turned = ([(2, 1), (1, 0)], {0: "O", 1: "C", 2: "C"})  # the same graph, renumbered
-    other = ([(0, 1), (1, 2)], {0: "C", 1: "O", 2: "C"})
-    graphs = tl.as_graph_collection([path, turned, other, path, other, other])
-    y = ["a", "b", "b", "a", "b", "b"]
-    model = tl.GraphSVC("wwl-linear", 1, 0, C=1.0, cv=2, progress=False).fit(graphs, y)
-    found = summarize(model.model_, graphs, y)["data"]
-    twins = found["twins"]
-    assert (twins["n_groups"], twins["n_graphs"]) == (2, 6)
-    assert twins["n_conflicting_groups"] == 1
-    assert twins["conflicts"] == [{"n": 3, "graphs": [0, 1, 3], "classes": {"a": 2, "b": 1}}]
-    assert found["indistinguishable"]["best_accuracy"] == pytest.approx(5 / 6)
-    assert found["classes"][0] == {"class": "a", "n": 2, "share": pytest.approx(1 / 3)}
-
-
-def test_edge_labels_tell_twins_apart():
-    single = ([(0, 1)], {0: "C", 1: "O"}, {(0, 1): "-"})
-    double = ([(0, 1)], {0: "C", 1: "O"}, {(0, 1): "="})
-    graphs = tl.as_graph_collection([single, double, single])
-    assert equal_groups(refined_keys(graphs)) == [[0, 2]]
-
-
-def test_unseen_patterns_are_reported(learned):
-    strange = ([(0, 1), (1, 2)], {0: 9, 1: 9, 2: 9})
-    found = summarize(learned.model_, [strange])
-    assert found["data"]["unseen"]["most"] == 1.0
-    assert found["data"]["unseen"]["n_above_limit"] == 1
-    assert "never saw 100%" in found["graphs"]["rows"][0]["warning"]
-    assert found["scores"] is None
-    assert found["examples"]["most_wrong"] == []
 
 
 def test_more_than_two_classes(synthetic):
@@ -215,32 +115,3 @@ def test_names_instead_of_codes(mutag):
     found = summarize(model.fit(graphs, y).model_, graphs[:20], y[:20], names="MUTAG")
     assert "C(:C,:C,:C)" in [row["text"] for row in found["patterns"]["rows"]]
     assert {"C", "N", "O"} <= set(found["graphs"]["rows"][0]["labels"])
-
-
-def test_molecules_have_environments_salts_included():
-    pytest.importorskip("rdkit")
-    smiles = ["CCO.Cl", "CCCO.Cl", "CCCCO.Cl", "CCN.Cl", "CCCN.Cl", "CCCCN.Cl"]
-    graphs, y = tl.as_graph_collection(smiles), ["alcohol"] * 3 + ["amine"] * 3
-    model = tl.GraphSVC("wwl-linear", 1, 0, C=10.0, cv=2, progress=False).fit(graphs, y)
-    rows = summarize(model.model_, graphs, y)["patterns"]["rows"]
-    places = {row["text"]: row["occurrence"] for row in rows}
-    assert places["O(-C)"]["smiles"] in ("OC", "CO")
-
-
-@pytest.mark.parametrize("atom_label", ["element", "element+aromatic"])
-def test_the_smarts_of_a_pattern_matches_as_many_molecules_as_hold_it(atom_label):
-    chem = pytest.importorskip("rdkit.Chem")
-    smiles = ["CCN", "CNC", "CN(C)C", "c1ccccc1N", "CCO", "COC", "c1ccccc1O", "CC(=O)OC"]
-    graphs = smiles_to_collection(smiles, atom_label=atom_label)
-    y = ["amine"] * 4 + ["other"] * 4
-    model = tl.GraphSVC("wwl-linear", 2, 0, C=10.0, cv=2, progress=False).fit(graphs, y)
-    molecules = [chem.MolFromSmiles(x) for x in smiles]
-    rows = summarize(model.model_, graphs, y)["patterns"]["rows"]
-    assert len(rows) > 20
-    for row in rows:
-        query = chem.MolFromSmarts(row["smarts"])
-        assert sum(x.HasSubstructMatch(query) for x in molecules) == row["support"], row["text"]
-
-
-def test_no_smarts_where_graphs_are_no_molecules(summary):
-    assert {row["smarts"] for row in summary["patterns"]["rows"]} == {None}

@@ -8,15 +8,7 @@ from scipy import stats
 
 import treelens as tl
 from treelens import Graph
-from treelens.estimators.weights import linear_learner
-from treelens.kernels.weighted import WeightedKernel
-from treelens.models.landmarks import hard_landmarks, landmark_positions
-from treelens.patterns.features import Features
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
-from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.scale.approximation import APPROXIMATIONS
-from treelens.selection.stochastic_weights import learn_weights_linearly
 
 FAST = {"depth": 2, "gamma": 1.0, "C": 10.0, "n_components": 256, "random_state": 0}
 
@@ -91,37 +83,6 @@ def test_contributions_add_up_to_the_decision(mutag, models, name):
         assert explanation.base + explanation.node_contributions.sum() == pytest.approx(decision)
 
 
-@pytest.mark.parametrize("kernel", ["laplacian", "wwl"])
-def test_contributions_of_random_features_are_those_of_the_path(mutag, kernel):
-    """Against the integral of slopes along the path, taken numerically."""
-    graphs, y = mutag
-    model = tl.GraphSVC(kernel, weight_radius=0, approximation="random-fourier", **FAST)
-    model.fit(graphs[:60], y[:60])
-    features = model.model_.patterns.features(graphs[100:101], None)
-    decide = model.model_.decision
-    bases, terms = decide.contributions(features)
-    values = features.pairs.rows.values
-
-    def decision(frequencies: np.ndarray) -> float:
-        from dataclasses import replace
-
-        from treelens.patterns.histograms import SparseRows
-
-        rows = SparseRows(features.pairs.rows.offsets, features.pairs.rows.indices, frequencies)
-        pairs = replace(features.pairs, rows=rows, lists=rows.transposed(features.pairs.n_patterns))
-        unseen = features.diagonal - features.pairs.diagonal()
-        return float(decide.outputs(type(features)(pairs, pairs.diagonal() + unseen))[0, 0])
-
-    assert decision(0 * values) == pytest.approx(bases[0])
-    steps = (np.arange(400) + 0.5) / 400
-    for entry in (0, len(values) // 2):
-        bump = np.zeros_like(values)
-        bump[entry] = 1e-6
-        slopes = [(decision(t * values + bump) - decision(t * values - bump)) / 2e-6 for t in steps]
-        expected = values[entry] * np.mean(slopes)
-        assert terms[0, entry] == pytest.approx(expected, rel=2e-2, abs=2e-3)
-
-
 @pytest.mark.parametrize("name", list(APPROXIMATIONS))
 def test_saving_and_loading_keeps_every_number(mutag, models, name, tmp_path):
     graphs, _ = mutag
@@ -182,30 +143,6 @@ def test_a_report_on_random_bins(mutag, models, tmp_path):
     assert "</html>" in path.read_text(encoding="utf-8")
 
 
-def test_half_of_the_landmarks_are_the_graphs_in_doubt(mutag):
-    graphs, y = mutag
-    histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 2))
-    pairs = PairFeatures.from_histograms(histograms, "wasserstein", unit=False)
-    features, codes = Features(pairs, pairs.diagonal()), (y == y.max()).astype(int)
-    kernel, weight = WeightedKernel("wwl", None, 1.0, 1.0), np.ones(len(y))
-
-    def landmarks(n: int) -> np.ndarray:
-        rng = np.random.default_rng(3)
-        return hard_landmarks(features, codes, weight, kernel, n, rng)
-
-    np.testing.assert_array_equal(landmarks(len(y)), np.arange(len(y)))
-    picked = landmarks(40)
-    assert len(np.unique(picked)) == 40
-    drawn = landmark_positions(len(y), 20, np.random.default_rng(3))
-    assert np.isin(drawn, picked).all()
-    half = tl.GraphSVC("wwl", 2, 0, 1.0, 10.0, approximation="nystroem", n_components=len(y)).fit(
-        graphs, y
-    )
-    margins = np.where(codes == 1, 1, -1) * half.decision_function(graphs)
-    others = np.setdiff1d(picked, drawn)
-    assert margins[others].mean() < margins[np.setdiff1d(np.arange(len(y)), picked)].mean() - 0.3
-
-
 @pytest.mark.parametrize("name", ["random-binning", "random-fourier", "nystroem", "unary"])
 def test_classes_without_a_majority_among_their_look_alikes_are_told_apart(name):
     """45 % of the graphs of a kind are of its class: that class, not a random one, is named."""
@@ -227,18 +164,3 @@ def test_forms_that_an_approximation_lacks_are_refused(mutag):
     graphs, y = mutag
     with pytest.raises(ValueError, match="features for the kernels laplacian, wwl"):
         tl.GraphSVC("tanimoto", approximation="random-fourier").fit(graphs, y)
-
-
-def test_weights_are_learned_without_all_pairs(mutag):
-    """With more graphs than the margins' sample the margins come from the sample."""
-    graphs, y = mutag
-    many = graphs[np.tile(np.arange(len(y)), 6)]
-    histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(many, 1))
-    learner = learn_weights_linearly(
-        histograms, np.tile(y, 6), "wasserstein", 1.0, linear_learner(0), 0
-    )
-    whole = tl.PairwiseWeights(1.0).fit(
-        tl.WassersteinWL(depth=1, include_depth_zero=True).fit(many)._fitted.pairs, np.tile(y, 6)
-    )
-    assert learner.result_.margins.alpha1 == pytest.approx(whole.result_.margins.alpha1, abs=0.02)
-    assert np.corrcoef(learner.weights_, whole.weights_)[0, 1] > 0.95

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import sys
@@ -15,6 +14,7 @@ from typing import Any
 import typer
 
 from treelens.graphs.rdkit_log import listening
+from treelens.json_values import plain
 
 OK, FAILED, BAD_INPUT, STOPPED = 0, 1, 2, 130
 EXIT_CODES = (
@@ -56,7 +56,8 @@ class Output:
     ) -> None:
         """The result of the command: as JSON, or shown to a person."""
         if self.as_json:
-            typer.echo(json.dumps(plain({**result, "notes": self.notes}), indent=2))
+            whole = plain({**result, "notes": self.notes}, other=str)
+            typer.echo(json.dumps(whole, indent=2))
         else:
             show(self, result)
 
@@ -120,19 +121,6 @@ def percent(share: float | None) -> str:
 def counted(number: int, what: str) -> str:
     """``"1 row"``, ``"2 rows"``."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def plain(value: Any) -> Any:
-    """A result as JSON has it: numpy scalars and arrays unpacked, NaN and infinities as null."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {str(key): plain(x) for key, x in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(x) for x in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
 
 
 @contextmanager

@@ -49,6 +49,8 @@ def fragments_of_model(
     smarts : bool, default=True
         Whether fragments of molecules are written as SMARTS, which takes a while.
     """
+    if refits == 1 or refits < 0:
+        raise ValueError(f"refits must be 0, or at least 2 for a spread; got {refits!r}.")
     decision = model._decision
     targets = None if y is None else _targets(decision.classes, y, len(graphs))
     options: dict[str, Any] = {"n_fragments": n_fragments, "min_support": min_support}
@@ -73,7 +75,7 @@ def _targets(classes: np.ndarray | None, y: Any, n: int) -> np.ndarray:
     codes = np.searchsorted(classes, y)
     known = classes[np.minimum(codes, len(classes) - 1)] == y
     if not known.all():
-        wrong = y[~known][0]
+        wrong = y[~known].tolist()[0]
         raise ValueError(f"y holds {wrong!r}, which is none of the classes {classes.tolist()}.")
     return codes
 

@@ -35,7 +35,7 @@ class Block(NamedTuple):
 
     graphs: GraphCollection | None
     y: np.ndarray | None
-    messages: tuple[str, ...] = ()
+    messages: tuple[Warning, ...] = ()
 
 
 class Part(Protocol):
@@ -108,7 +108,7 @@ class SmilesPart:
                 self.table, data, self.target, recipe=self.recipe, on_invalid=self.on_invalid,
                 on_missing=self.on_missing, may_be_empty=True,
             )  # fmt: skip
-        messages = tuple(str(w.message) for w in caught)
+        messages = tuple(w.message for w in caught if isinstance(w.message, Warning))
         graphs, y = (None, None) if read is None else read
         return Block(graphs, y, messages)
 
@@ -280,10 +280,10 @@ def _checked_y(y: Any, n_graphs: int, place: str) -> np.ndarray | None:
     return targets
 
 
-def repeat_messages(messages: tuple[str, ...]) -> None:
-    """Warn about molecules that were left out, perhaps on another machine."""
+def repeat_messages(messages: tuple[Warning, ...]) -> None:
+    """Warn about rows that were left out, perhaps on another machine."""
     for message in messages:
-        warnings.warn(message, InvalidMoleculesWarning, stacklevel=3)
+        warnings.warn(message, stacklevel=3)
 
 
 def check_block_size(block_size: Any) -> None:

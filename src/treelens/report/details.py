@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from treelens.explain.classifier import ClassifierExplainer
 from treelens.explain.contributions import Explanation
@@ -15,6 +14,7 @@ from treelens.explain.layout import is_molecule, node_positions
 from treelens.graphs.collection import Graph
 from treelens.graphs.molecules import molecule_of
 from treelens.models.classifier import FittedClassifier
+from treelens.parallel import one_blas_thread
 from treelens.report.given import GivenGraphs
 from treelens.report.plain import short
 
@@ -70,7 +70,7 @@ def explain_graphs(
     details = GraphDetails()
     totals: dict[int, float] = defaultdict(float)
     explainer = ClassifierExplainer(model)
-    with threadpool_limits(limits=1):  # matrices this small only suffer from threads
+    with one_blas_thread():
         for index in positions.tolist():
             explanation = explainer.explain(
                 given.graphs, given.said, index, n_neighbors=_MOST_NEIGHBORS

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 import treelens
 from treelens.explain.contributions import explain_seen
@@ -13,6 +12,7 @@ from treelens.explain.gaussian import GaussianDecision
 from treelens.explain.layout import is_molecule
 from treelens.explain.names import LabelNames, named_forest, with_label_names
 from treelens.models.gaussian_process import FittedGaussianProcess
+from treelens.parallel import one_blas_thread
 from treelens.patterns.features import select_features
 from treelens.report.details import drawable, explained_graph, molecule_data
 from treelens.report.diagnostics import class_balance
@@ -25,7 +25,7 @@ from treelens.report.fragment_section import fragment_section
 from treelens.report.held import Held
 from treelens.report.matched_pairs import pair_section
 from treelens.report.patterns import LARGEST_DRAWN, short_texts
-from treelens.report.plain import plain
+from treelens.report.plain import plain_summary
 from treelens.report.said import SaidOfGraphs, said_of
 
 _MOST_CASES = 12
@@ -84,13 +84,13 @@ def summarize_evidence(
     forest = forest if names is None else named_forest(forest, names)
     left_out = left_out_scores(model)
     scores = None if given is None else given_scores(model, given)
-    with threadpool_limits(limits=1):  # matrices this small only suffer from threads
+    with one_blas_thread():
         patterns = effect_section(model, forest, given, measured_effects(model, given))
         examples = None if given is None else _examples(model, given, held, names)
         fragments = fragment_section(model, forest, given, held, names, n_jobs)
         pairs = pair_section(model, held, names)
     named = {p for row in (examples or {"rows": []})["rows"] for p, _ in row["patterns"]}
-    return plain(
+    return plain_summary(
         {
             "treelens": treelens.__version__,
             "kind": "numbers" if model.classes is None else "classes",

@@ -1,42 +1,24 @@
-"""Anything a summary may hold, as JSON can hold it."""
+"""Anything a summary may hold, as JSON can hold it, and numbers as a page shows them."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
+from treelens.json_values import plain
 
 
-def plain(value: Any) -> Any:
+def plain_summary(value: Any) -> Any:
     """Numbers, texts, lists and dictionaries with text keys; what is not finite becomes None.
 
-    Lone surrogates, which no file of text can hold, become their visible code.
+    Lone surrogates, which no file of text can hold, become their visible code; what JSON has
+    nothing for, such as a class that is a date, becomes its text.
 
     Examples
     --------
-    >>> plain({"a": np.array([1.5, np.nan]), 2: np.int64(3), "name": ("x", object)})["a"]
-    [1.5, None]
+    >>> plain_summary({"share": float("nan"), "classes": (1, "a\\ud800")})
+    {'share': None, 'classes': [1, 'a\\\\ud800']}
     """
-    kind = type(value)
-    if kind is int or (kind is float and math.isfinite(value)):  # most of what a summary holds
-        return value
-    if value is None or isinstance(value, (bool, int)):
-        return value
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, Mapping):
-        return {_text(str(key)): plain(x) for key, x in value.items()}
-    if isinstance(value, (list, tuple, range)):
-        return [x if type(x) is int else plain(x) for x in value]
-    return _text(str(value))
+    return plain(value, text=_text, other=str)
 
 
 def _text(value: str) -> str:

@@ -21,7 +21,7 @@ from treelens.report.patterns import (
     shown_vocabulary,
     weights_by_depth,
 )
-from treelens.report.plain import plain
+from treelens.report.plain import plain_summary
 from treelens.report.scores import held_out_scores, score_decisions, share_right
 from treelens.report.words import learning_words, score_words, verdict_on_learning
 from treelens.theory.model_bound import model_bound
@@ -74,7 +74,7 @@ def summarize(
     if given is not None:
         details, about_graphs = _about_graphs(model, given)
     named = {pattern for row in details.rows for pattern, _ in row["patterns"]}
-    return plain(
+    return plain_summary(
         {
             "treelens": treelens.__version__,
             "model": describe_model(model),

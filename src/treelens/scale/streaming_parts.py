@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from treelens.graphs.blocks import Part, block_name, repeat_messages
 from treelens.graphs.errors import GraphDataError
@@ -18,6 +17,7 @@ from treelens.graphs.recipe import GraphRecipe, common_recipe
 from treelens.graphs.targets import check_none_missing
 from treelens.kernels.approximate import RandomFourierFeatures
 from treelens.models.least_squares import ProductSums
+from treelens.parallel import blas_threads
 from treelens.patterns.features import PatternExtractor
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.merging import merge_vocabularies, select_patterns
@@ -34,7 +34,7 @@ class PartCounts(NamedTuple):
     support: np.ndarray  # (n_patterns,) graphs that hold each pattern
     classes: np.ndarray
     class_counts: np.ndarray
-    messages: tuple[str, ...]
+    messages: tuple[Warning, ...]
     recipe: GraphRecipe | None = None
 
 
@@ -99,7 +99,7 @@ def sums_of_part(part: Part, first: int, plan: Plan) -> ProductSums:
     mapped = plan.feature_map.transform(features, plan.n_jobs)
     codes = np.searchsorted(plan.classes, np.asarray(block.y))
     held_out = _is_held_out(np.arange(first, first + len(codes)), plan.seed)
-    with threadpool_limits(limits=plan.n_jobs, user_api="blas"):
+    with blas_threads(plan.n_jobs):
         return ProductSums.of(mapped, codes, n_outputs, plan.class_factors[codes], held_out)
 
 

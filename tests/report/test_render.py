@@ -10,16 +10,8 @@ import pytest
 
 import treelens as tl
 from report.conftest import QUICK, outline_of
-from treelens.report import details, graph_map, summarize, write_report
-from treelens.report.details import choose_graphs
-from treelens.report.given import look_at
-from treelens.report.graph_map import place_graphs
+from treelens.report import summarize, write_report
 from treelens.report.render import number, render
-
-
-@pytest.fixture(scope="module")
-def page(summary):
-    return render(summary)
 
 
 def test_the_page_is_well_formed(page):
@@ -92,47 +84,6 @@ def test_the_same_input_gives_the_same_page(learned, synthetic, page):
 
 
 # --- many graphs ------------------------------------------------------------------------------
-
-
-def test_a_sample_holds_the_wrong_and_the_uncertain(learned, synthetic):
-    graphs, y = synthetic
-    given = look_at(learned.model_, graphs, np.where(np.arange(len(y)) < 4, -y, y))
-    chosen = choose_graphs(given, most_graphs=12)
-    assert len(chosen) == 12
-    assert set(given.most_wrong[:4]) <= set(chosen)
-    assert set(given.most_uncertain[:4]) <= set(chosen)
-    assert len(choose_graphs(given, most_nodes=40)) < 6
-    assert given.graphs.sizes[choose_graphs(given, most_nodes=40)].sum() <= 40
-
-
-def test_a_page_says_that_it_shows_a_sample(learned, synthetic, monkeypatch):
-    monkeypatch.setattr(details.choose_graphs, "__defaults__", (10, 60_000))
-    monkeypatch.setattr(graph_map, "_MOST_POINTS", 30)
-    page = render(summarize(learned.model_, *synthetic))
-    assert "in this file for 10 of 64 graphs" in page
-    assert "The map holds 30 of 64 graphs" in page
-
-
-def test_the_map_keeps_distances(learned, synthetic):
-    """Three graphs fit on a plane without loss: squares on paper are twice the distance."""
-    given = look_at(learned.model_, synthetic[0][[0, 20, 40]], None)
-    places, share = place_graphs(learned.model_.kernel, given.said.graphs.features)
-    assert share == pytest.approx(1.0)
-    found = ((places[:, None] - places[None]) ** 2).sum(axis=2)
-    frequencies = given.histograms.to_sparse("frequencies").toarray()
-    gaps = np.abs(frequencies[:, None] - frequencies[None])  # (3, 3, n_patterns)
-    distance = 0.5 * (gaps * learned.weights_).sum(axis=2) / given.histograms.n_depths
-    np.testing.assert_allclose(found, 2 * distance, atol=1e-9)
-
-
-def test_landmarks_place_the_others_as_the_whole_does(learned, synthetic, monkeypatch):
-    given = look_at(learned.model_, synthetic[0], None)
-    arguments = (learned.model_.kernel, given.said.graphs.features)
-    whole, _ = place_graphs(*arguments)
-    monkeypatch.setattr(graph_map, "_MOST_LANDMARKS", 48)
-    some, _ = place_graphs(*arguments)
-    gaps = [np.hypot(*(p[:, None] - p[None]).transpose(2, 0, 1)).ravel() for p in (whole, some)]
-    assert np.corrcoef(*gaps)[0, 1] > 0.95
 
 
 def test_numbers_are_written_for_people():

@@ -1,0 +1,51 @@
+"""What commands print: nothing in it acts on a terminal."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from cli.conftest import ALCOHOLS, AMINES, FORMULA, QUICK, run, write_csv
+from treelens.cli.console import visible
+
+
+def test_names_of_classes_do_nothing_to_a_terminal(strange_model, tmp_path):
+    data = write_csv(tmp_path / "x.csv", [("CCO",), ("CCCCN",)], "smiles")
+    known = '"' + FORMULA.replace('"', '""') + '"'
+    for words in (
+        ("predict", strange_model, data),
+        ("predict", strange_model, data, "--out", tmp_path / "out.csv"),
+        ("patterns", strange_model),
+        ("compare", strange_model, strange_model, write_csv(tmp_path / "y.csv", [
+            (s, "\x1b[2Jx" if s in AMINES else known) for s in ALCOHOLS + AMINES])),
+    ):  # fmt: skip
+        done = run(*words)
+        assert done.code == 0, done.err
+        assert not set("\x1b\x07\r") & set(done.out + done.err), words
+    assert "\\x1b]0;owned\\x07am\\nine\\r" in run("patterns", strange_model).out
+
+
+def test_errors_and_notes_do_nothing_to_a_terminal(model, tmp_path):
+    done = run("fit", tmp_path / "\x1b[2Jx.csv")
+    assert done.code == 2
+    assert "\x1b" not in done.err
+    assert "\\x1b[2Jx.csv" in done.err
+    data = write_csv(tmp_path / "\x1b[2Jx.csv", [("CCO", "a"), ("C(C(", "b")], "smiles,label")
+    done = run("fit", data, *QUICK)
+    assert "\x1b" not in done.err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems allow no such names")
+def test_a_file_name_that_is_no_text_can_be_printed(model, tmp_path):
+    """A name in another encoding than the system's comes as lone surrogates."""
+    data = write_csv(tmp_path / "x.csv", [("CCO",)], "smiles")
+    done = run("predict", model, data, "--out", tmp_path / "out\udce4.csv")
+    assert done.code == 0, done.err
+    assert "out\\udce4.csv" in done.out
+
+
+def test_what_can_be_seen_stays():
+    text = "naïve 化合物 ± 5 %\tC(=O)\n🧪"
+    assert visible(text) == text
+    assert visible("a\x9bb\u202ec\x7f") == "a\\x9bb\\u202ec\\x7f"

@@ -1,0 +1,38 @@
+"""SDF records: molecules, names and properties."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from treelens import read_smiles
+from treelens.graphs.sdf import read_sdf
+
+Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")
+
+
+def sdf_text(names: list[str]) -> str:
+    blocks = []
+    for n, name in enumerate(names):
+        molecule = Chem.MolFromSmiles("C" * (n + 1))
+        molecule.SetProp("_Name", name)
+        blocks.append(Chem.MolToMolBlock(molecule) + f">  <value>\n{n}.5\n\n$$$$\n")
+    return "".join(blocks)
+
+
+@pytest.mark.parametrize("name", ["x.sdf", "x.sdf.gz"])
+def test_names_and_properties_of_records(tmp_path, name) -> None:
+    data = sdf_text(["one", "", "three"]).encode()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    molecules, table = read_sdf(tmp_path / name, keep_hydrogens=False)
+    assert [m.GetNumAtoms() for m in molecules] == [1, 2, 3]
+    assert table.columns == ["name", "value"]
+    assert table.rows == [["one", "0.5"], ["", "1.5"], ["three", "2.5"]]
+    graphs, y = read_smiles(tmp_path / name, target="value", names="name")
+    assert (graphs.names.tolist(), y.tolist()) == (["one", "", "three"], [0.5, 1.5, 2.5])
+
+
+def test_records_without_names_have_no_such_column(tmp_path) -> None:
+    (tmp_path / "x.sdf").write_text(sdf_text(["", ""]))
+    assert read_sdf(tmp_path / "x.sdf", keep_hydrogens=False)[1].columns == ["value"]

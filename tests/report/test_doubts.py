@@ -1,0 +1,61 @@
+"""What a report tells its reader to distrust."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import treelens as tl
+from treelens.report import doubts
+
+
+def levels_of(summary) -> dict[str, str]:
+    return {item["text"]: item["level"] for item in summary["doubts"]}
+
+
+def test_memory_is_called_memory(number_model, molecules):
+    graphs, y = molecules
+    found = levels_of(number_model.summary(graphs[::2], y[::2]))
+    (text,) = (text for text in found if "may remember" in text)
+    assert found[text] == "alarm"
+    assert f"{len(y[::2])} of the {len(y[::2])} graphs" in text
+
+
+def test_strange_graphs_are_noticed(number_model):
+    pytest.importorskip("rdkit")
+    found = levels_of(number_model.summary(["[Na+].[Cl-]", "FC(F)(F)I", "BrBr"]))
+    (unseen,) = (text for text in found if "never saw" in text)
+    (far,) = (text for text in found if "less like any training graph" in text)
+    assert found[unseen] == found[far] == "alarm"
+    assert unseen.startswith("3 of the 3")
+
+
+def test_a_search_that_did_not_converge_comes_first(molecules):
+    graphs, y = molecules
+    with pytest.warns(ConvergenceWarning):
+        model = tl.GraphRegressor(depth=1, max_steps=1).fit(graphs[::2], y[::2])
+    assert not model.converged_
+    first = model.summary()["doubts"][0]
+    assert first["level"] == "alarm"
+    assert "before it converged" in first["text"]
+
+
+@pytest.mark.parametrize(
+    ("interval", "level"),
+    [
+        ((0.5, 0.8), "alarm"), ((0.85, 0.95), "fine"), ((0.905, 0.915), "fine"),
+        ((0.93, 1.0), "notice"),
+    ],
+)  # fmt: skip
+def test_intervals_are_judged_by_what_so_many_graphs_can_tell(interval, level):
+    scores = {"coverage": sum(interval) / 2, "coverage_interval": interval}
+    assert doubts._coverage(scores, "the test set")["level"] == level
+
+
+def test_usual_similarity_is_that_of_training_graphs(number_model):
+    fitted = number_model.model_
+    kernel = fitted.kernel_rows(fitted.basis_graphs) / fitted.scales.amplitude
+    np.fill_diagonal(kernel, 0.0)
+    expected = np.quantile(kernel.max(axis=1), 0.05)
+    assert doubts.usual_similarity(number_model.model_) == pytest.approx(expected)
