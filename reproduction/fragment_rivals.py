@@ -10,13 +10,13 @@ from scipy import sparse
 
 import treelens as tl
 from reproduction.tree_shap import TreeShap
-from treelens.explain.fragment_scores import support_cap
 from treelens.explain.fragment_search import find_candidates
 from treelens.explain.fragment_seen import ExplainedGraphs
 
 N_TREES = 200
 MOST_MOLECULES = 60  # that a bit is switched off in
 SPARSITY = 0.1  # the C of the L1 logistic regression
+MOST_COUNTED = 60  # molecules beyond these do not move a row of a rival up
 
 
 def forest_environments(
@@ -86,7 +86,7 @@ def _bit_row(
         "pattern": f"bit {bit}", "effect": float(change.mean()),
         "error": float(change.std(ddof=1) / np.sqrt(len(change))) if len(change) > 1 else 0.0,
         "support": support, "atoms": held,
-        "order": float(change.mean()) * np.sqrt(min(support, support_cap(len(bits)))),
+        "order": float(change.mean()) * np.sqrt(min(support, MOST_COUNTED)),
     }  # fmt: skip
 
 
@@ -125,7 +125,7 @@ def sparse_patterns(seen: ExplainedGraphs, y: np.ndarray, min_support: int) -> l
     fit = LogisticRegression(penalty="l1", C=SPARSITY, solver="liblinear", random_state=0)
     weights = fit.fit(columns, y).coef_[0]
     support = columns.sum(axis=0)
-    known = np.minimum(support, support_cap(len(columns)))
+    known = np.minimum(support, MOST_COUNTED)
     order = np.argsort(-np.abs(weights) * np.sqrt(known), kind="stable")
     return [
         {

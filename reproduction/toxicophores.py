@@ -29,6 +29,7 @@ from treelens.explain.fragments import fragment_table
 
 KEY = ("part", "sample", "method")
 SAMPLES = ("half 1", "half 2")
+WHOLE = "all molecules"
 N_FIRST, N_SHOWN = 25, 40
 INSIDE = 0.6  # of a fragment's atoms must belong to a match
 MIN_SUPPORT = 12
@@ -67,6 +68,7 @@ def run(asked: StudyOptions) -> None:
     for sample in SAMPLES:
         for method in METHODS:
             _add(rows, asked, {"part": "Ames", "sample": sample, "method": method}, ames_row)
+    _add(rows, asked, {"part": "Ames", "sample": WHOLE, "method": "fragments"}, ames_row)
     for seed in SEEDS:
         _add(rows, asked, {"part": "planted", "sample": seed, "method": "fragments"}, planted_row)
     for name in SIGNS:
@@ -75,8 +77,9 @@ def run(asked: StudyOptions) -> None:
         for sample in SAMPLES:
             key = {"part": "stability", "sample": f"{size} of {sample}", "method": "fragments"}
             _add(rows, asked, key, stable_row)
+    _add(rows, asked, {"part": "stability", "sample": WHOLE, "method": "fragments"}, stable_row)
     if not asked.sets or "figure" in asked.sets:
-        model = fitted(SAMPLES[1], asked.n_jobs)
+        model = fitted(SAMPLES[1], asked.n_jobs, asked.device)
         table = fragment_table(model._decision, ames_half(SAMPLES[1]).graphs, n_jobs=asked.n_jobs)
         (asked.out / "figures").mkdir(parents=True, exist_ok=True)
         (asked.out / "figures" / "fragments.svg").write_text(sheet(table), encoding="utf-8")
@@ -87,7 +90,8 @@ def _add(rows: RowFile, asked: StudyOptions, key: dict[str, Any], make: Any) -> 
         return
     if asked.methods and key["method"] not in asked.methods:
         return
-    rows.append({**key, **make(key["sample"], key["method"], asked.n_jobs), **versions()})
+    found = make(key["sample"], key["method"], asked)
+    rows.append({**key, **found, "device": asked.device, **versions()})
     print(key, flush=True)
 
 
@@ -96,15 +100,15 @@ def _add(rows: RowFile, asked: StudyOptions, key: dict[str, Any], make: Any) -> 
 
 @cache
 def ames_half(sample: str) -> Ames:
-    """One of two halves that share no molecule; choices were made on the first."""
+    """All molecules, or one of two halves that share none; choices were made on the first."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # six SMILES cannot be parsed
         path = data_folder() / "smiles" / "Ames_Hansen2009.csv.gz"
         graphs, y = tl.read_smiles(path, on_invalid="skip")
     assert y is not None
     order = np.random.default_rng(0).permutation(len(y))
-    halves = {"half 1": order[: len(y) // 2][:3000], "half 2": order[len(y) // 2 :]}
-    chosen = np.sort(halves[sample])
+    parts = {WHOLE: order, "half 1": order[: len(y) // 2][:3000], "half 2": order[len(y) // 2 :]}
+    chosen = np.sort(parts[sample])
     return Ames(graphs[chosen], y[chosen], class_atoms(graphs[chosen]))
 
 
@@ -124,22 +128,23 @@ def class_atoms(graphs: tl.GraphCollection) -> dict[str, np.ndarray]:
 
 
 @cache
-def fitted(sample: str, n_jobs: int) -> tl.GraphClassifier:
+def fitted(sample: str, n_jobs: int, device: str) -> tl.GraphClassifier:
     ames = ames_half(sample)
-    return tl.GraphClassifier(n_jobs=n_jobs, random_state=0).fit(ames.graphs, ames.y)
+    return tl.GraphClassifier(device=device, n_jobs=n_jobs, random_state=0).fit(ames.graphs, ames.y)
 
 
-def ames_row(sample: str, method: str, n_jobs: int) -> dict[str, Any]:
+def ames_row(sample: str, method: str, asked: StudyOptions) -> dict[str, Any]:
     ames = ames_half(sample)
     if method in ("ECFP4 forest", BY_SHAP):
         found = fragment_rivals.forest_environments(
             ames.graphs, ames.y, MIN_SUPPORT, by_shap=method == BY_SHAP
         )
     elif method == "L1 on the patterns":
-        seen = _seen(fitted(sample, n_jobs), ames.graphs, n_jobs, own_terms=False)
+        model = fitted(sample, asked.n_jobs, asked.device)
+        seen = _seen(model, ames.graphs, asked.n_jobs, own_terms=False)
         found = fragment_rivals.sparse_patterns(seen, ames.y, MIN_SUPPORT)
     else:
-        found = own_fragments(sample, n_jobs, own_terms=method == "with own terms")
+        found = own_fragments(sample, asked, own_terms=method == "with own terms")
     rows = [_judged(fragment, ames) for fragment in found[:N_SHOWN]]
     return {"n": len(ames.y), "rows": rows, **summary(rows)}
 
@@ -157,8 +162,9 @@ def _seen(
     return ExplainedGraphs(forest, graphs, colors, np.concatenate(phi))
 
 
-def own_fragments(sample: str, n_jobs: int, own_terms: bool) -> list[dict[str, Any]]:
-    ames, model = ames_half(sample), fitted(sample, n_jobs)
+def own_fragments(sample: str, asked: StudyOptions, own_terms: bool) -> list[dict[str, Any]]:
+    n_jobs = asked.n_jobs
+    ames, model = ames_half(sample), fitted(sample, n_jobs, asked.device)
     names: list[Any] = [None] * N_SHOWN
     if not own_terms:
         table = fragment_table(model._decision, ames.graphs, n_jobs=n_jobs)
@@ -214,34 +220,38 @@ def _first(rows: list[dict[str, Any]], name: str) -> int | None:
     return next((k for k, row in enumerate(rows, 1) if name in row["meets"]), None)
 
 
-def stable_row(sample: str, method: str, n_jobs: int) -> dict[str, Any]:
-    size, half = sample.split(" of ")
+def stable_row(sample: str, method: str, asked: StudyOptions) -> dict[str, Any]:
+    size, _, half = sample.rpartition(" of ")
     ames = ames_half(half)
-    chosen = np.sort(np.random.default_rng(0).permutation(len(ames.y))[: int(size)])
-    return stability(ames.graphs[chosen], ames.y[chosen], n_jobs)
+    order = np.random.default_rng(0).permutation(len(ames.y))
+    chosen = np.sort(order[: int(size)] if size else order)
+    return stability(ames.graphs[chosen], ames.y[chosen], asked.n_jobs, asked.device)
 
 
 # --- planted patterns and Crippen's contributions ---------------------------------------------
 
 
-def planted_row(seed: int, method: str, n_jobs: int) -> dict[str, Any]:
+def planted_row(seed: int, method: str, asked: StudyOptions) -> dict[str, Any]:
     graphs, y = tl.make_synthetic(20, random_state=seed)
-    table = tl.GraphClassifier(depth=3, n_jobs=n_jobs).fit(graphs, y).fragments_
+    table = tl.GraphClassifier(depth=3, n_jobs=asked.n_jobs).fit(graphs, y).fragments_
     first = table.iloc[0]
     return {"n": len(y), "first": first["pattern"], "effect": float(first["effect"]),
             "n_rows": len(table)}  # fmt: skip
 
 
 @cache
-def fitted_numbers(name: str, n_jobs: int) -> tuple[tl.GraphRegressor, tl.GraphCollection]:
+def fitted_numbers(
+    name: str, n_jobs: int, device: str
+) -> tuple[tl.GraphRegressor, tl.GraphCollection]:
     path = data_folder() / "smiles" / f"{name}.csv.gz"
     graphs, values = tl.read_smiles(path, target="value", on_invalid="skip")
-    return tl.GraphRegressor(n_jobs=n_jobs, random_state=0).fit(graphs, values), graphs
+    model = tl.GraphRegressor(device=device, n_jobs=n_jobs, random_state=0)
+    return model.fit(graphs, values), graphs
 
 
-def crippen_row(name: str, method: str, n_jobs: int) -> dict[str, Any]:
-    model, graphs = fitted_numbers(name, n_jobs)
-    seen = _seen(model, graphs, n_jobs, own_terms=False)
+def crippen_row(name: str, method: str, asked: StudyOptions) -> dict[str, Any]:
+    model, graphs = fitted_numbers(name, asked.n_jobs, asked.device)
+    seen = _seen(model, graphs, asked.n_jobs, own_terms=False)
     found = search_fragments(seen, N_SHOWN, max(3, round(0.004 * len(graphs))), seen.forest.depth)
     known = np.concatenate([crippen_contributions(x) for x in graphs.graph_data["smiles"]])
     rows = []
