@@ -50,6 +50,8 @@ def test_workers_give_the_model_of_one_process(mutag, client):
     model = StreamingGraphClassifier(**SETTINGS)
     fit_distributed(model, CollectionBlocks(graphs, y, 30), client)
     assert_same_model(model, alone, graphs)
+    here = StreamingGraphClassifier(**SETTINGS).fit(CollectionBlocks(graphs, y, 30))
+    assert (here.decision_function(graphs) == model.decision_function(graphs)).all()
 
 
 @pytest.fixture(scope="module")

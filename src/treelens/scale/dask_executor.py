@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from treelens.scale.executors import SerialExecutor
+
 # Unfinished tasks per worker thread: enough to keep it busy, few enough to hold in memory.
 _TASKS_PER_THREAD = 4
 
 
-class DaskExecutor:
+class DaskExecutor(SerialExecutor):
     """An executor (see :mod:`treelens.scale.executors`) on a Dask client.
 
     Parameters
@@ -50,27 +52,6 @@ class DaskExecutor:
         while waiting:
             yield waiting.popleft().result()
 
-    def sum(
-        self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], *shared: Any
-    ) -> Any:
-        """Results added on the workers, two by two: the tree depends on the parts alone."""
-        from dask.distributed import wait
-
-        sums: list[tuple[int, Any]] = []  # (height, future), heights falling
-        leaves: deque[Any] = deque()
-        for leaf in self._submitted(function, parts, shared):
-            leaves.append(leaf)
-            if len(leaves) >= self._window():
-                wait([leaves.popleft()])
-            sums.append((0, leaf))
-            while len(sums) > 1 and sums[-1][0] == sums[-2][0]:
-                (height, left), (_, right) = sums[-2:]
-                sums[-2:] = [(height + 1, self._plus(left, right))]
-        while len(sums) > 1:
-            (height, left), (_, right) = sums[-2:]
-            sums[-2:] = [(height, self._plus(left, right))]
-        return sums[0][1].result()
-
     def _submitted(
         self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], shared: Any
     ) -> Iterator[Any]:
@@ -84,19 +65,12 @@ class DaskExecutor:
             warnings.filterwarnings("ignore", "Sending large graph")
             return self.client.submit(function, *inputs, pure=False)
 
-    def _plus(self, left: Any, right: Any) -> Any:
-        return self._submit(_added, left, right)
-
     def _window(self) -> int:
         return _TASKS_PER_THREAD * max(1, sum(self.client.nthreads().values()))
 
 
 def _itself(value: Any) -> Any:
     return value
-
-
-def _added(left: Any, right: Any) -> Any:
-    return left.plus(right)
 
 
 @contextmanager
@@ -129,11 +103,11 @@ def client_or_local(client: Any = None, n_workers: int = 2) -> Iterator[Any]:
 
 
 def fit_distributed(model: Any, blocks: Any, client: Any = None, n_workers: int = 2) -> Any:
-    """Fit a :class:`~treelens.estimators.streaming.StreamingGraphClassifier` on a cluster.
+    """Fit a model that takes blocks on a cluster.
 
     Parameters
     ----------
-    model : StreamingGraphClassifier
+    model : GraphRegressor, GraphClassifier or StreamingGraphClassifier
     blocks : iterable of parts
         ``SmilesBlocks``, ``CollectionBlocks``, ``TUBlocks`` or a list of ``(graphs, y)`` pairs.
     client : dask.distributed.Client or str, optional
@@ -144,7 +118,7 @@ def fit_distributed(model: Any, blocks: Any, client: Any = None, n_workers: int 
 
     Returns
     -------
-    model, fitted: vocabulary, weights and features are those of ``model.fit(blocks)``.
+    model, fitted: that of ``model.fit(blocks)``, of a Gaussian process to the last bit.
     """
     with client_or_local(client, n_workers) as used:
         return model.fit(blocks, executor=DaskExecutor(used))
