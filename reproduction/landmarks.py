@@ -48,11 +48,12 @@ def run(asked: StudyOptions) -> None:
             methods = ["exact", *(asked.methods or [*CHOICES, *(["bound"] if fold == 0 else [])])]
             if all({**key, "method": method} in rows for method in methods):
                 continue
-            study = _Fold(graphs[train], y[train], graphs[test], y[test], asked.n_jobs)
+            study = _Fold(graphs[train], y[train], graphs[test], y[test], asked)
             for method in methods:
                 if (row := {**key, "method": method}) not in rows:
                     found = study.score(method)
-                    rows.append({**row, **found, "n_train": len(train)} | versions())
+                    more = {"n_train": len(train), "device": asked.device}
+                    rows.append({**row, **found, **more} | versions())
                     print(row, {k: round(v, 4) for k, v in found.items()}, flush=True)
 
 
@@ -67,11 +68,14 @@ def _load(name: str) -> tuple[Any, np.ndarray]:
 class _Fold:
     """One training part with weights learned once, exact; landmarks are chosen under these."""
 
-    def __init__(self, graphs: Any, y: np.ndarray, new: Any, truth: np.ndarray, n_jobs: int):
-        numbers = y.dtype.kind == "f"
+    def __init__(
+        self, graphs: Any, y: np.ndarray, new: Any, truth: np.ndarray, asked: StudyOptions
+    ) -> None:
+        numbers, n_jobs = y.dtype.kind == "f", asked.n_jobs
         kind = tl.GraphRegressor if numbers else tl.GraphClassifier
         start = time.perf_counter()
-        self.model = kind(n_jobs=n_jobs, random_state=0).fit(graphs, y).model_
+        model = kind(device=asked.device, n_jobs=n_jobs, random_state=0)
+        self.model = model.fit(graphs, y).model_
         self.seconds = time.perf_counter() - start
         self.truth, self.n_jobs = truth, len(graphs) and max(1, n_jobs if n_jobs > 0 else 2)
         given = self.model.training.targets
