@@ -226,8 +226,11 @@ def write_landmarks(out: Path, rows: Sequence[dict[str, Any]]) -> None:
         "squared error for numbers; the difference to the exact model is paired over folds, ± its "
         "standard error, in points for classes and in percent of the error for numbers. Seconds "
         "to choose and to condition (of the exact model: of its whole fit) were taken while other "
-        "programs ran. How landmarks are chosen was decided after a look at these two folds of "
-        "NCI1 and one of Ames, among four ways: what NCI1 says here is no test of it.",
+        "programs ran. How landmarks are chosen was decided after a look at the first two folds "
+        "of NCI1 and one of Ames, among four ways: these are no test of it. Where classes are "
+        "noisy, as in Ames, the largest errors are often wrong labels, and landmarks there are "
+        "wasted: chance does better. By default so few graphs are not seen through landmarks at "
+        "all (`exact_size`).",
         *([_ABOUT_BOUND] if any(row["method"] == "bound" for row in rows) else []),
         markdown_table(
             ["set", "landmarks", "score", "difference", "ROC AUC", "seconds", "folds"], lines

@@ -35,7 +35,7 @@ from treelens.explain.fragment_seen import (
 )
 
 _LEAST = 0.1  # of the highest score: what adds less is not worth a row
-_NEARLY = 0.8  # of a score, for a pattern that says the same with coarser labels
+_NEARLY = 0.9  # of a score, for a pattern that says the same with coarser labels
 
 
 class Fragment(NamedTuple):
