@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
+import treelens as tl
 from cli.conftest import MOLECULES, run, write_csv
 from cli.test_evidence import classifier, numbers, regression  # noqa: F401 (fixtures)
 from treelens.cli import predict_parts
+from treelens.cli.console import InputError
 from treelens.cli.predict_parts import PartsPlan, predict_in_parts
 
 ROWS = [(f"m{k}", s) for k, (s, _) in enumerate(MOLECULES[5:25])]
@@ -79,6 +82,81 @@ def test_parts_of_another_run_are_refused(classifier, table, tmp_path):  # noqa:
     assert done.code != 0
     assert "holds parts of another run" in done.err
     assert "Remove it, or choose another --out." in done.err
+
+
+def stopped_after_one_part(monkeypatch, plan, out):
+    """The folder of a run that was stopped."""
+    work, made = predict_parts._predict_part, []
+
+    def once(*given):
+        if made:
+            raise KeyboardInterrupt
+        made.append(work(*given))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(predict_parts, "_predict_part", once)
+        with pytest.raises(KeyboardInterrupt):
+            predict_in_parts(plan, out, n_jobs=1)
+    return out.with_name(out.name + ".parts")
+
+
+@pytest.mark.parametrize("what", ["model", "table", "size", "columns", "version"])
+def test_what_makes_another_run(what, classifier, table, tmp_path, monkeypatch):  # noqa: F811
+    model, out = tmp_path / "m.treelens", tmp_path / "p.csv"
+    model.write_bytes(classifier.read_bytes())
+    plan = PartsPlan((str(model),), str(table), 5)
+    folder = stopped_after_one_part(monkeypatch, plan, out)
+    kept = {path.name for path in folder.iterdir()}
+    if what == "model":
+        model.write_bytes(classifier.read_bytes() + b"\0")
+    elif what == "table":
+        table.write_text(table.read_text() + "CCCCC,q\n")
+    elif what == "size":
+        plan = replace(plan, part_size=6)
+    elif what == "columns":
+        plan = replace(plan, asked=replace(plan.asked, ids="none"))
+    else:
+        monkeypatch.setattr(tl, "__version__", "9.9.9")
+    monkeypatch.setattr(predict_parts, "_loaded", lambda models: [])  # of the changed file
+    with pytest.raises(InputError, match="parts of another run"):
+        predict_in_parts(plan, out, n_jobs=1)
+    assert {path.name for path in folder.iterdir()} == kept
+    assert not out.exists()
+
+
+def test_nothing_of_the_users_is_taken_away(classifier, table, tmp_path):  # noqa: F811
+    folder = tmp_path / "p.csv.parts"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("mine")
+    done = run("predict", classifier, table, "--out", tmp_path / "p.csv", "--part-size", 5)
+    assert done.code == 2
+    assert "holds notes.txt, which is no part of a run" in done.err
+    assert (folder / "notes.txt").read_text() == "mine"
+    assert not (tmp_path / "p.csv").exists()
+    file = tmp_path / "q.csv.parts"
+    file.write_text("mine")
+    done = run("predict", classifier, table, "--out", tmp_path / "q.csv", "--part-size", 5)
+    assert done.code == 2
+    assert "is in the way" in done.err
+    assert file.read_text() == "mine"
+
+
+def test_a_part_without_its_mark_is_made_anew(classifier, table, tmp_path):  # noqa: F811
+    folder = tmp_path / "p.csv.parts"
+    folder.mkdir()
+    (folder / "part-0000009.csv").write_text("STALE,LINE\n")
+    done = run("predict", classifier, table, "--out", tmp_path / "p.csv", "--part-size", 5)
+    assert done.code == 0, done.err
+    assert "STALE" not in (tmp_path / "p.csv").read_text()
+    assert not folder.exists()
+
+
+def test_a_run_that_came_to_nothing_leaves_nothing(classifier, tmp_path):  # noqa: F811
+    empty = tmp_path / "x.csv"
+    empty.write_text("smiles\n")
+    done = run("predict", classifier, empty, "--out", tmp_path / "p.csv", "--part-size", 5)
+    assert done.code == 2
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("p.csv")) == []
 
 
 def test_a_run_that_made_no_part_stands_in_nobodys_way(classifier, table, tmp_path):  # noqa: F811

@@ -90,5 +90,5 @@ def test_of_several_classes_it_is_that_of_the_one_named() -> None:
     table = graph_table(a, b, None).sort_index()
     assert table["a"].tolist() == ["x", "y", "z", "x"]
     assert table["probability_a"].tolist() == [0.6, 0.8, 0.6, 0.4]
-    assert table["difference"][1] == pytest.approx(0.6)
+    assert table["difference"][1] == pytest.approx(-0.6)
     assert "rank_correlation" not in agreement_of(a, b, None)

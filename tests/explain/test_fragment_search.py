@@ -7,7 +7,7 @@ import pytest
 
 import treelens as tl
 from naive import fragments as naive
-from treelens.explain import fragment_scores
+from treelens.explain import fragment_scores, fragment_search
 from treelens.explain.fragment_scores import support_cap
 from treelens.explain.fragment_search import search_fragments, take_off
 from treelens.explain.fragment_seen import ExplainedGraphs
@@ -134,3 +134,35 @@ def test_take_off_leaves_what_a_pattern_cannot_know():
     nitrogens = np.concatenate([np.array(g.node_labels) == "N" for g in seen.graphs])
     # Seven nitro groups with 1 and seven amines with 0.
     assert sorted(set(phi[nitrogens].tolist())) == [-0.5, 0.5]
+
+
+def test_coarser_labels_are_taken_where_they_say_nearly_as_much(monkeypatch):
+    """Chlorine on a CH2 adds something; on another carbon, nothing: how many of those are there?"""
+
+    def phi(graph, node):
+        at = next((sum(edge, -node) for edge in graph.edges if node in edge), 0)
+        degree = sum(at in edge for edge in graph.edges)
+        return float(graph.node_labels[node] == "Cl" and degree == 2)
+
+    def first(n_others):
+        smiles = [f"{'C' * k}CCl" for k in range(1, 15)] + [f"{'C' * k}N" for k in range(2, 10)]
+        seen = seen_of([*smiles, *(f"{'C' * k}C(C)Cl" for k in range(1, n_others + 1))], phi)
+        return seen.forest.texts(search_fragments(seen, 3, 3, 1)[0].patterns)
+
+    assert first(1) == ["Cl(C)"]
+    assert first(7) == ["Cl(CH2)"]
+    monkeypatch.setattr(fragment_search, "_NEARLY", 1.01)
+    assert first(1) == ["Cl(CH2)"]
+
+
+def test_what_is_not_taken_hides_nothing():
+    """A pattern of one graph has no error: it is not sure, and must not set the scale."""
+    smiles = [f"{'C' * k}O" for k in range(2, 10)] + [f"{'C' * k}N" for k in range(2, 10)] + ["PPP"]
+
+    def phi(graph, node):
+        return {"O": 1.0, "P": 50.0}.get(graph.node_labels[node], 0.0)
+
+    seen = seen_of(smiles, phi, depth=1)
+    for least in (1, 2):
+        texts = [seen.forest.texts(f.patterns)[0] for f in search_fragments(seen, 5, least, 1)]
+        assert any(text.startswith(("O(", "OH(")) for text in texts), texts

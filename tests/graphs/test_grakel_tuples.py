@@ -76,3 +76,9 @@ def test_one_graph_of_another_form_and_all_are_read_node_by_node(odd):
 def test_a_neighbour_that_is_no_node_is_named():
     with pytest.raises(GraphDataError, match="Node 7 of graph 1 has no label"):
         tl.as_graph_collection([({0: []}, {0: "a"}), ({0: [7]}, {0: "a"})])
+
+
+@pytest.mark.parametrize("strange", [[(1, 1)], [1, (0, 1)]])
+def test_neighbours_that_are_pairs_are_no_nodes(strange):
+    with pytest.raises(GraphDataError, match="of graph 0 has no label"):
+        tl.as_graph_collection([({0: strange, 1: [0]}, {0: "a", 1: "b"})])

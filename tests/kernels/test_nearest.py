@@ -50,3 +50,10 @@ def test_a_graph_is_not_its_own_neighbour(weighed):
     found = nearest_graphs(features, features, weights, n, own)
     assert found.positions.tolist() == [[j for j, _ in row] for row in expected]
     assert found.positions.shape == (n, n - 1)
+
+
+def test_one_graph_alone_has_no_neighbour(weighed):
+    features, weights = weighed
+    alone = select_features(features, np.array([3]))
+    found = nearest_graphs(alone, alone, weights, 5, np.array([0]))
+    assert found.positions.shape == found.similarity.shape == (1, 0)

@@ -101,7 +101,7 @@ def nearest(
     found = []
     for i, row in enumerate(sums.tolist()):
         unions = [left[i] + right[j] - shared for j, shared in enumerate(row)]
-        alike = [s / union if union > 0 else 1.0 for s, union in zip(row, unions, strict=True)]
+        alike = [min(1.0, s / u) if u > 0 else 1.0 for s, u in zip(row, unions, strict=True)]
         order = sorted((j for j in range(len(row)) if j != left_out[i]), key=lambda j: -alike[j])
         found.append([(j, alike[j]) for j in order[:k]])
     return found

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reproduction.data import StudyOptions
 from reproduction.rows import read_rows
 
 import treelens as tl
@@ -38,11 +39,12 @@ def test_the_difference_of_landmarks_is_paired_over_folds(tmp_path):
     assert "| 85.00 | 0.00 ± 1.00 | 0.9000 | 1 | 2 |" in text
 
 
-def test_landmarks_that_are_all_graphs_score_as_the_exact_model(monkeypatch):
+def test_landmarks_that_are_all_graphs_score_as_the_exact_model(monkeypatch, tmp_path):
     monkeypatch.setattr(landmarks, "N_LANDMARKS", 30)
     graphs, y = tl.make_synthetic(n_per_substructure=6, random_state=0)
     train, test = np.arange(0, len(y), 2), np.arange(1, len(y), 2)
-    fold = landmarks._Fold(graphs[train], y[train], graphs[test], y[test], 1)
+    asked = StudyOptions(tmp_path, n_jobs=1)
+    fold = landmarks._Fold(graphs[train], y[train], graphs[test], y[test], asked)
     monkeypatch.setattr(landmarks, "N_LANDMARKS", len(train))
     exact = fold.score("exact")
     for method in landmarks.CHOICES:

@@ -9,6 +9,7 @@ import treelens as tl
 from treelens.graphs.blocks import CollectionBlocks
 from treelens.graphs.errors import GraphDataError
 from treelens.learning import sparse_evidence
+from treelens.scale import landmark_parts
 from treelens.scale.executors import JoblibExecutor, SerialExecutor
 from treelens.scale.landmark_parts import in_chunks, runs_of
 
@@ -47,7 +48,8 @@ def test_rows_are_cut_where_chunks_begin(monkeypatch):
 
 @pytest.mark.parametrize("size", [700, 2048, 4999])
 @pytest.mark.parametrize("executor", [SerialExecutor(), JoblibExecutor(2)])
-def test_the_model_of_one_process(many, size, executor):
+def test_the_model_of_one_process(many, size, executor, monkeypatch):
+    monkeypatch.setattr(landmark_parts, "_CHUNKS_PER_RUN", 1)  # so that runs share chunks
     graphs, y = many
     alone = tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(graphs, y, 5000))
     model = tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(graphs, y, size), executor=executor)
@@ -89,3 +91,6 @@ def test_an_executor_without_blocks_is_refused(many):
     graphs, y = many
     with pytest.raises(TypeError, match="An executor works on blocks"):
         tl.GraphRegressor(**SETTINGS).fit(graphs[:50], y[:50], executor=SerialExecutor())
+    blocks = CollectionBlocks(graphs[:50], y[:50], 20)
+    with pytest.raises(TypeError, match="executor must be one of"):
+        tl.GraphRegressor(**SETTINGS).fit(blocks, executor="dask")

@@ -188,3 +188,19 @@ def test_blocks_that_change_between_two_readings_are_refused(data, change):
     blocks = Changing()
     with pytest.raises(ValueError, match=r"held \d+ graphs at first, and \d+ when .* read again"):
         tl.GraphRegressor(**SETTINGS).fit(blocks)
+
+
+def test_an_empty_block_changes_nothing(data):
+    graphs, classes, _ = data
+    codes = (classes == classes[0]).astype(int)
+    blocks = [(graphs[:50], codes[:50]), (graphs[:0], []), (graphs[50:], codes[50:])]
+    sample = sample_of_blocks(blocks, 40, seed=0)
+    assert sample.all_targets.dtype.kind == "i"
+    assert sample.part_sizes == [50, 0, len(graphs) - 50]
+
+
+def test_targets_of_two_kinds_are_refused(data):
+    graphs, _, _ = data
+    blocks = [(graphs[:50], np.arange(50)), (graphs[50:], ["a"] * (len(graphs) - 50))]
+    with pytest.raises(ValueError, match="give all of them one kind"):
+        sample_of_blocks(blocks, 40, seed=0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from treelens.graphs.tables import Table
 
 _PLAN = "plan.json"
+# Also what is being written, or was when a run was killed.
+_OWN_FILE = re.compile(r"\.?(plan\.json|part-\d{7}\.(csv|json))(\..*)?")
 _CHUNK = 2**20
 _PLAIN = "C"  # a molecule that every model can say something of
 
@@ -73,10 +76,18 @@ def predict_in_parts(plan: PartsPlan, out: Path, n_jobs: int) -> dict[str, Any]:
     n_jobs : int
         Processes; -1: one for each processor. The file does not depend on it.
     """
-    from joblib import Parallel, delayed
-
     _loaded(plan.models)  # what is wrong with a model is told before the work
     folder = _opened_folder(plan, out)
+    try:
+        return _predicted(plan, folder, out, n_jobs)
+    finally:  # a run that came to nothing leaves nothing
+        if folder.exists() and not any(folder.glob("part-*.json")):
+            _remove(folder)
+
+
+def _predicted(plan: PartsPlan, folder: Path, out: Path, n_jobs: int) -> dict[str, Any]:
+    from joblib import Parallel, delayed
+
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")
     work = (delayed(_predict_part)(plan, folder, n, table) for n, table in _missing(plan, folder))
     for _ in parallel(work):
@@ -84,8 +95,8 @@ def predict_in_parts(plan: PartsPlan, out: Path, n_jobs: int) -> dict[str, Any]:
     summaries = [json.loads(path.read_text()) for path in sorted(folder.glob("part-*.json"))]
     if not summaries:
         raise InputError(f"{plan.data} has column names but no rows: there is nothing to predict.")
-    _join(folder, out)
-    shutil.rmtree(folder)
+    _join(folder, out, len(summaries))
+    _remove(folder)
     return _summed(plan, summaries)
 
 
@@ -100,18 +111,45 @@ def _opened_folder(plan: PartsPlan, out: Path) -> Path:
             "(or these with .gz). Leave --part-size out, or save the table as CSV."
         )
     folder = out.with_name(out.name + ".parts")
+    if folder.exists():
+        _check_own(folder)
     folder.mkdir(exist_ok=True)
     asked = json.dumps(plan.fingerprint(), indent=1)
     known = folder / _PLAN
     if not known.exists() or not any(folder.glob("part-*.json")):  # nothing that could be lost
+        for half_written in folder.glob("part-*.csv"):
+            half_written.unlink()
         with whole_file(known) as file:
             file.write(asked.encode())
     elif known.read_text() != asked:
         raise InputError(
-            f"{folder} holds parts of another run (another model, table, size of parts or version "
-            "of treelens). Remove it, or choose another --out."
+            f"{folder} holds parts of another run (another model, table, size of parts, choice of "
+            "columns or version of treelens). Remove it, or choose another --out."
         )
     return folder
+
+
+def _check_own(folder: Path) -> None:
+    """Refuse what no run of ours left there: the folder goes once all parts are one file."""
+    if not folder.is_dir():
+        raise InputError(
+            f"{folder} is in the way: parts are kept in a folder of that name. Move it, or choose "
+            "another --out."
+        )
+    strange = [x for x in sorted(folder.iterdir()) if not _OWN_FILE.fullmatch(x.name)]
+    if strange:
+        raise InputError(
+            f"{folder} holds {strange[0].name}, which is no part of a run: parts are kept there, "
+            "and the folder goes when they are whole. Move it, or choose another --out."
+        )
+
+
+def _remove(folder: Path) -> None:
+    """Take away what a run made, and nothing else."""
+    for path in folder.iterdir():
+        if _OWN_FILE.fullmatch(path.name):
+            path.unlink()
+    folder.rmdir()
 
 
 def _missing(plan: PartsPlan, folder: Path) -> Iterator[tuple[int, Table]]:
@@ -256,13 +294,13 @@ def _summed_model(parts: list[dict[str, Any]]) -> dict[str, Any]:
     return {**result, "predicted": {"smallest": low, "largest": high}}
 
 
-def _join(folder: Path, out: Path) -> None:
+def _join(folder: Path, out: Path, n_parts: int) -> None:
     """All parts as one file, whole or not at all."""
     from treelens.storage.files import whole_file
 
     with whole_file(out) as file:
-        for part in sorted(folder.glob("part-*.csv")):
-            with part.open("rb") as source:
+        for number in range(n_parts):
+            with _marker(folder, number).with_suffix(".csv").open("rb") as source:
                 shutil.copyfileobj(source, file, _CHUNK)
 
 

@@ -193,6 +193,11 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         """Fit a sample through landmarks, then take the posterior of all graphs."""
         if sample_weight is not None:
             raise TypeError("Blocks take no sample_weight: leave it out.")
+        if executor is not None and not hasattr(executor, "map"):
+            raise TypeError(
+                "executor must be one of treelens.scale, such as JoblibExecutor(2) or "
+                f"DaskExecutor(client), got {executor!r:.60}."
+            )
         check_blocks(blocks)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         sample = sample_of_blocks(blocks, self.exact_size, seed, self._first_wrong)

@@ -99,7 +99,6 @@ def _search_depth(
     while True:
         score[~open_ | (np.sign(score) != np.sign(effects[0]))] = 0.0
         best = int(np.abs(score).argmax())
-        highest = max(highest, abs(float(score[best])))
         if abs(score[best]) <= _LEAST * highest:
             return taken
         best = _plainest(patterns, coarse, score, best)
@@ -108,6 +107,7 @@ def _search_depth(
         open_[joined if fragment.is_sure else best] = False
         if fragment.is_sure:
             taken.append(fragment)
+            highest = max(highest, abs(fragment.score))
             take_off(seen, phi, fragment)
             score = rivals.scores(seen, phi)
 

@@ -47,8 +47,11 @@ def _numbered_edges(structures: Sequence[Mapping[int, Any]]) -> np.ndarray | Non
     if not around or not {type(others) for others in around} <= {list, tuple, set, dict}:
         return None
     degrees = np.fromiter(map(len, around), dtype=np.int64, count=len(around))
-    ends = np.array(list(chain.from_iterable(around)) or np.empty(0, dtype=np.int64))
-    if ends.dtype != np.int64:
+    try:
+        ends = np.array(list(chain.from_iterable(around)) or np.empty(0, dtype=np.int64))
+    except ValueError:  # pairs among them
+        return None
+    if ends.dtype != np.int64 or ends.ndim != 1:
         return None
     sizes = np.array([len(structure) for structure in structures])
     starts = np.repeat(np.arange(len(around)), degrees)

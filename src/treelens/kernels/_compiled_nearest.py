@@ -16,13 +16,15 @@ def nearest_rows(first, step, sums, left_diagonal, right_diagonal, left_out,
     similarity is kept but those of the neighbours.
     """
     k = near.shape[1]
+    if k == 0:
+        return
     for i in range(first, len(sums), step):
         found = 0
         for j in range(sums.shape[1]):
             if j == left_out[i]:
                 continue
             union = left_diagonal[i] + right_diagonal[j] - sums[i, j]
-            similarity = sums[i, j] / union if union > 0.0 else 1.0
+            similarity = min(1.0, sums[i, j] / union) if union > 0.0 else 1.0
             if found == k and similarity <= alike[i, k - 1]:
                 continue
             place = found if found < k else k - 1

@@ -59,7 +59,7 @@ def sample_of_blocks(
         block = part.load()
         repeat_messages(block.messages)
         sizes.append(0 if block.graphs is None else len(block.graphs))
-        if block.graphs is None:
+        if block.graphs is None or not len(block.graphs):
             continue
         if block.y is None:
             raise GraphDataError(
@@ -76,10 +76,20 @@ def sample_of_blocks(
         first += len(block.graphs)
     if not targets:
         raise GraphDataError("The blocks hold 0 graphs: at least two are needed.")
+    _check_kinds(targets)
     y = np.concatenate(targets)
     drawn = sorted(kept)
     graphs = as_graph_collection([kept[number][1] for number in drawn])
     return BlockSample(graphs, y[drawn], y, sizes)
+
+
+def _check_kinds(targets: list[np.ndarray]) -> None:
+    """Texts and numbers would silently become texts."""
+    kinds = {("numbers" if y.dtype.kind in "biuf" else "texts") for y in targets}
+    if len(kinds) > 1:
+        raise GraphDataError(
+            "Some blocks hold numbers as targets, others texts: give all of them one kind."
+        )
 
 
 def _check_targets(number: int, block: Block, n_before: int, first_wrong: FirstWrong) -> None:
