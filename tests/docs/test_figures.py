@@ -7,6 +7,7 @@ import re
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 from reproduction.claims import BEGIN, END, Evidence, claims_table, signed
 from reproduction.grids import GRIDS
@@ -291,6 +292,29 @@ def test_hiv_in_the_readme():
     found = quoted("README.md", "fingerprints is ahead: ROC AUC #, ours #")
     assert found == (f"{run['auc_ecfp4_forest']:.3f}", f"{run['auc']:.3f}")
     assert run["auc_ecfp4_forest"] > run["auc"]
+
+
+def test_hiv_on_scaffold_folds_in_the_readme():
+    """Means of the rows, and the paired differences with their errors."""
+    lines = (RESULTS / "hiv.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = {(row["method"], row["fold"]): row for row in map(json.loads, lines)}
+    scores = {
+        (method, score): np.array([rows[method, fold][score] for fold in range(5)])
+        for method in ("treelens", "ecfp_forest")
+        for score in ("roc_auc", "pr_auc")
+    }
+    text = "has a mean ROC AUC of # and PR AUC of #, a forest on ECFP4 counts # and #"
+    means = (
+        f"{scores[m, s].mean():.3f}"
+        for m in ("treelens", "ecfp_forest")
+        for s in ("roc_auc", "pr_auc")
+    )
+    assert quoted("README.md", text) == tuple(means)
+    expected = []
+    for score in ("roc_auc", "pr_auc"):
+        apart = scores["treelens", score] - scores["ecfp_forest", score]
+        expected += [f"{apart.mean():.3f}", f"{apart.std(ddof=1) / np.sqrt(5):.3f}"]
+    assert quoted("README.md", "(differences # ± # and # ± #)") == tuple(expected)
 
 
 def test_toxicophores_in_the_readme():
