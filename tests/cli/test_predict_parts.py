@@ -189,3 +189,14 @@ def test_other_sources_are_no_tables_to_cut(classifier, tmp_path):  # noqa: F811
     done = run("predict", classifier, sdf, "--out", tmp_path / "p.csv", "--part-size", 5)
     assert done.code != 0
     assert "cannot be read in parts" in done.err
+
+
+def test_parts_tell_how_many_lie_outside(regression, tmp_path):  # noqa: F811
+    rows = [(f"m{k}", smiles) for k, smiles in enumerate(["CCCO", "[Na+].[Cl-]", "CCCCO", "[Si]"])]
+    data = write_csv(tmp_path / "x.csv", rows, "id,smiles")
+    at_once = run("predict", regression, data, "--out", tmp_path / "a.csv")
+    in_parts = run("predict", regression, data, "--out", tmp_path / "b.csv", "--part-size", 3)
+    said = "graphs lie outside of where the model may be believed"
+    told = [next(line for line in done.err.splitlines() if said in line)
+            for done in (at_once, in_parts)]  # fmt: skip
+    assert told[0] == told[1]

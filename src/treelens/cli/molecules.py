@@ -77,7 +77,7 @@ class MoleculeFile:
             table, _ = self.opened()
             if not table.rows:
                 raise InputError(
-                    f"{self.path} has column names but no rows: there is nothing to learn from."
+                    f"{self.path} has column names but no rows: there is nothing to read."
                 )
             found = molecules_in_table(table, reading, smiles, ids, targets, note)
         tell_warnings(note)

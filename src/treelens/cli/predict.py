@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -95,6 +96,7 @@ def predict_cli(
             result = _in_parts(models, data, out, target, part_size, asked, jobs)
             if warned := result.pop("warned"):
                 output.note(warnings_in_words(warned))
+            _tell_outside_of_parts(result, output.note)
             output.finish(result, _show)
             return
         loaded = load_models(models, jobs)
@@ -167,7 +169,8 @@ def _of_one(
             "probably labelled in another way, and the predictions mean little."
         )
     if "in_domain" in table:
-        _tell_outside(table.iloc[data.rows]["in_domain"].astype(bool), note)
+        inside = table.iloc[data.rows]["in_domain"].astype(bool)
+        _tell_outside(int((~inside).sum()), len(inside), note)
     of_numbers = data.task == "regression"
     summary = (
         _sum_up_numbers(data, table) if of_numbers else _sum_up_classes(named.model, data, table)
@@ -182,13 +185,23 @@ def _of_one(
     return {"mean_out_of_vocabulary": unseen, **summary}
 
 
-def _tell_outside(inside: Any, note: Callable[[str], None]) -> None:
-    n_outside = int((~inside).sum())
+def _tell_outside(n_outside: int, n_graphs: int, note: Callable[[str], None]) -> None:
     if n_outside:
         note(
-            f"{n_outside} of {len(inside)} graphs lie outside of where the model may be believed "
+            f"{n_outside} of {n_graphs} graphs lie outside of where the model may be believed "
             "(in_domain is False): expect larger errors there."
         )
+
+
+def _tell_outside_of_parts(result: dict[str, Any], note: Callable[[str], None]) -> None:
+    n_readable = result["n_rows"] - result["n_unreadable"]
+    for one in result.get("models", [result]):
+        about = f"{one['target']}: " if "target" in one else ""
+        _tell_outside(one["n_outside"], n_readable, partial(_noted, note, about))
+
+
+def _noted(note: Callable[[str], None], about: str, text: str) -> None:
+    note(about + text)
 
 
 def _sum_up_classes(model: Any, data: GraphData, table: pd.DataFrame) -> dict[str, Any]:
