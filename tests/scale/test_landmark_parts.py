@@ -46,12 +46,18 @@ def test_rows_are_cut_where_chunks_begin(monkeypatch):
     assert list(in_chunks([])) == []
 
 
-@pytest.mark.parametrize("size", [700, 2048, 4999])
-@pytest.mark.parametrize("executor", [SerialExecutor(), JoblibExecutor(2)])
-def test_the_model_of_one_process(many, size, executor, monkeypatch):
+@pytest.fixture(scope="module")
+def alone(many):
+    return tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(*many, 5000))
+
+
+@pytest.mark.parametrize(
+    ("size", "executor"),
+    [(700, SerialExecutor()), (2048, SerialExecutor()), (700, JoblibExecutor(2))],
+)
+def test_the_model_of_one_process(many, alone, size, executor, monkeypatch):
     monkeypatch.setattr(landmark_parts, "_CHUNKS_PER_RUN", 1)  # so that runs share chunks
     graphs, y = many
-    alone = tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(graphs, y, 5000))
     model = tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(graphs, y, size), executor=executor)
     assert_same_bits(model, alone)
 
@@ -78,9 +84,10 @@ class Growing:
         return iter(CollectionBlocks(self.graphs[:n], self.y[:n], 50))
 
 
-@pytest.mark.parametrize("executor", [None, SerialExecutor()])
-@pytest.mark.parametrize("again", [120, 180, 155, 145])
-def test_blocks_that_change_between_readings_are_refused(many, executor, again):
+@pytest.mark.parametrize(
+    ("again", "executor"), [(120, None), (180, None), (155, None), (145, SerialExecutor())]
+)
+def test_blocks_that_change_between_readings_are_refused(many, again, executor):
     graphs, y = many
     blocks = Growing(graphs, y, [150, 150, again])  # looked at, read, read again
     with pytest.raises(GraphDataError, match="read twice, and must hold the same graphs"):
