@@ -7,7 +7,7 @@ import pytest
 from cli.conftest import write_csv
 from treelens.cli import molecules
 from treelens.cli.console import InputError
-from treelens.cli.molecules import UNREADABLE, read_molecules, reasons, why_unreadable
+from treelens.cli.molecules import UNREADABLE, MoleculeFile, reasons, why_unreadable
 from treelens.cli.reading import Reading
 
 
@@ -35,7 +35,7 @@ def test_reasons_are_asked_for_no_more_than_so_many_rows(monkeypatch) -> None:
 
 def read(path, smiles=None, ids=None, reading=None):
     notes: list[str] = []
-    return read_molecules(path, reading or Reading(), smiles, ids, [], notes.append), notes
+    return MoleculeFile(path).read(reading or Reading(), smiles, ids, [], notes.append), notes
 
 
 def test_rows_that_cannot_be_read_are_left_out_without_a_word(tmp_path, recwarn) -> None:

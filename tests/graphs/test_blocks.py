@@ -50,7 +50,10 @@ def test_what_is_no_number_of_graphs(size) -> None:
 
 @pytest.mark.parametrize(
     ("y", "message"),
-    [(np.zeros((7, 1)), "one class per graph, one-dimensional"), ([1, 2], "7 graphs but 2 class")],
+    [
+        (np.zeros((7, 1)), "one class or value per graph, one-dimensional"),
+        ([1, 2], "7 graphs but 2 targets"),
+    ],
 )
 def test_classes_that_do_not_fit(y, message) -> None:
     with pytest.raises(GraphDataError, match=f"CollectionBlocks: .*{message}"):
