@@ -27,6 +27,7 @@ import treelens as tl
 from benchmarks.rows import Row
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.tables import read_table
+from treelens.scale.executors import JoblibExecutor
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "million.jsonl"
 SETS = ("HIV", "Ames_Hansen2009", "ESOL")
@@ -62,7 +63,8 @@ def fit(path: Path, model: Path) -> None:
     """A model of the whole file, read in blocks."""
     blocks = SmilesBlocks(path, target="value", block_size=PART_SIZE)
     settings: dict[str, Any] = {"learning_size": 1000, "exact_size": 4000, "n_landmarks": 500}
-    tl.GraphRegressor(depth=3, n_jobs=2, random_state=0, **settings).fit(blocks).save(model)
+    process = tl.GraphRegressor(depth=3, n_jobs=2, random_state=0, **settings)
+    process.fit(blocks, executor=JoblibExecutor(2)).save(model)
 
 
 def measured(command: list[str]) -> dict[str, float]:
