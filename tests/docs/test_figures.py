@@ -317,6 +317,23 @@ def test_hiv_on_scaffold_folds_in_the_readme():
     assert quoted("README.md", "(differences # ± # and # ± #)") == tuple(expected)
 
 
+def test_the_million_in_the_guide_to_scale():
+    lines = (RESULTS / "million.jsonl").read_text(encoding="utf-8").splitlines()
+    row = next(row for row in map(json.loads, lines) if row["n"] == 10**6)
+    fit, predict = row["fit"], row["predict"]
+    text = (
+        "a million molecules took # minutes from the file to the model (with other programs "
+        "running) and # minutes to the predictions, # a second, with # GB"
+    )
+    assert quoted("docs/scaling.md", text) == (
+        f"{fit['seconds'] / 60:.1f}",
+        f"{predict['seconds'] / 60:.1f}",
+        f"{10**6 / predict['seconds']:,.0f}",
+        f"{max(fit['largest_process_gb'], predict['largest_process_gb']):.1f}",
+    )
+    assert row["n_rows"] == 10**6
+
+
 def test_toxicophores_in_the_readme():
     common: dict[str, Any] = {row[0]: row[4] for row in cells("toxicophores.md") if len(row) == 6}
     text = "Area under the ROC curve #; occlusion of a fingerprint forest has #"
