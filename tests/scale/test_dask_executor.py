@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 import warnings
+from contextlib import contextmanager
 
 import joblib
 import numpy as np
@@ -22,6 +23,7 @@ from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.weighted import kernel_matrix
 from treelens.patterns.features import PatternExtractor
+from treelens.scale import landmark_parts
 from treelens.scale.dask_executor import DaskExecutor, client_or_local, fit_distributed
 from treelens.scale.gram import gram_to_disk
 
@@ -78,22 +80,12 @@ def test_a_gaussian_process_has_the_same_bits_wherever_blocks_are_worked_on(many
         assert_same_process(model, alone)
 
 
-def test_a_killed_worker_changes_no_bit_of_a_gaussian_process(many, tmp_path):
+def test_a_killed_worker_changes_no_bit_of_a_gaussian_process(many, tmp_path, monkeypatch):
+    monkeypatch.setattr(landmark_parts, "_CHUNKS_PER_RUN", 1)  # something to do for both workers
     graphs, y, model, alone = many
-    blocks = CollectionBlocks(graphs, y, 500)
-    with client_or_local(n_workers=2) as client:
-        victim = client.submit(os.getpid, pure=False).result()
-
-        def kill_in_the_middle() -> None:
-            deadline = time.monotonic() + 60
-            while not (tmp_path / "2").exists() and time.monotonic() < deadline:
-                time.sleep(0.01)
-            os.kill(victim, signal.SIGKILL)
-
-        killer = threading.Thread(target=kill_in_the_middle, daemon=True)
-        killer.start()
-        model.fit(slow_parts(blocks, tmp_path), executor=DaskExecutor(client))
-        killer.join()
+    blocks = slow_parts(CollectionBlocks(graphs, y, 500), tmp_path)
+    with client_or_local(n_workers=2) as client, one_worker_killed(client, tmp_path):
+        model.fit(blocks, executor=DaskExecutor(client))
     assert_same_process(model, alone)
 
 
@@ -171,18 +163,38 @@ def test_warnings_are_silenced_for_the_submission_alone():
 
 
 def slow_parts(blocks, folder):
-    """Parts that take their time, so that a worker can be killed while it works on one."""
+    """Parts that take their time and leave a file with the number of the process at work."""
 
     class SlowPart:  # defined here, it travels to the workers by value
-        def __init__(self, part, started) -> None:
-            self.part, self.started = part, started
+        def __init__(self, part, name) -> None:
+            self.part, self.name = part, name
 
         def load(self):
-            self.started.touch()
+            (folder / f"{self.name}.{os.getpid()}").touch()
             time.sleep(0.2)
             return self.part.load()
 
-    return [SlowPart(part, folder / f"{i}") for i, part in enumerate(blocks)]
+    return [SlowPart(part, i) for i, part in enumerate(blocks)]
+
+
+@contextmanager
+def one_worker_killed(client, folder):
+    """Meanwhile a worker is killed, while it works on a part."""
+    victim = client.submit(os.getpid, pure=False).result()
+    over = threading.Event()
+
+    def kill_at_work() -> None:
+        while not over.is_set() and not any(folder.glob(f"*.{victim}")):
+            time.sleep(0.01)
+        os.kill(victim, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_at_work, daemon=True)
+    killer.start()
+    yield
+    assert any(folder.glob(f"*.{victim}")), "the worker had nothing to do"
+    assert victim not in client.run(os.getpid).values()
+    over.set()
+    killer.join()
 
 
 def test_a_killed_worker_changes_nothing(mutag, tmp_path):
@@ -190,18 +202,6 @@ def test_a_killed_worker_changes_nothing(mutag, tmp_path):
     alone = StreamingGraphClassifier(**SETTINGS).fit([(graphs, y)])
     parts = slow_parts(CollectionBlocks(graphs, y, 20), tmp_path)
     model = StreamingGraphClassifier(**SETTINGS, edge_labels=True)
-    with client_or_local(n_workers=2) as client:
-        victim = client.submit(os.getpid, pure=False).result()
-
-        def kill_in_the_middle() -> None:
-            deadline = time.monotonic() + 60
-            while not (tmp_path / "3").exists() and time.monotonic() < deadline:
-                time.sleep(0.01)
-            os.kill(victim, signal.SIGKILL)
-
-        killer = threading.Thread(target=kill_in_the_middle, daemon=True)
-        killer.start()
+    with client_or_local(n_workers=2) as client, one_worker_killed(client, tmp_path):
         model.fit(parts, executor=DaskExecutor(client))
-        killer.join()
-        assert victim not in client.run(os.getpid).values()
     assert_same_model(model, alone, graphs)
