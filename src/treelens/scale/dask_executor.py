@@ -1,14 +1,18 @@
 """Parts of a collection worked on by the workers of a Dask cluster.
 
 Tasks carry their part and name their shared inputs; nothing lives on one worker alone. So when a
-worker dies the scheduler runs its tasks again elsewhere, and the result is the same.
+worker dies the scheduler runs its tasks again elsewhere; and when the scheduler itself goes and
+another one comes up at its address, tasks that were under way are sent again. The result is the
+same.
 """
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,6 +29,9 @@ class DaskExecutor(SerialExecutor):
     ----------
     client : dask.distributed.Client
         Of a scheduler whose workers have treelens installed.
+    patience : float, default=300
+        For how many seconds a scheduler may be gone before an error says so. Without workers, tasks
+        wait for some to come, as long as it takes.
 
     Examples
     --------
@@ -32,41 +39,111 @@ class DaskExecutor(SerialExecutor):
     >>> model.fit(blocks, executor=DaskExecutor(Client("scheduler:8786")))  # doctest: +SKIP
     """
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, patience: float = 300.0) -> None:
         if not (hasattr(client, "submit") and hasattr(client, "nthreads")):
             raise TypeError(
                 "client must be a dask.distributed.Client (Client('scheduler:8786')), got "
                 f"{type(client).__name__} {client!r:.60}."
             )
         self.client = client
+        self.patience = patience
 
     def map(
         self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], *shared: Any
     ) -> Iterator[Any]:
         """Results in the order of the parts; a few tasks are always ahead."""
-        waiting: deque[Any] = deque()
-        for future in self._submitted(function, parts, shared):
-            waiting.append(future)
-            if len(waiting) >= self._window():
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-
-    def _submitted(
-        self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], shared: Any
-    ) -> Iterator[Any]:
-        inputs = [self._submit(_itself, x) for x in shared]
+        tasks = _Tasks(self, function, shared)
         for part in parts:
-            yield self._submit(function, *part, *inputs)
+            tasks.begin(part)
+            if len(tasks.waiting) >= self._window():
+                yield tasks.first_result()
+        while tasks.waiting:
+            yield tasks.first_result()
 
-    def _submit(self, function: Callable[..., Any], *inputs: Any) -> Any:
+    def submit(self, function: Callable[..., Any], *inputs: Any) -> Any:
+        """One task, begun; what comes back has its ``result()``."""
         with warnings.catch_warnings():
             # Dask advises to scatter a large input; a scattered one would die with its worker.
             warnings.filterwarnings("ignore", "Sending large graph")
             return self.client.submit(function, *inputs, pure=False)
 
     def _window(self) -> int:
-        return _TASKS_PER_THREAD * max(1, sum(self.client.nthreads().values()))
+        try:
+            threads = sum(self.client.nthreads().values())
+        except OSError:  # the scheduler is gone, which the next result will tell
+            threads = 1
+        return _TASKS_PER_THREAD * max(1, threads)
+
+    def client_gave_up(self) -> bool:
+        """Whether the client lost its scheduler and looks for it no more."""
+        return getattr(self.client, "status", "running") == "closed"
+
+    def connect_again(self) -> None:
+        """Wait until the client has found a scheduler at its address; it may be a new client.
+
+        Raises
+        ------
+        ConnectionError
+            If none comes up within ``patience`` seconds.
+        """
+        address = self.client.scheduler.address
+        deadline = time.monotonic() + self.patience
+        while self.client.status == "connecting" and time.monotonic() < deadline:
+            time.sleep(0.1)
+        if self.client.status == "running":
+            return
+        try:  # a client gives up before our patience ends
+            left = max(deadline - time.monotonic(), 0.1)
+            self.client = type(self.client)(
+                address, timeout=left, security=self.client.security, set_as_default=False
+            )
+        except OSError as error:
+            raise ConnectionError(
+                f"The Dask scheduler at {address} went away and did not come back within "
+                f"{self.patience:g} seconds. Start it again at that address and fit again, or give "
+                "DaskExecutor more patience."
+            ) from error
+
+
+class _Tasks:
+    """The tasks of one ``map``, first to last, and what it takes to begin them again."""
+
+    def __init__(
+        self, executor: DaskExecutor, function: Callable[..., Any], shared: tuple[Any, ...]
+    ) -> None:
+        self.executor = executor
+        self.function = function
+        self.shared = shared
+        self.waiting: deque[tuple[tuple[Any, ...], Any]] = deque()  # parts with their futures
+        self._share()
+
+    def _share(self) -> None:
+        self.inputs = [self.executor.submit(_itself, value) for value in self.shared]
+
+    def begin(self, part: tuple[Any, ...]) -> None:
+        if self.executor.client_gave_up():
+            self._begin_again()
+        future = self.executor.submit(self.function, *part, *self.inputs)
+        self.waiting.append((part, future))
+
+    def first_result(self) -> Any:
+        """What the first waiting task found out, however often it has to be begun again."""
+        while True:
+            try:
+                result = self.waiting[0][1].result()
+            except CancelledError:  # nobody else holds these tasks: their scheduler is gone
+                self._begin_again()
+            else:
+                self.waiting.popleft()
+                return result
+
+    def _begin_again(self) -> None:
+        self.executor.connect_again()
+        parts = [part for part, _ in self.waiting]
+        self.waiting.clear()
+        self._share()
+        for part in parts:
+            self.begin(part)
 
 
 def _itself(value: Any) -> Any:
