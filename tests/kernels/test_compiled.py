@@ -9,7 +9,7 @@ import pytest
 
 from naive import kernels as naive
 from treelens.kernels import _compiled
-from treelens.patterns import _compiled as patterns_compiled
+from treelens.patterns.histograms import SparseRows
 
 pytestmark = pytest.mark.interpreted
 
@@ -31,7 +31,8 @@ class Side:
     @property
     def lists(self):
         """The same by pattern."""
-        return patterns_compiled.transpose(*self.rows, self.table.shape[1])
+        turned = SparseRows(*self.rows).transposed(self.table.shape[1])
+        return turned.offsets, turned.indices, turned.values
 
     @property
     def dense_of_pattern(self) -> np.ndarray:

@@ -27,7 +27,7 @@ def test_landmarks_only_beyond_the_exact_size():
     groups = np.zeros(50, int)
     assert landmarks_for(groups, 50, 10, 0) is None
     plan = landmarks_for(groups, 49, 10, 0)
-    assert (plan.n_landmarks, len(plan.first)) == (10, 5)
+    assert (plan.n_landmarks, len(plan.first)) == (10, 2)
     assert landmarks_for(groups, 49, 80, 0).n_landmarks == 50
 
 

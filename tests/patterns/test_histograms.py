@@ -15,7 +15,7 @@ from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns import _compiled
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.vocabulary import PatternVocabulary
 
 pytestmark = pytest.mark.interpreted
@@ -64,9 +64,10 @@ def test_transpose(rng: np.random.Generator) -> None:
     offsets = np.cumsum([0, *map(len, rows)])
     indices = np.array([c for row in rows for c, _ in row], dtype=np.int32)
     values = np.array([x for row in rows for _, x in row])
-    new_offsets, new_indices, new_values = _compiled.transpose(offsets, indices, values, 5)
-    entries = list(zip(new_indices.tolist(), new_values.tolist(), strict=True))
-    columns = [entries[new_offsets[c] : new_offsets[c + 1]] for c in range(5)]
+    turned = SparseRows(offsets, indices, values).transposed(5)
+    assert (turned.offsets.dtype, turned.indices.dtype) == (np.int64, np.int32)
+    entries = list(zip(turned.indices.tolist(), turned.values.tolist(), strict=True))
+    columns = [entries[turned.offsets[c] : turned.offsets[c + 1]] for c in range(5)]
     assert columns == naive.transpose(rows, 5)
 
 

@@ -64,9 +64,9 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
         free memory cannot hold is refused before it begins. On a GPU, left at its default, as many
         as its memory holds: some 75,000 in 141 GB.
     n_landmarks : int, default=3000
-        How many graphs predictions then go through: half of them drawn by chance, the others those
-        that a model through the first half gets most wrong. Time is that of ``n_landmarks**2``
-        for every training graph.
+        How many graphs predictions then go through: a quarter of them drawn by chance, the others
+        in three rounds where the landmarks so far say wrong and know little. Time is that of
+        ``n_landmarks**2`` for every training graph.
     max_steps : int, default=100
         Steps of each stage of the search.
     device : str, default="cpu"

@@ -89,8 +89,11 @@ def sample_for(groups: np.ndarray, rare: bool, size: int, seed: int) -> Learning
     return LearningSample(draw_rare(groups, size, seed), in_proportion)
 
 
+_BY_CHANCE = 4  # one landmark of so many; the others are chosen by what those leave open
+
+
 class LandmarkPlan(NamedTuple):
-    """How many landmarks there shall be, and those that are drawn by chance: half of them."""
+    """How many landmarks there shall be, and those of them that are drawn by chance."""
 
     n_landmarks: int
     first: np.ndarray
@@ -103,4 +106,4 @@ def landmarks_for(
     if len(groups) <= exact_size:
         return None
     total = min(n_landmarks, len(groups))
-    return LandmarkPlan(total, draw_by_group(groups, max(1, total // 2), seed + 1))
+    return LandmarkPlan(total, draw_by_group(groups, max(1, total // _BY_CHANCE), seed + 1))

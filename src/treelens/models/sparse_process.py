@@ -20,6 +20,7 @@ from treelens.models.posterior import LeaveOneOut
 from treelens.patterns.features import Features, select_features
 
 _LEAST_LEFT = 1e-9  # of a graph's target that the others must say: rounding must not turn its sign
+_ROUNDS = 3  # in which landmarks are added to those drawn by chance
 # Some graphs, and the kernel between them and the landmarks, shape (b, m).
 KernelBlock = tuple[slice, np.ndarray]
 
@@ -178,15 +179,23 @@ class LandmarkFit:
             landmarks, among, lambda: self._rows(anchors), self.noise, self.targets, self.n_jobs
         )
 
-    def mean_through(self, landmarks: np.ndarray) -> np.ndarray:
-        """The mean at all training graphs, shape (n, n_columns): less work than the posterior."""
+    def seen_through(self, landmarks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The mean at all training graphs, and what landmarks leave open of each.
+
+        Less work than the posterior: shapes (n, n_columns), and (n,) of variances.
+        """
         anchors = select_features(self.graphs, landmarks)
         among = self.kernel.matrix(anchors, anchors, self.n_jobs)
+        amplitude = float(among[0, 0])  # of every graph with itself
         sums = LandmarkSums.gather(
             among, self._rows(anchors), self.noise, self.targets, self.n_jobs
         )
-        coefficients = sums.coefficients()
-        return np.concatenate([kernel @ coefficients for _, kernel in self._rows(anchors)])
+        mean, untold = np.empty_like(self.targets), np.empty(len(self.targets))
+        for where, kernel in self._rows(anchors):
+            half = solve_in_tiles(sums.factor, kernel.T, transposed=True, n_jobs=self.n_jobs)
+            mean[where] = half.T @ sums.inner_solution
+            untold[where] = np.maximum(amplitude - (half**2).sum(axis=0), 0.0)
+        return mean, untold
 
     def _rows(self, anchors: Features) -> Iterable[KernelBlock]:
         for where in block_slices(len(self.targets)):
@@ -197,18 +206,25 @@ class LandmarkFit:
 def hard_to_say(fit: LandmarkFit, first: np.ndarray, n_landmarks: int) -> np.ndarray:
     """Landmarks, ascending: ``first``, and the graphs that are hardest to say through those.
 
-    Where nearly every graph adds a direction of its own, as under these kernels, spreading
-    landmarks out (a pivoted factor, leverage) gains little: what the mean lacks is where its errors
-    are. ``first`` are to be half of them, drawn by chance.
+    They are added in rounds, each time those with the largest product of squared error and squared
+    variance that the landmarks so far leave open: where the mean is wrong and no landmark is near.
+    By the error alone, landmarks would gather around wrong labels; spread out by the variance alone
+    (a pivoted factor, leverage) they gain little, as under these kernels nearly every graph adds a
+    direction of its own.
 
     Parameters
     ----------
     fit : LandmarkFit
     first : ndarray of int
+        Drawn by chance.
     n_landmarks : int
         How many in all.
     """
-    error = ((fit.targets - fit.mean_through(first)) ** 2).sum(axis=1)
-    error[first] = -1.0
-    hardest = np.argsort(-error, kind="stable")[: max(n_landmarks - len(first), 0)]
-    return np.sort(np.concatenate([first, hardest]))
+    chosen = first
+    for size in np.linspace(len(first), n_landmarks, _ROUNDS + 1).astype(int)[1:]:
+        mean, untold = fit.seen_through(chosen)
+        doubt = ((fit.targets - mean) ** 2).sum(axis=1) * untold**2
+        doubt[chosen] = -1.0
+        hardest = np.argsort(-doubt, kind="stable")[: max(size - len(chosen), 0)]
+        chosen = np.sort(np.concatenate([chosen, hardest]))
+    return chosen

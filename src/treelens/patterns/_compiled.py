@@ -231,22 +231,3 @@ def inverted_lists(colors, node_offsets, n_colors, pattern_offsets, graphs, coun
         start = stop
     pattern_offsets[n_colors] = used
     return used
-
-
-@njit(cache=True, nogil=True)
-def transpose(offsets, indices, values, n_columns):
-    """Swap rows and columns of a compressed sparse matrix; the new indices come out sorted."""
-    new_offsets = np.zeros(n_columns + 1, np.int64)
-    for a in range(len(indices)):
-        new_offsets[indices[a] + 1] += 1
-    for column in range(n_columns):
-        new_offsets[column + 1] += new_offsets[column]
-    new_indices = np.empty(len(indices), np.int32)
-    new_values = np.empty(len(indices), values.dtype)
-    end = new_offsets[:-1].copy()
-    for row in range(len(offsets) - 1):
-        for a in range(offsets[row], offsets[row + 1]):
-            place = end[indices[a]]
-            new_indices[place], new_values[place] = row, values[a]
-            end[indices[a]] = place + 1
-    return new_offsets, new_indices, new_values

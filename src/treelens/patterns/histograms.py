@@ -25,9 +25,12 @@ class SparseRows:
         return len(self.offsets) - 1
 
     def transposed(self, n_columns: int) -> SparseRows:
-        """The columns as rows."""
-        arrays = _compiled.transpose(self.offsets, self.indices, self.values, n_columns)
-        return SparseRows(*arrays)
+        """The columns as rows; the entries of each come out in ascending order."""
+        shape = (len(self), n_columns)
+        turned = sparse.csr_array((self.values, self.indices, self.offsets), shape=shape).tocsc()
+        return SparseRows(
+            turned.indptr.astype(np.int64), turned.indices.astype(np.int32, copy=False), turned.data
+        )
 
 
 @dataclass(frozen=True)

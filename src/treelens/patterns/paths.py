@@ -15,7 +15,7 @@ import numpy as np
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.labels import translate_codes
 from treelens.parallel import run_in_shares
-from treelens.patterns import _compiled, _compiled_paths
+from treelens.patterns import _compiled_paths
 from treelens.patterns.histograms import SparseRows
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -88,10 +88,8 @@ class PathCounts:
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         values = (np.sqrt(self.weights) * self.counts)[known]
         # Turned over twice, the entries of a row come out in ascending order.
-        lists = SparseRows(*_compiled.transpose(offsets, self.patterns[known], values, n_patterns))
-        rows = SparseRows(
-            *_compiled.transpose(lists.offsets, lists.indices, lists.values, n_graphs)
-        )
+        lists = SparseRows(offsets, self.patterns[known], values).transposed(n_patterns)
+        rows = lists.transposed(n_graphs)
         return PairFeatures(lists, rows, self.level_offsets, False, np.ones(n_graphs))
 
 
