@@ -12,8 +12,15 @@ from reproduction.pages import markdown_table, write_page
 from reproduction.tables import uniform_twins
 from treelens.selection.validation import holm
 
-METHODS = ("treelens", "treelens_uniform", "ecfp_gp")
-HEADER = ["RMSE on held-out molecules", "treelens", "uniform weights", "ECFP6 counts, Tanimoto GP"]
+METHODS = {
+    "treelens": "treelens",
+    "treelens_uniform": "uniform weights",
+    "ecfp4_gp": "ECFP4 Tanimoto GP",
+    "ecfp_gp": "ECFP6 Tanimoto GP",
+    "ecfp_forest": "ECFP4 forest",
+    "ecfp_boosting": "ECFP4 boosting",
+}
+HEADER = ["RMSE on held-out molecules", *METHODS.values()]
 
 
 def write_glance(out: Path) -> None:
@@ -38,14 +45,28 @@ def write_glance(out: Path) -> None:
 
 def glance_table(numbers: dict[str, Any], assays: dict[str, Any]) -> str:
     """Numbers of molecules: three sets over their splits, and the mean over the assays."""
-    lines = [
-        [f"{name}, {numbers[name]['treelens']['n_splits']} random splits",
-         *(f"{numbers[name][method]['rmse']:.3f}" for method in METHODS)]
-        for name in ("ESOL", "FreeSolv", "Lipophilicity")
-    ]  # fmt: skip
-    means = [float(np.mean([found[m]["rmse"] for found in assays.values()])) for m in METHODS]
-    lines.append([f"MoleculeACE, mean of {len(assays)} assays", *(f"{mean:.3f}" for mean in means)])
+    lines = [_splits_line(name, numbers[name]) for name in ("ESOL", "FreeSolv", "Lipophilicity")]
+    n_assays = len(assays)
+    line = [f"MoleculeACE, mean of {n_assays} assays"]
+    for method in METHODS:
+        found = [assay[method]["rmse"] for assay in assays.values() if method in assay]
+        line.append(f"{np.mean(found):.3f}" if len(found) == n_assays else "–")
+    lines.append(line)
     return markdown_table(HEADER, lines)
+
+
+def _splits_line(name: str, found: dict[str, Any]) -> list[str]:
+    """The errors of one set; a method that fewer splits were run with says so."""
+    n_splits = found["treelens"]["n_splits"]
+    line = [f"{name}, {n_splits} random splits"]
+    for method in METHODS:
+        own = found.get(method)
+        if own is None:
+            line.append("–")
+            continue
+        few = "" if own["n_splits"] == n_splits else f" ({own['n_splits']} splits)"
+        line.append(f"{own['rmse']:.3f}{few}")
+    return line
 
 
 def _classes_text(classes: dict[str, Any], tests: Path) -> str:
