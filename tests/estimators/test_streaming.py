@@ -7,6 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from treelens.scale.streaming_parts import joined_histograms
 
 import treelens as tl
 from treelens.estimators.streaming import StreamingGraphClassifier
@@ -16,7 +17,6 @@ from treelens.graphs.tu_blocks import TUBlocks
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.scale.executors import JoblibExecutor
-from treelens.scale.streaming_parts import joined_histograms
 
 SETTINGS = {"depth": 2, "weight_radius": 1.0, "n_components": 64, "random_state": 0}
 SMILES = ["CCO", "CCN", "c1ccccc1", "CC(=O)O", "CCCl", "C1CC1", "CO", "CN", "CCCC", "OCCO"]

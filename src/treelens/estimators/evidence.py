@@ -149,7 +149,9 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
 
         Parameters
         ----------
-        X : graphs
+        X : graphs, or blocks of them
+            Blocks (such as ``SmilesBlocks(path, target=None)``) are read one at a time, and need no
+            targets. What ``on_invalid="skip"`` leaves out has no entry; the warning names it.
         return_std : bool, default=False
         covariates : table or array of one row per graph, optional
             As in ``fit``, where the model has any and ``X`` does not hold them itself.
@@ -160,9 +162,14 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
         std : ndarray, shape (n_graphs,)
             Only with ``return_std``. ``mean ± 1.645 std`` should hold nine of ten measurements.
         """
-        said = self._decide(self._beside(X, covariates), variance=return_std)
-        mean = said.mean[:, 0]
-        return (mean, np.sqrt(said.variance)) if said.variance is not None else mean
+        found = [
+            (said.mean[:, 0], said.variance)
+            for said in self._each(self._beside(X, covariates), variance=return_std)
+        ]
+        mean = np.concatenate([mean for mean, _ in found])
+        if not return_std:
+            return mean
+        return mean, np.sqrt(np.concatenate([var for _, var in found if var is not None]))
 
     def _left_out_errors(self) -> np.ndarray:
         return (self.train_values_ - self.loo_.predictions)[:, None]
@@ -293,7 +300,8 @@ class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):
 
         Parameters
         ----------
-        X : graphs
+        X : graphs, or blocks of them
+            As for :class:`GraphRegressor`.
         covariates : table or array of one row per graph, optional
             As in ``fit``, where the model has any and ``X`` does not hold them itself.
         """

@@ -164,13 +164,17 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         if covariates is not None and self.device != "cpu":
             raise ValueError("Covariates are learned on the CPU only: use device='cpu'.")
         check_device(self.device)
-        if y is None and holds_blocks(X):
-            if covariates is not None:
-                raise TypeError("Blocks take no covariates: leave them out.")
-            return self._fit_blocks(X, sample_weight, executor)
+        if holds_blocks(X):
+            _check_beside_blocks(y=y, sample_weight=sample_weight, covariates=covariates)
+            return self._fit_blocks(X, executor)
         if executor is not None:
             raise TypeError("An executor works on blocks (such as SmilesBlocks): leave it out.")
-        graphs = check_graphs(X)
+        return self._fit_graphs(check_graphs(X), y, sample_weight, covariates)
+
+    def _fit_graphs(
+        self, graphs: GraphCollection, y: Any, sample_weight: Any = None, covariates: Any = None
+    ) -> Self:
+        """Fit graphs that are in memory, exactly or through landmarks."""
         known = self._known(y, check_weights(sample_weight, len(graphs)))
         encoded = None
         if covariates is not None:
@@ -189,10 +193,8 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         )
         return self
 
-    def _fit_blocks(self, blocks: Any, sample_weight: Any, executor: Any) -> Self:
+    def _fit_blocks(self, blocks: Any, executor: Any) -> Self:
         """Fit a sample through landmarks, then take the posterior of all graphs."""
-        if sample_weight is not None:
-            raise TypeError("Blocks take no sample_weight: leave it out.")
         if executor is not None and not hasattr(executor, "map"):
             raise TypeError(
                 "executor must be one of treelens.scale, such as JoblibExecutor(2) or "
@@ -203,7 +205,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         sample = sample_of_blocks(blocks, self.exact_size, seed, self._first_wrong)
         self._check_sample(sample.y, sample.all_targets)
         inner = clone(self).set_params(exact_size=min(self.exact_size, self.n_landmarks))
-        inner.fit(sample.graphs, sample.y)
+        inner._fit_graphs(sample.graphs, sample.y)
         known = inner._known(sample.y, np.ones(len(sample.y)))
         columns = inner._columns(sample.all_targets, known)
         posterior, left_out = posterior_of_blocks(
@@ -278,6 +280,8 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         """New graphs that hold the covariates given with them."""
         if covariates is None:
             return X
+        if holds_blocks(X):
+            _check_beside_blocks(covariates=covariates)
         if not self.covariates_:
             raise ValueError(
                 "covariates are given, but the model was fitted without any: leave them out, or "
@@ -413,3 +417,11 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         graphs = self._train_graphs
         fragments: Any = None if graphs is None else lambda: self.fragments_
         return Held(lambda: self.domain_, graphs, fragments)
+
+
+def _check_beside_blocks(**given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise TypeError(
+                f"Blocks take no {name} beside them, and have their targets in them: leave it out."
+            )

@@ -185,7 +185,7 @@ def loaded(blocks: Any, recipe: GraphRecipe | None = None) -> Iterator[Block]:
     for part in parts_of(blocks, recipe):
         block = part.load()
         repeat_messages(block.messages)
-        if block.graphs is not None:
+        if block.graphs is not None and len(block.graphs):
             yield block
 
 
@@ -238,8 +238,8 @@ def check_blocks(blocks: Any) -> None:
     """Raise unless these may be blocks, and can be read several times; nothing is read yet."""
     if isinstance(blocks, (str, bytes, GraphCollection)) or not isinstance(blocks, Iterable):
         raise NotGraphsError(
-            f"Expected blocks: {_EXPECTED}; got {described(blocks)}. A collection in memory is "
-            "given as CollectionBlocks(graphs, y)."
+            f"Expected blocks: {_EXPECTED}; got {described(blocks)}. Graphs in memory are given "
+            "with their targets: fit(graphs, y)."
         )
     if isinstance(blocks, Iterator):
         raise NotGraphsError(

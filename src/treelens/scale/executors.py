@@ -1,7 +1,7 @@
 """Where the work on parts is done: here, or in processes started by joblib.
 
-An executor has two methods. ``map(function, parts, *shared)`` yields ``function(*part, *shared)``
-in the order of the parts; ``sum(function, parts, *shared)`` adds the results with their ``plus``.
+An executor has one method: ``map(function, parts, *shared)`` yields ``function(*part, *shared)`` in
+the order of the parts.
 """
 
 from __future__ import annotations
@@ -17,11 +17,6 @@ class SerialExecutor:
         self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], *shared: Any
     ) -> Iterator[Any]:
         return (function(*part, *shared) for part in parts)
-
-    def sum(
-        self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], *shared: Any
-    ) -> Any:
-        return added(self.map(function, parts, *shared))
 
 
 class JoblibExecutor(SerialExecutor):
@@ -42,12 +37,3 @@ class JoblibExecutor(SerialExecutor):
 
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator", pre_dispatch="2*n_jobs")
         return parallel(delayed(function)(*part, *shared) for part in parts)
-
-
-def added(results: Iterable[Any]) -> Any:
-    """The sum of results, from first to last."""
-    results = iter(results)
-    total = next(results)
-    for result in results:
-        total = total.plus(result)
-    return total
