@@ -117,9 +117,8 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
         return first_no_number(y)
 
-    def _columns(self, y: np.ndarray, known: Known) -> np.ndarray:
-        values = check_numbers(y, len(y))[:, None]
-        return (values - known.targets.offset) / known.targets.scale
+    def _targets_of_all(self, y: np.ndarray, known: Known) -> Targets:
+        return known.targets.alike(check_numbers(y, len(y))[:, None], np.ones(len(y)))
 
     def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[LeftOutNumbers, None]:
         return left_out_numbers(left_out, known.targets, known.given), None
@@ -275,11 +274,13 @@ class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):
                 "exact_size, or leave out classes that are so rare."
             )
 
-    def _columns(self, y: np.ndarray, known: Known) -> np.ndarray:
+    def _targets_of_all(self, y: np.ndarray, known: Known) -> Targets:
+        """A class weighs what it weighs in the sample, which holds all of them."""
         assert known.classes is not None
         codes = np.searchsorted(known.classes, y)
-        columns = class_columns(codes, len(known.classes))
-        return (columns - known.targets.offset) / known.targets.scale
+        one_of_each = np.unique(known.given, return_index=True)[1]
+        weights = known.targets.weights[one_of_each][codes]
+        return known.targets.alike(class_columns(codes, len(known.classes)), weights)
 
     def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[LeftOutClasses, float]:
         codes, targets, classes = known.given, known.targets, known.classes

@@ -207,9 +207,9 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         inner = clone(self).set_params(exact_size=min(self.exact_size, self.n_landmarks))
         inner._fit_graphs(sample.graphs, sample.y)
         known = inner._known(sample.y, np.ones(len(sample.y)))
-        columns = inner._columns(sample.all_targets, known)
+        targets = inner._targets_of_all(sample.all_targets, known)
         posterior, left_out = posterior_of_blocks(
-            inner.model_, blocks, sample, columns, known.targets.values, self._n_jobs(), executor
+            inner.model_, blocks, sample, targets, known.targets, self._n_jobs(), executor
         )
         said, slope = self._scored(left_out, known)
         record = replace(inner.model_.record, left_out=said)
@@ -226,7 +226,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
     def _check_sample(self, y: np.ndarray, all_targets: np.ndarray) -> None:
         """Refuse a sample of blocks that lacks what is to be learned."""
 
-    def _columns(self, y: np.ndarray, known: Known) -> np.ndarray:
+    def _targets_of_all(self, y: np.ndarray, known: Known) -> Targets:
         """Targets of all graphs as those of the sample stand in ``known``."""
         raise NotImplementedError
 
