@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from treelens.scale.executors import JoblibExecutor, SerialExecutor
+from treelens.scale.executors import JoblibExecutor, SerialExecutor, check_executor
 
 
 def doubled(part: int, weight: int) -> int:
@@ -40,3 +40,10 @@ def test_parts_are_taken_one_after_the_other() -> None:
 def test_an_error_in_a_part_is_an_error_here() -> None:
     with pytest.raises(TypeError):
         list(SerialExecutor().map(doubled, [(1,), (None,)], 2))
+
+
+def test_what_is_no_executor_is_refused() -> None:
+    for executor in (None, SerialExecutor(), JoblibExecutor(2)):
+        check_executor(executor)
+    with pytest.raises(TypeError, match=r"such as JoblibExecutor\(2\) .* got 3"):
+        check_executor(3)

@@ -248,6 +248,15 @@ def check_blocks(blocks: Any) -> None:
         )
 
 
+def check_beside_blocks(**given: Any) -> None:
+    """Refuse what is given beside blocks, by its name."""
+    for name, value in given.items():
+        if value is not None:
+            raise TypeError(
+                f"Blocks take no {name} beside them, and have their targets in them: leave it out."
+            )
+
+
 def holds_blocks(given: Any) -> bool:
     """Whether this is an iterable of blocks and not one of graphs; for what may be either."""
     if isinstance(given, (GraphCollection, Iterator)) or not isinstance(given, Iterable):

@@ -37,3 +37,12 @@ class JoblibExecutor(SerialExecutor):
 
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator", pre_dispatch="2*n_jobs")
         return parallel(delayed(function)(*part, *shared) for part in parts)
+
+
+def check_executor(executor: Any) -> None:
+    """Raise unless it can be one, or is None."""
+    if executor is not None and not hasattr(executor, "map"):
+        raise TypeError(
+            "executor must be one of treelens.scale, such as JoblibExecutor(2) or "
+            f"DaskExecutor(client), got {executor!r:.60}."
+        )
