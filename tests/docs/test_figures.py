@@ -350,6 +350,9 @@ def test_growth_in_the_guide_to_scale():
         f"{fixed:.0f}", f"{1e3 * each:.2f}", f"{1e3 * predicting:.2f}", f"{min(memory):.2f}",
         f"{max(memory):.2f}", f"{n[0]:,}", f"{n[-1]:,}",
     )  # fmt: skip
+    further = 1e3 * np.diff([row["cpu_seconds"] for row in grown]) / np.diff(n)
+    text = "A further graph cost # ms at first and # ms in the end"
+    assert quoted("docs/scaling.md", text) == (f"{further[0]:.2f}", f"{further[-1]:.2f}")
     assert {row["n_landmarks"] for row in grown} == {1000}
     assert "in blocks of 5,000, with 1,000 landmarks" in words("docs/scaling.md")
 
