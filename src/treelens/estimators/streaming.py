@@ -69,9 +69,9 @@ class StreamingGraphClassifier(TellsNewNames, FitsByBlocks, GraphClassifier):
     """:class:`GraphClassifier` on any number of graphs: read in blocks, seen through landmarks.
 
     Memory is that of a sample of ``exact_size`` graphs, of one block, of ``n_landmarks**2`` numbers
-    a few times over, and some 32 bytes for each target. The model does not depend on how the blocks are cut nor on
-    who works on them. Everything that a :class:`GraphClassifier` tells is there; of the training
-    graphs (``loo_``, ``fragments_``, ``patterns_``) it is told of the sample.
+    a few times over, and some 32 bytes for each target. The model does not depend on how the blocks
+    are cut nor on who works on them. Everything that a :class:`GraphClassifier` tells is there; of
+    the training graphs (``loo_``, ``fragments_``, ``patterns_``) it is told of the sample.
 
     Parameters
     ----------
