@@ -10,7 +10,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import treelens
-from treelens.parallel import blas_threads, in_threads, one_blas_thread, run_in_shares
+from treelens.parallel import in_threads, one_blas_thread, run_in_shares
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1, 2, 3, 8])
@@ -53,14 +53,6 @@ def test_blas_has_one_thread_inside_and_what_it_had_after() -> None:
     with one_blas_thread():
         assert set(_blas_threads()) == {1}
     assert _blas_threads() == before
-
-
-def test_blas_has_as_many_threads_as_are_named() -> None:
-    with blas_threads(2):
-        assert set(_blas_threads()) == {2}
-        with blas_threads(1):
-            assert set(_blas_threads()) == {1}
-        assert set(_blas_threads()) == {2}
 
 
 def test_threads_are_limited_here_alone() -> None:

@@ -6,6 +6,7 @@ from .estimators.kernels import WassersteinWL as WassersteinWL
 from .estimators.kernels import WLOptimalAssignment as WLOptimalAssignment
 from .estimators.kernels import WLSubtree as WLSubtree
 from .estimators.streaming import StreamingGraphClassifier as StreamingGraphClassifier
+from .estimators.streaming import StreamingGraphRegressor as StreamingGraphRegressor
 from .estimators.svc import GraphSVC as GraphSVC
 from .estimators.walks import RandomWalk as RandomWalk
 from .estimators.walks import ShortestPath as ShortestPath

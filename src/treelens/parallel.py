@@ -36,11 +36,6 @@ def run_in_shares(work: Callable[[int, int], Any], n_items: int, n_jobs: int) ->
     return in_threads(lambda k: work(bounds[k], bounds[k + 1]), range(n_jobs), n_jobs)
 
 
-def blas_threads(n_threads: int) -> threadpool_limits:
-    """``with blas_threads(n):`` matrix products take that many threads at most."""
-    return threadpool_limits(limits=n_threads, user_api="blas")
-
-
 def one_blas_thread() -> threadpool_limits:
     """For small matrices a second thread only waits for the first; its sums change last bits."""
-    return blas_threads(1)
+    return threadpool_limits(limits=1, user_api="blas")

@@ -334,6 +334,48 @@ def test_the_million_in_the_guide_to_scale():
     assert row["n_rows"] == 10**6
 
 
+def test_growth_in_the_guide_to_scale():
+    results = json.loads((RESULTS / "scaling.json").read_text(encoding="utf-8"))
+    grown = [row for name, row in results.items() if name.startswith("growth-")]
+    grown.sort(key=lambda row: row["n_graphs"])
+    n = [row["n_graphs"] for row in grown]
+    each, fixed = np.polyfit(n, [row["cpu_seconds"] for row in grown], 1)
+    predicting = np.polyfit(n, [row["cpu_seconds_predicting"] for row in grown], 1)[0]
+    memory = [row["peak_gb"] for row in grown]
+    text = (
+        "a fit took # s of processor time and # ms for every graph, predictions # ms a graph, and "
+        "memory was # to # GB from # to # graphs"
+    )
+    assert quoted("docs/scaling.md", text) == (
+        f"{fixed:.0f}", f"{1e3 * each:.2f}", f"{1e3 * predicting:.2f}", f"{min(memory):.2f}",
+        f"{max(memory):.2f}", f"{n[0]:,}", f"{n[-1]:,}",
+    )  # fmt: skip
+    further = 1e3 * np.diff([row["cpu_seconds"] for row in grown]) / np.diff(n)
+    text = "A further graph cost # ms at first and # ms in the end"
+    assert quoted("docs/scaling.md", text) == (f"{further[0]:.2f}", f"{further[-1]:.2f}")
+    assert {row["n_landmarks"] for row in grown} == {1000}
+    assert "in blocks of 5,000, with 1,000 landmarks" in words("docs/scaling.md")
+
+
+def test_what_random_fourier_features_were_dropped_for():
+    """Points below the exact classifier, wherever they are told."""
+    results = json.loads((RESULTS / "scaling.json").read_text(encoding="utf-8"))
+
+    def lost(part: str, method: str) -> str:
+        folds = results[part]["folds"].values()
+        return f"{100 * np.mean([fold['exact'] - fold[method] for fold in folds]):.1f}"
+
+    both = lost("dropped-NCI1", "random-features"), lost("dropped-Ames", "random-features")
+    assert quoted("docs/scaling.md", "Random Fourier features (4,096) lost # and #") == both
+    assert quoted("CHANGELOG.md", "for they were # and # points below the exact") == both
+    bins = lost("accuracy-NCI1", "random-bins"), lost("accuracy-Ames", "random-bins")
+    assert quoted("docs/scaling.md", "bins (4,096) # and #") == bins
+    near = lost("accuracy-NCI1", "nystroem"), lost("accuracy-Ames", "nystroem")
+    assert quoted("docs/scaling.md", "Nyström (2,000 landmarks) loses # and #") == near
+    house = "these features lost # points to the exact kernel on NCI1, where bins lost #"
+    assert quoted("CONTRIBUTING.md", house) == (both[0], bins[0])
+
+
 def test_toxicophores_in_the_readme():
     common: dict[str, Any] = {row[0]: row[4] for row in cells("toxicophores.md") if len(row) == 6}
     text = "Area under the ROC curve #; occlusion of a fingerprint forest has #"

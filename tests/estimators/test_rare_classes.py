@@ -92,7 +92,7 @@ def test_a_rare_class_among_several():
     assert found > before + 0.05
 
 
-@pytest.mark.parametrize("approximation", ["random-binning", "random-fourier", "nystroem"])
+@pytest.mark.parametrize("approximation", ["random-binning", "nystroem"])
 def test_approximations_do_the_same(rare, approximation):
     model = GraphSVC(**SETTINGS, approximation=approximation, n_components=256).fit(*rare[0])
     assert model.best_params_["class_weight"] == "balanced"

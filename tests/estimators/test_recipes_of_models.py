@@ -31,7 +31,7 @@ def svc(**more):
 
 
 def streaming():
-    return tl.StreamingGraphClassifier(depth=1, n_components=64, random_state=0)
+    return tl.StreamingGraphClassifier(depth=1, trees=["labels"], random_state=0)
 
 
 MAKERS = {

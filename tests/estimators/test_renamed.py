@@ -14,8 +14,7 @@ from treelens.kernels.table import KERNELS, RENAMED_KERNELS
     [
         (tl.GraphSVC, "form", "kernel"),
         (tl.GraphSVC, "radius", "weight_radius"),
-        (tl.StreamingGraphClassifier, "form", "kernel"),
-        (tl.StreamingGraphClassifier, "radius", "weight_radius"),
+        (tl.StreamingGraphClassifier, "n_weight_graphs", "learning_size"),
         (tl.WassersteinWL, "form", "kernel"),
     ],
 )
@@ -46,11 +45,14 @@ def test_old_kernels(old):
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [("random-bins", "random-binning"), ("random-features", "random-fourier")]
-)
-def test_old_approximations(old, new):
+    ("old", "told"),
+    [("random-bins", "is called 'random-binning' now"),
+     ("random-features", "is gone, .* use 'random-binning'"),
+     ("random-fourier", "is gone, .* use 'random-binning'")],
+)  # fmt: skip
+def test_old_approximations(old, told):
     graphs, y = tl.make_synthetic(n_per_substructure=1, random_state=0)
-    with pytest.raises(ValueError, match=f"'{old}' is called '{new}' now"):
+    with pytest.raises(ValueError, match=f"approximation='{old}' {told}"):
         tl.GraphSVC(approximation=old).fit(graphs, y)
 
 
@@ -66,6 +68,18 @@ def test_old_attributes(old, new):
         getattr(model, old)
     with pytest.raises(AttributeError, match="'GraphSVC' object has no attribute 'nonsense'"):
         _ = model.nonsense
+
+
+@pytest.mark.parametrize("make", [tl.GraphSVC, tl.StreamingGraphClassifier])
+def test_what_a_model_cannot_show_says_why(make, tmp_path):
+    """An error within a view is not taken for a name that is not there."""
+    graphs, y = tl.make_synthetic(n_per_substructure=2, random_state=0)
+    settings = {"weight_radius": 0, "gamma": 1.0, "C": 1.0} if make is tl.GraphSVC else {}
+    make(depth=1, **settings).fit(graphs, y).save(tmp_path / "m.treelens")
+    loaded = tl.load(tmp_path / "m.treelens")
+    with pytest.raises(AttributeError, match="does not hold its training graphs"):
+        _ = loaded.fragments_
+    assert not hasattr(loaded, "fragments_")
 
 
 def test_clones_have_the_same_parameters():

@@ -1,243 +1,170 @@
-"""Reading in blocks: the same model whatever the blocks, and messages that name the row."""
+"""Graphs in blocks: one model however they come, which does all that a process in memory does."""
 
 from __future__ import annotations
 
-import zipfile
+import inspect
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import treelens as tl
-from treelens.estimators.streaming import StreamingGraphClassifier
-from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks, loaded
+from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
-from treelens.graphs.tu_blocks import TUBlocks
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.scale.executors import JoblibExecutor
-from treelens.scale.streaming_parts import joined_histograms
+from treelens.learning import sparse_evidence
+from treelens.models.sparse_process import LandmarkPosterior
+from treelens.scale import landmark_parts
+from treelens.scale.executors import JoblibExecutor, SerialExecutor
+from treelens.scale.process_blocks import sample_of_blocks
 
-SETTINGS = {"depth": 2, "weight_radius": 1.0, "n_components": 64, "random_state": 0}
+SETTINGS = {"depth": 1, "random_state": 0, "exact_size": 60, "n_landmarks": 20, "n_jobs": 1}
 SMILES = ["CCO", "CCN", "c1ccccc1", "CC(=O)O", "CCCl", "C1CC1", "CO", "CN", "CCCC", "OCCO"]
+KINDS = {
+    "classes": (tl.StreamingGraphClassifier, tl.GraphClassifier),
+    "numbers": (tl.StreamingGraphRegressor, tl.GraphRegressor),
+}
 
 
 @pytest.fixture(scope="module")
-def whole(mutag):
-    graphs, y = mutag
-    return StreamingGraphClassifier(**SETTINGS).fit([(graphs, y)])
+def data():
+    """Graphs, and of each a class and a number that follows its size but for noise."""
+    graphs, classes = tl.make_synthetic(n_per_substructure=15, random_state=0)
+    noise = np.random.default_rng(0).normal(0, 0.5, len(graphs))
+    names = np.where(np.asarray(classes) > 0, "yes", "no")
+    return graphs, {"classes": names, "numbers": graphs.sizes + noise}
 
 
-@pytest.fixture
-def table(tmp_path):
-    """A function that writes SMILES and classes to a file and gives its path."""
-
-    def write(smiles, name="molecules.csv"):
-        rows = [f"{s},{i % 2}" for i, s in enumerate(smiles)]
-        path = tmp_path / name
-        path.write_text("smiles,label\n" + "\n".join(rows) + "\n")
-        return path
-
-    return write
+@pytest.fixture(scope="module")
+def models(data):
+    graphs, targets = data
+    return {
+        kind: streaming(**SETTINGS, block_size=33).fit(graphs, targets[kind])
+        for kind, (streaming, _) in KINDS.items()
+    }
 
 
-@pytest.mark.parametrize("block_size", [7, 50])
-def test_the_model_does_not_depend_on_the_blocks(mutag, whole, block_size):
-    graphs, y = mutag
-    model = StreamingGraphClassifier(**SETTINGS).fit(CollectionBlocks(graphs, y, block_size))
-    assert model.vocabulary_.feature_names().tolist() == whole.vocabulary_.feature_names().tolist()
-    np.testing.assert_array_equal(model.pattern_support_, whole.pattern_support_)
-    np.testing.assert_array_equal(model.weights_, whole.weights_)
-    assert model.alpha_ == whole.alpha_
-    np.testing.assert_allclose(
-        model.decision_function(graphs), whole.decision_function(graphs), atol=1e-7
-    )
+def assert_same_bits(one, other) -> None:
+    one, other = one.model_, other.model_
+    np.testing.assert_array_equal(one.posterior.coefficients, other.posterior.coefficients)
+    np.testing.assert_array_equal(one.posterior.precision_gain, other.posterior.precision_gain)
+    np.testing.assert_array_equal(one.weights, other.weights)
+    assert one.slope == other.slope
 
 
-def test_processes_give_the_same_model(mutag, whole):
-    graphs, y = mutag
-    blocks = CollectionBlocks(graphs, y, 50)
-    model = StreamingGraphClassifier(**SETTINGS).fit(blocks, executor=JoblibExecutor(2))
-    np.testing.assert_array_equal(model.weights_, whole.weights_)
-    np.testing.assert_allclose(
-        model.decision_function(graphs), whole.decision_function(graphs), atol=1e-7
-    )
+# --- one model, however graphs come -------------------------------------------------------------
 
 
-def test_it_learns_and_explains(mutag, whole):
-    graphs, y = mutag
-    assert whole.score(graphs, y) > 0.85
-    explanation = whole.explain(graphs[0])
-    decision = whole.decision_function(graphs[:1])[0]
-    assert explanation.decision == pytest.approx(decision)
-    assert explanation.base + explanation.node_contributions.sum() == pytest.approx(decision)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("block_size", [7, 50, 10**6])
+def test_graphs_and_blocks_of_any_size_give_the_same_bits(data, models, kind, block_size):
+    graphs, targets = data
+    streaming, plain = KINDS[kind]
+    given = streaming(**SETTINGS, block_size=block_size).fit(graphs, targets[kind])
+    assert_same_bits(given, models[kind])
+    blocks = CollectionBlocks(graphs, targets[kind], block_size)
+    assert_same_bits(streaming(**SETTINGS).fit(blocks), models[kind])
+    assert_same_bits(plain(**SETTINGS).fit(blocks), models[kind])
+    assert isinstance(given.model_.posterior, LandmarkPosterior)
 
 
-def test_the_support_is_that_of_all_graphs(mutag, whole):
-    graphs, _ = mutag
-    histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 2, True))
-    expected = histograms.support[histograms.support >= 2]
-    np.testing.assert_array_equal(whole.pattern_support_, expected)
+@pytest.mark.parametrize("executor", [SerialExecutor(), JoblibExecutor(2)])
+def test_executors_give_the_same_bits(data, executor, monkeypatch):
+    monkeypatch.setattr(sparse_evidence, "BLOCK", 16)  # several chunks, shared by runs
+    monkeypatch.setattr(landmark_parts, "_CHUNKS_PER_RUN", 1)
+    graphs, targets = data
+    here = tl.StreamingGraphClassifier(**SETTINGS, block_size=50).fit(graphs, targets["classes"])
+    with parallel_threads():  # where what was patched is seen
+        there = tl.StreamingGraphClassifier(**SETTINGS, block_size=9).fit(
+            graphs, targets["classes"], executor=executor
+        )
+    assert_same_bits(here, there)
 
 
-def test_a_bound_on_the_patterns_holds_and_keeps_the_common_ones(mutag, whole):
-    graphs, y = mutag
-    model = StreamingGraphClassifier(**SETTINGS, max_patterns=100)
-    model.fit(CollectionBlocks(graphs, y, 20))
-    assert model.vocabulary_.n_patterns <= 100
-    most_common = whole.vocabulary_.feature_names()[np.argsort(-whole.pattern_support_)[:20]]
-    assert set(most_common) <= set(model.vocabulary_.feature_names())
+def parallel_threads():
+    from joblib import parallel_config
+
+    return parallel_config(backend="threading")
 
 
-def test_smiles_are_read_in_blocks_as_they_are_at_once(table):
-    path = table(SMILES)
-    graphs, y = tl.read_smiles(path)
-    blocks = list(loaded(SmilesBlocks(path, block_size=3)))
-    assert [len(block.graphs) for block in blocks] == [3, 3, 3, 1]
-    np.testing.assert_array_equal(np.concatenate([block.y for block in blocks]), y)
-    rows = np.concatenate([block.graphs.graph_data["row"] for block in blocks])
-    assert rows.tolist() == graphs.graph_data["row"].tolist()
-    names = [graph.node_labels for block in blocks for graph in block.graphs]
-    assert names == [graph.node_labels for graph in graphs]
+def test_processes_give_the_same_bits(data, models):
+    graphs, targets = data
+    model = tl.StreamingGraphRegressor(**SETTINGS, block_size=20)
+    model.fit(graphs, targets["numbers"], executor=JoblibExecutor(2))
+    assert_same_bits(model, models["numbers"])
 
 
-def test_a_bad_row_is_named_by_its_number_in_the_file(table):
-    path = table([*SMILES[:7], "not a molecule", *SMILES[7:]])
-    with pytest.raises(GraphDataError, match=r"row 8 \(line 9\) 'not a molecule'"):
-        list(loaded(SmilesBlocks(path, block_size=3)))
-    with pytest.warns(InvalidMoleculesWarning, match=r"row 8 \(line 9\)"):
-        blocks = list(loaded(SmilesBlocks(path, block_size=3, on_invalid="skip")))
-    rows = np.concatenate([block.graphs.graph_data["row"] for block in blocks])
-    assert rows.tolist() == [0, 1, 2, 3, 4, 5, 6, 8, 9, 10]
+@pytest.mark.parametrize("class_weight", [None, "balanced", {"no": 1.0, "yes": 5.0}])
+def test_with_every_graph_a_landmark_it_is_the_exact_model(data, class_weight):
+    graphs, targets = data
+    y = targets["classes"].copy()
+    y[::3] = "no"  # so that balance changes something
+    settings = {"depth": 1, "random_state": 0, "class_weight": class_weight, "threshold": 0.5}
+    exact = tl.GraphClassifier(**settings).fit(graphs, y)
+    model = tl.StreamingGraphClassifier(**settings, block_size=50).fit(graphs, y)
+    for method in ("decision_function", "predict_proba"):
+        expected = getattr(exact, method)(graphs)
+        np.testing.assert_allclose(getattr(model, method)(graphs), expected, atol=1e-5)
+    np.testing.assert_allclose(model.loo_.decisions, exact.loo_.decisions, atol=1e-5)
 
 
-def test_a_block_of_bad_rows_alone_is_left_out(table):
-    path = table([*SMILES[:2], "x", "y", *SMILES[2:]])
-    with pytest.warns(InvalidMoleculesWarning):
-        blocks = list(loaded(SmilesBlocks(path, block_size=2, on_invalid="skip")))
-    assert sum(len(block.graphs) for block in blocks) == len(SMILES)
-
-
-@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.InvalidMoleculesWarning")
-def test_a_model_from_a_file_with_bad_rows(table):
-    path = table([*SMILES, "bad one"] * 4)
-    blocks = SmilesBlocks(path, block_size=5, on_invalid="skip")
-    model = StreamingGraphClassifier(depth=1, n_components=16, random_state=0).fit(blocks)
-    assert model.n_graphs_ == 40
-    assert set(model.predict(["CCO", "CC"])) <= {0, 1}
-
-
-def test_mistakes_are_named(mutag, tmp_path):
-    graphs, y = mutag
-    model = StreamingGraphClassifier(**SETTINGS)
-    with pytest.raises(TypeError, match="read several times"):
-        model.fit(iter([(graphs, y)]))
-    with pytest.raises(GraphDataError, match="two classes or more"):
-        model.fit([(graphs, np.zeros(len(y)))])
-    with pytest.raises(GraphDataError, match="no classes"):
-        model.fit(CollectionBlocks(graphs, None))
-    with pytest.raises(GraphDataError, match=r"CollectionBlocks: .* 188 graphs but 3 targets"):
-        model.fit(CollectionBlocks(graphs, y[:3]))
-    with pytest.raises(ValueError, match="block_size"):
-        list(CollectionBlocks(graphs, y, 0))
-    with pytest.raises(GraphDataError, match="not a file"):
-        list(SmilesBlocks(tmp_path / "none.csv"))
-
-
-@pytest.mark.parametrize(
-    ("bad_block", "message"),
-    [
-        (lambda graphs, y: (graphs, None), "holds no classes"),
-        (lambda graphs, y: (graphs, y[:3]), "188 graphs but 3 targets"),
-        (lambda graphs, y: (graphs, 1), "one class or value per graph"),
-        (lambda graphs, y: ([1, 2], [0, 1]), "item 0 is int 1"),
-        (lambda graphs, y: (["CCO", 3], [0, 1]), "item 1 is int 3"),
-        (lambda graphs, y: graphs, r"is GraphCollection.*or a list of \(graphs, y\) pairs"),
-        (lambda graphs, y: ("CO", 1), r"is tuple \('CO', 1\): expected SmilesBlocks"),
-        (lambda graphs, y: "CO", r"is str 'CO': expected SmilesBlocks"),
-        (lambda graphs, y: None, r"is NoneType None: expected SmilesBlocks"),
-    ],
-)
-def test_a_bad_block_is_named_by_its_number(mutag, bad_block, message):
-    model = StreamingGraphClassifier(depth=1, n_components=16)
-    with pytest.raises(GraphDataError, match=rf"^Block 1 \(counted from 0\).*{message}"):
-        model.fit([mutag, bad_block(*mutag)])
-
-
-def test_what_is_no_iterable_of_blocks_is_refused(mutag):
-    graphs, y = mutag
-    model = StreamingGraphClassifier(depth=1, n_components=16)
-    with pytest.raises(TypeError, match=r"y was given beside them: pass CollectionBlocks"):
-        model.fit(graphs, y)
-    for given in (graphs, graphs[:2], None, 3, "molecules.csv"):
-        with pytest.raises(TypeError, match=r"SmilesBlocks, CollectionBlocks, TUBlocks or a list"):
-            model.fit(given)
-    with pytest.raises(TypeError, match=r"iterator can be read once.* TUBlocks"):
-        model.fit(iter([mutag]))
-
-
-def test_a_block_may_hold_graphs_of_any_kind():
-    model = StreamingGraphClassifier(depth=1, n_components=16, random_state=0)
-    blocks = [(SMILES[:5], [0, 1, 0, 1, 0]), (SMILES[5:], [1, 0, 1, 0, 1])]
-    at_once = CollectionBlocks(SMILES, [0, 1] * 5)
-    np.testing.assert_allclose(
-        model.fit(blocks).decision_function(SMILES), model.fit(at_once).decision_function(SMILES)
-    )
-
-
-class Unread:
-    """Blocks that must not be looked at."""
-
-    def __iter__(self):
-        raise AssertionError("read too early")
-
-
-def test_an_odd_number_of_features_is_refused_before_reading():
-    with pytest.raises(ValueError, match=r"n_components must be an even number .* got 65"):
-        StreamingGraphClassifier(n_components=65).fit(Unread())
-
-
-@pytest.mark.parametrize("setting", [{"on_invalid": "nope"}, {"on_invalid": "warn"}])
-def test_what_to_do_about_bad_rows_is_as_in_read_smiles(table, setting):
-    path = table([*SMILES, "bad one"])
-    for read in (tl.read_smiles, SmilesBlocks):
-        with pytest.raises(ValueError, match=r"on_invalid must be one of 'raise', 'skip'; got"):
-            read(path, **setting)
-        with pytest.raises(ValueError, match=r"atom_label must be of .*; got 'colour'"):
-            read(path, atom_label="colour")
+def test_graphs_of_any_kind_are_taken():
+    pytest.importorskip("rdkit")
+    smiles, y = SMILES * 3, [0, 1] * 15
+    model = tl.StreamingGraphClassifier(depth=1, block_size=7, random_state=0)
+    given = model.fit(smiles, y).decision_function(smiles)
+    for blocks in (
+        CollectionBlocks(smiles, y, 11),
+        [(smiles[:13], y[:13]), (smiles[13:], y[13:])],
+        list(CollectionBlocks(smiles, y, 4)),
+    ):
+        np.testing.assert_array_equal(model.fit(blocks).decision_function(smiles), given)
 
 
 # --- predicting ---------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.InvalidMoleculesWarning")
-def test_molecules_are_predicted_in_blocks(table, tmp_path):
-    model = StreamingGraphClassifier(depth=1, n_components=16, random_state=0)
-    model.fit(SmilesBlocks(table(SMILES * 3)))
-    path = tmp_path / "new.csv"
-    path.write_text("\n".join(["smiles", *SMILES[:4], "bad", "bad too", *SMILES[4:]]) + "\n")
-    blocks = SmilesBlocks(path, target=None, block_size=2, on_invalid="skip")
-    np.testing.assert_allclose(model.decision_function(blocks), model.decision_function(SMILES))
-    np.testing.assert_array_equal(model.predict(blocks), model.predict(SMILES))
-    path.write_text("smiles\nbad\n")
-    with pytest.raises(GraphDataError, match="The blocks hold 0 graphs"):
-        model.predict(blocks)
+def answers(model, given) -> list[np.ndarray]:
+    """All that a model says of graphs or of blocks."""
+    if hasattr(model, "classes_"):
+        methods = ("predict", "predict_proba", "decision_function", "out_of_vocabulary")
+        return [getattr(model, name)(given) for name in methods]
+    return [model.predict(given), *model.predict(given, return_std=True)]
 
 
-def test_all_kinds_of_blocks_are_predicted(mutag, whole):
-    graphs, y = mutag
-    expected = whole.decision_function(graphs)
+@pytest.mark.parametrize("kind", KINDS)
+def test_blocks_are_predicted_as_graphs_are(data, models, kind):
+    graphs, targets = data
+    expected = answers(models[kind], graphs)
     for blocks in (
         CollectionBlocks(graphs, None, 50),
-        list(CollectionBlocks(graphs, y, 50)),
-        [(graphs[:100], None), (list(graphs[100:]), y[100:])],
+        list(CollectionBlocks(graphs, targets[kind], 50)),
+        [(graphs[:90], None), (graphs[:0], None), (list(graphs[90:]), targets[kind][90:])],
     ):
-        np.testing.assert_allclose(whole.decision_function(blocks), expected)
-    with pytest.raises(GraphDataError, match=r"Block 1 .*188 graphs but 3 targets"):
-        whole.predict([(graphs, y), (graphs, y[:3])])
+        for found, wanted in zip(answers(models[kind], blocks), expected, strict=True):
+            assert found.shape == wanted.shape
+            if wanted.dtype.kind == "f":
+                np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+            else:
+                np.testing.assert_array_equal(found, wanted)
+    with pytest.raises(GraphDataError, match=r"Block 1 .*graphs but 3 targets"):
+        models[kind].predict([(graphs, None), (graphs, targets[kind][:3])])
 
 
-def test_blocks_are_predicted_one_at_a_time(mutag, whole):
+def test_every_model_predicts_blocks(data):
+    """Also those that were fitted in memory, and of several classes."""
+    graphs, _ = data
+    three = np.array(["a", "b", "c"])[np.arange(len(graphs)) % 3]
+    svc = tl.GraphSVC("wwl", 1, 0, 1.0, 1.0, cv=2, random_state=0)
+    for model in (svc, tl.GraphClassifier(depth=1)):
+        model.fit(graphs[::2], three[::2])
+        found, wanted = answers(model, CollectionBlocks(graphs, None, 41)), answers(model, graphs)
+        assert found[1].shape == (len(graphs), 3)
+        for ours, theirs in zip(found[1:], wanted[1:], strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+def test_blocks_are_predicted_one_at_a_time(data, models):
     loads = []
 
     class Counted:
@@ -248,17 +175,30 @@ def test_blocks_are_predicted_one_at_a_time(mutag, whole):
             loads.append(self)
             return self.part.load()
 
-    parts = [Counted(part) for part in CollectionBlocks(*mutag, 50)]
-    assert len(whole.predict(parts)) == 188
+    parts = [Counted(part) for part in CollectionBlocks(data[0], None, 50)]
+    assert len(models["classes"].predict_proba(parts)) == len(data[0])
     assert loads == parts  # each once, in order
+
+
+@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.InvalidMoleculesWarning")
+def test_molecules_of_a_file_are_predicted_in_blocks(tmp_path):
+    pytest.importorskip("rdkit")
+    model = tl.StreamingGraphClassifier(depth=1, random_state=0).fit(SMILES * 3, [0, 1] * 15)
+    path = tmp_path / "new.csv"
+    path.write_text("\n".join(["smiles", *SMILES[:4], "bad", "bad too", *SMILES[4:]]) + "\n")
+    blocks = SmilesBlocks(path, target=None, block_size=2, on_invalid="skip")
+    np.testing.assert_allclose(model.predict_proba(blocks), model.predict_proba(SMILES))
+    np.testing.assert_array_equal(model.predict(blocks), model.predict(SMILES))
+    path.write_text("smiles\nbad\n")
+    with pytest.raises(GraphDataError, match="The blocks hold 0 graphs"):
+        model.predict(blocks)
 
 
 def test_graphs_that_look_like_pairs_are_still_graphs():
     networkx = pytest.importorskip("networkx")
-    paths = [([(0, 1)], {0: "C", 1: "O"}), ([(0, 1)], {0: "C", 1: "N"})]  # GraKeL's tuples
-    model = StreamingGraphClassifier(depth=1, n_components=16, min_support=1, edge_labels=False)
-    model.fit([(paths, ["a", "b"])])
-    assert len(model.predict(paths)) == 2
+    paths = [([(0, 1)], {0: "C", 1: "O"}), ([(0, 1)], {0: "C", 1: "N"})] * 3  # GraKeL's tuples
+    model = tl.StreamingGraphClassifier(depth=1).fit(paths, ["a", "b"] * 3)
+    assert model.predict(paths).tolist() == ["a", "b"] * 3
     with pytest.raises(GraphDataError, match="NetworkX graph by itself"):
         model.predict(networkx.grid_graph((2, 2)))  # its nodes are pairs
     for given in (None, [], [[0, 1], [1, 0]]):
@@ -266,56 +206,247 @@ def test_graphs_that_look_like_pairs_are_still_graphs():
             model.predict(given)
 
 
-def test_histograms_are_joined_as_if_counted_together(mutag):
-    graphs, _ = mutag
-    vocabulary, colors = PatternVocabulary.fit(graphs[:30], 1)
-    together = PatternHistograms.from_colors(vocabulary, colors)
-    parts = [
-        PatternHistograms.from_colors(vocabulary, vocabulary.transform(graphs[a:b]))
-        for a, b in ((0, 11), (11, 30))
-    ]
-    joined = joined_histograms(parts)
-    for name in ("offsets", "graphs", "counts", "n_nodes", "unseen"):
-        np.testing.assert_array_equal(getattr(joined, name), getattr(together, name))
-
-
-def test_tu_files_are_read_in_blocks_as_they_are_at_once(data_folder, tmp_path):
-    with zipfile.ZipFile(data_folder / "tu" / "MUTAG.zip") as archive:
-        archive.extractall(tmp_path)
-    graphs, y = tl.load_dataset("MUTAG")
-    blocks = list(loaded(TUBlocks(tmp_path / "MUTAG", block_size=50)))
-    assert [len(block.graphs) for block in blocks] == [50, 50, 50, 38]
-    np.testing.assert_array_equal(np.concatenate([block.y for block in blocks]), y)
-    assert [graph for block in blocks for graph in block.graphs] == list(graphs)
-
-
-def test_tu_files_out_of_order_are_refused(tmp_path):
-    for part, text in {
-        "A": "3, 4\n1, 2\n", "graph_indicator": "1\n1\n2\n2\n", "graph_labels": "1\n0\n",
-        "node_labels": "0\n0\n0\n0\n",
-    }.items():  # fmt: skip
-        (tmp_path / f"ODD_{part}.txt").write_text(text)
-    with pytest.raises(GraphDataError, match=r"ODD_A.txt, line 2: .*in the order of the graphs"):
-        list(TUBlocks(tmp_path, "ODD", block_size=1))
-    (tmp_path / "ODD_A.txt").write_text("1, 2\n3, x\n")
-    with pytest.raises(GraphDataError, match=r"line 2: expected integers"):
-        list(TUBlocks(tmp_path, "ODD", block_size=1))
-    (tmp_path / "ODD_A.txt").write_text("1, 2\n3, 5\n")
-    with pytest.raises(GraphDataError, match=r"more lines than the graphs"):
-        list(TUBlocks(tmp_path, "ODD", block_size=1))
-
-
-def test_a_missing_class_is_named_with_its_block(mutag):
-    graphs, y = mutag
-    y = np.asarray(y, dtype=float)
-    y[60] = np.nan
-    blocks = CollectionBlocks(graphs, y, block_size=50)
-    with pytest.raises(GraphDataError, match=r"Block 1 .*no class .* 1 graphs, .* position 10"):
-        StreamingGraphClassifier(**SETTINGS).fit(blocks)
-
-
-def test_not_fitted(mutag):
-    graphs, _ = mutag
-    for method in ("predict", "decision_function"):
+def test_not_fitted(data):
+    for method in ("predict", "predict_proba", "decision_function", "explain"):
         with pytest.raises(NotFittedError):
-            getattr(StreamingGraphClassifier(), method)(graphs)
+            getattr(tl.StreamingGraphClassifier(), method)(data[0])
+    with pytest.raises(NotFittedError):
+        tl.StreamingGraphRegressor().predict(CollectionBlocks(data[0]))
+
+
+# --- all that a model does ----------------------------------------------------------------------
+
+
+def test_classes_and_probabilities(data, models):
+    graphs, targets = data
+    model = models["classes"]
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.score(graphs, targets["classes"]) > 0.9
+    chances = model.predict_proba(graphs)
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    assert (chances > 0).all()
+    assert len(model.loo_.predictions) == SETTINGS["exact_size"]
+
+
+def test_nine_of_ten_new_numbers_lie_in_their_intervals(data):
+    graphs, targets = data
+    y = targets["numbers"]
+    model = tl.StreamingGraphRegressor(**{**SETTINGS, "n_landmarks": 40}, block_size=30)
+    mean, std = model.fit(graphs[::2], y[::2]).predict(graphs[1::2], return_std=True)
+    assert np.abs(mean - y[1::2]).mean() < 0.5 * np.abs(y - y.mean()).mean()
+    assert 0.75 <= np.mean(np.abs(mean - y[1::2]) < 1.645 * std) <= 1.0
+
+
+@pytest.fixture(params=["fitted", "loaded"])
+def either(request, models, tmp_path):
+    """A function that gives the model of a kind as it was fitted, or out of its file."""
+
+    def of(kind):
+        if request.param == "fitted":
+            return models[kind]
+        models[kind].save(tmp_path / f"{kind}.treelens")
+        return tl.load(tmp_path / f"{kind}.treelens")
+
+    return of
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_brings_back_the_same_model(data, models, either, kind):
+    graphs, model = data[0], either(kind)
+    assert type(model) is KINDS[kind][0]
+    assert model.get_params() == models[kind].get_params()
+    for given in (graphs, CollectionBlocks(graphs, None, 50)):
+        for found, wanted in zip(answers(model, given), answers(models[kind], given), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_explanations_add_up(data, either, kind):
+    graphs, model = data[0], either(kind)
+    said = model.decision_function if kind == "classes" else model.predict
+    for number in (0, 3):
+        explanation = model.explain(graphs[number])
+        whole = explanation.base + explanation.node_contributions.sum()
+        assert whole == pytest.approx(said(graphs[number : number + 1])[0])
+        assert len(explanation.neighbors)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_report_summary_and_table(data, either, kind, tmp_path):
+    graphs, targets = data
+    model = either(kind)
+    some = graphs[:20], targets[kind][:20]
+    assert "</html>" in model.report(tmp_path / "report.html", *some).read_text("utf-8")
+    assert model.summary(*some)
+    assert model.summary()
+    table = model.predict_table(graphs[:5])
+    assert len(table) == 5
+    assert {"in_domain", "expected_error"} <= set(table)
+    assert len(model.patterns_) == len(model.weights_)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fragments(data, models, kind, tmp_path):
+    graphs, targets = data
+    table = models[kind].fragments_
+    assert len(table) > 0
+    assert (table["support"] <= SETTINGS["exact_size"]).all()  # those of the sample
+    assert len(models[kind].fragments(graphs, targets[kind])) > 0
+    models[kind].save(tmp_path / "m.treelens")
+    loaded = tl.load(tmp_path / "m.treelens")
+    assert len(loaded.fragments(graphs, targets[kind])) > 0
+    with pytest.raises(AttributeError, match="does not hold its training graphs"):
+        _ = loaded.fragments_
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parameters_are_those_of_the_model_in_memory_and_the_size_of_blocks(kind):
+    streaming, plain = KINDS[kind]
+    assert streaming().get_params() == {**plain().get_params(), "block_size": 5000}
+    model = streaming(depth=2, block_size=10, n_landmarks=9)
+    assert clone(model).get_params() == model.get_params()
+    assert set(inspect.signature(streaming).parameters) == set(model.get_params())
+    assert model.set_params(block_size=3).block_size == 3
+
+
+def test_fitting_changes_no_parameter(models):
+    asked = tl.StreamingGraphClassifier(**SETTINGS, block_size=33)
+    assert models["classes"].get_params() == asked.get_params()
+
+
+# --- what is refused ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "told"),
+    [
+        ("kernel", "learned by evidence"),
+        ("gamma", "learned by evidence"),
+        ("alpha", "learned by evidence"),
+        ("weight_radius", "weights='uniform' learns none"),
+        ("learner", "weights='uniform' learns none"),
+        ("n_components", "n_landmarks says how near"),
+        ("n_weight_graphs", "is called 'learning_size' now"),
+        ("max_patterns", "a sample, of 'exact_size' graphs"),
+        ("min_support", "a sample, of 'exact_size' graphs"),
+        ("include_depth_zero", "how much each depth weighs"),
+        ("edge_labels", r"trees=\['labels'\]"),
+    ],
+)
+def test_old_parameters_tell_what_to_use(old, told):
+    with pytest.raises(TypeError, match=f"StreamingGraphClassifier: .*{old!r} .*{told}"):
+        tl.StreamingGraphClassifier(**{old: 1})
+    with pytest.raises(TypeError, match=told):
+        tl.StreamingGraphClassifier().set_params(**{old: 1})
+
+
+@pytest.mark.parametrize("block_size", [0, -3, 2.5, "many", None])
+def test_a_wrong_size_of_blocks_is_refused(data, block_size):
+    with pytest.raises(ValueError, match="'block_size' parameter"):
+        tl.StreamingGraphClassifier(block_size=block_size).fit(data[0], data[1]["classes"])
+
+
+class Unread:
+    """Blocks that must not be looked at."""
+
+    def __iter__(self):
+        raise AssertionError("read too early")
+
+
+def test_wrong_parameters_are_refused_before_anything_is_read():
+    with pytest.raises(ValueError, match="'n_landmarks' parameter"):
+        tl.StreamingGraphClassifier(n_landmarks=0).fit(Unread())
+
+
+def test_what_is_no_iterable_of_blocks_is_refused(data):
+    graphs, y = data[0], data[1]["classes"]
+    model = tl.StreamingGraphClassifier(**SETTINGS)
+    for given in (graphs, graphs[:2], None, 3, "molecules.csv"):
+        with pytest.raises(
+            TypeError, match=r"SmilesBlocks, .* TUBlocks or a list .*fit\(graphs, y"
+        ):
+            model.fit(given)
+    with pytest.raises(GraphDataError, match=r"call fit\(graphs, y\)"):
+        model.fit(list(graphs))
+    with pytest.raises(TypeError, match=r"iterator can be read once.* TUBlocks"):
+        model.fit(iter([(graphs, y)]))
+    with pytest.raises(TypeError, match="executor must be one of"):
+        model.fit(graphs, y, executor=3)
+
+
+@pytest.mark.parametrize("name", ["y", "sample_weight", "covariates"])
+def test_blocks_take_nothing_beside_them(data, models, name):
+    graphs, y = data[0], data[1]["classes"]
+    beside = {name: np.arange(len(graphs), dtype=float)}
+    with pytest.raises(TypeError, match=f"Blocks take no {name} beside them"):
+        tl.StreamingGraphClassifier().fit(CollectionBlocks(graphs, y), **beside)
+    if name != "y":
+        with pytest.raises(TypeError, match=f"Blocks take no {name} beside them"):
+            tl.StreamingGraphClassifier().fit(graphs, y, **beside)
+    if name == "covariates":
+        with pytest.raises(TypeError, match=f"Blocks take no {name} beside them"):
+            models["classes"].predict(CollectionBlocks(graphs), **beside)
+
+
+@pytest.mark.parametrize(
+    ("bad_block", "message"),
+    [
+        (lambda graphs, y: (graphs, None), "holds no targets"),
+        (lambda graphs, y: (graphs, y[:3]), "graphs but 3 targets"),
+        (lambda graphs, y: (graphs, 1), "one class or value per graph"),
+        (lambda graphs, y: ([1, 2], [0, 1]), "item 0 is int 1"),
+        (lambda graphs, y: graphs, r"is GraphCollection.*or a list of \(graphs, y\) pairs"),
+        (lambda graphs, y: "CO", r"is str 'CO': expected SmilesBlocks"),
+        (lambda graphs, y: None, r"is NoneType None: expected SmilesBlocks"),
+    ],
+)
+def test_a_bad_block_is_named_by_its_number(data, bad_block, message):
+    graphs, y = data[0][:30], data[1]["classes"][:30]
+    with pytest.raises(GraphDataError, match=rf"^Block 1 \(counted from 0\).*{message}"):
+        tl.StreamingGraphClassifier(**SETTINGS).fit([(graphs, y), bad_block(graphs, y)])
+
+
+def test_targets_that_cannot_be_learned_from_are_named(data):
+    graphs, targets = data
+    broken = targets["numbers"].copy()
+    broken[60] = np.nan
+    with pytest.raises(
+        GraphDataError, match=r"Block 1 .*graph 10 of it \(60 of all\): y holds nan"
+    ):
+        tl.StreamingGraphRegressor(**SETTINGS, block_size=50).fit(graphs, broken)
+    with pytest.raises(GraphDataError, match="one class only"):
+        tl.StreamingGraphClassifier(**SETTINGS).fit(graphs, np.zeros(len(graphs), dtype=int))
+    with pytest.raises(GraphDataError, match="graphs but 3 targets"):
+        tl.StreamingGraphClassifier(**SETTINGS).fit(graphs, [0, 1, 0])
+
+
+def test_a_class_that_the_sample_lacks_is_named(data):
+    graphs, targets = data
+    seed = int(np.random.RandomState(0).randint(2**31 - 1))  # what random_state=0 leads to
+    blocks = CollectionBlocks(graphs, np.arange(len(graphs)))
+    drawn = sample_of_blocks(blocks, SETTINGS["exact_size"], seed).y
+    y = targets["classes"].astype(object)
+    y[np.setdiff1d(np.arange(len(y)), drawn)[0]] = "odd"
+    with pytest.raises(ValueError, match=r"The class 'odd' .* Raise exact_size"):
+        tl.StreamingGraphClassifier(**SETTINGS).fit(graphs, y)
+
+
+def test_blocks_without_graphs_change_nothing(data, models):
+    graphs, y = data[0], data[1]["classes"]
+    blocks = [(graphs[:0], []), (graphs[:70], y[:70]), (graphs[:0], []), (graphs[70:], y[70:])]
+    assert_same_bits(tl.StreamingGraphClassifier(**SETTINGS).fit(blocks), models["classes"])
+    with pytest.raises(GraphDataError, match="The blocks hold 0 graphs"):
+        tl.StreamingGraphClassifier(**SETTINGS).fit([(graphs[:0], [])])
+    with pytest.raises(GraphDataError, match="The blocks hold 0 graphs"):
+        models["classes"].predict([(graphs[:0], None)])
+
+
+def test_rows_that_cannot_be_read_are_left_out_with_a_warning(tmp_path):
+    pytest.importorskip("rdkit")
+    path = tmp_path / "x.csv"
+    rows = [f"{s},{i % 2}" for i, s in enumerate([*SMILES * 3, "bad one"])]
+    path.write_text("\n".join(["smiles,label", *rows]) + "\n")
+    model = tl.StreamingGraphClassifier(depth=1, random_state=0)
+    with pytest.warns(InvalidMoleculesWarning, match="row 31"):
+        model.fit(SmilesBlocks(path, block_size=5, on_invalid="skip"))
+    assert len(model.loo_.predictions) == 30

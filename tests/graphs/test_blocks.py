@@ -132,3 +132,59 @@ def test_tables_that_cannot_be_read_in_blocks(tmp_path) -> None:
         list(SmilesBlocks(tmp_path / "x.xlsx"))
     with pytest.raises(ValueError, match="on_missing"):
         SmilesBlocks("x.csv", on_missing="ignore")
+
+
+SMILES = ["CCO", "CCN", "c1ccccc1", "CC(=O)O", "CCCl", "C1CC1", "CO", "CN", "CCCC", "OCCO"]
+
+
+@pytest.fixture
+def write_table(tmp_path):
+    """A function that writes SMILES and classes to a file and gives its path."""
+    pytest.importorskip("rdkit")
+
+    def write(smiles):
+        rows = [f"{s},{i % 2}" for i, s in enumerate(smiles)]
+        path = tmp_path / "molecules.csv"
+        path.write_text("smiles,label\n" + "\n".join(rows) + "\n")
+        return path
+
+    return write
+
+
+def test_smiles_are_read_in_blocks_as_they_are_at_once(write_table) -> None:
+    path = write_table(SMILES)
+    graphs, y = tl.read_smiles(path)
+    blocks = list(loaded(SmilesBlocks(path, block_size=3)))
+    assert [len(block.graphs) for block in blocks] == [3, 3, 3, 1]
+    np.testing.assert_array_equal(np.concatenate([block.y for block in blocks]), y)
+    rows = np.concatenate([block.graphs.graph_data["row"] for block in blocks])
+    assert rows.tolist() == graphs.graph_data["row"].tolist()
+    names = [graph.node_labels for block in blocks for graph in block.graphs]
+    assert names == [graph.node_labels for graph in graphs]
+
+
+def test_a_bad_row_is_named_by_its_number_in_the_file(write_table) -> None:
+    path = write_table([*SMILES[:7], "not a molecule", *SMILES[7:]])
+    with pytest.raises(GraphDataError, match=r"row 8 \(line 9\) 'not a molecule'"):
+        list(loaded(SmilesBlocks(path, block_size=3)))
+    with pytest.warns(InvalidMoleculesWarning, match=r"row 8 \(line 9\)"):
+        blocks = list(loaded(SmilesBlocks(path, block_size=3, on_invalid="skip")))
+    rows = np.concatenate([block.graphs.graph_data["row"] for block in blocks])
+    assert rows.tolist() == [0, 1, 2, 3, 4, 5, 6, 8, 9, 10]
+
+
+def test_a_block_of_bad_rows_alone_is_left_out(write_table) -> None:
+    path = write_table([*SMILES[:2], "x", "y", *SMILES[2:]])
+    with pytest.warns(InvalidMoleculesWarning):
+        blocks = list(loaded(SmilesBlocks(path, block_size=2, on_invalid="skip")))
+    assert sum(len(block.graphs) for block in blocks) == len(SMILES)
+
+
+@pytest.mark.parametrize("setting", [{"on_invalid": "nope"}, {"on_invalid": "warn"}])
+def test_what_to_do_about_bad_rows_is_as_in_read_smiles(write_table, setting) -> None:
+    path = write_table([*SMILES, "bad one"])
+    for read in (tl.read_smiles, SmilesBlocks):
+        with pytest.raises(ValueError, match=r"on_invalid must be one of 'raise', 'skip'; got"):
+            read(path, **setting)
+        with pytest.raises(ValueError, match=r"atom_label must be of .*; got 'colour'"):
+            read(path, atom_label="colour")

@@ -53,7 +53,7 @@ def test_what_cannot_be_classes(y, message):
         check_classes(y, 2)
 
 
-def test_a_place_begins_the_message():
-    with pytest.raises(GraphDataError, match=r"^Block 3: y holds no class"):
-        check_none_missing(["a", None], "Block 3: ")
-    check_none_missing(["a", "b"], "Block 3: ")
+def test_graphs_without_a_class_are_counted():
+    with pytest.raises(GraphDataError, match=r"no class .* for 2 graphs, the first at position 1"):
+        check_none_missing(["a", None, "b", float("nan")])
+    check_none_missing(["a", "b"])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from treelens import read_tudataset
+from treelens import load_dataset, read_tudataset
+from treelens.graphs.blocks import loaded
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.tu_blocks import TUBlocks
 
@@ -79,3 +82,29 @@ def test_bad_files_name_the_file_and_the_line(tmp_path, changes, words) -> None:
     with pytest.raises(GraphDataError, match=words) as caught:
         read(write_set(tmp_path, **changes), block_size=3)
     assert str(tmp_path) in str(caught.value)
+
+
+def test_tu_files_are_read_in_blocks_as_they_are_at_once(data_folder, tmp_path) -> None:
+    with zipfile.ZipFile(data_folder / "tu" / "MUTAG.zip") as archive:
+        archive.extractall(tmp_path)
+    graphs, y = load_dataset("MUTAG")
+    blocks = list(loaded(TUBlocks(tmp_path / "MUTAG", block_size=50)))
+    assert [len(block.graphs) for block in blocks] == [50, 50, 50, 38]
+    np.testing.assert_array_equal(np.concatenate([block.y for block in blocks]), y)
+    assert [graph for block in blocks for graph in block.graphs] == list(graphs)
+
+
+def test_tu_files_out_of_order_are_refused(tmp_path) -> None:
+    for part, text in {
+        "A": "3, 4\n1, 2\n", "graph_indicator": "1\n1\n2\n2\n", "graph_labels": "1\n0\n",
+        "node_labels": "0\n0\n0\n0\n",
+    }.items():  # fmt: skip
+        (tmp_path / f"ODD_{part}.txt").write_text(text)
+    with pytest.raises(GraphDataError, match=r"ODD_A.txt, line 2: .*in the order of the graphs"):
+        list(TUBlocks(tmp_path, "ODD", block_size=1))
+    (tmp_path / "ODD_A.txt").write_text("1, 2\n3, x\n")
+    with pytest.raises(GraphDataError, match=r"line 2: expected integers"):
+        list(TUBlocks(tmp_path, "ODD", block_size=1))
+    (tmp_path / "ODD_A.txt").write_text("1, 2\n3, 5\n")
+    with pytest.raises(GraphDataError, match=r"more lines than the graphs"):
+        list(TUBlocks(tmp_path, "ODD", block_size=1))

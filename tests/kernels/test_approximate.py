@@ -4,73 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from naive import approximate as naive
 from treelens.kernels import _compiled_approximate as compiled
-from treelens.kernels.approximate import (
-    NystroemFeatures,
-    RandomFourierFeatures,
-    UnaryFeatures,
-    cauchy_sums,
-)
+from treelens.kernels.approximate import NystroemFeatures, UnaryFeatures
 from treelens.kernels.gram import pair_sums
-from treelens.kernels.table import KERNELS, RANDOM_KERNELS, UNARY_KERNELS
+from treelens.kernels.table import KERNELS, UNARY_KERNELS
 from treelens.kernels.weighted import WeightedKernel
 
 GAMMA = 2.0
-
-
-def random_error(case, kernel: str, n_components: int, seed: int) -> float:
-    """Root mean square error of the kernel between all and training graphs."""
-    feature_map = RandomFourierFeatures(
-        n_components, seed, kernel, GAMMA, case.offset, case.weights
-    )
-    near = feature_map.transform(case.everything) @ feature_map.transform(case.training).T
-    off_diagonal = ~np.eye(*near.shape, dtype=bool)  # a graph with itself is exact
-    return float(np.sqrt(np.mean((near - case.kernel)[off_diagonal] ** 2)))
-
-
-@pytest.mark.parametrize("kernel", RANDOM_KERNELS)
-def test_random_feature_error_falls_with_the_root_of_the_number(make_case, kernel):
-    case = make_case(kernel)
-    sizes = np.array([64, 256, 1024, 4096])
-    errors = [np.mean([random_error(case, kernel, n, seed) for seed in range(3)]) for n in sizes]
-    slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
-    assert slope == pytest.approx(-0.5, abs=0.08)
-    assert errors[-1] < 0.02
-
-
-def test_random_features_are_unbiased_for_graphs_with_unseen_patterns(make_case):
-    case = make_case("laplacian")
-    assert (case.everything.diagonal - case.everything.pairs.diagonal(case.weights))[40:].max() > 0
-    near = np.zeros_like(case.kernel)
-    for seed in range(20):
-        feature_map = RandomFourierFeatures(
-            1024, seed, "laplacian", GAMMA, case.offset, case.weights
-        )
-        near += feature_map.transform(case.everything) @ feature_map.transform(case.training).T / 20
-    assert abs((near - case.kernel)[40:].mean()) < 5e-3
-
-
-def test_random_features_depend_on_the_seed_alone(make_case):
-    case = make_case("laplacian")
-    alone = cauchy_sums(case.training.pairs, 70, 3, case.weights)
-    threads = cauchy_sums(case.training.pairs, 70, 3, case.weights, n_jobs=3)
-    np.testing.assert_array_equal(alone, threads)
-    first_rows = cauchy_sums(case.everything.pairs, 70, 3, case.weights)[:40]
-    np.testing.assert_array_equal(alone, first_rows)
-    assert np.abs(alone - cauchy_sums(case.training.pairs, 70, 4, case.weights)).max() > 0.1
-
-
-def test_draws_are_cauchy():
-    draws = np.empty(20_000)
-    compiled.cauchy_draws(5, 12345, 0, len(draws), draws)
-    assert stats.kstest(draws, "cauchy").pvalue > 1e-3
-    over_patterns = np.empty((5000, 1))
-    for pattern, row in enumerate(over_patterns):
-        compiled.cauchy_draws(5, pattern, 7, 8, row)
-    assert stats.kstest(over_patterns[:, 0], "cauchy").pvalue > 1e-3
 
 
 @pytest.mark.parametrize("kernel", list(KERNELS))
@@ -106,37 +48,7 @@ def test_a_weight_of_zero_leaves_no_unary_feature(make_case):
     assert feature_map.transform(case.everything).shape == (60, 0)
 
 
-def test_forms_without_features_are_refused():
-    with pytest.raises(ValueError, match="laplacian, wwl; got kernel='tanimoto'"):
-        RandomFourierFeatures(64, 0, "tanimoto", 1.0)
-    with pytest.raises(ValueError, match="even number"):
-        RandomFourierFeatures(63, 0, "laplacian", 1.0)
-
-
 # --- compiled loops against their twins ---------------------------------------------------------
-
-
-@pytest.mark.interpreted
-def test_cauchy_sums_equal_their_twin(make_case):
-    pairs = make_case("laplacian").training.pairs
-    rows = [
-        dict(zip(pairs.rows.indices[a:b].tolist(), pairs.rows.values[a:b].tolist(), strict=True))
-        for a, b in zip(pairs.rows.offsets[:4], pairs.rows.offsets[1:5], strict=True)
-    ]
-    expected = naive.cauchy_sums(rows, 9, seed=11)
-    np.testing.assert_allclose(cauchy_sums(pairs, 9, 11)[:4], expected, rtol=1e-13)
-
-
-@pytest.mark.interpreted
-def test_draws_and_projections_equal_their_twins(rng):
-    draws = np.empty(5)
-    compiled.cauchy_draws(2**62, 77, 3, 8, draws)
-    assert draws.tolist() == [naive.cauchy(2**62, 77, j) for j in range(3, 8)]
-    patterns, factors = np.array([0, 5, 10**6], dtype=np.int32), rng.normal(size=6)
-    result = np.empty(3)
-    compiled.cauchy_projections(patterns, 9, factors, result)
-    expected = naive.cauchy_projections(patterns.tolist(), 9, factors.tolist())
-    np.testing.assert_allclose(result, expected, rtol=1e-13)
 
 
 @pytest.mark.interpreted

@@ -26,9 +26,13 @@ def decides(outputs: np.ndarray, pairwise: bool = False, weights=None) -> Simple
     )
 
 
-def fitted(decision, first_depth: int = 0, **more) -> FittedClassifier:
+CALIBRATION = np.eye(3), np.zeros(3)
+
+
+def fitted(decision, first_depth: int = 0) -> FittedClassifier:
+    """Of training graphs and choice nothing is needed to decide."""
     patterns = PatternExtractor(VOCABULARY, first_depth, "wasserstein")
-    return FittedClassifier(np.arange(3), patterns, decision, **more)
+    return FittedClassifier(np.arange(3), patterns, decision, None, CALIBRATION, None, None)
 
 
 def test_outputs_are_decisions_unless_classes_are_told_one_from_another(rng) -> None:
@@ -36,16 +40,15 @@ def test_outputs_are_decisions_unless_classes_are_told_one_from_another(rng) -> 
     said = fitted(decides(outputs)).decide(GRAPHS)
     np.testing.assert_array_equal(said.decisions, outputs)
     np.testing.assert_array_equal(said.margins, outputs)
-    assert said.probabilities is None
     voted = fitted(decides(outputs, pairwise=True)).decide(GRAPHS)
     np.testing.assert_array_equal(voted.decisions, class_values(outputs))
     np.testing.assert_array_equal(voted.margins, mean_margins(outputs.T).T)
 
 
 def test_probabilities_come_from_margins_not_from_votes(rng) -> None:
-    outputs, calibration = rng.normal(size=(6, 3)), (np.eye(3), np.zeros(3))
-    said = fitted(decides(outputs, pairwise=True), calibration=calibration).decide(GRAPHS)
-    expected = calibrated_probabilities(said.margins, *calibration)
+    outputs = rng.normal(size=(6, 3))
+    said = fitted(decides(outputs, pairwise=True)).decide(GRAPHS)
+    expected = calibrated_probabilities(said.margins, *CALIBRATION)
     np.testing.assert_array_equal(said.probabilities, expected)
     np.testing.assert_allclose(said.probabilities.sum(axis=1), 1.0)
 

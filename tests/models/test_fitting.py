@@ -37,6 +37,14 @@ def test_a_selection_keeps_the_way_back():
     assert some.weights.tolist() == [5.0, 2.0]
 
 
+def test_others_come_to_the_scale_of_these():
+    targets = Targets.standardized(np.arange(6.0)[:, None], np.ones(6), None)
+    others = targets.alike(np.array([[2.5], [100.0]]), np.array([1.0, 3.0]))
+    assert others.values[0, 0] == 0.0
+    np.testing.assert_allclose(others.offset + others.scale * others.values[:, 0], [2.5, 100.0])
+    assert others.weights.tolist() == [1.0, 3.0]
+
+
 def test_two_classes_are_plus_and_minus_one():
     assert class_columns(np.array([0, 1, 0]), 2).tolist() == [[-1.0], [1.0], [-1.0]]
 

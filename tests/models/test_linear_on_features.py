@@ -6,35 +6,54 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from scale.test_approximation import FAST
 
 
-@pytest.mark.parametrize("kernel", ["laplacian", "wwl"])
-def test_contributions_of_random_features_are_those_of_the_path(mutag, kernel):
-    """Against the integral of slopes along the path, taken numerically."""
-    graphs, y = mutag
-    model = tl.GraphSVC(kernel, weight_radius=0, approximation="random-fourier", **FAST)
-    model.fit(graphs[:60], y[:60])
-    features = model.model_.patterns.features(graphs[100:101], None)
-    decide = model.model_.decision
-    bases, terms = decide.contributions(features)
-    values = features.pairs.rows.values
+@pytest.fixture(scope="module")
+def data():
+    return tl.make_synthetic(n_per_substructure=6, random_state=0)
 
-    def decision(frequencies: np.ndarray) -> float:
-        from dataclasses import replace
 
-        from treelens.patterns.histograms import SparseRows
+def fitted(data, kernel: str, approximation: str):
+    graphs, y = data
+    three = np.array(["a", "b", "c"])[(np.arange(len(y)) // 6) % 3]
+    model = tl.GraphSVC(
+        kernel, 2, 0, 1.0, 10.0, approximation=approximation, n_components=64, random_state=0
+    )
+    return model.fit(graphs[::2], three[::2]).model_
 
-        rows = SparseRows(features.pairs.rows.offsets, features.pairs.rows.indices, frequencies)
-        pairs = replace(features.pairs, rows=rows, lists=rows.transposed(features.pairs.n_patterns))
-        unseen = features.diagonal - features.pairs.diagonal()
-        return float(decide.outputs(type(features)(pairs, pairs.diagonal() + unseen))[0, 0])
 
-    assert decision(0 * values) == pytest.approx(bases[0])
-    steps = (np.arange(400) + 0.5) / 400
-    for entry in (0, len(values) // 2):
-        bump = np.zeros_like(values)
-        bump[entry] = 1e-6
-        slopes = [(decision(t * values + bump) - decision(t * values - bump)) / 2e-6 for t in steps]
-        expected = values[entry] * np.mean(slopes)
-        assert terms[0, entry] == pytest.approx(expected, rel=2e-2, abs=2e-3)
+@pytest.mark.parametrize(
+    ("kernel", "approximation"),
+    [("laplacian", "random-binning"), ("wwl", "random-binning"),
+     ("wl-oa", "unary"), ("wl-subtree-cosine", "unary")],
+)  # fmt: skip
+def test_contributions_and_bases_add_up_to_the_outputs(data, kernel, approximation):
+    model = fitted(data, kernel, approximation)
+    for number in (1, 7, 20):  # not among the training graphs, or with patterns never seen
+        features = model.patterns.features(data[0][number : number + 1], None)
+        bases, terms = model.decision.contributions(features)
+        assert terms.shape == (3, len(features.pairs.rows.indices))
+        expected = model.decision.outputs(features)[0]
+        np.testing.assert_allclose(bases + terms.sum(axis=1), expected, atol=1e-10)
+        assert np.abs(terms).max() > 0
+
+
+def test_a_sum_of_minima_gives_each_pattern_what_it_alone_adds(data):
+    """Unary features of a pattern do not know of the others: without it, its term is gone."""
+    from dataclasses import replace
+
+    from treelens.patterns.histograms import SparseRows
+
+    model = fitted(data, "wl-oa", "unary")
+    features = model.patterns.features(data[0][1:2], None)
+    _, terms = model.decision.contributions(features)
+    rows, whole = features.pairs.rows, model.decision.outputs(features)[0]
+    for entry in (0, len(rows.indices) - 1):
+        values = rows.values.copy()
+        values[entry] = 0.0
+        without = SparseRows(rows.offsets, rows.indices, values)
+        pairs = replace(
+            features.pairs, rows=without, lists=without.transposed(features.pairs.n_patterns)
+        )
+        less = model.decision.outputs(type(features)(pairs, features.diagonal))[0]
+        np.testing.assert_allclose(whole - less, terms[:, entry], atol=1e-10)

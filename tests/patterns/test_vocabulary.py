@@ -15,6 +15,7 @@ from treelens import as_graph_collection
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
+from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import LONGEST_TEXT, PatternTree, PatternVocabulary
 
 pytestmark = pytest.mark.interpreted
@@ -281,3 +282,31 @@ def test_pickle_keeps_every_pattern(rng: np.random.Generator) -> None:
     again = pickle.loads(pickle.dumps(vocabulary))
     assert same_vocabulary(vocabulary, again)
     assert (again.transform(graphs).colors == colors.colors).all()
+
+
+# --- some of the patterns -----------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=50)
+@given(data=st.data())
+def test_a_minimum_support_leaves_a_vocabulary_that_recognises_the_rest(
+    data: st.DataObject,
+) -> None:
+    graphs = data.draw(collections(min_graphs=3, max_graphs=8, edge_labels=True))
+    whole, colors = PatternVocabulary.fit(graphs, 2, True)
+    counts = PatternHistograms.from_colors(whole, colors)
+    keep = counts.support >= 2
+    small = whole.select_patterns(keep)
+    found = PatternHistograms.from_colors(small, small.transform(graphs))
+    expected = counts.select_patterns(keep)
+    for name in ("offsets", "graphs", "counts", "level_offsets", "unseen"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert small.feature_names().tolist() == whole.feature_names()[keep].tolist()
+
+
+def test_a_pattern_cannot_be_kept_without_its_parts(path: GraphCollection) -> None:
+    vocabulary, _ = PatternVocabulary.fit(path, 1)
+    keep = np.ones(vocabulary.n_patterns, dtype=bool)
+    keep[0] = False
+    with pytest.raises(ValueError, match="made of"):
+        vocabulary.select_patterns(keep)

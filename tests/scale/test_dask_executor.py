@@ -17,7 +17,6 @@ from sklearn.model_selection import cross_val_score
 
 import treelens as tl
 from treelens import GraphSVC, PatternVocabulary
-from treelens.estimators.streaming import StreamingGraphClassifier
 from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.kernels.gram import pair_sums
@@ -28,32 +27,12 @@ from treelens.scale.dask_executor import DaskExecutor, client_or_local, fit_dist
 from treelens.scale.gram import gram_to_disk
 
 pytest.importorskip("distributed")
-SETTINGS = {"depth": 2, "weight_radius": 1.0, "n_components": 64, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
 def client():
     with client_or_local(n_workers=2) as client:
         yield client
-
-
-def assert_same_model(model, other, graphs) -> None:
-    names = model.vocabulary_.feature_names().tolist()
-    assert names == other.vocabulary_.feature_names().tolist()
-    np.testing.assert_array_equal(model.weights_, other.weights_)
-    np.testing.assert_allclose(
-        model.decision_function(graphs), other.decision_function(graphs), atol=1e-7
-    )
-
-
-def test_workers_give_the_model_of_one_process(mutag, client):
-    graphs, y = mutag
-    alone = StreamingGraphClassifier(**SETTINGS).fit([(graphs, y)])
-    model = StreamingGraphClassifier(**SETTINGS)
-    fit_distributed(model, CollectionBlocks(graphs, y, 30), client)
-    assert_same_model(model, alone, graphs)
-    here = StreamingGraphClassifier(**SETTINGS).fit(CollectionBlocks(graphs, y, 30))
-    assert (here.decision_function(graphs) == model.decision_function(graphs)).all()
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +42,7 @@ def many():
     graphs = kinds[np.random.default_rng(0).integers(len(kinds), size=4500)]
     y = np.where(graphs.sizes > 5, "large", "small")
     settings = {"depth": 1, "random_state": 0, "exact_size": 60, "n_landmarks": 15, "n_jobs": 1}
-    model = tl.GraphClassifier(**settings)
+    model = tl.StreamingGraphClassifier(**settings, block_size=700)
     return graphs, y, model, clone(model).fit(CollectionBlocks(graphs, y, 1000))
 
 
@@ -73,14 +52,16 @@ def assert_same_process(model, other):
     assert (one.precision_gain == other.precision_gain).all()
 
 
-def test_a_gaussian_process_has_the_same_bits_wherever_blocks_are_worked_on(many, client):
+def test_a_model_has_the_same_bits_wherever_blocks_are_worked_on(many, client):
     graphs, y, model, alone = many
     for size in (300, 2048):
         fit_distributed(model, CollectionBlocks(graphs, y, size), client)
         assert_same_process(model, alone)
+    model.fit(graphs, y, executor=DaskExecutor(client))  # which cuts them itself
+    assert_same_process(model, alone)
 
 
-def test_a_killed_worker_changes_no_bit_of_a_gaussian_process(many, tmp_path, monkeypatch):
+def test_a_killed_worker_changes_no_bit(many, tmp_path, monkeypatch):
     monkeypatch.setattr(landmark_parts, "_CHUNKS_PER_RUN", 1)  # something to do for both workers
     graphs, y, model, alone = many
     blocks = slow_parts(CollectionBlocks(graphs, y, 500), tmp_path)
@@ -102,12 +83,12 @@ def test_a_bad_row_on_a_worker_is_named(tmp_path, client):
     smiles = ["CCO", "CCN", "CCC", "COC", "bad!", "CCCl"]
     path = tmp_path / "molecules.csv"
     path.write_text("smiles,label\n" + "".join(f"{s},{i % 2}\n" for i, s in enumerate(smiles)))
-    model = StreamingGraphClassifier(depth=1, n_components=16, random_state=0)
+    model = tl.StreamingGraphClassifier(depth=1, random_state=0)
     with pytest.raises(GraphDataError, match=r"row 5 \(line 6\) 'bad!'"):
         fit_distributed(model, SmilesBlocks(path, block_size=2), client)
     with pytest.warns(InvalidMoleculesWarning, match=r"row 5 \(line 6\)"):
         fit_distributed(model, SmilesBlocks(path, block_size=2, on_invalid="skip"), client)
-    assert model.n_graphs_ == 5
+    assert len(model.train_codes_) == 5
 
 
 def test_the_kernel_matrix_in_a_file_is_the_one_in_memory(mutag, client, tmp_path):
@@ -125,11 +106,10 @@ def test_the_kernel_matrix_in_a_file_is_the_one_in_memory(mutag, client, tmp_pat
     np.testing.assert_array_equal(here, there)
 
 
-def test_the_address_of_a_scheduler_is_enough(mutag, client, tmp_path):
-    graphs, y = mutag
-    address, blocks = client.scheduler.address, CollectionBlocks(graphs, y, 60)
-    model = fit_distributed(StreamingGraphClassifier(**SETTINGS), blocks, address)
-    assert_same_model(model, StreamingGraphClassifier(**SETTINGS).fit(blocks), graphs)
+def test_the_address_of_a_scheduler_is_enough(many, client, tmp_path):
+    graphs, y, model, alone = many
+    address, blocks = client.scheduler.address, CollectionBlocks(graphs, y, 2000)
+    assert_same_process(fit_distributed(clone(model), blocks, address), alone)
     there = gram_to_disk(tmp_path / "a.npy", graphs[:9], depth=1, client=address)
     np.testing.assert_array_equal(there, gram_to_disk(tmp_path / "b.npy", graphs[:9], depth=1))
     assert client.submit(len, "abc").result() == 3  # the cluster goes on
@@ -195,13 +175,3 @@ def one_worker_killed(client, folder):
     assert victim not in client.run(os.getpid).values()
     over.set()
     killer.join()
-
-
-def test_a_killed_worker_changes_nothing(mutag, tmp_path):
-    graphs, y = mutag
-    alone = StreamingGraphClassifier(**SETTINGS).fit([(graphs, y)])
-    parts = slow_parts(CollectionBlocks(graphs, y, 20), tmp_path)
-    model = StreamingGraphClassifier(**SETTINGS, edge_labels=True)
-    with client_or_local(n_workers=2) as client, one_worker_killed(client, tmp_path):
-        model.fit(parts, executor=DaskExecutor(client))
-    assert_same_model(model, alone, graphs)

@@ -1,43 +1,26 @@
-"""Executors: results in the order of the parts, sums from first to last, one part at a time."""
+"""Executors: results in the order of the parts, one part at a time."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import pytest
 
-from treelens.scale.executors import JoblibExecutor, SerialExecutor, added
-
-
-class Path(NamedTuple):
-    """A sum that remembers its order, unlike numbers."""
-
-    steps: tuple[int, ...]
-
-    def plus(self, other: Path) -> Path:
-        return Path(self.steps + other.steps)
+from treelens.scale.executors import JoblibExecutor, SerialExecutor, check_executor
 
 
 def doubled(part: int, weight: int) -> int:
     return part * weight
 
 
-def path_of(part: int, weight: int) -> Path:
-    return Path((part * weight,))
-
-
 @pytest.mark.parametrize("executor", [SerialExecutor(), JoblibExecutor(n_jobs=1)])
-def test_results_and_sums_come_in_the_order_of_the_parts(executor) -> None:
-    parts = [(3,), (1,), (2,)]
-    assert list(executor.map(doubled, parts, 2)) == [6, 2, 4]
-    assert executor.sum(path_of, parts, 2) == Path((6, 2, 4))
+def test_results_come_in_the_order_of_the_parts(executor) -> None:
+    assert list(executor.map(doubled, [(3,), (1,), (2,)], 2)) == [6, 2, 4]
 
 
 def test_processes_keep_the_order_too() -> None:
     from joblib import parallel_config
 
     with parallel_config(backend="threading"):
-        assert JoblibExecutor(2).sum(path_of, [(n,) for n in range(8)], 1) == Path(tuple(range(8)))
+        assert list(JoblibExecutor(2).map(doubled, [(n,) for n in range(8)], 1)) == list(range(8))
 
 
 def test_parts_are_taken_one_after_the_other() -> None:
@@ -54,11 +37,13 @@ def test_parts_are_taken_one_after_the_other() -> None:
     assert taken == [0]
 
 
-def test_one_result_is_its_own_sum() -> None:
-    only = Path((1,))
-    assert added([only]) is only
-
-
 def test_an_error_in_a_part_is_an_error_here() -> None:
     with pytest.raises(TypeError):
-        SerialExecutor().sum(path_of, [(1,), (None,)], 2)
+        list(SerialExecutor().map(doubled, [(1,), (None,)], 2))
+
+
+def test_what_is_no_executor_is_refused() -> None:
+    for executor in (None, SerialExecutor(), JoblibExecutor(2)):
+        check_executor(executor)
+    with pytest.raises(TypeError, match=r"such as JoblibExecutor\(2\) .* got 3"):
+        check_executor(3)

@@ -9,6 +9,7 @@ import treelens as tl
 from treelens.graphs.blocks import CollectionBlocks
 from treelens.graphs.errors import GraphDataError
 from treelens.learning import sparse_evidence
+from treelens.models.fitting import Targets
 from treelens.scale import landmark_parts
 from treelens.scale.executors import JoblibExecutor, SerialExecutor
 from treelens.scale.landmark_parts import in_chunks, runs_of
@@ -66,10 +67,10 @@ def test_the_model_of_one_process(many, alone, size, executor, monkeypatch):
 def test_runs_hold_every_part_once(monkeypatch, in_pieces):
     monkeypatch.setattr(sparse_evidence, "BLOCK", 2)  # a run of sixteen graphs
     sizes = [5, 0, 9, 7, 1, 30, 0]
-    targets = np.arange(52.0)[:, None]
+    targets = Targets(np.arange(52.0)[:, None], np.zeros(1), 1.0, np.ones(52))
     runs = list(runs_of(iter(range(7)), sizes, targets, in_pieces))
     assert [part for run in runs for part in run.parts] == list(range(7))
-    assert np.concatenate([run.targets for run in runs]).ravel().tolist() == list(range(52))
+    assert np.concatenate([run.targets.values for run in runs]).ravel().tolist() == list(range(52))
     assert [run.first for run in runs] == ([0, 5, 14, 21, 22, 52] if in_pieces else [0, 21, 52])
 
 

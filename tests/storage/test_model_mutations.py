@@ -33,13 +33,6 @@ def svc(kernel: str, radius: float = 0.0, y: Any = Y, **more: Any) -> Any:
     return model.fit(GRAPHS, y)
 
 
-def streaming(radius: float) -> Any:
-    model = tl.StreamingGraphClassifier(
-        depth=1, weight_radius=radius, n_components=8, random_state=0
-    )
-    return model.fit(tl.CollectionBlocks(GRAPHS, Y))
-
-
 def gaussian_process(kind: Any, y: Any, **more: Any) -> Any:
     """On two trees, one of which hangs on the other."""
     trees = ("structure", "labels")
@@ -50,11 +43,13 @@ MAKERS = {
     "exact": lambda: svc("wwl", 2.0),
     "exact with three classes": lambda: svc("tanimoto", y=THREE_CLASSES),
     "random bins": lambda: svc("wwl", approximation="random-binning"),
-    "random features": lambda: svc("laplacian", 2.0, approximation="random-fourier"),
+    "learned random bins": lambda: svc("laplacian", 2.0, approximation="random-binning"),
     "nystroem": lambda: svc("wwl", approximation="nystroem"),
     "unary minima": lambda: svc("wl-oa", approximation="unary"),
     "unary products": lambda: svc("wl-subtree-cosine", approximation="unary"),
-    "streaming": lambda: streaming(2.0),
+    "streaming": lambda: gaussian_process(
+        tl.StreamingGraphClassifier, Y, exact_size=8, n_landmarks=6, block_size=5
+    ),
     "process of numbers": lambda: gaussian_process(tl.GraphRegressor, NUMBERS),
     "process of classes": lambda: gaussian_process(tl.GraphClassifier, THREE_CLASSES),
     "process on landmarks": lambda: gaussian_process(

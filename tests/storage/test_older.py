@@ -39,11 +39,9 @@ def test_parameters_choices_and_candidates():
     assert "temperature" not in found
 
 
-def test_arrays_and_that_support_means_two_things():
+def test_arrays():
     arrays = {"support": np.zeros(1), "support_self_sums": np.ones(1)}
     assert set(renamed({}, arrays).arrays) == {"support", "support_diagonal"}
-    streaming = renamed({"model": "streaming"}, arrays).arrays
-    assert set(streaming) == {"pattern_support", "support_diagonal"}
 
 
 @pytest.mark.parametrize(

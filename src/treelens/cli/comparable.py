@@ -9,7 +9,7 @@ from treelens.cli.console import InputError, counted
 
 if TYPE_CHECKING:
     from treelens.cli.data import GraphData
-    from treelens.estimators.files import FullModel
+    from treelens.estimators.files import AnyModel
 
 Pair = tuple["GraphData", "GraphData"]
 _CLASSES_IN_A_MESSAGE = 8
@@ -17,7 +17,7 @@ _CLASSES_IN_A_MESSAGE = 8
 SCORES_OF_OWN_CLASSES = ("roc_auc", "pr_auc", "recall", "precision", "log_loss")
 
 
-def checked_task(models: list[FullModel], drawn: bool) -> str | None:
+def checked_task(models: list[AnyModel], drawn: bool) -> str | None:
     """What both models predict, ``"regression"`` or None for classes, or an error.
 
     ``drawn``: whether a page of it is wanted.
@@ -37,7 +37,7 @@ def checked_task(models: list[FullModel], drawn: bool) -> str | None:
     return None
 
 
-def common_scale(models: list[FullModel], task: str | None) -> str | None:
+def common_scale(models: list[AnyModel], task: str | None) -> str | None:
     """The scale that both models of numbers learned on, by name."""
     from treelens.cli.predict import learned_scale
 
@@ -53,7 +53,7 @@ def common_scale(models: list[FullModel], task: str | None) -> str | None:
 
 
 def common_target(
-    models: list[FullModel], data: str, note: Callable[[str], None]
+    models: list[AnyModel], data: str, note: Callable[[str], None]
 ) -> str | None:  # fmt: skip
     """The column that the models were fitted to; None where neither says, or data has none."""
     from treelens.cli.sources import kind_of
@@ -83,7 +83,7 @@ def known_classes(model: Any) -> list[str]:
     return [str(name) for name in model.classes_.tolist()]
 
 
-def _check_classes(models: list[FullModel], drawn: bool) -> None:
+def _check_classes(models: list[AnyModel], drawn: bool) -> None:
     """Something must be common; effects and probabilities on a page speak for the same classes."""
     of_a, of_b = (known_classes(model) for model in models)
     known = f"A knows the classes {listed(of_a)} and B {listed(of_b)}"
@@ -109,7 +109,7 @@ def rows_in_both(a: GraphData, b: GraphData) -> Pair:
 
 
 def rows_of_common_classes(
-    models: list[FullModel], rows: Pair, note: Callable[[str], None]
+    models: list[AnyModel], rows: Pair, note: Callable[[str], None]
 ) -> Pair:  # fmt: skip
     """The rows that both models could be right about, and in words what becomes of the others."""
     import numpy as np

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from treelens.cli.data import GraphData
-    from treelens.estimators.files import FullModel
+    from treelens.estimators.files import AnyModel
 
 _ROWS_SHOWN = 20
 _HEADS = {"a": "A", "b": "B", "difference": "B less A"}
@@ -70,12 +70,12 @@ def compare_cli(
     """
     with command(as_json, debug) as output:
         from treelens.cli.data import files_behind
-        from treelens.estimators.files import load_model
+        from treelens.estimators.files import load
         from treelens.storage.files import checked_target
 
         if out is not None:
             checked_target(out, reads=chain([model_a, model_b], files_behind(data)))
-        models = [load_model(model_a), load_model(model_b)]
+        models = [load(model_a), load(model_b)]
         task = checked_task(models, drawn=out is not None)
         for model in models:
             model.n_jobs = jobs
@@ -90,7 +90,7 @@ def compare_cli(
 
 
 def _rows_for_both(
-    models: list[FullModel], data: str, target: str | None, smiles: str | None,
+    models: list[AnyModel], data: str, target: str | None, smiles: str | None,
     max_invalid: float, task: str | None, note: Callable[[str], None],
 ) -> tuple[GraphData, GraphData]:  # fmt: skip
     """The same rows as each of the models reads them."""
@@ -118,7 +118,7 @@ def _rows_for_both(
 
 
 def drawn_comparison(
-    models: list[FullModel],
+    models: list[AnyModel],
     rows: tuple[GraphData, GraphData],
     names: tuple[Path, Path],
     out: Path,

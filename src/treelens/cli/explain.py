@@ -14,7 +14,7 @@ from treelens.cli.covariates import needed_by
 
 if TYPE_CHECKING:
     from treelens.cli.data import GraphData
-    from treelens.estimators.files import FullModel
+    from treelens.estimators.files import AnyModel
 
 
 def explain_cli(
@@ -41,11 +41,11 @@ def explain_cli(
         from treelens.cli.data import files_behind, read_data, unreadable_rows
         from treelens.cli.reading import Reading
         from treelens.cli.transform import learned_scale
-        from treelens.estimators.files import load_model
+        from treelens.estimators.files import load
         from treelens.storage.files import checked_target
 
         checked_target(out, reads=chain([model], files_behind(data)))
-        loaded = load_model(model)
+        loaded = load(model)
         loaded.n_jobs = jobs
         reading = Reading(atom_label, hydrogens, loaded.recipe_)
         rows = read_data(
@@ -60,7 +60,7 @@ def explain_cli(
         output.finish({"n_graphs": len(rows.graphs), "out": str(out)}, _show)
 
 
-def write_report(model: FullModel, out: Path, data: GraphData) -> None:
+def write_report(model: AnyModel, out: Path, data: GraphData) -> None:
     """The report of a model on some graphs, with element names where the data set is known."""
     model.report(out, data.graphs, data.y, names=data.source)
 

@@ -8,7 +8,7 @@ from treelens.cli.console import Output
 
 if TYPE_CHECKING:
     from treelens.cli.data import GraphData
-    from treelens.estimators.files import FullModel
+    from treelens.estimators.files import AnyModel
 
 USUALLY_SHOWN = 5
 # Every class of several is explained by itself, and past so many graphs (those that weights are
@@ -19,7 +19,7 @@ _RAREST_SHARE, _FEWEST = 0.02, 5
 _LONGEST_NAME = 60
 
 
-def first_fragments(model: FullModel, data: GraphData, asked: int | None) -> dict[str, Any]:
+def first_fragments(model: AnyModel, data: GraphData, asked: int | None) -> dict[str, Any]:
     """The fragments that move predictions of the training graphs most, as plain data.
 
     ``asked`` is None where nothing was said: then a few, unless finding them would take long.

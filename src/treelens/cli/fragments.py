@@ -38,13 +38,13 @@ def fragments_cli(
     with command(as_json, debug) as output:
         from treelens.cli.data import files_behind, read_data
         from treelens.cli.reading import Reading
-        from treelens.estimators.files import load_model
+        from treelens.estimators.files import load
         from treelens.storage.csv_text import csv_text
         from treelens.storage.files import checked_target, whole_file
 
         if out is not None:
             checked_target(out, reads=chain([model], files_behind(data)))
-        loaded = load_model(model)
+        loaded = load(model)
         if not hasattr(loaded, "fragments"):
             raise InputError(f"{model}: fragments need a model that `treelens fit` wrote.")
         loaded.n_jobs = jobs

@@ -73,13 +73,10 @@ def _process_facts(model: Any) -> dict[str, Any]:
 
 
 def _machine_facts(model: Any) -> dict[str, Any]:
-    """The same of a support vector machine, or of a model that was fitted to blocks."""
-    choice = getattr(model, "best_params_", None)
-    histograms = getattr(model, "train_histograms_", None)
-    sizes = {"graphs": getattr(model, "n_graphs_", None)}
-    if histograms is not None:
-        sizes = {"graphs": histograms.n_graphs, "patterns": histograms.n_patterns}
-    return {"kernel": dict(choice or {}), "sizes": sizes, "levels": {}, "learning": None}
+    """The same of a support vector machine."""
+    histograms = model.train_histograms_
+    sizes = {"graphs": histograms.n_graphs, "patterns": histograms.n_patterns}
+    return {"kernel": dict(model.best_params_), "sizes": sizes, "levels": {}, "learning": None}
 
 
 # --- for a person at a terminal -----------------------------------------------------------------

@@ -15,7 +15,7 @@ from treelens.storage.csv_text import csv_text
 if TYPE_CHECKING:
     import pandas as pd
 
-    from treelens.estimators.files import FullModel
+    from treelens.estimators.files import AnyModel
 
 _SHARE = "frequency "  # what the columns of classes are called
 ORDERS = ("auto", "weight", "difference", "support")
@@ -41,12 +41,12 @@ def patterns_cli(
 ) -> None:
     """Print the patterns of a MODEL: weight, support, and the class or values it goes with."""
     with command(as_json, debug) as output:
-        from treelens.estimators.files import load_model
+        from treelens.estimators.files import load
         from treelens.storage.files import checked_target
 
         if out is not None:
             checked_target(out, reads=[model])
-        loaded = load_model(model)
+        loaded = load(model)
         result = {
             "model": str(model),
             **_facts(loaded),
@@ -60,7 +60,7 @@ def patterns_cli(
         output.finish(result, _show)
 
 
-def _facts(model: FullModel) -> dict[str, Any]:
+def _facts(model: AnyModel) -> dict[str, Any]:
     """What decided the weights."""
     from treelens.estimators.svc import GraphSVC
 
@@ -75,7 +75,7 @@ def _facts(model: FullModel) -> dict[str, Any]:
     }
 
 
-def learned_weights(model: FullModel) -> bool:
+def learned_weights(model: AnyModel) -> bool:
     """Whether the weights of a model are learned ones, not uniform."""
     from treelens.estimators.svc import GraphSVC
 
@@ -84,7 +84,7 @@ def learned_weights(model: FullModel) -> bool:
     return model.weights != "uniform"
 
 
-def top_patterns(model: FullModel, n: int, order: str = "auto") -> list[dict[str, Any]]:
+def top_patterns(model: AnyModel, n: int, order: str = "auto") -> list[dict[str, Any]]:
     """The first ``n`` patterns in an order of :data:`ORDERS`, one dict each."""
     if order not in ORDERS:
         raise InputError(f"--sort {order}: expected one of {', '.join(ORDERS)}.")
@@ -120,7 +120,7 @@ def _compared(columns: Iterable[Any]) -> str:
     return f"{classes[1]} less {classes[0]}" if len(classes) == 2 else "most less least"
 
 
-def write_patterns(model: FullModel, path: Path) -> None:
+def write_patterns(model: AnyModel, path: Path) -> None:
     """All patterns as CSV; see :func:`treelens.storage.csv_text.csv_text`."""
     from treelens.storage.files import whole_file
 

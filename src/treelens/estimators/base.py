@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
+from collections.abc import Iterator
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,8 +13,10 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin, StrOptions, TransformerMixin
+from treelens.graphs.blocks import holds_blocks, loaded
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
+from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.normalize import normalize_kernel
 from treelens.kernels.weisfeiler_lehman import linear_kernel
@@ -69,9 +72,25 @@ class HoldsModel(TakesGraphs):
         check_is_fitted(self)
         return self.model_.decide(self._new_graphs(X), n_jobs=self._n_jobs(), **asked)
 
+    def _each(self, X: Any, **asked: Any) -> Iterator[Predictions]:
+        """What the model says of graphs, or of blocks one after the other; these need no targets.
+
+        Every fitted model can do this, however it was fitted: that is why it is done here.
+        """
+        check_is_fitted(self)
+        if not holds_blocks(X):
+            yield self._decide(X, **asked)
+            return
+        none_yet = True
+        for block in loaded(X, self.recipe_):
+            none_yet = False
+            yield self._decide(block.graphs, **asked)
+        if none_yet:
+            raise GraphDataError("The blocks hold 0 graphs: at least one is needed.")
+
     def out_of_vocabulary(self, X: Any) -> np.ndarray:
         """Fraction of each graph's patterns that training never saw, shape (n_graphs,)."""
-        return self._decide(X).out_of_vocabulary
+        return np.concatenate([said.out_of_vocabulary for said in self._each(X)])
 
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in vars(self)
@@ -86,13 +105,26 @@ class DecidesOnGraphs(HoldsModel, ClassifierMixin):
         return self._fitted_model.classes
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes)."""
-        decisions = self._decide(X).decisions
+        """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes).
+
+        Parameters
+        ----------
+        X : graphs, or blocks of them
+            As for ``predict``.
+        """
+        decisions = np.concatenate([said.decisions for said in self._each(X)])
         return decisions[:, 0] if decisions.shape[1] == 1 else decisions
 
     def predict(self, X: Any) -> np.ndarray:
-        """Classes, shape (n_graphs,)."""
-        return self.classes_[self._decide(X).predicted_codes]
+        """Classes, shape (n_graphs,).
+
+        Parameters
+        ----------
+        X : graphs, or blocks of them
+            Blocks (such as ``SmilesBlocks(path, target=None)``) are read one at a time, and need no
+            targets. What ``on_invalid="skip"`` leaves out has no entry; the warning names it.
+        """
+        return self.classes_[np.concatenate([said.predicted_codes for said in self._each(X)])]
 
 
 class TellsProbabilities(DecidesOnGraphs):
@@ -104,16 +136,15 @@ class TellsProbabilities(DecidesOnGraphs):
         return self._fitted_model.training.targets
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, shape (n_graphs, n_classes).
+        """Class probabilities, shape (n_graphs, n_classes); ``X`` as for ``predict``.
 
         A logistic map fitted to what the model said of training graphs that were held out. The
         largest is that of ``predict``, unless a threshold lets a rare class be named sooner; votes
         of several classes (:class:`GraphSVC`) are mapped by their ``mean_margins``, which tell
         more of doubt.
         """
-        probabilities = self._decide(X).probabilities
-        assert probabilities is not None
-        return probabilities
+        found = [said.probabilities for said in self._each(X) if said.probabilities is not None]
+        return np.concatenate(found)
 
 
 class GraphKernel(TakesGraphs, TransformerMixin, BaseEstimator, metaclass=ABCMeta):

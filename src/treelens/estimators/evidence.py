@@ -117,9 +117,8 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
         return first_no_number(y)
 
-    def _columns(self, y: np.ndarray, known: Known) -> np.ndarray:
-        values = check_numbers(y, len(y))[:, None]
-        return (values - known.targets.offset) / known.targets.scale
+    def _targets_of_all(self, y: np.ndarray, known: Known) -> Targets:
+        return known.targets.alike(check_numbers(y, len(y))[:, None], np.ones(len(y)))
 
     def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[LeftOutNumbers, None]:
         return left_out_numbers(left_out, known.targets, known.given), None
@@ -149,7 +148,9 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
 
         Parameters
         ----------
-        X : graphs
+        X : graphs, or blocks of them
+            Blocks (such as ``SmilesBlocks(path, target=None)``) are read one at a time, and need no
+            targets. What ``on_invalid="skip"`` leaves out has no entry; the warning names it.
         return_std : bool, default=False
         covariates : table or array of one row per graph, optional
             As in ``fit``, where the model has any and ``X`` does not hold them itself.
@@ -160,9 +161,14 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
         std : ndarray, shape (n_graphs,)
             Only with ``return_std``. ``mean ± 1.645 std`` should hold nine of ten measurements.
         """
-        said = self._decide(self._beside(X, covariates), variance=return_std)
-        mean = said.mean[:, 0]
-        return (mean, np.sqrt(said.variance)) if said.variance is not None else mean
+        found = [
+            (said.mean[:, 0], said.variance)
+            for said in self._each(self._beside(X, covariates), variance=return_std)
+        ]
+        mean = np.concatenate([mean for mean, _ in found])
+        if not return_std:
+            return mean
+        return mean, np.sqrt(np.concatenate([var for _, var in found if var is not None]))
 
     def _left_out_errors(self) -> np.ndarray:
         return (self.train_values_ - self.loo_.predictions)[:, None]
@@ -268,11 +274,13 @@ class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):
                 "exact_size, or leave out classes that are so rare."
             )
 
-    def _columns(self, y: np.ndarray, known: Known) -> np.ndarray:
+    def _targets_of_all(self, y: np.ndarray, known: Known) -> Targets:
+        """A class weighs what it weighs in the sample, which holds all of them."""
         assert known.classes is not None
         codes = np.searchsorted(known.classes, y)
-        columns = class_columns(codes, len(known.classes))
-        return (columns - known.targets.offset) / known.targets.scale
+        one_of_each = np.unique(known.given, return_index=True)[1]
+        weights = known.targets.weights[one_of_each][codes]
+        return known.targets.alike(class_columns(codes, len(known.classes)), weights)
 
     def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[LeftOutClasses, float]:
         codes, targets, classes = known.given, known.targets, known.classes
@@ -293,7 +301,8 @@ class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):
 
         Parameters
         ----------
-        X : graphs
+        X : graphs, or blocks of them
+            As for :class:`GraphRegressor`.
         covariates : table or array of one row per graph, optional
             As in ``fit``, where the model has any and ``X`` does not hold them itself.
         """

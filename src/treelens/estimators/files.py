@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import treelens
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.estimators.process import GaussianProcessOnGraphs
-from treelens.estimators.streaming import StreamingGraphClassifier
+from treelens.estimators.streaming import StreamingGraphClassifier, StreamingGraphRegressor
 from treelens.estimators.svc import GraphSVC
 from treelens.estimators.weights import PairwiseWeights
 from treelens.learning.settings import LearnerSettings
@@ -28,23 +26,21 @@ from treelens.storage.archive import (
 from treelens.storage.older import without_preset
 from treelens.storage.plain_data import UnknownKindError
 from treelens.storage.stored import Stored
-from treelens.storage.stored_classifier import (
-    get_classifier,
-    get_streaming,
-    put_classifier,
-    put_streaming,
-)
+from treelens.storage.stored_classifier import get_classifier, put_classifier
 from treelens.storage.stored_evidence import get_process, put_process, task_of
 from treelens.storage.stored_patterns import plain_parameters
 
-__all__ = ["ModelFileError", "ModelFileNotFoundError", "load", "load_model"]
+__all__ = ["ModelFileError", "ModelFileNotFoundError", "load"]
 
-# What keeps its training graphs, and what may not.
-FullModel = GraphSVC | GraphClassifier | GraphRegressor
-AnyModel = FullModel | StreamingGraphClassifier
-
+AnyModel = GraphSVC | GraphClassifier | GraphRegressor
 _MOST_THREADS = 4096
-_MOST_GRAPHS = 2**62
+_PROCESSES: dict[tuple[str, bool], type[GraphClassifier | GraphRegressor]] = {
+    # by task, and whether they have a size of blocks
+    ("classification", False): GraphClassifier,
+    ("classification", True): StreamingGraphClassifier,
+    ("regression", False): GraphRegressor,
+    ("regression", True): StreamingGraphRegressor,
+}
 
 
 # --- saving -----------------------------------------------------------------------------------
@@ -76,16 +72,6 @@ def save_process(model: GaussianProcessOnGraphs, path: str | Path) -> None:
     """See :meth:`GraphRegressor.save`."""
     into = _begun(model, "gaussian-process")
     put_process(model.model_, into)
-    write_archive(path, into, treelens.__version__)
-
-
-def save_streaming(model: StreamingGraphClassifier, path: str | Path) -> None:
-    """See :meth:`StreamingGraphClassifier.save`."""
-    into = _begun(model, "streaming")
-    into.data["parameters"]["learner"] = None
-    into.data["alpha"], into.data["n_graphs"] = float(model.alpha_), int(model.n_graphs_)
-    into.arrays["pattern_support"] = model.pattern_support_.astype(np.int64, copy=False)
-    put_streaming(model.model_, into)
     write_archive(path, into, treelens.__version__)
 
 
@@ -130,36 +116,31 @@ def load(path: str | Path) -> AnyModel:
     return model_of(Stored(read_archive(path), str(path)))
 
 
-def load_model(path: str | Path) -> FullModel:
-    """A model from its file; one fitted to blocks of graphs is refused."""
-    stored = Stored(read_archive(path), str(path))
-    if _kind(stored) == "streaming":
-        raise ModelFileError(
-            f"{path}: this model was fitted to blocks of graphs (StreamingGraphClassifier), and "
-            "holds too little for commands. In Python, treelens.load(path) predicts and explains."
-        )
-    return model_of(stored)  # type: ignore[return-value]
-
-
 def model_of(stored: Stored) -> AnyModel:
-    """The model in what was read from a file."""
-    readers: dict[str, Callable[[Stored], AnyModel]] = {
-        "svc": _svc,
-        "streaming": _streaming,
-        "gaussian-process": _process,
-    }
-    return readers[_kind(stored)](stored)
-
-
-def _kind(stored: Stored) -> str:
-    """What a file holds; the first kind there was has no name in its files."""
+    """The model in what was read from a file; the first kind there was has no name in its files."""
     kind: str = stored.value("model", str) if stored.has_value("model") else "svc"
-    if kind not in ("svc", "streaming", "gaussian-process"):
+    if kind == "streaming":
+        raise _dropped(stored, "a StreamingGraphClassifier on random Fourier features",
+                       "StreamingGraphClassifier")  # fmt: skip
+    if kind not in ("svc", "gaussian-process"):
         raise stored.error(f"'model' names a kind, {kind[:40]!r}, that this treelens does not know")
-    return kind
+    return _svc(stored) if kind == "svc" else _process(stored)
+
+
+def _dropped(stored: Stored, what: str, instead: str) -> ModelFileError:
+    """The error about a model that can be read no longer."""
+    return ModelFileError(
+        f"{stored.place}: this file holds {what}, which treelens no longer has, for they were its "
+        f"least accurate approximation. Fit {instead} to the same graphs and save that, or read "
+        "the file with the treelens that wrote it."
+    )
 
 
 def _svc(stored: Stored) -> GraphSVC:
+    features = stored.value("feature_map", dict) if stored.has_value("feature_map") else {}
+    if features.get("kind") == "random-fourier":
+        raise _dropped(stored, "a GraphSVC on random Fourier features",
+                       "GraphSVC(approximation='random-binning')")  # fmt: skip
     model: GraphSVC = _checked_estimator(stored, "parameters", GraphSVC)
     flat: dict[str, Any] = {}
     if stored.value("learner_parameters", dict, type(None)) is not None:
@@ -169,7 +150,6 @@ def _svc(stored: Stored) -> GraphSVC:
         model.learner_, flat = _checked_learner(stored, "learner")
     model.model_ = get_classifier(stored, flat or PairwiseWeights().flat_parameters())
     choice = model.model_.choice
-    assert choice is not None
     if model.learner_ is not None and choice.learned is not None:
         model.learner_._keep(choice.learned)
     return model
@@ -189,24 +169,10 @@ def _checked_learner(stored: Stored, name: str) -> tuple[PairwiseWeights, dict[s
 
 
 def _process(stored: Stored) -> GraphClassifier | GraphRegressor:
-    kind: Any = GraphClassifier if task_of(stored) == "classification" else GraphRegressor
+    streams = "block_size" in stored.value("parameters", dict)
+    kind = _PROCESSES[task_of(stored), streams]
     model: Any = _checked_estimator(stored, "parameters", kind)
     model.model_ = get_process(stored, model.weights)
-    return model
-
-
-def _streaming(stored: Stored) -> StreamingGraphClassifier:
-    """Its learner is not kept, its learned weights are."""
-    model: StreamingGraphClassifier = _checked_estimator(
-        stored, "parameters", StreamingGraphClassifier
-    )
-    model.model_, model.learner_ = get_streaming(stored), None
-    model.alpha_ = stored.number(stored.value("alpha", float), "'alpha'", 0.0)
-    model.n_graphs_ = stored.whole(stored.value("n_graphs", int), "'n_graphs'", 1, _MOST_GRAPHS)
-    shape = (model.vocabulary_.n_patterns,)
-    model.pattern_support_ = stored.integers(
-        "pattern_support", np.int64, shape, 0, model.n_graphs_ + 1
-    )
     return model
 
 

@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,7 +15,7 @@ from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions
 from treelens.estimators.fragments import ShowsFragments
 from treelens.estimators.prediction_table import TellsDomain
 from treelens.explain.contributions import Explanation, explain_decision
-from treelens.graphs.blocks import check_blocks, holds_blocks
+from treelens.graphs.blocks import check_beside_blocks, holds_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_single_graph, check_graphs
 from treelens.graphs.descriptors import PREFIX
@@ -39,6 +38,7 @@ from treelens.models.thresholds import has_rare_class
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
 from treelens.patterns.histograms import PatternHistograms
+from treelens.scale.executors import check_executor
 from treelens.scale.process_blocks import posterior_of_blocks, sample_of_blocks
 from treelens.selection.progress import progress_ticks
 from treelens.selection.settings import check_weights
@@ -164,10 +164,9 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         if covariates is not None and self.device != "cpu":
             raise ValueError("Covariates are learned on the CPU only: use device='cpu'.")
         check_device(self.device)
-        if y is None and holds_blocks(X):
-            if covariates is not None:
-                raise TypeError("Blocks take no covariates: leave them out.")
-            return self._fit_blocks(X, sample_weight, executor)
+        if holds_blocks(X):
+            check_beside_blocks(y=y, sample_weight=sample_weight, covariates=covariates)
+            return self._fit_blocks(X, executor)
         if executor is not None:
             raise TypeError("An executor works on blocks (such as SmilesBlocks): leave it out.")
         graphs = check_graphs(X)
@@ -177,44 +176,29 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
             graphs, names = with_covariates(graphs, covariates)
             table = CovariateTable.fit(graphs, names)
             encoded = table, table.encode(graphs)
-        fitted, histograms = self._condition(graphs, known, encoded)
+        fitted = self._condition(graphs, known, self._exact_size(), encoded)
         left_out, slope = self._scored(fitted.left_out, known)
-        self.model_ = replace(
-            fitted.model,
-            classes=known.classes,
-            slope=slope,
-            training=TrainingGraphs(histograms, known.given),
-            recipe=graphs.recipe,
-            record=self._record(fitted, known.targets, left_out),
-        )
+        record = self._record(fitted, known.targets, left_out)
+        self.model_ = replace(fitted.model, slope=slope, record=record)
         return self
 
-    def _fit_blocks(self, blocks: Any, sample_weight: Any, executor: Any) -> Self:
+    def _fit_blocks(self, blocks: Any, executor: Any) -> Self:
         """Fit a sample through landmarks, then take the posterior of all graphs."""
-        if sample_weight is not None:
-            raise TypeError("Blocks take no sample_weight: leave it out.")
-        if executor is not None and not hasattr(executor, "map"):
-            raise TypeError(
-                "executor must be one of treelens.scale, such as JoblibExecutor(2) or "
-                f"DaskExecutor(client), got {executor!r:.60}."
-            )
-        check_blocks(blocks)
+        check_executor(executor)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         sample = sample_of_blocks(blocks, self.exact_size, seed, self._first_wrong)
         self._check_sample(sample.y, sample.all_targets)
-        inner = clone(self).set_params(exact_size=min(self.exact_size, self.n_landmarks))
-        inner.fit(sample.graphs, sample.y)
-        known = inner._known(sample.y, np.ones(len(sample.y)))
-        columns = inner._columns(sample.all_targets, known)
+        known = self._known(sample.y, np.ones(len(sample.y)))
+        fitted = self._condition(sample.graphs, known, min(self.exact_size, self.n_landmarks))
+        targets = self._targets_of_all(sample.all_targets, known)
         posterior, left_out = posterior_of_blocks(
-            inner.model_, blocks, sample, columns, known.targets.values, self._n_jobs(), executor
+            fitted.model, blocks, sample, targets, known.targets, self._n_jobs(), executor
         )
         said, slope = self._scored(left_out, known)
-        record = replace(inner.model_.record, left_out=said)
+        record = self._record(fitted, known.targets, said)
         self.model_ = replace(
-            inner.model_, posterior=posterior, sample_weights=None, slope=slope, record=record
+            fitted.model, posterior=posterior, sample_weights=None, slope=slope, record=record
         )
-        self._train_graphs, self._fragments = sample.graphs, None
         return self
 
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
@@ -224,7 +208,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
     def _check_sample(self, y: np.ndarray, all_targets: np.ndarray) -> None:
         """Refuse a sample of blocks that lacks what is to be learned."""
 
-    def _columns(self, y: np.ndarray, known: Known) -> np.ndarray:
+    def _targets_of_all(self, y: np.ndarray, known: Known) -> Targets:
         """Targets of all graphs as those of the sample stand in ``known``."""
         raise NotImplementedError
 
@@ -232,14 +216,18 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         self,
         graphs: GraphCollection,
         known: Known,
-        covariates: tuple[CovariateTable, np.ndarray] | None,
-    ) -> tuple[FittedEvidence, PatternHistograms]:
-        """Learn the weights on a sample, and condition on all graphs or on landmarks."""
+        exact_size: int,
+        covariates: tuple[CovariateTable, np.ndarray] | None = None,
+    ) -> FittedEvidence:
+        """Learn the weights on a sample, and condition on all graphs or on landmarks.
+
+        Of the model, scores and what follows from them are still missing.
+        """
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         n_jobs = self._n_jobs()
         rare = known.classes is not None and has_rare_class(known.groups)
         sample = sample_for(known.groups, rare, self.learning_size, seed)
-        landmarks = landmarks_for(known.groups, self._exact_size(), self.n_landmarks, seed)
+        landmarks = landmarks_for(known.groups, exact_size, self.n_landmarks, seed)
         if self.device == "cpu":  # a GPU says for itself what does not fit
             n_landmarks = None if landmarks is None else landmarks.n_landmarks
             check_memory(len(graphs), sample.largest, n_landmarks)
@@ -261,7 +249,11 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
                 covariates=covariates,
             )
         self._train_graphs, self._fragments = graphs, None
-        return fitted, histograms
+        training = TrainingGraphs(histograms, known.given)
+        model = replace(
+            fitted.model, classes=known.classes, training=training, recipe=graphs.recipe
+        )
+        return replace(fitted, model=model)
 
     def _exact_size(self) -> int:
         """Up to how many graphs the posterior is exact: on a GPU as many as it holds, if more."""
@@ -278,6 +270,8 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         """New graphs that hold the covariates given with them."""
         if covariates is None:
             return X
+        if holds_blocks(X):
+            check_beside_blocks(covariates=covariates)
         if not self.covariates_:
             raise ValueError(
                 "covariates are given, but the model was fitted without any: leave them out, or "

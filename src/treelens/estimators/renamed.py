@@ -10,8 +10,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from treelens.kernels.table import RENAMED_KERNELS
 
-# Approximations of GraphSVC.
-RENAMED_APPROXIMATIONS = {"random-bins": "random-binning", "random-features": "random-fourier"}
+_NO_FOURIER = (
+    "is gone, for it was the least accurate approximation: use 'random-binning', which has "
+    "features for the same kernels"
+)
+# Values that parameters no longer have, and what an error tells of them.
+_OLD_VALUES: dict[str, dict[str, str]] = {
+    "kernel": {old: f"is called {new!r} now" for old, new in RENAMED_KERNELS.items()},
+    "approximation": {
+        "random-bins": "is called 'random-binning' now",
+        "random-features": _NO_FOURIER,
+        "random-fourier": _NO_FOURIER,
+    },
+}
 
 
 class TellsNewNames:
@@ -36,14 +47,11 @@ class TellsNewNames:
         return super().set_params(**params)  # type: ignore[misc]
 
     def _validate_params(self) -> None:
-        for name, renamed in (
-            ("kernel", RENAMED_KERNELS),
-            ("approximation", RENAMED_APPROXIMATIONS),
-        ):
+        for name, told in _OLD_VALUES.items():
             given = getattr(self, name, None)
             for value in given if isinstance(given, (list, tuple)) else [given]:
-                if isinstance(value, str) and value in renamed:
-                    raise ValueError(f"{name}={value!r} is called {renamed[value]!r} now.")
+                if isinstance(value, str) and value in told:
+                    raise ValueError(f"{name}={value!r} {told[value]}.")
         super()._validate_params()  # type: ignore[misc]
 
     if not TYPE_CHECKING:  # to a type checker it would mean that every attribute is there
@@ -55,8 +63,9 @@ class TellsNewNames:
                     f"{type(self).__name__} has no {name!r}: it is called "
                     f"{self._old_attributes[name]!r} now."
                 )
-            if hasattr(type(self), name):  # a view of the model that is not there yet
+            if hasattr(type(self), name):  # a view of the model, not there yet or for a reason
                 check_is_fitted(self)
+                return getattr(type(self), name).__get__(self)  # which tells the reason
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 

@@ -75,14 +75,13 @@ class GraphSVC(TellsNewNames, ViewsOfClassifier, TellsProbabilities, BaseEstimat
     class_weight : "auto", None, "balanced" or dict, default="auto"
         Weight of errors by class. "auto" is "balanced" where a class is rare and ``scoring`` is
         "auto" or "balanced_accuracy", else None: all errors weigh the same.
-    approximation : {None, "random-binning", "random-fourier", "nystroem", "unary"}, default=None
+    approximation : {None, "random-binning", "nystroem", "unary"}, default=None
         Replace the kernel matrix by explicit features and the SVM by a linear model on them: time
         and memory linear in the number of graphs. Settings are then chosen on held-out parts.
-        Random binning, and with more noise random Fourier features (of Cauchy variables),
-        approximate the kernels "wwl" and "laplacian", Nyström features any kernel; unary ones are
-        exact for kernels that are sums over patterns.
+        Random binning approximates the kernels "wwl" and "laplacian", Nyström features any kernel;
+        unary ones are exact for kernels that are sums over patterns.
     n_components : int, default=2048
-        Number of random grids, of random Fourier features or of landmarks.
+        Number of random grids or of landmarks.
     n_jobs : int, optional
         Threads; -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None

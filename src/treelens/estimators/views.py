@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from treelens.estimators.base import HoldsModel
 from treelens.estimators.fragments import ShowsFragments
 from treelens.explain.classifier import ClassifierExplainer
 from treelens.explain.contributions import Explanation
@@ -20,8 +19,8 @@ from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.theory.model_bound import model_bound
 
 
-class ExplainsClasses(HoldsModel):
-    """``explain``, for every classifier that holds a :class:`FittedClassifier`."""
+class ViewsOfClassifier(ShowsFragments):
+    """What ``GraphSVC`` shows of its model."""
 
     model_: FittedClassifier
 
@@ -29,16 +28,6 @@ class ExplainsClasses(HoldsModel):
     def vocabulary_(self) -> PatternVocabulary:
         """All patterns that training saw."""
         return self._fitted_model.patterns.vocabulary
-
-    def _explained(self, graph: Any, class_label: Any, n_neighbors: int) -> Explanation:
-        check_is_fitted(self)
-        single = as_single_graph(graph, self.recipe_)
-        said = self.model_.decide(single)
-        return ClassifierExplainer(self.model_).explain(single, said, 0, class_label, n_neighbors)
-
-
-class ViewsOfClassifier(ExplainsClasses, ShowsFragments):
-    """What ``GraphSVC`` shows of its model."""
 
     @property
     def best_params_(self) -> BestParams:
@@ -119,7 +108,10 @@ class ViewsOfClassifier(ExplainsClasses, ShowsFragments):
             With ``decision``, ``base``, ``pattern_contributions``, ``node_contributions``,
             ``edge_contributions``, ``neighbors`` and ``out_of_vocabulary``.
         """
-        explanation = self._explained(graph, class_label, n_neighbors)
+        check_is_fitted(self)
+        single = as_single_graph(graph, self.recipe_)
+        explainer, said = ClassifierExplainer(self.model_), self.model_.decide(single)
+        explanation = explainer.explain(single, said, 0, class_label, n_neighbors)
         if explanation.warning:
             warnings.warn(explanation.warning, UserWarning, stacklevel=2)
         return explanation

@@ -18,9 +18,6 @@ from treelens.patterns.features import Features
 from treelens.patterns.histograms import SparseRows
 from treelens.patterns.pairs import PairFeatures
 
-# Above this fraction a model that keeps nothing of its training graphs warns.
-_OUT_OF_VOCABULARY_LIMIT = 0.5
-
 
 class ClassifierExplainer:
     """Explains decisions of one model on graphs that it has seen.
@@ -72,7 +69,6 @@ def _(decision: LinearOnFeatures, model: FittedClassifier) -> Any:
 
 def kernel_decision(decision: LinearOnKernel, model: FittedClassifier) -> KernelDecision:
     """The same decision for all graphs: a sum over training graphs."""
-    assert model.training is not None
     svm, kernel = decision.svm, decision.kernel
     coefficients, intercepts = svm.per_class
     return KernelDecision(
@@ -111,9 +107,6 @@ def additive_decision(
     pairs = PairFeatures(
         alone.transposed(one.pairs.n_patterns), alone, one.pairs.level_offsets, minimum, np.ones(n)
     )
-    limit = _OUT_OF_VOCABULARY_LIMIT
-    if model.training is not None:
-        limit = model.training.usual_out_of_vocabulary
     return KernelDecision(
         vocabulary=model.patterns.vocabulary,
         first_depth=model.patterns.first_depth,
@@ -128,7 +121,7 @@ def additive_decision(
         classes=model.classes,
         training_indices=np.full(n, -1),
         training_codes=np.zeros(n, dtype=int),
-        out_of_vocabulary_limit=limit,
+        out_of_vocabulary_limit=model.training.usual_out_of_vocabulary,
     )
 
 

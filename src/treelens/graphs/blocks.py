@@ -185,7 +185,7 @@ def loaded(blocks: Any, recipe: GraphRecipe | None = None) -> Iterator[Block]:
     for part in parts_of(blocks, recipe):
         block = part.load()
         repeat_messages(block.messages)
-        if block.graphs is not None:
+        if block.graphs is not None and len(block.graphs):
             yield block
 
 
@@ -238,14 +238,23 @@ def check_blocks(blocks: Any) -> None:
     """Raise unless these may be blocks, and can be read several times; nothing is read yet."""
     if isinstance(blocks, (str, bytes, GraphCollection)) or not isinstance(blocks, Iterable):
         raise NotGraphsError(
-            f"Expected blocks: {_EXPECTED}; got {described(blocks)}. A collection in memory is "
-            "given as CollectionBlocks(graphs, y)."
+            f"Expected blocks: {_EXPECTED}; got {described(blocks)}. Graphs in memory are given "
+            "with their targets: fit(graphs, y)."
         )
     if isinstance(blocks, Iterator):
         raise NotGraphsError(
             "The blocks are read several times, but this iterator can be read once: pass "
             f"{_EXPECTED}."
         )
+
+
+def check_beside_blocks(**given: Any) -> None:
+    """Refuse what is given beside blocks, by its name."""
+    for name, value in given.items():
+        if value is not None:
+            raise TypeError(
+                f"Blocks take no {name} beside them, and have their targets in them: leave it out."
+            )
 
 
 def holds_blocks(given: Any) -> bool:

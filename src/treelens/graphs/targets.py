@@ -78,12 +78,12 @@ def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
     return classes, codes
 
 
-def check_none_missing(classes: Iterable[Any], place: str = "") -> None:
-    """An error where a graph has no class; ``place`` is what it begins with."""
+def check_none_missing(classes: Iterable[Any]) -> None:
+    """An error where a graph has no class."""
     missing = [i for i, value in enumerate(classes) if _is_nothing(value)]
     if missing:
         raise GraphDataError(
-            f"{place}y holds no class (NaN or None) for {len(missing)} graphs, the first at "
+            f"y holds no class (NaN or None) for {len(missing)} graphs, the first at "
             f"position {missing[0]}: drop those graphs or give them a class."
         )
 

@@ -3,18 +3,14 @@
 ============  ===============================  =================================================
 map           kernels                          how near
 ============  ===============================  =================================================
-random        laplacian, wwl                   unbiased, error of order 1 / sqrt(n_components);
-                                               bins (:mod:`~treelens.kernels.binning`): smaller
+random bins   laplacian, wwl                   unbiased, error of order 1 / sqrt(n_components)
 Nyström       all                              exact on the span of the landmarks
 unary         wl-oa, wwl-linear, wl-subtree,   exact
               wl-subtree-cosine
 ============  ===============================  =================================================
 
-The distance of the kernel laplacian is a weighted L1 distance between histograms, so ``exp(-gamma
-d)`` is the characteristic function of independent Cauchy variables, one per pattern: cosines and
-sines of Cauchy sums are its random features. A pattern outside the vocabulary would add a Cauchy
-draw of its own to the sum; its expectation, a factor ``exp(-gamma frequency / 2)``, is known and
-needs no draw.
+Random bins are in :mod:`treelens.kernels.binning`. A pattern outside the vocabulary would have
+draws of its own; their expectation, a factor ``exp(-gamma frequency / 2)``, is known.
 """
 
 from __future__ import annotations
@@ -26,116 +22,13 @@ from scipy import sparse
 from scipy.linalg import eigh
 
 from treelens.kernels import _compiled_approximate as compiled
-from treelens.kernels.table import KERNELS, RANDOM_KERNELS, UNARY_KERNELS, check_kernel
+from treelens.kernels.table import KERNELS, UNARY_KERNELS, check_kernel
 from treelens.kernels.weighted import WeightedKernel
-from treelens.parallel import in_threads
 from treelens.patterns.features import Features
 from treelens.patterns.pairs import PairFeatures
 
-# Graphs whose angles are held at once, and frequencies handled in one sweep (they stay in cache).
-_GRAPHS_AT_ONCE = 1024
-_FREQUENCIES_AT_ONCE = 64
 # Directions of the landmarks' kernel below this share of the largest are rounding, not structure.
 _LEAST_EIGENVALUE = 1e-12
-
-
-@dataclass(frozen=True)
-class RandomFourierFeatures:
-    """Cosines and sines of Cauchy sums for the kernels laplacian and wwl.
-
-    Attributes
-    ----------
-    n_components : int
-        Number of features, even: half as many frequencies.
-    seed : int
-    kernel : {"laplacian", "wwl"}
-    gamma : float
-    offset : float
-        The constant ``b`` of the kernel wwl.
-    weights : ndarray, shape (n_patterns,), or None
-    """
-
-    n_components: int
-    seed: int
-    kernel: str
-    gamma: float
-    offset: float = 1.0
-    weights: np.ndarray | None = None
-
-    def __post_init__(self) -> None:
-        check_kernel(self.kernel, RANDOM_KERNELS, "random features")
-        check_n_components(self.n_components)
-
-    def transform(
-        self, features: Features, n_jobs: int = 1, dtype: type = np.float64
-    ) -> np.ndarray:
-        """Features of graphs, shape (n_graphs, n_components)."""
-        sums = cauchy_sums(
-            features.pairs, self.n_components // 2, self.seed, self.weights, n_jobs=n_jobs
-        )
-        result = fourier_features(sums, self.gamma, dtype)
-        result *= self.row_factors(features)[:, None].astype(dtype)
-        return result
-
-    def row_factors(self, features: Features) -> np.ndarray:
-        """What a graph's features are multiplied by, shape (n_graphs,)."""
-        return row_factors(features, self.kernel, self.gamma, self.offset, self.weights)
-
-
-def cauchy_sums(
-    pairs: PairFeatures,
-    n_frequencies: int,
-    seed: int,
-    weights: np.ndarray | None = None,
-    *,
-    patterns: tuple[int, int] | None = None,
-    n_jobs: int = 1,
-) -> np.ndarray:
-    """``sum over v of w_v a_v draw(v, j)`` for every graph and frequency.
-
-    Parameters
-    ----------
-    pairs : PairFeatures
-        With ``a`` the relative frequencies divided by the number of depths.
-    n_frequencies : int
-    seed : int
-    weights : ndarray, optional
-    patterns : (first, last), optional
-        Sum over this run of patterns only.
-    n_jobs : int
-        Threads; the sums are the same for every number of them.
-
-    Returns
-    -------
-    ndarray, shape (n_graphs, n_frequencies)
-    """
-    lists, first_last = pairs.lists, patterns or (0, pairs.n_patterns)
-    values = lists.values
-    if weights is not None:
-        values = values * np.repeat(weights, np.diff(lists.offsets))
-    sums = np.zeros((pairs.n_graphs, n_frequencies))
-
-    def fill(first: int) -> None:
-        last = min(first + _FREQUENCIES_AT_ONCE, n_frequencies)
-        compiled.add_cauchy_sums(
-            first, last, *first_last, seed, lists.offsets, lists.indices, values, sums
-        )
-
-    in_threads(fill, range(0, n_frequencies, _FREQUENCIES_AT_ONCE), n_jobs)
-    return sums
-
-
-def fourier_features(sums: np.ndarray, gamma: float, dtype: type = np.float64) -> np.ndarray:
-    """Cosines, then sines, of ``gamma / 2`` times Cauchy sums: (n_graphs, 2 n_frequencies)."""
-    n_frequencies = sums.shape[1]
-    result = np.empty((len(sums), 2 * n_frequencies), dtype=dtype)
-    for start in range(0, len(sums), _GRAPHS_AT_ONCE):
-        rows = slice(start, start + _GRAPHS_AT_ONCE)
-        angles = sums[rows] * (0.5 * gamma)
-        result[rows, :n_frequencies] = np.cos(angles)
-        result[rows, n_frequencies:] = np.sin(angles)
-    result *= dtype(np.sqrt(1.0 / n_frequencies))
-    return result
 
 
 def row_factors(
@@ -277,12 +170,3 @@ def _weighted(pairs: PairFeatures, weights: np.ndarray | None) -> np.ndarray:
         return pairs.rows.values
     factors = weights if pairs.minimum else np.sqrt(weights)
     return pairs.rows.values * factors[pairs.rows.indices]
-
-
-def check_n_components(n_components: int) -> None:
-    """Refuse a number of random features that is odd or too small."""
-    if n_components < 2 or n_components % 2:
-        raise ValueError(
-            "n_components must be an even number of at least 2 (a cosine and a sine for every "
-            f"frequency), got {n_components}."
-        )

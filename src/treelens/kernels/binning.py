@@ -5,8 +5,8 @@ on. Two graphs share a bin of the grid if all their amounts are in the same inte
 from a Gamma(2) distribution that happens with the probability ``exp(-gamma d)`` exactly, ``d`` the
 weighted L1 distance: the share of grids on which two graphs share a bin is the kernel, unbiased.
 
-Against cosines of Cauchy sums the variance is ``K (1 - K)`` per grid, not about one half: it
-vanishes with the kernel, so that the many small values of a narrow kernel stay small.
+The variance is ``K (1 - K)`` per grid: it vanishes with the kernel, so that the many small values
+of a narrow kernel stay small. (Of cosines of random projections it is about one half, whatever K.)
 
 A bin's name is a sum of hashes over the patterns that are beyond their first interval, the one that
 holds 0. So absent patterns need nothing, and no table of patterns by grids exists.

@@ -103,21 +103,19 @@ class FittedClassifier:
     decision : LinearOnKernel or LinearOnFeatures
     recipe : GraphRecipe or None
         What made the training graphs.
-    calibration : (coefficients, intercepts) or None
-        A logistic map from margins to probabilities; None where there is none.
-    training : TrainingGraphs or None
-        None where the graphs were read in blocks, and nothing of them is kept.
-    choice : Choice or None
-        None where settings were given, not searched.
+    calibration : (coefficients, intercepts)
+        A logistic map from margins to probabilities.
+    training : TrainingGraphs
+    choice : Choice
     """
 
     classes: np.ndarray
     patterns: PatternExtractor
     decision: LinearOnKernel | LinearOnFeatures
-    recipe: GraphRecipe | None = None
-    calibration: tuple[np.ndarray, np.ndarray] | None = None
-    training: TrainingGraphs | None = None
-    choice: Choice | None = None
+    recipe: GraphRecipe | None
+    calibration: tuple[np.ndarray, np.ndarray]
+    training: TrainingGraphs
+    choice: Choice
 
     @property
     def kernel(self) -> WeightedKernel:
@@ -138,9 +136,7 @@ class FittedClassifier:
         decisions = margins = outputs
         if self.decision.pairwise:
             decisions, margins = class_values(outputs), mean_margins(outputs.T).T
-        probabilities = None
-        if self.calibration is not None:
-            probabilities = calibrated_probabilities(margins, *self.calibration)
+        probabilities = calibrated_probabilities(margins, *self.calibration)
         return Predictions(
             decisions, seen.histograms.out_of_vocabulary(), seen, margins, probabilities
         ).checked()

@@ -63,7 +63,11 @@ class Targets:
             return cls(np.zeros_like(centred), offset, 1.0, weights)
         return cls(centred / scale, offset, scale, weights)
 
-    def select(self, indices: np.ndarray) -> Targets:
+    def alike(self, raw: np.ndarray, weights: np.ndarray) -> Targets:
+        """Targets of other graphs, with the offset and the scale of these."""
+        return Targets((raw - self.offset) / self.scale, self.offset, self.scale, weights)
+
+    def select(self, indices: np.ndarray | slice) -> Targets:
         return Targets(self.values[indices], self.offset, self.scale, self.weights[indices])
 
 

@@ -17,8 +17,7 @@ _HINGE_TOLERANCE = 0.1
 _MOST_ITERATIONS = 1000
 # The logistic loss is flatter than the hinge loss, the squared hinge steeper: this much of it makes
 # C mean the same.
-_LOGISTIC_COST = 10.0
-_SEVERAL_LOGISTIC_COST = 3.0
+_LOGISTIC_COST = 3.0
 _SQUARED_COST = 0.1
 
 LinearModel = tuple[np.ndarray, np.ndarray]  # (n_outputs, n_features), (n_outputs,)
@@ -55,19 +54,17 @@ def _linear_model(
 ) -> tuple[Any, float]:
     """What is fitted to features of a mean squared length of ``scale``, and what C is times.
 
-    With two classes, unary features, bins and Nyström features get the hinge loss, which makes the
-    model the kernel machine on their kernel, but for a small penalty on the intercept. Random
-    features get a logistic regression, which needs no copy of the dense table and starts from the
-    solution for the last ``C``.
+    With two classes it is the hinge loss, which makes the model the kernel machine on the features'
+    kernel, but for a small penalty on the intercept.
 
     With several classes the hinge loss of each class against the rest breaks down: where none has
-    the majority among look-alikes, every machine answers "no". Dense features get a multinomial
-    regression; the many columns of sparse ones the squared hinge, whose values still follow the
-    share of each class.
+    the majority among look-alikes, every machine answers "no". Nyström features, which are dense,
+    get a multinomial regression; the many columns of sparse ones the squared hinge, whose values
+    still follow the share of each class.
     """
-    if approximation == "random-fourier" or (approximation == "nystroem" and several):
+    if approximation == "nystroem" and several:
         model = LogisticRegression(tol=_TOLERANCE, max_iter=most_iterations, warm_start=True)
-        return model, _SEVERAL_LOGISTIC_COST if approximation == "nystroem" else _LOGISTIC_COST
+        return model, _LOGISTIC_COST
     model = LinearSVC(
         loss="squared_hinge" if several else "hinge", dual=True, tol=_HINGE_TOLERANCE,
         max_iter=most_iterations, random_state=0, intercept_scaling=np.sqrt(scale),

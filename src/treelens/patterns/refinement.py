@@ -59,6 +59,19 @@ class PatternLevel:
             np.concatenate([self.child_keys, other.child_keys]),
         )
 
+    def select(self, keep: np.ndarray, below: np.ndarray, n_edge_labels: int) -> PatternLevel:
+        """Some of these patterns, where those one depth down have other ids: negative for none."""
+        degrees = np.diff(self.child_offsets)
+        keys = self.child_keys[np.repeat(keep, degrees)]
+        own, children = below[self.own[keep]], below[keys // n_edge_labels]
+        if (own < 0).any() or (children < 0).any():
+            raise ValueError("keep holds a pattern without the patterns that it is made of.")
+        return PatternLevel(
+            own.astype(np.int32),
+            np.concatenate([[0], np.cumsum(degrees[keep])]).astype(np.int64),
+            children * n_edge_labels + keys % n_edge_labels,
+        )
+
     def with_edge_labels(self, old: int, new: int) -> PatternLevel:
         """The same patterns with keys for ``new`` instead of ``old`` edge labels."""
         if old == 0:  # no edge has been seen, so there are no keys

@@ -12,7 +12,7 @@ import numpy as np
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.labels import translate_codes
-from treelens.patterns import refinement
+from treelens.patterns import _compiled, refinement
 from treelens.patterns.refinement import PatternLevel
 
 # Patterns unfold into numbers of nodes that grow exponentially with the depth; a text form stops
@@ -242,6 +242,25 @@ class PatternVocabulary:
         return PatternVocabulary(
             self.node_alphabet, self.edge_alphabet, self.levels[:depth], self.degree_labels
         )
+
+    def select_patterns(self, keep: np.ndarray) -> PatternVocabulary:
+        """The vocabulary without the patterns that a mask leaves out; the others keep their order.
+
+        Parameters
+        ----------
+        keep : ndarray of bool, shape (n_patterns,)
+            With a pattern it must keep what the pattern is made of. A minimum support does: every
+            graph that holds a pattern holds its parts.
+        """
+        masks = np.split(np.asarray(keep, dtype=bool), self.level_offsets[1:-1])
+        new_ids = [np.where(mask, np.cumsum(mask) - 1, _compiled.UNSEEN) for mask in masks]
+        alphabet = tuple(x for x, kept in zip(self.node_alphabet, masks[0], strict=True) if kept)
+        n_edge_labels = max(1, len(self.edge_alphabet or ()))
+        levels = tuple(
+            level.select(mask, below, n_edge_labels)
+            for level, mask, below in zip(self.levels, masks[1:], new_ids, strict=False)
+        )
+        return PatternVocabulary(alphabet, self.edge_alphabet, levels, self.degree_labels)
 
     @cached_property
     def _texts(self) -> list[str]:

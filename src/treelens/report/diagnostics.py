@@ -156,7 +156,6 @@ def _indistinguishable(given: GivenGraphs) -> dict[str, Any] | None:
 
 def known_from_training(model: FittedClassifier, given: GivenGraphs) -> np.ndarray:
     """Which given graphs have exactly the pattern counts of some training graph."""
-    assert model.training is not None
     trained = set(_histogram_keys(model.training.histograms))
     return np.array([key in trained for key in _histogram_keys(given.histograms)])
 
@@ -177,7 +176,6 @@ def _histogram_keys(histograms: PatternHistograms) -> list[Any]:
 
 def _unseen(model: FittedClassifier, given: GivenGraphs) -> dict[str, Any]:
     """The share of patterns that training never saw, and how many graphs have unusually many."""
-    assert model.training is not None
     shares, limit = given.said.out_of_vocabulary, model.training.usual_out_of_vocabulary
     counts, edges = np.histogram(shares, bins=_UNSEEN_BINS, range=(0.0, 1.0))
     return {

@@ -77,7 +77,6 @@ def _full_table(
     model: FittedClassifier, influence: Mapping[int, float] | None, n_jobs: int
 ) -> pd.DataFrame:
     """All patterns with separation, relative frequencies per class in one column, and influence."""
-    assert model.training is not None
     histograms, codes = model.training.histograms, model.training.targets
     vocabulary = model.patterns.vocabulary
     table = pattern_table(vocabulary, histograms, model.weights, codes, model.classes)
@@ -192,8 +191,6 @@ def weight_errors(model: FittedClassifier, n_jobs: int = 1) -> np.ndarray | None
 
     None with uniform weights, and where learning five times more would take too long.
     """
-    assert model.training is not None
-    assert model.choice is not None
     histograms, codes = model.training.histograms, model.training.targets
     if model.choice.learned is None or histograms.n_graphs > _MOST_RELEARNED:
         return None
@@ -212,8 +209,6 @@ def weight_errors(model: FittedClassifier, n_jobs: int = 1) -> np.ndarray | None
 
 def weights_by_depth(model: FittedClassifier) -> dict[str, Any]:
     """How the weights of each depth are spread: counts in common bins, and quantiles."""
-    assert model.training is not None
-    assert model.choice is not None
     weights, histograms, learned = model.weights, model.training.histograms, model.choice.learned
     low, high = min(0.0, float(weights.min())), max(2.0, float(weights.max()))
     edges = np.linspace(low, high, _N_BINS + 1)

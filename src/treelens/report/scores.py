@@ -82,8 +82,6 @@ def held_out_scores(model: FittedClassifier) -> dict | None:
     They come from the inner cross-validation of the chosen setting, so they are slightly too
     good: the setting was chosen by them. None where the search kept no decision values.
     """
-    assert model.choice is not None
-    assert model.training is not None
     best: Any = model.choice.best_params
     chosen = Candidate(**{name: best[name] for name in Candidate._fields})
     decisions = model.choice.cv_results.decisions.get(chosen)

@@ -123,8 +123,6 @@ def _scores(given: GivenGraphs, known: np.ndarray) -> dict[str, Any] | None:
 
 def describe_model(model: FittedClassifier) -> dict[str, Any]:
     """What the model is, and how it was chosen."""
-    assert model.choice is not None
-    assert model.training is not None
     best, training, vocabulary = model.choice.best_params, model.training, model.patterns.vocabulary
     return {
         **best,
@@ -145,7 +143,6 @@ def describe_model(model: FittedClassifier) -> dict[str, Any]:
 
 def leading_candidates(model: FittedClassifier) -> list[dict[str, Any]]:
     """The best settings of the search, with the mean and the spread of their scores."""
-    assert model.choice is not None
     result, best = model.choice.cv_results, dict(model.choice.best_params)
     ordered = sorted(result.finished(), key=result.mean, reverse=True)[:_MOST_CANDIDATES]
     chosen = tuple(best[name] for name in Candidate._fields)
@@ -162,7 +159,6 @@ def leading_candidates(model: FittedClassifier) -> list[dict[str, Any]]:
 
 def describe_learning(model: FittedClassifier) -> dict[str, Any]:
     """Whether learning beat uniform weights, and how the weights were found."""
-    assert model.choice is not None
     gain, best = model.choice.learning_gain, model.choice.best_params
     verdict = verdict_on_learning(gain)
     headline, words = learning_words(gain, verdict, best["weight_radius"], best["scoring"])

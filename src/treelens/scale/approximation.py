@@ -16,11 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.kernels.approximate import (
-    NystroemFeatures,
-    RandomFourierFeatures,
-    UnaryFeatures,
-)
+from treelens.kernels.approximate import NystroemFeatures, UnaryFeatures
 from treelens.kernels.binning import RandomBinning, buckets_for
 from treelens.kernels.table import KERNELS, RANDOM_KERNELS, UNARY_KERNELS
 from treelens.models.classifier import LinearOnKernel
@@ -37,7 +33,6 @@ from treelens.selection.task import Task
 # Kernels that each approximation has features for, and those that "auto" tries.
 APPROXIMATIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "random-binning": (RANDOM_KERNELS, ("wwl",)),
-    "random-fourier": (RANDOM_KERNELS, ("wwl",)),
     "nystroem": (tuple(KERNELS), ("wwl", "tanimoto")),
     "unary": (UNARY_KERNELS, ("wl-oa", "wwl-linear")),
 }
@@ -65,7 +60,7 @@ def _fit_decision(
     if task.approximation == "nystroem":
         return _fit_nystroem(task, chosen, weighed)
     feature_map = _feature_map(task, weighed)
-    mapped = feature_map.transform(weighed.features, task.n_jobs, **_precision(feature_map))
+    mapped = feature_map.transform(weighed.features, task.n_jobs)
     coefficients, intercepts = fit_linear(
         str(task.approximation), mapped, task.codes, [chosen.C], task.sample_weight
     )[0]
@@ -88,22 +83,14 @@ def _fit_nystroem(task: Task, chosen: Candidate, weighed: Weighed) -> LinearOnKe
     return LinearOnKernel(weighed.kernel, landmarks, positions, svm)
 
 
-def _feature_map(task: Task, weighed: Weighed) -> Any:
+def _feature_map(task: Task, weighed: Weighed) -> RandomBinning | UnaryFeatures:
     kernel, n_components = weighed.kernel, task.n_components
     if task.approximation == "unary":
         return UnaryFeatures.fit(weighed.features, kernel.name, kernel.weights)
-    given = (
+    return RandomBinning(
         n_components, task.seed, kernel.name, float(kernel.gamma or 0.0), kernel.offset,
-        kernel.weights,
+        kernel.weights, buckets_for(len(task.codes), n_components),
     )  # fmt: skip
-    if task.approximation == "random-binning":
-        return RandomBinning(*given, buckets_for(len(task.codes), n_components))
-    return RandomFourierFeatures(*given)
-
-
-def _precision(feature_map: Any) -> dict[str, Any]:
-    """Dense features of all training graphs are made in single precision."""
-    return {"dtype": np.float32} if isinstance(feature_map, RandomFourierFeatures) else {}
 
 
 BY_FEATURES = Scheme(ApproximateSearch, _fit_decision, MIN_SUPPORT, "Choosing settings")

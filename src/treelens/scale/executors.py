@@ -1,7 +1,7 @@
 """Where the work on parts is done: here, or in processes started by joblib.
 
-An executor has two methods. ``map(function, parts, *shared)`` yields ``function(*part, *shared)``
-in the order of the parts; ``sum(function, parts, *shared)`` adds the results with their ``plus``.
+An executor has one method: ``map(function, parts, *shared)`` yields ``function(*part, *shared)`` in
+the order of the parts.
 """
 
 from __future__ import annotations
@@ -17,11 +17,6 @@ class SerialExecutor:
         self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], *shared: Any
     ) -> Iterator[Any]:
         return (function(*part, *shared) for part in parts)
-
-    def sum(
-        self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], *shared: Any
-    ) -> Any:
-        return added(self.map(function, parts, *shared))
 
 
 class JoblibExecutor(SerialExecutor):
@@ -44,10 +39,10 @@ class JoblibExecutor(SerialExecutor):
         return parallel(delayed(function)(*part, *shared) for part in parts)
 
 
-def added(results: Iterable[Any]) -> Any:
-    """The sum of results, from first to last."""
-    results = iter(results)
-    total = next(results)
-    for result in results:
-        total = total.plus(result)
-    return total
+def check_executor(executor: Any) -> None:
+    """Raise unless it can be one, or is None."""
+    if executor is not None and not hasattr(executor, "map"):
+        raise TypeError(
+            "executor must be one of treelens.scale, such as JoblibExecutor(2) or "
+            f"DaskExecutor(client), got {executor!r:.60}."
+        )

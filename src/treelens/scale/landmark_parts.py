@@ -19,6 +19,7 @@ from treelens.graphs.errors import GraphDataError
 from treelens.kernels.mixture import MixtureKernel
 from treelens.learning import sparse_evidence
 from treelens.learning.sparse_evidence import ChunkSums, sums_of_chunk
+from treelens.models.fitting import Targets
 from treelens.models.gaussian_process import FittedGaussianProcess, WeightedForest
 from treelens.models.sparse_process import KernelBlock
 from treelens.patterns.features import Features
@@ -45,9 +46,10 @@ class LandmarkView(NamedTuple):
         seen = self.weighted.look_at(graphs, n_jobs)
         return self.kernel.matrix(seen.features, self.landmarks, n_jobs)
 
-    def sums(self, rows: np.ndarray, targets: np.ndarray, n_jobs: int = 1) -> ChunkSums:
-        """Of a chunk of graphs, from its kernel rows (b, m) and targets (b, n_columns)."""
-        return sums_of_chunk(self.factor, rows, np.full(len(rows), self.noise), targets, n_jobs)
+    def sums(self, rows: np.ndarray, targets: Targets, n_jobs: int = 1) -> ChunkSums:
+        """Of a chunk of graphs, from its kernel rows (b, m) and their targets."""
+        noise = self.noise / targets.weights
+        return sums_of_chunk(self.factor, rows, noise, targets.values, n_jobs)
 
 
 class Run(NamedTuple):
@@ -55,11 +57,11 @@ class Run(NamedTuple):
 
     parts: tuple[Part, ...]
     first: int  # number of the first graph
-    targets: np.ndarray  # (n_graphs, n_columns)
+    targets: Targets
 
 
 def runs_of(
-    parts: Iterable[Part], sizes: Sequence[int], targets: np.ndarray, in_pieces: bool
+    parts: Iterable[Part], sizes: Sequence[int], targets: Targets, in_pieces: bool
 ) -> Iterator[Run]:
     """Parts together with their targets, several chunks of graphs at a time.
 
@@ -68,7 +70,8 @@ def runs_of(
     parts : iterable of Part
     sizes : sequence of int
         How many graphs each part held when it was read before.
-    targets : ndarray, shape (n_graphs in all, n_columns)
+    targets : Targets
+        Of all graphs.
     in_pieces : bool
         Whether every part is a run of its own, which takes least memory.
     """
@@ -81,12 +84,12 @@ def runs_of(
         waiting.append(part)
         last += sizes[n_parts - 1]
         if last - first >= least:
-            yield Run(tuple(waiting), first, targets[first:last])
+            yield Run(tuple(waiting), first, targets.select(slice(first, last)))
             waiting, first = [], last
     if n_parts < len(sizes):
         raise _changed(f"There were {len(sizes)} blocks at first, and {n_parts}")
     if waiting:
-        yield Run(tuple(waiting), first, targets[first:last])
+        yield Run(tuple(waiting), first, targets.select(slice(first, last)))
 
 
 def _changed(what: str) -> GraphDataError:
@@ -97,12 +100,12 @@ def _changed(what: str) -> GraphDataError:
 
 
 def pieces_of_run(
-    parts: tuple[Part, ...], first: int, targets: np.ndarray, view: LandmarkView, n_jobs: int = 1
+    parts: tuple[Part, ...], first: int, targets: Targets, view: LandmarkView, n_jobs: int = 1
 ) -> list[Piece]:
     """What one worker finds out about the parts of a run."""
-    rows = (view.rows(graphs, n_jobs) for graphs in _loaded(parts, first, len(targets)))
+    rows = (view.rows(graphs, n_jobs) for graphs in _loaded(parts, first, len(targets.values)))
     return [
-        view.sums(kernel, targets[where.start - first : where.stop - first], n_jobs)
+        view.sums(kernel, targets.select(slice(where.start - first, where.stop - first)), n_jobs)
         if len(kernel) == sparse_evidence.BLOCK
         else kernel
         for where, kernel in in_chunks(rows, first)
@@ -150,7 +153,7 @@ def in_chunks(rows: Iterable[np.ndarray], first: int = 0) -> Iterator[KernelBloc
 
 
 def whole_chunks(
-    found: Iterable[list[Piece]], view: LandmarkView, targets: np.ndarray, n_jobs: int = 1
+    found: Iterable[list[Piece]], view: LandmarkView, targets: Targets, n_jobs: int = 1
 ) -> Iterator[ChunkSums]:
     """The sums of all chunks, in order, from what workers found out, in order."""
     first, waiting = 0, []
@@ -161,14 +164,14 @@ def whole_chunks(
             continue
         waiting.append(piece)
         if sum(map(len, waiting)) == sparse_evidence.BLOCK:
-            yield _together(waiting, view, targets[first:], n_jobs)
+            yield _together(waiting, view, targets, first, n_jobs)
             first, waiting = first + sparse_evidence.BLOCK, []
     if waiting:
-        yield _together(waiting, view, targets[first:], n_jobs)
+        yield _together(waiting, view, targets, first, n_jobs)
 
 
 def _together(
-    rows: list[np.ndarray], view: LandmarkView, targets: np.ndarray, n_jobs: int
+    rows: list[np.ndarray], view: LandmarkView, targets: Targets, first: int, n_jobs: int
 ) -> ChunkSums:
     kernel = np.concatenate(rows)
-    return view.sums(kernel, targets[: len(kernel)], n_jobs)
+    return view.sums(kernel, targets.select(slice(first, first + len(kernel))), n_jobs)

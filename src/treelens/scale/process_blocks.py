@@ -18,6 +18,7 @@ from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.convert import as_graph_collection
 from treelens.graphs.errors import GraphDataError
 from treelens.learning.sparse_evidence import LandmarkSums, block_slices, factor_landmarks
+from treelens.models.fitting import Targets
 from treelens.models.gaussian_process import FittedGaussianProcess
 from treelens.models.posterior import LeaveOneOut
 from treelens.models.sparse_process import LandmarkPosterior
@@ -136,8 +137,8 @@ def posterior_of_blocks(
     model: FittedGaussianProcess,
     blocks: Any,
     sample: BlockSample,
-    targets: np.ndarray,
-    sample_targets: np.ndarray,
+    targets: Targets,
+    sample_targets: Targets,
     n_jobs: int = 1,
     executor: Any = None,
 ) -> tuple[LandmarkPosterior, LeaveOneOut]:
@@ -149,9 +150,8 @@ def posterior_of_blocks(
         Of the sample, of which it keeps the counts; its basis graphs are the landmarks.
     blocks : as in :func:`sample_of_blocks`
     sample : BlockSample
-    targets : ndarray, shape (n_graphs in all, n_columns)
-        Standardised as the model's.
-    sample_targets : ndarray, shape (n_sample, n_columns)
+    targets, sample_targets : Targets
+        Of all graphs and of the sample's, standardised as the model's.
     n_jobs : int
     executor : executor, optional
         Where blocks are worked on (:mod:`treelens.scale.executors`), one thread each; by default
@@ -165,14 +165,14 @@ def posterior_of_blocks(
         (executor or SerialExecutor()).map(pieces_of_run, runs, view, n_jobs if alone else 1),
         view, targets, n_jobs,
     )  # fmt: skip
-    noise = np.full(len(targets), model.noise)
-    sums = LandmarkSums.added(view.factor, chunks, noise, targets)
+    sums = LandmarkSums.added(view.factor, chunks, model.noise / targets.weights, targets.values)
     assert model.training is not None
     everything = model.weighted.weighed(model.training.histograms)
     own = (
         (s, model.kernel_rows(select_features(everything, np.arange(s.start, s.stop)), n_jobs))
-        for s in block_slices(len(sample_targets))
+        for s in block_slices(len(sample_targets.values))
     )
+    noise = model.noise / sample_targets.weights
     return LandmarkPosterior.of_sums(
-        sums, model.basis_indices, among, own, noise[: len(sample_targets)], sample_targets, n_jobs
+        sums, model.basis_indices, among, own, noise, sample_targets.values, n_jobs
     )

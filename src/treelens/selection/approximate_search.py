@@ -9,13 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from treelens.kernels.approximate import (
-    NystroemFeatures,
-    UnaryFeatures,
-    cauchy_sums,
-    fourier_features,
-    row_factors,
-)
+from treelens.kernels.approximate import NystroemFeatures, UnaryFeatures
 from treelens.kernels.binning import RandomBinning, buckets_for
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.landmarks import hard_landmarks
@@ -77,7 +71,6 @@ class ApproximateSearch(KernelSearch):
         self.n_components = min(task.n_components, _MOST_SEARCH_COMPONENTS)
         self.all_components = task.n_components
         self._held_out: HeldOut = {}
-        self._level_sums: dict[int, np.ndarray] = {}
         splits = _sampled_splits(task.codes, task.seed)
         sample = np.unique(np.concatenate([np.concatenate(split) for split in splits]))
         super().__init__(
@@ -151,7 +144,7 @@ class ApproximateSearch(KernelSearch):
             return
         for block in by_kernel(group):
             name, gamma = block[0].kernel, block[0].gamma
-            fit, new = self._maps(name, gamma, block[0].base, features, weights, train, validation)
+            fit, new = self._maps(name, gamma, features, weights, train, validation)
             models = fit_linear(
                 self.approximation, fit, self.codes[train], [c.C for c in block],
                 self.sample_weight[train], _ROUGH_ITERATIONS,
@@ -181,7 +174,6 @@ class ApproximateSearch(KernelSearch):
         self,
         name: str,
         gamma: float | None,
-        base: Base,
         features: Features,
         weights: np.ndarray | None,
         train: np.ndarray,
@@ -193,11 +185,6 @@ class ApproximateSearch(KernelSearch):
             given = self.n_components, self.seed, name, gamma or 0.0, offset, weights
             bins = RandomBinning(*given, buckets_for(len(train), self.n_components))
             mapped = bins.transform(features, self.n_jobs)
-            return mapped[train], mapped[validation]
-        if self.approximation == "random-fourier":
-            mapped = fourier_features(self._sums(base, features, weights), gamma or 0.0, np.float32)
-            factors = row_factors(features, name, gamma or 0.0, offset, weights)
-            mapped *= factors[:, None].astype(np.float32)
             return mapped[train], mapped[validation]
         if self.approximation == "nystroem":
             kernel = WeightedKernel(name, weights, gamma, offset)
@@ -220,24 +207,6 @@ class ApproximateSearch(KernelSearch):
             self.n_jobs,
         )  # fmt: skip
         return select_features(known, picked)
-
-    def _sums(self, base: Base, features: Features, weights: np.ndarray | None) -> np.ndarray:
-        """Cauchy sums; with uniform weights those of each depth are made once for all depths."""
-        n_frequencies = self.n_components // 2
-        if weights is not None:
-            return cauchy_sums(
-                features.pairs, n_frequencies, self.seed, weights, n_jobs=self.n_jobs
-            )
-        starts = features.pairs.level_offsets
-        n_depths = len(starts) - 1
-        for level in range(n_depths):
-            if level not in self._level_sums:
-                run = int(starts[level]), int(starts[level + 1])
-                self._level_sums[level] = n_depths * cauchy_sums(
-                    features.pairs, n_frequencies, self.seed, patterns=run, n_jobs=self.n_jobs
-                )
-        total = sum((self._level_sums[level] for level in range(n_depths)), np.zeros(1))
-        return total / n_depths
 
 
 def _sampled_splits(codes: np.ndarray, seed: int) -> list[Split]:

@@ -21,7 +21,6 @@ from treelens.models.training import TrainingGraphs
 from treelens.models.tried import BestParams, Candidate, SearchResult
 from treelens.patterns.features import Features, PatternExtractor, sum_of_squares
 from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.merging import select_patterns
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.selection.gain import learning_gain
 from treelens.selection.progress import progress_ticks
@@ -78,7 +77,7 @@ def fit_chosen(task: Task, candidates: list[Candidate], scheme: Scheme) -> Fitte
     histograms = everything
     if scheme.min_support > 1:
         keep = everything.support >= scheme.min_support
-        vocabulary, histograms = select_patterns(vocabulary, keep), everything.select_patterns(keep)
+        vocabulary, histograms = vocabulary.select_patterns(keep), everything.select_patterns(keep)
     search = scheme.search(task, histograms)
     with progress_ticks(task.progress, scheme.progress) as search.tick:
         result, chosen = staged_search(search, candidates)

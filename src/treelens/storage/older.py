@@ -10,7 +10,6 @@ from treelens.storage.archive import Contents
 _PARAMETERS = {"form": "kernel", "radius": "weight_radius"}
 _APPROXIMATIONS = {"random-bins": "random-binning", "random-features": "random-fourier"}
 _ARRAYS = {"support_self_sums": "support_diagonal"}
-_STREAMING_ARRAYS = {"support": "pattern_support"}
 # Learners could have a preset: name -> what it fixes.
 PRESETS: dict[str, dict[str, Any]] = {
     # The numbers of the paper, to the letter: 500 single pairs, step 1e-4.
@@ -46,8 +45,7 @@ def in_new_words(contents: Contents) -> Contents:
     search = data.get("search")
     if isinstance(search, dict) and isinstance(search.get("candidates"), list):
         data["search"] = {**search, "candidates": [_candidate(c) for c in search["candidates"]]}
-    arrays = _ARRAYS | (_STREAMING_ARRAYS if data.get("model") == "streaming" else {})
-    return Contents(data, {arrays.get(name, name): x for name, x in contents.arrays.items()})
+    return Contents(data, {_ARRAYS.get(name, name): x for name, x in contents.arrays.items()})
 
 
 def _renamed(record: Any) -> Any:

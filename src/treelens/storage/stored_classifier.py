@@ -1,7 +1,5 @@
 """A fitted classifier in a model file, and back: support vector machines and linear models.
 
-One that was fitted to blocks of graphs keeps nothing of these, however many there were.
-
 What is kept is what predicting, explaining and reporting need, as numbers and plain labels; the
 rest (pair features) is built from it. Loading checks every array against the others before
 anything computes with it, since compiled loops follow its indices unchecked.
@@ -14,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.kernels.approximate import RandomFourierFeatures, UnaryFeatures
+from treelens.kernels.approximate import UnaryFeatures
 from treelens.kernels.binning import RandomBinning
 from treelens.kernels.table import KERNELS, UNARY_KERNELS
 from treelens.kernels.voting import class_pairs
@@ -56,8 +54,6 @@ _ROUNDING = 1e-6
 def put_classifier(model: FittedClassifier, into: Contents) -> None:
     """Everything about a model that was chosen by a search."""
     choice, training = model.choice, model.training
-    assert choice is not None
-    assert training is not None
     into.data["classes"] = plain_value(model.classes, "a class")
     into.data["choice"] = plain_value(dict(choice.best_params), "best_params_")
     into.data["learning_gain"] = plain_value(choice.learning_gain, "learning_gain_")
@@ -65,7 +61,6 @@ def put_classifier(model: FittedClassifier, into: Contents) -> None:
     put_vocabulary(model.patterns.vocabulary, into)
     _put_histograms(training.histograms, into)
     into.arrays["train_codes"] = training.targets.astype(np.int64, copy=False)
-    assert model.calibration is not None
     into.arrays["calibration_coefficients"], into.arrays["calibration_intercepts"] = (
         model.calibration
     )
@@ -100,52 +95,6 @@ def get_classifier(stored: Stored, learner: dict[str, Any] | None) -> FittedClas
     )  # fmt: skip
 
 
-# --- without training graphs -------------------------------------------------------------------
-
-
-def put_streaming(model: FittedClassifier, into: Contents) -> None:
-    """Patterns, weights and the linear model on random Fourier features."""
-    decision = model.decision
-    assert isinstance(decision, LinearOnFeatures)
-    feature_map, kernel = decision.feature_map, decision.kernel
-    assert isinstance(feature_map, RandomFourierFeatures)
-    into.data["classes"] = plain_value(model.classes, "a class")
-    into.data["feature_map"] = {
-        "seed": feature_map.seed,
-        "n_components": feature_map.n_components,
-        "kernel": kernel.name,
-        "gamma": float(feature_map.gamma),
-        "offset": float(kernel.offset),
-        "weighted": kernel.weights is not None,
-    }
-    into.arrays["weights"] = model.weights
-    into.arrays["coefficients"] = decision.coefficients
-    into.arrays["intercepts"] = decision.intercepts
-    into.data["first_depth"] = int(model.patterns.first_depth)
-    put_recipe(model.recipe, into)
-    put_vocabulary(model.patterns.vocabulary, into)
-
-
-def get_streaming(stored: Stored) -> FittedClassifier:
-    """The model of a file."""
-    vocabulary = get_vocabulary(stored)
-    patterns = PatternExtractor(vocabulary, _get_first_depth(stored, vocabulary), "wasserstein")
-    classes = checked_class_labels(stored)
-    n_patterns = int(_offsets_in_use(vocabulary, patterns.first_depth)[-1])
-    record, place = stored.value("feature_map", dict), "in 'feature_map'"
-    weights = stored.floats("weights", (n_patterns,), 0.0)
-    if type(record.get("weighted")) is not bool:
-        raise stored.error(f"'weighted' {place} should be true or false")
-    kernel = WeightedKernel(
-        str(record.get("kernel")),
-        weights if record["weighted"] else None,
-        stored.number(record.get("gamma"), f"'gamma' {place}", 0.0, above=True),
-        stored.number(record.get("offset"), f"'offset' {place}", 0.0),
-    )
-    decision = _get_linear(stored, kernel, patterns, n_patterns, _n_outputs(len(classes)))
-    return FittedClassifier(classes, patterns, decision, get_recipe(stored))
-
-
 # --- counts ----------------------------------------------------------------------------------
 
 
@@ -156,19 +105,11 @@ def _put_histograms(histograms: PatternHistograms, into: Contents) -> None:
 
 
 def _get_histograms(stored: Stored, vocabulary: PatternVocabulary) -> PatternHistograms:
-    first = _get_first_depth(stored, vocabulary)
-    return get_lists(stored, _offsets_in_use(vocabulary, first), first)
-
-
-def _get_first_depth(stored: Stored, vocabulary: PatternVocabulary) -> int:
     first: int = stored.value("first_depth", int)
     if not 0 <= first <= vocabulary.depth:
         raise stored.error(f"'first_depth' should be 0 to {vocabulary.depth}, not {first}")
-    return first
-
-
-def _offsets_in_use(vocabulary: PatternVocabulary, first_depth: int) -> np.ndarray:
-    return vocabulary.level_offsets[first_depth:] - vocabulary.level_offsets[first_depth]
+    offsets = vocabulary.level_offsets
+    return get_lists(stored, offsets[first:] - offsets[first], first)
 
 
 # --- weights ----------------------------------------------------------------------------------
@@ -176,7 +117,6 @@ def _offsets_in_use(vocabulary: PatternVocabulary, first_depth: int) -> np.ndarr
 
 def _put_learned(model: FittedClassifier, into: Contents) -> None:
     """Learned weights with the solver's record; uniform ones leave no array."""
-    assert model.choice is not None
     into.data["learner"] = into.data["learning_result"] = None
     if model.kernel.weights is None or model.choice.learned is None:
         return
@@ -225,12 +165,11 @@ def _put_decision(model: FittedClassifier, into: Contents) -> None:
         into.arrays["thresholds"] = feature_map.thresholds
         return
     into.data["feature_map"] = {
-        "kind": "random-fourier",
+        "kind": "random-binning",
         "seed": feature_map.seed,
         "n_components": feature_map.n_components,
+        "n_buckets": feature_map.n_buckets,
     }
-    if isinstance(feature_map, RandomBinning):
-        into.data["feature_map"] |= {"kind": "random-binning", "n_buckets": feature_map.n_buckets}
 
 
 def _get_decision(
@@ -277,12 +216,12 @@ def _get_linear(
     n_patterns: int,
     n_outputs: int,
 ) -> LinearOnFeatures:
-    """A linear model on explicit features; those of a model of blocks have no kind."""
-    record = {"kind": "random-fourier", **stored.value("feature_map", dict)}
-    feature_map: Any
-    if record["kind"] in ("random-fourier", "random-binning"):
-        feature_map = _get_random(stored, record, kernel)
-    elif record["kind"] == "unary":
+    """A linear model on explicit features."""
+    record = stored.value("feature_map", dict)
+    feature_map: RandomBinning | UnaryFeatures
+    if record.get("kind") == "random-binning":
+        feature_map = _get_bins(stored, record, kernel)
+    elif record.get("kind") == "unary":
         if kernel.name not in UNARY_KERNELS:
             raise stored.error(f"'feature_map' has no features for the kernel {kernel.name!r}")
         thresholds = stored.floats("thresholds", (None,))
@@ -290,9 +229,12 @@ def _get_linear(
         check_thresholds(stored, offsets, thresholds, minimum=patterns.kind != "subtree")
         feature_map = UnaryFeatures(kernel.name, kernel.weights, offsets, thresholds)
     else:
-        raise stored.error(f"'feature_map' is of the kind {str(record['kind'])[:40]!r}")
-    bins = isinstance(feature_map, RandomBinning)
-    n_features = feature_map.n_features if bins else feature_map.n_components
+        raise stored.error(f"'feature_map' is of the kind {str(record.get('kind'))[:40]!r}")
+    n_features = (
+        feature_map.n_features
+        if isinstance(feature_map, RandomBinning)
+        else feature_map.n_components
+    )
     return LinearOnFeatures(
         feature_map,
         stored.floats("coefficients", (n_outputs, n_features)),
@@ -301,18 +243,12 @@ def _get_linear(
     )
 
 
-def _get_random(
-    stored: Stored, record: dict[str, Any], kernel: WeightedKernel
-) -> RandomBinning | RandomFourierFeatures:
-    given = (
-        *checked_feature_numbers(stored, record), kernel.name, float(kernel.gamma or 0.0),
-        kernel.offset, kernel.weights,
-    )  # fmt: skip
+def _get_bins(stored: Stored, record: dict[str, Any], kernel: WeightedKernel) -> RandomBinning:
+    numbers = checked_feature_numbers(stored, record)
+    n_buckets = stored.whole(record.get("n_buckets"), "'n_buckets'", 1, 2**31)
+    gamma = float(kernel.gamma or 0.0)
     try:
-        if record["kind"] == "random-binning":
-            n_buckets = stored.whole(record.get("n_buckets"), "'n_buckets'", 1, 2**31)
-            return RandomBinning(*given, n_buckets)
-        return RandomFourierFeatures(*given)
+        return RandomBinning(*numbers, kernel.name, gamma, kernel.offset, kernel.weights, n_buckets)
     except ValueError as error:
         raise stored.error(f"'feature_map' cannot be used ({error})") from error
 

@@ -14,8 +14,6 @@ from treelens.theory.fitted import fitted_bound
 def model_bound(model: FittedClassifier, delta: float) -> dict[str, Any]:
     """See ``GraphSVC.generalization_bound``."""
     training, choice = model.training, model.choice
-    assert training is not None
-    assert choice is not None
     pairs = PairFeatures.from_histograms(training.histograms, model.patterns.kind)
     parameters = {**(choice.learner or {}), "n_jobs": 1}
     learned = choice.learned
