@@ -1,10 +1,13 @@
 """Gaussian processes on blocks: the model of all graphs, however these are cut."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 import treelens as tl
 from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks
+from treelens.graphs.errors import InvalidMoleculesWarning
 from treelens.learning import sparse_evidence
 from treelens.models.sparse_process import LandmarkPosterior
 from treelens.scale.process_blocks import sample_of_blocks
@@ -32,6 +35,36 @@ def test_a_sample_does_not_depend_on_the_blocks(data):
     assert np.isin(samples[0].y, values).all()
     other = sample_of_blocks(CollectionBlocks(graphs, values, 50), 20, seed=4)
     assert not np.array_equal(other.y, samples[0].y)
+
+
+class Elsewhere:
+    """An executor that notes what it is asked to do."""
+
+    def __init__(self):
+        self.done = []
+
+    def map(self, function, parts, *shared):
+        for part in parts:
+            self.done.append(function.__name__)
+            yield pickle.loads(pickle.dumps(function(*part, *shared)))
+
+
+def test_an_executor_reads_files_but_not_what_is_in_memory(data, tmp_path):
+    graphs, _, values = data
+    executor, path = Elsewhere(), tmp_path / "molecules.csv"
+    sample_of_blocks(CollectionBlocks(graphs, values, 50), 20, 3, executor=executor)
+    assert executor.done == []
+    rows = "".join(f"{'C' * (1 + i % 9)},{i}\n" for i in range(30))
+    path.write_text("smiles,value\n" + rows + "bad!,31\nCO,32\n")
+    blocks = SmilesBlocks(path, target="value", block_size=8, on_invalid="skip")
+    with pytest.warns(InvalidMoleculesWarning, match=r"row 31 \(line 32\)"):
+        here = sample_of_blocks(blocks, 10, 3)
+    with pytest.warns(InvalidMoleculesWarning, match=r"row 31 \(line 32\)"):
+        there = sample_of_blocks(blocks, 10, 3, executor=executor)
+    assert len(executor.done) == 4
+    assert list(there.graphs) == list(here.graphs)
+    assert (there.all_targets == here.all_targets).all()
+    assert there.part_sizes == here.part_sizes == [8, 8, 8, 7]
 
 
 def test_a_sample_is_drawn_evenly():

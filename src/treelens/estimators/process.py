@@ -155,7 +155,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
             their own, added to that of the graphs; evidence decides how much it says. Learned on a
             CPU only; not with blocks.
         executor : executor, optional
-            With blocks: where they are worked on the second time, such as
+            With blocks: where they are read and worked on, such as
             :class:`treelens.scale.executors.JoblibExecutor` (processes here) or
             :class:`treelens.scale.dask_executor.DaskExecutor` (a cluster). The model is the same,
             bit for bit.
@@ -186,7 +186,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         """Fit a sample through landmarks, then take the posterior of all graphs."""
         check_executor(executor)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        sample = sample_of_blocks(blocks, self.exact_size, seed, self._first_wrong)
+        sample = sample_of_blocks(blocks, self.exact_size, seed, self._first_wrong, executor)
         self._check_sample(sample.y, sample.all_targets)
         known = self._known(sample.y, np.ones(len(sample.y)))
         fitted = self._condition(sample.graphs, known, min(self.exact_size, self.n_landmarks))

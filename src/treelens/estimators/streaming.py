@@ -53,7 +53,7 @@ class FitsByBlocks(GaussianProcessOnGraphs):
         sample_weight, covariates : None
             Blocks take none.
         executor : executor, optional
-            Where blocks are worked on the second time, such as
+            Where blocks are read and worked on, such as
             :class:`treelens.scale.executors.JoblibExecutor`; by default here, one after the other.
             The model is the same, bit for bit.
         """

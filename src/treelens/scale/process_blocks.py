@@ -8,12 +8,21 @@ made over a fixed number of graphs at a time, so the model does not depend on ho
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.graphs.blocks import Block, block_name, graph_name, parts_of, repeat_messages
+from treelens.graphs.blocks import (
+    Block,
+    GraphPart,
+    Part,
+    block_name,
+    graph_name,
+    parts_of,
+    repeat_messages,
+)
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.convert import as_graph_collection
 from treelens.graphs.errors import GraphDataError
@@ -40,7 +49,11 @@ class BlockSample(NamedTuple):
 
 
 def sample_of_blocks(
-    blocks: Any, size: int, seed: int, first_wrong: FirstWrong = lambda y: None
+    blocks: Any,
+    size: int,
+    seed: int,
+    first_wrong: FirstWrong = lambda y: None,
+    executor: Any = None,
 ) -> BlockSample:
     """``size`` graphs, or all, drawn evenly; the same ones however the blocks are cut.
 
@@ -51,13 +64,15 @@ def sample_of_blocks(
     seed : int
     first_wrong : callable
         Of the targets of a block, the first that cannot be learned from, with words about it.
+    executor : executor, optional
+        Where blocks are read; by default here. All graphs come by here once, some at a time: which
+        of them are drawn depends on how many came before.
     """
     kept: dict[int, tuple[int, Graph]] = {}  # by number: its key, and the graph
     targets: list[np.ndarray] = []
     sizes: list[int] = []
     first, limit = 0, 2**64
-    for number, part in enumerate(parts_of(blocks)):
-        block = part.load()
+    for number, block in enumerate(_read(blocks, executor)):
         repeat_messages(block.messages)
         sizes.append(0 if block.graphs is None else len(block.graphs))
         if block.graphs is None or not len(block.graphs):
@@ -82,6 +97,22 @@ def sample_of_blocks(
     drawn = sorted(kept)
     graphs = as_graph_collection([kept[number][1] for number in drawn])
     return BlockSample(graphs, y[drawn], y, sizes)
+
+
+def _read(blocks: Any, executor: Any) -> Iterator[Block]:
+    """Blocks in their order, read by the executor unless they are in memory here."""
+    parts = parts_of(blocks)
+    first = next(parts, None)
+    if first is None:
+        return iter(())
+    if isinstance(first, GraphPart):
+        executor = None
+    together = ((part,) for part in chain([first], parts))
+    return iter((executor or SerialExecutor()).map(_load, together))
+
+
+def _load(part: Part) -> Block:
+    return part.load()
 
 
 def _check_kinds(targets: list[np.ndarray]) -> None:
