@@ -59,6 +59,10 @@ class Evidence:
     def test(self, name: str, ours: str, theirs: str) -> Comparison:
         return compare(self.folds[name][ours], self.folds[name][theirs], N_OUTER)
 
+    def sets_with(self, *methods: str) -> list[str]:
+        """The data sets that all of these methods were run on."""
+        return [n for n, found in self.accuracy.items() if all(m in found for m in methods)]
+
     def gain(self, name: str, ours: str, theirs: str) -> str:
         """Points, the p-value of the paper's test, and the corrected one."""
         test = self.test(name, ours, theirs)
@@ -164,7 +168,8 @@ def _gains(evidence: Evidence) -> Claim:
         f"{signed(PAPER_ACCURACY['learned_wwl'][n][0] - PAPER_ACCURACY['wwl'][n][0])} ({n})"
         for n in PAPER_SETS
     ]
-    tests = {name: evidence.test(name, "learned_wwl", "wwl") for name in evidence.accuracy}
+    pair = ("learned_wwl", "wwl")
+    tests = {name: evidence.test(name, *pair) for name in evidence.sets_with(*pair)}
     gains = [f"{signed(100 * test.difference)} ({name})" for name, test in tests.items()]
     best = min(t.p_corrected for t in tests.values() if t.p_corrected is not None)
     holds = best < 0.05
@@ -448,14 +453,11 @@ def _valid() -> Claim:
 
 
 def _extension(evidence: Evidence) -> Claim:
-    sets = list(evidence.accuracy)
-    subtree = [
-        f"{signed(100 * evidence.test(n, 'learned_wl_subtree', 'wl_subtree').difference)} ({n})"
-        for n in sets
-    ]
-    assignment = [
-        f"{signed(100 * evidence.test(n, 'learned_wl_oa', 'wl_oa').difference)} ({n})" for n in sets
-    ]
+    subtree, assignment = (
+        [f"{signed(100 * evidence.test(n, f'learned_{m}', m).difference)} ({n})"
+         for n in evidence.sets_with(f"learned_{m}", m)]
+        for m in ("wl_subtree", "wl_oa")
+    )  # fmt: skip
     top = evidence.test("ENZYMES", "learned_wl_oa", "wl_oa")
     return Claim(
         "The idea should extend to WL subtree and WL-OA",

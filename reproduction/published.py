@@ -37,6 +37,17 @@ PAPER_ACCURACY: dict[str, dict[str, tuple[float, float]]] = {
     },
 }  # fmt: skip
 
+
+def published_name(name: str) -> str:
+    """The column of the paper's table that a data set stands beside."""
+    return "PTC_MR" if name == "PTC_DGCNN" else name
+
+
+def published_accuracy(method: str, name: str) -> tuple[float, float] | None:
+    """Mean and deviation that the paper prints for a method on a data set, if it does."""
+    return PAPER_ACCURACY.get(method, {}).get(published_name(name))
+
+
 # Best figure of any method in the paper's Table 2.
 PAPER_BEST = {
     name: max(row[name][0] for row in PAPER_ACCURACY.values())

@@ -19,7 +19,7 @@ from reproduction.methods import (
 )
 from reproduction.pages import markdown_table, plus_minus
 from reproduction.protocol import N_OUTER
-from reproduction.published import PAPER_ACCURACY
+from reproduction.published import published_accuracy
 
 Row = Mapping[str, Any]
 # Rows of an earlier version name no grid.
@@ -165,7 +165,7 @@ def unlabelled_parts(rows: Sequence[Row]) -> list[str]:
         for method in (labelled, f"{labelled}_unlabelled"):
             texts = [_folds_text(cells.get((method, name), ())) for name in names]
             lines.append([title_of(method), *texts])
-        published = [plus_minus(*PAPER_ACCURACY[labelled][name]) for name in names]
+        published = [_published_text(labelled, name) for name in names]
         lines.append([f"{title_of(labelled)}, the paper", *published])
     text = (
         "Our random walks and shortest paths are above the paper's on most sets. Ours count "
@@ -191,7 +191,7 @@ def paper_grid_parts(rows: Sequence[Row]) -> list[str]:
         if any((m, name) in cells for name in names)
     ]
     for m, title in (("wwl", "the paper's WWL"), ("learned_wwl", "the paper's learned WWL")):
-        lines.append([title, *(plus_minus(*PAPER_ACCURACY[m][name]) for name in names)])
+        lines.append([title, *(_published_text(m, name) for name in names)])
     text = (
         "Everything as the paper prints it: depths 1 to H with H from 1 to 6 and no node labels, "
         "`gamma` in {0.0001, 0.001, 0.01}, `C` from 0.001 to 1000, radii 0.1, 0.5 and 1, margins "
@@ -201,6 +201,11 @@ def paper_grid_parts(rows: Sequence[Row]) -> list[str]:
         "same margins, they do move."
     )
     return ["## The paper's own grid", text, markdown_table(["", *names], lines)]
+
+
+def _published_text(method: str, name: str) -> str:
+    published = published_accuracy(method, name)
+    return "–" if published is None else plus_minus(*published)
 
 
 def _folds_text(rows: Sequence[Row]) -> str:

@@ -26,7 +26,7 @@ from reproduction.pages import (
     write_page,
 )
 from reproduction.protocol import N_OUTER
-from reproduction.published import PAPER, PAPER_ACCURACY, PAPER_BEST
+from reproduction.published import PAPER, PAPER_BEST, published_accuracy, published_name
 from reproduction.rows import read_rows
 from reproduction.significance import Comparison, Folds, compare
 from reproduction.table2 import DATASETS
@@ -220,7 +220,7 @@ def _furthest(methods: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def _cell(methods: dict[str, dict[str, Any]], method: str, name: str, best: float) -> str:
-    published = PAPER_ACCURACY.get(method, {}).get(_published_name(name))
+    published = published_accuracy(method, name)
     beside = "" if published is None else f" ({plus_minus(*published)})"
     if method not in methods:
         return f"not run{beside}"
@@ -230,11 +230,6 @@ def _cell(methods: dict[str, dict[str, Any]], method: str, name: str, best: floa
     text = f"**{text}**" if is_best else text
     star = "" if cell["n_folds"] == N_REPETITIONS * N_OUTER else f" [{cell['n_folds']} folds]"
     return (text + star + beside).replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
-
-
-def _published_name(name: str) -> str:
-    """The column of the paper's table that a data set stands beside."""
-    return "PTC_MR" if name == "PTC_DGCNN" else name
 
 
 def _unfinished_text(summary: Summary) -> str:
@@ -252,9 +247,9 @@ def _against_paper(summary: Summary) -> str:
     """Our learned methods beside the paper's best figure of any method."""
     rows = []
     for name in summary:
-        if _published_name(name) not in PAPER_BEST:
+        if published_name(name) not in PAPER_BEST:
             continue
-        best = PAPER_BEST[_published_name(name)]
+        best = PAPER_BEST[published_name(name)]
         learned = {m: c for m, c in summary[name].items() if m in LEARNED}
         learned = {m: c["mean"] for m, c in _furthest(learned).items()}
         if learned:
