@@ -13,6 +13,7 @@ from reproduction.tables import uniform_twins
 from treelens.selection.validation import holm
 
 METHODS = ("treelens", "treelens_uniform", "ecfp_gp")
+_COST = "What a fit costs, ours and others side by side: [speed and cost](cost.md)."
 HEADER = ["RMSE on held-out molecules", "treelens", "uniform weights", "ECFP6 counts, Tanimoto GP"]
 
 
@@ -28,6 +29,7 @@ def write_glance(out: Path) -> None:
         "the error of solubility; on an assay of binding they take off nothing.*",
         glance_table(numbers, assays),
         _classes_text(classes, out / "table2_tests.json"),
+        *([_COST] if (out / "cost.jsonl").exists() else []),
         "Every page of this folder names the command that makes it, and lies beside its rows.",
     ]
     write_page(
