@@ -32,8 +32,9 @@ def refuse_model_as_data(source: str) -> None:
     if inner_suffix(path) not in (*TABLE_ENDINGS, *SDF_ENDINGS) and is_a_model(source):
         what = "is a model" if path.exists() else "called like a model"
         raise InputError(
-            f"{source} is in the place of the data, but {what}. Models come first, and the data "
-            "last: a table, an SDF, a TU folder or .zip, or the name of a known data set."
+            f"{source} is in the place of the data, but {what}. Models come first and the data "
+            "last (MODEL... DATA): a table, an SDF, a TU folder or .zip, or the name of a known "
+            "data set."
         )
 
 
