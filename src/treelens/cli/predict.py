@@ -59,7 +59,8 @@ def predict_cli(
         typer.Option(
             "--part-size",
             help="Predict a long table so many rows at a time, in processes; the same command goes "
-            "on where a stopped one was. Needs --out.",
+            "on where a stopped one was. Needs --out. Numbers may differ from those of the table "
+            "at once in the last digits (about 1e-13 of their size).",
             metavar="ROWS",
             min=1,
             show_default="all at once",
