@@ -316,8 +316,14 @@ def unreadable_rows(data: GraphData) -> str:
     why = reasons(data.texts, first)
     shown = [
         (f"row {row + 1}" if data.table is None else data.table.place(row))
-        + (f" {data.texts[row][:40]!r} ({why[row]})" if data.texts else "")
+        + (f" {data.texts[row][:40]!r} ({why[row]})" if data.texts else _name_of(data, row))
         for row in first
     ]
     more = len(missing) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _name_of(data: GraphData, row: int) -> str:
+    """What names a row whose molecule has no text, as a record of an SDF has none."""
+    names = [column[row] for column in data.ids.values() if column[row]]
+    return f" {names[0][:40]!r}" if names else ""
