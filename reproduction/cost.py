@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
 import tempfile
 import venv
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +56,10 @@ def _add_row(rows: RowFile, row: dict[str, Any]) -> None:
 def measured(name: str, method: str) -> dict[str, Any]:
     """What one line cost, that it was stopped, or which package is missing."""
     ours = not lines_of(name)[method].packages and method.startswith((OURS, "svc"))
+    command = [sys.executable, "-m", "reproduction.cost_lines", name, method]
     done = subprocess.run(
-        [sys.executable, "-m", "reproduction.cost_lines", name, method],
+        command if ours else [*command, str(LIMIT)],
         capture_output=True, text=True, env={**os.environ, **_ONE_THREAD},
-        preexec_fn=None if ours else partial(_limit_processor, LIMIT),
     )  # fmt: skip
     if done.returncode == -signal.SIGXCPU:
         return {"stopped": LIMIT}
@@ -71,10 +69,6 @@ def measured(name: str, method: str) -> dict[str, Any]:
     if done.returncode:
         raise RuntimeError(f"{method} on {name} ended with {done.returncode}: {last}")
     return json.loads(last)
-
-
-def _limit_processor(seconds: int) -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
 
 
 def try_to_install(*packages: str) -> dict[str, Any]:

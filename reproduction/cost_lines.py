@@ -1,13 +1,15 @@
 """What the study of cost fits: lines for classes of graphs, and lines for numbers of molecules.
 
-``python -m reproduction.cost_lines SET METHOD`` runs one in a process of its own and prints what it
+``python -m reproduction.cost_lines SET METHOD [LIMIT]`` runs one in a process of its own and prints what it
 cost as a line of JSON. Rivals are imported where they are used: the error says what to install.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
+import resource
 import sys
 import time
 import warnings
@@ -201,12 +203,18 @@ def first_split(name: str) -> Split:
     return Split(graphs[train], y[train], graphs[test], y[test])
 
 
-def measure(line: Line, split: Split) -> dict[str, Any]:
-    """What a fit and its predictions cost, after a small one that compiles and imports."""
+def measure(line: Line, split: Split, limit: int | None = None) -> dict[str, Any]:
+    """What a fit and its predictions cost, after a small one that compiles and imports.
+
+    After ``limit`` seconds of processor time the process is killed by ``SIGXCPU``.
+    """
     train, test = line.convert(split.train), line.convert(split.test)
     some = _some_of_each(split.y_train)
     few = split.train[some] if hasattr(split.train, "recipe") else [split.train[i] for i in some]
     line.fit(line.convert(few), split.y_train[some], line.convert(split.test[:2]))()
+    if limit is not None:
+        most = math.ceil(processor_seconds()) + limit
+        resource.setrlimit(resource.RLIMIT_CPU, (most, most + 5))
     before = kilobytes("VmRSS")
     runs = [_run(line.fit, train, split.y_train, test)]
     while len(runs) < N_TIMES and runs[0][0]["wall"] < SHORT:
@@ -260,13 +268,13 @@ def kilobytes(field: str) -> int:
         return next(int(line.split()[1]) for line in lines if line.startswith(field))
 
 
-def main(name: str, method: str) -> None:
+def main(name: str, method: str, limit: str | None = None) -> None:
     """Measure one line and print it as the last line."""
     line = lines_of(name)[method]
     for package in line.packages[:1]:
         import_module(package.lower())
     warnings.simplefilter("ignore")
-    found = measure(line, first_split(name))
+    found = measure(line, first_split(name), None if limit is None else int(limit))
     print(json.dumps({**found, "rival": {p: version(p) for p in line.packages}}))
 
 

@@ -17,6 +17,7 @@ from reproduction.cost_lines import (
     NUMBER_SETS,
     C,
     Line,
+    lines_of,
 )
 from reproduction.pages import command_line, markdown_table, write_page
 
@@ -27,7 +28,8 @@ Lines = Mapping[str, Line]
 def write_cost(out: Path, rows: Rows) -> None:
     """The page."""
     parts = [
-        *compared(rows),
+        *in_short(rows),
+        *["\n".join(f"- {sentence}" for sentence in compared(rows))],
         _ABOUT,
         "## Classes of graphs",
         _table(rows, CLASS_SETS, CLASS_LINES, "accuracy"),
@@ -36,6 +38,7 @@ def write_cost(out: Path, rows: Rows) -> None:
         _table(rows, NUMBER_SETS, NUMBER_LINES, "rmse"),
         _ABOUT_NUMBERS,
         *_stopped(rows),
+        *_not_run(rows),
         *_not_installed(rows),
     ]
     write_page(out / "cost.md", "Speed and cost", command_line("cost"), parts)
@@ -45,9 +48,11 @@ _ABOUT = (
     "One fit and one prediction of the first fold or split that [evidence](evidence.md) and "
     "[regression](regression.md) use, each in a process of its own, with one thread. Seconds are "
     "of processor time; other programs were running on both cores, so that the wall clock (last "
-    "column but one) says little. Everything was run on some 40 training graphs before: imports "
-    "and compilation are left out (what a first use costs, [benchmarks](benchmarks.md) tell). What "
-    f"took less than a second was run {N_TIMES} times, of which the least counts. *Times the "
+    "column but one) says little. Processor time, too, differs between runs on a busy machine: "
+    "take ratios below two for even. Everything was run on some 40 training graphs before, so that "
+    "imports and compilation are left out (what a first use costs, [benchmarks](benchmarks.md) "
+    f"tell). What took less than a second by the clock was run {N_TIMES} times, of which the least "
+    "counts. *Times the "
     "default* divides the seconds of fit and prediction by those of the first line of the set, our "
     "default model: below 1 the line is faster than it. Memory is the most that the process held, "
     "and in brackets what it held before the fit: interpreter, libraries, compiled code and data. "
@@ -73,7 +78,7 @@ _ABOUT_NUMBERS = (
 
 
 def compared(rows: Rows) -> list[str]:
-    """Who is faster and where we are slower, in words."""
+    """Where we are slower and where faster, and how many times, in words."""
     classes = [row for row in rows if row["set"] in CLASS_SETS]
     numbers = [row for row in rows if row["set"] in NUMBER_SETS]
     rivals = [method for method, line in CLASS_LINES.items() if line.twin]
@@ -91,16 +96,44 @@ def compared(rows: Rows) -> list[str]:
             {method: CLASS_LINES[method].twin for method in rivals},
         ),
     ]  # fmt: skip
-    whole = " ".join(sentence for sentence in told if sentence)
-    return [whole] if whole else []
+    return [sentence for sentence in told if sentence]
+
+
+def in_short(rows: Rows) -> list[str]:
+    """One sentence: what the default models are slower and faster than."""
+    pairs = [(sets, lines, method)
+             for sets, lines in ((NUMBER_SETS, NUMBER_LINES), (CLASS_SETS, CLASS_LINES))
+             for method, line in lines.items()
+             if method != OURS and not method.startswith("svc")]  # fmt: skip
+    groups: dict[str, list[str]] = {"slower": [], "faster": [], "both": []}
+    for sets, lines, method in pairs:
+        found = ratios([row for row in rows if row["set"] in sets], OURS, method)
+        sides = {"faster" if ratio >= 1.0 else "slower" for ratio, _ in found.values()}
+        if sides:
+            groups["both" if len(sides) > 1 else sides.pop()].append(lines[method].title)
+    told = [
+        f"{words} {_listed(groups[side], '; ')}"
+        for side, words in (
+            ("slower", "slower on every set than"),
+            ("faster", "faster on every set than"),
+            ("both", "faster on some sets only than"),
+        )
+        if groups[side]
+    ]
+    return [f"Our default models are {'. They are '.join(told)}."] if told else []
 
 
 def _sentence(subject: str, rows: Rows, lines: Lines, pairs: Mapping[str, str | None]) -> str:
     verdicts = [
         verdict(lines[rival].title, ratios(rows, ours, rival)) for rival, ours in pairs.items()
     ]
-    known = [text for text in verdicts if text]
+    known = sorted((text for text in verdicts if text), key=_faster_last)
     return f"{subject} is {'; '.join(known)}." if known else ""
+
+
+def _faster_last(text: str) -> int:
+    """Where we are slower comes first."""
+    return ("slower" not in text) + text.startswith("faster")
 
 
 def ratios(rows: Rows, ours: str | None, rival: str) -> dict[str, tuple[float, bool]]:
@@ -155,9 +188,9 @@ def _factor(ratio: float, at_least: bool = False) -> str:
     return f"more than {text}" if at_least else text
 
 
-def _listed(names: Iterable[str]) -> str:
+def _listed(names: Iterable[str], between: str = ", ") -> str:
     *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
+    return f"{between.join(first)} and {last}" if first else last
 
 
 # --- tables -------------------------------------------------------------------------------------
@@ -212,7 +245,19 @@ def _stopped(rows: Rows) -> list[str]:
         if "stopped" in row
     ]
     words = f"Rivals were stopped after {LIMIT} seconds of processor time: "
-    return [f"{words}{_listed(told)}."] if told else []
+    return [f"{words}{_listed(told, '; ')}."] if told else []
+
+
+def _not_run(rows: Rows) -> list[str]:
+    """Lines of sets that have some, but not these."""
+    known = {(row["set"], row["method"]) for row in rows}
+    told = [
+        f"{line.title} on {name}"
+        for name in dict.fromkeys(row["set"] for row in rows)
+        for method, line in lines_of(name).items()
+        if name in (*CLASS_SETS, *NUMBER_SETS) and (name, method) not in known
+    ]
+    return [f"Not run: {_listed(told, '; ')}."] if told else []
 
 
 def _not_installed(rows: Rows) -> list[str]:
@@ -220,9 +265,9 @@ def _not_installed(rows: Rows) -> list[str]:
     row = next((row for row in rows if row["method"] == INSTALLED), None)
     if row is None or row["error"] is None:
         return []
-    tried = [f"{name} {version}" for name, version in row["tried"].items()]
+    tried, failed = row["tried"], row["failed"]
     return [
-        f"{INSTALLED} was tried on Python {row['python']} and could not be run: {tried[0]} "
-        f"installs, but its kernel is that of graphdot, which needs CUDA; `pip install "
-        f"{row['failed']}` ({tried[-1]}) ends with `{row['error']}`."
+        f"{INSTALLED} {tried[INSTALLED]} was tried on Python {row['python']} and could not be run: "
+        f"its kernel is that of graphdot, which needs CUDA, and `pip install {failed}` (version "
+        f"{tried[failed]}) ends with `{row['error']}`."
     ]

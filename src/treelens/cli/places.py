@@ -46,9 +46,9 @@ class ModelsThenData(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         found = self.make_parser(ctx).parse_args(list(args))[0]
-        models, data = (found.get(name) for name in ("models", "data"))
-        alone = isinstance(data, str) and not isinstance(models, (list, tuple))
-        if alone and not found.get("help") and is_a_model(data):
+        data, models = found.get("data"), found.get("models")
+        has_models = isinstance(models, (list, tuple)) or found.get("help")
+        if isinstance(data, str) and not has_models and is_a_model(data):
             raise typer.BadParameter(
                 f"it is missing. {data} is a model; what it should predict comes after it.",
                 ctx, param_hint="DATA",
