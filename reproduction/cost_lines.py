@@ -1,7 +1,8 @@
 """What the study of cost fits: lines for classes of graphs, and lines for numbers of molecules.
 
-``python -m reproduction.cost_lines SET METHOD [LIMIT]`` runs one in a process of its own and prints what it
-cost as a line of JSON. Rivals are imported where they are used: the error says what to install.
+``python -m reproduction.cost_lines SET METHOD [LIMIT]`` runs one in a process of its own and prints
+what it cost as a line of JSON. Rivals are imported where they are used; without one, the study
+says what to install.
 """
 
 from __future__ import annotations

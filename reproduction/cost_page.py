@@ -68,9 +68,9 @@ _ABOUT_CLASSES = (
 )
 _ABOUT_NUMBERS = (
     "All start from SMILES. Fingerprints of all molecules are made together and count with the "
-    "fit. scikit-learn's Gaussian process has a constant times an RBF kernel plus white noise on "
-    "ECFP4 counts folded to 2,048, its own optimiser and one start; the other rivals are those of "
-    "[regression](regression.md)."
+    "fit. The Tanimoto GP is a compiled one of this library. scikit-learn's Gaussian process has a "
+    "constant times an RBF kernel plus white noise on ECFP4 counts folded to 2,048, its own "
+    "optimiser and one start; the other rivals are those of [regression](regression.md)."
 )
 
 
