@@ -114,8 +114,8 @@ def in_short(rows: Rows) -> list[str]:
     told = [
         f"{words} {_listed(groups[side], '; ')}"
         for side, words in (
-            ("slower", "slower on every set than"),
-            ("faster", "faster on every set than"),
+            ("slower", "slower on every set that was run than"),
+            ("faster", "faster on every set that was run than"),
             ("both", "faster on some sets only than"),
         )
         if groups[side]

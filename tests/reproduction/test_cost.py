@@ -53,8 +53,8 @@ def test_the_page_is_that_of_the_rows(tmp_path):
 def test_the_first_sentences_are_recomputed_from_rows():
     text = " ".join(compared(MADE))
     assert in_short(MADE) == [
-        "Our default models are slower on every set than ECFP6 counts, Tanimoto GP and GraKeL WL "
-        "subtree, `SVC`. They are faster on every set than wwl, `SVC`."
+        "Our default models are slower on every set that was run than ECFP6 counts, Tanimoto GP "
+        "and GraKeL WL subtree, `SVC`. They are faster on every set that was run than wwl, `SVC`."
     ]
     assert (
         "`GraphRegressor` as it comes is slower than ECFP6 counts, Tanimoto GP (20 times)" in text
