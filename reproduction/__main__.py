@@ -9,6 +9,7 @@ from pathlib import Path
 from reproduction import (
     active,
     classes,
+    cost,
     curves,
     device,
     domain,
@@ -47,6 +48,7 @@ STUDIES = {
     "device": device,
     "landmarks": landmarks,
     "hiv": hiv,
+    "cost": cost,
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from reproduction import fidelity_page, fragments_page
+from reproduction.cost_page import write_cost
 from reproduction.curve_pages import write_active, write_curves
 from reproduction.device_page import write_device
 from reproduction.domain import write_domain
@@ -64,6 +65,7 @@ def write_all(out: Path) -> None:
         ("device", write_device),
         ("landmarks", write_landmarks),
         ("hiv", write_hiv),
+        ("cost", write_cost),
     ):
         if (out / f"{name}.jsonl").exists():
             write(out, read_rows(out / f"{name}.jsonl"))

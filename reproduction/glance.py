@@ -21,6 +21,7 @@ METHODS = {
     "ecfp_boosting": "ECFP4 boosting",
 }
 HEADER = ["RMSE on held-out molecules", *METHODS.values()]
+_COST = "What a fit costs, ours and others side by side: [speed and cost](cost.md)."
 
 
 def write_glance(out: Path) -> None:
@@ -35,6 +36,7 @@ def write_glance(out: Path) -> None:
         "the error of solubility; on an assay of binding they take off nothing.*",
         glance_table(numbers, assays),
         _classes_text(classes, out / "table2_tests.json"),
+        *([_COST] if (out / "cost.jsonl").exists() else []),
         "Every page of this folder names the command that makes it, and lies beside its rows.",
     ]
     write_page(

@@ -207,3 +207,16 @@ def test_only_one_kind_of_molecule_is_fine_to_predict(model, tmp_path):
 def test_a_file_without_any_molecule(model, tmp_path):
     data = write_csv(tmp_path / "x.csv", [("?",), ("!",)], "smiles")
     refused(run("predict", model, data), "None is left")
+
+
+@pytest.mark.parametrize("rest", ["", "n/a"])
+def test_too_few_rows_left_are_neither_classes_nor_numbers(rest, tmp_path):
+    rows = [("CCO", 1.25), ("CCCO", 2.75), ("CCN", rest), ("CCCN", rest), ("C(C", 3.5)]
+    data = write_csv(tmp_path / "few.csv", rows, "smiles,value")
+    done = run("fit", data, "--out", tmp_path / "m.treelens", "--max-invalid", 0.5)
+    assert done.code == 2
+    error = next(line for line in done.err.splitlines() if line.startswith("Error: "))
+    assert "2 rows of 5 with a graph and a target ('value') are left" in error
+    assert "rows without a label, left out: 2" in error
+    assert "too few to learn from" in error
+    assert "class" not in error

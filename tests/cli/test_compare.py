@@ -104,3 +104,18 @@ def test_graphs_of_an_unknown_class_are_counted(folder):
 def test_fragments_of_several_classes_say_which(folder, tmp_path):
     shown = compare(folder, "three", "three", folder / "three.csv", "--out", tmp_path / "x.html")
     assert "thiol, for thiol" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("more", "units"), [([], "units of the target"), (["--transform", "log10"], "log10 of the tar")]
+)
+def test_effects_of_numbers_are_in_units_of_the_target(more, units, tmp_path):
+    rows = [(s, round(1.0 + 0.37 * len(s), 3)) for s in ALCOHOLS + AMINES]
+    data = write_csv(tmp_path / "n.csv", rows, "smiles,value")
+    model, page = tmp_path / "n.treelens", tmp_path / "n.html"
+    assert run("fit", data, "-o", model, *more, *SMALL).code == 0
+    done = run("compare", model, model, data, "--out", page)
+    assert done.code == 0, done.err
+    for text in (done.out, page.read_text()):
+        assert units in text
+        assert "units of the decision" not in text

@@ -176,3 +176,20 @@ def test_a_file_without_the_column_is_refused(measured: Path, model: Path, tmp_p
 def test_what_cannot_be_is_said(measured: Path, options: list[str], message: str):
     refused(run("fit", measured, "--out", measured.with_name("no.treelens"), *options), message)
     assert not measured.with_name("no.treelens").exists()
+
+
+def test_a_cell_that_is_no_number_is_named_by_its_row(measured: Path, model: Path, tmp_path: Path):
+    lines = measured.read_text().splitlines()
+    cells = lines[8].split(",")
+    lines[8] = ",".join([*cells[:2], "warm", cells[3]])
+    lines.insert(3, "C(C,1.0,300.0,A")  # which cannot be read, so that graphs and rows differ
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text("\n".join(lines) + "\n")
+    fitted = run("fit", wrong, "--covariates", "temperature,lab", "--out", tmp_path / "m", *SMALL)
+    assert fitted.code == 2
+    assert "for 1 of 80 graphs, the first at row 9: 'warm'" in fitted.err
+    out = tmp_path / "p.csv"
+    for more in ([], ["--part-size", 4]):
+        done = run("predict", model, wrong, "--out", out, "--jobs", 1, *more)
+        assert done.code == 2
+        assert "'temperature' holds numbers in the training graphs; here row 9 holds" in done.err

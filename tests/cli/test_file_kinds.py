@@ -94,3 +94,17 @@ def test_parquet_cannot_be_predicted_in_parts(tmp_path):
     done = run("predict", model, data, "--out", tmp_path / "p.csv", "--part-size", 5)
     assert done.code == 2
     assert "cannot be read in parts" in done.err
+
+
+def test_a_record_that_cannot_be_read_is_named(tmp_path):
+    data, model, out = tmp_path / "x.sdf", tmp_path / "m.treelens", tmp_path / "p.csv"
+    text = gzip.decompress(write_sdf(tmp_path / "packed", ROWS).read_bytes()).decode()
+    records = text.split("$$$$\n")
+    lines = records[1].split("\n")
+    lines[3] = "  x" + lines[3][3:]  # the number of atoms
+    data.write_text("$$$$\n".join([records[0], "\n".join(lines), *records[2:]]))
+    done = run("fit", data, "--target", "value", "--out", model, *SMALL)
+    assert done.code == 0, done.err
+    assert f"row 2 (line {len(records[0].splitlines()) + 2}) {ROWS[1][0]!r}" in done.err
+    assert run("predict", model, data, "--out", out).code == 0
+    assert pd.read_csv(out)["name"].tolist() == [row[0] for row in ROWS]

@@ -100,8 +100,18 @@ def stopped_after_one_part(monkeypatch, plan, out):
     return out.with_name(out.name + ".parts")
 
 
-@pytest.mark.parametrize("what", ["model", "table", "size", "columns", "version"])
-def test_what_makes_another_run(what, classifier, table, tmp_path, monkeypatch):  # noqa: F811
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [
+        ("model", "the same content of the model."),
+        ("table", "the same content of the table."),
+        ("size", "the same --part-size (5 then, 6 now)."),
+        ("columns", "the same --id (None then, 'none' now)."),
+        ("version", f"the same version of treelens ({tl.__version__!r} then, '9.9.9' now)."),
+        ("two", "the same content of the table and --part-size (5 then, 6 now)."),
+    ],
+)
+def test_what_makes_another_run(what, told, classifier, table, tmp_path, monkeypatch):  # noqa: F811
     model, out = tmp_path / "m.treelens", tmp_path / "p.csv"
     model.write_bytes(classifier.read_bytes())
     plan = PartsPlan((str(model),), str(table), 5)
@@ -109,17 +119,18 @@ def test_what_makes_another_run(what, classifier, table, tmp_path, monkeypatch):
     kept = {path.name for path in folder.iterdir()}
     if what == "model":
         model.write_bytes(classifier.read_bytes() + b"\0")
-    elif what == "table":
+    elif what in ("table", "two"):
         table.write_text(table.read_text() + "CCCCC,q\n")
-    elif what == "size":
+    if what in ("size", "two"):
         plan = replace(plan, part_size=6)
     elif what == "columns":
         plan = replace(plan, asked=replace(plan.asked, ids="none"))
-    else:
+    elif what == "version":
         monkeypatch.setattr(tl, "__version__", "9.9.9")
     monkeypatch.setattr(predict_parts, "_loaded", lambda models: [])  # of the changed file
-    with pytest.raises(InputError, match="parts of another run"):
+    with pytest.raises(InputError, match="parts of another run") as refusal:
         predict_in_parts(plan, out, n_jobs=1)
+    assert told in str(refusal.value)
     assert {path.name for path in folder.iterdir()} == kept
     assert not out.exists()
 
@@ -200,3 +211,30 @@ def test_parts_tell_how_many_lie_outside(regression, tmp_path):  # noqa: F811
     told = [next(line for line in done.err.splitlines() if said in line)
             for done in (at_once, in_parts)]  # fmt: skip
     assert told[0] == told[1]
+
+
+def test_a_model_that_was_replaced_is_read_again(classifier, regression, table, tmp_path):  # noqa: F811
+    model, out = tmp_path / "m.treelens", tmp_path / "p.csv"
+    for source, column in ((classifier, "class"), (regression, "prediction")):
+        model.write_bytes(source.read_bytes())
+        predict_in_parts(PartsPlan((str(model),), str(table), 50), out, 1)
+        assert column in pd.read_csv(out).columns
+
+
+def test_a_model_that_is_replaced_meanwhile_ends_the_run(classifier, regression, table, tmp_path,  # noqa: F811
+                                                         monkeypatch):  # fmt: skip
+    model, honest = tmp_path / "m.treelens", predict_parts._predict_part
+    model.write_bytes(classifier.read_bytes())
+
+    def replaced_after(plan, folder, number, rows):
+        honest(plan, folder, number, rows)
+        model.write_bytes(regression.read_bytes())
+
+    monkeypatch.setattr(predict_parts, "_predict_part", replaced_after)
+    with pytest.raises(InputError, match="was replaced while parts were predicted"):
+        predict_in_parts(PartsPlan((str(model),), str(table), 10), tmp_path / "p.csv", 1)
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_the_help_says_that_last_digits_may_differ():
+    assert "in the last digits" in " ".join(run("predict", "--help").out.split())

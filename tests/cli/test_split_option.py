@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from cli.conftest import FAST, MOLECULES, RINGS, run, write_csv
 from cli.test_bad_input import refused
@@ -75,3 +76,28 @@ def test_splits_that_cannot_be(ringed, molecules, tmp_path):
     refused(run("evaluate", path, "--split", "time=when"), "empty in 1 rows, the first row 4")
     folder = tiny_tu(tmp_path / "TINY")
     refused(run("evaluate", folder, "--split", "time=x", *FAST), "has no columns")
+
+
+@pytest.mark.parametrize("when", [lambda n: n, lambda n: f"2020-{n:02d}-01", lambda n: f"v{n:02d}"])
+@pytest.mark.parametrize("classes", [False, True])
+def test_merged_rows_count_from_the_latest_date(when, classes, tmp_path):
+    said = (lambda n: "ab"[n % 2]) if classes else (lambda n: n + 0.5)
+    rows = [(f"{'C' * n}O", said(n), when(n)) for n in range(1, 13)]
+    rows.append(("OCC", said(2), when(12)))  # the molecule of the second row, measured again
+    path = write_csv(tmp_path / "x.csv", rows, "smiles,value,when")
+    data = read_training_data(str(path), task="auto", duplicates="merge")
+    assert [some.tolist() for some in data.merged[:3]] == [[0], [1, 12], [2]]
+    splits = splits_for(data, "time=when", 2, 1, 0)
+    again = 1  # its mean holds what was measured last
+    assert all(again not in train for train, _ in splits)
+    assert again in splits[-1][1]
+
+
+def test_a_merged_row_without_a_date_is_named(tmp_path):
+    rows = [(f"{'C' * n}O", n + 0.5, n) for n in range(1, 13)] + [("OCC", 2.5, "")]
+    path = write_csv(tmp_path / "x.csv", rows, "smiles,value,when")
+    refused(run("evaluate", path, "--split", "time=when"), "empty in 1 rows, the first row 13")
+
+
+def test_the_help_says_which_date_counts():
+    assert "count from the latest of their dates" in " ".join(run("evaluate", "--help").out.split())

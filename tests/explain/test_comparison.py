@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.metrics import cohen_kappa_score
 
 import treelens as tl
-from treelens.explain.comparison import SPREAD_UNITS, joined
+from treelens.explain.comparison import SPREAD_UNITS, TARGET_UNITS, joined
 from treelens.graphs.molecules import smiles_to_collection
 
 TAILS = ["C" * k for k in range(1, 13)]
@@ -113,6 +113,7 @@ def test_numbers():
     assert found.agreement["score_b"] > found.agreement["score_a"]
     assert set(found.graphs.index[:12]) == set(range(12))
     assert found.toward is None
+    assert found.fragments.attrs["units"] == TARGET_UNITS
     assert found._repr_html_().count("<table>") == 2
 
 

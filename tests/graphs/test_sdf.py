@@ -36,3 +36,15 @@ def test_names_and_properties_of_records(tmp_path, name) -> None:
 def test_records_without_names_have_no_such_column(tmp_path) -> None:
     (tmp_path / "x.sdf").write_text(sdf_text(["", ""]))
     assert read_sdf(tmp_path / "x.sdf", keep_hydrogens=False)[1].columns == ["value"]
+
+
+@pytest.mark.parametrize("end", ["", "\n\n", "cut off\n"])
+def test_a_record_that_cannot_be_read_keeps_its_name(tmp_path, end) -> None:
+    text = sdf_text(["one", "second", "three"])
+    broken = text.replace("  2  1  0", "  x  1  0", 1)
+    assert broken != text
+    (tmp_path / "x.sdf").write_text(broken + end)
+    molecules, table = read_sdf(tmp_path / "x.sdf", keep_hydrogens=False)
+    assert [m is None for m in molecules] == [False, True, False, *([True] if "cut" in end else [])]
+    names = [row[table.columns.index("name")] for row in table.rows]
+    assert names == ["one", "second", "three", *(["cut off"] if "cut" in end else [])]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from treelens.cli.columns import target_column, target_columns, units_in
-from treelens.cli.console import InputError
+from treelens.cli.console import InputError, counted
 from treelens.cli.covariates import refuse_the_answer, table_columns, with_columns
 from treelens.cli.graph_data import GraphData, Note
 from treelens.cli.molecules import MoleculeFile, reasons, tell_fragments, tell_warnings
@@ -30,6 +30,7 @@ __all__ = [
     "read_training_sets", "unreadable_rows", "with_targets",
 ]  # fmt: skip
 _ROWS_IN_A_MESSAGE = 5
+FEWEST_ROWS = 3  # below, no class can have two members beside another
 _DECADES, _FEW_OF_ALL = 1000.0, 0.1
 
 
@@ -113,6 +114,8 @@ def _for_task(
 ) -> GraphData:
     """With targets as the task has them; "auto" goes by what they look like, and says so."""
     assert data.y is not None
+    if task != "regression":
+        _check_enough(data)
     if task == "auto" and (looks_measured(data.y) or transform is not None):
         note(
             f"column {data.target_name!r} holds numbers: fitting a regression; "
@@ -126,6 +129,20 @@ def _for_task(
     if transform is not None:
         raise InputError(f"--transform {transform.name} is for numbers, and these are classes.")
     return data
+
+
+def _check_enough(data: GraphData) -> None:
+    """So few rows tell neither classes from numbers nor anything else."""
+    assert data.y is not None
+    if len(data.y) >= FEWEST_ROWS:
+        return
+    why = "; ".join(f"{what}: {n}" for what, n in data.counts.items())
+    raise InputError(
+        f"{data.source}: {counted(len(data.y), 'row')} of {data.n_rows} with a graph and a target "
+        f"({data.target_name!r}) {'is' if len(data.y) == 1 else 'are'} left"
+        f"{f' ({why})' if why else ''}, too few to learn from. Add rows, or name another column "
+        "with --target."
+    )
 
 
 def _tell_decades(data: GraphData, note: Note) -> None:
@@ -299,8 +316,14 @@ def unreadable_rows(data: GraphData) -> str:
     why = reasons(data.texts, first)
     shown = [
         (f"row {row + 1}" if data.table is None else data.table.place(row))
-        + (f" {data.texts[row][:40]!r} ({why[row]})" if data.texts else "")
+        + (f" {data.texts[row][:40]!r} ({why[row]})" if data.texts else _name_of(data, row))
         for row in first
     ]
     more = len(missing) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _name_of(data: GraphData, row: int) -> str:
+    """What names a row whose molecule has no text, as a record of an SDF has none."""
+    names = [column[row] for column in data.ids.values() if column[row]]
+    return f" {names[0][:40]!r}" if names else ""

@@ -20,8 +20,9 @@ Split_ = Annotated[
     typer.Option(
         "--split",
         help="How test graphs are kept apart: random, scaffold (whole Murcko scaffolds), cluster "
-        "(whole clusters of like molecules), time=COLUMN (train on the past), column=COLUMN "
-        "(train and test, or groups that stay whole). Copies of a molecule never part.",
+        "(whole clusters of like molecules), time=COLUMN (train on the past; rows that were merged "
+        "count from the latest of their dates), column=COLUMN (train and test, or groups that stay "
+        "whole). Copies of a molecule never part.",
     ),
 ]
 Models_ = Annotated[

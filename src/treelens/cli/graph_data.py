@@ -56,6 +56,8 @@ class GraphData:
         The first graph that is the same molecule; folds must not cut through a group.
     counts : dict of str to int
         What was done about rows, in words.
+    merged : tuple of ndarray of int or None
+        The rows that each graph stands for, where rows were merged; None: its own.
     """
 
     source: str
@@ -75,6 +77,7 @@ class GraphData:
     units: str | None = None
     groups: np.ndarray | None = None
     counts: dict[str, int] = field(default_factory=dict)
+    merged: tuple[np.ndarray, ...] | None = None
 
     @property
     def unreadable_rows(self) -> np.ndarray:
@@ -119,9 +122,10 @@ class GraphData:
             None if values is None else values[keep]
             for values in (self.y, self.labelled, self.groups)
         )
+        merged = None if self.merged is None else tuple(self.merged[k] for k in keep.tolist())
         return replace(
             self, graphs=self.graphs[keep], rows=self.rows[keep], y=y, labelled=labelled,
-            groups=groups,
+            groups=groups, merged=merged,
         )  # fmt: skip
 
     def with_labels_only(self, missing: str, note: Note) -> GraphData:

@@ -20,6 +20,7 @@ from treelens.cli.fit import fit_cli
 from treelens.cli.fragments import fragments_cli
 from treelens.cli.info import info_cli
 from treelens.cli.patterns import patterns_cli
+from treelens.cli.places import ModelsThenData
 from treelens.cli.predict import predict_cli
 
 app = typer.Typer(
@@ -43,7 +44,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo_cli,
 }
 for _name, _function in COMMANDS.items():
-    app.command(_name, epilog=EXIT_CODES)(_function)
+    _kind = ModelsThenData if _function is predict_cli else None
+    app.command(_name, epilog=EXIT_CODES, cls=_kind)(_function)
 app.add_typer(datasets.app)
 
 

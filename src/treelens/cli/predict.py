@@ -59,7 +59,8 @@ def predict_cli(
         typer.Option(
             "--part-size",
             help="Predict a long table so many rows at a time, in processes; the same command goes "
-            "on where a stopped one was. Needs --out.",
+            "on where a stopped one was. Needs --out. Numbers may differ from those of the table "
+            "at once in the last digits (about 1e-13 of their size).",
             metavar="ROWS",
             min=1,
             show_default="all at once",
@@ -84,11 +85,12 @@ def predict_cli(
     with command(as_json, debug) as output:
         from treelens.cli.data import files_behind
         from treelens.cli.molecules import warnings_in_words
-        from treelens.cli.predict_models import AskedRows, check_order, load_models, read_for_models
+        from treelens.cli.places import refuse_model_as_data
+        from treelens.cli.predict_models import AskedRows, load_models, read_for_models
         from treelens.cli.predict_table import predicted_table
         from treelens.storage.files import checked_target
 
-        check_order(data)
+        refuse_model_as_data(data)
         asked = AskedRows(smiles, ids, atom_label, hydrogens)
         if out is not None:
             checked_target(out, reads=chain(models, files_behind(data)))

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from treelens.graphs.recipe import GraphRecipe
     from treelens.graphs.record import TableRecord
 
-MODEL_ENDING = ".treelens"
-
 
 class NamedModel(NamedTuple):
     """A model, and what its columns are called by."""
@@ -64,15 +62,6 @@ def load_models(paths: Sequence[Path], n_jobs: int) -> list[NamedModel]:
         models.append(named._replace(name=name, prefix=f"{name}_" if len(paths) > 1 else ""))
     _check_mixture(models)
     return models
-
-
-def check_order(data: str) -> None:
-    """Models come first: a model in the place of the data is an error that says so."""
-    if data.endswith(MODEL_ENDING):
-        raise InputError(
-            f"{data} is in the place of the data, but called like a model. Models come first, one "
-            "or several, and the data last: treelens predict MODEL... DATA."
-        )
 
 
 def _check_mixture(models: Sequence[NamedModel]) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treelens.cli.console import InputError
 from treelens.cli.predict_models import AskedRows, NamedModel, load_models, readings_for
@@ -31,6 +31,18 @@ if TYPE_CHECKING:
 _PLAN = "plan.json"
 # Also what is being written, or was when a run was killed.
 _OWN_FILE = re.compile(r"\.?(plan\.json|part-\d{7}\.(csv|json))(\..*)?")
+# What a plan holds, as an error calls it; of files, what they hold was compared.
+_PLAN_IN_WORDS = {
+    "models": "content of the model",
+    "data": "content of the table",
+    "part_size": "--part-size",
+    "smiles": "--smiles",
+    "ids": "--id",
+    "atom_label": "--atom-label",
+    "hydrogens": "--hydrogens",
+    "version": "version of treelens",
+}
+_SHOWN_VALUES = set(_PLAN_IN_WORDS) - {"models", "data"}
 _CHUNK = 2**20
 _PLAIN = "C"  # a molecule that every model can say something of
 
@@ -65,6 +77,22 @@ class PartsPlan:
         return {**asdict(self), **contents, "version": __version__}
 
 
+class Stamp(NamedTuple):
+    """What tells that a file was replaced."""
+
+    path: str
+    size: int = -1
+    changed: int = -1  # nanoseconds
+
+    @classmethod
+    def of(cls, path: str) -> Stamp:
+        try:
+            found = Path(path).expanduser().stat()
+        except OSError:  # what is wrong with it is told where it is read
+            return cls(path)
+        return cls(path, found.st_size, found.st_mtime_ns)
+
+
 def predict_in_parts(plan: PartsPlan, out: Path, n_jobs: int) -> dict[str, Any]:
     """Predict what is missing, in processes, write ``out``, and sum the parts up.
 
@@ -88,10 +116,16 @@ def predict_in_parts(plan: PartsPlan, out: Path, n_jobs: int) -> dict[str, Any]:
 def _predicted(plan: PartsPlan, folder: Path, out: Path, n_jobs: int) -> dict[str, Any]:
     from joblib import Parallel, delayed
 
+    stamps = _stamps(plan.models)
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")
     work = (delayed(_predict_part)(plan, folder, n, table) for n, table in _missing(plan, folder))
     for _ in parallel(work):
         pass
+    if _stamps(plan.models) != stamps:
+        raise InputError(
+            "A model file was replaced while parts were predicted, so that they may be of two "
+            f"models. Remove {folder} and begin again."
+        )
     summaries = [json.loads(path.read_text()) for path in sorted(folder.glob("part-*.json"))]
     if not summaries:
         raise InputError(f"{plan.data} has column names but no rows: there is nothing to predict.")
@@ -123,10 +157,25 @@ def _opened_folder(plan: PartsPlan, out: Path) -> Path:
             file.write(asked.encode())
     elif known.read_text() != asked:
         raise InputError(
-            f"{folder} holds parts of another run (another model, table, size of parts, choice of "
-            "columns or version of treelens). Remove it, or choose another --out."
+            f"{folder} holds parts of another run: {_what_differs(known, json.loads(asked))}. "
+            "Remove it, or choose another --out."
         )
     return folder
+
+
+def _what_differs(known: Path, asked: dict[str, Any]) -> str:
+    """Two plans side by side, in words."""
+    try:
+        found = json.loads(known.read_text())
+        then, now = ({**plan, **plan["asked"]} for plan in (found, asked))
+    except (ValueError, TypeError, KeyError):
+        return f"its {known.name} cannot be read"
+    told = [
+        f"{words} ({then.get(name)!r} then, {now[name]!r} now)" if name in _SHOWN_VALUES else words
+        for name, words in _PLAN_IN_WORDS.items()
+        if then.get(name) != now[name]
+    ]
+    return f"not the same {' and '.join(told) or 'plan'}"
 
 
 def _check_own(folder: Path) -> None:
@@ -227,10 +276,18 @@ def _smiles_column(asked: str | None, table: Table, reading: Reading) -> str:
     return smiles_column(table, asked, known, _silent)
 
 
-@lru_cache(maxsize=1)
 def _loaded(paths: tuple[str, ...]) -> list[NamedModel]:
-    """The models, once for each process; a part is one thread's work."""
-    return load_models([Path(path) for path in paths], n_jobs=1)
+    """The models, once for each process as long as the files stay; a part is one thread's work."""
+    return _loaded_as_stamped(_stamps(paths))
+
+
+@lru_cache(maxsize=1)
+def _loaded_as_stamped(files: tuple[Stamp, ...]) -> list[NamedModel]:
+    return load_models([Path(file.path) for file in files], n_jobs=1)
+
+
+def _stamps(paths: tuple[str, ...]) -> tuple[Stamp, ...]:
+    return tuple(map(Stamp.of, paths))
 
 
 # --- sums over parts ------------------------------------------------------------------------

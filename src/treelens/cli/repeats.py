@@ -187,16 +187,19 @@ def _merged(data: GraphData, first: np.ndarray) -> GraphData:
     assert data.y is not None
     assert data.groups is not None
     _, which = np.unique(data.groups, return_inverse=True)
+    together = np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
+    rows = tuple(data.rows[graphs] for graphs in together)
     if data.task == "regression":
         means = np.bincount(which, weights=data.y) / np.bincount(which)
-        return replace(data.pick(first), y=means)
+        return replace(data.pick(first), y=means, merged=rows)
     classes, codes = np.unique(data.y, return_inverse=True)
     votes = np.zeros((len(first), len(classes)), dtype=np.int64)
     np.add.at(votes, (which, codes), 1)
     most = votes.max(axis=1)
     clear = (votes == most[:, None]).sum(axis=1) == 1
     winners = classes[votes.argmax(axis=1)]
-    return replace(data.pick(first[clear]), y=winners[clear])
+    kept = tuple(rows[k] for k in np.flatnonzero(clear).tolist())
+    return replace(data.pick(first[clear]), y=winners[clear], merged=kept)
 
 
 def _stereo_words(n_stereo: int) -> str:

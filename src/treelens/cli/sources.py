@@ -11,10 +11,12 @@ from treelens.cli.console import InputError
 
 def kind_of(source: str) -> str:
     """What a source is: "table", "sdf", "tu" or "name"."""
+    from treelens.cli.places import refuse_model_as_data
     from treelens.graphs.registry import DATASETS
     from treelens.graphs.sdf import is_sdf
     from treelens.graphs.tables import TABLE_ENDINGS, inner_suffix
 
+    refuse_model_as_data(source)
     path = Path(source).expanduser()
     suffix = inner_suffix(path)
     if path.is_dir() or suffix == ".zip" or path.name.endswith("_A.txt"):

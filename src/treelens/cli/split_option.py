@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treelens.cli.console import InputError
@@ -98,9 +97,9 @@ def _by_column(data: GraphData, kind: str, column: str, n_folds: int, seed: int)
 
     from treelens.selection.splits import GroupedKFold, time_splits
 
-    texts = column_values(data, column)
     if kind == "time":
-        return time_splits(_as_times(texts), n_folds)
+        return time_splits(_latest_times(data, column), n_folds)
+    texts = column_values(data, column)
     sides = np.char.lower(texts)
     if np.isin(sides, _TEST).any() and np.isin(sides, _TRAIN).any():
         return [(np.flatnonzero(np.isin(sides, _TRAIN)), np.flatnonzero(np.isin(sides, _TEST)))]
@@ -112,6 +111,20 @@ def _by_column(data: GraphData, kind: str, column: str, n_folds: int, seed: int)
         )
     folds = GroupedKFold(min(n_folds, n_groups), random_state=seed)
     return list(folds.split(texts, None, texts))
+
+
+def _latest_times(data: GraphData, column: str) -> np.ndarray:
+    """When the last of the rows was measured that a graph stands for.
+
+    A target that several rows were merged to is not known before.
+    """
+    import numpy as np
+
+    if data.merged is None:
+        return _as_times(column_values(data, column))
+    times = _as_times(column_values(data, column, np.concatenate(data.merged)))
+    ends = np.cumsum([len(rows) for rows in data.merged])
+    return np.array([max(some.tolist()) for some in np.split(times, ends[:-1])])
 
 
 def _as_times(texts: np.ndarray) -> np.ndarray:
@@ -127,23 +140,16 @@ def _as_times(texts: np.ndarray) -> np.ndarray:
     return texts if dates.isna().any() else dates.to_numpy().astype(np.int64)
 
 
-def column_values(data: GraphData, column: str) -> np.ndarray:
-    """A column of the source for every graph, as texts; a gap is an error that names its row."""
+def column_values(data: GraphData, column: str, rows: np.ndarray | None = None) -> np.ndarray:
+    """A column of the source as texts, for rows (by default the one of each graph).
+
+    A gap is an error that names its row.
+    """
     import numpy as np
 
-    from treelens.graphs.tables import read_table
-
-    if "mol" in data.graphs.graph_data:
-        molecules = data.graphs.graph_data["mol"]
-        known = list(dict.fromkeys(name for m in molecules for name in m.GetPropNames()))
-        rows = [m.GetProp(column) if m.HasProp(column) else "" for m in molecules]
-    elif data.texts is not None:
-        table = read_table(Path(data.source).expanduser())
-        known = list(table.columns)
-        cells = table.column(column, "split") if column in known else [""] * data.n_rows
-        rows = [cells[row] for row in data.rows]
-    else:
+    if data.table is None:
         raise InputError(f"--split: {data.source} has no columns. Use random or cluster.")
+    known = data.table.columns
     if column not in known:
         close = difflib.get_close_matches(column, known, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
@@ -151,13 +157,15 @@ def column_values(data: GraphData, column: str) -> np.ndarray:
         raise InputError(
             f"{data.source} has no column {column!r} (--split).{hint} It has {listed}."
         )
-    empty = [int(data.rows[i]) + 1 for i, text in enumerate(rows) if not text.strip()]
+    every, wanted = data.table.column(column, "split"), (data.rows if rows is None else rows)
+    texts = [every[row].strip() for row in wanted.tolist()]
+    empty = [row + 1 for row, text in zip(wanted.tolist(), texts, strict=True) if not text]
     if empty:
         raise InputError(
             f"{data.source}: {column!r} is empty in {len(empty)} rows, the first row {empty[0]}: "
             "fill it in, or remove these rows."
         )
-    return np.array([text.strip() for text in rows])
+    return np.array(texts)
 
 
 def _check_parts(data: GraphData, splits: list[Any], split: str) -> None:

@@ -30,6 +30,7 @@ N_SEARCHED = 40  # fragments of each model
 N_SHOWN = 25
 N_DRAWN = 6
 _THE_SAME = 0.8  # shared part of all nodes that two fragments cover
+TARGET_UNITS = "units of the target"
 DECISION_UNITS = "units of the decision"
 SPREAD_UNITS = "standard deviations of each model's decisions"
 
@@ -197,13 +198,23 @@ def _fragments(
             found += _of_output(a, b, output, min_support)
     kept = sorted(found, key=lambda x: -x.surely)[:n_fragments]  # the sort is stable
     table = _frame(kept)
-    table.attrs["units"] = DECISION_UNITS if _same_kind(a, b) else SPREAD_UNITS
+    table.attrs["units"] = _units(a, b)
     return table, [pictured(x.seen, x.fragment) for x in kept]
 
 
+def _units(a: Side, b: Side) -> str:
+    """What effects are measured in; numbers that were learned on another scale are on that one."""
+    if a.model._decision.classes is not None:
+        return DECISION_UNITS if _same_kind(a, b) else SPREAD_UNITS
+    recipe = a.model.recipe_
+    scale = None if recipe is None or recipe.table is None else recipe.table.transform
+    return TARGET_UNITS if scale is None else f"{scale} of the target"
+
+
 def _same_kind(a: Side, b: Side) -> bool:
-    """Whether decisions of both models are in the same units."""
-    return type(a.model._decision) is type(b.model._decision)
+    """Whether decisions of both models are in the same units, as numbers are."""
+    one, other = a.model._decision, b.model._decision
+    return one.classes is None or type(one) is type(other)
 
 
 def _of_output(

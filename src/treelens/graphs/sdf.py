@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.gathering import rdkit
@@ -37,28 +37,39 @@ def read_sdf(path: Path, keep_hydrogens: bool) -> tuple[list[Any], Table]:
             molecules.append(molecule)
             if listener is not None:
                 listener.molecule_ends(None if molecule is None else position)
-    lines, n_records = _records(text)
+    begins, n_records = _records(text)
     molecules += [None] * (n_records - len(molecules))  # after a record that is cut off
-    return molecules, _table(str(path), molecules, lines[: len(molecules)])
+    return molecules, _table(str(path), molecules, begins[: len(molecules)])
 
 
-def _records(text: str) -> tuple[list[int], int]:
-    """The lines that records begin on, and how many records there are."""
+class _Begin(NamedTuple):
+    """Where a record begins, and what stands there: the name, also of what cannot be read."""
+
+    line: int
+    title: str
+
+
+def _records(text: str) -> tuple[list[_Begin], int]:
+    """Where records begin, also what may come after the last, and how many records there are."""
     lines = text.splitlines()
     ends = [n for n, line in enumerate(lines, 1) if line.startswith("$$$$")]
-    after = lines[ends[-1] :] if ends else lines
-    return [1, *(end + 1 for end in ends)], len(ends) + any(line.strip() for line in after)
+    begins = [_Begin(n + 1, "".join(lines[n : n + 1]).strip()) for n in (0, *ends)]
+    after = lines[begins[-1].line - 1 :]
+    return begins, len(ends) + any(line.strip() for line in after)
 
 
-def _table(source: str, molecules: list[Any], lines: list[int]) -> Table:
+def _table(source: str, molecules: list[Any], begins: list[_Begin]) -> Table:
     properties = [{} if m is None else _properties(m) for m in molecules]
     columns = list(dict.fromkeys(name for found in properties for name in found))
-    titles = ["" if m is None or not m.HasProp("_Name") else m.GetProp("_Name") for m in molecules]
+    titles = [
+        begin.title if m is None else m.GetProp("_Name") if m.HasProp("_Name") else ""
+        for m, begin in zip(molecules, begins, strict=True)
+    ]
     if any(title.strip() for title in titles) and _NAME not in columns:
         columns.insert(0, _NAME)
         properties = [{_NAME: t} | p for t, p in zip(titles, properties, strict=True)]
     rows = [[found.get(name, "") for name in columns] for found in properties]
-    return Table(source, columns, rows, lines)
+    return Table(source, columns, rows, [begin.line for begin in begins])
 
 
 def _properties(molecule: Any) -> dict[str, str]:

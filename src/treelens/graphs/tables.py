@@ -80,6 +80,11 @@ def table_of_bytes(path: Path, data: bytes) -> Table:
     return _delimited_table(path, text)
 
 
+def _zip_hint(data: bytes) -> str:
+    begins = data.startswith(b"PK")
+    return " (It begins like a zip: a spreadsheet, or a model?)" if begins else ""
+
+
 def decoded(data: bytes, path: Path) -> str:
     """Bytes as text: UTF-8, UTF-16 where it begins with that sign, else Latin-1 with a warning."""
     if data.startswith(_UTF16_SIGNS):
@@ -90,7 +95,7 @@ def decoded(data: bytes, path: Path) -> str:
         if b"\0" in data:
             raise GraphDataError(
                 f"{path} is no text (byte {error.start} is not UTF-8, and there are zeros): "
-                "expected a table or an SDF. Save it as CSV in UTF-8."
+                f"expected a table or an SDF. Save it as CSV in UTF-8.{_zip_hint(data)}"
             ) from error
         warnings.warn(
             f"{path} is not UTF-8 (byte {error.start}): it was read as Latin-1 (Windows-1252). If "
@@ -121,6 +126,7 @@ def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
     except UnicodeDecodeError as error:
         raise GraphDataError(
             f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8."
+            f"{_zip_hint(error.object)}"
         ) from error
 
 

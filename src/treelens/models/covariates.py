@@ -15,6 +15,7 @@ from treelens.kernels.fingerprints import molecules_behind
 from treelens.kernels.mixture import CovariateScales
 
 DESCRIPTORS = "rdkit"
+Rows = Sequence[Any] | np.ndarray | None  # of the table that graphs were read from, from 0
 _FARTHEST = 10.0  # standard deviations: one odd descriptor must not drown all others
 _MOST_CLASSES = 50
 _FEW_TEXTS = 0.2  # texts among fewer than this share of the values are mistakes, not classes
@@ -40,16 +41,16 @@ class CovariateColumn:
     classes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, name: str, values: np.ndarray) -> CovariateColumn:
-        """What the training graphs tell about a column."""
+    def of(cls, name: str, values: np.ndarray, rows: Rows = None) -> CovariateColumn:
+        """What the training graphs tell about a column; ``rows`` are theirs, for errors."""
         numbers = as_numbers(values)
         if numbers is None:
-            _refuse_a_few_texts(name, values)
+            _refuse_a_few_texts(name, values, rows)
             classes = tuple(sorted({str(value) for value in values if not _is_missing(value)}))
             if len(classes) > _MOST_CLASSES:
                 raise GraphDataError(
-                    f"The covariate {name!r} is no column of numbers (one value is "
-                    f"{str(values[0])!r}), and has {len(classes)} different values, more than "
+                    f"The covariate {name!r} is no column of numbers ({_place(rows, 0)} holds "
+                    f"{str(values[0])[:40]!r}), and has {len(classes)} different values, more than "
                     f"{_MOST_CLASSES} classes: is it an id?"
                 )
             return cls(name, classes=classes)
@@ -59,7 +60,7 @@ class CovariateColumn:
         spread = float(known.std())
         return cls(name, float(known.mean()), spread if spread > 0 else 1.0)
 
-    def encoded(self, values: np.ndarray) -> np.ndarray:
+    def encoded(self, values: np.ndarray, rows: Rows = None) -> np.ndarray:
         """Standardised numbers (n, 1), or one column per class (n, n_classes).
 
         A missing number is the mean, a class that training never saw is none of them: what is not
@@ -71,10 +72,11 @@ class CovariateColumn:
             return (texts[:, None] == np.array(self.classes)).astype(float) / np.sqrt(2.0)
         numbers = as_numbers(values)
         if numbers is None:
-            odd = next(value for value in values if as_numbers(np.array([value], object)) is None)
+            first = next(k for k, value in enumerate(values) if _is_text(value))
             raise GraphDataError(
-                f"The covariate {self.name!r} holds numbers in the training graphs; here one is "
-                f"{str(odd)!r}."
+                f"The covariate {self.name!r} holds numbers in the training graphs; here "
+                f"{_place(rows, first)} holds {str(values[first])[:40]!r}. Correct it, or leave it "
+                "empty."
             )
         table = np.clip((numbers - self.mean) / self.spread, -_FARTHEST, _FARTHEST)
         return np.where(np.isfinite(table), table, 0.0)[:, None]
@@ -106,7 +108,8 @@ class CovariateTable:
         if not wanted:
             raise GraphDataError("No covariate is named: leave covariates out.")
         values = columns_of(graphs, wanted)
-        return cls(tuple(CovariateColumn.of(name, values[name]) for name in wanted))
+        rows = graphs.graph_data.get("row")
+        return cls(tuple(CovariateColumn.of(name, values[name], rows) for name in wanted))
 
     @property
     def names(self) -> list[str]:
@@ -115,7 +118,8 @@ class CovariateTable:
     def encode(self, graphs: GraphCollection) -> np.ndarray:
         """Numbers for the kernel, shape (n_graphs, n_numbers)."""
         values = columns_of(graphs, self.names)
-        return np.hstack([column.encoded(values[column.name]) for column in self.columns])
+        rows = graphs.graph_data.get("row")
+        return np.hstack([column.encoded(values[column.name], rows) for column in self.columns])
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,13 +227,23 @@ def _is_missing(value: Any) -> bool:
     return str(value).strip().casefold() in ("", "na", "n/a", "nan", "<na>", "none", "null")
 
 
-def _refuse_a_few_texts(name: str, values: np.ndarray) -> None:
+def _is_text(value: Any) -> bool:
+    return as_numbers(np.array([value], dtype=object)) is None
+
+
+def _refuse_a_few_texts(name: str, values: np.ndarray, rows: Rows) -> None:
     """An error where nearly all values are numbers: classes of numbers are hardly meant."""
-    known = [(row, value) for row, value in enumerate(values.tolist()) if not _is_missing(value)]
-    odd = [x for x in known if as_numbers(np.array([x[1]], dtype=object)) is None]
+    known = [(k, value) for k, value in enumerate(values.tolist()) if not _is_missing(value)]
+    odd = [x for x in known if _is_text(x[1])]
     if len(odd) < _FEW_TEXTS * len(known):
-        row, value = odd[0]
+        first, value = odd[0]
         raise GraphDataError(
             f"The covariate {name!r} holds numbers, but for {len(odd)} of {len(known)} graphs, the "
-            f"first at position {row}: {str(value)[:40]!r}. Correct it, or leave it empty."
+            f"first at {_place(rows, first)}: {str(value)[:40]!r}. Correct it, or leave it empty."
         )
+
+
+def _place(rows: Rows, graph: int) -> str:
+    """A graph in a message: its row in the table, counted from 1, where it came from one."""
+    row = None if rows is None else rows[graph]
+    return f"row {row + 1}" if isinstance(row, (int, np.integer)) else f"position {graph}"

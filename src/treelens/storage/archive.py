@@ -38,6 +38,7 @@ MAX_JSON_BYTES = 512 * 2**20
 _MOST_HEADER_BYTES = 1000
 _LONGEST_AXIS = 2**40
 _WHEN = (1980, 1, 1, 0, 0, 0)  # no clock in the file: the same model gives the same bytes
+_ZIP_BEGINS = b"PK"
 _MAGIC = b"\x93NUMPY\x01\x00"
 _ZIP_ERRORS = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError,
@@ -106,6 +107,7 @@ def read_archive(path: str | Path) -> Contents:
     if not path.is_file():
         raise ModelFileNotFoundError(f"{path} is not a model file that exists.")
     with path.open("rb") as file:  # no permission to read is an error of its own
+        _check_beginning(file, path)
         version, members = _checked_members(file, path)
     if MODEL not in members:
         raise ModelFileError(f"{path} has no {MODEL}: it is no complete model file.")
@@ -115,6 +117,30 @@ def read_archive(path: str | Path) -> Contents:
         if name.startswith("arrays/") and name.endswith(".npy")
     }
     return Contents(_json_object(members[MODEL], f"{path}, {MODEL}"), arrays, version)
+
+
+def _check_beginning(file: BinaryIO, path: Path) -> None:
+    """A file of another kind is no damaged model."""
+    begins = file.read(len(_ZIP_BEGINS))
+    file.seek(0)
+    if begins and begins != _ZIP_BEGINS:
+        raise ModelFileError(
+            f"{path} cannot be read as a model file: it begins like something else. Expected what "
+            "'treelens fit' or the save of a model wrote; if these are the data, they come after "
+            "the model."
+        )
+
+
+def is_model_file(path: str | Path) -> bool:
+    """Whether a file looks like a model from outside, whatever its name; nothing is unpacked."""
+    path = Path(path).expanduser()
+    if not path.is_file():  # a pipe would be emptied
+        return False
+    try:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            return {MANIFEST, MODEL} <= set(archive.namelist())
+    except (*_ZIP_ERRORS, ValueError, OSError):
+        return False
 
 
 def _checked_members(file: BinaryIO, path: Path) -> tuple[int, dict[str, bytes]]:

@@ -1,0 +1,158 @@
+"""The study of cost: what a row holds, how runs are stopped, and that the page is its rows'."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reproduction.cost_lines import CLASS_LINES, NUMBER_LINES, Split, first_split, measure
+from reproduction.cost_page import compared, in_short, ratios, verdict, write_cost
+from reproduction.data import StudyOptions
+from reproduction.rows import read_rows
+
+import treelens as tl
+from reproduction import cost
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+needs_data = pytest.mark.skipif(
+    not Path(os.environ.get("TREELENS_DATA", ""), "tu", "MUTAG.zip").is_file(),
+    reason="needs TREELENS_DATA with tu/MUTAG.zip",
+)
+
+
+def made_row(name, method, seconds, **more):
+    score = {"accuracy": 0.9} if name in ("MUTAG", "NCI1") else {"rmse": 0.5}
+    return {
+        "set": name, "method": method, "fit_cpu": 0.75 * seconds, "predict_cpu": 0.25 * seconds,
+        "wall": 2 * seconds, "megabytes": 300.0, "megabytes_before": 200.0, "n_train": 90,
+        "n_test": 10, **score, **more,
+    }  # fmt: skip
+
+
+MADE = [
+    made_row("MUTAG", "treelens", 1.0),
+    made_row("MUTAG", "svc_wl", 0.1),
+    made_row("MUTAG", "grakel_wl", 0.05),
+    made_row("NCI1", "treelens", 100.0),
+    made_row("NCI1", "svc_wl", 2.0),
+    made_row("NCI1", "grakel_wl", 30.0),
+    made_row("NCI1", "svc_wwl", 3.0),
+    {"set": "NCI1", "method": "wwl", "stopped": 300},
+    made_row("ESOL", "treelens", 10.0),
+    made_row("ESOL", "ecfp_gp", 0.5),
+]
+
+
+def test_the_page_is_that_of_the_rows(tmp_path):
+    write_cost(tmp_path, read_rows(RESULTS / "cost.jsonl"))
+    assert (tmp_path / "cost.md").read_text() == (RESULTS / "cost.md").read_text()
+
+
+def test_the_first_sentences_are_recomputed_from_rows():
+    text = " ".join(compared(MADE))
+    assert in_short(MADE) == [
+        "Our default models are slower on every set that was run than ECFP6 counts, Tanimoto GP "
+        "and GraKeL WL subtree, `SVC`. They are faster on every set that was run than wwl, `SVC`."
+    ]
+    assert (
+        "`GraphRegressor` as it comes is slower than ECFP6 counts, Tanimoto GP (20 times)" in text
+    )
+    assert "slower than GraKeL WL subtree, `SVC` (3.3 to 20 times)" in text
+    assert (
+        "`GraphSVC` with the same kernel is faster than GraKeL WL subtree, `SVC` on NCI1 (15 "
+        "times), slower on MUTAG (2 times); faster than wwl, `SVC` (more than 100 times)." in text
+    )
+
+
+def test_tables_divide_by_the_default_and_by_the_same_kernel(tmp_path):
+    write_cost(tmp_path, MADE)
+    text = (tmp_path / "cost.md").read_text()
+    grakel = "| NCI1, 90 + 10 | GraKeL WL subtree, `SVC` | 22.5 | 7.5 | 0.3 | 15 | 300 (200) | 60 |"
+    assert grakel in text
+    assert "| NCI1 | wwl, `SVC` | > 300, stopped |  | > 3 | > 100 |  |  |  |" in text
+    assert "stopped after 300 seconds of processor time: wwl, `SVC` on NCI1." in text
+    tanimoto = "| ESOL, 90 + 10 | ECFP6 counts, Tanimoto GP | 0.375 | 0.12 | 0.05 | 300 (200) | 1 |"
+    assert tanimoto in text
+    assert "mgktools" not in text
+    assert "GraKeL WL-OA, `SVC` on NCI1" in text[text.index("Not run: ") :]
+    assert "PROTEINS" not in text  # a set without any row
+
+
+def test_a_rival_that_cannot_be_installed_is_named_with_its_error(tmp_path):
+    row = {
+        "set": "installation", "method": "mgktools", "python": "3.11.0", "failed": "graphdot",
+        "tried": {"graphdot": "0.8", "mgktools": "3.0"}, "error": "no cuda.h",
+    }  # fmt: skip
+    write_cost(tmp_path, [*MADE, row])
+    text = (tmp_path / "cost.md").read_text()
+    assert "mgktools 3.0 was tried on Python 3.11.0 and could not be run" in text
+    assert "`pip install graphdot` (version 0.8) ends with `no cuda.h`" in text
+
+
+def test_what_has_no_line_of_ours_has_no_ratio():
+    assert ratios([made_row("MUTAG", "wwl", 1.0)], "svc_wwl", "wwl") == {}
+    assert verdict("X", {}) == ""
+
+
+@pytest.mark.parametrize("method", ["treelens_uniform", "svc_wl", "grakel_wl"])
+def test_a_line_is_fitted_measured_and_scored(method):
+    line = CLASS_LINES[method]
+    if line.packages:
+        pytest.importorskip(line.packages[0].lower(), reason="needs the rival")
+    graphs, y = tl.make_synthetic(n_per_substructure=8, random_state=0)
+    train, test = np.arange(0, len(y), 2), np.arange(1, len(y), 2)
+    found = measure(line, Split(graphs[train], y[train], graphs[test], y[test]))
+    assert (found["n_train"], found["n_test"]) == (len(train), len(test))
+    assert found["fit_cpu"] > 0
+    assert found["megabytes"] >= found["megabytes_before"] > 1
+    assert 0.4 < found["accuracy"] <= 1.0
+
+
+@pytest.mark.parametrize("method", ["grakel_wl", "grakel_wl_oa", "wwl"])
+def test_a_rival_says_what_our_machine_with_the_same_kernel_says(method):
+    line = CLASS_LINES[method]
+    pytest.importorskip(line.packages[0].lower(), reason="needs the rival")
+    graphs, y = tl.make_synthetic(n_per_substructure=6, random_state=1)
+    train, test = np.arange(0, len(y), 2), np.arange(1, len(y), 2)
+    theirs = line.fit(line.convert(graphs[train]), y[train], line.convert(graphs[test]))()
+    ours = CLASS_LINES[line.twin].fit(graphs[train], y[train], graphs[test])()
+    assert theirs.tolist() == ours.tolist()
+
+
+def test_numbers_start_from_smiles():
+    smiles = ["C" * k + "O" for k in range(1, 61)]
+    y = np.arange(60, dtype=float)
+    for method in ("treelens_uniform", "ecfp4_gp", "ecfp4_rbf_gp"):
+        said = NUMBER_LINES[method].fit(smiles[::2], y[::2], smiles[1::2])()
+        assert np.abs(said - y[1::2]).mean() < 15.0  # the mean of all is 15 off
+
+
+@needs_data
+def test_a_row_is_that_of_the_study_of_evidence(tmp_path):
+    cost.run(StudyOptions(tmp_path, sets=["MUTAG"], methods=["treelens_uniform"]))
+    (row,) = read_rows(tmp_path / "cost.jsonl")
+    first = {"set": "MUTAG", "method": "evidence_uniform", "repetition": 0, "fold": 0}
+    known = next(
+        r for r in read_rows(RESULTS / "evidence.jsonl") if first.items() <= r.items()
+    )  # fmt: skip
+    assert row["accuracy"] == known["accuracy"]
+    assert row["n_train"] + row["n_test"] == 188
+    assert len(first_split("MUTAG").y_train) == row["n_train"]
+
+
+@needs_data
+def test_a_rival_is_stopped_at_the_limit(monkeypatch):
+    pytest.importorskip("grakel", reason="needs the rival")
+    if not Path(os.environ["TREELENS_DATA"], "tu", "ENZYMES.zip").is_file():
+        pytest.skip("needs TREELENS_DATA with tu/ENZYMES.zip")
+    monkeypatch.setattr(cost, "LIMIT", 1)
+    assert cost.measured("ENZYMES", "grakel_wl_oa") == {"stopped": 1}
+
+
+def test_a_missing_rival_is_skipped_with_its_reason(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(cost, "measured", lambda *_: {"missing": "No module named 'wwl'"})
+    cost.run(StudyOptions(tmp_path, sets=["MUTAG"], methods=["wwl"]))
+    assert "skipped: No module named 'wwl'" in capsys.readouterr().out
+    assert read_rows(tmp_path / "cost.jsonl") == []
