@@ -93,6 +93,18 @@ def test_merged_rows_count_from_the_latest_date(when, classes, tmp_path):
     assert again in splits[-1][1]
 
 
+@pytest.mark.parametrize("sides", [("train", "test"), ("test", "train")])
+def test_a_molecule_with_merged_rows_on_both_sides_is_trained_on_alone(sides, tmp_path):
+    rows = [(f"{'C' * n}O", n + 0.5, "train" if n < 9 else "test") for n in range(1, 13)]
+    rows[1] = (rows[1][0], 2.5, sides[0])
+    rows.append(("OCC", 4.5, sides[1]))  # the molecule of the second row
+    path = write_csv(tmp_path / "x.csv", rows, "smiles,value,part")
+    data = read_training_data(str(path), task="auto", duplicates="merge")
+    ((train, test),) = splits_for(data, "column=part", 2, 1, 0)
+    assert 1 in train
+    assert test.tolist() == [8, 9, 10, 11]
+
+
 def test_a_merged_row_without_a_date_is_named(tmp_path):
     rows = [(f"{'C' * n}O", n + 0.5, n) for n in range(1, 13)] + [("OCC", 2.5, "")]
     path = write_csv(tmp_path / "x.csv", rows, "smiles,value,when")

@@ -100,7 +100,7 @@ def _by_column(data: GraphData, kind: str, column: str, n_folds: int, seed: int)
     if kind == "time":
         return time_splits(_latest_times(data, column), n_folds)
     texts = column_values(data, column)
-    sides = np.char.lower(texts)
+    sides = _sides(data, column)
     if np.isin(sides, _TEST).any() and np.isin(sides, _TRAIN).any():
         return [(np.flatnonzero(np.isin(sides, _TRAIN)), np.flatnonzero(np.isin(sides, _TEST)))]
     n_groups = len(np.unique(texts))
@@ -111,6 +111,23 @@ def _by_column(data: GraphData, kind: str, column: str, n_folds: int, seed: int)
         )
     folds = GroupedKFold(min(n_folds, n_groups), random_state=seed)
     return list(folds.split(texts, None, texts))
+
+
+def _sides(data: GraphData, column: str) -> np.ndarray:
+    """The column in small letters; of merged rows, train if one of them is.
+
+    What was trained on is not tested, as with copies of a molecule.
+    """
+    import numpy as np
+
+    if data.merged is None:
+        return np.char.lower(column_values(data, column))
+    sides = np.char.lower(column_values(data, column, np.concatenate(data.merged)))
+    ends = np.cumsum([len(rows) for rows in data.merged])
+    return np.array(
+        [next((s for s in some.tolist() if s in _TRAIN), some[0].item())
+         for some in np.split(sides, ends[:-1])]
+    )  # fmt: skip
 
 
 def _latest_times(data: GraphData, column: str) -> np.ndarray:
