@@ -28,6 +28,7 @@ def test_landmarks_only_beyond_the_exact_size():
     assert landmarks_for(groups, 50, 10, 0) is None
     plan = landmarks_for(groups, 49, 10, 0)
     assert (plan.n_landmarks, len(plan.first)) == (10, 2)
+    assert len(landmarks_for(groups, 49, 10, 0, rare=True).first) == 5
     assert landmarks_for(groups, 49, 80, 0).n_landmarks == 50
 
 

@@ -65,7 +65,8 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
         as its memory holds: some 75,000 in 141 GB.
     n_landmarks : int, default=3000
         How many graphs predictions then go through: a quarter of them drawn by chance, the others
-        in three rounds where the landmarks so far say wrong and know little. Time is that of
+        in three rounds where the landmarks so far say wrong and know little (with a rare class,
+        half and half). Time is that of
         ``n_landmarks**2`` for every training graph.
     max_steps : int, default=100
         Steps of each stage of the search.

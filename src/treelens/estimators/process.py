@@ -227,7 +227,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         n_jobs = self._n_jobs()
         rare = known.classes is not None and has_rare_class(known.groups)
         sample = sample_for(known.groups, rare, self.learning_size, seed)
-        landmarks = landmarks_for(known.groups, exact_size, self.n_landmarks, seed)
+        landmarks = landmarks_for(known.groups, exact_size, self.n_landmarks, seed, rare)
         if self.device == "cpu":  # a GPU says for itself what does not fit
             n_landmarks = None if landmarks is None else landmarks.n_landmarks
             check_memory(len(graphs), sample.largest, n_landmarks)

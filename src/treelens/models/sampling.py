@@ -89,7 +89,9 @@ def sample_for(groups: np.ndarray, rare: bool, size: int, seed: int) -> Learning
     return LearningSample(draw_rare(groups, size, seed), in_proportion)
 
 
-_BY_CHANCE = 4  # one landmark of so many; the others are chosen by what those leave open
+# One landmark of so many is drawn by chance; the others are chosen by what those leave open. Where
+# a class is rare, most of the chosen are of it, and chance has to speak for the others.
+_BY_CHANCE, _BY_CHANCE_IF_RARE = 4, 2
 
 
 class LandmarkPlan(NamedTuple):
@@ -100,10 +102,11 @@ class LandmarkPlan(NamedTuple):
 
 
 def landmarks_for(
-    groups: np.ndarray, exact_size: int, n_landmarks: int, seed: int
+    groups: np.ndarray, exact_size: int, n_landmarks: int, seed: int, rare: bool = False
 ) -> LandmarkPlan | None:
     """Landmarks where there are too many graphs for all of them to be used, else None."""
     if len(groups) <= exact_size:
         return None
     total = min(n_landmarks, len(groups))
-    return LandmarkPlan(total, draw_by_group(groups, max(1, total // _BY_CHANCE), seed + 1))
+    by_chance = total // (_BY_CHANCE_IF_RARE if rare else _BY_CHANCE)
+    return LandmarkPlan(total, draw_by_group(groups, max(1, by_chance), seed + 1))
