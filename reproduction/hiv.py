@@ -100,9 +100,9 @@ def write_hiv(out: Path, rows: Sequence[dict[str, Any]]) -> None:
         "on three random splits of these molecules (and three of thinned Ames), after a look at "
         "the first of the folds here; how landmarks are chosen was decided on other sets "
         "([landmarks](landmarks.md)), but that half of them are drawn by chance where a class is "
-        "rare on two random splits and after a look at all folds here. Seconds to fit and to predict (ours with "
-        "two threads, the forest with one) while other programs ran, and seconds of processor "
-        "time.",
+        "rare on two random splits and after a look at all folds here. Seconds to fit and to "
+        "predict (ours with two threads, the forest with one) while other programs ran, and "
+        "seconds of processor time.",
         markdown_table(
             ["model", *(CLASS_SCORES[s][0] for s in SCORES), "seconds", "processor"], lines
         ),
