@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
+import weakref
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import treelens as tl
-from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks
+from treelens.graphs.blocks import Block, CollectionBlocks, SmilesBlocks
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.learning import sparse_evidence
 from treelens.models.sparse_process import LandmarkPosterior
@@ -165,19 +167,26 @@ def test_every_model_predicts_blocks(data):
 
 
 def test_blocks_are_predicted_one_at_a_time(data, models):
-    loads = []
+    loads, held, most_held = [], [], 0
 
     class Counted:
-        def __init__(self, part) -> None:
-            self.part = part
+        def __init__(self, number) -> None:
+            self.rows = slice(25 * number, 25 * number + 25)
 
         def load(self):
+            nonlocal most_held
+            gc.collect()
+            most_held = max(most_held, sum(ref() is not None for ref in held))
+            graphs = data[0][self.rows]
             loads.append(self)
-            return self.part.load()
+            held.append(weakref.ref(graphs))
+            return Block(graphs, None)
 
-    parts = [Counted(part) for part in CollectionBlocks(data[0], None, 50)]
+    parts = [Counted(number) for number in range(-(-len(data[0]) // 25))]
+    assert len(parts) > 3
     assert len(models["classes"].predict_proba(parts)) == len(data[0])
     assert loads == parts  # each once, in order
+    assert most_held <= 1  # of the blocks before
 
 
 @pytest.mark.filterwarnings("ignore::treelens.graphs.errors.InvalidMoleculesWarning")

@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import treelens as tl
 from treelens.report import doubts
+from treelens.report.evidence_page import render_evidence
 
 
 def levels_of(summary) -> dict[str, str]:
@@ -20,6 +21,20 @@ def test_memory_is_called_memory(number_model, molecules):
     (text,) = (text for text in found if "may remember" in text)
     assert found[text] == "alarm"
     assert f"{len(y[::2])} of the {len(y[::2])} graphs" in text
+
+
+def test_a_model_of_blocks_says_that_its_training_graphs_are_a_sample(molecules, tmp_path):
+    graphs, y = molecules
+    model = tl.StreamingGraphRegressor(depth=1, exact_size=12, n_landmarks=6, random_state=0)
+    model.fit(graphs, y).save(tmp_path / "m.treelens")
+    for fitted in (model, tl.load(tmp_path / "m.treelens")):
+        found = fitted.summary()
+        assert found["model"]["n_in_all"] == len(y)
+        words = f"fitted to {len(y)} graphs in blocks. Training graphs here are a sample of 12"
+        assert any(words in item["text"] for item in found["doubts"])
+        assert f"a sample of the {len(y)} that" in render_evidence(found)
+    whole = tl.StreamingGraphRegressor(depth=1, random_state=0).fit(graphs, y).summary()
+    assert whole["model"]["n_in_all"] is None
 
 
 def test_strange_graphs_are_noticed(number_model):

@@ -22,6 +22,12 @@ def test_graphs_that_were_trained_on_are_no_test_set(number_model, molecules):
     assert "<h2>Test set</h2>" not in page
 
 
+def test_through_landmarks_all_training_graphs_are_known_not_only_landmarks(molecules):
+    graphs, y = molecules
+    model = tl.GraphRegressor(depth=1, exact_size=10, n_landmarks=5, random_state=0)
+    assert model.fit(graphs[::2], y[::2]).summary(graphs[::2], y[::2])["scores"] is None
+
+
 def test_scores_leave_out_what_was_trained_on(number_model, molecules):
     graphs, y = molecules
     found = number_model.summary(graphs, y)

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
@@ -78,7 +78,8 @@ def once_under_way(folder, act):
 
     def wait_and_act() -> None:
         deadline = time.monotonic() + 60
-        while not any(folder.iterdir()) and time.monotonic() < deadline:
+        while not any(folder.iterdir()):
+            assert time.monotonic() < deadline, "nothing was under way"
             time.sleep(0.01)
         act()
 
@@ -97,6 +98,16 @@ def restart(cluster: OwnCluster, pause: float = 0.0):
     return act
 
 
+class Counting(DaskExecutor):
+    """Counts how often a scheduler was gone."""
+
+    n_restarts = 0
+
+    def connect_again(self) -> None:
+        self.n_restarts += 1
+        super().connect_again()
+
+
 def test_a_gaussian_process_has_the_same_bits_after_a_restart(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(landmark_parts, "_CHUNKS_PER_RUN", 1)
     kinds = tl.as_graph_collection(["C" * k + end for k in range(1, 9) for end in "NOF"])
@@ -106,8 +117,9 @@ def test_a_gaussian_process_has_the_same_bits_after_a_restart(cluster, tmp_path,
     blocks = CollectionBlocks(graphs, y, 1000)
     alone = clone(model).fit(blocks).model_.posterior
     with connected(cluster) as client, once_under_way(tmp_path, restart(cluster)):
-        slow = _travelling(blocks, tmp_path)
-        model.fit(slow, executor=DaskExecutor(client))
+        executor = Counting(client)
+        model.fit(_travelling(blocks, tmp_path), executor=executor)
+    assert executor.n_restarts >= 1
     there = model.model_.posterior
     assert (there.coefficients == alone.coefficients).all()
     assert (there.precision_gain == alone.precision_gain).all()
@@ -139,7 +151,20 @@ def test_work_goes_on_where_the_client_gave_up_before_the_next_scheduler_came(cl
             found = list(executor.map(slowly_doubled, parts, 2))
         assert found == [2 * number for number in range(40)]
         assert executor.client is not client
+        gone_while_idle(executor.client, cluster)
+        assert list(executor.map(pow, ((n,) for n in range(9)), 2)) == [n**2 for n in range(9)]
+        gone_while_idle(executor.client, cluster)
+        assert list(executor.map(abs, ((-n,) for n in range(9)))) == list(range(9))
         executor.client.close()
+
+
+def gone_while_idle(client, cluster: OwnCluster) -> None:
+    """The scheduler goes, the client gives up, and then there is another scheduler."""
+    client._timeout = 0.5
+    cluster.kill()
+    while client.status != "closed":
+        time.sleep(0.05)
+    cluster.start()
 
 
 def test_a_scheduler_that_stays_away_is_told(cluster, tmp_path):
@@ -174,3 +199,10 @@ def test_tasks_that_were_cancelled_with_all_others_are_begun_again(tmp_path):
         parts = ((number, str(tmp_path)) for number in range(20))
         assert list(executor.map(slowly_doubled, parts, 2)) == [2 * n for n in range(20)]
         assert len(held) > 21
+        executor.submit = begun
+        with pytest.raises(CancelledError, match="by the task"):
+            list(executor.map(cancels_itself, [()]))
+
+
+def cancels_itself() -> None:
+    raise CancelledError("by the task")

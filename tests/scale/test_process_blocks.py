@@ -7,7 +7,7 @@ import pytest
 
 import treelens as tl
 from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks
-from treelens.graphs.errors import InvalidMoleculesWarning
+from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.learning import sparse_evidence
 from treelens.models.sparse_process import LandmarkPosterior
 from treelens.scale.process_blocks import sample_of_blocks
@@ -65,6 +65,24 @@ def test_an_executor_reads_files_but_not_what_is_in_memory(data, tmp_path):
     assert list(there.graphs) == list(here.graphs)
     assert (there.all_targets == here.all_targets).all()
     assert there.part_sizes == here.part_sizes == [8, 8, 8, 7]
+
+
+def test_an_executor_works_on_both_readings(tmp_path):
+    path = tmp_path / "molecules.csv"
+    rows = "".join(f"{'C' * (1 + i % 9)}{'NO'[i % 2]},{i % 9}.5\n" for i in range(60))
+    path.write_text("smiles,value\n" + rows)
+    executor, blocks = Elsewhere(), SmilesBlocks(path, target="value", block_size=25)
+    there = tl.GraphRegressor(**SETTINGS).fit(blocks, executor=executor)
+    assert executor.done == ["_load"] * 3 + ["pieces_of_run"]
+    here = tl.GraphRegressor(**SETTINGS).fit(blocks)
+    graphs = there._train_graphs
+    assert (there.predict(graphs) == here.predict(graphs)).all()
+
+
+def test_one_graph_is_too_few(data):
+    graphs, _, values = data
+    with pytest.raises(GraphDataError, match="hold 1 graphs: at least two"):
+        tl.GraphRegressor(**SETTINGS).fit([(graphs[:1], values[:1])])
 
 
 def test_a_sample_is_drawn_evenly():

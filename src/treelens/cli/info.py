@@ -63,6 +63,7 @@ def _process_facts(model: Any) -> dict[str, Any]:
         "sizes": {
             "graphs": len(model.train_values_ if hasattr(model, "train_values_")
                           else model.train_codes_),
+            "graphs_in_all": fitted.training.n_in_all,
             "basis_graphs": len(fitted.basis_indices),
             "patterns": len(model.weights_),
         },

@@ -196,9 +196,14 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         )
         said, slope = self._scored(left_out, known)
         record = self._record(fitted, known.targets, said)
+        training = fitted.model.training
+        assert training is not None
+        if len(sample.y) < len(sample.all_targets):
+            training = replace(training, n_in_all=len(sample.all_targets))
         self.model_ = replace(
-            fitted.model, posterior=posterior, sample_weights=None, slope=slope, record=record
-        )
+            fitted.model, posterior=posterior, sample_weights=None, slope=slope, record=record,
+            training=training,
+        )  # fmt: skip
         return self
 
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:

@@ -20,10 +20,13 @@ class TrainingGraphs:
         Of the depths in use.
     targets : ndarray, shape (n_graphs,)
         Class codes, or values.
+    n_in_all : int or None
+        How many graphs the model was fitted to, where these are a sample of them.
     """
 
     histograms: PatternHistograms
     targets: np.ndarray
+    n_in_all: int | None = None
 
     @cached_property
     def usual_out_of_vocabulary(self) -> float:

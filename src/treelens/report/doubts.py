@@ -24,7 +24,7 @@ def doubts_about(
     scores: dict[str, Any] | None,
 ) -> list[dict[str, Any]]:
     """Sentences with a ``level``: "fine", "notice" or "alarm"; and ``n_graphs`` they are about."""
-    found = [_convergence(model)]
+    found = [_convergence(model), *_sampled(model)]
     if left_out.get("names_one_class"):
         found.append(
             _item(
@@ -57,6 +57,23 @@ def _convergence(model: FittedGaussianProcess) -> dict[str, Any]:
         "The search for the weights stopped before it converged: more max_steps may change "
         "weights and predictions.",
     )
+
+
+def _sampled(model: FittedGaussianProcess) -> list[dict[str, Any]]:
+    """What a model fitted in blocks says of training graphs, it says of a sample."""
+    assert model.training is not None
+    n_in_all = model.training.n_in_all
+    if n_in_all is None:
+        return []
+    return [
+        _item(
+            "notice",
+            f"The model was fitted to {n_in_all:,} graphs in blocks. Training graphs here are a "
+            f"sample of {len(model.training.targets):,} of them: leave-one-out scores, fragments "
+            "and neighbours are theirs, and a graph that was among the others passes for a new "
+            "one.",
+        )
+    ]
 
 
 def _memory(given: SaidOfGraphs) -> dict[str, Any]:

@@ -125,6 +125,7 @@ def describe_evidence(model: FittedGaussianProcess) -> dict[str, Any]:
         "training_classes": None if classes is None else class_balance(targets, classes),
         "training_values": _spread(targets) if classes is None else None,
         "n_training_graphs": len(targets),
+        "n_in_all": model.training.n_in_all,
         "n_basis_graphs": model.basis.n_graphs,
         "n_patterns": forest.n_patterns,
         "trees": list(forest.trees),

@@ -98,8 +98,11 @@ class SaidOfGraphs:
 
     @cached_property
     def same_as_training(self) -> np.ndarray:
-        """Which graphs have exactly the pattern counts of a training graph."""
-        return (self.similarity >= _THE_SAME) & (self.said.out_of_vocabulary == 0)
+        """Which graphs have exactly the pattern counts of a training graph, landmark or not."""
+        alike = self.similarity >= _THE_SAME
+        if self.domain is not None:  # predictions know of landmarks only
+            alike |= self.domain.around.similarity >= _THE_SAME
+        return alike & (self.said.out_of_vocabulary == 0)
 
     @cached_property
     def most_wrong(self) -> np.ndarray:

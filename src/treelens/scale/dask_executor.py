@@ -47,6 +47,8 @@ class DaskExecutor(SerialExecutor):
             )
         self.client = client
         self.patience = patience
+        # A client that gave up has forgotten where its scheduler was.
+        self._address = getattr(getattr(client, "scheduler", None), "address", None)
 
     def map(
         self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], *shared: Any
@@ -70,13 +72,13 @@ class DaskExecutor(SerialExecutor):
     def _window(self) -> int:
         try:
             threads = sum(self.client.nthreads().values())
-        except OSError:  # the scheduler is gone, which the next result will tell
+        except (OSError, AttributeError):  # the scheduler is gone, which the next result will tell
             threads = 1
         return _TASKS_PER_THREAD * max(1, threads)
 
     def client_gave_up(self) -> bool:
         """Whether the client lost its scheduler and looks for it no more."""
-        return getattr(self.client, "status", "running") == "closed"
+        return getattr(self.client, "status", "running") in ("closing", "closed")
 
     def connect_again(self) -> None:
         """Wait until the client has found a scheduler at its address; it may be a new client.
@@ -86,7 +88,6 @@ class DaskExecutor(SerialExecutor):
         ConnectionError
             If none comes up within ``patience`` seconds.
         """
-        address = self.client.scheduler.address
         deadline = time.monotonic() + self.patience
         while self.client.status == "connecting" and time.monotonic() < deadline:
             time.sleep(0.1)
@@ -95,11 +96,11 @@ class DaskExecutor(SerialExecutor):
         try:  # a client gives up before our patience ends
             left = max(deadline - time.monotonic(), 0.1)
             self.client = type(self.client)(
-                address, timeout=left, security=self.client.security, set_as_default=False
+                self._address, timeout=left, security=self.client.security, set_as_default=False
             )
         except OSError as error:
             raise ConnectionError(
-                f"The Dask scheduler at {address} went away and did not come back within "
+                f"The Dask scheduler at {self._address} went away and did not come back within "
                 f"{self.patience:g} seconds. Start it again at that address and fit again, or give "
                 "DaskExecutor more patience."
             ) from error
@@ -118,6 +119,8 @@ class _Tasks:
         self._share()
 
     def _share(self) -> None:
+        if self.executor.client_gave_up():  # perhaps long ago, when there was nothing to do
+            self.executor.connect_again()
         self.inputs = [self.executor.submit(_itself, value) for value in self.shared]
 
     def begin(self, part: tuple[Any, ...]) -> None:
@@ -129,10 +132,13 @@ class _Tasks:
     def first_result(self) -> Any:
         """What the first waiting task found out, however often it has to be begun again."""
         while True:
+            future = self.waiting[0][1]
             try:
-                result = self.waiting[0][1].result()
-            except CancelledError:  # nobody else holds these tasks: their scheduler is gone
-                self._begin_again()
+                result = future.result()
+            except CancelledError:
+                if future.status not in ("cancelled", "lost"):  # the task itself said so
+                    raise
+                self._begin_again()  # nobody else holds these tasks: their scheduler is gone
             else:
                 self.waiting.popleft()
                 return result
@@ -184,18 +190,24 @@ def fit_distributed(model: Any, blocks: Any, client: Any = None, n_workers: int 
 
     Parameters
     ----------
-    model : GraphRegressor, GraphClassifier or StreamingGraphClassifier
+    model : GraphRegressor, GraphClassifier or their streaming kin
     blocks : iterable of parts
         ``SmilesBlocks``, ``CollectionBlocks``, ``TUBlocks`` or a list of ``(graphs, y)`` pairs.
     client : dask.distributed.Client or str, optional
         A client, or the address of a scheduler to connect to for the while. By default
         worker processes are started on this machine and stopped at the end.
     n_workers : int
-        Number of those.
+        Number of those. As with any worker processes, a script that starts them keeps what it
+        does under ``if __name__ == "__main__":``.
 
     Returns
     -------
-    model, fitted: that of ``model.fit(blocks)``, of a Gaussian process to the last bit.
+    model, fitted: that of ``model.fit(blocks)``, to the last bit.
     """
     with client_or_local(client, n_workers) as used:
-        return model.fit(blocks, executor=DaskExecutor(used))
+        executor = DaskExecutor(used)
+        try:
+            return model.fit(blocks, executor=executor)
+        finally:
+            if executor.client is not used:  # one that took the place of a client that gave up
+                executor.client.close()

@@ -90,8 +90,8 @@ def sample_of_blocks(
         kept, limit = _smallest(kept, size, limit)
         targets.append(np.asarray(block.y))
         first += len(block.graphs)
-    if not targets:
-        raise GraphDataError("The blocks hold 0 graphs: at least two are needed.")
+    if first < 2:
+        raise GraphDataError(f"The blocks hold {first} graphs: at least two are needed.")
     _check_kinds(targets)
     y = np.concatenate(targets)
     drawn = sorted(kept)

@@ -55,6 +55,7 @@ def put_process(model: FittedGaussianProcess, into: Contents) -> None:
     _put_posterior(model, into)
     _put_covariates(model.covariates, into)
     _put_targets(model, into)
+    into.data["n_in_all"] = model.training.n_in_all
     _put_record(model, into)
 
 
@@ -80,7 +81,7 @@ def get_process(stored: Stored, learned: str) -> FittedGaussianProcess:
         model,
         classes=classes,
         slope=slope,
-        training=TrainingGraphs(histograms, targets),
+        training=TrainingGraphs(histograms, targets, _get_n_in_all(stored, histograms.n_graphs)),
         recipe=get_recipe(stored),
         record=_get_record(stored, learned, left_out),
         covariates=_get_covariates(stored, histograms.n_graphs),
@@ -281,6 +282,12 @@ def _get_targets(
     decisions = stored.floats("loo_decisions", (n_graphs, _n_columns(classes)))
     threshold = _get_threshold(stored, len(classes))
     return slope, codes, scored_classes(decisions, codes, classes, slope, threshold)
+
+
+def _get_n_in_all(stored: Stored, n_graphs: int) -> int | None:
+    """How many graphs the training graphs are a sample of; older files do not say."""
+    known = stored.value("n_in_all", int, type(None)) if stored.has_value("n_in_all") else None
+    return None if known is None else stored.whole(known, "'n_in_all'", n_graphs, 2**62)
 
 
 def _get_threshold(stored: Stored, n_classes: int) -> Threshold | None:
