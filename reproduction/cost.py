@@ -63,7 +63,8 @@ def measured(name: str, method: str) -> dict[str, Any]:
     )  # fmt: skip
     if done.returncode == -signal.SIGXCPU:
         return {"stopped": LIMIT}
-    last = (done.stderr if done.returncode else done.stdout).strip().splitlines()[-1]
+    said = (done.stderr if done.returncode else done.stdout).strip().splitlines()
+    last = said[-1] if said else "nothing was said"
     if last.startswith("ModuleNotFoundError"):
         return {"missing": f"{last}: pip install 'treelens[studies]'"}
     if done.returncode:

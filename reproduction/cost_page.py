@@ -44,12 +44,14 @@ def write_cost(out: Path, rows: Rows) -> None:
     write_page(out / "cost.md", "Speed and cost", command_line("cost"), parts)
 
 
+_EVEN = 2.0  # ratios below are told as even
 _ABOUT = (
     "One fit and one prediction of the first fold or split that [evidence](evidence.md) and "
     "[regression](regression.md) use, each in a process of its own, with one thread. Seconds are "
     "of processor time; other programs were running on both cores, so that the wall clock (last "
     "column but one) says little. Processor time, too, differs between runs on a busy machine: "
-    "take ratios below two for even. Everything was run on some 40 training graphs before, so that "
+    "ratios below two are told as even. Everything was run on some 40 training graphs before, so "
+    "that "
     "imports and compilation are left out (what a first use costs, [benchmarks](benchmarks.md) "
     f"tell). What took less than a second by the clock was run {N_TIMES} times, of which the least "
     "counts. *Times the "
@@ -105,18 +107,19 @@ def in_short(rows: Rows) -> list[str]:
              for sets, lines in ((NUMBER_SETS, NUMBER_LINES), (CLASS_SETS, CLASS_LINES))
              for method, line in lines.items()
              if method != OURS and not method.startswith("svc")]  # fmt: skip
-    groups: dict[str, list[str]] = {"slower": [], "faster": [], "both": []}
+    groups: dict[str, list[str]] = {"slower": [], "faster": [], "even": [], "mixed": []}
     for sets, lines, method in pairs:
         found = ratios([row for row in rows if row["set"] in sets], OURS, method)
-        sides = {"faster" if ratio >= 1.0 else "slower" for ratio, _ in found.values()}
+        sides = {side_of(ratio) for ratio, _ in found.values()}
         if sides:
-            groups["both" if len(sides) > 1 else sides.pop()].append(lines[method].title)
+            groups["mixed" if len(sides) > 1 else sides.pop()].append(lines[method].title)
     told = [
         f"{words} {_listed(groups[side], '; ')}"
         for side, words in (
             ("slower", "slower on every set that was run than"),
             ("faster", "faster on every set that was run than"),
-            ("both", "faster on some sets only than"),
+            ("even", "even with"),
+            ("mixed", "by the set slower, even or faster than"),
         )
         if groups[side]
     ]
@@ -144,7 +147,9 @@ def ratios(rows: Rows, ours: str | None, rival: str) -> dict[str, tuple[float, b
         mine = table.get((name, ours or ""))
         if method == rival and mine is not None and "stopped" not in mine:
             row = table[name, rival]
-            found[name] = (seconds_of(row) / seconds_of(mine), "stopped" in row)
+            ratio = seconds_of(row) / seconds_of(mine)
+            if "stopped" not in row or ratio >= 1.0:  # stopped before ours ended tells nothing
+                found[name] = (ratio, "stopped" in row)
     return found
 
 
@@ -153,26 +158,33 @@ def seconds_of(row: Mapping[str, Any]) -> float:
     return row["stopped"] if "stopped" in row else row["fit_cpu"] + row["predict_cpu"]
 
 
+def side_of(ratio: float) -> str:
+    """What a rival's seconds over ours mean: one run tells no less than a factor of two."""
+    if ratio >= _EVEN:
+        return "faster"
+    return "slower" if ratio <= 1.0 / _EVEN else "even"
+
+
 def verdict(title: str, found: Mapping[str, tuple[float, bool]]) -> str:
     """Ratios of a rival in words.
 
     Examples
     --------
-    >>> verdict("X", {"A": (2.0, False), "B": (4.0, True), "C": (0.5, False)})
-    'faster than X on A and B (2 to more than 4 times), slower on C (2 times)'
+    >>> verdict("X", {"A": (2.0, False), "B": (4.0, True), "C": (0.5, False), "D": (0.9, False)})
+    'faster than X on A and B (2 to more than 4 times), slower on C (2 times), even on D'
     """
-    faster = {name: pair for name, pair in found.items() if pair[0] >= 1.0}
-    slower = {name: (1.0 / pair[0], False) for name, pair in found.items() if name not in faster}
-    if not found:
-        return ""
-    if not slower:
-        return f"faster than {title} ({_span(faster.values())})"
-    if not faster:
-        return f"slower than {title} ({_span(slower.values())})"
-    return (
-        f"faster than {title} on {_listed(faster)} ({_span(faster.values())}), slower on "
-        f"{_listed(slower)} ({_span(slower.values())})"
-    )
+    groups: dict[str, dict[str, tuple[float, bool]]] = {"faster": {}, "slower": {}, "even": {}}
+    for name, (ratio, stopped) in found.items():
+        side = side_of(ratio)
+        groups[side][name] = (1.0 / ratio, False) if side == "slower" else (ratio, stopped)
+    known = {side: group for side, group in groups.items() if group}
+    texts = []
+    for side, group in known.items():
+        rival = "" if texts else f" {'with' if side == 'even' else 'than'} {title}"
+        where = f" on {_listed(group)}" if len(known) > 1 else ""
+        times = "" if side == "even" else f" ({_span(group.values())})"
+        texts.append(f"{side}{rival}{where}{times}")
+    return ", ".join(texts)
 
 
 def _span(pairs: Iterable[tuple[float, bool]]) -> str:

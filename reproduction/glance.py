@@ -37,7 +37,7 @@ def write_glance(out: Path) -> None:
         glance_table(numbers, assays),
         _classes_text(classes, out / "table2_tests.json"),
         *([_COST] if (out / "cost.jsonl").exists() else []),
-        "Every page of this folder names the command that makes it, and lies beside its rows.",
+        "Every page of this folder names the command that makes it; most lie beside their rows.",
     ]
     write_page(
         out / "index.md", "Results at a glance", "python -m reproduction pages --out docs/results",

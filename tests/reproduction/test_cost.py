@@ -96,6 +96,12 @@ def test_what_has_no_line_of_ours_has_no_ratio():
     assert verdict("X", {}) == ""
 
 
+def test_what_was_stopped_before_ours_ended_tells_nothing():
+    ours, stopped = made_row("NCI1", "treelens", 400.0), {"set": "NCI1", "stopped": 300}
+    assert ratios([ours, {**stopped, "method": "wwl"}], "treelens", "wwl") == {}
+    assert verdict("X", {"A": (1.9, False), "B": (0.6, False)}) == "even with X"
+
+
 @pytest.mark.parametrize("method", ["treelens_uniform", "svc_wl", "grakel_wl"])
 def test_a_line_is_fitted_measured_and_scored(method):
     line = CLASS_LINES[method]
