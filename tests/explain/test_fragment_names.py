@@ -1,17 +1,19 @@
 """Names of well-known groups: each fits its own molecules, and nearly all of its row."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pytest
 
 import treelens as tl
 from explain.test_fragment_table import TAILS
+from treelens.explain.fragment_names import GROUPS, group_name
+
+Chem = pytest.importorskip("rdkit.Chem")
 
 
 def test_group_names_fit_their_own_molecules():
     """A name says nothing wrong: nitro is no nitroso, although both are N=O."""
-    from rdkit import Chem
-
-    from treelens.explain.fragment_names import GROUPS
-
     queries = {name: Chem.MolFromSmarts(smarts) for name, smarts in GROUPS.items()}
     assert all(query is not None for query in queries.values())
     for smiles, name, is_one in (
@@ -27,10 +29,6 @@ def test_group_names_fit_their_own_molecules():
 
 def test_a_name_holds_for_nearly_all_molecules_of_its_row():
     """A row of aryl and alkyl bromides is one of bromides."""
-    from rdkit import Chem
-
-    from treelens.explain.fragment_names import GROUPS
-
     tails = [t for t in TAILS if t != "CO"]
     aryl = [f"{t}c1ccc(Br)cc1" for t in tails] * 2
     alkyl = [f"{t}CCCBr" for t in tails]
@@ -45,3 +43,31 @@ def test_a_name_holds_for_nearly_all_molecules_of_its_row():
         row, group = Chem.MolFromSmarts(smarts), Chem.MolFromSmarts(GROUPS[name])
         holders = [mol for mol in parsed if mol.HasSubstructMatch(row)]
         assert np.mean([mol.HasSubstructMatch(group) for mol in holders]) >= 0.9, name
+
+
+class OneBall:
+    """All that naming asks of explained graphs: the atoms around one root of one molecule."""
+
+    def __init__(self, atoms):
+        self.graph_of_node = np.zeros(99, dtype=int)
+        self.graphs = SimpleNamespace(node_offsets=np.array([0, 99]))
+        self.atoms = np.array(atoms)
+
+    def balls(self, roots, depth):
+        return SimpleNamespace(indices=self.atoms, indptr=np.array([0, len(self.atoms)]))
+
+
+@pytest.mark.parametrize(
+    ("smiles", "atoms", "name"),
+    [
+        ("Clc1ccccc1", [1, 0, 2, 6], "aryl chloride"),  # three of four atoms are of a benzene ring
+        ("c1ccccc1", [0, 1, 5], "benzene ring"),
+        ("c1ccccc1C", [5, 4, 0, 6], "methyl on an aromatic ring"),
+        ("Oc1ccccc1", [1, 0, 2, 6], "phenol"),
+        ("Clc1ccccc1O", [1, 0, 2, 6, 7], ""),  # no group holds both chlorine and oxygen
+    ],
+)
+def test_a_name_leaves_out_no_atom_but_carbon(smiles, atoms, name):
+    molecule = Chem.MolFromSmiles(smiles)
+    fragment = SimpleNamespace(roots=np.array([0]), depth=1)
+    assert group_name(OneBall(atoms), fragment, lambda graph: molecule) == name

@@ -134,6 +134,8 @@ GROUPS = MappingProxyType({
 })  # fmt: skip
 _MOST_COMPARED = 30  # occurrences that a name must fit
 _INSIDE, _COVERED = 0.6, 0.5
+_INSIDE_IF_WHOLE = 0.5  # of atoms, where the fragment holds the group whole
+_CARBON = 6
 _NEARLY_ALL = 0.9  # of the occurrences: "aryl bromide" is no name for a row that holds alkyl ones
 
 
@@ -148,7 +150,9 @@ def group_name(seen: ExplainedGraphs, fragment: Fragment, molecule: Callable[[in
     """The well-known group that fits a fragment best; an empty text if none does.
 
     A group fits an occurrence where at least 60 % of the fragment's atoms belong to one match of
-    the group and these are at least half of that match; it must fit nine of ten occurrences.
+    the group, or half of them if the fragment holds that match whole; they are at least half of the
+    match, and all of the fragment's atoms but carbon are in it: a ring is no name for its
+    chlorine. It must fit nine of ten occurrences.
 
     Parameters
     ----------
@@ -170,7 +174,10 @@ def group_name(seen: ExplainedGraphs, fragment: Fragment, molecule: Callable[[in
     for name, query in _queries().items():
         fits = np.array([_fit(mol, atoms, query) for mol, atoms in places])  # (n_places, 2)
         fit = float(fits.prod(axis=1).mean())
-        fitted = (fits >= (_INSIDE, _COVERED)).all(axis=1)
+        inside, covered = fits.T
+        fitted = (covered >= _COVERED) & (
+            inside >= np.where(covered == 1.0, _INSIDE_IF_WHOLE, _INSIDE)
+        )
         if fitted.mean() >= _NEARLY_ALL and fit > best_fit:
             best, best_fit = name, fit
     return best
@@ -179,7 +186,10 @@ def group_name(seen: ExplainedGraphs, fragment: Fragment, molecule: Callable[[in
 def _fit(molecule: Any, atoms: set[int], query: Any) -> Sequence[float]:
     """The share of the atoms inside the best match, and the share of that match they cover."""
     best = (0.0, 0.0)
+    others = {a for a in atoms if molecule.GetAtomWithIdx(a).GetAtomicNum() != _CARBON}
     for match in molecule.GetSubstructMatches(query, maxMatches=1000):
+        if not others.issubset(match):
+            continue
         common = len(atoms.intersection(match))
         fit = (common / len(atoms), common / len(match))
         if fit[0] * fit[1] > best[0] * best[1]:
