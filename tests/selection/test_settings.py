@@ -104,7 +104,7 @@ def test_numbers_of_any_kind_become_floats() -> None:
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (None, "needs values"),
+        (None, "^A regressor needs values"),
         (["a", "b"], "not numbers.*GraphClassifier"),
         ([[1.0], [2.0]], r"one-dimensional; got shape \(2, 1\)"),
         ([1.0], "There are 2 graphs but 1 values"),

@@ -51,7 +51,7 @@ def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> 
 def check_numbers(y: Any, n_graphs: int) -> np.ndarray:
     """The targets of a regression as floats, or an error that says what is wrong with them."""
     if y is None:
-        raise ValueError("GraphRegressor needs values: call fit(graphs, y).")
+        raise ValueError("A regressor needs values: call fit(graphs, y).")
     try:
         values = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):
