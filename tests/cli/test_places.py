@@ -55,7 +55,8 @@ def test_a_model_in_the_place_of_the_data(odd, model, molecules, tmp_path):
 
 @pytest.mark.parametrize("odd", ["m.treelens"], indirect=True)
 def test_a_command_without_models_tells_no_order(odd, tmp_path):
-    for done in (run("fit", odd, "--out", tmp_path / "n.treelens"), run("evaluate", odd)):
+    over_itself = run("fit", odd, "--out", odd)  # as with the usual name of a model
+    for done in (run("fit", odd, "--out", tmp_path / "n"), over_itself, run("evaluate", odd)):
         refused(done, "m.treelens is in the place of the data, but is a model", "Expected a table")
         assert "MODEL" not in done.err
         assert "Models" not in done.err

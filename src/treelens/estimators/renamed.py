@@ -83,10 +83,10 @@ def _refuse(given: Iterable[str], kind: type[TellsNewNames]) -> None:
     told = _words_of_old(kind)
     old = [name for name in given if name in told]
     if old:
-        sentences = " ".join(f"the parameter {name!r} {told[name]}." for name in old)
+        words = "; ".join(f"the parameter {name!r} {told[name]}" for name in old)
         gone = ", ".join(name for name in old if name in kind._gone_parameters)
         advice = f" Leave out {gone}." if gone else ""
-        raise TypeError(f"{kind.__name__}: {sentences}{advice}")
+        raise TypeError(f"{kind.__name__}: {words}.{advice}")
 
 
 def _words_of_old(kind: type[TellsNewNames]) -> dict[str, str]:

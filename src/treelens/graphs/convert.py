@@ -249,9 +249,10 @@ def _refuse_blocks(graphs: Iterable[Any]) -> None:
 
 def _blocks_given(blocks: Any) -> NotGraphsError:
     return NotGraphsError(
-        f"Expected graphs; got blocks of them ({type(blocks).__name__}). Blocks go to fit and "
-        "predict of GraphClassifier and GraphRegressor (of GraphSVC to predict) and nowhere else. "
-        "The graphs of a block are part.load().graphs, those of a pair (graphs, y) its first item."
+        f"Expected graphs; got blocks of them ({type(blocks).__name__}). Blocks go to fit of "
+        "GraphClassifier and GraphRegressor, and to predict, predict_proba and decision_function. "
+        "Here graphs are taken: those of a block are part.load().graphs, or the first item of a "
+        "pair (graphs, y)."
     )
 
 
