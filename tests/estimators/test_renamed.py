@@ -27,6 +27,20 @@ def test_old_parameters(make, old, new):
     assert new in inspect.signature(make).parameters
 
 
+def test_all_old_parameters_are_named_at_once():
+    old = {"gamma": 1, "n_components": 5, "n_weight_graphs": 9}
+    for make in (tl.StreamingGraphClassifier, tl.StreamingGraphClassifier().set_params):
+        with pytest.raises(TypeError) as caught:
+            make(**old)
+        message = str(caught.value)
+        assert all(f"the parameter {name!r} is " in message for name in old)
+        assert message.endswith(" Leave out gamma, n_components.")
+    with pytest.raises(TypeError, match=r"'form' is called 'kernel' now\.$"):
+        tl.GraphSVC(form="wwl")
+    with pytest.raises(TypeError, match=r"'tol' is a setting of the solver now.*\(tol=\.\.\.\)\.$"):
+        tl.PairwiseWeights(tol=1e-3)
+
+
 def test_other_parameters_that_do_not_exist_are_errors_as_usual():
     with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
         tl.GraphSVC(nonsense=1)

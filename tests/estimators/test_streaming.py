@@ -429,6 +429,42 @@ def test_targets_that_cannot_be_learned_from_are_named(data):
         tl.StreamingGraphClassifier(**SETTINGS).fit(graphs, [0, 1, 0])
 
 
+def test_classes_for_a_regressor(data):
+    graphs, y = data[0], data[1]["classes"]
+    for given in ((graphs, y), (CollectionBlocks(graphs, y, 50),)):
+        with pytest.raises(ValueError, match="there are GraphClassifier and Streaming") as caught:
+            tl.StreamingGraphRegressor(**SETTINGS).fit(*given)
+        assert "Drop" not in str(caught.value)
+
+
+def test_no_values_for_a_regressor(data):
+    with pytest.raises(GraphDataError, match=r"fit\(graphs, y\)") as caught:
+        tl.StreamingGraphRegressor().fit(data[0])
+    assert "GraphRegressor" not in str(caught.value)
+    with pytest.raises(ValueError, match=r"^A regressor needs values: call fit\(graphs, y\)"):
+        tl.StreamingGraphRegressor().fit(list(data[0]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_blocks_where_graphs_are_expected(data, models, kind, tmp_path):
+    graphs, model = data[0], models[kind]
+    blocks = CollectionBlocks(graphs, data[1][kind], 50)
+    for refusing in (
+        lambda: model.explain(blocks),
+        lambda: model.summary(blocks),
+        lambda: model.report(tmp_path / "r.html", blocks),
+        lambda: model.predict_table(blocks),
+        lambda: model.fragments(blocks),
+        lambda: tl.GraphSVC().fit(blocks, data[1]["classes"]),
+    ):
+        with pytest.raises(GraphDataError, match=r"got blocks.*part\.load\(\)\.graphs"):
+            refusing()
+    with pytest.raises(TypeError, match=r"score\(graphs, y\).*part\.load\(\)\.graphs"):
+        model.score(blocks)
+    beside = model.score(blocks, data[1][kind])
+    assert beside == pytest.approx(model.score(graphs, data[1][kind]))
+
+
 def test_a_class_that_the_sample_lacks_is_named(data):
     graphs, targets = data
     seed = int(np.random.RandomState(0).randint(2**31 - 1))  # what random_state=0 leads to

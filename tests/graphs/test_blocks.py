@@ -20,6 +20,7 @@ from treelens.graphs.blocks import (
     loaded,
     parts_of,
 )
+from treelens.graphs.convert import as_single_graph
 from treelens.graphs.errors import (
     GraphDataError,
     InvalidMoleculesWarning,
@@ -94,6 +95,19 @@ def test_blocks_are_told_from_graphs() -> None:
     assert not holds_blocks(list(GRAPHS))
     assert not holds_blocks([([(0, 1)], {0: "a", 1: "b"})])  # a graph, as GraKeL has them
     assert not holds_blocks([])
+
+
+def test_blocks_in_the_place_of_graphs_are_called_so(tmp_path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("smiles,label\nCCO,1\nO,0\n" + "torn,apart,row\n")  # read no further
+    table, inside = SmilesBlocks(path, block_size=1), CollectionBlocks(GRAPHS, Y, 3)
+    for given in (table, inside, list(inside), next(iter(inside)), [(GRAPHS, Y)]):
+        for take in (tl.as_graph_collection, as_single_graph):
+            with pytest.raises(
+                NotGraphsError, match=r"got blocks.*part\.load\(\)\.graphs"
+            ) as caught:
+                take(given)
+            assert "Part(" not in str(caught.value)
 
 
 # --- molecules --------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import scipy.sparse
 
 from treelens import Graph, GraphCollection, as_graph_collection
 from treelens.graphs.convert import as_single_graph
-from treelens.graphs.errors import DegreeLabelsWarning, GraphDataError
+from treelens.graphs.errors import DegreeLabelsWarning, GraphDataError, NotGraphsError
 
 
 def labelled_path() -> nx.Graph:
@@ -263,6 +263,22 @@ def test_what_is_not_a_list_of_graphs(thing, words) -> None:
     with pytest.raises(GraphDataError, match=words) as caught:
         as_graph_collection(thing)
     assert isinstance(caught.value, TypeError)
+
+
+@pytest.mark.parametrize(
+    "text", ["new.csv", "far/new.CSV.gz", "m.treelens", "~/new.sdf", "a.xlsx", "here"]
+)
+def test_a_path_as_text_is_no_molecule(text, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").write_text("smiles\n")
+    with pytest.raises(NotGraphsError, match=r"looks like a path.*read_smiles.*treelens\.load"):
+        as_graph_collection(text)
+
+
+@pytest.mark.parametrize("text", ["CCO", "[Na+].[Cl-]", "C" * 5000, "C\0"])
+def test_a_molecule_by_itself_is_no_path(text) -> None:
+    with pytest.raises(NotGraphsError, match="a SMILES string by itself"):
+        as_graph_collection(text)
 
 
 @pytest.mark.parametrize("nothing", [[], (), np.array([], dtype=object), iter([])])

@@ -117,6 +117,19 @@ def test_the_address_of_a_scheduler_is_enough(many, client, tmp_path):
         fit_distributed(model, blocks, 8786)
 
 
+@pytest.mark.parametrize("model", [GraphSVC(), tl.GraphRegressor, None])
+def test_a_model_that_takes_no_blocks_is_refused_before_anything_starts(model, monkeypatch):
+    def started(*_):
+        raise AssertionError("started too early")
+
+    monkeypatch.setattr("treelens.scale.dask_executor.client_or_local", started)
+    with pytest.raises(TypeError, match=r"by GraphRegressor\(\).* got .*(SVC|class Graph|None)"):
+        fit_distributed(model, [])
+    for takes in (tl.GraphClassifier(), tl.StreamingGraphRegressor()):
+        with pytest.raises(AssertionError, match="started too early"):
+            fit_distributed(takes, [])
+
+
 class TalkativeClient:
     """Runs a task at once, with the warning that Dask gives for a large input."""
 

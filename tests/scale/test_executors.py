@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import re
+
 import pytest
 
+from treelens.scale.dask_executor import DaskExecutor
 from treelens.scale.executors import JoblibExecutor, SerialExecutor, check_executor
 
 
@@ -45,5 +49,20 @@ def test_an_error_in_a_part_is_an_error_here() -> None:
 def test_what_is_no_executor_is_refused() -> None:
     for executor in (None, SerialExecutor(), JoblibExecutor(2)):
         check_executor(executor)
-    with pytest.raises(TypeError, match=r"such as JoblibExecutor\(2\) .* got 3"):
+    with pytest.raises(TypeError, match=r"JoblibExecutor\(2\) .* got 3"):
         check_executor(3)
+
+
+@pytest.mark.parametrize("executor", [SerialExecutor, JoblibExecutor, DaskExecutor])
+def test_a_class_is_no_executor(executor) -> None:
+    with pytest.raises(TypeError, match=rf"JoblibExecutor\(2\) .*the class {executor.__name__}\."):
+        check_executor(executor)
+
+
+def test_the_executors_that_a_message_names_can_be_imported_from_there() -> None:
+    with pytest.raises(TypeError) as caught:
+        check_executor("dask")
+    named = re.findall(r"(treelens[\w.]*)\.(\w+)\(", str(caught.value))
+    assert [name for _, name in named] == ["JoblibExecutor", "DaskExecutor"]
+    for module, name in named:
+        assert issubclass(getattr(importlib.import_module(module), name), SerialExecutor)

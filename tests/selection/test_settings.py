@@ -17,6 +17,7 @@ from treelens.selection.settings import (
     listed,
     listed_kernels,
     rarest_class,
+    refuse_classes,
     resolved_class_weight,
     resolved_scoring,
     warn_if_one_class_is_all,
@@ -104,7 +105,7 @@ def test_numbers_of_any_kind_become_floats() -> None:
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (None, "needs values"),
+        (None, "^A regressor needs values"),
         (["a", "b"], "not numbers.*GraphClassifier"),
         ([[1.0], [2.0]], r"one-dimensional; got shape \(2, 1\)"),
         ([1.0], "There are 2 graphs but 1 values"),
@@ -117,6 +118,17 @@ def test_numbers_of_any_kind_become_floats() -> None:
 def test_what_are_no_numbers_to_learn(y, message) -> None:
     with pytest.raises(ValueError, match=message):
         check_numbers(y, 2)
+
+
+@pytest.mark.parametrize("y", [["a", "b"], np.array(["a", None], object)])
+def test_classes_instead_of_numbers(y) -> None:
+    with pytest.raises(ValueError, match=r"not numbers.*GraphClassifier and Streaming"):
+        refuse_classes(np.asarray(y))
+
+
+@pytest.mark.parametrize("y", [["1.5", "< 2"], [1.0, np.nan], ["", " "], [None, None], [2, 3]])
+def test_what_may_be_numbers_but_for_some(y) -> None:
+    refuse_classes(np.asarray(y))
 
 
 def test_equal_numbers_are_no_reason_to_rescale() -> None:

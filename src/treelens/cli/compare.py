@@ -70,12 +70,13 @@ def compare_cli(
     """
     with command(as_json, debug) as output:
         from treelens.cli.data import files_behind
-        from treelens.estimators.files import load
+        from treelens.cli.places import load_before_data, refuse_model_after_models
         from treelens.storage.files import checked_target
 
+        refuse_model_after_models(data)
         if out is not None:
             checked_target(out, reads=chain([model_a, model_b], files_behind(data)))
-        models = [load(model_a), load(model_b)]
+        models = [load_before_data(model_a), load_before_data(model_b)]
         task = checked_task(models, drawn=out is not None)
         for model in models:
             model.n_jobs = jobs

@@ -39,13 +39,14 @@ def explain_cli(
         from sklearn.base import is_regressor
 
         from treelens.cli.data import files_behind, read_data, unreadable_rows
+        from treelens.cli.places import load_before_data, refuse_model_after_models
         from treelens.cli.reading import Reading
         from treelens.cli.transform import learned_scale
-        from treelens.estimators.files import load
         from treelens.storage.files import checked_target
 
+        refuse_model_after_models(data)
         checked_target(out, reads=chain([model], files_behind(data)))
-        loaded = load(model)
+        loaded = load_before_data(model)
         loaded.n_jobs = jobs
         reading = Reading(atom_label, hydrogens, loaded.recipe_)
         rows = read_data(

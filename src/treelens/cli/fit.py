@@ -98,9 +98,11 @@ def fit_cli(
             settings = evidence_settings(depth, weights, seed, jobs, of_svc)
         beside = asked_covariates(covariates, descriptors)
         from treelens.cli.data import files_behind, read_training_sets
+        from treelens.cli.places import refuse_model_as_data
         from treelens.cli.reading import Reading
         from treelens.storage.files import checked_target
 
+        refuse_model_as_data(data)
         checked_target(out, reads=files_behind(data))  # before the work rather than after it
         sets = read_training_sets(
             data, target, smiles, max_invalid, duplicates, output.note,

@@ -37,14 +37,15 @@ def fragments_cli(
     """
     with command(as_json, debug) as output:
         from treelens.cli.data import files_behind, read_data
+        from treelens.cli.places import load_before_data, refuse_model_after_models
         from treelens.cli.reading import Reading
-        from treelens.estimators.files import load
         from treelens.storage.csv_text import csv_text
         from treelens.storage.files import checked_target, whole_file
 
+        refuse_model_after_models(data)
         if out is not None:
             checked_target(out, reads=chain([model], files_behind(data)))
-        loaded = load(model)
+        loaded = load_before_data(model)
         if not hasattr(loaded, "fragments"):
             raise InputError(f"{model}: fragments need a model that `treelens fit` wrote.")
         loaded.n_jobs = jobs

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand
 
 from treelens.cli.console import InputError
+
+if TYPE_CHECKING:
+    from treelens.estimators.files import AnyModel
 
 MODEL_ENDING = ".treelens"
 
@@ -17,25 +20,49 @@ def is_a_model(source: str) -> bool:
     """By what a file holds, whatever it is called; by the name where there is no such file."""
     from treelens.storage.archive import is_model_file
 
-    return source.endswith(MODEL_ENDING) or is_model_file(source)
+    if Path(source).expanduser().exists():
+        return is_model_file(source)
+    return source.endswith(MODEL_ENDING)
 
 
-def refuse_model_as_data(source: str) -> None:
-    """Models come first: one in the place of the data is an error that says so.
+def _as_a_model(source: str) -> str:
+    """Words about what :func:`is_a_model`."""
+    if Path(source).expanduser().exists():
+        return "is a model"
+    return "is called like a model, and there is no such file"
 
-    What is called like a table or an SDF is opened once, when it is read, and not here.
+
+def refuse_model_as_data(source: str, advice: str = "") -> None:
+    """A model in the place of the data is an error that says so, with advice for the command.
+
+    What is called like a table or an SDF is opened once, when it is read, and not here: that it is
+    a model is told there.
     """
     from treelens.graphs.sdf import SDF_ENDINGS
     from treelens.graphs.tables import TABLE_ENDINGS, inner_suffix
 
     path = Path(source).expanduser()
     if inner_suffix(path) not in (*TABLE_ENDINGS, *SDF_ENDINGS) and is_a_model(source):
-        what = "is a model" if path.exists() else "called like a model"
         raise InputError(
-            f"{source} is in the place of the data, but {what}. Models come first and the data "
-            "last (MODEL... DATA): a table, an SDF, a TU folder or .zip, or the name of a known "
-            "data set."
+            f"{source} is in the place of the data, but {_as_a_model(source)}. {advice}Expected a "
+            "table, an SDF, a TU folder or .zip, or the name of a known data set."
         )
+
+
+def refuse_model_after_models(source: str) -> None:
+    """The same for a command that takes models too."""
+    refuse_model_as_data(source, "Models come first and the data last (MODEL... DATA). ")
+
+
+def load_before_data(path: Path) -> AnyModel:
+    """The model of a command that takes data too: they may be in its place."""
+    from treelens.estimators.files import load
+    from treelens.storage.archive import OtherFileError
+
+    try:
+        return load(path)
+    except OtherFileError as error:
+        raise InputError(f"{error} If these are the data, they come after the model.") from error
 
 
 class ModelsThenData(TyperCommand):
@@ -50,7 +77,7 @@ class ModelsThenData(TyperCommand):
         has_models = isinstance(models, (list, tuple)) or found.get("help")
         if isinstance(data, str) and not has_models and is_a_model(data):
             raise typer.BadParameter(
-                f"it is missing. {data} is a model; what it should predict comes after it.",
-                ctx, param_hint="DATA",
+                f"it is missing. {data} {_as_a_model(data)}; what a model should predict comes "
+                "after it.", ctx, param_hint="DATA",
             )  # fmt: skip
         return super().parse_args(ctx, args)

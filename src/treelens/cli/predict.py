@@ -85,12 +85,12 @@ def predict_cli(
     with command(as_json, debug) as output:
         from treelens.cli.data import files_behind
         from treelens.cli.molecules import warnings_in_words
-        from treelens.cli.places import refuse_model_as_data
+        from treelens.cli.places import refuse_model_after_models
         from treelens.cli.predict_models import AskedRows, load_models, read_for_models
         from treelens.cli.predict_table import predicted_table
         from treelens.storage.files import checked_target
 
-        refuse_model_as_data(data)
+        refuse_model_after_models(data)
         asked = AskedRows(smiles, ids, atom_label, hydrogens)
         if out is not None:
             checked_target(out, reads=chain(models, files_behind(data)))

@@ -51,11 +51,11 @@ class AskedRows:
 
 def load_models(paths: Sequence[Path], n_jobs: int) -> list[NamedModel]:
     """The models of files, in their order, or an error where they cannot stand side by side."""
-    from treelens.estimators.files import load
+    from treelens.cli.places import load_before_data
 
     models = []
     for path in paths:
-        model = load(path)
+        model = load_before_data(path)
         model.n_jobs = n_jobs
         named = NamedModel(path, model, path.stem, "")
         name = path.stem if named.record is None else named.record.target or path.stem

@@ -12,7 +12,13 @@ from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from treelens._sklearn_compat import BaseEstimator, ClassifierMixin, StrOptions, TransformerMixin
+from treelens._sklearn_compat import (
+    BaseEstimator,
+    ClassifierMixin,
+    RegressorMixin,
+    StrOptions,
+    TransformerMixin,
+)
 from treelens.graphs.blocks import holds_blocks, loaded
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
@@ -92,8 +98,30 @@ class HoldsModel(TakesGraphs):
         """Fraction of each graph's patterns that training never saw, shape (n_graphs,)."""
         return np.concatenate([said.out_of_vocabulary for said in self._each(X)])
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The accuracy of classes, or R2 of numbers.
+
+        Parameters
+        ----------
+        X : graphs, or blocks of them
+            As for ``predict``.
+        y : array-like, shape (n_graphs,)
+            The truth about all graphs, also beside blocks.
+        sample_weight : array-like, shape (n_graphs,), optional
+        """
+        if y is None:
+            raise TypeError(
+                "score needs the truth beside the graphs: score(graphs, y). It is not taken out of "
+                "blocks either, of which one has part.load().graphs and part.load().y."
+            )
+        return super().score(X, y, sample_weight)  # type: ignore[misc]
+
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in vars(self)
+
+
+class SaysNumbers(HoldsModel, RegressorMixin):
+    """A regressor that holds a fitted model."""
 
 
 class DecidesOnGraphs(HoldsModel, ClassifierMixin):

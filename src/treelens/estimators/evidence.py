@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 
-from treelens._sklearn_compat import Interval, RegressorMixin, StrOptions
-from treelens.estimators.base import TellsProbabilities
+from treelens._sklearn_compat import Interval, StrOptions
+from treelens.estimators.base import SaysNumbers, TellsProbabilities
 from treelens.estimators.process import GaussianProcessOnGraphs, Known
 from treelens.explain.pattern_table import number_table, pattern_table
 from treelens.graphs.targets import check_classes, first_without_class
@@ -27,6 +27,7 @@ from treelens.models.thresholds import Threshold, parse_threshold
 from treelens.selection.settings import (
     check_numbers,
     first_no_number,
+    refuse_classes,
     warn_if_one_class_is_all,
 )
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
+class GraphRegressor(SaysNumbers, GaussianProcessOnGraphs):
     """Numbers from graphs: a Gaussian process whose pattern weights are learned by evidence.
 
     Graphs are compared by how often each Weisfeiler-Lehman pattern occurs in them. How much a
@@ -116,6 +117,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessOnGraphs):
         return Known(values, tenths_by_rank(values), targets)
 
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
+        refuse_classes(y)
         return first_no_number(y)
 
     def _targets_of_all(self, y: np.ndarray, known: Known) -> Targets:

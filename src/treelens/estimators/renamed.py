@@ -34,6 +34,7 @@ class TellsNewNames:
 
     _old_parameters: ClassVar[dict[str, str]] = {}
     _moved_parameters: ClassVar[dict[str, str]] = {}
+    _gone_parameters: ClassVar[dict[str, str]] = {}
     _old_attributes: ClassVar[dict[str, str]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -79,9 +80,16 @@ def _telling(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _refuse(given: Iterable[str], kind: type[TellsNewNames]) -> None:
-    for name in given:
-        told = kind._moved_parameters.get(name)
-        if name in kind._old_parameters:
-            told = f"is called {kind._old_parameters[name]!r} now"
-        if told is not None:
-            raise TypeError(f"{kind.__name__}: the parameter {name!r} {told}.")
+    told = _words_of_old(kind)
+    old = [name for name in given if name in told]
+    if old:
+        words = "; ".join(f"the parameter {name!r} {told[name]}" for name in old)
+        gone = ", ".join(name for name in old if name in kind._gone_parameters)
+        advice = f" Leave out {gone}." if gone else ""
+        raise TypeError(f"{kind.__name__}: {words}.{advice}")
+
+
+def _words_of_old(kind: type[TellsNewNames]) -> dict[str, str]:
+    """What an error tells of each parameter that is not there any more."""
+    renamed = {old: f"is called {new!r} now" for old, new in kind._old_parameters.items()}
+    return {**kind._gone_parameters, **kind._moved_parameters, **renamed}

@@ -95,7 +95,7 @@ max_steps, device, n_jobs, random_state, progress :
     """
 
     _old_parameters: ClassVar = {"n_weight_graphs": "learning_size"}
-    _moved_parameters: ClassVar = {
+    _gone_parameters: ClassVar = {
         **dict.fromkeys(("kernel", "form", "gamma", "alpha"), _BY_EVIDENCE),
         **dict.fromkeys(("max_patterns", "min_support"), _BY_SAMPLE),
         **dict.fromkeys(

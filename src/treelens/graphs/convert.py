@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -203,21 +204,56 @@ def kind_of(item: Any) -> _Kind | None:
 
 def _listed(graphs: Any) -> list[Any]:
     single = kind_of(graphs)
+    if isinstance(graphs, str):
+        _refuse_path(graphs)
     if single is not None:
         raise NotGraphsError(
             f"Expected a list of graphs; got {single.name} by itself ({described(graphs)}). Wrap "
             "it in a list: [graph]."
         )
+    if hasattr(graphs, "load"):
+        raise _blocks_given(graphs)
     not_one_axis = len(getattr(graphs, "shape", (0,))) != 1
     numeric = isinstance(graphs, np.ndarray) and graphs.dtype != object
     text = numeric and graphs.dtype.kind in "UT" and graphs.ndim == 1
     not_a_list = isinstance(graphs, (Mapping, bytes)) or not isinstance(graphs, Iterable)
     if not_one_axis or not_a_list or (numeric and not text):
         raise NotGraphsError(f"Expected {_EXPECTED}; got {described(graphs)}.")
+    _refuse_blocks(graphs)
     items = graphs.tolist() if isinstance(graphs, np.ndarray) else list(graphs)
     if not items:
         raise GraphDataError("Expected at least one graph; got none (0 graphs).")
     return items
+
+
+def _refuse_path(text: str) -> None:
+    """A path given as text is no molecule."""
+    from treelens.graphs.sdf import SDF_ENDINGS
+    from treelens.graphs.tables import TABLE_ENDINGS, inner_suffix
+
+    endings = (*TABLE_ENDINGS, *SDF_ENDINGS, ".treelens")
+    if inner_suffix(Path(text)) in endings or os.path.isfile(text):  # of any length, unlike Path's
+        raise NotGraphsError(
+            f"Expected a list of graphs; got {described(text)}, which looks like a path. Tables of "
+            "molecules are read by treelens.read_smiles, or in parts by treelens.SmilesBlocks; an "
+            "SDF is given as a pathlib.Path; treelens.load opens a model."
+        )
+
+
+def _refuse_blocks(graphs: Iterable[Any]) -> None:
+    from treelens.graphs.blocks import holds_blocks
+
+    if holds_blocks(graphs):  # of which no more than the first is read
+        raise _blocks_given(graphs)
+
+
+def _blocks_given(blocks: Any) -> NotGraphsError:
+    return NotGraphsError(
+        f"Expected graphs; got blocks of them ({type(blocks).__name__}). Blocks go to fit of "
+        "GraphClassifier and GraphRegressor, and to predict, predict_proba and decision_function. "
+        "Here graphs are taken: those of a block are part.load().graphs, or the first item of a "
+        "pair (graphs, y)."
+    )
 
 
 def _about_none(item: Any) -> str:

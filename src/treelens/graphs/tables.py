@@ -22,6 +22,8 @@ _PARQUET_ENDINGS = (".parquet", ".pq")
 EXCEL_ENDINGS = (".xlsx", ".xlsm")
 STREAMED_ENDINGS = (".csv", ".tsv", ".txt", *_SMI_ENDINGS)
 TABLE_ENDINGS = (*STREAMED_ENDINGS, *EXCEL_ENDINGS, *_PARQUET_ENDINGS)
+# A zip begins with the name of its first member at this byte; that of a model file is its manifest.
+_ZIP_NAME, _FIRST_IN_A_MODEL = 30, b"manifest.json"
 _UTF16_SIGNS = (b"\xff\xfe", b"\xfe\xff")  # what spreadsheets save as "Unicode text"
 
 
@@ -81,8 +83,16 @@ def table_of_bytes(path: Path, data: bytes) -> Table:
 
 
 def _zip_hint(data: bytes) -> str:
-    begins = data.startswith(b"PK")
-    return " (It begins like a zip: a spreadsheet, or a model?)" if begins else ""
+    return " (It begins like a zip: a spreadsheet?)" if data.startswith(b"PK") else ""
+
+
+def _refuse_model(data: bytes, path: Path) -> None:
+    """Bytes from the beginning of a file that is no text: it may be a model."""
+    if data.startswith(b"PK") and data[_ZIP_NAME:].startswith(_FIRST_IN_A_MODEL):
+        raise GraphDataError(
+            f"{path} is a model, whatever its name, and no table or SDF: treelens.load opens it, "
+            "and 'treelens info' shows it."
+        )
 
 
 def decoded(data: bytes, path: Path) -> str:
@@ -92,6 +102,7 @@ def decoded(data: bytes, path: Path) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        _refuse_model(data, path)
         if b"\0" in data:
             raise GraphDataError(
                 f"{path} is no text (byte {error.start} is not UTF-8, and there are zeros): "
@@ -124,6 +135,7 @@ def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
                 yield Table(str(path), columns, fields, numbers, first_row)
                 first_row += len(block)
     except UnicodeDecodeError as error:
+        _refuse_model(error.object, path)
         raise GraphDataError(
             f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8."
             f"{_zip_hint(error.object)}"

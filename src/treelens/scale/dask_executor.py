@@ -204,6 +204,9 @@ def fit_distributed(model: Any, blocks: Any, client: Any = None, n_workers: int 
     -------
     model, fitted: that of ``model.fit(blocks)``, to the last bit.
     """
+    from treelens.scale.executors import check_takes_blocks
+
+    check_takes_blocks(model)
     with client_or_local(client, n_workers) as used:
         executor = DaskExecutor(used)
         try:

@@ -6,6 +6,7 @@ the order of the parts.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -41,8 +42,25 @@ class JoblibExecutor(SerialExecutor):
 
 def check_executor(executor: Any) -> None:
     """Raise unless it can be one, or is None."""
-    if executor is not None and not hasattr(executor, "map"):
+    is_class = isinstance(executor, type)
+    if executor is not None and (is_class or not hasattr(executor, "map")):
+        got = f"the class {executor.__name__}" if is_class else f"{executor!r:.60}"
         raise TypeError(
-            "executor must be one of treelens.scale, such as JoblibExecutor(2) or "
-            f"DaskExecutor(client), got {executor!r:.60}."
+            "executor must be one of treelens.scale, such as "
+            "treelens.scale.executors.JoblibExecutor(2) or "
+            f"treelens.scale.dask_executor.DaskExecutor(client), got {got}."
+        )
+
+
+def check_takes_blocks(model: Any) -> None:
+    """Raise unless the ``fit`` of this model takes an executor, and so blocks."""
+    parameters = inspect.signature(model.fit).parameters if hasattr(model, "fit") else {}
+    any_name = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+    is_class = isinstance(model, type)
+    if is_class or not ("executor" in parameters or any_name):
+        got = f"the class {model.__name__}" if is_class else f"{type(model).__name__}"
+        raise TypeError(
+            "Blocks are learned from by GraphRegressor(), GraphClassifier(), "
+            "StreamingGraphRegressor() and StreamingGraphClassifier(); got "
+            f"{got}. Others take graphs in memory: fit(graphs, y)."
         )

@@ -22,6 +22,11 @@ AUTO_DEPTHS = (1, 2, 3, 4, 5, 6)
 AUTO_GAMMAS = (0.1, 1.0, 3.0, 10.0)
 AUTO_CS = (0.1, 1.0, 3.0, 10.0, 100.0)
 
+_NOT_NUMBERS = (
+    "y holds values that are not numbers: a regressor needs one number per graph. For classes "
+    "there are GraphClassifier and StreamingGraphClassifier."
+)
+
 
 def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> list[Split]:
     """Splits of the training graphs: the user's, or stratified folds, repeated for small sets."""
@@ -51,14 +56,11 @@ def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> 
 def check_numbers(y: Any, n_graphs: int) -> np.ndarray:
     """The targets of a regression as floats, or an error that says what is wrong with them."""
     if y is None:
-        raise ValueError("GraphRegressor needs values: call fit(graphs, y).")
+        raise ValueError("A regressor needs values: call fit(graphs, y).")
     try:
         values = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(
-            "y holds values that are not numbers: a regressor needs one number per graph. For "
-            "classes use GraphClassifier."
-        ) from None
+        raise ValueError(_NOT_NUMBERS) from None
     if values.ndim != 1:
         raise ValueError(
             f"y must be one value per graph, one-dimensional; got shape {values.shape}."
@@ -98,13 +100,25 @@ def first_no_number(y: np.ndarray) -> tuple[int, str] | None:
         suspects = list(range(len(y)))
     for position in suspects:
         value = y[position].item() if isinstance(y[position], np.generic) else y[position]
-        try:
-            finite = bool(np.isfinite(float(value)))
-        except (TypeError, ValueError):
-            finite = False
-        if not finite:
+        if not _is_finite(value):
             return position, f"y holds {value!r}, which is no number"
     return None
+
+
+def refuse_classes(y: np.ndarray) -> None:
+    """Raise where texts are the targets and none is a number: dropping some would not help."""
+    if y.dtype.kind in "iubf":
+        return
+    values = y.tolist()
+    if any(isinstance(v, str) and v.strip() for v in values) and not any(map(_is_finite, values)):
+        raise ValueError(_NOT_NUMBERS)
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return bool(np.isfinite(float(value)))
+    except (TypeError, ValueError):
+        return False
 
 
 def check_weights(sample_weight: Any, n_graphs: int) -> np.ndarray:

@@ -50,6 +50,10 @@ class ModelFileError(ValueError):
     """A file that cannot be read as a model; the message says what is wrong with it."""
 
 
+class OtherFileError(ModelFileError):
+    """A file of another kind, and no damaged model."""
+
+
 class ModelFileNotFoundError(ModelFileError, FileNotFoundError):
     """A model file that is not there; also a ``FileNotFoundError``."""
 
@@ -124,10 +128,9 @@ def _check_beginning(file: BinaryIO, path: Path) -> None:
     begins = file.read(len(_ZIP_BEGINS))
     file.seek(0)
     if begins and begins != _ZIP_BEGINS:
-        raise ModelFileError(
+        raise OtherFileError(
             f"{path} cannot be read as a model file: it begins like something else. Expected what "
-            "'treelens fit' or the save of a model wrote; if these are the data, they come after "
-            "the model."
+            "'treelens fit' or the save of a model wrote."
         )
 
 
