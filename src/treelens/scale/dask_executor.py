@@ -16,7 +16,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import Any
 
-from treelens.scale.executors import SerialExecutor
+from treelens.scale.executors import SerialExecutor, check_takes_blocks
 
 # Unfinished tasks per worker thread: enough to keep it busy, few enough to hold in memory.
 _TASKS_PER_THREAD = 4
@@ -204,8 +204,6 @@ def fit_distributed(model: Any, blocks: Any, client: Any = None, n_workers: int 
     -------
     model, fitted: that of ``model.fit(blocks)``, to the last bit.
     """
-    from treelens.scale.executors import check_takes_blocks
-
     check_takes_blocks(model)
     with client_or_local(client, n_workers) as used:
         executor = DaskExecutor(used)
