@@ -162,7 +162,9 @@ def gone_while_idle(client, cluster: OwnCluster) -> None:
     """The scheduler goes, the client gives up, and then there is another scheduler."""
     client._timeout = 0.5
     cluster.kill()
+    deadline = time.monotonic() + 60
     while client.status != "closed":
+        assert time.monotonic() < deadline, "the client has not given up"
         time.sleep(0.05)
     cluster.start()
 
