@@ -33,6 +33,9 @@ def test_a_model_of_blocks_says_that_its_training_graphs_are_a_sample(molecules,
         words = f"fitted to {len(y)} graphs in blocks. Training graphs here are a sample of 12"
         assert any(words in item["text"] for item in found["doubts"])
         assert f"a sample of the {len(y)} that" in render_evidence(found)
+    page = render_evidence(model.summary(graphs, y))
+    assert "outside the sample" in page
+    assert "graphs not trained on" not in page
     whole = tl.StreamingGraphRegressor(depth=1, random_state=0).fit(graphs, y).summary()
     assert whole["model"]["n_in_all"] is None
 

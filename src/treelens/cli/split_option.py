@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treelens.cli.console import InputError
@@ -123,10 +123,9 @@ def _sides(data: GraphData, column: str) -> np.ndarray:
     if data.merged is None:
         return np.char.lower(column_values(data, column))
     sides = np.char.lower(column_values(data, column, np.concatenate(data.merged)))
-    ends = np.cumsum([len(rows) for rows in data.merged])
     return np.array(
-        [next((s for s in some.tolist() if s in _TRAIN), some[0].item())
-         for some in np.split(sides, ends[:-1])]
+        [next((side for side in some if side in _TRAIN), some[0])
+         for some in _by_graph(sides, data.merged)]
     )  # fmt: skip
 
 
@@ -140,8 +139,15 @@ def _latest_times(data: GraphData, column: str) -> np.ndarray:
     if data.merged is None:
         return _as_times(column_values(data, column))
     times = _as_times(column_values(data, column, np.concatenate(data.merged)))
-    ends = np.cumsum([len(rows) for rows in data.merged])
-    return np.array([max(some.tolist()) for some in np.split(times, ends[:-1])])
+    return np.array([max(some) for some in _by_graph(times, data.merged)])
+
+
+def _by_graph(values: np.ndarray, merged: Sequence[np.ndarray]) -> list[list[Any]]:
+    """Values of merged rows, one list for each graph that these became."""
+    import numpy as np
+
+    ends = np.cumsum([len(rows) for rows in merged])
+    return [some.tolist() for some in np.split(values, ends[:-1])]
 
 
 def _as_times(texts: np.ndarray) -> np.ndarray:

@@ -69,9 +69,8 @@ def _sampled(model: FittedGaussianProcess) -> list[dict[str, Any]]:
         _item(
             "notice",
             f"The model was fitted to {n_in_all:,} graphs in blocks. Training graphs here are a "
-            f"sample of {len(model.training.targets):,} of them: leave-one-out scores, fragments "
-            "and neighbours are theirs, and a graph that was among the others passes for a new "
-            "one.",
+            f"sample of {len(model.training.targets):,} of them, which leave-one-out scores and "
+            "neighbours come from; a graph that was among the others passes for a new one.",
         )
     ]
 
