@@ -102,6 +102,13 @@ def _place(place: int | None, row: int | None) -> str:
     return "–" if place is None else f"{place} ({row})"
 
 
+_ABOUT_NAMES = (
+    "Names here, and in the figure, were given before names had to hold every atom of a fragment "
+    "but carbon: some `benzene ring` has an atom of another element or another ring in its SMARTS, "
+    "and would have no name now. Classes are told by atoms, not by names."
+)
+
+
 def _first_rows(ames: list[dict[str, Any]]) -> str:
     parts = []
     for row in ames:
@@ -116,7 +123,7 @@ def _first_rows(ames: list[dict[str, Any]]) -> str:
         ]  # fmt: skip
         header = ["", "name", "SMARTS", "effect", "conditional", "molecules", "class"]
         parts.append(f"### The first 25 rows, {row['sample']}\n\n{markdown_table(header, lines)}")
-    return "\n\n".join(parts)
+    return "\n\n".join([_ABOUT_NAMES, *parts])
 
 
 def _planted(rows: list[dict[str, Any]]) -> list[str]:
