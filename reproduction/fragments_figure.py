@@ -17,7 +17,9 @@ def sheet(table: Any, ranks: tuple[int, ...] = RANKS) -> str:
         x, y = (k % 3) * _WIDTH, (k // 3) * (_HEIGHT + _CAPTION)
         row = table.loc[rank]
         inner = re.sub(r"^<svg ", f'<svg x="{x}" y="{y}" ', table.draw(rank), count=1)
-        words = f"{row['name'] or row['pattern']}: {row['effect']:+.2f} ± {row['error']:.2f}"
+        first, *alike = row["pattern"].split(" | ")
+        called = row["name"] or (f"{first} and alike" if alike else first)
+        words = f"{called}: {row['effect']:+.2f} ± {row['error']:.2f}"
         cells.append(
             f'{inner}<text x="{x + _WIDTH / 2}" y="{y + _HEIGHT + 18}" text-anchor="middle" '
             f'font-family="sans-serif" font-size="11" fill="#222">{escape(words)}</text>'
