@@ -104,7 +104,8 @@ def _place(place: int | None, row: int | None) -> str:
 
 _ABOUT_NAMES = (
     "Names here were given before names had to hold every atom of a fragment but carbon: some "
-    "`benzene ring` has an atom of another element or another ring in its SMARTS, and would have no name now. Classes are told by atoms, not by names."
+    "`benzene ring` has an atom of another element or another ring in its SMARTS, and "
+    "would have no name now. Classes are told by atoms, not by names."
 )
 
 
