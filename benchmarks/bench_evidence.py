@@ -12,14 +12,14 @@ from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 import treelens as tl
 from benchmarks.measure import NEEDS_DATA, THREADS, best_times, in_fresh_process, load, once
 from benchmarks.rows import Row
-from treelens.learning.evidence import (
+from treelens.gp.evidence import (
     EvidenceProblem,
     PatternHierarchy,
     Workspace,
     evidence_objective,
 )
-from treelens.learning.evidence_search import starting_parameters
-from treelens.learning.factor import cholesky_in_place, inverse_of_factor
+from treelens.gp.evidence_search import starting_parameters
+from treelens.gp.factor import cholesky_in_place, inverse_of_factor
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.pairs import PairFeatures
 

@@ -13,16 +13,16 @@ from benchmarks.measure import NEEDS_DATA, THREADS, best_times, in_fresh_process
 from benchmarks.rows import Row
 from treelens.graphs.targets import check_classes
 from treelens.kernels.gram import pair_sums
-from treelens.learning.constraints import BallConstraint
-from treelens.learning.learn import learn_weights
-from treelens.learning.objective import (
+from treelens.pairwise.constraints import BallConstraint
+from treelens.pairwise.learn import learn_weights
+from treelens.pairwise.objective import (
     AllPairsObjective,
     Margins,
     PairLoss,
     pair_arrays,
     pair_weights,
 )
-from treelens.learning.stochastic import Schedule, stochastic_gradient
+from treelens.pairwise.stochastic import Schedule, stochastic_gradient
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -129,7 +129,7 @@ def solution_in_grams(problem: Problem) -> tuple[str, bool]:
 _MEMORY = """
 import json
 import treelens as tl
-from treelens.learning.learn import learn_weights
+from treelens.pairwise.learn import learn_weights
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary

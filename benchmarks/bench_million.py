@@ -25,9 +25,9 @@ import numpy as np
 
 import treelens as tl
 from benchmarks.rows import Row
+from treelens.gp.executors import JoblibExecutor
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.tables import read_table
-from treelens.scale.executors import JoblibExecutor
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "million.jsonl"
 SETS = ("HIV", "Ames_Hansen2009", "ESOL")

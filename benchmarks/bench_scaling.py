@@ -88,10 +88,10 @@ def costs() -> dict[str, Any]:
 
 def process_costs() -> dict[str, Any]:
     """What a Gaussian process through landmarks costs on one core, in processor time."""
+    from treelens.gp.model import WeightedForest
+    from treelens.gp.sparse_evidence import LandmarkSums
+    from treelens.gp.sparse_process import LandmarkPosterior
     from treelens.kernels.mixture import MixtureKernel, MixtureScales
-    from treelens.learning.sparse_evidence import LandmarkSums
-    from treelens.models.gaussian_process import WeightedForest
-    from treelens.models.sparse_process import LandmarkPosterior
     from treelens.patterns.features import select_features
     from treelens.patterns.forest import PatternForest, usual_trees
 
@@ -203,7 +203,7 @@ def growth(n_graphs: str = "20000") -> dict[str, Any]:
 
 def gram() -> dict[str, Any]:
     """The exact kernel matrix of 20,000 graphs, tile by tile into a file."""
-    from treelens.scale.gram import gram_to_disk
+    from treelens.svm.disk_gram import gram_to_disk
 
     graphs = make_random_graphs(20_000, random_state=0)
     with tempfile.TemporaryDirectory() as folder:
@@ -218,8 +218,8 @@ def process_workers(n_parts: str, n_graphs: str, n_landmarks: str) -> dict[str, 
 
     It is what workers do in a fit; the rest is done here, and does not grow with the graphs.
     """
-    from treelens.models.fitting import Targets, class_columns
-    from treelens.scale.process_blocks import posterior_of_blocks, sample_of_blocks
+    from treelens.gp.fitting import Targets, class_columns
+    from treelens.gp.process_blocks import posterior_of_blocks, sample_of_blocks
 
     parts = [MadePart(i, int(n_graphs)) for i in range(int(n_parts))]
     sample = sample_of_blocks(parts, 2 * int(n_landmarks), seed=0)
@@ -240,8 +240,8 @@ def process_workers(n_parts: str, n_graphs: str, n_landmarks: str) -> dict[str, 
 
 def _raced(work: Callable[[Any], Any]) -> dict[str, Any]:
     """Seconds of two Dask workers and of two joblib processes, the best of three after one."""
-    from treelens.scale.dask_executor import DaskExecutor, client_or_local
-    from treelens.scale.executors import JoblibExecutor
+    from treelens.gp.dask_executor import DaskExecutor, client_or_local
+    from treelens.gp.executors import JoblibExecutor
 
     with client_or_local(n_workers=2) as client:
         executors = {"dask": DaskExecutor(client), "joblib": JoblibExecutor(2)}

@@ -17,9 +17,9 @@ import numpy as np
 import treelens as tl
 from reproduction.data import Molecules, StudyOptions, load_molecules
 from reproduction.rows import RowFile, versions
+from treelens.evaluation.metrics import number_scores
+from treelens.gp.tanimoto_process import TanimotoProcess
 from treelens.kernels.fingerprints import fingerprint_counts, parsed_smiles, tanimoto_matrix
-from treelens.models.metrics import number_scores
-from treelens.models.tanimoto_process import TanimotoProcess
 
 SETS = ("Lipophilicity",)
 # Name -> which model chooses and predicts, and how it chooses.

@@ -21,15 +21,15 @@ from reproduction.rows import RowFile, versions
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.datasets import load_dataset
 from treelens.graphs.synthetic import make_synthetic
-from treelens.learning.learn import learn_weights
-from treelens.learning.objective import Margins
+from treelens.pairwise.constants import LossConstants, constants_of
+from treelens.pairwise.generalization import any_solver_gap, stability_gap
+from treelens.pairwise.learn import learn_weights
+from treelens.pairwise.objective import Margins
+from treelens.pairwise.risk import mean_pair_loss
+from treelens.pairwise.stability import StepPlan, weight_stability
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.theory.constants import LossConstants, constants_of
-from treelens.theory.generalization import any_solver_gap, stability_gap
-from treelens.theory.risk import mean_pair_loss
-from treelens.theory.stability import StepPlan, weight_stability
 
 KEY = ("dataset", "run", "n_graphs", "repetition", "seed")
 DEPTH = 2

@@ -15,13 +15,13 @@ import treelens as tl
 from reproduction.data import StudyOptions
 from reproduction.rows import RowFile, versions
 from treelens.estimators.evidence import class_columns
-from treelens.learning.evidence import EvidenceProblem, PatternHierarchy
-from treelens.learning.evidence_device import DeviceEvidence
-from treelens.learning.evidence_search import starting_parameters
-from treelens.models.metrics import class_scores
+from treelens.evaluation.metrics import class_scores
+from treelens.evaluation.splits import ScaffoldKFold
+from treelens.gp.evidence import EvidenceProblem, PatternHierarchy
+from treelens.gp.evidence_device import DeviceEvidence
+from treelens.gp.evidence_search import starting_parameters
 from treelens.patterns.forest import PatternForest, usual_trees
 from treelens.patterns.pairs import PairFeatures
-from treelens.selection.splits import ScaffoldKFold
 
 STEP_SETS = ("NCI1", "HIV")
 FIT_SET = "NCI1"

@@ -26,11 +26,11 @@ from reproduction.progress import Work, run_all
 from reproduction.protocol import N_OUTER, DataSet, outer_split
 from reproduction.rows import RowFile, read_rows, versions
 from reproduction.table2 import DATASETS, load_protocol_data
+from treelens.evaluation.validation import corrected_paired_test
 from treelens.kernels.gram import pair_sums
-from treelens.learning.result import distance_moved
+from treelens.pairwise.result import distance_moved
 from treelens.patterns.pairs import PairFeatures
-from treelens.selection.gain import corrected_paired_test
-from treelens.selection.search import radii_for
+from treelens.svm.search import radii_for
 
 KEY = ("dataset", "depth", "radius", "repetition", "fold")
 QUICK_DATASETS = ("MUTAG",)

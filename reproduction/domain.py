@@ -20,8 +20,8 @@ from reproduction.data import StudyOptions, data_folder
 from reproduction.moleculeace import read_assay
 from reproduction.pages import command_line, markdown_table, write_page
 from reproduction.rows import RowFile, versions
+from treelens.evaluation.splits import ScaffoldKFold
 from treelens.graphs.molecules import smiles_to_collection
-from treelens.selection.splits import ScaffoldKFold
 
 # Set -> random splits, scaffold folds.
 SETS = {"ESOL": (3, 3), "Lipophilicity": (1, 0)}

@@ -20,7 +20,7 @@ from treelens.explain.palette import INK, to_hex
 from treelens.explain.scene import Disc, Lines, Mark, Scene, Words
 from treelens.graphs.collection import Graph
 from treelens.graphs.convert import as_graph_collection
-from treelens.learning.losses import (
+from treelens.pairwise.losses import (
     smooth_hinge_different,
     smooth_hinge_same,
 )

@@ -31,7 +31,7 @@ from reproduction.protocol import (
 )
 from reproduction.rows import RowFile, read_rows, versions
 from treelens.graphs.datasets import load_dataset
-from treelens.selection.search import Candidate, SearchResult, Split
+from treelens.svm.search import Candidate, SearchResult, Split
 
 KEY = ("dataset", "formulation", "repetition", "fold", "seed")
 SEED = 100  # repetition r is split with seed 100 + r; Table 2 uses 0 to 9

@@ -10,7 +10,7 @@ import numpy as np
 
 from reproduction.pages import markdown_table, write_page
 from reproduction.tables import uniform_twins
-from treelens.selection.validation import holm
+from treelens.evaluation.validation import holm
 
 METHODS = {
     "treelens": "treelens",

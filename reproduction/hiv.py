@@ -18,9 +18,9 @@ import treelens as tl
 from reproduction.data import StudyOptions
 from reproduction.pages import command_line, markdown_table, plus_minus, write_page
 from reproduction.rows import RowFile, versions
+from treelens.evaluation.metrics import CLASS_SCORES, class_scores
+from treelens.evaluation.splits import ScaffoldKFold
 from treelens.kernels.fingerprints import folded_counts, molecules_behind
-from treelens.models.metrics import CLASS_SCORES, class_scores
-from treelens.selection.splits import ScaffoldKFold
 
 N_FOLDS = 5
 SCORES = ("roc_auc", "pr_auc", "mcc", "recall", "precision")
@@ -88,7 +88,7 @@ def write_hiv(out: Path, rows: Sequence[dict[str, Any]]) -> None:
     known = [of_method[known_methods[0]][f] for f in folds]
     parts = [
         f"All readable molecules of HIV, {len(folds)} of {N_FOLDS} folds of whole Bemis-Murcko "
-        "scaffolds (`treelens.selection.splits.ScaffoldKFold`, `random_state=0`): "
+        "scaffolds (`treelens.evaluation.splits.ScaffoldKFold`, `random_state=0`): "
         f"{', '.join(str(r['n_positive']) for r in known)} of "
         f"{', '.join(format(r['n'], ',') for r in known)} molecules of the folds are active. "
         "`GraphClassifier()` as it comes, and a forest of 500 trees, else with scikit-learn's "

@@ -18,13 +18,13 @@ import treelens as tl
 from reproduction.data import StudyOptions, load_molecules
 from reproduction.pages import command_line, markdown_table, plus_minus, write_page
 from reproduction.rows import RowFile, versions
+from treelens.gp.evidence import EvidenceParameters, EvidenceProblem, PatternHierarchy
+from treelens.gp.evidence_search import refine_by_bound
+from treelens.gp.fitting import Targets, class_columns
+from treelens.gp.sampling import draw_by_group, landmarks_for, tenths_by_rank
+from treelens.gp.sparse_evidence import LandmarkProblem
+from treelens.gp.sparse_process import LandmarkFit, hard_to_say
 from treelens.kernels.mixture import MixtureKernel
-from treelens.learning.evidence import EvidenceParameters, EvidenceProblem, PatternHierarchy
-from treelens.learning.evidence_search import refine_by_bound
-from treelens.learning.sparse_evidence import LandmarkProblem
-from treelens.models.fitting import Targets, class_columns
-from treelens.models.sampling import draw_by_group, landmarks_for, tenths_by_rank
-from treelens.models.sparse_process import LandmarkFit, hard_to_say
 from treelens.patterns.features import select_features
 
 CLASSES, NUMBERS = ("NCI1", "Ames_Hansen2009"), ("Lipophilicity",)
@@ -216,7 +216,7 @@ NAMES = {
 _ABOUT_BOUND = (
     "The last line of a set, one fold, is why the scales of a model through landmarks are those "
     f"that exact evidence found on a sample: {BOUND_STEPS} steps by the variational bound of "
-    "Titsias (2009) through the same random landmarks (`treelens.learning.sparse_evidence`). Where "
+    "Titsias (2009) through the same random landmarks (`treelens.gp.sparse_evidence`). Where "
     "nearly every molecule adds a direction of its own to the kernel, the bound charges for all "
     "that landmarks leave out, and explains targets away as noise."
 )

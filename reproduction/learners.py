@@ -15,9 +15,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from treelens.learning.constraints import CENTER
-from treelens.learning.learn import learn_weights
-from treelens.learning.result import LearnedWeights
+from treelens.pairwise.constraints import CENTER
+from treelens.pairwise.learn import learn_weights
+from treelens.pairwise.result import LearnedWeights
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.storage.older import PRESETS, without_preset
@@ -35,7 +35,7 @@ class StudyWeights(BaseEstimator):
     n_jobs : int, default=1
     random_state : int or None, default=None
     **settings :
-        See :class:`treelens.learning.settings.LearnerSettings`: among them a box as ``constraint``,
+        See :class:`treelens.pairwise.settings.LearnerSettings`: among them a box as ``constraint``,
         local ``pairs`` and ``n_epochs``.
     """
 

@@ -29,13 +29,13 @@ from reproduction.molecules_page import (
 from reproduction.progress import Work, run_all
 from reproduction.rows import RowFile, versions
 from treelens.estimators.svc import GraphSVC
+from treelens.evaluation.splits import balanced_folds, murcko_scaffolds
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.datasets import load_dataset
 from treelens.graphs.molecules import ATOM_LABELS, molecule_of, smiles_to_collection
 from treelens.kernels.fingerprints import folded_counts, tanimoto_matrix
-from treelens.models.svm import fit_svm_path
-from treelens.selection.search import accuracy, roc_auc
-from treelens.selection.splits import balanced_folds, murcko_scaffolds
+from treelens.svm.search import accuracy, roc_auc
+from treelens.svm.svm import fit_svm_path
 
 DATASETS = ("BBBP", "Ames_Hansen2009")
 KEY = ("dataset", "split", "fold", "method", "seed")

@@ -17,8 +17,8 @@ from reproduction.pages import (
     write_json,
     write_page,
 )
-from treelens.selection.gain import corrected_paired_test
-from treelens.selection.settings import AUTO_CS
+from treelens.evaluation.validation import corrected_paired_test
+from treelens.svm.settings import AUTO_CS
 
 Row = Mapping[str, Any]
 # method -> fold -> row, of one data set and one way to split it

@@ -15,7 +15,7 @@ import treelens as tl
 from reproduction.data import Molecules, StudyOptions, load_molecules
 from reproduction.rivals import rival_numbers
 from reproduction.rows import RowFile, versions
-from treelens.models.metrics import number_scores
+from treelens.evaluation.metrics import number_scores
 
 SETS = ("FreeSolv", "ESOL", "Lipophilicity")
 METHODS = (

@@ -18,8 +18,8 @@ from reproduction.data import StudyOptions, load_molecules
 from reproduction.laplace import best_laplace
 from reproduction.protocol import N_OUTER, outer_split
 from reproduction.rows import RowFile, versions
-from treelens.learning import evidence_search
-from treelens.models.metrics import number_scores
+from treelens.evaluation.metrics import number_scores
+from treelens.gp import evidence_search
 
 NUMBERS = ("FreeSolv", "ESOL")
 CLASSES = ("PTC_MR", "MUTAG")

@@ -21,8 +21,8 @@ from treelens.estimators.baselines import (
     EcfpMachineClassifier,
     EcfpProcessClassifier,
 )
-from treelens.models.metrics import class_scores
-from treelens.selection.splits import DistinctKFold, ScaffoldKFold
+from treelens.evaluation.metrics import class_scores
+from treelens.evaluation.splits import DistinctKFold, ScaffoldKFold
 
 SETS = ("PTC_MR", "BBBP", "Ames_Hansen2009", "HIV")
 N_FOLDS = 5

@@ -33,10 +33,9 @@ from reproduction.methods import (
 from treelens.estimators.walks import RandomWalk, ShortestPath
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
-from treelens.models.svm import fit_svm_path
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.selection.search import (
+from treelens.svm.search import (
     Candidate,
     KernelSearch,
     SearchResult,
@@ -46,6 +45,7 @@ from treelens.selection.search import (
     leading_settings,
     repetitions_for,
 )
+from treelens.svm.svm import fit_svm_path
 
 N_OUTER = 10
 N_INNER = 5

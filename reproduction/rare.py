@@ -17,9 +17,9 @@ from reproduction.data import StudyOptions
 from reproduction.pages import command_line, markdown_table, write_page
 from reproduction.rows import RowFile, versions
 from treelens.estimators.baselines import EcfpForestClassifier
-from treelens.models.metrics import CLASS_SCORES, class_scores
+from treelens.evaluation.metrics import CLASS_SCORES, class_scores
+from treelens.evaluation.splits import DistinctKFold
 from treelens.models.thresholds import choose_threshold
-from treelens.selection.splits import DistinctKFold
 
 # Set -> how many molecules, and which share of them positive.
 SETS = {"Ames_Hansen2009": (1500, 0.09), "HIV": (3000, 0.035)}

@@ -11,8 +11,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
+from treelens.gp.tanimoto_process import TanimotoProcess
 from treelens.kernels.fingerprints import fingerprint_counts, parsed_smiles, tanimoto_matrix
-from treelens.models.tanimoto_process import TanimotoProcess
 
 _RADIUS = {"ecfp_gp": 3, "ecfp4_gp": 2}
 # What no training molecule has only takes time there.

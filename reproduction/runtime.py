@@ -32,13 +32,13 @@ from treelens.estimators.svc import GraphSVC
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.datasets import load_dataset
 from treelens.graphs.synthetic import make_synthetic
-from treelens.learning.learn import learn_weights
-from treelens.learning.objective import Margins
-from treelens.learning.result import LearnedWeights
+from treelens.pairwise.learn import learn_weights
+from treelens.pairwise.objective import Margins
+from treelens.pairwise.result import LearnedWeights
+from treelens.pairwise.risk import mean_pair_loss
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.theory.risk import mean_pair_loss
 
 KEY = ("experiment", "dataset", "n_graphs", "depth", "solver", "fold", "seed")
 SOLVERS = ("stochastic", "batch", "quasi-newton")

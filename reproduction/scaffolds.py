@@ -13,7 +13,7 @@ from reproduction.numbers import METHODS, SETS, add_row
 from reproduction.pages import command_line, markdown_table, write_json, write_page
 from reproduction.rows import RowFile
 from reproduction.summaries import regression_summary
-from treelens.selection.splits import ScaffoldKFold
+from treelens.evaluation.splits import ScaffoldKFold
 
 N_FOLDS = 5
 
@@ -43,7 +43,7 @@ def write_scaffolds(out: Path, rows: list[dict[str, Any]]) -> None:
     ]  # fmt: skip
     parts = [
         f"The sets of the [page on random splits](regression.md) in {N_FOLDS} folds of whole "
-        "Bemis-Murcko scaffolds (`treelens.selection.splits.ScaffoldKFold`, `random_state=0`): no "
+        "Bemis-Murcko scaffolds (`treelens.evaluation.splits.ScaffoldKFold`, `random_state=0`): no "
         "ring system of a test molecule was trained on, and all molecules without a ring are one "
         "scaffold, half of FreeSolv among them. Settings as there. ± is the standard deviation "
         "over folds, which differ much in size; coverage is that of 90 % intervals. Folds that "

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from treelens.selection.gain import corrected_paired_test
+from treelens.evaluation.validation import corrected_paired_test
 
 # (repetition, fold) -> accuracy
 Folds = Mapping[tuple[int, int], float]

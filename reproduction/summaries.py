@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.selection.gain import corrected_paired_test
+from treelens.evaluation.validation import corrected_paired_test
 
 Rows = Sequence[dict[str, Any]]
 

@@ -39,7 +39,7 @@ from treelens.graphs.synthetic import (
     TRAINING_SUBSTRUCTURES,
     make_synthetic,
 )
-from treelens.selection.search import radii_for
+from treelens.svm.search import radii_for
 
 DEPTH = 2
 N_DATASETS = 10

@@ -38,7 +38,7 @@ from reproduction.table2_grids import (
     unlabelled_parts,
     wider_grid_parts,
 )
-from treelens.selection.validation import holm
+from treelens.evaluation.validation import holm
 
 Rows = Sequence[dict[str, Any]]
 Summary = dict[str, dict[str, dict[str, Any]]]

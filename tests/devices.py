@@ -26,8 +26,8 @@ def small_blocks(monkeypatch):
     """Tiles and blocks so small that little problems have several; a real GPU keeps its own."""
     if not SIMULATED:
         return
+    from treelens.gp import factor_device
     from treelens.kernels import _compiled_device
-    from treelens.learning import factor_device
 
     for name, size in (("TILE", 5), ("THREADS", 8), ("GROUP", 2)):
         monkeypatch.setattr(_compiled_device, name, size)

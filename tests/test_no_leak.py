@@ -14,7 +14,7 @@ from strategies import random_collection
 from treelens.kernels.gram import pair_sums
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.selection.search import SCORES, Candidate, KernelSearch, grid
+from treelens.svm.search import SCORES, Candidate, KernelSearch, grid
 
 ONE_SPLIT = StratifiedShuffleSplit(1, test_size=0.5, random_state=0)
 ONE = {"depth": 2, "gamma": 1.0, "C": 10.0, "cv": ONE_SPLIT, "random_state": 0}

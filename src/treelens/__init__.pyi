@@ -11,6 +11,7 @@ from .estimators.svc import GraphSVC as GraphSVC
 from .estimators.walks import RandomWalk as RandomWalk
 from .estimators.walks import ShortestPath as ShortestPath
 from .estimators.weights import PairwiseWeights as PairwiseWeights
+from .gp.dask_executor import fit_distributed as fit_distributed
 from .graphs.blocks import CollectionBlocks as CollectionBlocks
 from .graphs.blocks import SmilesBlocks as SmilesBlocks
 from .graphs.collection import Graph as Graph
@@ -21,12 +22,11 @@ from .graphs.molecules import read_smiles as read_smiles
 from .graphs.synthetic import make_synthetic as make_synthetic
 from .graphs.tu_blocks import TUBlocks as TUBlocks
 from .graphs.tudataset import read_tudataset as read_tudataset
-from .learning.solver_settings import ProjectedGradient as ProjectedGradient
-from .learning.solver_settings import QuasiNewton as QuasiNewton
-from .learning.solver_settings import StochasticGradient as StochasticGradient
+from .pairwise.solver_settings import ProjectedGradient as ProjectedGradient
+from .pairwise.solver_settings import QuasiNewton as QuasiNewton
+from .pairwise.solver_settings import StochasticGradient as StochasticGradient
 from .patterns.histograms import PatternHistograms as PatternHistograms
 from .patterns.vocabulary import PatternVocabulary as PatternVocabulary
-from .scale.dask_executor import fit_distributed as fit_distributed
-from .scale.gram import gram_to_disk as gram_to_disk
+from .svm.disk_gram import gram_to_disk as gram_to_disk
 
 __version__: str

@@ -8,7 +8,7 @@ from treelens.cli import options
 from treelens.cli.console import InputError
 from treelens.cli.fit import SCORINGS
 from treelens.kernels.table import KERNELS
-from treelens.selection.search import SCORES
+from treelens.svm.search import SCORES
 
 
 def test_the_options_name_every_form_and_every_score():

@@ -14,7 +14,7 @@ from treelens.cli.predict_columns import (
     number_columns,
 )
 from treelens.cli.transform import transform_named
-from treelens.models.metrics import NINETY
+from treelens.evaluation.metrics import NINETY
 from treelens.models.predictions import Predictions
 
 

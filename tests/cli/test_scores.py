@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from treelens.cli.scores import class_scores
-from treelens.models.metrics import number_scores
+from treelens.evaluation.metrics import number_scores
 
 
 def test_scores_against_their_definitions():

@@ -9,8 +9,8 @@ import pytest
 
 import treelens as tl
 from treelens.estimators.prediction_table import DOMAIN_COLUMNS
+from treelens.evaluation.metrics import NINETY
 from treelens.graphs.synthetic import make_random_graphs
-from treelens.models.metrics import NINETY
 
 GRAPHS = make_random_graphs(18, n_nodes=(4, 8), n_labels=3, random_state=0)
 OTHERS = make_random_graphs(5, n_nodes=(4, 8), n_labels=4, random_state=1)

@@ -10,7 +10,7 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 import treelens as tl
 from treelens import Graph, GraphSVC
-from treelens.selection.settings import resolved_class_weight, resolved_scoring
+from treelens.svm.settings import resolved_class_weight, resolved_scoring
 
 SETTINGS = {"kernel": "wwl", "depth": 1, "weight_radius": 0, "gamma": [1.0, 3.0], "C": [1.0, 10.0],
             "cv": 3, "random_state": 0}  # fmt: skip

@@ -12,13 +12,12 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import treelens as tl
+from treelens.gp import landmark_parts, sparse_evidence
+from treelens.gp.executors import JoblibExecutor, SerialExecutor
+from treelens.gp.process_blocks import sample_of_blocks
+from treelens.gp.sparse_process import LandmarkPosterior
 from treelens.graphs.blocks import Block, CollectionBlocks, SmilesBlocks
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
-from treelens.learning import sparse_evidence
-from treelens.models.sparse_process import LandmarkPosterior
-from treelens.scale import landmark_parts
-from treelens.scale.executors import JoblibExecutor, SerialExecutor
-from treelens.scale.process_blocks import sample_of_blocks
 
 SETTINGS = {"depth": 1, "random_state": 0, "exact_size": 60, "n_landmarks": 20, "n_jobs": 1}
 SMILES = ["CCO", "CCN", "c1ccccc1", "CC(=O)O", "CCCl", "C1CC1", "CO", "CN", "CCCC", "OCCO"]

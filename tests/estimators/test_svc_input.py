@@ -15,7 +15,7 @@ import treelens as tl
 from strategies import random_collection
 from treelens import GraphSVC
 from treelens.graphs.errors import GraphDataError, NotGraphsError
-from treelens.selection import search as selection
+from treelens.svm import search as selection
 
 ONE_SPLIT = StratifiedShuffleSplit(1, test_size=0.5, random_state=0)
 

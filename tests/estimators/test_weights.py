@@ -14,9 +14,9 @@ from sklearn.utils._param_validation import InvalidParameterError
 import treelens as tl
 from naive import learning as naive
 from strategies import random_collection
-from treelens.learning.learn import learn_weights
-from treelens.learning.settings import LearnerSettings
-from treelens.learning.solver_settings import SOLVER_KINDS
+from treelens.pairwise.learn import learn_weights
+from treelens.pairwise.settings import LearnerSettings
+from treelens.pairwise.solver_settings import SOLVER_KINDS
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary

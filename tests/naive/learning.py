@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treelens.learning.objective import Margins
+from treelens.pairwise.objective import Margins
 from treelens.patterns.pairs import PairFeatures
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.models.metrics import NINETY
+from treelens.evaluation.metrics import NINETY
 from treelens.models.predictions import Predictions
 from treelens.models.thresholds import Threshold
 from treelens.report.evidence_page import render_evidence

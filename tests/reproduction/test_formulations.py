@@ -28,7 +28,7 @@ from reproduction import paper as door
 from reproduction import protocol
 from treelens import make_synthetic
 from treelens.patterns.pairs import PairFeatures
-from treelens.selection.search import Base
+from treelens.svm.search import Base
 
 SOME = (DEFAULT, "smoothed", "metric")
 

@@ -8,7 +8,7 @@ from reproduction.learners import StudyWeights
 from sklearn.base import clone
 
 import treelens as tl
-from treelens.learning.settings import LearnerSettings
+from treelens.pairwise.settings import LearnerSettings
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary

@@ -32,8 +32,8 @@ from treelens import (
     WassersteinWL,
     make_synthetic,
 )
-from treelens.models.tried import Candidate
-from treelens.selection.gain import corrected_paired_test
+from treelens.evaluation.validation import corrected_paired_test
+from treelens.svm.search_result import Candidate
 
 METHODS = ["wwl", "wl_oa", "wl_subtree", "learned_wwl", "learned_wl_oa"]
 

@@ -18,7 +18,7 @@ from reproduction.runtime_page import curve, seconds_text, write_runtime_page
 
 from reproduction import runtime
 from treelens.graphs.synthetic import make_synthetic
-from treelens.learning.learn import learn_weights
+from treelens.pairwise.learn import learn_weights
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from treelens.kernels.table import KERNELS, RENAMED_KERNELS
-from treelens.learning.settings import LearnerSettings
+from treelens.pairwise.settings import LearnerSettings
 from treelens.storage.archive import Contents
 from treelens.storage.older import PRESETS, in_new_words, without_preset
 

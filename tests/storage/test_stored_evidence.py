@@ -14,8 +14,8 @@ import pytest
 import treelens as tl
 from strategies import random_collection
 from treelens.estimators.files import ModelFileError
+from treelens.gp.posterior import ExactPosterior, MeanPosterior
 from treelens.graphs.collection import Graph
-from treelens.models.posterior import ExactPosterior, MeanPosterior
 from treelens.storage import files
 from treelens.storage.archive import read_archive
 

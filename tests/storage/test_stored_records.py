@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from treelens.models.tried import Candidate
 from treelens.storage.archive import Contents, ModelFileError
 from treelens.storage.plain_data import to_plain
 from treelens.storage.stored import Stored
@@ -17,6 +16,7 @@ from treelens.storage.stored_records import (
     checked_gain,
     checked_search,
 )
+from treelens.svm.search_result import Candidate
 
 
 def stored(**entries) -> Stored:

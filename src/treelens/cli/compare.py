@@ -188,7 +188,7 @@ def compare_regressions(
     """Scores, a paired test of the absolute errors, and what differs most, as plain data."""
     import numpy as np
 
-    from treelens.models.metrics import number_scores
+    from treelens.evaluation.metrics import number_scores
 
     assert data.y is not None
     said_a, std_a = a.predict(data.graphs, return_std=True)

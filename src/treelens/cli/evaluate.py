@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from treelens.cli.data import GraphData
-    from treelens.selection.splits import Split
+    from treelens.evaluation.splits import Split
 
 Split_ = Annotated[
     str,
@@ -150,8 +150,8 @@ def evaluate_models(
     import numpy as np
 
     from treelens.cli.evaluate_models import rival_of
-    from treelens.models.metrics import CLASS_SCORES, NUMBER_SCORES
-    from treelens.selection.validation import (
+    from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
+    from treelens.evaluation.validation import (
         cross_validate,
         mean_scores,
         paired_tests,
@@ -232,7 +232,7 @@ def _without_a_model(data: GraphData, splits: Sequence[Split]) -> dict[str, floa
 
 def show_evaluation(output: Output, result: dict[str, Any]) -> None:
     """One table, and what to know about it."""
-    from treelens.models.metrics import CLASS_SCORES, NUMBER_SCORES
+    from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
 
     numbers = result["task"] == "regression"
     known = NUMBER_SCORES if numbers else CLASS_SCORES

@@ -24,7 +24,7 @@ from treelens.cli.scores import class_sizes
 if TYPE_CHECKING:
     from treelens.cli.data import GraphData
     from treelens.estimators.svc import GraphSVC
-    from treelens.models.tried import Candidate, SearchResult
+    from treelens.svm.search_result import Candidate, SearchResult
 
 SCORINGS = ("auto", "accuracy", "balanced_accuracy", "roc_auc")
 

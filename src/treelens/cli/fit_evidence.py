@@ -118,7 +118,7 @@ def _target_facts(data: GraphData) -> dict[str, Any]:
 
 
 def _left_out_numbers(model: Any) -> dict[str, Any]:
-    from treelens.models.metrics import number_scores
+    from treelens.evaluation.metrics import number_scores
 
     left_out = model.loo_
     return {
@@ -207,7 +207,7 @@ def _show_numbers(output: Output, scores: dict[str, Any]) -> None:
 
 
 def _show_classes(output: Output, scores: dict[str, Any]) -> None:
-    from treelens.models.metrics import CLASS_SCORES
+    from treelens.evaluation.metrics import CLASS_SCORES
 
     ours = scores["model"]
     names = [name for name in CLASS_SCORES if ours[name] is not None]

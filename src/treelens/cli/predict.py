@@ -238,7 +238,7 @@ def _scored(data: GraphData, table: pd.DataFrame) -> tuple[pd.DataFrame, Any, An
 
 
 def _sum_up_numbers(data: GraphData, table: pd.DataFrame) -> dict[str, Any]:
-    from treelens.models.metrics import number_scores
+    from treelens.evaluation.metrics import number_scores
 
     readable, has, y = _scored(data, table)
     mean = readable["prediction"].to_numpy()

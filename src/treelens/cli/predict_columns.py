@@ -51,7 +51,7 @@ def number_columns(model: Any, graphs: GraphCollection, transform: Transform | N
     """
     import numpy as np
 
-    from treelens.models.metrics import NINETY
+    from treelens.evaluation.metrics import NINETY
 
     said = _said(model, graphs)
     assert said.variance is not None
@@ -84,7 +84,7 @@ def doubt_columns(model: Any, said: Predictions) -> Columns:
     """
     import numpy as np
 
-    from treelens.models.domain import expected_error
+    from treelens.gp.domain import expected_error
 
     if not hasattr(model, "domain_") or said.variance is None:
         return {}

@@ -1,4 +1,4 @@
-"""Scores of predictions, the same in every command; see :mod:`treelens.models.metrics`."""
+"""Scores of predictions, the same in every command; see :mod:`treelens.evaluation.metrics`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def class_scores(
     predicted: np.ndarray | None = None,
     positive: Any = None,
 ) -> dict[str, Any]:
-    """All scores of :func:`treelens.models.metrics.class_scores`, from classes as they are.
+    """All scores of :func:`treelens.evaluation.metrics.class_scores`, from classes as they are.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ def class_scores(
     """
     import numpy as np
 
-    from treelens.models.metrics import class_scores
-    from treelens.selection.validation import codes_among
+    from treelens.evaluation.metrics import class_scores
+    from treelens.evaluation.validation import codes_among
 
     named = probabilities.argmax(axis=1) if predicted is None else codes_among(predicted, classes)
     code = None if positive is None else int(codes_among(np.array([positive]), classes)[0])
@@ -42,7 +42,7 @@ def class_scores(
 def score_sentences(scores: dict[str, Any]) -> list[str]:
     """Scores that are known, in words: ``["RMSE: 0.5.", "R2: 0.812."]``."""
     from treelens.cli.console import percent
-    from treelens.models.metrics import CLASS_SCORES, NUMBER_SCORES
+    from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
 
     shares = ("accuracy", "balanced_accuracy", "recall", "precision", "coverage")
     words = {"coverage": "Within the 90 % interval", "accuracy": "Accuracy",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from treelens.cli.data import GraphData
-    from treelens.selection.splits import Split
+    from treelens.evaluation.splits import Split
 
 _SIMPLE = ("random", "scaffold", "cluster")
 _TRAIN, _TEST = ("train", "training"), ("test", "testing")
@@ -42,7 +42,7 @@ def splits_for(
     note: Callable[[str], None] = lambda text: None,
 ) -> list[Split]:
     """Training and test positions of every fold of every repetition."""
-    from treelens.selection.splits import copy_keys, without_copies
+    from treelens.evaluation.splits import copy_keys, without_copies
 
     _check_sizes(data, n_folds, split)
     kind, _, column = split.partition("=")
@@ -81,7 +81,7 @@ def _check_sizes(data: GraphData, n_folds: int, split: str) -> None:
 
 
 def _folds(data: GraphData, split: str, n_folds: int, seed: int) -> list[Split]:
-    from treelens.selection import splits
+    from treelens.evaluation import splits
 
     kinds = {
         "random": splits.DistinctKFold,
@@ -95,7 +95,7 @@ def _folds(data: GraphData, split: str, n_folds: int, seed: int) -> list[Split]:
 def _by_column(data: GraphData, kind: str, column: str, n_folds: int, seed: int) -> list[Split]:
     import numpy as np
 
-    from treelens.selection.splits import GroupedKFold, time_splits
+    from treelens.evaluation.splits import GroupedKFold, time_splits
 
     if kind == "time":
         return time_splits(_latest_times(data, column), n_folds)

@@ -26,9 +26,9 @@ from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.normalize import normalize_kernel
 from treelens.kernels.weisfeiler_lehman import linear_kernel
-from treelens.models.classifier import FittedModel
 from treelens.models.predictions import Predictions
 from treelens.patterns.features import Features
+from treelens.svm.model import FittedModel
 
 if TYPE_CHECKING:
     from typing_extensions import Self

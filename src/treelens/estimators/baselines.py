@@ -14,6 +14,11 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin, RegressorMixin
 from treelens.estimators.base import TakesGraphs
+from treelens.evaluation.metrics import class_scores
+from treelens.evaluation.splits import DistinctKFold, Split
+from treelens.gp.fitting import class_columns
+from treelens.gp.sampling import draw_by_group, tenths_by_rank
+from treelens.gp.tanimoto_process import TanimotoProcess
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.graphs.targets import check_classes
@@ -25,19 +30,14 @@ from treelens.kernels.fingerprints import (
     tanimoto_matrix,
 )
 from treelens.models.calibration import calibrated, fit_slope
-from treelens.models.fitting import class_columns
-from treelens.models.metrics import class_scores
-from treelens.models.sampling import draw_by_group, tenths_by_rank
-from treelens.models.svm import (
+from treelens.models.thresholds import choose_threshold
+from treelens.svm.settings import check_numbers, resolved_class_weight
+from treelens.svm.svm import (
     calibrated_probabilities,
     class_weights,
     fit_calibration,
     fit_svm_path,
 )
-from treelens.models.tanimoto_process import TanimotoProcess
-from treelens.models.thresholds import choose_threshold
-from treelens.selection.settings import check_numbers, resolved_class_weight
-from treelens.selection.splits import DistinctKFold, Split
 
 _INNER_TREES = 50
 _LARGE = 3000  # beyond, the inner validation has three folds instead of five

@@ -11,25 +11,25 @@ from treelens._sklearn_compat import Interval, StrOptions
 from treelens.estimators.base import SaysNumbers, TellsProbabilities
 from treelens.estimators.process import GaussianProcessOnGraphs, Known
 from treelens.explain.pattern_table import number_table, pattern_table
-from treelens.graphs.targets import check_classes, first_without_class
-from treelens.models.calibration import fit_slope
-from treelens.models.fitting import Targets, class_columns
-from treelens.models.leave_one_out import (
+from treelens.gp.fitting import Targets, class_columns
+from treelens.gp.leave_one_out import (
     LeftOutClasses,
     LeftOutNumbers,
     left_out_classes,
     left_out_numbers,
 )
-from treelens.models.posterior import LeaveOneOut
-from treelens.models.sampling import tenths_by_rank
-from treelens.models.svm import class_weights
+from treelens.gp.posterior import LeaveOneOut
+from treelens.gp.sampling import tenths_by_rank
+from treelens.graphs.targets import check_classes, first_without_class
+from treelens.models.calibration import fit_slope
 from treelens.models.thresholds import Threshold, parse_threshold
-from treelens.selection.settings import (
+from treelens.svm.settings import (
     check_numbers,
     first_no_number,
     refuse_classes,
     warn_if_one_class_is_all,
 )
+from treelens.svm.svm import class_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +84,7 @@ class GraphRegressor(SaysNumbers, GaussianProcessOnGraphs):
 
     Attributes
     ----------
-    model_ : FittedGaussianProcess
+    model_ : FittedGP
         Patterns, weights, kernel and posterior, frozen.
     weights_ : ndarray, shape (n_patterns,)
         One on average over depths where nothing was learned.

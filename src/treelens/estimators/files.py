@@ -15,7 +15,7 @@ from treelens.estimators.process import GaussianProcessOnGraphs
 from treelens.estimators.streaming import StreamingGraphClassifier, StreamingGraphRegressor
 from treelens.estimators.svc import GraphSVC
 from treelens.estimators.weights import PairwiseWeights
-from treelens.learning.settings import LearnerSettings
+from treelens.pairwise.settings import LearnerSettings
 from treelens.storage.archive import (
     Contents,
     ModelFileError,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from treelens.estimators.base import HoldsModel
 from treelens.explain.classifier import ClassifierExplainer
 from treelens.explain.gaussian import GaussianDecision
-from treelens.models.classifier import FittedClassifier
+from treelens.svm.model import FittedSVM
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +22,7 @@ class ComparesModels(HoldsModel):
     @property
     def _decision(self) -> Any:
         """What is explained: the decision behind the fitted model."""
-        if isinstance(self._fitted_model, FittedClassifier):
+        if isinstance(self._fitted_model, FittedSVM):
             return ClassifierExplainer(self._fitted_model)
         return GaussianDecision(self._fitted_model)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.models.metrics import CLASS_SCORES, NUMBER_SCORES, class_scores, number_scores
+from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES, class_scores, number_scores
 
 _SHARES = ("accuracy", "balanced_accuracy", "recall", "precision", "coverage")
 _N_PATTERNS = 5

@@ -9,10 +9,10 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from treelens.estimators.base import HoldsModel
+from treelens.evaluation.metrics import NINETY
+from treelens.gp.domain import Domain, expected_error
+from treelens.gp.model import FittedGP
 from treelens.graphs.collection import GraphCollection
-from treelens.models.domain import Domain, expected_error
-from treelens.models.gaussian_process import FittedGaussianProcess
-from treelens.models.metrics import NINETY
 from treelens.models.predictions import Predictions
 
 DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_of_vocabulary")
@@ -21,7 +21,7 @@ DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_o
 class TellsDomain(HoldsModel):
     """What models of graphs by a Gaussian process tell beside their predictions."""
 
-    model_: FittedGaussianProcess
+    model_: FittedGP
     _domain: Domain | None = None
 
     @property

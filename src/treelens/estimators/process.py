@@ -15,33 +15,33 @@ from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions
 from treelens.estimators.fragments import ShowsFragments
 from treelens.estimators.prediction_table import TellsDomain
 from treelens.explain.contributions import Explanation, explain_decision
-from treelens.graphs.blocks import check_beside_blocks, holds_blocks
-from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import as_single_graph, check_graphs
-from treelens.graphs.descriptors import PREFIX
-from treelens.kernels.device import device_or_cpu
-from treelens.models.covariates import CovariateTable, with_covariates
-from treelens.models.device import check_device
-from treelens.models.fitting import (
+from treelens.gp.covariates import CovariateTable, with_covariates
+from treelens.gp.device import check_device
+from treelens.gp.executors import check_executor
+from treelens.gp.fitting import (
     FittedEvidence,
     Targets,
     evidence_history,
     fit_gaussian_process,
 )
-from treelens.models.gaussian_process import EvidenceRecord, FittedGaussianProcess
-from treelens.models.leave_one_out import LearningGain, density_gain
-from treelens.models.memory import check_memory
-from treelens.models.posterior import LeaveOneOut
+from treelens.gp.leave_one_out import LearningGain, density_gain
+from treelens.gp.memory import check_memory
+from treelens.gp.model import EvidenceRecord, FittedGP
+from treelens.gp.posterior import LeaveOneOut
+from treelens.gp.process_blocks import posterior_of_blocks, sample_of_blocks
+from treelens.gp.sampling import landmarks_for, sample_for
+from treelens.graphs.blocks import check_beside_blocks, holds_blocks
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import as_single_graph, check_graphs
+from treelens.graphs.descriptors import PREFIX
+from treelens.kernels.device import device_or_cpu
 from treelens.models.predictions import Predictions
-from treelens.models.sampling import landmarks_for, sample_for
 from treelens.models.thresholds import has_rare_class
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
 from treelens.patterns.histograms import PatternHistograms
-from treelens.scale.executors import check_executor
-from treelens.scale.process_blocks import posterior_of_blocks, sample_of_blocks
-from treelens.selection.progress import progress_ticks
-from treelens.selection.settings import check_weights
+from treelens.progress import progress_ticks
+from treelens.svm.settings import check_weights
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +65,7 @@ class Known(NamedTuple):
 class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
     """The regressor and the classifier, but for what ``y`` means: ``_known`` and ``_scored``."""
 
-    model_: FittedGaussianProcess
+    model_: FittedGP
     depth: int
     weights: str
     trees: Any
@@ -156,8 +156,8 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
             CPU only; not with blocks.
         executor : executor, optional
             With blocks: where they are read and worked on, such as
-            :class:`treelens.scale.executors.JoblibExecutor` (processes here) or
-            :class:`treelens.scale.dask_executor.DaskExecutor` (a cluster). The model is the same,
+            :class:`treelens.gp.executors.JoblibExecutor` (processes here) or
+            :class:`treelens.gp.dask_executor.DaskExecutor` (a cluster). The model is the same,
             bit for bit.
         """
         self._validate_params()
@@ -264,7 +264,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         """Up to how many graphs the posterior is exact: on a GPU as many as it holds, if more."""
         if self.device == "cpu" or self.exact_size != _EXACT_SIZE:  # asked for, or by default
             return self.exact_size
-        from treelens.learning.evidence_device import largest_on_device
+        from treelens.gp.evidence_device import largest_on_device
 
         return max(self.exact_size, largest_on_device(self.device) or 0)
 

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin
 from treelens.estimators.svc import GraphSVC
-from treelens.selection.search import radii_for
+from treelens.svm.search import radii_for
 
 
 class LearnedKernelSVC(ClassifierMixin, BaseEstimator):

@@ -54,7 +54,7 @@ class FitsByBlocks(GaussianProcessOnGraphs):
             Blocks take none.
         executor : executor, optional
             Where blocks are read and worked on, such as
-            :class:`treelens.scale.executors.JoblibExecutor`; by default here, one after the other.
+            :class:`treelens.gp.executors.JoblibExecutor`; by default here, one after the other.
             The model is the same, bit for bit.
         """
         self._validate_params()

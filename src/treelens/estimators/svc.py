@@ -19,12 +19,12 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.graphs.targets import check_classes
 from treelens.kernels.table import KERNELS
-from treelens.models.tried import Candidate
 from treelens.patterns.features import first_depth_of
-from treelens.scale.approximation import APPROXIMATIONS, BY_FEATURES, kernels_for
-from treelens.selection.fitting import EXACT, fit_chosen
-from treelens.selection.search import SCORES, grid, radii_for
-from treelens.selection.settings import (
+from treelens.svm.approximation import APPROXIMATIONS, BY_FEATURES, kernels_for
+from treelens.svm.fitting import EXACT, fit_chosen
+from treelens.svm.search import SCORES, grid, radii_for
+from treelens.svm.search_result import Candidate
+from treelens.svm.settings import (
     AUTO_CS,
     AUTO_DEPTHS,
     AUTO_GAMMAS,
@@ -33,7 +33,7 @@ from treelens.selection.settings import (
     resolved_class_weight,
     resolved_scoring,
 )
-from treelens.selection.task import Task
+from treelens.svm.task import Task
 
 
 class GraphSVC(TellsNewNames, ViewsOfClassifier, TellsProbabilities, BaseEstimator):
@@ -106,7 +106,7 @@ class GraphSVC(TellsNewNames, ViewsOfClassifier, TellsProbabilities, BaseEstimat
     weights_ : ndarray, shape (n_patterns,)
     learner_ : PairwiseWeights or None
         The learner fitted to all training graphs; None with uniform weights.
-    model_ : FittedClassifier
+    model_ : FittedSVM
         Patterns, kernel, coefficients, calibration and how they were chosen, frozen: everything
         else here is read from it.
     vocabulary_ : PatternVocabulary

@@ -13,16 +13,16 @@ from treelens.explain.classifier import ClassifierExplainer
 from treelens.explain.contributions import Explanation
 from treelens.explain.pattern_table import pattern_table
 from treelens.graphs.convert import as_single_graph
-from treelens.models.classifier import FittedClassifier
-from treelens.models.tried import BestParams, SearchResult
 from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.theory.model_bound import model_bound
+from treelens.svm.model import FittedSVM
+from treelens.svm.model_bound import model_bound
+from treelens.svm.search_result import BestParams, SearchResult
 
 
 class ViewsOfClassifier(ShowsFragments):
     """What ``GraphSVC`` shows of its model."""
 
-    model_: FittedClassifier
+    model_: FittedSVM
 
     @property
     def vocabulary_(self) -> PatternVocabulary:

@@ -10,9 +10,9 @@ from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions, fit_context
 from treelens.estimators.renamed import TellsNewNames
-from treelens.learning.learn import learn_weights
-from treelens.learning.result import LearnedWeights
-from treelens.learning.solver_settings import (
+from treelens.pairwise.learn import learn_weights
+from treelens.pairwise.result import LearnedWeights
+from treelens.pairwise.solver_settings import (
     SOLVER_KINDS,
     StochasticGradient,
     as_solver,

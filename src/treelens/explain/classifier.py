@@ -11,12 +11,12 @@ from treelens.explain.contributions import Explanation, explain_seen
 from treelens.explain.expansion import KernelDecision
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.table import SUM_KERNELS
-from treelens.models.classifier import FittedClassifier, LinearOnKernel
-from treelens.models.linear_on_features import LinearOnFeatures
 from treelens.models.predictions import Predictions
 from treelens.patterns.features import Features
 from treelens.patterns.histograms import SparseRows
 from treelens.patterns.pairs import PairFeatures
+from treelens.svm.linear_on_features import LinearOnFeatures
+from treelens.svm.model import FittedSVM, LinearOnKernel
 
 
 class ClassifierExplainer:
@@ -26,10 +26,10 @@ class ClassifierExplainer:
 
     Parameters
     ----------
-    model : FittedClassifier
+    model : FittedSVM
     """
 
-    def __init__(self, model: FittedClassifier) -> None:
+    def __init__(self, model: FittedSVM) -> None:
         self.model = model
         self.decision_on = decision_maker(model.decision, model)
 
@@ -51,23 +51,23 @@ class ClassifierExplainer:
 
 
 @singledispatch
-def decision_maker(decision: Any, model: FittedClassifier) -> Any:
+def decision_maker(decision: Any, model: FittedSVM) -> Any:
     """A function from features and the position of a graph to a :class:`KernelDecision`."""
     raise TypeError(f"There is no explanation for {type(decision).__name__}.")
 
 
 @decision_maker.register
-def _(decision: LinearOnKernel, model: FittedClassifier) -> Any:
+def _(decision: LinearOnKernel, model: FittedSVM) -> Any:
     made = kernel_decision(decision, model)
     return lambda features, index: made
 
 
 @decision_maker.register
-def _(decision: LinearOnFeatures, model: FittedClassifier) -> Any:
+def _(decision: LinearOnFeatures, model: FittedSVM) -> Any:
     return lambda features, index: additive_decision(decision, model, features, index)
 
 
-def kernel_decision(decision: LinearOnKernel, model: FittedClassifier) -> KernelDecision:
+def kernel_decision(decision: LinearOnKernel, model: FittedSVM) -> KernelDecision:
     """The same decision for all graphs: a sum over training graphs."""
     svm, kernel = decision.svm, decision.kernel
     coefficients, intercepts = svm.per_class
@@ -91,7 +91,7 @@ def kernel_decision(decision: LinearOnKernel, model: FittedClassifier) -> Kernel
 
 
 def additive_decision(
-    decision: LinearOnFeatures, model: FittedClassifier, features: Features, index: int
+    decision: LinearOnFeatures, model: FittedSVM, features: Features, index: int
 ) -> KernelDecision:
     """The decision on one graph as a sum over its patterns.
 

@@ -21,10 +21,10 @@ from scipy import sparse
 from treelens.explain import _compiled_fragments
 from treelens.explain.gaussian import GaussianDecision
 from treelens.explain.paths import unit_interval_rule
+from treelens.gp.factor import inverse_of_factor
+from treelens.gp.posterior import ExactPosterior
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.gram import interleaved, pair_sums
-from treelens.learning.factor import inverse_of_factor
-from treelens.models.posterior import ExactPosterior
 from treelens.patterns.features import Features, SeenGraphs
 from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.vocabulary import NodeColors

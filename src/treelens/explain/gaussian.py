@@ -9,8 +9,8 @@ import numpy as np
 
 from treelens.explain.expansion import FoundPatterns
 from treelens.explain.paths import KernelSums, PathSlopes, mixture_slopes
+from treelens.gp.model import FittedGP
 from treelens.graphs.collection import GraphCollection
-from treelens.models.gaussian_process import FittedGaussianProcess
 from treelens.patterns.features import SeenGraphs
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import usual_out_of_vocabulary
@@ -23,10 +23,10 @@ class GaussianDecision:
 
     Attributes
     ----------
-    model : FittedGaussianProcess
+    model : FittedGP
     """
 
-    model: FittedGaussianProcess
+    model: FittedGP
 
     @property
     def classes(self) -> np.ndarray | None:

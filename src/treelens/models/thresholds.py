@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.models.metrics import rarer_code
+from treelens.evaluation.metrics import rarer_code
 
 # A class is rare with less than this part of an even share.
 _RARE = 0.5

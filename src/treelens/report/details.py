@@ -13,10 +13,10 @@ from treelens.explain.contributions import Explanation
 from treelens.explain.layout import is_molecule, node_positions
 from treelens.graphs.collection import Graph
 from treelens.graphs.molecules import molecule_of
-from treelens.models.classifier import FittedClassifier
 from treelens.parallel import one_blas_thread
 from treelens.report.given import GivenGraphs
 from treelens.report.plain import short
+from treelens.svm.model import FittedSVM
 
 # A report shows every graph up to these limits, beyond them a sample.
 MOST_GRAPHS = 1500
@@ -63,9 +63,7 @@ def choose_graphs(
     return np.array(sorted(chosen), dtype=np.int64)
 
 
-def explain_graphs(
-    model: FittedClassifier, given: GivenGraphs, positions: np.ndarray
-) -> GraphDetails:
+def explain_graphs(model: FittedSVM, given: GivenGraphs, positions: np.ndarray) -> GraphDetails:
     """Explain some graphs and keep what a drawing of each needs."""
     details = GraphDetails()
     totals: dict[int, float] = defaultdict(float)

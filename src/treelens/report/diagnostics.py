@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from treelens.graphs.collection import GraphCollection
-from treelens.models.classifier import FittedClassifier
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.report.given import GivenGraphs
+from treelens.svm.model import FittedSVM
 
 # Rounds of refinement; colours of real graphs have settled long before.
 _ROUNDS = 10
@@ -22,7 +22,7 @@ _MOST_MEMBERS = 12
 _UNSEEN_BINS = 20
 
 
-def diagnose(model: FittedClassifier, given: GivenGraphs, known: np.ndarray) -> dict[str, Any]:
+def diagnose(model: FittedSVM, given: GivenGraphs, known: np.ndarray) -> dict[str, Any]:
     """Everything the report says about the given graphs as data.
 
     ``known`` is what :func:`known_from_training` found.
@@ -154,7 +154,7 @@ def _indistinguishable(given: GivenGraphs) -> dict[str, Any] | None:
     }
 
 
-def known_from_training(model: FittedClassifier, given: GivenGraphs) -> np.ndarray:
+def known_from_training(model: FittedSVM, given: GivenGraphs) -> np.ndarray:
     """Which given graphs have exactly the pattern counts of some training graph."""
     trained = set(_histogram_keys(model.training.histograms))
     return np.array([key in trained for key in _histogram_keys(given.histograms)])
@@ -174,7 +174,7 @@ def _histogram_keys(histograms: PatternHistograms) -> list[Any]:
     ]
 
 
-def _unseen(model: FittedClassifier, given: GivenGraphs) -> dict[str, Any]:
+def _unseen(model: FittedSVM, given: GivenGraphs) -> dict[str, Any]:
     """The share of patterns that training never saw, and how many graphs have unusually many."""
     shares, limit = given.said.out_of_vocabulary, model.training.usual_out_of_vocabulary
     counts, edges = np.histogram(shares, bins=_UNSEEN_BINS, range=(0.0, 1.0))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.models.gaussian_process import FittedGaussianProcess
+from treelens.gp.model import FittedGP
 from treelens.report.held import Held
 from treelens.report.said import SaidOfGraphs
 
@@ -14,7 +14,7 @@ _MOST_FURTHEST = 6
 
 
 def domain_section(
-    model: FittedGaussianProcess, given: SaidOfGraphs | None, held: Held
+    model: FittedGP, given: SaidOfGraphs | None, held: Held
 ) -> dict[str, Any] | None:
     """Share inside, limits, the furthest graphs with the training graphs nearest to them."""
     if given is None or given.domain is None:
@@ -31,9 +31,7 @@ def domain_section(
     }
 
 
-def _far(
-    model: FittedGaussianProcess, given: SaidOfGraphs, held: Held, index: int
-) -> dict[str, Any]:
+def _far(model: FittedGP, given: SaidOfGraphs, held: Held, index: int) -> dict[str, Any]:
     assert given.domain is not None
     assert model.training is not None
     nearest = int(given.domain.around.nearest[index])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from treelens.explain.gaussian import GaussianDecision
-from treelens.models.gaussian_process import FittedGaussianProcess
+from treelens.gp.model import FittedGP
 from treelens.patterns.features import select_features
 from treelens.report.plain import percent
 from treelens.report.said import PlaceInDomain, SaidOfGraphs
@@ -18,7 +18,7 @@ _NOMINAL, _MARGIN = 0.9, 0.02
 
 
 def doubts_about(
-    model: FittedGaussianProcess,
+    model: FittedGP,
     given: SaidOfGraphs | None,
     left_out: dict[str, Any],
     scores: dict[str, Any] | None,
@@ -48,7 +48,7 @@ def _item(level: str, text: str, n_graphs: int | None = None) -> dict[str, Any]:
     return {"level": level, "text": text, "n_graphs": n_graphs}
 
 
-def _convergence(model: FittedGaussianProcess) -> dict[str, Any]:
+def _convergence(model: FittedGP) -> dict[str, Any]:
     assert model.record is not None
     if model.record.converged:
         return _item("fine", "The search for the weights converged.")
@@ -59,7 +59,7 @@ def _convergence(model: FittedGaussianProcess) -> dict[str, Any]:
     )
 
 
-def _sampled(model: FittedGaussianProcess) -> list[dict[str, Any]]:
+def _sampled(model: FittedGP) -> list[dict[str, Any]]:
     """What a model fitted in blocks says of training graphs, it says of a sample."""
     assert model.training is not None
     n_in_all = model.training.n_in_all
@@ -88,7 +88,7 @@ def _memory(given: SaidOfGraphs) -> dict[str, Any]:
     )
 
 
-def _unseen(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str, Any]:
+def _unseen(model: FittedGP, given: SaidOfGraphs) -> dict[str, Any]:
     limit = GaussianDecision(model).out_of_vocabulary_limit
     n = int((given.said.out_of_vocabulary > limit).sum())
     text = f"{_share(n, len(given))} have more patterns that training never saw than the usual "
@@ -105,7 +105,7 @@ def _outside(place: PlaceInDomain) -> dict[str, Any]:
     )
 
 
-def _far_away(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str, Any]:
+def _far_away(model: FittedGP, given: SaidOfGraphs) -> dict[str, Any]:
     limit = usual_similarity(model)
     n = int((given.similarity < limit).sum())
     return _item(
@@ -116,7 +116,7 @@ def _far_away(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str, An
     )
 
 
-def usual_similarity(model: FittedGaussianProcess) -> float:
+def usual_similarity(model: FittedGP) -> float:
     """What training graphs rarely stay below in similarity to the training graph nearest to them.
 
     The fifth percentile over a sample of them.
@@ -127,7 +127,7 @@ def usual_similarity(model: FittedGaussianProcess) -> float:
     return float(np.quantile(rows.max(axis=1) / model.kernel.variance, _USUAL))
 
 
-def _wide(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str, Any]:
+def _wide(model: FittedGP, given: SaidOfGraphs) -> dict[str, Any]:
     assert model.record is not None
     limit = float(np.quantile(model.record.left_out.std, 1.0 - _USUAL))
     n = int((given.std > limit).sum())

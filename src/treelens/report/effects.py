@@ -12,8 +12,8 @@ from treelens.explain.decode import find_in_forest
 from treelens.explain.fragment_effects import effects_of_patterns
 from treelens.explain.gaussian import GaussianDecision
 from treelens.explain.smarts import atom_label_of, forest_smarts
+from treelens.gp.model import FittedGP
 from treelens.graphs.collection import GraphCollection
-from treelens.models.gaussian_process import FittedGaussianProcess
 from treelens.patterns.features import select_features
 from treelens.patterns.forest import TREES, PatternForest
 from treelens.patterns.vocabulary import NodeColors
@@ -71,7 +71,7 @@ class PatternEffects:
         return mean, np.sqrt(squares / np.where(n > 1, n * (n - 1.0), np.nan))
 
 
-def measured_effects(model: FittedGaussianProcess, given: SaidOfGraphs | None) -> PatternEffects:
+def measured_effects(model: FittedGP, given: SaidOfGraphs | None) -> PatternEffects:
     """Effects in a sample of the graphs given, or else of the training graphs."""
     decision = GaussianDecision(model)
     if given is None:
@@ -92,7 +92,7 @@ def _sample(n: int) -> np.ndarray:
 
 
 def effect_section(
-    model: FittedGaussianProcess,
+    model: FittedGP,
     forest: PatternForest,
     given: SaidOfGraphs | None,
     effects: PatternEffects,
@@ -147,7 +147,7 @@ def _where(forest: PatternForest, pattern: int) -> dict[str, Any]:
 
 
 def _places(
-    model: FittedGaussianProcess,
+    model: FittedGP,
     given: SaidOfGraphs | None,
     effects: PatternEffects,
     patterns: list[int],
@@ -166,7 +166,7 @@ def _places(
 
 
 def _smarts(
-    model: FittedGaussianProcess, given: SaidOfGraphs | None, patterns: list[int]
+    model: FittedGP, given: SaidOfGraphs | None, patterns: list[int]
 ) -> dict[int, str | None]:
     """SMARTS that match exactly the atoms that carry each pattern, where graphs are molecules."""
     forest = model.weighted.forest

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from treelens.explain.names import LabelNames
-from treelens.models.gaussian_process import FittedGaussianProcess
+from treelens.gp.model import FittedGP
 from treelens.report.charts import Chart, Spot, line_chart, scatter_chart
 from treelens.report.downloads import downloads_of
 from treelens.report.drawings import (
@@ -34,7 +34,7 @@ _STAGES = {
 
 
 def write_evidence_report(
-    model: FittedGaussianProcess,
+    model: FittedGP,
     path: str | Path,
     X: Any = None,
     y: Any = None,
@@ -47,7 +47,7 @@ def write_evidence_report(
 
     Parameters
     ----------
-    model : FittedGaussianProcess
+    model : FittedGP
         ``model_`` of a fitted ``GraphRegressor`` or ``GraphClassifier``.
     path : str or Path
     X, y, names, n_jobs, held : optional

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from treelens.models import metrics
-from treelens.models.gaussian_process import FittedGaussianProcess
-from treelens.models.metrics import NINETY
+from treelens.evaluation import metrics
+from treelens.evaluation.metrics import NINETY
+from treelens.gp.model import FittedGP
 from treelens.models.predictions import predicted_codes
 from treelens.report.said import SaidOfGraphs
 from treelens.report.scores import score_decisions, wilson_interval
@@ -21,7 +21,7 @@ _MOST_POINTS = 800
 _N_BINS = 10
 
 
-def left_out_scores(model: FittedGaussianProcess) -> dict[str, Any]:
+def left_out_scores(model: FittedGP) -> dict[str, Any]:
     """Scores of every training graph predicted from all the others."""
     assert model.record is not None
     assert model.training is not None
@@ -35,7 +35,7 @@ def left_out_scores(model: FittedGaussianProcess) -> dict[str, Any]:
     return scores | {"thresholds": counts}
 
 
-def given_scores(model: FittedGaussianProcess, given: SaidOfGraphs) -> dict[str, Any] | None:
+def given_scores(model: FittedGP, given: SaidOfGraphs) -> dict[str, Any] | None:
     """Scores on the graphs given that training did not hold: what it holds is no test.
 
     None where targets are not known, or training held all graphs.

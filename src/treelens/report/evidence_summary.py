@@ -11,7 +11,7 @@ from treelens.explain.contributions import explain_seen
 from treelens.explain.gaussian import GaussianDecision
 from treelens.explain.layout import is_molecule
 from treelens.explain.names import LabelNames, named_forest, with_label_names
-from treelens.models.gaussian_process import FittedGaussianProcess
+from treelens.gp.model import FittedGP
 from treelens.parallel import one_blas_thread
 from treelens.patterns.features import select_features
 from treelens.report.details import drawable, explained_graph, molecule_data
@@ -36,7 +36,7 @@ _DIGITS = 6  # of contributions: enough for sums to come out as shown
 
 
 def summarize_evidence(
-    model: FittedGaussianProcess,
+    model: FittedGP,
     X: Any = None,
     y: Any = None,
     *,
@@ -48,7 +48,7 @@ def summarize_evidence(
 
     Parameters
     ----------
-    model : FittedGaussianProcess
+    model : FittedGP
         ``model_`` of a fitted ``GraphRegressor`` or ``GraphClassifier``.
     X, y : graphs and their values or classes, optional
         What to show and to score, not the training graphs; without them the summary is about the
@@ -115,7 +115,7 @@ def summarize_evidence(
 # --- the model --------------------------------------------------------------------------------
 
 
-def describe_evidence(model: FittedGaussianProcess) -> dict[str, Any]:
+def describe_evidence(model: FittedGP) -> dict[str, Any]:
     """What the model is made of."""
     assert model.training is not None
     assert model.record is not None
@@ -149,7 +149,7 @@ def _spread(values: np.ndarray) -> dict[str, float]:
     }
 
 
-def _learning(model: FittedGaussianProcess) -> dict[str, Any]:
+def _learning(model: FittedGP) -> dict[str, Any]:
     """What learning changed: the sentence, the weights by level and the search."""
     record = model.record
     assert record is not None
@@ -171,7 +171,7 @@ def _learning(model: FittedGaussianProcess) -> dict[str, Any]:
     }
 
 
-def _levels(model: FittedGaussianProcess) -> list[dict[str, Any]]:
+def _levels(model: FittedGP) -> list[dict[str, Any]]:
     """Each tree and depth: its weight, its patterns' weights, its part of all similarity."""
     forest, basis = model.weighted.forest, model.basis
     per_pattern = np.repeat(np.arange(basis.n_patterns), basis.support)
@@ -222,7 +222,7 @@ def _cases(given: SaidOfGraphs) -> dict[str, Any]:
 
 
 def _examples(
-    model: FittedGaussianProcess,
+    model: FittedGP,
     given: SaidOfGraphs,
     held: Held,
     names: str | LabelNames | None,

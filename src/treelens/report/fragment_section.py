@@ -9,8 +9,8 @@ from treelens.explain.fragments import fragment_table
 from treelens.explain.gaussian import GaussianDecision
 from treelens.explain.layout import is_molecule
 from treelens.explain.names import LabelNames, with_label_names
+from treelens.gp.model import FittedGP
 from treelens.graphs.collection import Graph, GraphCollection
-from treelens.models.gaussian_process import FittedGaussianProcess
 from treelens.patterns.forest import PatternForest
 from treelens.report.details import drawable, molecule_data
 from treelens.report.held import Held
@@ -28,7 +28,7 @@ _RAREST_SHARE, _FEWEST = 0.01, 3
 
 
 def fragment_section(
-    model: FittedGaussianProcess,
+    model: FittedGP,
     forest: PatternForest,
     given: SaidOfGraphs | None,
     held: Held,
@@ -51,7 +51,7 @@ def fragment_section(
     return _section(model, forest, held.fragments(), shown, False, names)
 
 
-def _of_given(model: FittedGaussianProcess, given: SaidOfGraphs, n_jobs: int) -> FragmentTable:
+def _of_given(model: FittedGP, given: SaidOfGraphs, n_jobs: int) -> FragmentTable:
     least = max(_FEWEST, round(_RAREST_SHARE * len(given)))
     return fragment_table(
         GaussianDecision(model), given.graphs, given.truth,
@@ -61,7 +61,7 @@ def _of_given(model: FittedGaussianProcess, given: SaidOfGraphs, n_jobs: int) ->
 
 
 def _section(
-    model: FittedGaussianProcess,
+    model: FittedGP,
     forest: PatternForest,
     table: FragmentTable,
     shown: GraphCollection,

@@ -11,10 +11,10 @@ import numpy as np
 from treelens.explain.names import LabelNames, with_label_names
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
-from treelens.models.classifier import FittedClassifier
 from treelens.models.predictions import Predictions
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import NodeColors
+from treelens.svm.model import FittedSVM
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def surest_of_the_wrong(
 
 
 def look_at(
-    model: FittedClassifier,
+    model: FittedSVM,
     X: Any,
     y: Any,
     names: str | LabelNames | None = None,

@@ -6,9 +6,9 @@ import numpy as np
 from scipy.sparse.linalg import eigsh
 
 from treelens.kernels.weighted import WeightedKernel
-from treelens.models.classifier import FittedClassifier
 from treelens.patterns.features import Features, select_features
 from treelens.report.given import GivenGraphs
+from treelens.svm.model import FittedSVM
 
 _MOST_LANDMARKS = 1200
 _MOST_POINTS = 6000
@@ -20,12 +20,12 @@ _SIMILARITY_OF_KIND = {
 }
 
 
-def map_of_graphs(model: FittedClassifier, given: GivenGraphs, first: np.ndarray) -> dict:
+def map_of_graphs(model: FittedSVM, given: GivenGraphs, first: np.ndarray) -> dict:
     """Positions of the graphs, with what colours and labels them.
 
     Parameters
     ----------
-    model : FittedClassifier
+    model : FittedSVM
     given : GivenGraphs
     first : ndarray of int
         Graphs that must be on the map, where it cannot hold all.

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from treelens.gp.domain import Domain
 from treelens.graphs.collection import GraphCollection
-from treelens.models.domain import Domain
 from treelens.report.given import graph_name
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import numpy as np
 
 from treelens.explain.layout import is_molecule
 from treelens.explain.names import LabelNames, with_label_names
+from treelens.gp.model import FittedGP
 from treelens.graphs.collection import Graph
 from treelens.graphs.molecules import molecule_of
-from treelens.models.gaussian_process import FittedGaussianProcess
 from treelens.patterns.features import select_features
 from treelens.report.details import drawable, molecule_data
 from treelens.report.held import Held
@@ -32,7 +32,7 @@ class Pair(NamedTuple):
 
 
 def pair_section(
-    model: FittedGaussianProcess, held: Held, names: str | LabelNames | None = None
+    model: FittedGP, held: Held, names: str | LabelNames | None = None
 ) -> dict[str, Any] | None:
     """The most striking pairs with drawings; None without training graphs or such pairs."""
     if held.train_graphs is None or model.training is None:
@@ -56,7 +56,7 @@ def pair_section(
     return {"rows": rows, "n_compared": n_compared, "n_training": len(shown)}
 
 
-def striking_pairs(model: FittedGaussianProcess) -> tuple[list[Pair], int]:
+def striking_pairs(model: FittedGP) -> tuple[list[Pair], int]:
     """Pairs of training graphs, the most striking first, each graph once; how many were compared.
 
     Of classes: different ones, the most similar first. Of numbers: the difference over what is
@@ -133,7 +133,7 @@ def _surroundings(graph: Graph) -> list[tuple[Any, tuple[str, ...]]]:
 
 
 def _side(
-    model: FittedGaussianProcess, held: Held, place: int, graph: Graph, nodes: tuple[int, ...]
+    model: FittedGP, held: Held, place: int, graph: Graph, nodes: tuple[int, ...]
 ) -> dict[str, Any]:
     assert model.training is not None
     target = model.training.targets[place]

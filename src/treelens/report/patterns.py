@@ -16,13 +16,13 @@ from treelens.explain.pattern_table import pattern_table
 from treelens.explain.ranking import class_separation, rank_patterns, weight_stability
 from treelens.explain.smarts import atom_label_of, pattern_smarts
 from treelens.graphs.collection import Graph
-from treelens.learning.learn import learn_weights
-from treelens.models.classifier import FittedClassifier
+from treelens.pairwise.learn import learn_weights
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.report.details import drawable
 from treelens.report.given import GivenGraphs
+from treelens.svm.model import FittedSVM
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,16 +38,14 @@ _ROUGH_GAP = 1e-2
 _MOST_RELEARNED = 5000
 
 
-def shown_vocabulary(
-    model: FittedClassifier, names: str | LabelNames | None = None
-) -> PatternVocabulary:
+def shown_vocabulary(model: FittedSVM, names: str | LabelNames | None = None) -> PatternVocabulary:
     """The vocabulary with the labels that people are to see."""
     vocabulary = model.patterns.vocabulary
     return vocabulary if names is None else named_vocabulary(vocabulary, names)
 
 
 def pattern_section(
-    model: FittedClassifier,
+    model: FittedSVM,
     vocabulary: PatternVocabulary,
     given: GivenGraphs | None,
     influence: Mapping[int, float],
@@ -67,14 +65,14 @@ def pattern_section(
     return {"n_all": len(table), "n_shown": len(rows), "sorted_by": by[0], "rows": rows}
 
 
-def _rankings(model: FittedClassifier, with_graphs: bool) -> list[str]:
+def _rankings(model: FittedSVM, with_graphs: bool) -> list[str]:
     """The columns that decide which patterns are shown, the one to sort by first."""
     learned = ["weight"] if model.kernel.weights is not None else []
     return [*learned, "separation", *(["influence"] if with_graphs else [])]
 
 
 def _full_table(
-    model: FittedClassifier, influence: Mapping[int, float] | None, n_jobs: int
+    model: FittedSVM, influence: Mapping[int, float] | None, n_jobs: int
 ) -> pd.DataFrame:
     """All patterns with separation, relative frequencies per class in one column, and influence."""
     histograms, codes = model.training.histograms, model.training.targets
@@ -134,7 +132,7 @@ def tree_data(vocabulary: PatternVocabulary, pattern: int) -> dict[str, list[Any
 
 
 def _places(
-    model: FittedClassifier, given: GivenGraphs | None, patterns: list[int]
+    model: FittedSVM, given: GivenGraphs | None, patterns: list[int]
 ) -> dict[int, dict[str, Any]]:
     """One occurrence of each pattern in the given graphs, where there is one fit to be drawn."""
     if given is None:
@@ -160,7 +158,7 @@ def place_of(graph: Graph, occurrence: Occurrence) -> dict[str, Any]:
 
 
 def _exact_smarts(
-    model: FittedClassifier, given: GivenGraphs | None, patterns: list[int]
+    model: FittedSVM, given: GivenGraphs | None, patterns: list[int]
 ) -> dict[int, str | None]:
     """SMARTS that match exactly the atoms that carry each pattern, where graphs are molecules."""
     kind = None if given is None else atom_label_of(given.graphs, model.patterns.vocabulary)
@@ -186,7 +184,7 @@ def short_texts(
 # --- weights ----------------------------------------------------------------------------------
 
 
-def weight_errors(model: FittedClassifier, n_jobs: int = 1) -> np.ndarray | None:
+def weight_errors(model: FittedSVM, n_jobs: int = 1) -> np.ndarray | None:
     """Error bars of learned weights, from leaving out a fifth of the graphs at a time.
 
     None with uniform weights, and where learning five times more would take too long.
@@ -207,7 +205,7 @@ def weight_errors(model: FittedClassifier, n_jobs: int = 1) -> np.ndarray | None
     return found.error
 
 
-def weights_by_depth(model: FittedClassifier) -> dict[str, Any]:
+def weights_by_depth(model: FittedSVM) -> dict[str, Any]:
     """How the weights of each depth are spread: counts in common bins, and quantiles."""
     weights, histograms, learned = model.weights, model.training.histograms, model.choice.learned
     low, high = min(0.0, float(weights.min())), max(2.0, float(weights.max()))

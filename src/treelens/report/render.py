@@ -17,11 +17,11 @@ from treelens.explain.decode import TreeNode
 from treelens.explain.draw import tree_scene
 from treelens.explain.names import LabelNames
 from treelens.explain.palette import AGAINST, FOR, HIGHLIGHT, NEUTRAL
-from treelens.models.classifier import FittedClassifier
 from treelens.report.charts import Chart, bar_chart, line_chart
 from treelens.report.plain import percent
 from treelens.report.summary import summarize
 from treelens.storage.files import checked_target, whole_file
+from treelens.svm.model import FittedSVM
 
 _SCRIPTS = ("drawing.js", "panel.js", "map.js", "table.js")
 _MINUS = "\N{MINUS SIGN}"
@@ -38,7 +38,7 @@ _SHAPES = (
 
 
 def write_report(
-    model: FittedClassifier,
+    model: FittedSVM,
     path: str | Path,
     X: Any = None,
     y: Any = None,
@@ -50,7 +50,7 @@ def write_report(
 
     Parameters
     ----------
-    model : FittedClassifier
+    model : FittedSVM
         ``model_`` of a fitted ``GraphSVC``.
     path : str or Path
     X, y, names, n_jobs : optional

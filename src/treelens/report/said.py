@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from treelens.evaluation.metrics import NINETY
 from treelens.explain.names import LabelNames, with_label_names
+from treelens.gp.domain import Domain, Neighbourhood, expected_error
+from treelens.gp.model import FittedGP
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
-from treelens.models.domain import Domain, Neighbourhood, expected_error
-from treelens.models.gaussian_process import FittedGaussianProcess
-from treelens.models.metrics import NINETY
 from treelens.models.predictions import Predictions, predicted_codes
 from treelens.models.thresholds import Threshold
 from treelens.report.given import codes_of, graph_name, least_certain, surest_of_the_wrong
-from treelens.selection.settings import check_numbers
+from treelens.svm.settings import check_numbers
 
 # A similarity of one up to rounding: the same counts of all patterns.
 _THE_SAME = 1.0 - 1e-9
@@ -164,7 +164,7 @@ class SaidOfGraphs:
 
 
 def said_of(
-    model: FittedGaussianProcess,
+    model: FittedGP,
     X: Any,
     y: Any,
     names: str | LabelNames | None = None,
@@ -193,7 +193,7 @@ def _place_in(domain: Domain, said: Predictions, n_jobs: int) -> PlaceInDomain:
     return PlaceInDomain(domain, around, expected, domain.holds(expected, around))
 
 
-def _checked_truth(model: FittedGaussianProcess, y: Any, n_graphs: int) -> np.ndarray:
+def _checked_truth(model: FittedGP, y: Any, n_graphs: int) -> np.ndarray:
     if model.classes is None:
         return check_numbers(y, n_graphs)
     return codes_of(y, model.classes, n_graphs)

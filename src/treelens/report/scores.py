@@ -15,9 +15,9 @@ from sklearn.metrics import (
     roc_curve,
 )
 
-from treelens.models.classifier import FittedClassifier
 from treelens.models.predictions import predicted_codes
-from treelens.models.tried import Candidate
+from treelens.svm.model import FittedSVM
+from treelens.svm.search_result import Candidate
 
 _MOST_CURVE_POINTS = 200
 
@@ -76,7 +76,7 @@ def share_right(codes: np.ndarray, predicted: np.ndarray) -> dict[str, Any] | No
     }
 
 
-def held_out_scores(model: FittedClassifier) -> dict | None:
+def held_out_scores(model: FittedSVM) -> dict | None:
     """Scores on the training graphs, each decided by models that had not seen it.
 
     They come from the inner cross-validation of the chosen setting, so they are slightly too

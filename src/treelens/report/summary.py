@@ -9,8 +9,6 @@ import numpy as np
 import treelens
 from treelens.explain.names import LabelNames
 from treelens.kernels.table import KERNELS
-from treelens.models.classifier import FittedClassifier
-from treelens.models.tried import Candidate
 from treelens.report.details import GraphDetails, choose_graphs, explain_graphs
 from treelens.report.diagnostics import class_balance, diagnose, known_from_training
 from treelens.report.given import GivenGraphs, facts_of, look_at
@@ -24,14 +22,16 @@ from treelens.report.patterns import (
 from treelens.report.plain import plain_summary
 from treelens.report.scores import held_out_scores, score_decisions, share_right
 from treelens.report.words import learning_words, score_words, verdict_on_learning
-from treelens.theory.model_bound import model_bound
+from treelens.svm.model import FittedSVM
+from treelens.svm.model_bound import model_bound
+from treelens.svm.search_result import Candidate
 
 _MOST_EXAMPLES = 12
 _MOST_CANDIDATES = 10
 
 
 def summarize(
-    model: FittedClassifier,
+    model: FittedSVM,
     X: Any = None,
     y: Any = None,
     *,
@@ -42,7 +42,7 @@ def summarize(
 
     Parameters
     ----------
-    model : FittedClassifier
+    model : FittedSVM
         ``model_`` of a fitted ``GraphSVC``.
     X, y : graphs and their classes, optional
         What to show and to score; without them the summary is about the model alone.
@@ -90,9 +90,7 @@ def summarize(
     )
 
 
-def _about_graphs(
-    model: FittedClassifier, given: GivenGraphs
-) -> tuple[GraphDetails, dict[str, Any]]:
+def _about_graphs(model: FittedSVM, given: GivenGraphs) -> tuple[GraphDetails, dict[str, Any]]:
     chosen = choose_graphs(given)
     details = explain_graphs(model, given, chosen)
     known = known_from_training(model, given)
@@ -121,7 +119,7 @@ def _scores(given: GivenGraphs, known: np.ndarray) -> dict[str, Any] | None:
 # --- the model --------------------------------------------------------------------------------
 
 
-def describe_model(model: FittedClassifier) -> dict[str, Any]:
+def describe_model(model: FittedSVM) -> dict[str, Any]:
     """What the model is, and how it was chosen."""
     best, training, vocabulary = model.choice.best_params, model.training, model.patterns.vocabulary
     return {
@@ -141,7 +139,7 @@ def describe_model(model: FittedClassifier) -> dict[str, Any]:
     }
 
 
-def leading_candidates(model: FittedClassifier) -> list[dict[str, Any]]:
+def leading_candidates(model: FittedSVM) -> list[dict[str, Any]]:
     """The best settings of the search, with the mean and the spread of their scores."""
     result, best = model.choice.cv_results, dict(model.choice.best_params)
     ordered = sorted(result.finished(), key=result.mean, reverse=True)[:_MOST_CANDIDATES]
@@ -157,7 +155,7 @@ def leading_candidates(model: FittedClassifier) -> list[dict[str, Any]]:
     ]
 
 
-def describe_learning(model: FittedClassifier) -> dict[str, Any]:
+def describe_learning(model: FittedSVM) -> dict[str, Any]:
     """Whether learning beat uniform weights, and how the weights were found."""
     gain, best = model.choice.learning_gain, model.choice.best_params
     verdict = verdict_on_learning(gain)

@@ -17,12 +17,8 @@ from treelens.kernels.binning import RandomBinning
 from treelens.kernels.table import KERNELS, UNARY_KERNELS
 from treelens.kernels.voting import class_pairs
 from treelens.kernels.weighted import WeightedKernel
-from treelens.learning.result import LearnedWeights
-from treelens.models.classifier import Choice, FittedClassifier, LinearOnKernel
-from treelens.models.linear_on_features import LinearOnFeatures
-from treelens.models.svm import SVM
 from treelens.models.training import TrainingGraphs
-from treelens.models.tried import Candidate, SearchResult
+from treelens.pairwise.result import LearnedWeights
 from treelens.patterns.features import Features, PatternExtractor
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -47,11 +43,15 @@ from treelens.storage.stored_records import (
     checked_result,
     checked_search,
 )
+from treelens.svm.linear_on_features import LinearOnFeatures
+from treelens.svm.model import Choice, FittedSVM, LinearOnKernel
+from treelens.svm.search_result import Candidate, SearchResult
+from treelens.svm.svm import SVM
 
 _ROUNDING = 1e-6
 
 
-def put_classifier(model: FittedClassifier, into: Contents) -> None:
+def put_classifier(model: FittedSVM, into: Contents) -> None:
     """Everything about a model that was chosen by a search."""
     choice, training = model.choice, model.training
     into.data["classes"] = plain_value(model.classes, "a class")
@@ -69,7 +69,7 @@ def put_classifier(model: FittedClassifier, into: Contents) -> None:
     _put_search(choice.cv_results, into)
 
 
-def get_classifier(stored: Stored, learner: dict[str, Any] | None) -> FittedClassifier:
+def get_classifier(stored: Stored, learner: dict[str, Any] | None) -> FittedSVM:
     """The model of a file; ``learner`` are the parameters of the learner that the search had."""
     vocabulary = get_vocabulary(stored)
     histograms = _get_histograms(stored, vocabulary)
@@ -89,7 +89,7 @@ def get_classifier(stored: Stored, learner: dict[str, Any] | None) -> FittedClas
         stored.floats("calibration_intercepts", (n_outputs,)),
     )
     result = _get_search(stored, (histograms.n_graphs, n_outputs))
-    return FittedClassifier(
+    return FittedSVM(
         classes, patterns, decision, get_recipe(stored), calibration,
         TrainingGraphs(histograms, codes), Choice(best, gain, result, learner, learned),
     )  # fmt: skip
@@ -115,7 +115,7 @@ def _get_histograms(stored: Stored, vocabulary: PatternVocabulary) -> PatternHis
 # --- weights ----------------------------------------------------------------------------------
 
 
-def _put_learned(model: FittedClassifier, into: Contents) -> None:
+def _put_learned(model: FittedSVM, into: Contents) -> None:
     """Learned weights with the solver's record; uniform ones leave no array."""
     into.data["learner"] = into.data["learning_result"] = None
     if model.kernel.weights is None or model.choice.learned is None:
@@ -139,7 +139,7 @@ def _get_learned(
 # --- what decides -----------------------------------------------------------------------------
 
 
-def _put_decision(model: FittedClassifier, into: Contents) -> None:
+def _put_decision(model: FittedSVM, into: Contents) -> None:
     """Coefficients, and the training graphs or the features that they belong to."""
     decision = model.decision
     into.data["offset"] = float(decision.kernel.offset)

@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from treelens.kernels.mixture import CovariateScales, MixtureScales
-from treelens.learning.evidence_search import STAGES
-from treelens.models.covariates import CovariateColumn, CovariateTable, FittedCovariates
-from treelens.models.gaussian_process import (
+from treelens.gp.covariates import CovariateColumn, CovariateTable, FittedCovariates
+from treelens.gp.evidence_search import STAGES
+from treelens.gp.leave_one_out import LearningGain, scored_classes, scored_numbers
+from treelens.gp.model import (
     EvidenceRecord,
-    FittedGaussianProcess,
+    FittedGP,
     WeightedForest,
 )
-from treelens.models.leave_one_out import LearningGain, scored_classes, scored_numbers
-from treelens.models.posterior import MeanPosterior
-from treelens.models.sparse_process import LandmarkPosterior
+from treelens.gp.posterior import MeanPosterior
+from treelens.gp.sparse_process import LandmarkPosterior
+from treelens.kernels.mixture import CovariateScales, MixtureScales
 from treelens.models.thresholds import Threshold
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.forest import TREES, PatternForest
@@ -45,7 +45,7 @@ _FASTEST_DECAY = 1e6  # beyond, what rounds off the sums would decide; learned a
 _MOST_EVALUATIONS = 2**62
 
 
-def put_process(model: FittedGaussianProcess, into: Contents) -> None:
+def put_process(model: FittedGP, into: Contents) -> None:
     """Everything about a fitted Gaussian process."""
     assert model.training is not None
     into.data["task"] = "regression" if model.classes is None else "classification"
@@ -67,7 +67,7 @@ def task_of(stored: Stored) -> str:
     return task
 
 
-def get_process(stored: Stored, learned: str) -> FittedGaussianProcess:
+def get_process(stored: Stored, learned: str) -> FittedGP:
     """The model of a file; ``learned`` says what was: "uniform", "depths" or "branches"."""
     weighted = _get_forest(stored)
     forest = weighted.forest
@@ -144,7 +144,7 @@ def _get_roots(stored: Stored, forest: PatternForest, tree: int) -> np.ndarray:
 # --- kernel and posterior -------------------------------------------------------------------
 
 
-def _put_posterior(model: FittedGaussianProcess, into: Contents) -> None:
+def _put_posterior(model: FittedGP, into: Contents) -> None:
     into.data["scales"] = asdict(model.scales)
     into.data["noise"] = float(model.noise)
     into.data["target_scale"] = float(model.target_scale)
@@ -161,7 +161,7 @@ def _put_posterior(model: FittedGaussianProcess, into: Contents) -> None:
 
 def _get_posterior(
     stored: Stored, weighted: WeightedForest, histograms: PatternHistograms, n_columns: int
-) -> FittedGaussianProcess:
+) -> FittedGP:
     n_graphs, sample_weights = histograms.n_graphs, None
     posterior: LandmarkPosterior | MeanPosterior
     if stored.has_array("landmarks"):
@@ -177,7 +177,7 @@ def _get_posterior(
             raise stored.error("the array 'sample_weights' should hold numbers above 0")
     noise = stored.number(stored.value("noise", float), "'noise'", 0.0, above=True)
     scale = stored.number(stored.value("target_scale", float), "'target_scale'", 0.0, above=True)
-    return FittedGaussianProcess(
+    return FittedGP(
         weighted, _get_scales(stored), noise, basis, indices, posterior,
         stored.floats("target_offset", (n_columns,)), scale, sample_weights,
     )  # fmt: skip
@@ -249,7 +249,7 @@ def _get_column(stored: Stored, known: Any) -> CovariateColumn:
 # --- targets and what was said of them ------------------------------------------------------
 
 
-def _put_targets(model: FittedGaussianProcess, into: Contents) -> None:
+def _put_targets(model: FittedGP, into: Contents) -> None:
     assert model.training is not None
     assert model.record is not None
     left_out = model.record.left_out
@@ -307,7 +307,7 @@ def _get_threshold(stored: Stored, n_classes: int) -> Threshold | None:
 # --- the search -----------------------------------------------------------------------------
 
 
-def _put_record(model: FittedGaussianProcess, into: Contents) -> None:
+def _put_record(model: FittedGP, into: Contents) -> None:
     assert model.record is not None
     gain, history = model.record.learning_gain, model.record.history
     into.data["converged"] = bool(model.record.converged)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treelens.kernels.table import KERNELS
-from treelens.learning.objective import Margins
-from treelens.learning.result import LearnedWeights
-from treelens.models.tried import Candidate, SearchResult
-from treelens.selection.search import SCORES
+from treelens.pairwise.objective import Margins
+from treelens.pairwise.result import LearnedWeights
+from treelens.svm.search import SCORES
+from treelens.svm.search_result import Candidate, SearchResult
 
 if TYPE_CHECKING:
     from treelens.patterns.vocabulary import PatternVocabulary

@@ -1,0 +1,1 @@
+"""Splits, metrics and paired tests."""

@@ -1,0 +1,228 @@
+"""Several models on the same splits: scores of each, and tests of their differences."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES, class_scores, number_scores
+from treelens.evaluation.splits import Split
+
+Models = Mapping[str, Any]
+
+
+def cross_validate(
+    models: Models,
+    graphs: Any,
+    y: np.ndarray,
+    splits: Sequence[Split],
+    *,
+    positive: Any = None,
+    progress: Callable[[str, float], None] = lambda name, seconds: None,
+) -> dict[str, dict[str, Any]]:
+    """Fit each model anew in every split and score what it says of the test part.
+
+    Parameters
+    ----------
+    models : mapping of str to estimator
+        With ``fit`` and ``predict``; classifiers with ``predict_proba``, too. They are not fitted
+        themselves but copied.
+    graphs : GraphCollection
+    y : ndarray, shape (n_graphs,)
+        Classes, or numbers where the models are regressors.
+    splits : sequence of (train, test)
+    positive : optional
+        Of two classes the one that recall, precision and PR AUC are about: the rarer by default.
+    progress : callable
+        Told the name of each model that is done, and its seconds.
+
+    Returns
+    -------
+    dict
+        By model: ``scores`` (by score, one entry a split; None where it cannot be told),
+        ``seconds``, and ``n_one_class``: in how many splits one class was named throughout.
+
+    Examples
+    --------
+    >>> import treelens as tl
+    >>> from treelens.evaluation.splits import DistinctKFold
+    >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+    >>> splits = list(DistinctKFold(2, random_state=0).split(graphs, y))
+    >>> found = cross_validate({"ours": tl.GraphClassifier(depth=1)}, graphs, y, splits)
+    >>> len(found["ours"]["scores"]["roc_auc"])
+    2
+    """
+    from sklearn.base import clone
+
+    found: dict[str, dict[str, Any]] = {}
+    for name, model in models.items():
+        start = time.perf_counter()
+        rows = []
+        for train, test in splits:
+            fitted = clone(model).fit(graphs[train], y[train])
+            rows.append(_scores_on(fitted, graphs[test], y[test], positive, y))
+        seconds = time.perf_counter() - start
+        found[name] = {
+            "scores": {score: [row[score] for row in rows] for score in _score_names(rows[0])},
+            "n_one_class": sum(bool(row.get("names_one_class")) for row in rows),
+            "seconds": seconds,
+        }
+        progress(name, seconds)
+    return found
+
+
+def _score_names(row: Mapping[str, Any]) -> list[str]:
+    return [name for name in (*NUMBER_SCORES, *CLASS_SCORES) if name in row]
+
+
+def _scores_on(
+    fitted: Any, graphs: Any, truth: np.ndarray, positive: Any, everyone: np.ndarray
+) -> dict[str, Any]:
+    from sklearn.base import is_regressor
+
+    if is_regressor(fitted):
+        return number_scores(truth, *said_numbers(fitted, graphs))
+    classes = fitted.classes_
+    codes = codes_among(truth, classes)
+    predicted = codes_among(fitted.predict(graphs), classes)
+    if positive is None and len(classes) == 2:
+        positive = positive_class(everyone)
+    code = int(codes_among(np.array([positive]), classes)[0]) if len(classes) == 2 else None
+    return class_scores(codes, predicted, fitted.predict_proba(graphs), code)
+
+
+def said_numbers(model: Any, graphs: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Predicted numbers and, of a model that has them, standard deviations."""
+    if "return_std" in inspect.signature(model.predict).parameters:
+        return model.predict(graphs, return_std=True)
+    return model.predict(graphs), None
+
+
+def codes_among(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Positions among classes; -1 for one that is not there. Compared as texts.
+
+    A file may hold classes as another kind than the model does.
+
+    Examples
+    --------
+    >>> codes_among(np.array(["10", "9", "x"]), np.array([9, 10])).tolist()
+    [1, 0, -1]
+    """
+    places = {str(name): code for code, name in enumerate(classes.tolist())}
+    return np.array([places.get(str(value), -1) for value in values.tolist()], dtype=np.int64)
+
+
+def positive_class(y: np.ndarray) -> Any:
+    """The rarer of two classes, the second where both are as frequent; None for more classes.
+
+    Examples
+    --------
+    >>> positive_class(np.array(["active", "inactive", "inactive"]))
+    'active'
+    """
+    classes, counts = np.unique(y, return_counts=True)
+    return classes.tolist()[int(counts[1] <= counts[0])] if len(classes) == 2 else None
+
+
+def mean_scores(scores: Mapping[str, Sequence[float | None]]) -> dict[str, Any]:
+    """Means over splits, and standard deviations under ``NAME_std``; of those that can be told."""
+    found: dict[str, Any] = {}
+    for name, values in scores.items():
+        known = np.array([value for value in values if value is not None], dtype=float)
+        found[name] = float(known.mean()) if len(known) else None
+        found[f"{name}_std"] = float(known.std()) if len(known) else None
+    return found
+
+
+def paired_tests(
+    scores: Mapping[str, Sequence[float | None]],
+    test_to_train: float,
+    rival_of: Callable[[str], str | None],
+) -> list[dict[str, Any]]:
+    """Each model against its rival on the same splits.
+
+    Nadeau and Bengio's corrected resampled t-test, two-sided, and Holm's correction over all the
+    tests of the table.
+
+    Parameters
+    ----------
+    scores : mapping of model to scores, one a split
+    test_to_train : float
+        Size of a test part divided by that of its training part.
+    rival_of : callable
+        The model that one is tested against; None: none.
+
+    Returns
+    -------
+    list of dict
+        ``model``, ``against``, ``difference``, ``standard_error``, ``p_value`` and ``p_holm``. Two
+        models are tested against each other once.
+    """
+    tests: list[dict[str, Any]] = []
+    done: set[frozenset[str]] = set()
+    for name in scores:
+        rival = rival_of(name)
+        if rival is None or frozenset((name, rival)) in done:
+            continue
+        done.add(frozenset((name, rival)))
+        both = zip(scores[name], scores[rival], strict=True)
+        difference = np.array([a - b for a, b in both if a is not None and b is not None])
+        if not len(difference):
+            continue
+        mean, error, p_better = corrected_paired_test(difference, test_to_train)
+        # Equal differences on all folds have no spread to test against: no evidence.
+        p_value = min(1.0, 2 * min(p_better, 1 - p_better)) if error > 0 else 1.0
+        tests.append(
+            {"model": name, "against": rival, "difference": mean, "standard_error": error,
+             "p_value": p_value}
+        )  # fmt: skip
+    adjusted = holm([test["p_value"] for test in tests])
+    return [{**test, "p_holm": p} for test, p in zip(tests, adjusted, strict=True)]
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values adjusted for their number (Holm 1979).
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    adjusted, largest = [0.0] * len(p_values), 0.0
+    for rank, position in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[position]))
+        adjusted[position] = largest
+    return adjusted
+
+
+def corrected_paired_test(
+    differences: np.ndarray, test_to_train: float
+) -> tuple[float, float, float]:
+    """Mean, corrected standard error and one-sided p-value of paired differences.
+
+    Parameters
+    ----------
+    differences : ndarray
+        One per split of a (repeated) cross-validation.
+    test_to_train : float
+        Size of a test part divided by the size of its training part.
+
+    Examples
+    --------
+    >>> mean, error, p = corrected_paired_test(np.array([0.02, 0.01, 0.03, 0.02]), 1 / 3)
+    >>> round(mean, 3), p < 0.05
+    (0.02, True)
+    """
+    n = len(differences)
+    mean = float(np.mean(differences))
+    variance = float(np.var(differences, ddof=1)) if n > 1 else 0.0
+    error = float(np.sqrt((1.0 / n + test_to_train) * variance))
+    if error == 0.0:  # one split, or equal differences: no spread to judge the mean by
+        return mean, 0.0, 0.5
+    return mean, error, float(stats.t.sf(mean / error, n - 1))

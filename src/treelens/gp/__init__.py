@@ -1,0 +1,1 @@
+"""Gaussian processes on graph kernels: marginal likelihood, posterior, landmarks."""

@@ -1,0 +1,430 @@
+"""How surprising the targets are to a Gaussian process with given weights, and the gradient.
+
+The weight of a pattern is ``w_v = beta_level(v) * exp(theta_v)``: one ``beta`` per level (a depth
+of a tree of patterns), a softmax of ``b`` times their number, and ``theta_v``, the sum of the
+deviations ``delta_a`` of ``v`` and all its ancestors, so that a deviation moves a whole branch.
+With ``A`` the mixture kernel (:mod:`treelens.kernels.mixture`) of these weights plus noise on the
+diagonal, and P columns of targets, the objective to minimise is
+
+    J = mean over p of [ y_p' inv(A) y_p / 2 + log|A| / 2 ] + strength |delta|² / 2 + ...
+
+that is, up to a constant, minus the log of the marginal likelihood ("evidence") times Gaussian
+priors on the deviations, on ``b`` and, wide ones, on the logarithms of the kernel's scales. The
+gradient needs one inverse, and one pass over the lists of the patterns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.spatial import distance
+
+from treelens.gp.factor import cholesky_in_place, inverse_of_factor, solve_factored
+from treelens.kernels import _compiled_mixture
+from treelens.kernels.gram import pair_sums
+from treelens.kernels.mixture import CovariateScales, MixtureScales
+from treelens.pairwise import _compiled
+from treelens.pairwise.objective import N_SHARES, in_shares, pair_arrays
+from treelens.patterns.pairs import PairFeatures
+
+# Relative to the amplitude; keeps the matrix definite where graphs repeat and noise vanishes.
+JITTER = 1e-9
+# Standard deviations of the priors on the levels' logits and on the scales, which are logarithms:
+# wide, but enough to keep the noise off zero where a few graphs repeat.
+LOGIT_SPREAD = 2.0
+SCALE_SPREAD = 2.0
+SCALE_NAMES = ("log_gamma", "log_rho", "log_amplitude", "log_noise", "share_logit")
+N_SCALES = len(SCALE_NAMES)
+# Where there are covariates, two more numbers follow these.
+COVARIATE_NAMES = ("log_covariate_amplitude", "log_covariate_length")
+
+
+@dataclass(frozen=True, eq=False)
+class PatternHierarchy:
+    """Which patterns share a level, and which pattern each one refines.
+
+    Attributes
+    ----------
+    level_offsets : ndarray, shape (n_levels + 1,)
+        Patterns of one level are neighbours.
+    parents : ndarray of int64, shape (n_patterns,)
+        The pattern, of an earlier level, that each one refines; -1 where there is none.
+    """
+
+    level_offsets: np.ndarray
+    parents: np.ndarray
+
+    @property
+    def n_levels(self) -> int:
+        return len(self.level_offsets) - 1
+
+    @property
+    def n_patterns(self) -> int:
+        return len(self.parents)
+
+    @cached_property
+    def level_of(self) -> np.ndarray:
+        """Level of each pattern, shape (n_patterns,)."""
+        return np.repeat(np.arange(self.n_levels), np.diff(self.level_offsets))
+
+    def restricted(self, kept: np.ndarray) -> PatternHierarchy:
+        """The patterns of a boolean mask, which holds the ancestors of all that it holds."""
+        before = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+        parents = self.parents[kept]
+        return PatternHierarchy(
+            before[self.level_offsets], np.where(parents >= 0, before[parents], -1)
+        )
+
+    def _levels(self) -> list[slice]:
+        edges = self.level_offsets.tolist()
+        return [slice(a, b) for a, b in pairwise(edges)]
+
+    def sum_down(self, deviations: np.ndarray) -> np.ndarray:
+        """Each pattern's deviation plus those of all its ancestors, shape (n_patterns,)."""
+        totals = np.array(deviations, dtype=np.float64)
+        for level in self._levels():
+            parents = self.parents[level]
+            totals[level] += np.where(parents >= 0, totals[parents], 0.0)
+        return totals
+
+    def sum_up(self, slopes: np.ndarray) -> np.ndarray:
+        """Each pattern's slope plus those of its whole branch: the transpose of the above."""
+        totals = np.array(slopes, dtype=np.float64)
+        for level in reversed(self._levels()):
+            parents = self.parents[level]
+            known = parents >= 0
+            totals += np.bincount(
+                parents[known], weights=totals[level][known], minlength=len(totals)
+            )
+        return totals
+
+
+class EvidenceParameters(NamedTuple):
+    """Everything that evidence decides, in the coordinates in which it is searched."""
+
+    scales: np.ndarray  # (n_scales,), see SCALE_NAMES and COVARIATE_NAMES
+    level_logits: np.ndarray  # (n_levels,) b
+    deviations: np.ndarray  # (n_patterns,) delta times the root of the prior's strength
+
+    def kernel_scales(self) -> MixtureScales:
+        gamma, rho, amplitude, _ = np.exp(self.scales[:4]).tolist()
+        return MixtureScales(gamma, rho, amplitude, float(_logistic(self.scales[4])))
+
+    def covariate_scales(self) -> CovariateScales | None:
+        """Of the covariates, where there are any."""
+        numbers = np.exp(self.scales[N_SCALES:]).tolist()
+        return CovariateScales(*numbers) if numbers else None
+
+    @property
+    def noise(self) -> float:
+        """The variance of the noise."""
+        return float(np.exp(self.scales[3]))
+
+    def spread(self, kept: np.ndarray) -> EvidenceParameters:
+        """These parameters of some patterns as those of all: the others do not deviate."""
+        deviations = np.zeros(len(kept))
+        deviations[kept] = self.deviations
+        return self._replace(deviations=deviations)
+
+    def vector(self, n_free: int) -> np.ndarray:
+        """The first ``n_free`` numbers, which are those that are searched."""
+        return np.concatenate([self.scales, self.level_logits, self.deviations])[:n_free]
+
+    def replaced(self, vector: np.ndarray) -> EvidenceParameters:
+        """These parameters with the first ones taken from ``vector``."""
+        full = np.concatenate([self.scales, self.level_logits, self.deviations])
+        full[: len(vector)] = vector
+        n_scales = len(self.scales)
+        parts = np.split(full, [n_scales, n_scales + len(self.level_logits)])
+        return EvidenceParameters(*parts)
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceProblem:
+    """Training graphs, targets and priors.
+
+    Attributes
+    ----------
+    features : PairFeatures
+        Of counts.
+    hierarchy : PatternHierarchy
+    targets : ndarray, shape (n_graphs, n_columns)
+        Centred, and of about unit size.
+    noise_factors : ndarray, shape (n_graphs,)
+        The noise of each graph relative to the common one: the inverse of its sample weight.
+    strength : float
+        Of the prior on the deviations: they are normal with variance ``1 / strength``.
+    n_jobs : int
+    covariates : ndarray, shape (n_graphs, n_covariates), optional
+        Standardised; they have a kernel of their own.
+    """
+
+    features: PairFeatures
+    hierarchy: PatternHierarchy
+    targets: np.ndarray
+    noise_factors: np.ndarray
+    strength: float = 30.0
+    n_jobs: int = 1
+    covariates: np.ndarray | None = None
+
+    @property
+    def n_graphs(self) -> int:
+        return len(self.targets)
+
+    def n_free(self, learned: str) -> int:
+        """How many parameters are searched: the scales, with the levels', with all weights."""
+        levels, patterns = self.hierarchy.n_levels, self.hierarchy.n_patterns
+        return (
+            len(self.usual_scales)
+            + {"uniform": 0, "depths": levels, "branches": levels + patterns}[learned]
+        )
+
+    def weights(self, parameters: EvidenceParameters) -> np.ndarray:
+        """The weight of every pattern, shape (n_patterns,)."""
+        deviations = parameters.deviations / np.sqrt(self.strength)
+        level = level_weights(parameters.level_logits)[self.hierarchy.level_of]
+        return level * np.exp(self.hierarchy.sum_down(deviations))
+
+    @cached_property
+    def usual_scales(self) -> np.ndarray:
+        """Scales at which neither part of the kernel is flat: the prior's mean, and the start."""
+        size = float(np.mean(self.features.diagonal())) or 1.0
+        usual = [np.log(2.0), -np.log(size), 0.0, np.log(0.1), 0.0]
+        if self.covariates is not None:  # two graphs differ by some sqrt(2 d)
+            usual += [np.log(0.3), 0.5 * np.log(2.0 * max(1, self.covariates.shape[1]))]
+        return np.array(usual)
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """Squared distances between covariates, shape (n_graphs, n_graphs)."""
+        assert self.covariates is not None
+        return distance.cdist(self.covariates, self.covariates, "sqeuclidean")
+
+    @cached_property
+    def arrays(self) -> Any:
+        """The features laid out for the compiled pass over lists."""
+        return pair_arrays(self.features)
+
+
+def level_weights(logits: np.ndarray) -> np.ndarray:
+    """``n_levels * softmax(b)``: positive, one on average, and all ones for ``b = 0``."""
+    shifted = np.exp(logits - logits.max())
+    return len(logits) * shifted / shifted.sum()
+
+
+def _logistic(x: float) -> float:
+    return float(1.0 / (1.0 + np.exp(-x)))
+
+
+class Workspace:
+    """The three matrices that an evaluation needs, kept from one evaluation to the next."""
+
+    def __init__(self, n: int) -> None:
+        self.first = np.empty((n, n))
+        self.second = np.empty((n, n))
+        self.third = np.empty((n, n))
+
+
+def evidence_objective(
+    problem: EvidenceProblem,
+    parameters: EvidenceParameters,
+    learned: str = "branches",
+    workspace: Workspace | None = None,
+) -> tuple[float, np.ndarray]:
+    """The objective ``J`` and its gradient in the parameters that are learned.
+
+    Parameters
+    ----------
+    problem : EvidenceProblem
+    parameters : EvidenceParameters
+    learned : {"uniform", "depths", "branches"}
+        Whose gradient: the scales, also the levels' logits, also all deviations.
+    workspace : Workspace, optional
+
+    Returns
+    -------
+    value : float
+    gradient : ndarray, shape (problem.n_free(learned),)
+    """
+    space = Workspace(problem.n_graphs) if workspace is None else workspace
+    scales, weights = parameters.kernel_scales(), problem.weights(parameters)
+    diagonal = problem.features.diagonal(weights)
+    sums = pair_sums(problem.features, weights=weights, n_jobs=problem.n_jobs, out=space.first)
+    covariance_in_place(
+        scales, parameters.noise * problem.noise_factors, sums, diagonal, space.second,
+        problem.n_jobs,
+    )  # fmt: skip
+    add_covariates(problem, parameters, space.second)
+    factor = cholesky_in_place(space.second, problem.n_jobs)
+    log_determinant = 2.0 * np.log(np.diagonal(factor)).sum()
+    alpha = solve_factored(factor, problem.targets)  # (n, n_columns)
+    fit = float((problem.targets * alpha).sum()) / problem.targets.shape[1]
+    value = 0.5 * (fit + log_determinant) + prior_value(problem, parameters)
+    inverse = inverse_of_factor(factor, space.third, problem.n_jobs)
+    slopes, own_slopes, gradient = _kernel_slopes(
+        problem, parameters, sums, diagonal, inverse, alpha, space.second
+    )
+    parts = [gradient]
+    if learned != "uniform":
+        by_weight = list_gradient(problem, slopes, own_slopes)  # (n_patterns,)
+        parts += weight_slopes(problem, parameters, weights * by_weight, learned)
+    return value, np.concatenate(parts)
+
+
+def covariance_in_place(
+    scales: MixtureScales,
+    noise: np.ndarray,
+    sums: np.ndarray,
+    diagonal: np.ndarray,
+    out: np.ndarray,
+    n_jobs: int,
+) -> None:
+    """The upper triangle of the kernel matrix with noise on its diagonal."""
+    in_shares(
+        lambda k: _compiled_mixture.mixture_rows(
+            k, N_SHARES, True, sums, diagonal, diagonal, *scales.as_tuple(), out
+        ),
+        n_jobs,
+    )
+    np.fill_diagonal(out, scales.amplitude * (1.0 + JITTER) + noise)
+
+
+def add_covariates(
+    problem: EvidenceProblem, parameters: EvidenceParameters, out: np.ndarray
+) -> None:
+    """Add the kernel of the covariates, if there are any, to the upper triangle."""
+    if (scales := parameters.covariate_scales()) is None:
+        return
+    in_shares(
+        lambda k: _compiled_mixture.add_gaussian_rows(
+            k, N_SHARES, problem.squares, scales.amplitude, scales.length, out
+        ),
+        problem.n_jobs,
+    )
+
+
+def _covariate_slopes(
+    problem: EvidenceProblem,
+    parameters: EvidenceParameters,
+    inverse: np.ndarray,
+    alpha: np.ndarray,
+    on_diagonal: np.ndarray,
+) -> np.ndarray:
+    """Slopes in the logarithms of amplitude and length; none where there are no covariates."""
+    if (scales := parameters.covariate_scales()) is None:
+        return np.empty(0)
+    totals = np.zeros((N_SHARES, 2))
+    in_shares(
+        lambda k: _compiled_mixture.gaussian_slope_rows(
+            k, N_SHARES, problem.squares, scales.amplitude, scales.length, inverse, alpha,
+            totals[k],
+        ),
+        problem.n_jobs,
+    )  # fmt: skip
+    by_amplitude, by_length = totals.sum(axis=0)
+    return np.array([by_amplitude + scales.amplitude * on_diagonal.sum(), by_length])
+
+
+def prior_value(problem: EvidenceProblem, parameters: EvidenceParameters) -> float:
+    """Minus the log of the Gaussian priors, up to a constant."""
+    logits, deviations = parameters.level_logits / LOGIT_SPREAD, parameters.deviations
+    off = (parameters.scales - problem.usual_scales) / SCALE_SPREAD
+    return 0.5 * float(deviations @ deviations + logits @ logits + off @ off)
+
+
+def _kernel_slopes(
+    problem: EvidenceProblem,
+    parameters: EvidenceParameters,
+    sums: np.ndarray,
+    diagonal: np.ndarray,
+    inverse: np.ndarray,
+    alpha: np.ndarray,
+    out: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Slopes in the sums of pairs, in each graph's own sum, and in the scales."""
+    scales, n = parameters.kernel_scales(), problem.n_graphs
+    own_slopes, totals = np.zeros((N_SHARES, n)), np.zeros((N_SHARES, 4))
+    in_shares(
+        lambda k: _compiled_mixture.mixture_slope_rows(
+            k, N_SHARES, sums, diagonal, *scales.as_tuple(), inverse, alpha, out,
+            own_slopes[k], totals[k],
+        ),
+        problem.n_jobs,
+    )  # fmt: skip
+    on_diagonal = 0.5 * (np.diagonal(inverse) - (alpha**2).mean(axis=1))  # (n,)
+    more = _covariate_slopes(problem, parameters, inverse, alpha, on_diagonal)
+    slopes = scale_slopes(problem, parameters, totals.sum(axis=0), on_diagonal, more)
+    return out, own_slopes.sum(axis=0), slopes
+
+
+def scale_slopes(
+    problem: EvidenceProblem,
+    parameters: EvidenceParameters,
+    totals: np.ndarray,
+    on_diagonal: np.ndarray,
+    of_covariates: np.ndarray | None = None,
+) -> np.ndarray:
+    """Slopes in the scales, the prior's included.
+
+    Parameters
+    ----------
+    problem, parameters :
+    totals : ndarray, shape (4,)
+        Over all pairs: slopes in log gamma, log rho, log amplitude and the share.
+    on_diagonal : ndarray, shape (n_graphs,)
+        The slope in each entry of the matrix's diagonal.
+    of_covariates : ndarray, shape (2,), optional
+        Slopes in the scales of the covariates.
+    """
+    scales = parameters.kernel_scales()
+    gamma, rho, amplitude, share = totals.tolist()
+    amplitude += scales.amplitude * (1.0 + JITTER) * float(on_diagonal.sum())
+    noise = parameters.noise * float(on_diagonal @ problem.noise_factors)
+    share *= scales.share * (1.0 - scales.share)
+    prior = (parameters.scales - problem.usual_scales) / SCALE_SPREAD**2
+    more = [] if of_covariates is None else of_covariates.tolist()
+    return np.array([gamma, rho, amplitude, noise, share, *more]) + prior
+
+
+def weight_slopes(
+    problem: EvidenceProblem,
+    parameters: EvidenceParameters,
+    by_log_weight: np.ndarray,
+    learned: str,
+) -> list[np.ndarray]:
+    """Slopes in the levels' logits and, for branches, in the deviations.
+
+    ``by_log_weight`` (n_patterns,) are those in the logarithm of every weight.
+    """
+    hierarchy = problem.hierarchy
+    by_level = np.bincount(hierarchy.level_of, by_log_weight, hierarchy.n_levels)
+    share = level_weights(parameters.level_logits) / hierarchy.n_levels  # softmax(b)
+    by_logit = by_level - share * by_level.sum() + parameters.level_logits / LOGIT_SPREAD**2
+    if learned == "depths":
+        return [by_logit]
+    by_deviation = hierarchy.sum_up(by_log_weight) / np.sqrt(problem.strength)
+    return [by_logit, by_deviation + parameters.deviations]
+
+
+def list_gradient(
+    problem: EvidenceProblem, slopes: np.ndarray, own_slopes: np.ndarray
+) -> np.ndarray:
+    """The slope in every weight: over the pairs that share a pattern, and over its graphs."""
+    gradients = np.zeros((N_SHARES, problem.hierarchy.n_patterns))
+    in_shares(
+        lambda k: _compiled.matrix_gather_pass(k, N_SHARES, problem.arrays, slopes, gradients[k]),
+        problem.n_jobs,
+    )
+    return gradients.sum(axis=0) + own_gradient(problem, own_slopes)
+
+
+def own_gradient(problem: EvidenceProblem, own_slopes: np.ndarray) -> np.ndarray:
+    """The part of the slope in every weight that comes through graphs' sums with themselves."""
+    rows = problem.features.rows
+    graph = np.repeat(np.arange(problem.n_graphs), np.diff(rows.offsets))
+    weights = rows.values * own_slopes[graph]
+    return np.bincount(rows.indices, weights, problem.hierarchy.n_patterns)

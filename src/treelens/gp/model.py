@@ -1,0 +1,279 @@
+"""The fitted Gaussian process: patterns, weights, kernel and posterior as one frozen thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from treelens.gp.covariates import FittedCovariates
+from treelens.gp.posterior import ExactPosterior, MeanPosterior
+from treelens.gp.sparse_process import LandmarkPosterior
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.recipe import GraphRecipe
+from treelens.kernels.mixture import MixtureKernel, MixtureScales
+from treelens.models.calibration import calibrated
+from treelens.models.predictions import Predictions
+from treelens.models.thresholds import Threshold
+from treelens.models.training import TrainingGraphs
+from treelens.patterns.features import Features, SeenGraphs, select_features
+from treelens.patterns.forest import PatternForest
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.pairs import PairFeatures
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from treelens.gp.device import DevicePredictor
+    from treelens.gp.leave_one_out import LearningGain
+
+# Predictions are made for so many graphs at a time: their kernel rows are what takes memory.
+_BLOCK = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedForest:
+    """A forest of patterns with a weight for each, known or not.
+
+    Attributes
+    ----------
+    forest : PatternForest
+    log_weights : ndarray, shape (n_patterns,)
+        ``theta``: the sum of the deviations of a pattern and its ancestors.
+    level_weights : ndarray, shape (n_levels,)
+        ``beta``: positive, one on average.
+    """
+
+    forest: PatternForest
+    log_weights: np.ndarray
+    level_weights: np.ndarray
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """``beta * exp(theta)``, shape (n_patterns,)."""
+        per_pattern = np.repeat(self.level_weights, np.diff(self.forest.level_offsets))
+        return per_pattern * np.exp(self.log_weights)
+
+    def look_at(self, graphs: GraphCollection, n_jobs: int = 1) -> SeenGraphs:
+        """Refine graphs, count their patterns and make what the kernel needs of them."""
+        colors = self.forest.transform(graphs, n_jobs)
+        histograms = self.forest.count(colors, n_jobs)
+        unseen = self.forest.unseen_sums(colors, self.log_weights, self.level_weights)
+        return SeenGraphs(colors, histograms, self.weighed(histograms, unseen))
+
+    def weighed(
+        self, histograms: PatternHistograms, unseen_sums: np.ndarray | float = 0.0
+    ) -> Features:
+        """What the kernel needs, from counts that are ready."""
+        pairs = PairFeatures.of_counts(histograms)
+        return Features(pairs, pairs.diagonal(self.weights) + unseen_sums)
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceRecord:
+    """How a Gaussian process came about, and what it says of its own training graphs.
+
+    Attributes
+    ----------
+    learned : {"uniform", "depths", "branches"}
+    history : DataFrame
+        ``stage``, ``evidence``, ``gradient_norm`` and ``n_evaluations`` after every step.
+    converged : bool
+    learning_gain : LearningGain
+    left_out : LeftOutNumbers or LeftOutClasses
+        Of every training graph, from all the others.
+    """
+
+    learned: str
+    history: pd.DataFrame
+    converged: bool
+    learning_gain: LearningGain
+    left_out: Any
+
+    @property
+    def evidence(self) -> float:
+        return float(self.history["evidence"].iloc[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class FittedGP:
+    """A Gaussian process after training: everything that predicting and explaining need.
+
+    Attributes
+    ----------
+    weighted : WeightedForest
+    scales : MixtureScales
+    noise : float
+        Variance of the noise, on the scale of the standardised targets.
+    basis : PatternHistograms
+        Of the graphs that predictions are sums over: all training graphs, or the landmarks.
+    basis_indices : ndarray of int
+        Where these stood among the training graphs.
+    posterior : ExactPosterior, LandmarkPosterior or MeanPosterior
+        The last is what a file keeps of the first; it is completed when variances are asked for.
+    target_offset : ndarray, shape (n_columns,)
+    target_scale : float
+        Targets are ``offset + scale * f``.
+    sample_weights : ndarray, shape (n_basis,), optional
+        The noise variance of a basis graph is divided by its weight; None where the posterior is
+        one of landmarks, which has no use for them.
+    classes : ndarray or None
+        None where numbers are predicted.
+    slope : float or None
+        Of the logistic map from decision values to probabilities; None where there are no classes.
+    training : TrainingGraphs or None
+        Counts and targets of all training graphs.
+    recipe : GraphRecipe or None
+        What made them.
+    record : EvidenceRecord or None
+    covariates : FittedCovariates or None
+        A table beside the graphs, with a kernel of its own.
+    """
+
+    weighted: WeightedForest
+    scales: MixtureScales
+    noise: float
+    basis: PatternHistograms
+    basis_indices: np.ndarray
+    posterior: ExactPosterior | LandmarkPosterior | MeanPosterior
+    target_offset: np.ndarray
+    target_scale: float
+    sample_weights: np.ndarray | None = None
+    classes: np.ndarray | None = None
+    slope: float | None = None
+    training: TrainingGraphs | None = None
+    recipe: GraphRecipe | None = None
+    record: EvidenceRecord | None = None
+    covariates: FittedCovariates | None = None
+
+    @property
+    def weights(self) -> np.ndarray:
+        """One weight per pattern, shape (n_patterns,)."""
+        return self.weighted.weights
+
+    @cached_property
+    def kernel(self) -> MixtureKernel:
+        covariates = None if self.covariates is None else self.covariates.scales
+        return MixtureKernel(self.weighted.weights, self.scales, covariates)
+
+    @cached_property
+    def basis_graphs(self) -> Features:
+        features = self.weighted.weighed(self.basis)
+        if self.covariates is None:
+            return features
+        return features._replace(covariates=self.covariates.training[self.basis_indices])
+
+    @property
+    def training_graphs(self) -> Features:
+        """All training graphs, which the basis may be a part of."""
+        assert self.training is not None
+        histograms = self.training.histograms
+        if self.basis.n_graphs == histograms.n_graphs:
+            return self.basis_graphs
+        covariates = None if self.covariates is None else self.covariates.training
+        return self.weighted.weighed(histograms)._replace(covariates=covariates)
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """What each basis graph adds per unit of kernel, in the targets' units: (n_columns, n)."""
+        return self.target_scale * self.posterior.coefficients.T
+
+    def kernel_rows(self, graphs: Features, n_jobs: int = 1) -> np.ndarray:
+        """Kernel values with the basis graphs, shape (n_graphs, n_basis)."""
+        return self.kernel.matrix(graphs, self.basis_graphs, n_jobs)
+
+    def look_at(self, graphs: GraphCollection, n_jobs: int = 1) -> SeenGraphs:
+        """Graphs as the model sees them."""
+        seen = self.weighted.look_at(graphs, n_jobs)
+        if self.covariates is None:
+            return seen
+        covariates = self.covariates.table.encode(graphs)
+        return seen._replace(features=seen.features._replace(covariates=covariates))
+
+    def from_covariates(self, graphs: Features) -> np.ndarray | None:
+        """What covariates add to the means, shape (n_graphs, n_columns); None without any."""
+        if self.covariates is None:
+            return None
+        return self.kernel.covariate_matrix(graphs, self.basis_graphs) @ self.coefficients.T
+
+    def _full_posterior(self, n_jobs: int) -> ExactPosterior | LandmarkPosterior:
+        """The posterior with all that variances need."""
+        posterior = self.posterior
+        if isinstance(posterior, MeanPosterior):
+            assert self.sample_weights is not None
+            among = self.kernel_rows(self.basis_graphs, n_jobs)
+            posterior = posterior.completed(among, self.noise / self.sample_weights, n_jobs)
+            object.__setattr__(self, "posterior", posterior)  # the same thing, with its factor
+        return posterior
+
+    @property
+    def threshold(self) -> Threshold | None:
+        """What a rare class is named by; None: the most probable class is named."""
+        if self.classes is None or self.record is None:
+            return None
+        return self.record.left_out.threshold
+
+    def decide(
+        self,
+        graphs: GraphCollection,
+        *,
+        variance: bool = False,
+        n_jobs: int = 1,
+        device: str = "cpu",
+    ) -> Predictions:
+        """Means of new graphs and, if asked for, variances: every graph is refined once."""
+        seen = self.look_at(graphs, n_jobs)
+        if self.covariates is not None:
+            device = "cpu"
+        parts = [
+            self._decide_block(block, variance, n_jobs)
+            if device == "cpu"
+            else self._on_device(device).decide(block, variance)
+            for block in feature_blocks(seen.features, len(graphs))
+        ]
+        mean, similarity = (np.concatenate([part[k] for part in parts]) for k in (0, 2))
+        spread = np.concatenate([part[1] for part in parts]) if variance else None
+        probabilities = None if self.slope is None else calibrated(mean, self.slope)
+        fraction = seen.histograms.out_of_vocabulary()
+        return Predictions(
+            mean, fraction, seen, mean, probabilities, spread, similarity, self.threshold,
+            self.from_covariates(seen.features),
+        ).checked()  # fmt: skip
+
+    def _decide_block(
+        self, features: Features, variance: bool, n_jobs: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Means, variances (empty if not asked for) and largest similarities."""
+        rows = self.kernel_rows(features, n_jobs)
+        mean = self.target_offset + rows @ self.coefficients.T
+        spread = np.empty(0)
+        if variance:
+            spread = self.variances(self._full_posterior(n_jobs).reduction(rows))
+        return mean, spread, rows.max(axis=1) / self.kernel.variance
+
+    def variances(self, reduction: np.ndarray) -> np.ndarray:
+        """Of new measurements, from what the training graphs take off: shape (n_graphs,)."""
+        left = np.maximum(self.kernel.variance - reduction, 0.0)
+        return self.target_scale**2 * (left + self.noise)
+
+    def _on_device(self, device: str) -> DevicePredictor:
+        """What predicts on a GPU, kept for the next block and the next call."""
+        from treelens.gp.device import DevicePredictor
+
+        kept = self.__dict__.get("_predictor")
+        if kept is None or kept.device.name != device:
+            kept = DevicePredictor(self, device)
+            object.__setattr__(self, "_predictor", kept)
+        return kept
+
+
+def feature_blocks(features: Features, n_graphs: int) -> Iterator[Features]:
+    """Graphs a block at a time: their kernel rows are what takes memory."""
+    if n_graphs <= _BLOCK:
+        yield features
+        return
+    for start in range(0, n_graphs, _BLOCK):
+        yield select_features(features, np.arange(start, min(start + _BLOCK, n_graphs)))

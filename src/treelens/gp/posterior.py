@@ -1,0 +1,85 @@
+"""What a Gaussian process believes after it has seen the targets.
+
+Exact, to some ten thousand graphs: one Cholesky factor. Beyond, through landmarks:
+:mod:`treelens.gp.sparse_process`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from treelens.gp.evidence import JITTER
+from treelens.gp.factor import (
+    cholesky_in_place,
+    half_solve,
+    inverse_of_factor,
+    solve_factored,
+)
+
+
+class LeaveOneOut(NamedTuple):
+    """What the process says of every training graph once it is left out, in closed form."""
+
+    mean: np.ndarray  # (n, n_columns)
+    variance: np.ndarray  # (n,) of the target, noise included
+
+
+@dataclass(frozen=True, eq=False)
+class ExactPosterior:
+    """Means and variances from all training graphs.
+
+    Attributes
+    ----------
+    coefficients : ndarray, shape (n, n_columns)
+        ``inv(A) y``.
+    factor : ndarray, shape (n, n)
+        Upper triangular, ``factor.T @ factor == A``; what lies below the diagonal means nothing.
+    """
+
+    coefficients: np.ndarray
+    factor: np.ndarray
+
+    @classmethod
+    def fit(
+        cls, kernel: np.ndarray, noise: np.ndarray, targets: np.ndarray, n_jobs: int = 1
+    ) -> ExactPosterior:
+        """Condition on targets of shape (n, n_columns); ``kernel`` (n, n) is overwritten."""
+        factor = _factored(kernel, noise, n_jobs)
+        return cls(solve_factored(factor, targets), factor)
+
+    def reduction(self, kernel: np.ndarray) -> np.ndarray:
+        """How much the training graphs take off the variance, from ``kernel`` (n_new, n)."""
+        return (half_solve(self.factor, kernel.T) ** 2).sum(axis=0)
+
+    def leave_one_out(self, targets: np.ndarray, n_jobs: int = 1) -> LeaveOneOut:
+        """Means and variances of each training graph given all others."""
+        inverse = np.empty_like(self.factor)
+        inverse_of_factor(self.factor.copy(), inverse, n_jobs)
+        diagonal = np.diagonal(inverse).copy()  # (n,)
+        return LeaveOneOut(targets - self.coefficients / diagonal[:, None], 1.0 / diagonal)
+
+
+@dataclass(frozen=True, eq=False)
+class MeanPosterior:
+    """An exact posterior out of a file, which keeps no factor: enough for means.
+
+    Attributes
+    ----------
+    coefficients : ndarray, shape (n, n_columns)
+    """
+
+    coefficients: np.ndarray
+
+    def completed(self, kernel: np.ndarray, noise: np.ndarray, n_jobs: int = 1) -> ExactPosterior:
+        """With the factor that variances need; ``kernel`` (n, n) is overwritten."""
+        return ExactPosterior(self.coefficients, _factored(kernel, noise, n_jobs))
+
+
+def _factored(kernel: np.ndarray, noise: np.ndarray, n_jobs: int) -> np.ndarray:
+    """The factor of the covariance of the targets, in the place of ``kernel``."""
+    kernel[np.diag_indices_from(kernel)] *= 1.0 + JITTER
+    kernel[np.diag_indices_from(kernel)] += noise
+    return cholesky_in_place(kernel, n_jobs)

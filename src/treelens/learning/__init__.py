@@ -1,1 +1,0 @@
-"""Learning which patterns matter: losses, constraints and solvers over pairs of graphs."""

@@ -1,0 +1,1 @@
+"""Learning weights from pairs of graphs: the paper's method, its solvers and its bounds."""

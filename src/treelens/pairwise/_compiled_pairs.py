@@ -1,0 +1,239 @@
+"""Compiled loops over single pairs. Plain-Python twins: ``tests/naive/learning.py``.
+
+Here pairs come one by one, from a list or drawn for stochastic steps. A step costs as much as two
+graphs share, never as much as the vocabulary holds: the weights of one depth are
+``w = 1 + scale * u`` with one number ``scale`` for all, and the running ``||u||²`` tells whether
+they left their ball. Then projecting is one multiplication.
+
+Cutting at zero stays exact that way: a projection only shrinks ``w - 1``, so a weight that the step
+did not touch and that was not negative before is not negative after.
+
+The mean of all iterates is kept lazily too. With ``elapsed`` the sum of ``scale`` over the steps so
+far, a weight that never changed adds ``u * elapsed``; when ``u`` changes by ``delta``, the part of
+it that the past did not have is noted in ``late``.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+_SMALLEST_SCALE = 1e-6  # below it the scale is multiplied into u, and starts again from 1
+
+
+class StepState(NamedTuple):
+    """Weights under way, and their running mean."""
+
+    u: np.ndarray  # (n_patterns,)
+    scale: np.ndarray  # (n_depths,)
+    squares: np.ndarray  # (n_depths,) sums of u²
+    late: np.ndarray  # (n_patterns,)
+    elapsed: np.ndarray  # (n_depths,)
+    total: np.ndarray  # (n_patterns,) sum of w - 1 over the steps before the last rescaling
+
+
+class StepRules(NamedTuple):
+    """What every step obeys."""
+
+    level_offsets: np.ndarray  # (n_depths + 1,)
+    radii: np.ndarray  # (n_depths,)
+    movable: np.ndarray  # (n_patterns,)
+    ball: bool  # else box
+    b: float
+    alpha1: float
+    alpha2: float
+    sigma: float
+    step_size: float
+
+
+@njit(cache=True, nogil=True)
+def _shared_patterns(pairs, i, j, entry_of_pattern, patterns, products):
+    """The patterns that two graphs share and ``Z(i, j)`` there; returns their number.
+
+    Graph ``i`` leaves the places of its entries in a table over all patterns, graph ``j`` looks
+    them up. What earlier graphs left there needs no clearing: their places are not among ``i``'s.
+    """
+    row_patterns, row_values = pairs.row_patterns, pairs.row_values
+    start, stop = pairs.row_offsets[i], pairs.row_offsets[i + 1]
+    for a in range(start, stop):
+        entry_of_pattern[row_patterns[a]] = a
+    used = 0
+    for c in range(pairs.row_offsets[j], pairs.row_offsets[j + 1]):
+        a = entry_of_pattern[row_patterns[c]]
+        patterns[used] = c  # written in any case, kept if shared: no branch to mispredict
+        used += (a >= start) & (a < stop)
+    both = pairs.scale[i] * pairs.scale[j]
+    for k in range(used):
+        c = patterns[k]
+        patterns[k] = row_patterns[c]
+        x, y = row_values[entry_of_pattern[patterns[k]]], row_values[c]
+        products[k] = both * (min(x, y) if pairs.minimum else x * y)
+    return used
+
+
+@njit(cache=True, nogil=True)
+def _hinge(distance, same, loss):
+    """Smoothed hinge of one pair, and its slope ``d loss / d <W, Z>``.
+
+    V1 (different labels) pushes the weights of shared patterns down, V2 (same label) up.
+    """
+    inside = distance - loss.alpha2 if same else loss.alpha1 - distance
+    cut = min(max(inside, 0.0), loss.sigma)
+    slope = cut / loss.sigma
+    return slope * (inside - 0.5 * cut), -slope if same else slope
+
+
+@njit(cache=True, nogil=True)
+def listed_similarities(pairs, left, right, weights, similarities):
+    """``<W, Z>`` of listed pairs."""
+    room = np.diff(pairs.row_offsets).max() + 1
+    patterns, products = np.zeros(room, np.int64), np.zeros(room)
+    entry_of_pattern = np.full(len(weights), -1, np.int64)
+    for k in range(len(left)):
+        used = _shared_patterns(pairs, left[k], right[k], entry_of_pattern, patterns, products)
+        similarities[k] = 0.0
+        for a in range(used):
+            similarities[k] += weights[patterns[a]] * products[a]
+
+
+@njit(cache=True, nogil=True)
+def listed_pairs_pass(first, step, pairs, codes, left, right, pair_weights, weights, loss,
+                      with_gradient, gradient):  # fmt: skip
+    """Loss and gradient over listed pairs ``first, first + step, ...``: returns the loss."""
+    room = np.diff(pairs.row_offsets).max() + 1
+    patterns, products = np.zeros(room, np.int64), np.zeros(room)
+    entry_of_pattern = np.full(len(weights), -1, np.int64)
+    total = 0.0
+    for k in range(first, len(left), step):
+        i, j = left[k], right[k]
+        used = _shared_patterns(pairs, i, j, entry_of_pattern, patterns, products)
+        distance = loss.b
+        for a in range(used):
+            distance -= weights[patterns[a]] * products[a]
+        value, slope = _hinge(distance, codes[i] == codes[j], loss)
+        total += pair_weights[k] * value
+        if with_gradient and slope != 0.0:
+            for a in range(used):
+                gradient[patterns[a]] += pair_weights[k] * slope * products[a]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _set(state, level, pattern, value):
+    """Give one ``u`` a new value, and keep the running sums true."""
+    old = state.u[pattern]
+    state.squares[level] += (value - old) * (value + old)
+    state.late[pattern] += (value - old) * state.elapsed[level]
+    state.u[pattern] = value
+
+
+@njit(cache=True, nogil=True)
+def rescale_level(state, level, start, stop):
+    """Multiply the scale of one depth into ``u`` and sum the squares afresh."""
+    squares = 0.0
+    for v in range(start, stop):
+        state.total[v] += state.u[v] * state.elapsed[level] - state.late[v]
+        state.late[v] = 0.0
+        state.u[v] *= state.scale[level]
+        squares += state.u[v] * state.u[v]
+    state.squares[level] = squares
+    state.elapsed[level] = 0.0
+    state.scale[level] = 1.0
+
+
+@njit(cache=True, nogil=True)
+def _clip_touched(state, level, radius, patterns, start, stop):
+    """Project on the box: only what the step touched can lie outside."""
+    lowest = max(-radius, -1.0)
+    for a in range(start, stop):
+        pattern = patterns[a]
+        cut = min(max(state.u[pattern], lowest), radius)
+        if cut != state.u[pattern]:
+            _set(state, level, pattern, cut)
+
+
+@njit(cache=True, nogil=True)
+def _touched_below_zero(state, level, patterns, start, stop, low, low_patterns):
+    """Patterns with a negative weight, farthest below first: ``low`` is how far below 1."""
+    n_low = 0
+    for a in range(start, stop):
+        pattern = patterns[a]
+        below = -state.scale[level] * state.u[pattern]
+        if below <= 1.0:
+            continue
+        place = n_low
+        while place > 0 and low[place - 1] < below:
+            low[place], low_patterns[place] = low[place - 1], low_patterns[place - 1]
+            place -= 1
+        low[place], low_patterns[place] = below, pattern
+        n_low += 1
+    return n_low
+
+
+@njit(cache=True, nogil=True)
+def _project_touched(state, level, radius, patterns, start, stop, low, low_patterns):
+    """Project on the ball cut by the orthant: shrink by one divisor, zero what stays below.
+
+    The divisor is found as in :func:`treelens.pairwise.constraints.project_ball`, by trying how
+    many weights end at zero.
+    """
+    n_low = 0
+    if radius > 1.0:
+        n_low = _touched_below_zero(state, level, patterns, start, stop, low, low_patterns)
+    square = state.scale[level] ** 2 * state.squares[level]
+    cut_square = square
+    for k in range(n_low):
+        cut_square += 1.0 - low[k] ** 2
+    zeroed = n_low
+    if cut_square > radius * radius:
+        rest, zeroed, divisor = square, 0, np.sqrt(square) / radius
+        while zeroed < n_low and low[zeroed] > divisor:
+            rest -= low[zeroed] ** 2
+            zeroed += 1
+            divisor = np.sqrt(max(rest, 0.0) / (radius * radius - zeroed))
+        state.scale[level] /= divisor
+    for k in range(zeroed):
+        _set(state, level, low_patterns[k], -1.0 / state.scale[level])
+
+
+@njit(cache=True, nogil=True)
+def run_steps(pairs, codes, rules, state, first, second, factors):
+    """One projected step for each drawn pair ``(first[t], second[t])``, its loss times a factor."""
+    offsets, radii, movable = rules.level_offsets, rules.radii, rules.movable
+    n_levels = len(radii)
+    room = np.diff(pairs.row_offsets).max() + 1
+    patterns, products = np.zeros(room, np.int64), np.zeros(room)
+    low, low_patterns = np.zeros(room), np.zeros(room, np.int64)
+    ends = np.zeros(n_levels + 1, np.int64)  # where the shared patterns of each depth end
+    entry_of_pattern = np.full(len(state.u), -1, np.int64)
+    u, scale, elapsed = state.u, state.scale, state.elapsed
+    for t in range(len(first)):
+        i, j = first[t], second[t]
+        used = _shared_patterns(pairs, i, j, entry_of_pattern, patterns, products)
+        distance, a = rules.b, 0
+        for level in range(n_levels):
+            shift, plain = 0.0, 0.0
+            while a < used and patterns[a] < offsets[level + 1]:
+                plain += products[a]
+                shift += u[patterns[a]] * products[a]
+                a += 1
+            distance -= plain + scale[level] * shift
+            ends[level + 1] = a
+        _, slope = _hinge(distance, codes[i] == codes[j], rules)
+        slope *= factors[t]
+        for level in range(n_levels):
+            start, stop = ends[level], ends[level + 1]
+            if slope != 0.0 and stop > start:
+                move = -rules.step_size * slope / scale[level]
+                for a in range(start, stop):
+                    v = patterns[a]
+                    if movable[v]:
+                        _set(state, level, v, u[v] + move * products[a])
+                if rules.ball:
+                    _project_touched(state, level, radii[level], patterns, start, stop,
+                                     low, low_patterns)  # fmt: skip
+                    if scale[level] < _SMALLEST_SCALE:
+                        rescale_level(state, level, offsets[level], offsets[level + 1])
+                else:
+                    _clip_touched(state, level, radii[level], patterns, start, stop)
+            elapsed[level] += scale[level]

@@ -1,0 +1,202 @@
+"""Where the weights may lie: around 1, depth by depth, and never below zero.
+
+Two sets, both a product over depths: balls ``||w_h - 1||_2 <= radius_h`` cut by ``w >= 0``, and
+boxes ``|w_v - 1| <= radius_h`` cut by ``w >= 0`` (radius 1: the box [0, 2]). Non-negative weights
+keep the kernel positive semi-definite. For each set there is the exact projection and the exact
+minimiser of a linear function, which the solvers' certificate needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from treelens.pairwise import _compiled
+
+CENTER = 1.0
+# A norm this little above the radius counts as on the sphere, so that projecting twice is
+# projecting once although norms are rounded.
+_ON_SPHERE = 1.0 + 1e-12
+_MOST_ROUNDS = 200
+_FLAT = 1e-150  # slopes so much flatter than the steepest count as zero: their squares would vanish
+
+
+class Constraint(Protocol):
+    """A convex set of weight vectors that holds the vector of ones."""
+
+    @property
+    def level_offsets(self) -> np.ndarray: ...
+
+    @property
+    def radii(self) -> np.ndarray: ...
+
+    def project(self, weights: np.ndarray) -> np.ndarray: ...
+
+    def project_in(self, metric: np.ndarray, weights: np.ndarray) -> np.ndarray: ...
+
+    def linear_minimizer(self, gradient: np.ndarray) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class BallConstraint:
+    """Per depth a ball around 1, cut by the non-negative orthant.
+
+    Attributes
+    ----------
+    level_offsets : ndarray, shape (n_depths + 1,)
+    radii : ndarray, shape (n_depths,)
+
+    Examples
+    --------
+    >>> ball = BallConstraint(np.array([0, 2]), np.array([0.5]))
+    >>> ball.project(np.array([4.0, 5.0])).tolist()
+    [1.3, 1.4]
+    """
+
+    level_offsets: np.ndarray
+    radii: np.ndarray
+
+    def project(self, weights: np.ndarray) -> np.ndarray:
+        """The nearest point of the set."""
+        return self._by_level(project_ball, weights)
+
+    def project_in(self, metric: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """The nearest point in the norm ``sum_v metric_v x_v²``."""
+        return self._by_level(project_ball_in, metric, weights)
+
+    def linear_minimizer(self, gradient: np.ndarray) -> np.ndarray:
+        """A point of the set where ``<gradient, w>`` is least."""
+        return self._by_level(ball_minimizer, gradient)
+
+    def _by_level(self, function: Callable[..., np.ndarray], *vectors: np.ndarray) -> np.ndarray:
+        parts = zip(self.level_offsets[:-1], self.level_offsets[1:], self.radii, strict=True)
+        return np.concatenate(
+            [function(*(vector[a:b] for vector in vectors), radius) for a, b, radius in parts]
+        )
+
+
+@dataclass(frozen=True)
+class BoxConstraint:
+    """Per depth an interval around 1 for every weight, cut at zero.
+
+    Examples
+    --------
+    >>> box = BoxConstraint(np.array([0, 2]), np.array([1.0]))
+    >>> box.project(np.array([-3.0, 1.5])).tolist()
+    [0.0, 1.5]
+    """
+
+    level_offsets: np.ndarray
+    radii: np.ndarray
+
+    @property
+    def lower(self) -> np.ndarray:
+        """Smallest weight of each pattern, shape (n_patterns,)."""
+        return np.maximum(CENTER - np.repeat(self.radii, np.diff(self.level_offsets)), 0.0)
+
+    @property
+    def upper(self) -> np.ndarray:
+        """Largest weight of each pattern, shape (n_patterns,)."""
+        return CENTER + np.repeat(self.radii, np.diff(self.level_offsets))
+
+    def project(self, weights: np.ndarray) -> np.ndarray:
+        """The nearest point of the set."""
+        return np.clip(weights, self.lower, self.upper)
+
+    def project_in(self, metric: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """The nearest point in the norm ``sum_v metric_v x_v²``: for a box the same."""
+        return self.project(weights)
+
+    def linear_minimizer(self, gradient: np.ndarray) -> np.ndarray:
+        """A point of the set where ``<gradient, w>`` is least."""
+        corner = np.where(gradient > 0, self.lower, self.upper)
+        return np.where(gradient == 0, CENTER, corner)
+
+
+CONSTRAINT_SETS: dict[str, type[BallConstraint] | type[BoxConstraint]] = {
+    "ball": BallConstraint,
+    "box": BoxConstraint,
+}
+
+
+def project_ball(weights: np.ndarray, radius: float) -> np.ndarray:
+    """Nearest point with ``||w - 1|| <= radius`` and ``w >= 0``.
+
+    The answer is ``max(0, 1 + (v - 1) / t)`` with the smallest ``t >= 1`` that fits the ball: the
+    orthant alone if that suffices, else the ``t`` at which the norm is the radius. Coordinates
+    that end at zero are those farthest below 1, so ``t`` is found by trying how many they are.
+    """
+    if radius == 0:
+        return np.full_like(weights, CENTER)
+    shift = np.maximum(weights, 0.0) - CENTER
+    if _norm(shift) <= radius * _ON_SPHERE:
+        return np.maximum(weights, 0.0)
+    shift = weights - CENTER
+    return np.maximum(CENTER + shift / _divisor(shift, radius), 0.0)
+
+
+def project_ball_in(metric: np.ndarray, weights: np.ndarray, radius: float) -> np.ndarray:
+    """The same with distances measured as ``sum_v metric_v x_v²``.
+
+    Now ``w = max(0, 1 + metric (v - 1) / (metric + multiplier))``. One over the norm is nearly
+    linear in the multiplier, so Newton's method on that finds it in a few rounds; a bracket guards
+    it where coordinates leave zero on the way.
+    """
+    if radius == 0:
+        return np.full_like(weights, CENTER)
+    shift = weights - CENTER
+    multiplier, low, high = 0.0, 0.0, np.inf
+    for _ in range(_MOST_ROUNDS):
+        square, slope = _compiled.shrunk_norm(shift, metric, multiplier)
+        norm = np.sqrt(square)
+        if norm <= radius * _ON_SPHERE and (multiplier == 0 or norm >= radius / _ON_SPHERE):
+            break
+        low, high = (multiplier, high) if norm > radius else (low, multiplier)
+        multiplier = multiplier + (norm / radius - 1.0) * square / slope if slope > 0 else high
+        if not low < multiplier < high:
+            multiplier = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low + 1.0
+    return np.maximum(CENTER + metric * shift / (metric + multiplier), 0.0)
+
+
+def ball_minimizer(gradient: np.ndarray, radius: float) -> np.ndarray:
+    """A point with ``||w - 1|| <= radius`` and ``w >= 0`` where ``<gradient, w>`` is least.
+
+    It lies where one arrives by walking against the gradient for ever while projecting:
+    ``max(0, 1 - gradient / t)``, with the norm at the radius; or, when every slope is upward and
+    the ball reaches that far, at zero.
+    """
+    steepest = np.abs(gradient).max(initial=0.0)
+    if radius == 0 or steepest == 0:
+        return np.full_like(gradient, CENTER)
+    shift = -gradient / steepest
+    shift[np.abs(shift) < _FLAT] = 0.0
+    moving = shift != 0
+    if (shift <= 0).all() and np.sqrt(np.count_nonzero(moving)) <= radius:
+        return np.where(moving, 0.0, CENTER)
+    return np.maximum(CENTER + shift / _divisor(shift, radius), 0.0)
+
+
+def _divisor(shift: np.ndarray, radius: float) -> float:
+    """The ``t > 0`` with ``||max(-1, shift / t)|| == radius``.
+
+    With the ``k`` most negative coordinates at -1, ``t_k² = (sum of the other squares) /
+    (radius² - k)``; the right ``k`` is the one for which exactly those coordinates are below -t.
+    """
+    if radius <= CENTER:  # one coordinate alone fills the ball before it reaches -1
+        return _norm(shift) / radius
+    rising = np.maximum(shift, 0.0)
+    falling = np.sort(-shift[shift < 0])  # summed from the smallest up: nothing cancels
+    rest = float(rising @ rising) + np.concatenate([[0.0], np.cumsum(falling**2)])[::-1]
+    n_candidates = int(min(len(falling), np.ceil(radius**2 - 1)))
+    falling, rest = falling[::-1][:n_candidates], rest[: n_candidates + 1]
+    divisors = np.sqrt(rest / (radius**2 - np.arange(n_candidates + 1)))
+    # k fits when coordinate k (from 1) lies below -t_k and coordinate k + 1 does not.
+    enough = np.append(falling <= divisors[:-1], True)
+    return float(divisors[np.argmax(enough)])
+
+
+def _norm(vector: np.ndarray) -> float:
+    return float(np.sqrt(vector @ vector))

@@ -1,1 +1,0 @@
-"""Many graphs: blocks, executors (threads, processes, Dask) and matrices on disk."""

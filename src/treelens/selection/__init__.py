@@ -1,1 +1,0 @@
-"""Choosing a model on the training graphs: candidates, their scores, and the race between them."""

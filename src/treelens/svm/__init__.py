@@ -1,0 +1,1 @@
+"""Support vector machines on graph kernels: the solver, the search over settings, the fit."""

@@ -1,0 +1,142 @@
+"""A fitted classifier, frozen: patterns, kernel, coefficients, calibration, and how it was chosen.
+
+Support vector machines and linear models on explicit features differ in one part, what turns
+features into outputs (``decision``). Everything that predicts, explains, reports or stores reads
+this and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.recipe import GraphRecipe
+from treelens.kernels.voting import class_values, mean_margins
+from treelens.kernels.weighted import WeightedKernel
+from treelens.models.predictions import Predictions
+from treelens.models.training import TrainingGraphs
+from treelens.pairwise.result import LearnedWeights
+from treelens.patterns.features import Features, PatternExtractor
+from treelens.svm.linear_on_features import LinearOnFeatures
+from treelens.svm.search_result import BestParams, SearchResult
+from treelens.svm.svm import SVM, calibrated_probabilities
+
+
+class FittedModel(Protocol):
+    """What all fitted models have in common: they decide on graphs, and refine them once."""
+
+    @property
+    def classes(self) -> np.ndarray | None: ...
+    @property
+    def recipe(self) -> GraphRecipe | None: ...
+    @property
+    def training(self) -> TrainingGraphs | None: ...
+    @property
+    def weights(self) -> np.ndarray: ...
+
+    def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions: ...
+
+
+@dataclass(frozen=True, eq=False)
+class LinearOnKernel:
+    """Outputs that are linear in kernel values with some training graphs: an SVM, or Nyström.
+
+    Attributes
+    ----------
+    kernel : WeightedKernel
+    basis : Features
+        Of the training graphs that carry it: support vectors, or landmarks.
+    basis_indices : ndarray of int
+        Where these stood among the training graphs.
+    svm : SVM
+        Coefficients and intercepts.
+    """
+
+    kernel: WeightedKernel
+    basis: Features
+    basis_indices: np.ndarray
+    svm: SVM
+
+    @property
+    def pairwise(self) -> bool:
+        return self.svm.pairwise
+
+    def outputs(self, features: Features, n_jobs: int = 1) -> np.ndarray:
+        """Outputs for graphs, shape (n_graphs, n_outputs)."""
+        return self.svm.outputs(self.kernel.matrix(features, self.basis, n_jobs))
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """How a model came about, for those who want to know.
+
+    Attributes
+    ----------
+    best_params : BestParams
+    learning_gain : dict or None
+    cv_results : SearchResult
+    learner : dict or None
+        Parameters of the learner that the search had; None: one that is not ours.
+    learned : LearnedWeights or None
+        What it recorded; None with uniform weights.
+    """
+
+    best_params: BestParams
+    learning_gain: dict[str, Any] | None
+    cv_results: SearchResult
+    learner: dict[str, Any] | None
+    learned: LearnedWeights | None
+
+
+@dataclass(frozen=True, eq=False)
+class FittedSVM:
+    """Everything that predicting, explaining, reporting and storing need.
+
+    Attributes
+    ----------
+    classes : ndarray
+    patterns : PatternExtractor
+        The vocabulary, and what the kernel takes from it.
+    decision : LinearOnKernel or LinearOnFeatures
+    recipe : GraphRecipe or None
+        What made the training graphs.
+    calibration : (coefficients, intercepts)
+        A logistic map from margins to probabilities.
+    training : TrainingGraphs
+    choice : Choice
+    """
+
+    classes: np.ndarray
+    patterns: PatternExtractor
+    decision: LinearOnKernel | LinearOnFeatures
+    recipe: GraphRecipe | None
+    calibration: tuple[np.ndarray, np.ndarray]
+    training: TrainingGraphs
+    choice: Choice
+
+    @property
+    def kernel(self) -> WeightedKernel:
+        return self.decision.kernel
+
+    @property
+    def weights(self) -> np.ndarray:
+        """One weight per pattern in use, shape (n_patterns,)."""
+        if self.kernel.weights is not None:
+            return self.kernel.weights
+        offsets = self.patterns.vocabulary.level_offsets
+        return np.ones(int(offsets[-1] - offsets[self.patterns.first_depth]))
+
+    def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions:
+        """Decision values and probabilities of new graphs: every graph is refined once."""
+        seen = self.patterns.look_at(graphs, self.kernel.weights, n_jobs)
+        outputs = self.decision.outputs(seen.features, n_jobs)
+        decisions = margins = outputs
+        if self.decision.pairwise:
+            decisions, margins = class_values(outputs), mean_margins(outputs.T).T
+        probabilities = calibrated_probabilities(margins, *self.calibration)
+        return Predictions(
+            decisions, seen.histograms.out_of_vocabulary(), seen, margins, probabilities
+        ).checked()

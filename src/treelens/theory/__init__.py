@@ -1,1 +1,0 @@
-"""Theory, computed: constants of the loss, stability and generalisation bounds, measured risk."""

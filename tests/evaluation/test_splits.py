@@ -1,0 +1,198 @@
+"""Splits: nothing that belongs together is parted, folds are even, seeds settle all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.model_selection import cross_val_score
+
+import treelens as tl
+from treelens.evaluation.splits import (
+    ClusterKFold,
+    DistinctKFold,
+    GroupedKFold,
+    ScaffoldKFold,
+    balanced_folds,
+    butina_clusters,
+    copy_keys,
+    murcko_scaffolds,
+    time_splits,
+    without_copies,
+)
+from treelens.graphs.errors import GraphDataError
+from treelens.graphs.molecules import smiles_to_collection
+from treelens.kernels.fingerprints import fingerprint_counts, parsed_smiles, presence
+
+Chem = pytest.importorskip("rdkit.Chem")
+
+CORES = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "c1ccc2ccccc2c1", "C1CCOC1", "c1ccsc1", "C1CCNCC1"]
+TAILS = ["C", "CC", "CCO", "N", "OC", "CC(=O)O", "Cl", "C#N"]
+MOLECULES = [core + tail for core in CORES for tail in TAILS] + [f"{'C' * n}N" for n in range(1, 9)]
+
+
+@pytest.fixture(scope="module")
+def graphs() -> tl.GraphCollection:
+    return smiles_to_collection(MOLECULES)
+
+
+@pytest.mark.parametrize("kind", [DistinctKFold, ScaffoldKFold, ClusterKFold])
+def test_every_graph_is_tested_once_and_the_seed_settles_it(kind, graphs):
+    first, again, other = (list(kind(4, random_state=s).split(graphs)) for s in (0, 0, 1))
+    assert sorted(np.concatenate([test for _, test in first])) == list(range(len(graphs)))
+    for (train, test), (_, same) in zip(first, again, strict=True):
+        assert not set(train) & set(test)
+        assert test.tolist() == same.tolist()
+    assert [t.tolist() for _, t in first] != [t.tolist() for _, t in other]
+    plain = [list(kind(4, shuffle=False).split(graphs)) for _ in range(2)]
+    assert [t.tolist() for _, t in plain[0]] == [t.tolist() for _, t in plain[1]]
+
+
+def test_no_scaffold_is_on_both_sides_and_folds_are_even(graphs):
+    # By another way than the splitter's: RDKit's fragment of the core, compared as a molecule.
+    from rdkit.Chem.Scaffolds.MurckoScaffold import GetScaffoldForMol
+
+    cores = np.array(
+        [Chem.MolToSmiles(GetScaffoldForMol(Chem.MolFromSmiles(text))) for text in MOLECULES]
+    )
+    folds = list(ScaffoldKFold(4, random_state=0).split(graphs))
+    for train, test in folds:
+        assert not set(cores[train]) & set(cores[test])
+    sizes = [len(test) for _, test in folds]
+    assert max(sizes) - min(sizes) <= 8  # the size of a scaffold
+
+
+def test_folds_of_groups_do_not_depend_on_the_order_and_are_balanced():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 40, 300).astype(str)
+    folds = balanced_folds(groups, 5)
+    order = rng.permutation(300)
+    assert (balanced_folds(groups[order], 5) == folds[order]).all()
+    for found in (folds, balanced_folds(groups, 5, np.random.RandomState(0))):
+        sizes = np.bincount(found, minlength=5)
+        assert sizes.max() - sizes.min() <= np.bincount(groups.astype(int)).max()
+        assert all(len(np.unique(found[groups == g])) == 1 for g in np.unique(groups))
+
+
+def test_a_large_group_has_a_fold_to_itself():
+    groups = np.array([0] * 50 + list(range(1, 51)))
+    for seed in range(5):
+        folds = balanced_folds(groups, 5, np.random.RandomState(seed))
+        assert len(np.unique(folds[:50])) == 1
+        assert not (folds[50:] == folds[0]).any()
+        assert np.ptp(np.bincount(folds[50:])[np.arange(5) != folds[0]]) <= 1
+
+
+def test_clusters_are_those_of_rdkit(graphs):
+    from rdkit import DataStructs
+    from rdkit.Chem import rdFingerprintGenerator
+    from rdkit.ML.Cluster import Butina
+
+    molecules = parsed_smiles(MOLECULES)
+    make = rdFingerprintGenerator.GetMorganGenerator(2, fpSize=2**24)  # long: nothing collides
+    prints = [make.GetSparseFingerprint(molecule) for molecule in molecules]
+    distances = [
+        1 - DataStructs.TanimotoSimilarity(prints[i], prints[j])
+        for i in range(len(prints))
+        for j in range(i)
+    ]
+    theirs = Butina.ClusterData(distances, len(prints), 0.6, isDistData=True)
+    ours = butina_clusters(presence(fingerprint_counts(molecules)), 0.4)
+    assert {frozenset(cluster) for cluster in theirs} == {
+        frozenset(np.flatnonzero(ours == k).tolist()) for k in range(ours.max() + 1)
+    }
+    assert 1 < ours.max() + 1 < len(molecules)
+    for train, test in ClusterKFold(3, random_state=0).split(graphs):
+        assert not set(ours[train]) & set(ours[test])
+
+
+def test_clusters_by_their_definition():
+    rng = np.random.default_rng(1)
+    table = (rng.random((60, 12)) < 0.3).astype(float)
+    table[:, 0] = 1.0
+    both = table @ table.T
+    similarity = both / (table.sum(1)[:, None] + table.sum(1) - both)
+    free, expected = set(range(60)), {}
+    order = sorted(range(60), key=lambda i: (-(similarity[i] >= 0.5).sum(), -i))
+    for centre in order:
+        if centre in free:
+            members = [i for i in free if similarity[centre, i] >= 0.5 - 1e-12]
+            expected |= dict.fromkeys(members, centre)
+            free -= set(members)
+    ours = butina_clusters(sparse.csr_array(table), 0.5)
+    same = np.array([[expected[i] == expected[j] for j in range(60)] for i in range(60)])
+    np.testing.assert_array_equal(ours[:, None] == ours, same)
+
+
+def test_other_graphs_can_be_clustered_too():
+    graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+    folds = list(ClusterKFold(2, similarity=0.8, random_state=0).split(graphs, y))
+    assert sorted(np.concatenate([test for _, test in folds])) == list(range(len(graphs)))
+    with pytest.raises(GraphDataError, match="not read from molecules"):
+        list(ScaffoldKFold(2).split(graphs))
+
+
+def test_copies_stay_together_however_they_are_written():
+    written = ["CCO", "OCC", "C(O)C", "CCN", "NCC", "c1ccccc1", "C1=CC=CC=C1", "CCCC", "CCCl"]
+    keys = copy_keys(smiles_to_collection(written))
+    assert len(set(keys)) == 5
+    y = np.array([0, 0, 0, 1, 1, 0, 0, 1, 1])
+    for seed in range(5):
+        for train, test in DistinctKFold(2, random_state=seed).split(written, y):
+            assert not set(keys[train]) & set(keys[test])
+
+
+def test_random_folds_are_stratified_by_class(graphs):
+    y = np.array([0] * 56 + [1] * 8)
+    for _, test in DistinctKFold(4, random_state=0).split(graphs, y):
+        assert y[test].sum() == 2
+
+
+def test_test_molecules_with_a_copy_in_training_can_be_left_out():
+    keys = np.array(["a", "b", "a", "c"])
+    kept, n_left_out = without_copies([(np.array([0, 1]), np.array([2, 3]))], keys)
+    assert (kept[0][1].tolist(), n_left_out) == ([3], 1)
+
+
+def test_the_past_is_trained_on_and_what_came_next_tested():
+    rng = np.random.default_rng(0)
+    times = rng.integers(0, 30, 200)
+    splits = time_splits(times, 4)
+    assert len(splits) == 4
+    for train, test in splits:
+        assert times[train].max() < times[test].min()
+    assert [len(train) for train, _ in splits] == sorted(len(train) for train, _ in splits)
+    tested = np.concatenate([test for _, test in splits])
+    assert len(tested) == len(set(tested)) == 200 - len(splits[0][0])
+    # texts sort as they are
+    texts = time_splits(np.array(["2020-01", "2019-02", "2021-05", "2018-01"]), 1)
+    assert [part.tolist() for part in texts[0]] == [[1, 3], [0, 2]]
+    with pytest.raises(ValueError, match="2 different times"):
+        time_splits([1, 1, 2, 2], 2)
+
+
+def test_groups_that_are_given():
+    groups = np.array(list("aabbccdd"))
+    for train, test in GroupedKFold(2, random_state=0).split(groups, None, groups):
+        assert not set(groups[train]) & set(groups[test])
+    with pytest.raises(ValueError, match="needs groups"):
+        list(GroupedKFold(2).split(groups))
+    with pytest.raises(ValueError, match="There are 4 groups for 5 folds"):
+        list(GroupedKFold(5).split(groups, None, groups))
+
+
+def test_they_work_with_scikit_learn(graphs):
+    y = np.array([smiles.count("O") > 0 for smiles in MOLECULES]).astype(int)
+    model = tl.GraphClassifier(depth=1, weights="uniform", random_state=0)
+    scores = cross_val_score(model, graphs, y, cv=ScaffoldKFold(2, random_state=0))
+    assert scores.shape == (2,)
+    assert scores.min() > 0.8
+
+
+def test_scaffolds_of_molecules_without_rings_are_empty():
+    assert murcko_scaffolds(parsed_smiles(["CCO", "c1ccccc1CC"])) == ["", "c1ccccc1"]
+
+
+def test_one_fold_is_none(graphs):
+    with pytest.raises(ValueError, match="at least 2"):
+        list(ScaffoldKFold(1).split(graphs))

@@ -1,0 +1,119 @@
+"""Covariates become numbers the same way for training and for new graphs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from treelens import as_graph_collection
+from treelens.gp.covariates import CovariateTable, with_covariates
+from treelens.graphs.errors import GraphDataError
+
+ONE = ([(0, 1)], {0: "C", 1: "O"})
+
+
+def _graphs(**columns):
+    n = len(next(iter(columns.values())))
+    return as_graph_collection([ONE] * n).with_data(columns)
+
+
+def test_numbers_are_standardised_by_the_training_graphs():
+    table = CovariateTable.fit(_graphs(t=[1.0, 3.0]), ["t"])
+    assert table.encode(_graphs(t=[1.0, 3.0, 5.0]))[:, 0].tolist() == [-1.0, 1.0, 3.0]
+
+
+def test_classes_are_at_distance_one_and_unknown_ones_are_none():
+    table = CovariateTable.fit(_graphs(assay=["a", "b", "a"]), ["assay"])
+    encoded = table.encode(_graphs(assay=["a", "b", "c"]))
+    assert np.linalg.norm(encoded[0] - encoded[1]) == pytest.approx(1.0)
+    assert encoded[2].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("missing", ["", None, float("nan"), "NA", "n/a", pd.NA])
+def test_a_missing_number_is_the_mean(missing):
+    table = CovariateTable.fit(_graphs(t=[1.0, 3.0, missing]), ["t"])
+    assert table.encode(_graphs(t=[missing])).tolist() == [[0.0]]
+
+
+def test_constant_columns_and_far_values_do_no_harm():
+    table = CovariateTable.fit(_graphs(t=[2.0, 2.0], u=[0.0, 1.0]), ["t", "u"])
+    assert table.encode(_graphs(t=[3.0], u=[1e9])).tolist() == [[1.0, 10.0]]
+
+
+@pytest.mark.parametrize(
+    ("columns", "names", "message"),
+    [
+        ({"t": [1.0]}, ["u"], "'u' is missing"),
+        ({"t": [1.0]}, ["u", "v"], "'u', 'v' are missing"),
+        ({"t": [1.0]}, [], "No covariate is named"),
+        ({"t": [str(k) + "x" for k in range(60)]}, ["t"], "is it an id"),
+        ({"t": [None, ""]}, ["t"], "is empty"),
+        ({"t": [1.0]}, ["rdkit:MolLogP"], "were not read from any"),
+        (
+            {"t": [1.0, "2.5", 3.0, 4.0, 5.0, "warm"]},
+            ["t"],
+            "1 of 6 graphs, the first at position 5",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_said(columns, names, message):
+    if any(name.startswith("rdkit") for name in names):
+        pytest.importorskip("rdkit", reason="RDKit is not installed")
+    with pytest.raises(GraphDataError, match=message):
+        CovariateTable.fit(_graphs(**columns), names)
+
+
+def test_a_text_where_training_had_numbers_is_named():
+    table = CovariateTable.fit(_graphs(t=[1.0, 2.0]), ["t"])
+    with pytest.raises(GraphDataError, match=r"holds numbers .* 'warm'"):
+        table.encode(_graphs(t=["warm"]))
+
+
+@pytest.mark.parametrize(
+    "given", [{"t": [1, 2]}, pd.DataFrame({"t": [1, 2]}), np.array([[1], [2]]), [1, 2]]
+)
+def test_tables_of_any_kind(given):
+    graphs, names = with_covariates(as_graph_collection([ONE, ONE]), given)
+    encoded = CovariateTable.fit(graphs, names).encode(graphs)
+    assert encoded.tolist() == [[-1.0], [1.0]]
+
+
+def test_a_missing_class_is_none_of_them():
+    table = CovariateTable.fit(_graphs(assay=["a", None, "b", ""]), ["assay"])
+    assert table.columns[0].classes == ("a", "b")
+    assert table.encode(_graphs(assay=[None])).tolist() == [[0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    "given", [{"rdkit": [1, 2]}, {"smiles": [1, 2]}, {"t": 5.0}, {"t": [[1, 2], [3, 4]]}]
+)
+def test_columns_that_cannot_be_are_named(given):
+    with pytest.raises(GraphDataError, match=r"covariates: .*column"):
+        with_covariates(as_graph_collection([ONE, ONE]), given)
+
+
+def test_names_of_any_kind():
+    graphs = _graphs(t=[1, 2])
+    for names in (["t"], ("t",), np.array(["t"]), pd.Index(["t"])):
+        assert with_covariates(graphs, names)[1] == ["t"]
+
+
+def test_a_table_of_another_length_is_refused():
+    with pytest.raises(GraphDataError, match=r"shape \(3, 1\) for 2 graphs"):
+        with_covariates(as_graph_collection([ONE, ONE]), [1, 2, 3])
+    with pytest.raises(GraphDataError, match="t"):
+        with_covariates(as_graph_collection([ONE, ONE]), {"t": [1, 2, 3]})
+
+
+def test_descriptors_are_those_of_rdkit():
+    pytest.importorskip("rdkit", reason="RDKit is not installed")
+    from rdkit import Chem
+    from rdkit.Chem import Descriptors
+
+    smiles = ["CCO", "c1ccccc1", "CC(=O)O"]
+    graphs = as_graph_collection(smiles)
+    table = CovariateTable.fit(graphs, ["rdkit"])
+    assert len(table.columns) == len(Descriptors._descList)
+    column = table.names.index("rdkit:MolLogP")
+    values = [Descriptors.MolLogP(Chem.MolFromSmiles(text)) for text in smiles]
+    expected = (np.array(values) - np.mean(values)) / np.std(values)
+    np.testing.assert_allclose(table.encode(graphs)[:, column], expected)

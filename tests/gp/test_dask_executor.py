@@ -1,0 +1,190 @@
+"""Dask with worker processes: the same model, also when a worker is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import warnings
+from contextlib import contextmanager
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+import treelens as tl
+from treelens import GraphSVC, PatternVocabulary
+from treelens.gp import landmark_parts
+from treelens.gp.dask_executor import DaskExecutor, client_or_local, fit_distributed
+from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks
+from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
+from treelens.kernels.gram import pair_sums
+from treelens.kernels.weighted import kernel_matrix
+from treelens.patterns.features import PatternExtractor
+from treelens.svm.disk_gram import gram_to_disk
+
+pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def client():
+    with client_or_local(n_workers=2) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def many():
+    """More small graphs than two chunks hold, their classes, and the model of one process."""
+    kinds = tl.as_graph_collection(["C" * k + end for k in range(1, 9) for end in "NOF"])
+    graphs = kinds[np.random.default_rng(0).integers(len(kinds), size=4500)]
+    y = np.where(graphs.sizes > 5, "large", "small")
+    settings = {"depth": 1, "random_state": 0, "exact_size": 60, "n_landmarks": 15, "n_jobs": 1}
+    model = tl.StreamingGraphClassifier(**settings, block_size=700)
+    return graphs, y, model, clone(model).fit(CollectionBlocks(graphs, y, 1000))
+
+
+def assert_same_process(model, other):
+    one, other = model.model_.posterior, other.model_.posterior
+    assert (one.coefficients == other.coefficients).all()
+    assert (one.precision_gain == other.precision_gain).all()
+
+
+def test_a_model_has_the_same_bits_wherever_blocks_are_worked_on(many, client):
+    graphs, y, model, alone = many
+    for size in (300, 2048):
+        fit_distributed(model, CollectionBlocks(graphs, y, size), client)
+        assert_same_process(model, alone)
+    model.fit(graphs, y, executor=DaskExecutor(client))  # which cuts them itself
+    assert_same_process(model, alone)
+
+
+def test_a_killed_worker_changes_no_bit(many, tmp_path, monkeypatch):
+    monkeypatch.setattr(landmark_parts, "_CHUNKS_PER_RUN", 1)  # something to do for both workers
+    graphs, y, model, alone = many
+    blocks = slow_parts(CollectionBlocks(graphs, y, 500), tmp_path)
+    with client_or_local(n_workers=2) as client, one_worker_killed(client, tmp_path):
+        model.fit(blocks, executor=DaskExecutor(client))
+    assert_same_process(model, alone)
+
+
+def test_cross_validation_runs_on_the_workers(mutag, client):
+    graphs, y = mutag
+    model = GraphSVC("wwl", 1, 0, 1.0, 10.0, cv=2, random_state=0)
+    here = cross_val_score(model, graphs, y, cv=3)
+    with joblib.parallel_config("dask", client=client):
+        there = cross_val_score(model, graphs, y, cv=3, n_jobs=2)
+    np.testing.assert_array_equal(here, there)
+
+
+def test_a_bad_row_on_a_worker_is_named(tmp_path, client):
+    smiles = ["CCO", "CCN", "CCC", "COC", "bad!", "CCCl"]
+    path = tmp_path / "molecules.csv"
+    path.write_text("smiles,label\n" + "".join(f"{s},{i % 2}\n" for i, s in enumerate(smiles)))
+    model = tl.StreamingGraphClassifier(depth=1, random_state=0)
+    with pytest.raises(GraphDataError, match=r"row 5 \(line 6\) 'bad!'"):
+        fit_distributed(model, SmilesBlocks(path, block_size=2), client)
+    with pytest.warns(InvalidMoleculesWarning, match=r"row 5 \(line 6\)"):
+        fit_distributed(model, SmilesBlocks(path, block_size=2, on_invalid="skip"), client)
+    assert len(model.train_codes_) == 5
+
+
+def test_the_kernel_matrix_in_a_file_is_the_one_in_memory(mutag, client, tmp_path):
+    graphs, _ = mutag
+    vocabulary, _ = PatternVocabulary.fit(graphs, 2, edge_labels=True)  # as "auto" has it
+    features = PatternExtractor(vocabulary, 0, "wasserstein").features(graphs)
+    diagonal = features.diagonal
+    expected = kernel_matrix("laplacian", pair_sums(features.pairs), diagonal, diagonal, 1.0, 2.0)
+    here = gram_to_disk(tmp_path / "a.npy", graphs, "laplacian", 2, 2.0, block_size=50)
+    np.testing.assert_allclose(here, expected, rtol=1e-13)
+    assert (here == here.T).all()
+    there = gram_to_disk(
+        tmp_path / "b.npy", graphs, "laplacian", 2, 2.0, block_size=50, client=client
+    )
+    np.testing.assert_array_equal(here, there)
+
+
+def test_the_address_of_a_scheduler_is_enough(many, client, tmp_path):
+    graphs, y, model, alone = many
+    address, blocks = client.scheduler.address, CollectionBlocks(graphs, y, 2000)
+    assert_same_process(fit_distributed(clone(model), blocks, address), alone)
+    there = gram_to_disk(tmp_path / "a.npy", graphs[:9], depth=1, client=address)
+    np.testing.assert_array_equal(there, gram_to_disk(tmp_path / "b.npy", graphs[:9], depth=1))
+    assert client.submit(len, "abc").result() == 3  # the cluster goes on
+    with pytest.raises(TypeError, match=r"dask.distributed.Client .* got int 8786"):
+        fit_distributed(model, blocks, 8786)
+
+
+@pytest.mark.parametrize("model", [GraphSVC(), tl.GraphRegressor, None])
+def test_a_model_that_takes_no_blocks_is_refused_before_anything_starts(model, monkeypatch):
+    def started(*_):
+        raise AssertionError("started too early")
+
+    monkeypatch.setattr("treelens.gp.dask_executor.client_or_local", started)
+    with pytest.raises(TypeError, match=r"by GraphRegressor\(\).* got .*(SVC|class Graph|None)"):
+        fit_distributed(model, [])
+    for takes in (tl.GraphClassifier(), tl.StreamingGraphRegressor()):
+        with pytest.raises(AssertionError, match="started too early"):
+            fit_distributed(takes, [])
+
+
+class TalkativeClient:
+    """Runs a task at once, with the warning that Dask gives for a large input."""
+
+    class Done:
+        def __init__(self, value) -> None:
+            self.result = lambda: value
+
+    def submit(self, function, *inputs, pure):
+        warnings.warn("Sending large graph of size 1 GiB", UserWarning, stacklevel=2)
+        return self.Done(function(*(x.result() if isinstance(x, self.Done) else x for x in inputs)))
+
+    def nthreads(self):
+        return {"here": 1}
+
+
+def test_warnings_are_silenced_for_the_submission_alone():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before = list(warnings.filters)
+        results = DaskExecutor(TalkativeClient()).map(pow, ((i,) for i in range(9)), 2)
+        for number, result in enumerate(results):
+            assert result == number**2
+            assert warnings.filters == before
+
+
+def slow_parts(blocks, folder):
+    """Parts that take their time and leave a file with the number of the process at work."""
+
+    class SlowPart:  # defined here, it travels to the workers by value
+        def __init__(self, part, name) -> None:
+            self.part, self.name = part, name
+
+        def load(self):
+            (folder / f"{self.name}.{os.getpid()}").touch()
+            time.sleep(0.2)
+            return self.part.load()
+
+    return [SlowPart(part, i) for i, part in enumerate(blocks)]
+
+
+@contextmanager
+def one_worker_killed(client, folder):
+    """Meanwhile a worker is killed, while it works on a part."""
+    victim = client.submit(os.getpid, pure=False).result()
+    over = threading.Event()
+
+    def kill_at_work() -> None:
+        while not over.is_set() and not any(folder.glob(f"*.{victim}")):
+            time.sleep(0.01)
+        os.kill(victim, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_at_work, daemon=True)
+    killer.start()
+    yield
+    assert any(folder.glob(f"*.{victim}")), "the worker had nothing to do"
+    assert victim not in client.run(os.getpid).values()
+    over.set()
+    killer.join()

@@ -1,0 +1,129 @@
+"""Where a model may be believed: against plain loops, and on molecules."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treelens as tl
+from treelens.gp.domain import left_out_std
+from treelens.kernels.gram import pair_sums
+
+pytest.importorskip("rdkit")
+CORES = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "C1CCOC1", "c1ccsc1", "C1CCNCC1"]
+TAILS = ["C", "CC", "CC(=O)O", "CCC(=O)O", "N", "CN", "C(=O)O", "CCC", "O", "CO", "C(=O)N", "Cl"]
+SMILES = [core + tail for core in CORES for tail in TAILS]
+SMILES = np.random.default_rng(1).permutation(SMILES).tolist()  # half of them is half of each kind
+VALUES = np.array([s.count("O") + 0.1 * len(s) for s in SMILES])
+VALUES = VALUES + np.random.default_rng(0).normal(0, 0.2, len(SMILES))
+STRANGE = ["[Na+].[Cl-]", "C[Si](C)(C)C", "CC(=O)O"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tl.GraphRegressor(depth=2, random_state=0).fit(SMILES[::2], VALUES[::2])
+
+
+def similarities(model, graphs):
+    """Learned Tanimoto similarities with the training graphs, the plain way."""
+    weighted = model.model_.weighted
+    new = weighted.look_at(tl.as_graph_collection(graphs)).features
+    train = model.model_.basis_graphs
+    sums = pair_sums(new.pairs, train.pairs, weighted.weights)
+    return sums / (new.diagonal[:, None] + train.diagonal[None] - sums)
+
+
+def test_neighbours_and_expected_errors_by_plain_loops(model):
+    new = [*SMILES[1::2], *STRANGE]
+    found, (_, std) = model.domain(new), model.predict(new, return_std=True)
+    squares = (model.train_values_ - model.loo_.predictions) ** 2
+    z = squares / squares.mean()
+    for row, alike in enumerate(similarities(model, new)):
+        near = np.argsort(-alike, kind="stable")[:20]
+        assert found["similarity"][row] == pytest.approx(alike.max())
+        assert alike[found["nearest"][row]] == alike.max()
+        w = alike[near] ** 2
+        expected = std[row] * np.sqrt((3 + (w * z[near]).sum()) / (3 + w.sum()))
+        assert found["expected_error"][row] == pytest.approx(expected, rel=1e-6)
+
+
+def test_left_out_deviations_are_the_closed_form(model):
+    chosen = np.array([0, 5, 17])
+    found = left_out_std(model.model_, model.model_.basis_graphs, chosen)
+    np.testing.assert_allclose(found, model.loo_.std[chosen], rtol=1e-8)
+
+
+def test_limits_are_set_by_the_training_graphs_left_out(model):
+    alike = similarities(model, SMILES[::2])
+    np.fill_diagonal(alike, -1)
+    limit = np.quantile(alike.max(axis=1), 0.025)
+    assert model.domain_.least_similarity == pytest.approx(limit)
+    assert model.domain(SMILES[::2])["in_domain"].mean() > 0.9
+
+
+def test_salt_is_outside_and_a_relative_inside(model):
+    found = model.domain(["[Na+].[Cl-]", *SMILES[1::2]])
+    assert not found["in_domain"][0]
+    assert found["in_domain"][1:].mean() > 0.7
+    assert found["out_of_vocabulary"][0] > 0.9
+    assert found["similarity"][0] < 0.05
+
+
+def test_the_table_says_what_predict_says(model):
+    new = SMILES[1::2]
+    table, (mean, std) = model.predict_table(new), model.predict(new, return_std=True)
+    np.testing.assert_array_equal(table["prediction"], mean)
+    np.testing.assert_array_equal(table["std"], std)
+    np.testing.assert_array_equal(table["out_of_vocabulary"], model.out_of_vocabulary(new))
+    np.testing.assert_allclose(table["upper_90"] - table["lower_90"], 2 * 1.6448536 * std)
+    assert model.domain(new).equals(table[list(model.domain(new).columns)])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes(n_classes):
+    y = np.array([f"c{i % n_classes}" for i in range(len(SMILES))])
+    model = tl.GraphClassifier(depth=1, random_state=0).fit(SMILES, y)
+    table = model.predict_table(STRANGE)
+    assert table["class"].tolist() == model.predict(STRANGE).tolist()
+    np.testing.assert_allclose(
+        table[[f"probability {c}" for c in model.classes_]], model.predict_proba(STRANGE)
+    )
+    assert table["in_domain"].tolist()[0] is False
+    decisions = model.decision_function(STRANGE)
+    expected = decisions if n_classes == 2 else decisions.max(axis=1)
+    np.testing.assert_allclose(table["decision"], expected)
+
+
+def test_a_loaded_model_knows_its_domain(model, tmp_path):
+    model.save(tmp_path / "m.treelens")
+    loaded = tl.load(tmp_path / "m.treelens")
+    for name, column in loaded.domain(STRANGE).items():
+        np.testing.assert_allclose(column.astype(float), model.domain(STRANGE)[name].astype(float))
+
+
+def test_landmarks_have_a_domain_of_all_training_graphs():
+    model = tl.GraphRegressor(depth=1, exact_size=30, n_landmarks=20, random_state=0)
+    model.fit(SMILES, VALUES)
+    found = model.domain([*SMILES, "[Na+].[Cl-]"])
+    np.testing.assert_allclose(found["similarity"][:-1], 1.0)
+    assert found["nearest"][:-1].tolist() == list(range(len(SMILES)))
+    assert found["in_domain"][:-1].mean() > 0.9
+    assert not found["in_domain"].iloc[-1]
+
+
+def test_a_new_fit_has_a_new_domain(model):
+    from sklearn.base import clone
+
+    other = clone(model).fit(SMILES[:10], VALUES[:10])
+    before = other.domain_
+    other.fit(SMILES[10:40], VALUES[10:40])
+    assert other.domain_ is not before
+    assert other.domain_ is other.domain_
+
+
+def test_names_of_graphs_are_the_index():
+    from treelens.graphs.molecules import smiles_to_collection
+
+    graphs = smiles_to_collection(SMILES)
+    model = tl.GraphRegressor(depth=1, weights="uniform").fit(graphs, VALUES)
+    assert model.predict_table(graphs[:2]).index.tolist() == [0, 1]

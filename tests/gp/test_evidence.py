@@ -1,0 +1,187 @@
+"""The evidence, its gradient and the search: twins, finite differences, an independent process."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from naive import evidence as naive
+from treelens.gp import evidence
+from treelens.gp.evidence import (
+    JITTER,
+    N_SCALES,
+    EvidenceParameters,
+    EvidenceProblem,
+    PatternHierarchy,
+    evidence_objective,
+)
+from treelens.gp.evidence_search import (
+    starting_parameters,
+)
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.pairs import PairFeatures
+
+pytestmark = pytest.mark.interpreted
+
+
+def _problem(seed=0, n=14, n_columns=1, n_jobs=1, strength=20.0):
+    """Random counts over a random forest of three levels; a graph without patterns among them."""
+    rng = np.random.default_rng(seed)
+    sizes = [3, 5, 6]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    parents = np.concatenate(
+        [np.full(3, -1), rng.integers(0, 3, size=5), 3 + rng.integers(0, 5, size=6)]
+    )
+    counts = rng.poisson(1.0, size=(n, sum(sizes)))
+    counts[2] = 0
+    pattern, graph = np.nonzero(counts.T)
+    histograms = PatternHistograms(
+        np.concatenate([[0], np.cumsum((counts > 0).sum(axis=0))]).astype(np.int64),
+        graph.astype(np.int32), counts.T[pattern, graph].astype(np.int32),
+        offsets.astype(np.int64), 0, np.full(n, 10), np.zeros((n, 3), dtype=np.int64),
+    )  # fmt: skip
+    targets = rng.normal(size=(n, n_columns))
+    problem = EvidenceProblem(
+        PairFeatures.of_counts(histograms), PatternHierarchy(offsets, parents),
+        targets - targets.mean(axis=0), rng.uniform(0.5, 2.0, size=n), strength, n_jobs,
+    )  # fmt: skip
+    return problem, counts
+
+
+def _parameters(problem, seed=1):
+    rng = np.random.default_rng(seed)
+    scales = np.log([1.3, 0.2, 1.7, 0.3, 1.0]) + 0.1 * rng.normal(size=N_SCALES)
+    return EvidenceParameters(
+        scales,
+        rng.normal(size=problem.hierarchy.n_levels),
+        rng.normal(size=problem.hierarchy.n_patterns),
+    )
+
+
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_value_agrees_with_its_twin(n_columns):
+    problem, counts = _problem(n_columns=n_columns)
+    parameters = _parameters(problem)
+    expected = naive.objective(
+        problem, parameters, counts, evidence.LOGIT_SPREAD, evidence.SCALE_SPREAD, JITTER
+    )
+    value, _ = evidence_objective(problem, parameters)
+    assert value == pytest.approx(expected, rel=1e-10)
+
+
+def test_weights_agree_with_their_twin():
+    problem, _ = _problem()
+    parameters = _parameters(problem)
+    expected = naive.weights_of(
+        problem.hierarchy, parameters.level_logits, parameters.deviations / np.sqrt(20.0)
+    )
+    np.testing.assert_allclose(problem.weights(parameters), expected, rtol=1e-12)
+
+
+def test_uniform_weights_are_ones():
+    problem, _ = _problem()
+    np.testing.assert_allclose(problem.weights(starting_parameters(problem)), 1.0)
+
+
+def test_sums_over_branches_are_transposes():
+    problem, _ = _problem()
+    rng = np.random.default_rng(3)
+    down, up = rng.normal(size=(2, problem.hierarchy.n_patterns))
+    assert problem.hierarchy.sum_down(down) @ up == pytest.approx(
+        down @ problem.hierarchy.sum_up(up)
+    )
+
+
+@pytest.mark.parametrize("learned", ["uniform", "depths", "branches"])
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_gradient_agrees_with_finite_differences(learned, n_columns):
+    problem, _ = _problem(n_columns=n_columns)
+    parameters = _parameters(problem)
+    _, gradient = evidence_objective(problem, parameters, learned)
+    vector = parameters.vector(problem.n_free(learned))
+    assert gradient.shape == vector.shape
+    step = 1e-5
+    for k in range(len(vector)):
+        moved = [
+            evidence_objective(problem, parameters.replaced(vector + sign * step * unit), learned)
+            for unit in [np.eye(len(vector))[k]]
+            for sign in (1, -1)
+        ]
+        slope = (moved[0][0] - moved[1][0]) / (2 * step)
+        assert gradient[k] == pytest.approx(slope, abs=1e-6, rel=1e-6)
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    results = []
+    for n_jobs in (1, 2, 3):
+        problem, _ = _problem(n=40, n_jobs=n_jobs)
+        results.append(evidence_objective(problem, _parameters(problem)))
+    for value, gradient in results[1:]:
+        assert value == results[0][0]
+        assert (gradient == results[0][1]).all()
+
+
+def test_patterns_of_no_graph_change_nothing():
+    """Evidence of a part of the patterns, which hold all that occur, is that of all of them."""
+    problem, counts = _problem()
+    kept = np.ones(problem.hierarchy.n_patterns, dtype=bool)
+    kept[[6, 10]] = False
+    kept &= ~np.isin(problem.hierarchy.parents, np.flatnonzero(~kept))
+    without = counts * kept  # the others occur nowhere
+    pattern, graph = np.nonzero(without.T)
+    offsets = np.concatenate([[0], np.cumsum((without > 0).sum(axis=0))]).astype(np.int64)
+    histograms = PatternHistograms(
+        offsets, graph.astype(np.int32), without.T[pattern, graph].astype(np.int32),
+        problem.hierarchy.level_offsets.astype(np.int64), 0, np.full(len(counts), 10),
+        np.zeros((len(counts), 3), dtype=np.int64),
+    )  # fmt: skip
+    whole = replace(problem, features=PairFeatures.of_counts(histograms))
+    part = replace(
+        problem,
+        features=PairFeatures.of_counts(histograms.select_patterns(kept)),
+        hierarchy=problem.hierarchy.restricted(kept),
+    )
+    few = _parameters(part)
+    many = few.spread(kept)
+    np.testing.assert_allclose(whole.weights(many)[kept], part.weights(few))
+    (value, gradient), (expected, slopes) = (
+        evidence_objective(part, few), evidence_objective(whole, many)
+    )  # fmt: skip
+    assert value == pytest.approx(expected, rel=1e-12)
+    n_fixed = N_SCALES + problem.hierarchy.n_levels
+    np.testing.assert_allclose(gradient[:n_fixed], slopes[:n_fixed])
+    np.testing.assert_allclose(gradient[n_fixed:], slopes[n_fixed:][kept])
+    assert (slopes[n_fixed:][~kept] == 0.0).all()
+
+
+def _with_covariates(n=14, n_columns=1):
+    problem, counts = _problem(n=n, n_columns=n_columns)
+    table = np.random.default_rng(7).normal(size=(n, 3))
+    problem = replace(problem, covariates=table)
+    parameters = _parameters(problem)
+    scales = np.concatenate([parameters.scales, np.log([0.8, 1.4])])
+    return problem, parameters._replace(scales=scales), counts, table
+
+
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_covariates_add_a_kernel_of_their_own(n_columns):
+    problem, parameters, counts, table = _with_covariates(n_columns=n_columns)
+    expected = naive.objective(
+        problem, parameters, counts, evidence.LOGIT_SPREAD, evidence.SCALE_SPREAD, JITTER, table
+    )
+    value, _ = evidence_objective(problem, parameters)
+    assert value == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("learned", ["uniform", "branches"])
+def test_the_gradient_in_covariates_scales_by_finite_differences(learned):
+    problem, parameters, _, _ = _with_covariates()
+    start, step = parameters.vector(problem.n_free(learned)), 1e-5
+    gradient = evidence_objective(problem, parameters, learned)[1]
+    for k in range(N_SCALES + 2):
+        values = []
+        for sign in (1.0, -1.0):
+            moved = start.copy()
+            moved[k] += sign * step
+            values.append(evidence_objective(problem, parameters.replaced(moved), learned)[0])
+        assert gradient[k] == pytest.approx((values[0] - values[1]) / (2 * step), abs=1e-6)

@@ -1,0 +1,79 @@
+"""Scores of left-out predictions, against scikit-learn and SciPy."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn import metrics
+
+from treelens.gp.fitting import Targets
+from treelens.gp.leave_one_out import (
+    density_gain,
+    left_out_numbers,
+    scored_classes,
+    scored_numbers,
+)
+from treelens.gp.posterior import LeaveOneOut
+from treelens.models.thresholds import Threshold
+
+
+def test_scores_of_numbers(rng):
+    values, mean, std = rng.normal(size=50), rng.normal(size=50), rng.uniform(0.5, 2.0, 50)
+    found = scored_numbers(mean, std, values)
+    assert found.rmse == pytest.approx(np.sqrt(metrics.mean_squared_error(values, mean)))
+    assert found.r2 == pytest.approx(metrics.r2_score(values, mean))
+    assert found.nlpd == pytest.approx(-norm.logpdf(values, mean, std).mean())
+    low, high = norm.interval(0.9, mean, std)
+    assert found.coverage == pytest.approx(((low <= values) & (values <= high)).mean())
+
+
+def test_numbers_come_back_in_their_own_units(rng):
+    values = rng.normal(100.0, 7.0, 20)
+    targets = Targets.standardized(values[:, None], np.ones(20), None)
+    exact = LeaveOneOut(targets.values, np.full(20, 0.25))
+    found = left_out_numbers(exact, targets, values)
+    np.testing.assert_allclose(found.predictions, values)
+    np.testing.assert_allclose(found.std, 0.5 * values.std())
+
+
+def test_scores_of_classes(rng):
+    classes, codes = np.array(["a", "b", "c"]), rng.integers(3, size=60)
+    found = scored_classes(rng.normal(size=(60, 3)), codes, classes, 2.0, None)
+    np.testing.assert_allclose(found.probabilities.sum(axis=1), 1.0)
+    assert found.accuracy == metrics.accuracy_score(classes[codes], found.predictions)
+    assert found.log_loss == pytest.approx(metrics.log_loss(codes, found.probabilities))
+
+
+def test_a_threshold_changes_names_and_nothing_else(rng):
+    classes, codes = np.array([0, 1]), rng.integers(2, size=60)
+    decisions = rng.normal(size=(60, 1))
+    plain = scored_classes(decisions, codes, classes, 2.0, None)
+    low = scored_classes(decisions, codes, classes, 2.0, Threshold(0.2, 1))
+    np.testing.assert_array_equal(plain.probabilities, low.probabilities)
+    assert (low.predictions == 1).sum() > (plain.predictions == 1).sum()
+    np.testing.assert_array_equal(low.predictions, low.probabilities[:, 1] >= 0.2)
+
+
+@pytest.mark.parametrize(
+    ("n", "shift", "learned", "told"),
+    [
+        (200, 1.0, "branches", "better than uniform"),
+        (200, 0.0, "branches", "about equally well"),
+        (10, 1.0, "branches", "too few"),
+        (200, 1.0, "uniform", "nothing was learned"),
+    ],
+)
+def test_the_gain_is_a_difference_of_log_densities(rng, n, shift, learned, told):
+    values = rng.normal(size=(n, 1))
+    targets = Targets(values, np.zeros(1), 1.0, np.ones(n))
+    near = values + 0.1 * rng.normal(size=(n, 1))
+    ours, uniform = LeaveOneOut(near, np.ones(n)), LeaveOneOut(near + shift, np.ones(n))
+    fitted = SimpleNamespace(compared_on=np.arange(n), compared=(ours, uniform))
+    gain = density_gain(fitted, targets, learned)
+    logs = [norm.logpdf(values, x.mean, 1.0)[:, 0] for x in (ours, uniform)]
+    assert gain.difference == pytest.approx((logs[0] - logs[1]).mean())
+    assert gain.learned - gain.uniform == pytest.approx(gain.difference)
+    assert told in str(gain)

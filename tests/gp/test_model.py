@@ -1,0 +1,75 @@
+"""A fitted Gaussian process: block by block as at once, and complete when variances need it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import treelens as tl
+from treelens.gp import model as gaussian_process
+from treelens.gp.model import feature_blocks
+from treelens.gp.posterior import MeanPosterior
+from treelens.graphs.synthetic import make_random_graphs
+
+GRAPHS = make_random_graphs(14, n_nodes=(4, 8), n_labels=3, random_state=3)
+OTHERS = make_random_graphs(5, n_nodes=(4, 8), n_labels=3, random_state=4)
+VALUES = np.array([graph.node_labels.count(0) + 0.1 * graph.n_nodes for graph in GRAPHS])
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return tl.GraphRegressor(depth=1, max_steps=5).fit(GRAPHS, VALUES).model_
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_blocks_give_what_all_at_once_give(fitted, size, monkeypatch) -> None:
+    whole = fitted.decide(OTHERS, variance=True)
+    monkeypatch.setattr(gaussian_process, "_BLOCK", size)
+    parts = list(feature_blocks(whole.graphs.features, 5))
+    assert [len(part.diagonal) for part in parts] == [size] * (5 // size) + [5 % size] * (
+        5 % size > 0
+    )
+    again = fitted.decide(OTHERS, variance=True)
+    np.testing.assert_allclose(again.mean, whole.mean, rtol=1e-12)
+    np.testing.assert_allclose(again.variance, whole.variance, rtol=1e-9)
+    np.testing.assert_allclose(again.similarity, whole.similarity, rtol=1e-12)
+
+
+def test_variances_are_those_of_the_textbook(fitted) -> None:
+    among = fitted.kernel_rows(fitted.basis_graphs)
+    seen = fitted.look_at(OTHERS)
+    rows = fitted.kernel_rows(seen.features)
+    noisy = among + fitted.noise * np.diag(1 / fitted.sample_weights)
+    left = fitted.kernel.variance - np.sum(rows.T * np.linalg.solve(noisy, rows.T), axis=0)
+    expected = fitted.target_scale**2 * (left + fitted.noise)
+    np.testing.assert_allclose(fitted.decide(OTHERS, variance=True).variance, expected, rtol=1e-7)
+
+
+def test_the_factor_that_a_file_leaves_out_is_made_once_and_only_for_variances(fitted) -> None:
+    whole = fitted.decide(OTHERS, variance=True)
+    bare = replace(fitted, posterior=MeanPosterior(fitted.posterior.coefficients))
+    assert bare.decide(OTHERS).variance is None
+    assert isinstance(bare.posterior, MeanPosterior)
+    found = bare.decide(OTHERS, variance=True)
+    np.testing.assert_allclose(found.variance, whole.variance, rtol=1e-7)
+    made = bare.posterior
+    assert not isinstance(made, MeanPosterior)
+    bare.decide(OTHERS, variance=True)
+    assert bare.posterior is made
+
+
+def test_no_variance_falls_below_the_noise(fitted) -> None:
+    too_much = np.array([2 * fitted.kernel.variance, 0.0])
+    least, most = fitted.variances(too_much)
+    assert least == pytest.approx(fitted.target_scale**2 * fitted.noise)
+    assert most == pytest.approx(fitted.target_scale**2 * (fitted.kernel.variance + fitted.noise))
+
+
+def test_a_training_graph_is_most_similar_to_itself(fitted) -> None:
+    np.testing.assert_allclose(fitted.decide(GRAPHS).similarity, 1.0)
+    assert fitted.threshold is None  # numbers have none

@@ -1,0 +1,65 @@
+"""Posteriors against scikit-learn's Gaussian process, n refits, and each other."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import Kernel
+
+from treelens.gp.evidence import JITTER
+from treelens.gp.posterior import ExactPosterior
+
+
+class Precomputed(Kernel):
+    """A kernel of scikit-learn's that looks its values up; inputs are positions."""
+
+    def __init__(self, matrix):
+        self.matrix = matrix
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        rows = X[:, 0].astype(int)
+        columns = rows if Y is None else Y[:, 0].astype(int)
+        return self.matrix[np.ix_(rows, columns)]
+
+    def diag(self, X):
+        return np.diagonal(self.matrix)[X[:, 0].astype(int)]
+
+    def is_stationary(self):
+        return False
+
+
+@pytest.fixture
+def problem():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(70, 3))
+    distance = np.abs(points[:, None] - points[None]).sum(axis=2)
+    kernel = 1.5 * np.exp(-0.4 * distance)
+    return kernel, rng.uniform(0.05, 0.3, size=70), rng.normal(size=(70, 2))
+
+
+@pytest.mark.interpreted
+def test_mean_and_variance_agree_with_scikit_learn(problem):
+    kernel, noise, targets = problem
+    train, new = np.arange(60), np.arange(60, 70)
+    ours = ExactPosterior.fit(kernel[:60, :60].copy(), noise[:60], targets[:60])
+    rows = kernel[new][:, train]
+    alpha = noise[:60] + JITTER * np.diagonal(kernel)[:60]
+    theirs = GaussianProcessRegressor(Precomputed(kernel), alpha=alpha, optimizer=None)
+    theirs.fit(train[:, None], targets[:60])
+    mean, std = theirs.predict(new[:, None], return_std=True)
+    np.testing.assert_allclose(rows @ ours.coefficients, mean, atol=1e-8)
+    np.testing.assert_allclose(1.5 - ours.reduction(rows), std[:, 0] ** 2, atol=1e-8)
+
+
+def test_leave_one_out_equals_refits(problem):
+    kernel, noise, targets = problem
+    found = ExactPosterior.fit(kernel[:60, :60].copy(), noise[:60], targets[:60]).leave_one_out(
+        targets[:60]
+    )
+    for i in range(60):
+        rest = np.delete(np.arange(60), i)
+        other = ExactPosterior.fit(kernel[np.ix_(rest, rest)].copy(), noise[rest], targets[rest])
+        row = kernel[[i]][:, rest]
+        np.testing.assert_allclose(row @ other.coefficients, found.mean[[i]], atol=1e-8)
+        # the graph's own jitter belongs to the closed form, too
+        variance = 1.5 * (1 + JITTER) - other.reduction(row)[0] + noise[i]
+        assert found.variance[i] == pytest.approx(variance, abs=1e-8)

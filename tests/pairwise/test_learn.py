@@ -1,0 +1,221 @@
+"""The room's one door: what it returns, what it warns of, what it refuses."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from treelens.graphs.build import build_collection
+from treelens.graphs.synthetic import TRAINING_SUBSTRUCTURES, make_synthetic
+from treelens.pairwise.learn import learn_weights
+from treelens.pairwise.settings import LearnerSettings
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.pairs import PAIR_KINDS, PairFeatures
+from treelens.patterns.vocabulary import PatternVocabulary
+
+SOLVERS = [
+    {"solver": "quasi-newton"},
+    {"solver": "batch", "max_iter": 20},
+    {"solver": "stochastic", "n_steps": 5000, "random_state": 0},
+    {"solver": "stochastic", "n_epochs": 50, "random_state": 0},
+    {"pairs": "local", "n_neighbors": 3},
+    {"pairs": "local", "solver": "stochastic", "n_steps": 5000, "random_state": 0},
+]
+quiet = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.fixture(scope="module")
+def study():
+    """Training graphs of the synthetic study, whose classes differ in one pattern."""
+    graphs, y = make_synthetic(10, TRAINING_SUBSTRUCTURES, random_state=0)
+    vocabulary, colors = PatternVocabulary.fit(graphs, 2)
+    return vocabulary, PatternHistograms.from_colors(vocabulary, colors).select_depths(1, 2), y
+
+
+@quiet
+@pytest.mark.parametrize("options", SOLVERS)
+@pytest.mark.parametrize("constraint", ["ball", "box"])
+@pytest.mark.parametrize("radius", [0.3, 2.0])
+def test_weights_are_feasible_and_better_than_uniform(
+    features, labels, options, constraint, radius
+):
+    learned = learn_weights(features, labels, radius=radius, constraint=constraint, **options)
+    assert learned.history[-1] < learned.history[0]
+    assert len(learned.history) == len(learned.gaps)
+    assert (learned.weights >= 0).all()
+    limit = radius * (1 + 1e-9)
+    if constraint == "ball":
+        assert (learned.moved <= limit).all()
+    else:
+        assert np.abs(learned.weights - 1).max() <= limit
+    assert learned.margins.alpha1 >= learned.margins.alpha2
+    assert learned.margins.sigma > 0
+
+
+@quiet
+@pytest.mark.parametrize("options", SOLVERS)
+def test_same_seed_same_bits_on_any_number_of_threads(features, labels, options):
+    one = learn_weights(features, labels, **options)
+    for n_jobs in (2, 5):
+        other = learn_weights(features, labels, n_jobs=n_jobs, **options)
+        np.testing.assert_array_equal(one.weights, other.weights)
+        np.testing.assert_array_equal(one.history, other.history)
+
+
+@quiet
+def test_another_seed_draws_other_pairs(features, labels):
+    a, b = (
+        learn_weights(features, labels, solver="stochastic", n_steps=100, random_state=seed)
+        for seed in (0, 1)
+    )
+    assert not np.array_equal(a.weights, b.weights)
+
+
+def test_the_order_and_names_of_classes_do_not_matter(features, labels):
+    numbers = learn_weights(features, labels)
+    words = learn_weights(features, np.array(["zebra", "ant", "mole"])[labels])
+    np.testing.assert_array_equal(numbers.weights, words.weights)
+
+
+@pytest.mark.parametrize("kind", PAIR_KINDS)
+def test_the_pattern_that_makes_the_class_rises_most(study, kind):
+    """In the synthetic study, by the default margins; others fall."""
+    vocabulary, histograms, y = study
+    features = PairFeatures.from_histograms(histograms, kind)
+    learned = learn_weights(features, y)
+    names = vocabulary.feature_names(first_depth=1)
+    assert names[np.argmax(learned.weights)] == "1:0(0,1,2)"
+    assert learned.weights.max() > 1.3
+    assert learned.weights.min() < 0.9
+    assert learned.converged
+    np.testing.assert_allclose(learned.moved, 1.0, atol=1e-6)  # the radius is used
+
+
+def test_where_every_hinge_is_active_weights_only_rise(features, labels):
+    """Two classes, no balance: the gradient is minus a quadratic form of the labels."""
+    two = (labels > 0).astype(int)
+    learned = learn_weights(features, two, margins=(50.0, -50.0), sigma=0.1, balance=False)
+    assert learned.weights.min() >= 1.0 - 1e-9
+    assert learned.weights.max() > 1.1
+
+
+def test_patterns_below_the_minimum_support_stay(features, labels):
+    support = np.diff(features.lists.offsets)
+    learned = learn_weights(features, labels, min_support=4)
+    assert (learned.weights[support < 4] == 1.0).all()
+    assert np.abs(learned.weights[support >= 4] - 1.0).max() > 0.05
+
+
+@pytest.mark.interpreted
+def test_one_radius_per_depth(features, labels):
+    learned = learn_weights(features, labels, radius=[0.0, 0.2, 1.0])
+    assert learned.moved[0] == 0.0
+    assert 0 < learned.moved[1] <= 0.2 + 1e-9
+    assert learned.moved[2] > 0.2
+
+
+def test_radius_zero_is_uniform_at_once(features, labels):
+    learned = learn_weights(features, labels, radius=0)
+    assert (learned.weights == 1.0).all()
+    assert learned.converged
+    assert (learned.n_iter, learned.solver) == (0, "none")
+
+
+def test_not_arriving_warns_and_arriving_does_not(features, labels):
+    with pytest.warns(ConvergenceWarning, match=r"stopped after 1 iterations .* raise max_iter"):
+        stopped = learn_weights(features, labels, solver="batch", max_iter=1)
+    assert not stopped.converged
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        arrived = learn_weights(features, labels, tol=1e-3)
+    assert arrived.converged
+    assert arrived.gaps[-1] <= 1e-3 < arrived.gaps[-2]  # and it stopped there
+
+
+def test_without_checks_there_is_no_history(features, labels):
+    learned = learn_weights(features, labels, solver="stochastic", n_steps=1000, n_checks=0)
+    assert learned.history.size == learned.gaps.size == 0
+    assert not learned.converged
+
+
+# --- bad input --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"radius": -1.0}, "radius must be finite and not negative"),
+        ({"radius": np.nan}, "radius must be finite"),
+        ({"radius": [1.0, 1.0]}, "one per depth"),
+        ({"margins": (0.4, 0.5)}, "alpha1 >= alpha2"),
+        ({"margins": "median"}, "margins must be one of 'quantile'"),
+        ({"sigma": 0.0}, "sigma must be positive"),
+        ({"sigma": "wide"}, "sigma must be one of 'auto'"),
+        ({"solver": "newton"}, "solver must be one of"),
+        ({"constraint": "cone"}, "constraint must be one of"),
+        ({"pairs": "some"}, "pairs must be one of"),
+        ({"min_support": 0}, "min_support must be at least 1"),
+        ({"n_epochs": 0}, "n_epochs must be at least 1"),
+        ({"n_epochs": 2, "pairs": "local"}, "use pairs='all'"),
+        ({"step_size": 0.0}, "step_size must be positive"),
+        ({"halvings": -1}, "halvings must not be negative"),
+        ({"tol": -1.0}, "tol must not be negative"),
+    ],
+)
+def test_bad_choices_are_named(features, labels, options, message):
+    with pytest.raises(ValueError, match=message):
+        learn_weights(features, labels, **options)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.zeros(20), r"y holds one class only \(0.0\): a classifier needs two"),
+        (np.arange(19), "There are 20 graphs but 19 classes in y"),
+        (np.zeros((20, 2)), "one class per graph, one-dimensional"),
+        ([0.0] * 10 + [np.nan] + [1.0] * 9, "no class .* 1 graphs, the first at position 10"),
+        (["a"] * 3 + [None] + ["b"] * 16, "no class .* 1 graphs, the first at position 3"),
+    ],
+)
+def test_bad_labels_are_named(features, labels, message):
+    with pytest.raises(ValueError, match=message):
+        learn_weights(features, labels)
+
+
+def features_from(sizes, edges, node_labels):
+    graphs = build_collection(sizes, np.array(edges).reshape(-1, 2), node_labels)
+    return PairFeatures.from_histograms(
+        PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 1))
+    )
+
+
+@pytest.mark.interpreted
+def test_no_shared_pattern_falls_back_to_uniform():
+    apart = features_from([2, 1, 1], [[0, 1]], list("CCNO"))
+    with pytest.warns(UserWarning, match="no two graphs share a pattern"):
+        learned = learn_weights(apart, [0, 0, 1])
+    assert (learned.weights == 1.0).all()
+    assert learned.solver == "none"
+
+
+def test_no_pattern_with_the_minimum_support_falls_back_to_uniform(features, labels):
+    with pytest.warns(UserWarning, match="no pattern has the minimum support"):
+        learned = learn_weights(features, labels, min_support=21)
+    assert (learned.weights == 1.0).all()
+
+
+@pytest.mark.interpreted
+def test_two_graphs():
+    two = features_from([3, 3], [[0, 1], [1, 2], [3, 4], [4, 5]], list("CCOCCN"))
+    with pytest.warns(UserWarning, match="No two of the 2 graphs share a label"):
+        learned = learn_weights(two, ["a", "b"], margins=(1.0, 0.5))
+    assert learned.weights[0] < 1  # C, which both hold
+    assert learned.converged
+
+
+def test_every_setting_is_checked_or_documented():
+    for name in LearnerSettings.__dataclass_fields__:
+        assert name in (LearnerSettings.__doc__ or "")

@@ -1,0 +1,404 @@
+"""The search: work shared between grid points gives what each point would give alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn import metrics
+from sklearn.model_selection import (
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import SVC
+
+import treelens as tl
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.svm import search as selection
+from treelens.svm.search import (
+    SCORES,
+    Candidate,
+    KernelSearch,
+    SearchResult,
+    grid,
+    hinge_loss,
+    leading_settings,
+    pairwise_hinge_loss,
+    repetitions_for,
+    staged_search,
+)
+
+DEPTH = 3
+SMALL_GRID = grid(["wwl", "tanimoto"], [1, 2], [0.0, 1.0], [1.0, 10.0], [0.1, 10.0])
+
+
+@pytest.fixture(scope="module")
+def data():
+    return tl.make_synthetic(8, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def splits(data):
+    _, y = data
+    return list(StratifiedKFold(4, shuffle=True, random_state=0).split(y, y))
+
+
+def search_of(data: Any, splits: list, **options: Any) -> KernelSearch:
+    graphs, y = data
+    histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, DEPTH))
+    codes = np.unique(y, return_inverse=True)[1]
+    settings = {
+        "learner": tl.PairwiseWeights(random_state=0),
+        "first_depth": 0,
+        "sample_weight": np.ones(len(y)),
+        "score": SCORES["accuracy"],
+        **options,
+    }
+    return KernelSearch(histograms, codes, splits, **settings)
+
+
+# --- shared work --------------------------------------------------------------------------------
+
+
+class RelativeSVC(SVC):
+    """A machine whose cost is relative to the mean diagonal, as the search's is."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> RelativeSVC:
+        C, self.C = self.C, self.C / np.diagonal(X).mean()
+        try:
+            return super().fit(X, y)
+        finally:
+            self.C = C
+
+
+def pipeline_of(candidate: Candidate) -> Any:
+    """The same model from our own parts and scikit-learn's."""
+    radius, depth, name, gamma, C = candidate
+    weights = tl.PairwiseWeights(radius, random_state=0) if radius else "uniform"
+    options = {"include_depth_zero": True, "weights": weights}
+    kernel = {
+        "wwl": lambda: tl.WassersteinWL(depth, gamma=gamma, **options),
+        "laplacian": lambda: tl.WassersteinWL(depth, gamma=gamma, kernel="laplacian", **options),
+        "wwl-linear": lambda: tl.WassersteinWL(depth, kernel="wwl-linear", **options),
+        "tanimoto": lambda: tl.WLOptimalAssignment(depth, normalize="tanimoto", **options),
+        "tanimoto-rbf": lambda: make_pipeline(
+            tl.WLOptimalAssignment(depth, normalize="tanimoto", **options),
+            FunctionTransformer(lambda kernel: np.exp(-gamma * (1 - kernel))),
+        ),
+        "wl-oa": lambda: tl.WLOptimalAssignment(depth, **options),
+        "wl-subtree": lambda: tl.WLSubtree(depth, **options),
+        "wl-subtree-cosine": lambda: tl.WLSubtree(depth, normalize="cosine", **options),
+    }[name]()
+    return make_pipeline(kernel, RelativeSVC(kernel="precomputed", C=C))
+
+
+SHARED = [
+    Candidate(0.0, 2, "wwl", 3.0, 10.0),
+    Candidate(0.0, 1, "laplacian", 1.0, 1.0),
+    Candidate(0.0, 2, "wwl-linear", None, 10.0),
+    Candidate(0.0, 3, "tanimoto", None, 1.0),
+    Candidate(0.0, 1, "wl-oa", None, 10.0),
+    Candidate(0.0, 2, "wl-subtree", None, 1.0),
+    Candidate(0.0, 2, "wl-subtree-cosine", None, 10.0),
+    Candidate(1.0, 2, "wwl", 1.0, 10.0),
+    Candidate(2.0, 1, "laplacian", 3.0, 1.0),
+    Candidate(1.0, 2, "tanimoto", None, 1.0),
+    Candidate(0.5, 1, "wl-subtree", None, 1.0),
+    Candidate(0.0, 2, "tanimoto-rbf", 3.0, 1.0),
+    Candidate(2.0, 1, "tanimoto-rbf", 1.0, 10.0),
+]
+
+
+def test_every_form_is_compared_here():
+    assert {c.kernel for c in SHARED} == set(selection.KERNELS)
+
+
+def test_sharing_equals_a_pipeline_of_our_own_parts(data, splits):
+    """All candidates in one search, each against scikit-learn's cross-validation on its own."""
+    graphs, y = data
+    result = search_of(data, splits, final=True).run(SHARED, race=False)
+    for candidate in SHARED:
+        pipeline = pipeline_of(candidate)
+        alone = cross_val_predict(pipeline, graphs, y, cv=splits, method="decision_function")
+        together = result.decisions[candidate][:, 0]
+        np.testing.assert_allclose(together, alone, atol=0.02, err_msg=str(candidate))
+
+
+@pytest.mark.parametrize("candidate", [SHARED[0], SHARED[7], SHARED[9]], ids=str)
+def test_scores_equal_those_of_cross_validation(candidate, data, splits):
+    graphs, y = data
+    result = search_of(data, splits, final=True).run([candidate])
+    scores = cross_val_score(pipeline_of(candidate), graphs, y, cv=splits)
+    assert np.abs(result.decisions[candidate]).min() > 5e-3, "on the border scores may differ"
+    np.testing.assert_array_equal(result.scores[candidate], scores)
+
+
+def test_weights_come_from_the_training_part_of_a_split(data, splits):
+    graphs, y = data
+    train = splits[1][0]
+    search = search_of(data, splits, final=True)
+    base = Candidate(1.0, 2, "tanimoto", None, 1.0).base
+    weights = search.weights_for(base, train)
+    kernel = tl.WLOptimalAssignment(
+        2, include_depth_zero=True, weights=tl.PairwiseWeights(1.0, random_state=0)
+    ).fit(graphs[train], y[train])
+    of_text = dict(zip(search_names(graphs), weights.tolist(), strict=True))
+    names = kernel.feature_map_names()
+    np.testing.assert_allclose([of_text[n] for n in names], kernel.weights_, atol=1e-10)
+    elsewhere = [w for name, w in of_text.items() if name not in set(names)]
+    assert elsewhere
+    assert set(elsewhere) == {1.0}
+
+
+def search_names(graphs: tl.GraphCollection) -> list[str]:
+    return PatternVocabulary.fit(graphs, 2)[0].feature_names(0).tolist()
+
+
+def test_rough_weights_are_an_early_stop_of_the_full_ones(data, splits):
+    search = search_of(data, splits)
+    base = Candidate(10.0, 3, "wwl", 1.0, 1.0).base
+    rough = search.learn(base, splits[0][0], rough=True)
+    full = search.learn(base, splits[0][0])
+    assert rough.n_iter_ < full.n_iter_
+    assert rough.solver.tol > tl.QuasiNewton().tol
+    np.testing.assert_array_equal(rough.history_, full.history_[: len(rough.history_)])
+
+
+def test_rough_weights_are_within_a_hundredth_of_the_best(data, splits):
+    base = Candidate(1.0, 2, "wwl", 1.0, 1.0).base
+    rough = search_of(data, splits).learn(base, splits[0][0], rough=True)
+    assert rough.solver.tol == pytest.approx(0.01)
+    assert rough.n_iter_ < 40  # it stopped because it was near enough
+
+
+def test_candidates_are_compared_with_rough_weights_unless_told_otherwise(
+    data, splits, monkeypatch
+):
+    asked = []
+    learn = KernelSearch.learn
+
+    def watched(self, base, train, rough=False):
+        asked.append(rough)
+        return learn(self, base, train, rough)
+
+    monkeypatch.setattr(KernelSearch, "learn", watched)
+    candidate = [Candidate(1.0, 2, "wwl", 1.0, 1.0)]
+    search_of(data, splits).run(candidate)
+    assert set(asked) == {True}
+    asked.clear()
+    search_of(data, splits, final=True).run(candidate)
+    assert set(asked) == {False}
+
+
+def test_the_second_stage_tries_radii_at_leading_settings_only(data, splits):
+    candidates = [Candidate(radius, depth, "wwl", gamma, 1.0)
+                  for radius in (0.0, 1.0) for depth in (1, 2) for gamma in (0.1, 1.0)]  # fmt: skip
+    result, winner = staged_search(search_of(data, splits), candidates)
+    uniform = search_of(data, splits).run([c for c in candidates if c.weight_radius == 0])
+    leading = set(leading_settings(uniform))
+    tried = {c._replace(weight_radius=0.0) for c in result.scores if c.weight_radius > 0}
+    assert tried == leading
+    assert 0 < len(leading) < 4  # some settings are left out, or this shows nothing
+    assert winner in result.scores
+
+
+# --- the same every time --------------------------------------------------------------------------
+
+
+def assert_same(left: SearchResult, right: SearchResult) -> None:
+    assert left.scores == right.scores
+    assert left.losses == right.losses
+    assert left.decisions.keys() == right.decisions.keys()
+    for candidate, decisions in left.decisions.items():
+        np.testing.assert_array_equal(decisions, right.decisions[candidate])
+
+
+def test_two_runs_and_two_threads_give_the_same_bits(data, splits, monkeypatch):
+    monkeypatch.setattr(selection, "_WORTH_THREADS", 0)
+    once = search_of(data, splits, n_jobs=1).run(SMALL_GRID)
+    assert_same(once, search_of(data, splits, n_jobs=1).run(SMALL_GRID))
+    threaded = search_of(data, splits, n_jobs=2)
+    assert threaded.n_jobs == 2
+    assert_same(once, threaded.run(SMALL_GRID))
+
+
+def test_small_sets_start_no_threads(data, splits):
+    assert search_of(data, splits, n_jobs=2).n_jobs == 1
+
+
+# --- the race -------------------------------------------------------------------------------------
+
+
+class ScriptedSearch(KernelSearch):
+    """A search whose scores are given."""
+
+    def __init__(self, script: dict[Candidate, list[float]], n_validation: int = 100) -> None:
+        n_splits = len(next(iter(script.values())))
+        everything = np.arange(n_validation * n_splits)
+        self.splits = [
+            (np.setdiff1d(everything, part), part) for part in np.split(everything, n_splits)
+        ]
+        self.codes = everything % 2
+        self.script = script
+        self.asked: list[list[Candidate]] = []
+
+    def _score_split(self, candidates: Any, number: int) -> Iterator[Any]:
+        self.asked.append(list(candidates))
+        decisions = np.zeros((len(self.splits[number][1]), 1))
+        for candidate in candidates:
+            yield candidate, self.script[candidate][number], decisions
+
+
+A, B, C = (Candidate(0.0, depth, "tanimoto", None, 1.0) for depth in (1, 2, 3))
+
+
+def test_who_falls_clearly_behind_leaves():
+    search = ScriptedSearch({A: [0.9, 0.9, 0.9], B: [0.5, 0.9, 0.9], C: [0.88, 0.88, 0.88]})
+    result = search.run([A, B, C])
+    assert search.asked == [[A, B, C], [A, C], [A, C]]
+    assert result.finished() == [A, C]
+    assert result.best() == A
+    assert set(result.decisions) == {A, C}
+
+
+def test_without_a_race_all_finish():
+    search = ScriptedSearch({A: [0.9, 0.9], B: [0.1, 0.1]})
+    assert search.run([A, B], race=False).finished() == [A, B]
+
+
+def test_the_leader_always_finishes():
+    """Whatever the scores: someone is left, and it is someone who led after the last split."""
+    rng = np.random.default_rng(0)
+    candidates = [A._replace(depth=d) for d in range(8)]
+    for _ in range(50):
+        script = {c: rng.random(5).tolist() for c in candidates}
+        result = ScriptedSearch(script, n_validation=10).run(candidates)
+        assert result.finished()
+        assert result.best() in result.decisions
+
+
+def test_a_bad_first_split_is_forgiven_within_the_error():
+    search = ScriptedSearch({A: [0.80, 0.80, 0.80], B: [0.73, 0.95, 0.95]})
+    assert search.run([A, B]).best() == B
+
+
+def test_a_second_stage_races_against_the_first():
+    search = ScriptedSearch({A: [0.9, 0.9], B: [0.2, 0.9], C: [0.95, 0.95]})
+    result = search.run([A])
+    result = search.run([B, C], result)
+    assert search.asked[2:] == [[B, C], [C]]
+    assert result.best() == C
+
+
+def test_the_race_keeps_the_winner_on_easy_data(data, splits):
+    raced = search_of(data, splits).run(SMALL_GRID)
+    unraced = search_of(data, splits).run(SMALL_GRID, race=False)
+    assert len(raced.finished()) < len(unraced.finished()) == len(SMALL_GRID)
+    assert raced.best() == unraced.best()
+    for candidate in raced.finished():
+        assert raced.scores[candidate] == unraced.scores[candidate]
+
+
+# --- held-out decisions -----------------------------------------------------------------------
+
+
+def test_decisions_are_means_over_repetitions_and_nan_where_never_held_out(data):
+    _, y = data
+    splits = list(ShuffleSplit(3, test_size=0.3, random_state=1).split(y))
+    candidate = SHARED[0]
+    decisions = search_of(data, splits).run([candidate]).decisions[candidate][:, 0]
+    singles = np.full((3, len(y)), np.nan)
+    for row, split in zip(singles, splits, strict=True):
+        alone = search_of(data, [split]).run([candidate]).decisions[candidate][:, 0]
+        row[split[1]] = alone[split[1]]
+        assert np.isnan(np.delete(alone, split[1])).all()
+    held_out = ~np.isnan(singles).all(axis=0)
+    assert 0 < held_out.sum() < len(y)
+    np.testing.assert_array_equal(np.isnan(decisions), ~held_out)
+    np.testing.assert_allclose(decisions[held_out], np.nanmean(singles[:, held_out], axis=0))
+
+
+# --- scores ---------------------------------------------------------------------------------------
+
+
+def test_scores_are_those_of_scikit_learn(rng):
+    codes, decisions = rng.integers(2, size=50), rng.normal(size=(50, 1))
+    guessed = (decisions[:, 0] > 0).astype(int)
+    assert SCORES["accuracy"](codes, decisions) == metrics.accuracy_score(codes, guessed)
+    expected = metrics.balanced_accuracy_score(codes, guessed)
+    assert SCORES["balanced_accuracy"](codes, decisions) == expected
+    expected = metrics.roc_auc_score(codes, decisions[:, 0])
+    assert SCORES["roc_auc"](codes, decisions) == pytest.approx(expected)
+    expected = metrics.hinge_loss(codes, decisions[:, 0])
+    assert hinge_loss(codes, decisions) == pytest.approx(expected)
+
+
+def test_scores_of_several_classes(rng):
+    codes, decisions = rng.integers(3, size=60), rng.normal(size=(60, 3))
+    expected = metrics.accuracy_score(codes, decisions.argmax(axis=1))
+    assert SCORES["accuracy"](codes, decisions) == expected
+    areas = [metrics.roc_auc_score(codes == k, decisions[:, k]) for k in range(3)]
+    assert SCORES["roc_auc"](codes, decisions) == pytest.approx(np.mean(areas))
+    expected = metrics.hinge_loss(codes, decisions)
+    assert hinge_loss(codes, decisions) == pytest.approx(expected)
+
+
+def test_the_pairwise_loss_counts_the_pairs_of_a_graphs_class(rng):
+    codes, outputs = rng.integers(4, size=40), rng.normal(size=(40, 6))
+    pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    losses = [
+        max(0.0, 1.0 - (value if code == second else -value))
+        for code, row in zip(codes, outputs, strict=True)
+        for (first, second), value in zip(pairs, row, strict=True)
+        if code in (first, second)
+    ]
+    assert pairwise_hinge_loss(codes, outputs) == pytest.approx(np.mean(losses))
+    two = rng.integers(2, size=40)
+    expected = hinge_loss(two, outputs[:, :1])
+    assert pairwise_hinge_loss(two, outputs[:, :1]) == pytest.approx(expected)
+
+
+def test_roc_auc_of_one_class_says_nothing():
+    assert SCORES["roc_auc"](np.zeros(5, int), np.arange(5.0)[:, None]) == 0.5
+    assert SCORES["roc_auc"](np.zeros(5, int), np.eye(5)[:, :3]) == 0.5
+
+
+# --- grids ----------------------------------------------------------------------------------------
+
+
+def test_grid():
+    candidates = grid(["wwl", "tanimoto"], [1, 2], [0, 1.0], [1.0, 3.0], [1, 10])
+    assert len(candidates) == len(set(candidates)) == 2 * 2 * (2 + 1) * 2
+    assert {c.gamma for c in candidates if c.kernel == "tanimoto"} == {None}
+    assert all(type(c.weight_radius) is float and type(c.C) is float for c in candidates)
+
+
+def test_a_grid_holds_each_candidate_once():
+    assert len(grid(["tanimoto", "tanimoto"], [1, 1], [0, 0.0], [1.0], [1, 1.0])) == 1
+
+
+def test_learning_is_tried_where_uniform_weights_did_best():
+    exponential = [Candidate(0.0, d, "wwl", g, 1.0) for d in (1, 2) for g in (1.0, 3.0)]
+    scores = dict(zip(exponential, [[0.6], [0.7], [0.9], [0.8]], strict=True))
+    scores |= {A: [0.5], B: [0.4], C: []}  # C did not finish
+    result = SearchResult(1, 0.2, scores, {c: [1.0] for c in scores})
+    assert set(leading_settings(result)) == {*exponential[2:], A}
+
+
+def test_repetitions():
+    assert [repetitions_for(n) for n in (2, 188, 200, 250, 500, 1000, 4110)] == [
+        5,
+        5,
+        5,
+        4,
+        2,
+        1,
+        1,
+    ]

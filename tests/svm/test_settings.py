@@ -1,0 +1,205 @@
+"""What a model is asked for: resolved where it says "auto", refused where it cannot be."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
+
+from treelens.svm.search import repetitions_for
+from treelens.svm.settings import (
+    AUTO_KERNELS,
+    check_numbers,
+    inner_splits,
+    listed,
+    listed_kernels,
+    rarest_class,
+    refuse_classes,
+    resolved_class_weight,
+    resolved_scoring,
+    warn_if_one_class_is_all,
+)
+
+AB = np.array(["a", "b"])
+BALANCED = np.array([0, 1] * 10)
+RARE = np.array([0] * 19 + [1])
+RARE_OF_THREE = np.array([0] * 20 + [1] * 20 + [2])
+
+
+# --- splits -----------------------------------------------------------------------------------
+
+
+def test_folds_hold_every_class_and_every_graph_as_often_as_repeated() -> None:
+    splits = inner_splits(5, BALANCED, AB, seed=0)
+    assert len(splits) == 5 * repetitions_for(len(BALANCED))
+    held_out = np.concatenate([validation for _, validation in splits])
+    assert set(np.bincount(held_out)) == {repetitions_for(len(BALANCED))}
+    assert all(len(set(BALANCED[validation])) == 2 for _, validation in splits)
+
+
+def test_the_seed_settles_the_folds() -> None:
+    first, same, other = (inner_splits(2, BALANCED, AB, seed) for seed in (0, 0, 1))
+    assert all((a[1] == b[1]).all() for a, b in zip(first, same, strict=True))
+    assert any((a[1] != b[1]).any() for a, b in zip(first, other, strict=True))
+
+
+def test_a_small_class_makes_fewer_folds_and_a_single_one_none() -> None:
+    codes = np.array([0] * 10 + [1] * 3)
+    with pytest.warns(UserWarning, match=r"Class 'b' has 3 members.*with 3 folds"):
+        splits = inner_splits(5, codes, AB, seed=0)
+    assert all(1 in codes[validation] for _, validation in splits)
+    with pytest.raises(ValueError, match="Class 'b' has one member"):
+        inner_splits(5, RARE, AB, seed=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        inner_splits(3, codes, AB, seed=0)  # just enough
+
+
+def test_a_splitter_of_the_users_is_taken_as_it_is() -> None:
+    own = StratifiedKFold(4)
+    expected = list(own.split(BALANCED, BALANCED))
+    found = inner_splits(own, BALANCED, AB, seed=0)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert all((a == b).all() for a, b in zip(ours, theirs, strict=True))
+
+
+class Splits:
+    def __init__(self, *splits):
+        self.splits = splits
+
+    def split(self, X, y):
+        return self.splits
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        (Splits(), "cv gave no split at all"),
+        (Splits(([0, 2], [1])), "Split 0 of cv has 1 classes among its 2 training graphs"),
+        (Splits(([0, 1], [2, 3]), ([0, 1], [])), "Split 1 of cv has 2 classes .* 0 validation"),
+        (PredefinedSplit([0, -1] * 10), "Split 0 of cv has 1 classes"),
+        (Splits(([0, 1], [2, 4])), "never hold out a graph of some class"),
+    ],
+)
+def test_splits_that_no_machine_could_be_fitted_to(cv, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        inner_splits(cv, BALANCED, AB, seed=0)
+
+
+def test_folds_without_an_order_may_still_do() -> None:
+    assert len(inner_splits(KFold(2), BALANCED, AB, seed=0)) == 2
+
+
+# --- numbers ----------------------------------------------------------------------------------
+
+
+def test_numbers_of_any_kind_become_floats() -> None:
+    found = check_numbers(["1", 2, np.float32(0.5)], 3)
+    assert found.dtype == np.float64
+    assert found.tolist() == [1.0, 2.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "^A regressor needs values"),
+        (["a", "b"], "not numbers.*GraphClassifier"),
+        ([[1.0], [2.0]], r"one-dimensional; got shape \(2, 1\)"),
+        ([1.0], "There are 2 graphs but 1 values"),
+        ([1.0, np.nan], "for 1 graphs, the first at position 1"),
+        ([-np.inf, np.nan], "for 2 graphs, the first at position 0"),
+        ([1e101, 0.0], "rescale them"),
+        ([0.0, 1e-101], "rescale them"),
+    ],
+)
+def test_what_are_no_numbers_to_learn(y, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_numbers(y, 2)
+
+
+@pytest.mark.parametrize("y", [["a", "b"], np.array(["a", None], object)])
+def test_classes_instead_of_numbers(y) -> None:
+    with pytest.raises(ValueError, match=r"not numbers.*GraphClassifier and Streaming"):
+        refuse_classes(np.asarray(y))
+
+
+@pytest.mark.parametrize("y", [["1.5", "< 2"], [1.0, np.nan], ["", " "], [None, None], [2, 3]])
+def test_what_may_be_numbers_but_for_some(y) -> None:
+    refuse_classes(np.asarray(y))
+
+
+def test_equal_numbers_are_no_reason_to_rescale() -> None:
+    assert check_numbers([3.0, 3.0], 2).tolist() == [3.0, 3.0]
+
+
+# --- what "auto" stands for -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("codes", "scoring", "class_weight"),
+    [
+        (BALANCED, "accuracy", None),
+        (RARE, "roc_auc", "balanced"),
+        (RARE_OF_THREE, "balanced_accuracy", "balanced"),
+    ],
+)
+def test_a_rare_class_changes_score_and_weights(codes, scoring, class_weight) -> None:
+    assert resolved_scoring("auto", codes) == scoring
+    assert resolved_class_weight("auto", "auto", codes) == class_weight
+
+
+def test_what_was_asked_for_stays() -> None:
+    assert resolved_scoring("accuracy", RARE) == "accuracy"
+    assert resolved_class_weight("auto", "accuracy", RARE) is None  # a score that ignores it
+    assert resolved_class_weight("auto", "balanced_accuracy", RARE) == "balanced"
+    assert resolved_class_weight(None, "auto", RARE) is None
+    own = {"a": 1.0, "b": 5.0}
+    assert resolved_class_weight(own, "auto", RARE) is own
+
+
+def test_the_rarest_class_and_its_share() -> None:
+    assert rarest_class(AB, BALANCED) is None
+    assert rarest_class(AB, RARE) == {"class": "b", "share": 0.05}
+    assert rarest_class(AB, 1 - RARE) == {"class": "a", "share": 0.05}
+
+
+def test_one_class_for_all_is_told() -> None:
+    with pytest.warns(UserWarning, match="into the class 'b': it tells nothing apart"):
+        warn_if_one_class_is_all(np.ones(4, dtype=int), AB)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_if_one_class_is_all(np.array([0, 1]), AB)
+
+
+# --- values as lists --------------------------------------------------------------------------
+
+
+def test_kernels_as_lists() -> None:
+    assert listed_kernels("auto") == list(AUTO_KERNELS)
+    assert listed_kernels("tanimoto") == ["tanimoto"]
+    assert listed_kernels(("wwl", "tanimoto")) == ["wwl", "tanimoto"]
+    with pytest.raises(ValueError, match="kernel must be 'auto' or among"):
+        listed_kernels([])
+    with pytest.raises(ValueError, match="best"):
+        listed_kernels(["wwl", "best"])
+
+
+def test_numbers_as_lists() -> None:
+    assert listed("auto", (1, 2), "depth", Integral, 0) == [1, 2]
+    assert listed(3, (), "depth", Integral, 0) == [3]
+    assert listed(np.array([0.5, 1]), (), "gamma", Real, 0, positive=True) == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("value", [[], -1, [1, -1], [1, 2.5]])
+def test_what_are_no_depths(value) -> None:
+    with pytest.raises(ValueError, match="depth must be 'auto' or finite whole numbers of at"):
+        listed(value, (), "depth", Integral, 0)
+
+
+@pytest.mark.parametrize("value", [0.0, np.inf, np.nan, [1.0, 0.0]])
+def test_what_are_no_scales(value) -> None:
+    with pytest.raises(ValueError, match="gamma must be 'auto' or finite numbers above 0"):
+        listed(value, (), "gamma", Real, 0, positive=True)
