@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from treelens.explain.fragment_seen import ExplainedGraphs
 
 import treelens as tl
-from treelens.explain.fragment_seen import ExplainedGraphs
 from treelens.explain.fragments import find_fragments
 from treelens.graphs.collection import GraphCollection
 

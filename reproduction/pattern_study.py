@@ -12,9 +12,9 @@ from reproduction.methods import LEARNER
 from reproduction.pages import command_line, markdown_table, write_json, write_page
 from reproduction.progress import Work, run_all
 from reproduction.sheets import WeightedPattern, pattern_gallery
+from reproduction.weight_stability import weight_stability
 from treelens.explain.names import LABEL_NAMES, named_vocabulary
 from treelens.explain.pattern_table import pattern_table
-from treelens.explain.ranking import weight_stability
 from treelens.graphs.datasets import load_dataset
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures

@@ -15,6 +15,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
+from treelens.explain.fragment_effects import effects_of_graphs
+from treelens.explain.fragment_seen import ExplainedGraphs, mean_over_graphs
 
 import treelens as tl
 from reproduction import fragment_rivals
@@ -22,9 +24,7 @@ from reproduction.data import StudyOptions, data_folder
 from reproduction.fragment_stability import stability
 from reproduction.fragments_figure import sheet
 from reproduction.rows import RowFile, versions
-from treelens.explain.fragment_effects import effects_of_graphs
 from treelens.explain.fragment_search import search_fragments
-from treelens.explain.fragment_seen import ExplainedGraphs, mean_over_graphs
 from treelens.explain.fragments import fragment_table
 
 KEY = ("part", "sample", "method")

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from treelens.estimators.fragments import ShowsFragments
-from treelens.explain.classifier import ClassifierExplainer
-from treelens.explain.contributions import Explanation
+from treelens.estimators.fragments import FragmentsMixin
+from treelens.explain.expansion import one_tree
 from treelens.explain.pattern_table import pattern_table
-from treelens.graphs.convert import as_single_graph
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm.model import FittedSVM
 from treelens.svm.model_bound import model_bound
 from treelens.svm.search_result import BestParams, SearchResult
 
 
-class ViewsOfClassifier(ShowsFragments):
+class ViewsOfClassifier(FragmentsMixin):
     """What ``GraphSVC`` shows of its model."""
 
     model_: FittedSVM
@@ -79,42 +76,12 @@ class ViewsOfClassifier(ShowsFragments):
         """DataFrame of all patterns: text, depth, weight, support, relative frequency per class."""
         check_is_fitted(self)
         return pattern_table(
-            self.vocabulary_,
+            one_tree(self.vocabulary_),
             self.train_histograms_,
             self.weights_,
             self._fitted_model.training.targets,
             self._fitted_model.classes,
         )
-
-    def explain(self, graph: Any, class_label: Any = None, n_neighbors: int = 5) -> Explanation:
-        """Why one graph is decided the way it is: contributions of patterns, nodes and edges.
-
-        Parameters
-        ----------
-        graph : one graph, of any kind that :func:`treelens.as_graph_collection` takes
-        class_label : optional
-            The class to explain; by default, with two classes, the second, whose decision values
-            are positive, and with more the predicted one.
-
-            What is explained must be linear in the kernel. With two classes that is the decision
-            value; with more, where :meth:`decision_function` counts votes, it is the mean of the
-            decisions of the class against each of the others, which :meth:`mean_margins` gives.
-        n_neighbors : int, default=5
-            How many training graphs that spoke for and against to name.
-
-        Returns
-        -------
-        Explanation
-            With ``decision``, ``base``, ``pattern_contributions``, ``node_contributions``,
-            ``edge_contributions``, ``neighbors`` and ``out_of_vocabulary``.
-        """
-        check_is_fitted(self)
-        single = as_single_graph(graph, self.recipe_)
-        explainer, said = ClassifierExplainer(self.model_), self.model_.decide(single)
-        explanation = explainer.explain(single, said, 0, class_label, n_neighbors)
-        if explanation.warning:
-            warnings.warn(explanation.warning, UserWarning, stacklevel=2)
-        return explanation
 
     def generalization_bound(self, delta: float = 0.05) -> dict[str, Any]:
         """How much worse than on training pairs the learned distance can do on pairs of new graphs.
