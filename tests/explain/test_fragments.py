@@ -239,7 +239,10 @@ def test_errors_are_as_large_as_the_spread_over_samples():
     effects, errors = [], []
     for _ in range(12):
         chosen = [pool[k] for k in rng.permutation(len(pool))[:40]]
-        values = [2.0 * ("Cl" in s) - 1.0 * s.endswith("N") + rng.normal() for s in chosen]
+        noise = 0.3 * rng.normal(size=40)
+        values = [
+            2.0 * ("Cl" in s) - s.endswith("N") + x for s, x in zip(chosen, noise, strict=True)
+        ]
         model = tl.GraphRegressor(depth=1, weights="uniform").fit(chosen, values)
         table = model.fragments(pool)
         row = table[table["pattern"].str.startswith("Cl(")]
@@ -256,18 +259,6 @@ def test_a_fragment_of_nearly_all_graphs_is_no_finding():
     table = tl.GraphRegressor(depth=1).fit(acids, values).fragments_
     assert len(table)
     assert (table["support"] < 0.95 * len(acids)).all()
-
-
-def test_a_name_holds_for_95_percent_of_the_occurrences():
-    """Amines and amides are one pattern of elements: amine is no name for it."""
-    amines = [f"{t}CN(C)C" for t in TAILS]
-    mixed = [*amines, *(f"{t}CN(C)C(C)=O" for t in TAILS[:3]), *(f"{t}CCC" for t in TAILS)]
-    values = np.array([1.0] * 13 + [0.0] * 10) + 0.01 * np.arange(23)
-    table = tl.GraphRegressor(depth=1, trees=("labels",)).fit(mixed, values).fragments_
-    centre = table[table["pattern"].str.startswith("N(")].iloc[0]
-    assert centre["support"] == 13
-    assert centre["name"] == ""
-    assert table.title(centre.name) == centre["pattern"]
 
 
 def test_the_strongest_have_the_largest_effects_among_distinct_supported_ones(table):

@@ -184,7 +184,7 @@ def training_twins(seen: SeenGraphs, basis: Features) -> np.ndarray:
     for index, key in enumerate(_contents(basis.pairs.rows)):
         known[key].append(index)
     twins = np.full(len(seen.features.pairs.rows), -1)
-    new = seen.histograms.unseen.any(axis=1)  # no training graph has an unseen pattern
+    new = np.asarray(seen.histograms.unseen.any(axis=1))  # no training graph has an unseen pattern
     taken: dict[bytes, int] = defaultdict(int)
     for index, key in enumerate(_contents(seen.features.pairs.rows)):
         if key in known and not new[index]:

@@ -163,7 +163,7 @@ def group_name(seen: ExplainedGraphs, fragment: Fragment, molecule: Callable[[in
     """
     places = _places(seen, fragment, molecule)
     sample = places[:: max(1, -(-len(places) // _SAMPLED))]
-    ranked = []
+    ranked: list[tuple[float, int, str]] = []
     for name, query in _queries().items():
         fits = np.array([_fit(place, query) for place in sample])  # (n_sampled, 2)
         if _fitted(fits).mean() >= _LEAST_SHARE:
