@@ -15,6 +15,7 @@ from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions
 from treelens.estimators.fragments import ShowsFragments
 from treelens.estimators.prediction_table import TellsDomain
 from treelens.explain.contributions import Explanation, explain_decision
+from treelens.gp.blocks import posterior_of_blocks, sample_of_blocks
 from treelens.gp.covariates import CovariateTable, with_covariates
 from treelens.gp.device import check_device
 from treelens.gp.executors import check_executor
@@ -28,7 +29,6 @@ from treelens.gp.leave_one_out import LearningGain, density_gain
 from treelens.gp.memory import check_memory
 from treelens.gp.model import EvidenceRecord, FittedGP
 from treelens.gp.posterior import LeaveOneOut
-from treelens.gp.process_blocks import posterior_of_blocks, sample_of_blocks
 from treelens.gp.sampling import landmarks_for, sample_for
 from treelens.graphs.blocks import check_beside_blocks, holds_blocks
 from treelens.graphs.collection import GraphCollection

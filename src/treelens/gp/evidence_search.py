@@ -16,12 +16,10 @@ from scipy import optimize
 from sklearn.exceptions import ConvergenceWarning
 
 from treelens.gp.evidence import (
+    Evidence,
     EvidenceParameters,
     EvidenceProblem,
-    Workspace,
-    evidence_objective,
 )
-from treelens.gp.sparse_evidence import LandmarkProblem, landmark_bound
 
 STAGES = ("uniform", "depths", "branches")
 # Lowest and highest gamma, rho, amplitude, noise (as logarithms), and logit of the share; then of
@@ -153,24 +151,6 @@ def refit_scales(
     return replace(fit, parameters=parameters, uniform=uniform)
 
 
-def refine_by_bound(
-    sparse: LandmarkProblem, start: EvidenceParameters, learned: str = "uniform",
-    max_steps: int = 20,
-) -> EvidenceParameters:  # fmt: skip
-    """Go on from ``start`` by the bound through landmarks instead of the exact evidence.
-
-    Not what models do: where nearly every graph adds a direction of its own, the bound charges so
-    much for what landmarks leave out that it explains the targets away as noise
-    (``python -m reproduction landmarks --methods bound``).
-    """
-
-    def evaluate(parameters: EvidenceParameters, what: str) -> tuple[float, np.ndarray]:
-        return landmark_bound(sparse, parameters, what)
-
-    search = _Stage(sparse.problem, learned, start, evaluate, lambda what: None)
-    return search.run(max_steps)[0]
-
-
 Evaluator = Callable[[EvidenceParameters, str], tuple[float, np.ndarray]]
 
 
@@ -180,8 +160,7 @@ def evaluator(problem: EvidenceProblem, device: str) -> Evaluator:
         from treelens.gp.evidence_device import DeviceEvidence
 
         return DeviceEvidence(problem, device)
-    workspace = Workspace(problem.n_graphs)
-    return lambda parameters, learned: evidence_objective(problem, parameters, learned, workspace)
+    return Evidence(problem)
 
 
 def starting_parameters(problem: EvidenceProblem) -> EvidenceParameters:

@@ -17,10 +17,10 @@ from treelens.gp.evidence import (
     level_weights,
 )
 from treelens.gp.evidence_search import EvidenceFit, learn_by_evidence, refit_scales
+from treelens.gp.landmarks import LandmarkFit, LandmarkPosterior, choose_landmarks
 from treelens.gp.model import FittedGP, WeightedForest
 from treelens.gp.posterior import ExactPosterior, LeaveOneOut, MeanPosterior
 from treelens.gp.sampling import LandmarkPlan, LearningSample
-from treelens.gp.sparse_process import LandmarkFit, LandmarkPosterior, hard_to_say
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.mixture import MixtureKernel, mixture_kernel
 from treelens.patterns.forest import PatternForest
@@ -224,7 +224,7 @@ def _condition(
         left_out = posterior.leave_one_out(targets.values, n_jobs) if known is None else known
     else:
         fit = LandmarkFit(kernel, everything, noise, targets.values, n_jobs)
-        positions = hard_to_say(fit, plan.first, plan.n_landmarks)
+        positions = choose_landmarks(fit, plan.first, plan.n_landmarks)
         basis = histograms.select_graphs(positions)
         posterior, left_out = fit.through(positions)
     model = FittedGP(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treelens.gp.covariates import FittedCovariates
+from treelens.gp.landmarks import LandmarkPosterior
 from treelens.gp.posterior import ExactPosterior, MeanPosterior
-from treelens.gp.sparse_process import LandmarkPosterior
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.mixture import MixtureKernel, MixtureScales

@@ -1,7 +1,7 @@
 """What a Gaussian process believes after it has seen the targets.
 
 Exact, to some ten thousand graphs: one Cholesky factor. Beyond, through landmarks:
-:mod:`treelens.gp.sparse_process`.
+:mod:`treelens.gp.landmarks`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from treelens.gp.evidence import JITTER
-from treelens.gp.factor import (
+from treelens.gp.linalg import (
     cholesky_in_place,
-    half_solve,
-    inverse_of_factor,
+    inverse_in_place,
     solve_factored,
+    solve_upper,
 )
 
 
@@ -52,12 +52,11 @@ class ExactPosterior:
 
     def reduction(self, kernel: np.ndarray) -> np.ndarray:
         """How much the training graphs take off the variance, from ``kernel`` (n_new, n)."""
-        return (half_solve(self.factor, kernel.T) ** 2).sum(axis=0)
+        return (solve_upper(self.factor, kernel.T, transposed=True) ** 2).sum(axis=0)
 
     def leave_one_out(self, targets: np.ndarray, n_jobs: int = 1) -> LeaveOneOut:
         """Means and variances of each training graph given all others."""
-        inverse = np.empty_like(self.factor)
-        inverse_of_factor(self.factor.copy(), inverse, n_jobs)
+        inverse = inverse_in_place(self.factor.copy(), n_jobs)
         diagonal = np.diagonal(inverse).copy()  # (n,)
         return LeaveOneOut(targets - self.coefficients / diagonal[:, None], 1.0 / diagonal)
 
