@@ -218,7 +218,7 @@ def process_workers(n_parts: str, n_graphs: str, n_landmarks: str) -> dict[str, 
 
     It is what workers do in a fit; the rest is done here, and does not grow with the graphs.
     """
-    from treelens.gp.fitting import Targets, class_columns
+    from treelens.gp.targets import Targets, class_columns
     from treelens.gp.blocks import posterior_of_blocks, sample_of_blocks
 
     parts = [MadePart(i, int(n_graphs)) for i in range(int(n_parts))]

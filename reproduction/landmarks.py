@@ -19,8 +19,8 @@ from reproduction.data import StudyOptions, load_molecules
 from reproduction.pages import command_line, markdown_table, plus_minus, write_page
 from reproduction.rows import RowFile, versions
 from treelens.gp.evidence import EvidenceParameters, EvidenceProblem, PatternHierarchy
-from treelens.gp.evidence_search import refine_by_bound
-from treelens.gp.fitting import Targets, class_columns
+from treelens.gp.search import refine_by_bound
+from treelens.gp.targets import Targets, class_columns
 from treelens.gp.sampling import draw_by_group, landmarks_for, tenths_by_rank
 from treelens.gp.sparse_evidence import LandmarkProblem
 from treelens.gp.landmarks import LandmarkFit, choose_landmarks

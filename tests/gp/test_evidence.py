@@ -15,7 +15,7 @@ from treelens.gp.evidence import (
     PatternHierarchy,
     evidence_objective,
 )
-from treelens.gp.evidence_search import (
+from treelens.gp.search import (
     starting_parameters,
 )
 from treelens.patterns.histograms import PatternHistograms

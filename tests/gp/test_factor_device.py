@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from treelens.gp.linalg import NotPositiveDefiniteError
 
 from devices import THERE
 from treelens.gp import factor_device
+from treelens.gp.linalg import NotPositiveDefiniteError
 from treelens.kernels.device import Device
 
 pytestmark = pytest.mark.interpreted

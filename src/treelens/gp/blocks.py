@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treelens.gp.executors import SerialExecutor
-from treelens.gp.fitting import Targets
 from treelens.gp.landmarks import (
     BLOCK,
     BlockSums,
@@ -27,6 +26,7 @@ from treelens.gp.landmarks import (
 )
 from treelens.gp.model import FittedGP, WeightedForest
 from treelens.gp.posterior import LeaveOneOut
+from treelens.gp.targets import Targets
 from treelens.graphs.blocks import (
     Block,
     GraphPart,

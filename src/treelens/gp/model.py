@@ -251,7 +251,7 @@ class FittedGP:
         mean = self.target_offset + rows @ self.coefficients.T
         spread = np.empty(0)
         if variance:
-            spread = self.variances(self._full_posterior(n_jobs).reduction(rows))
+            spread = self.variances(self._full_posterior(n_jobs).reduction(rows, n_jobs))
         return mean, spread, rows.max(axis=1) / self.kernel.variance
 
     def variances(self, reduction: np.ndarray) -> np.ndarray:

@@ -255,7 +255,8 @@ class MixtureKernel:
 
     def matrix(self, left: Features, right: Features, n_jobs: int = 1) -> np.ndarray:
         """Kernel values between two sides, shape (n_left, n_right)."""
-        sums = pair_sums(left.pairs, right.pairs, self.weights, n_jobs=n_jobs)
+        other = None if left is right else right.pairs  # among themselves: half the work
+        sums = pair_sums(left.pairs, other, self.weights, n_jobs=n_jobs)
         kernel = mixture_kernel(self.scales, sums, left.diagonal, right.diagonal, n_jobs=n_jobs)
         if self.covariates is not None:
             kernel += self.covariate_matrix(left, right)
