@@ -72,18 +72,6 @@ def test_bins_leave_out_scales_that_too_few_grids_can_see():
 
 
 @pytest.mark.parametrize("name", list(APPROXIMATIONS))
-def test_contributions_add_up_to_the_decision(mutag, models, name):
-    graphs, _ = mutag
-    for i in (1, 3):
-        explanation = models[name].explain(graphs[i])
-        decision = models[name].decision_function(graphs[i : i + 1])[0]
-        assert explanation.decision == pytest.approx(decision, abs=1e-9)
-        total = explanation.base + explanation.pattern_contributions["contribution"].sum()
-        assert total == pytest.approx(decision, abs=1e-9)
-        assert explanation.base + explanation.node_contributions.sum() == pytest.approx(decision)
-
-
-@pytest.mark.parametrize("name", list(APPROXIMATIONS))
 def test_saving_and_loading_keeps_every_number(mutag, models, name, tmp_path):
     graphs, _ = mutag
     models[name].save(tmp_path / "model.treelens")
@@ -92,7 +80,6 @@ def test_saving_and_loading_keeps_every_number(mutag, models, name, tmp_path):
         np.testing.assert_array_equal(
             getattr(loaded, method)(graphs), getattr(models[name], method)(graphs)
         )
-    assert loaded.explain(graphs[1]).decision == models[name].explain(graphs[1]).decision
 
 
 def test_three_classes_and_a_search():
@@ -106,8 +93,6 @@ def test_three_classes_and_a_search():
     assert model.score(graphs, three) > 0.8
     assert model.best_params_["n_candidates"] == 16
     assert model.learning_gain_ is not None
-    explanation = model.explain(graphs[0])
-    assert explanation.decision == pytest.approx(model.decision_function(graphs[:1]).max())
 
 
 def test_results_do_not_depend_on_the_number_of_threads(mutag):

@@ -24,23 +24,6 @@ def shared_sums(patterns, values, weights, offsets, graphs, list_values, minimum
 
 
 @njit(cache=True, nogil=True)
-def pattern_sums(patterns, values, factors, offsets, graphs, list_values, minimum):
-    """``sum over i of factor_i combine(x_v, y_iv)`` for every pattern of the graph.
-
-    ``factors`` is (n_graphs,); the result is aligned with ``patterns``.
-    """
-    sums = np.zeros(len(patterns))
-    for a in range(len(patterns)):
-        x = values[a]
-        total = 0.0
-        for b in range(offsets[patterns[a]], offsets[patterns[a] + 1]):
-            y = list_values[b]
-            total += factors[graphs[b]] * (min(x, y) if minimum else x * y)
-        sums[a] = total
-    return sums
-
-
-@njit(cache=True, nogil=True)
 def mixture_path_rows(first, step, sums, known, unseen, others, gamma, rho, amplitude, share,
                       nodes, weights, start, end, per_shared, per_own):  # fmt: skip
     """Follow the mixture kernel of every pair from no known pattern to the whole graph.
@@ -139,48 +122,3 @@ def majorised(positions, inverse, springs, n_steps):
                 y += inverse[i, j] * pulled[j, 1]
             positions[i, 0], positions[i, 1] = x, y
     return positions
-
-
-@njit(cache=True, nogil=True)
-def steps_from(sources, offsets, neighbors):
-    """Steps along edges from some nodes to all: (n_sources, n_nodes), -1 where there is no way."""
-    n = len(offsets) - 1
-    steps = np.full((len(sources), n), -1.0)
-    queue = np.empty(n, dtype=np.int64)
-    for row in range(len(sources)):
-        queue[0], first, last = sources[row], 0, 1
-        steps[row, sources[row]] = 0.0
-        while first < last:
-            node = queue[first]
-            first += 1
-            for k in range(offsets[node], offsets[node + 1]):
-                other = neighbors[k]
-                if steps[row, other] < 0.0:
-                    steps[row, other] = steps[row, node] + 1.0
-                    queue[last] = other
-                    last += 1
-    return steps
-
-
-@njit(cache=True, nogil=True)
-def components(offsets, neighbors):
-    """The number of each node's connected component, in the order of their first nodes: (n,)."""
-    n = len(offsets) - 1
-    component = np.full(n, -1, dtype=np.int64)
-    queue = np.empty(n, dtype=np.int64)
-    found = 0
-    for start in range(n):
-        if component[start] < 0:
-            queue[0], first, last = start, 0, 1
-            component[start] = found
-            while first < last:
-                node = queue[first]
-                first += 1
-                for k in range(offsets[node], offsets[node + 1]):
-                    other = neighbors[k]
-                    if component[other] < 0:
-                        component[other] = found
-                        queue[last] = other
-                        last += 1
-            found += 1
-    return component

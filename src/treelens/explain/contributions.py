@@ -281,9 +281,10 @@ def _divide(
     """The contribution of every pattern of the graph, shape (n_found,)."""
     pairs = expansion.basis.pairs
     factors = coefficients * slopes.per_shared * (found.scale * pairs.scale)
-    matched = _compiled.pattern_sums(
-        found.patterns, found.values, factors, pairs.lists.offsets, pairs.lists.indices,
-        pairs.lists.values, pairs.minimum,
+    matched = np.empty(len(found.patterns))
+    _compiled.pattern_sums_of_rows(
+        0, 1, np.array([0, len(matched)]), found.patterns, found.values, pairs.lists.offsets,
+        pairs.lists.indices, pairs.lists.values, pairs.minimum, factors[None, :], matched,
     )  # fmt: skip
     own = found.own_terms(expansion.weights) * float(coefficients @ slopes.per_own)
     return expansion.weights[found.patterns] * matched + own

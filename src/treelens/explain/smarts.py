@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain, combinations_with_replacement
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ import numpy as np
 from treelens.explain.decode import Occurrence, occurrence_at, root_label
 from treelens.explain.fragment_search import ExplainedGraphs, Fragment
 from treelens.explain.layout import is_molecule
-from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.collection import GraphCollection
 from treelens.graphs.molecules import ATOM_LABELS, molecule_of, molecules_to_collection
 from treelens.patterns.forest import TREES, PatternForest, labelled_for
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -48,7 +48,7 @@ _MOST_MATCHES = 100_000
 _MOST_COMPARED = 40  # occurrences whose surroundings are compared
 _MOST_CHECKED = 600  # molecules that a SMARTS is matched against
 
-# Bond labels that a SMARTS bond says as well. Quadruple bonds are the last: higher ones have none.
+# Bond labels that are SMARTS bonds as well, up to quadruple bonds.
 _BONDS = ("-", "=", "#", ":", "$")
 _NOT_METALS = frozenset(
     {0, 1, 2, *range(5, 11), *range(14, 19), *range(33, 37), *range(52, 55), 85, 86}
@@ -74,16 +74,16 @@ def pattern_smarts(
     pattern : int
         Its id in the vocabulary, the index of ``model.patterns_``.
     atom_label : str, default="element"
-        What the node labels say, as it was chosen in :func:`treelens.read_smiles`.
-        :func:`atom_label_of` finds it out. ``"fine"``: the fine labels that all molecules have.
+        The kind of the node labels, as it was chosen in :func:`treelens.read_smiles`; see
+        :func:`atom_label_of`. ``"fine"``: the fine labels that all molecules have.
     max_length : int, default=4000
         Deep patterns grow long.
 
     Returns
     -------
     str or None
-        None where it would be longer than ``max_length``, or where no SMARTS says the same:
-        degrees as node labels, labels that are not of this kind, bonds of an unusual order.
+        None where it would be longer than ``max_length``, or where no SMARTS is equivalent: degrees
+        as node labels, labels that are not of this kind, bonds of an unusual order.
 
     Notes
     -----
@@ -119,16 +119,9 @@ def forest_smarts(
     atom_label: str = "element",
     max_length: int = LONGEST_SMARTS,
 ) -> str | None:
-    """The same for a pattern of a forest: each tree has its own labels.
+    """A SMARTS of a pattern of a forest (``model.model_.weighted.forest``), by its id there.
 
-    Parameters
-    ----------
-    forest : PatternForest
-        For instance ``model.model_.weighted.forest``.
-    pattern : int
-        Its id in the forest, the index of ``model.patterns_``.
-    atom_label, max_length :
-        See :func:`pattern_smarts`; ``atom_label`` is that of the graphs' own node labels.
+    See :func:`pattern_smarts`; ``atom_label`` is that of the graphs' own node labels.
 
     Examples
     --------
@@ -146,17 +139,10 @@ def forest_smarts(
 
 
 def atom_label_of(graphs: GraphCollection, vocabulary: PatternVocabulary) -> str | None:
-    """What the node labels of molecules say: an ``atom_label`` of :func:`treelens.read_smiles`.
+    """The kind of the node labels of molecules: an ``atom_label`` of :func:`treelens.read_smiles`.
 
-    None where the graphs are no molecules, or their labels come from elsewhere. Where several
-    kinds give the same labels (charges are part of them, say, but no atom has one), it is the one
-    that says least; on these molecules they agree.
-
-    Parameters
-    ----------
-    graphs : GraphCollection
-    vocabulary : PatternVocabulary
-        Whose labels must be of the same kind.
+    None where the graphs are no molecules, or where their labels or those of the vocabulary come
+    from elsewhere. Of several kinds that give the same labels it is the coarsest.
 
     Examples
     --------
@@ -170,19 +156,18 @@ def atom_label_of(graphs: GraphCollection, vocabulary: PatternVocabulary) -> str
         return None
     labels = {*graphs.node_alphabet, *vocabulary.node_alphabet}
     kinds = [kind for kind, read in _ATOM_READERS.items() if all(read(label) for label in labels)]
-    return next((kind for kind in kinds if _are_labelled_by(kind, first)), None)
-
-
-def _are_labelled_by(atom_label: str, graphs: Sequence[Graph]) -> bool:
-    again = molecules_to_collection([molecule_of(g) for g in graphs], atom_label=atom_label)
-    return all(a.node_labels == b.node_labels for a, b in zip(again, graphs, strict=True))
+    for kind in kinds:
+        again = molecules_to_collection([molecule_of(g) for g in first], atom_label=kind)
+        if all(a.node_labels == b.node_labels for a, b in zip(again, first, strict=True)):
+            return kind
+    return None
 
 
 # --- atoms and bonds --------------------------------------------------------------------------
 
 
 class _Atom(NamedTuple):
-    """What an atom label says."""
+    """The conditions that an atom label stands for."""
 
     number: int | None  # None: any element
     more: str = ""  # further SMARTS conditions
@@ -218,7 +203,7 @@ def _element_and_charge(label: Any) -> _Atom | None:
 
 
 def _element_and_aromaticity(label: Any) -> _Atom | None:
-    if label == "*":  # a dummy's sign has no small letter: aromatic or not, it looks the same
+    if label == "*":  # a dummy has no small letter: aromatic or not, it looks the same
         return _Atom(0)
     plain = _element(label)
     if plain is not None:
@@ -255,7 +240,7 @@ def _nothing(label: Any) -> _Atom | None:
 
 
 def atom_conditions(label: Any, atom_label: str) -> str | None:
-    """What stands between brackets for an atom of a label; None if the label is not of this kind.
+    """The text between brackets for an atom label; None if the label is not of this kind.
 
     Examples
     --------
@@ -266,14 +251,14 @@ def atom_conditions(label: Any, atom_label: str) -> str | None:
     return None if atom is None else atom.conditions
 
 
-# The kind that says least comes first.
+# The coarsest kind comes first.
 _ATOM_READERS: Mapping[str, Callable[[Any], _Atom | None]] = {
     "element": _element,
     "element+charge": _element_and_charge,
     "element+aromatic": _element_and_aromaticity,
 }
 assert set(_ATOM_READERS) <= set(ATOM_LABELS)
-# Beside these, what the trees of a forest look at.
+# Beside these, the other labels of the trees of a forest.
 _READERS = {**_ATOM_READERS, "fine": _fine, "none": _nothing}
 
 
@@ -353,15 +338,7 @@ def _branched(branches: Iterable[str]) -> str:
 
 
 class FragmentWriter:
-    """Writes the fragments of some molecules as SMARTS.
-
-    Parameters
-    ----------
-    seen : ExplainedGraphs
-        Of molecules.
-    atom_label : str
-        What their own node labels say; see :func:`treelens.explain.smarts.pattern_smarts`.
-    """
+    """Writes the fragments of some molecules as SMARTS; ``atom_label`` as in ``pattern_smarts``."""
 
     def __init__(self, seen: ExplainedGraphs, atom_label: str) -> None:
         self.seen = seen
@@ -376,7 +353,9 @@ class FragmentWriter:
 
     def smarts(self, fragment: Fragment) -> str | None:
         """The first form that finds the fragment's atoms and no others; None if there is none."""
-        graphs = self._checked_graphs(fragment)
+        holding = np.unique(self.seen.graph_of_node[fragment.roots])
+        others = np.setdiff1d(np.arange(len(self.seen.graphs)), holding, assume_unique=True)
+        graphs = [*_spread(holding, _MOST_CHECKED // 2), *_spread(others, _MOST_CHECKED // 2)]
         return next((x for x in self._forms(fragment) if self.is_exact(x, fragment, graphs)), None)
 
     def is_exact(self, smarts: str, fragment: Fragment, graphs: Iterable[int]) -> bool:
@@ -397,12 +376,6 @@ class FragmentWriter:
                 return False
         return True
 
-    def _checked_graphs(self, fragment: Fragment) -> list[int]:
-        """Graphs that hold the fragment, and as many that do not, evenly from the collection."""
-        holding = np.unique(self.seen.graph_of_node[fragment.roots])
-        others = np.setdiff1d(np.arange(len(self.seen.graphs)), holding, assume_unique=True)
-        return [*_spread(holding, _MOST_CHECKED // 2), *_spread(others, _MOST_CHECKED // 2)]
-
     def _forms(self, fragment: Fragment) -> Iterator[str]:
         """Forms to be tried, the most readable first."""
         place, reach = self._usual_place(fragment), fragment.depth
@@ -414,7 +387,8 @@ class FragmentWriter:
         ]
         if all(conditions):
             nested = ",".join(_condition(str(condition)) for condition in conditions)
-            coarse = self._coarsest(tree)
+            trees = self.seen.forest.trees  # atoms with coarse labels fit all members
+            coarse = trees.index("labels") if "labels" in trees else tree
             yield from self._written_out(place, reach, coarse, nested)
             star = occurrence_at(
                 self.seen.graphs, place.graph_index,
@@ -423,11 +397,6 @@ class FragmentWriter:
             )  # fmt: skip
             yield from self._written_out(star, 1, coarse, nested)
             yield f"[{nested}]"
-
-    def _coarsest(self, tree: int) -> int:
-        """The tree of the graphs' own labels, where there is one: its atoms fit all members."""
-        trees = self.seen.forest.trees
-        return trees.index("labels") if "labels" in trees else tree
 
     def _usual_place(self, fragment: Fragment) -> Occurrence:
         """An occurrence whose surroundings are those of most, in a graph as small as can be."""
