@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from treelens.kernels.table import KERNELS, RENAMED_KERNELS
-from treelens.pairwise.settings import LearnerSettings
 from treelens.storage.archive import Contents
 from treelens.storage.older import PRESETS, in_new_words, without_preset
 
@@ -63,7 +62,6 @@ def test_a_preset_gives_way_to_what_it_fixed(name):
     found = without_preset(given)
     assert {key: found[key] for key in PRESETS[name]} == PRESETS[name]
     assert found["tol"] == 0.1  # it left that to the user
-    assert LearnerSettings(**{k: v for k, v in found.items() if k not in ("preset", "n_jobs")})
 
 
 @pytest.mark.parametrize("preset", [None, "unknown", 3, []])

@@ -88,8 +88,8 @@ def test_the_learner_comes_back_with_its_record(tmp_path):
 @pytest.mark.parametrize(
     "learner",
     [{"solver": tl.StochasticGradient(n_checks=0, n_steps=500)},
-     {"solver": "batch"}, {"min_support": 1000}],
-    ids=["no checks", "a name", "nothing to learn"],
+     {"solver": "batch"}],
+    ids=["no checks", "a name"],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_whatever_a_solver_records_can_be_loaded(learner, tmp_path):
@@ -106,26 +106,6 @@ def test_parameters_come_back_and_the_model_can_be_fitted_again(tmp_path):
     np.testing.assert_array_equal(ours.pop("depth"), theirs.pop("depth"))
     assert ours == theirs
     assert_same_predictions(loaded.fit(GRAPHS, Y), model)
-
-
-def test_settings_of_studies_in_files_of_before_are_not_forgotten(path, tmp_path):
-    """A learner had more parameters: what a bound says still depends on them."""
-    repacked = Repacked(path)
-    repacked.data["learner"] |= {"constraint": "box", "preset": None, "n_epochs": None}
-    box = load(repacked.write(tmp_path / "box.treelens"))
-    assert box.model_.choice.learner["constraint"] == "box"
-    assert box.generalization_bound()["gap"] is None
-    assert load(path).generalization_bound()["gap"] is not None
-    repacked.data["learner"] |= {"preset": "paper"}
-    paper = load(repacked.write(tmp_path / "paper.treelens")).model_.choice.learner
-    assert (paper["solver"], paper["step_size"], paper["constraint"]) == (
-        "stochastic",
-        1e-4,
-        "ball",
-    )
-    repacked.data["learner"] |= {"constraint": "cone", "preset": None}
-    with pytest.raises(ModelFileError, match="'learner': constraint must be one of"):
-        load(repacked.write(tmp_path / "cone.treelens"))
 
 
 def test_an_unfitted_model_cannot_be_saved(tmp_path):

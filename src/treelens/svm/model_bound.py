@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treelens.pairwise.fitted_bound import fitted_bound
+from treelens.pairwise.bounds import fitted_bound
 from treelens.pairwise.learn import learn_weights
 from treelens.pairwise.settings import LearnerSettings
 from treelens.patterns.pairs import PairFeatures

@@ -25,7 +25,7 @@ from treelens.kernels.table import KERNELS
 from treelens.kernels.voting import class_values, margin_signs, mean_margins, n_classes_of
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import predicted_codes
-from treelens.pairwise.solver_settings import limited
+from treelens.pairwise.settings import limited
 from treelens.parallel import in_threads
 from treelens.patterns.features import Features, select_features
 from treelens.patterns.histograms import PatternHistograms

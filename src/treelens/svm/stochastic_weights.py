@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from treelens.pairwise.margins import DistanceQuantiles, choose_margins
-from treelens.pairwise.objective import pair_arrays
-from treelens.pairwise.solver_settings import limited
+from treelens.pairwise.losses import choose_margins
+from treelens.pairwise.settings import limited
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.svm.landmarks import landmark_positions
@@ -39,7 +38,6 @@ def learn_weights_linearly(
             histograms.n_graphs, _MARGIN_GRAPHS, np.random.default_rng(seed)
         )
         sample = PairFeatures.from_histograms(histograms.select_graphs(picked), kind)
-        quantiles = DistanceQuantiles.of_all_pairs(sample, pair_arrays(sample), learner.b, 1)
-        margins = choose_margins(learner.margins, learner.sigma, learner.b, quantiles)
+        margins = choose_margins(learner.margins, learner.sigma, learner.b, sample)
         learner.set_params(margins=(margins.alpha1, margins.alpha2), sigma=margins.sigma)
     return learner.fit(PairFeatures.from_histograms(histograms, kind), codes)
