@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 from treelens.graphs.build import build_collection
 from treelens.graphs.synthetic import TRAINING_SUBSTRUCTURES, make_synthetic
 from treelens.pairwise.learn import learn_weights
-from treelens.pairwise.settings import LearnerSettings
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PAIR_KINDS, PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -188,8 +187,3 @@ def test_two_graphs():
         learned = learn_weights(two, ["a", "b"], margins=(1.0, 0.5))
     assert learned.weights[0] < 1  # C, which both hold
     assert learned.converged
-
-
-def test_every_setting_is_checked_or_documented():
-    for name in LearnerSettings.__dataclass_fields__:
-        assert name in (LearnerSettings.__doc__ or "")

@@ -83,19 +83,11 @@ def loss_constants(
     largest_similarity: float | None = None,
     pair_factor: float = 1.0,
 ) -> LossConstants:
-    """Return the constants of the pair loss.
+    """Return the constants of the pair loss, times the largest factor of a pair.
 
-    Parameters
-    ----------
-    pair_norm : float
-        ``max ||Z(i, j)||_2``; see :func:`treelens.pairwise.objective.largest_pair_norm`.
-    margins : Margins
-    largest_similarity : float, optional
-        The largest ``<W, Z>`` that occurs. By default at most ``b``, as the paper demands, so that
-        distances lie in ``[0, b]``; with more they reach below 0, and the loss above the paper's
-        ``M = max(b - sigma / 2 - alpha2, alpha1 - sigma / 2)``.
-    pair_factor : float
-        The largest factor of a pair in the objective; see :func:`largest_pair_factor`.
+    ``largest_similarity`` is the largest ``<W, Z>`` that occurs. By default it is at most ``b``, as
+    the paper demands, so that distances lie in ``[0, b]``; with more they reach below 0, and the
+    loss above the paper's ``M = max(b - sigma / 2 - alpha2, alpha1 - sigma / 2)``.
 
     Examples
     --------
@@ -173,18 +165,8 @@ def mean_pair_loss(
 ) -> float:
     """Return the mean loss over ordered pairs of graphs: the measured side of the bounds.
 
-    Parameters
-    ----------
-    features : PairFeatures
-    codes : ndarray of int, shape (n_graphs,)
-        Class of each graph.
-    weights : ndarray, shape (n_patterns,)
-    margins : Margins
-    balance : bool
-        Whether pairs of either kind, same label and different, weigh one half.
-    diagonal : bool
-        Whether a graph with itself is a pair. The learner's objective counts those; for the loss
-        on new pairs, of two independent graphs, leave them out.
+    With ``diagonal`` a graph with itself is a pair, as in the learner's objective; for the loss on
+    new pairs, of two independent graphs, leave them out.
     """
     if balance and not diagonal:
         raise ValueError("balance=True needs diagonal=True: its weights count all ordered pairs.")
@@ -274,16 +256,8 @@ def weight_stability(n_graphs: int, plan: StepPlan, constants: LossConstants) ->
 def stability_gap(n_graphs: int, k_n: float, loss_bound: float, delta: float = 0.05) -> float:
     """Return the paper's Theorem 3: ``2 k_n + (n k_n + M) sqrt((2 / n) log(2 / delta))``.
 
-    Parameters
-    ----------
-    n_graphs : int
-    k_n : float
-        Stability of the loss, ``L * weight_stability(...)``. 0 for weights that do not depend on
-        the data.
-    loss_bound : float
-        ``M``, the largest loss of a pair.
-    delta : float
-        The bound fails with at most this probability.
+    ``k_n`` is the stability of the loss, ``L * weight_stability(...)``: 0 for weights that do not
+    depend on the data. ``loss_bound`` is ``M``. The bound fails with probability at most ``delta``.
 
     Notes
     -----
@@ -309,14 +283,7 @@ def any_solver_gap(
 
     ``2 radius L / sqrt(m) + M / n + M sqrt((2 / n) log(1 / delta))`` with ``m = floor(n / 2)``.
 
-    Parameters
-    ----------
-    n_graphs : int
-    radius : float
-        Of a ball that contains the constraint set: ``sqrt(sum of the squared radii)``.
-    lipschitz, loss_bound : float
-        Constants of the loss.
-    delta : float
+    ``radius`` is that of a ball that contains the constraint set: ``sqrt(sum of squared radii)``.
 
     Notes
     -----

@@ -163,29 +163,10 @@ def limited(learner: Any, **limits: float) -> Any:
 
 @dataclass(frozen=True)
 class LearnerSettings:
-    """Settings of :func:`treelens.pairwise.learn.learn_weights`, those of the solver included.
+    """Settings of :func:`treelens.pairwise.learn.learn_weights`.
 
-    Attributes
-    ----------
-    radius : float or sequence of float, one per depth
-        Of the ball around 1. Weights never fall below 0. With radius 0 they stay 1.
-    solver : {"quasi-newton", "batch", "stochastic"}
-    margins : "quantile" or (alpha1, alpha2)
-        ``"quantile"`` takes them from the training distances under uniform weights.
-    sigma : "auto" or float
-        ``"auto"`` takes half the interquartile range of those distances.
-    b : float
-        The distance is ``b - <W, Z>``.
-    balance : bool
-        Give pairs with the same and with different labels the total weight 1/2 each.
-    max_iter : int
-    tol : float
-        Relative gap at which the solver stops.
-    n_steps, step_size, halvings, average, n_checks
-        See :class:`StochasticGradient`; ``step_size`` also of :class:`ProjectedGradient`.
-    n_jobs : int
-        Threads; the result is the same for every number of them.
-    random_state : int, Generator or None
+    These are the parameters of :class:`treelens.PairwiseWeights` with those of the solvers beside
+    them; ``solver`` is a name.
     """
 
     radius: float | Sequence[float] = 1.0

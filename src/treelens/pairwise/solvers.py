@@ -46,26 +46,11 @@ def projected_gradient(
     tol: float,
     step_size: float | None = None,
 ) -> tuple[np.ndarray, Certificate]:
-    """Minimise by projected gradient steps.
+    """Minimise by projected gradient steps from a point of the constraint set.
 
-    Parameters
-    ----------
-    objective : callable
-        Returns the value and the gradient at given weights.
-    constraint : BallConstraint
-    start : ndarray, shape (n_patterns,)
-        A point of the constraint set.
-    max_iter : int
-    tol : float
-        Stop at this relative gap.
-    step_size : float, optional
-        A constant step. Without it the step grows while the parabola of that curvature stays
-        above the objective, and is halved when it does not.
-
-    Returns
-    -------
-    weights : ndarray, shape (n_patterns,)
-    certificate : Certificate
+    The step is constant with a ``step_size``. Without it the step grows while the parabola of that
+    curvature stays above the objective, and is halved when it does not. Returns the weights and
+    the certificate.
     """
     certificate = Certificate(constraint, tol)
     weights, adaptive = start, step_size is None
@@ -247,15 +232,9 @@ def stochastic_gradient(
 ) -> tuple[np.ndarray, Certificate, int]:
     """Take single-pair projected steps from uniform weights.
 
-    For the parameters see :class:`~treelens.pairwise.settings.StochasticGradient`.
-
-    Returns
-    -------
-    weights : ndarray, shape (n_patterns,)
-    certificate : Certificate
-        With one entry per check; empty if there was none.
-    n_done : int
-        Steps taken: fewer than planned if a check found the tolerance reached.
+    For the parameters see :class:`~treelens.pairwise.settings.StochasticGradient`. Returns the
+    weights, the certificate (one entry per check) and the number of steps, fewer than planned if
+    a check found the tolerance reached.
     """
     certificate = Certificate(constraint, tol)
     n_patterns, n_depths = objective.n_patterns, len(constraint.radii)
