@@ -37,8 +37,6 @@ def test_all_old_parameters_are_named_at_once():
         assert message.endswith(" Leave out gamma, n_components.")
     with pytest.raises(TypeError, match=r"'form' is called 'kernel' now\.$"):
         tl.GraphSVC(form="wwl")
-    with pytest.raises(TypeError, match=r"'tol' is a setting of the solver now.*\(tol=\.\.\.\)\.$"):
-        tl.PairwiseWeights(tol=1e-3)
 
 
 def test_other_parameters_that_do_not_exist_are_errors_as_usual():

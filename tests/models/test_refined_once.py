@@ -28,14 +28,13 @@ MAKERS: dict[str, Callable[[], Any]] = {
 def refined(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many graphs every refinement so far was about."""
     counted: list[int] = []
-    for name in ("learn", "look_up"):
-        real = getattr(refinement, name)
+    real = refinement.refine
 
-        def counting(graphs: Any, *rest: Any, real: Any = real) -> Any:
-            counted.append(len(graphs))
-            return real(graphs, *rest)
+    def counting(graphs: Any, *rest: Any) -> Any:
+        counted.append(len(graphs))
+        return real(graphs, *rest)
 
-        monkeypatch.setattr(refinement, name, counting)
+    monkeypatch.setattr(refinement, "refine", counting)
     return counted
 
 

@@ -80,15 +80,16 @@ class PatternLevel:
         return PatternLevel(self.own, self.child_offsets, keys)
 
 
-def learn(
+def refine(
     graphs: GraphCollection,
     colors: np.ndarray,
     edge_codes: np.ndarray | None,
     n_edge_labels: int,
     levels: tuple[PatternLevel, ...],
+    extend: bool,
     n_jobs: int = 1,
 ) -> tuple[np.ndarray, tuple[PatternLevel, ...]]:
-    """Refine a collection; return the colours and the levels, extended by new patterns.
+    """Return the colours at every depth (depth + 1, n_nodes), and the levels.
 
     Parameters
     ----------
@@ -100,18 +101,17 @@ def learn(
     n_edge_labels : int
     levels : tuple of PatternLevel
         The known patterns, one entry per depth from 1 on.
-
-    Returns
-    -------
-    colors : ndarray of int32, shape (depth + 1, n_nodes)
-    levels : tuple of PatternLevel
+    extend : bool
+        Add unknown patterns to the levels; otherwise their colour is -1.
     """
     refined = np.empty((len(levels) + 1, graphs.n_nodes), dtype=np.int32)
     refined[0] = colors
     offsets, new_levels = graphs.neighbor_offsets, []
     for h, level in enumerate(levels):
         keys, signatures = _child_keys(graphs, refined[h], edge_codes, n_edge_labels, n_jobs)
-        look_up_level(refined[h], offsets, keys, signatures, level, refined[h + 1], n_jobs)
+        _look_up_level(refined[h], offsets, keys, signatures, level, refined[h + 1], n_jobs)
+        if not extend:
+            continue
         founders = np.empty(graphs.n_nodes, dtype=np.int32)
         n_new = _compiled.number_new_patterns(
             refined[h], offsets, keys, signatures, _empty_table(graphs.n_nodes), len(level),
@@ -124,26 +124,7 @@ def learn(
         entries += np.arange(child_offsets[-1])
         new = PatternLevel(refined[h][founders], child_offsets, keys[entries])
         new_levels.append(level.followed_by(new))
-    return refined, tuple(new_levels)
-
-
-def look_up(
-    graphs: GraphCollection,
-    colors: np.ndarray,
-    edge_codes: np.ndarray | None,
-    n_edge_labels: int,
-    levels: tuple[PatternLevel, ...],
-    n_jobs: int = 1,
-) -> np.ndarray:
-    """Return the colours at every depth for known levels; -1 where the pattern is unknown."""
-    refined = np.empty((len(levels) + 1, graphs.n_nodes), dtype=np.int32)
-    refined[0] = colors
-    for h, level in enumerate(levels):
-        keys, signatures = _child_keys(graphs, refined[h], edge_codes, n_edge_labels, n_jobs)
-        look_up_level(
-            refined[h], graphs.neighbor_offsets, keys, signatures, level, refined[h + 1], n_jobs
-        )
-    return refined
+    return refined, tuple(new_levels) if extend else levels
 
 
 def _child_keys(
@@ -169,14 +150,14 @@ def _child_keys(
     return keys, signatures
 
 
-def look_up_level(
+def _look_up_level(
     colors: np.ndarray,
     key_offsets: np.ndarray,
     keys: np.ndarray,
     signatures: np.ndarray,
     level: PatternLevel,
     new_colors: np.ndarray,
-    n_jobs: int = 1,
+    n_jobs: int,
 ) -> None:
     """Fill ``new_colors`` with the patterns of a level: -1 where it lacks the pattern."""
     if not len(level):

@@ -161,8 +161,8 @@ class PatternVocabulary:
             if edge_alphabet != self.edge_alphabet and self.n_patterns:
                 old, new = len(self.edge_alphabet), len(edge_alphabet)
                 known_levels = tuple(level.with_edge_labels(old, new) for level in known_levels)
-        refined, levels = refinement.learn(
-            graphs, colors, edge_codes, len(edge_alphabet or ()), known_levels, n_jobs
+        refined, levels = refinement.refine(
+            graphs, colors, edge_codes, len(edge_alphabet or ()), known_levels, True, n_jobs
         )
         extended = PatternVocabulary(
             node_alphabet, edge_alphabet, levels, graphs.degree_labels or self.degree_labels
@@ -177,8 +177,8 @@ class PatternVocabulary:
         if self.edge_alphabet is not None:
             codes = _NO_CODES if graphs.edge_codes is None else graphs.edge_codes
             edge_codes = translate_codes(codes, graphs.edge_alphabet or (), self.edge_alphabet)
-        refined = refinement.look_up(
-            graphs, colors, edge_codes, len(self.edge_alphabet or ()), self.levels, n_jobs
+        refined, _ = refinement.refine(
+            graphs, colors, edge_codes, len(self.edge_alphabet or ()), self.levels, False, n_jobs
         )
         return NodeColors(refined, graphs.node_offsets)
 
