@@ -238,6 +238,7 @@ class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):
         depth: int | str = "auto",
         weights: str = "auto",
         *,
+        descriptors: bool | str = "auto",
         trees: Any = "auto",
         class_weight: Any = None,
         threshold: Any = "auto",

@@ -16,8 +16,8 @@ from treelens.estimators.fragments import ShowsFragments
 from treelens.estimators.prediction_table import TellsDomain
 from treelens.explain.contributions import Explanation, explain_decision
 from treelens.gp.blocks import posterior_of_blocks, sample_of_blocks
-from treelens.gp.choice import TrainingData
-from treelens.gp.covariates import CovariateTable, with_covariates
+from treelens.gp.choice import FEWEST, TrainingData
+from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
 from treelens.gp.device import check_device
 from treelens.gp.executors import check_executor
 from treelens.gp.fitting import FittedEvidence, evidence_history, fit_gaussian_process
@@ -66,6 +66,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
     model_: FittedGP
     depth: int | str
     weights: str
+    descriptors: bool | str
     trees: Any
     prior_strength: float
     learning_size: int
@@ -79,6 +80,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "depth": [StrOptions({"auto"}), Interval(Integral, 0, 20, closed="both")],
         "weights": [StrOptions({"auto", "uniform", "depths", "branches"})],
+        "descriptors": [StrOptions({"auto"}), "boolean"],
         "trees": [StrOptions({"auto"}), list, tuple],
         "prior_strength": [Interval(Real, 0, None, closed="neither")],
         "learning_size": [Interval(Integral, 2, None, closed="left")],
@@ -96,6 +98,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         depth: int | str = "auto",
         weights: str = "auto",
         *,
+        descriptors: bool | str = "auto",
         trees: Any = "auto",
         prior_strength: float = 30.0,
         learning_size: int = 3000,
@@ -247,6 +250,9 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         with progress_ticks(self.progress, "Learning the weights") as tick:
             fitted = fit_gaussian_process(
                 at_depth,
+                covariates=None if covariates is None else covariates[0],
+                described=self._described(graphs, covariates),
+                descriptors=self.descriptors,
                 weights=self.weights,
                 depth=None if isinstance(self.depth, str) else self.depth,
                 max_depth=_MAX_DEPTH,
@@ -256,7 +262,6 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
                 max_steps=self.max_steps,
                 seed=seed,
                 tick=tick,
-                covariates=None if covariates is None else covariates[0],
             )
         self._train_graphs, self._fragments = graphs, None
         training = TrainingGraphs(fitted.histograms, known.given)
@@ -264,6 +269,24 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
             fitted.model, classes=known.classes, training=training, recipe=graphs.recipe
         )
         return replace(fitted, model=model)
+
+    def _described(
+        self, graphs: GraphCollection, covariates: tuple[CovariateTable, np.ndarray] | None
+    ) -> tuple[CovariateTable, np.ndarray] | None:
+        """Covariates and descriptors together; None where there are or shall be no descriptors."""
+        if self.descriptors is False or self.device != "cpu" or len(graphs) < FEWEST:
+            return None
+        table = compact_descriptors(graphs)
+        if table is None:
+            if self.descriptors is True:
+                raise ValueError(
+                    "descriptors=True needs molecules: read them with read_smiles, or use "
+                    "descriptors='auto'."
+                )
+            return None
+        if covariates is not None:
+            table = covariates[0].joined(table)
+        return table, table.encode(graphs)
 
     def _exact_size(self) -> int:
         """Up to how many graphs the posterior is exact: on a GPU as many as it holds, if more."""
@@ -336,6 +359,11 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
     def best_weights_(self) -> str:
         """The weights in use: ``"uniform"``, ``"depths"`` or ``"branches"``."""
         return self._fitted_model.record.learned
+
+    @property
+    def uses_descriptors_(self) -> bool:
+        """Whether descriptors of molecules stand beside the patterns."""
+        return any(name.startswith(PREFIX) for name in self.covariates_)
 
     @property
     def evidence_(self) -> float:
