@@ -18,7 +18,7 @@ from treelens.gp.evidence import (
     Workspace,
     evidence_objective,
 )
-from treelens.gp.evidence_search import starting_parameters
+from treelens.gp.search import starting_parameters
 from treelens.gp.factor import cholesky_in_place, inverse_of_factor
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.pairs import PairFeatures

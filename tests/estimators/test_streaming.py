@@ -13,9 +13,9 @@ from sklearn.exceptions import NotFittedError
 
 import treelens as tl
 from treelens.gp import landmark_parts, sparse_evidence
+from treelens.gp.blocks import sample_of_blocks
 from treelens.gp.executors import JoblibExecutor, SerialExecutor
-from treelens.gp.process_blocks import sample_of_blocks
-from treelens.gp.sparse_process import LandmarkPosterior
+from treelens.gp.landmarks import LandmarkPosterior
 from treelens.graphs.blocks import Block, CollectionBlocks, SmilesBlocks
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 

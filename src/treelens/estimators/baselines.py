@@ -16,9 +16,9 @@ from treelens._sklearn_compat import BaseEstimator, ClassifierMixin, RegressorMi
 from treelens.estimators.base import TakesGraphs
 from treelens.evaluation.metrics import class_scores
 from treelens.evaluation.splits import DistinctKFold, Split
-from treelens.gp.fitting import class_columns
 from treelens.gp.sampling import draw_by_group, tenths_by_rank
 from treelens.gp.tanimoto_process import TanimotoProcess
+from treelens.gp.targets import class_columns
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.graphs.targets import check_classes

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treelens.gp.covariates import FittedCovariates
+from treelens.gp.landmarks import LandmarkPosterior
 from treelens.gp.posterior import ExactPosterior, MeanPosterior
-from treelens.gp.sparse_process import LandmarkPosterior
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.mixture import MixtureKernel, MixtureScales
@@ -251,7 +251,7 @@ class FittedGP:
         mean = self.target_offset + rows @ self.coefficients.T
         spread = np.empty(0)
         if variance:
-            spread = self.variances(self._full_posterior(n_jobs).reduction(rows))
+            spread = self.variances(self._full_posterior(n_jobs).reduction(rows, n_jobs))
         return mean, spread, rows.max(axis=1) / self.kernel.variance
 
     def variances(self, reduction: np.ndarray) -> np.ndarray:

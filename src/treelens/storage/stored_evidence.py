@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from treelens.gp.covariates import CovariateColumn, CovariateTable, FittedCovariates
-from treelens.gp.evidence_search import STAGES
+from treelens.gp.landmarks import LandmarkPosterior
 from treelens.gp.leave_one_out import LearningGain, scored_classes, scored_numbers
 from treelens.gp.model import (
     EvidenceRecord,
@@ -21,7 +21,7 @@ from treelens.gp.model import (
     WeightedForest,
 )
 from treelens.gp.posterior import MeanPosterior
-from treelens.gp.sparse_process import LandmarkPosterior
+from treelens.gp.search import STAGES
 from treelens.kernels.mixture import CovariateScales, MixtureScales
 from treelens.models.thresholds import Threshold
 from treelens.models.training import TrainingGraphs

@@ -1,26 +1,32 @@
 """Gaussian processes on more graphs than fit into memory: a sample, and sums over all blocks.
 
-Patterns, weights and landmarks come from a sample; what all graphs say is added up in sums over
-landmarks (:class:`treelens.gp.sparse_evidence.LandmarkSums`), whose size does not depend on
-how many graphs there are. The sample is drawn by a hash of each graph's number, and the sums are
-made over a fixed number of graphs at a time, so the model does not depend on how blocks are cut.
+Patterns, weights and landmarks come from a sample; the posterior is that of all graphs, through
+sums over landmarks (:class:`treelens.gp.landmarks.LandmarkSums`), whose size does not depend on
+how many graphs there are. The sample is drawn by a hash of each graph's number, so it does not
+depend on how blocks are cut.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from treelens.gp.executors import SerialExecutor
-from treelens.gp.fitting import Targets
-from treelens.gp.landmark_parts import LandmarkView, pieces_of_run, runs_of, whole_chunks
-from treelens.gp.model import FittedGP
+from treelens.gp.landmarks import (
+    BLOCK,
+    BlockSums,
+    LandmarkPosterior,
+    LandmarkSums,
+    block_slices,
+    factor_landmarks,
+    sums_of_block,
+)
+from treelens.gp.model import FittedGP, WeightedForest
 from treelens.gp.posterior import LeaveOneOut
-from treelens.gp.sparse_evidence import LandmarkSums, block_slices, factor_landmarks
-from treelens.gp.sparse_process import LandmarkPosterior
+from treelens.gp.targets import Targets
 from treelens.graphs.blocks import (
     Block,
     GraphPart,
@@ -33,8 +39,10 @@ from treelens.graphs.blocks import (
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.convert import as_graph_collection
 from treelens.graphs.errors import GraphDataError
-from treelens.patterns.features import select_features
+from treelens.kernels.mixture import MixtureKernel
+from treelens.patterns.features import Features, select_features
 
+_TASK_SIZE = 8 * BLOCK  # graphs that a task sent to a worker holds at least
 # The position of the first target that cannot be learned from, and words about it; None: all can.
 FirstWrong = Callable[[np.ndarray], tuple[int, str] | None]
 
@@ -164,6 +172,29 @@ def _scattered(words: np.ndarray) -> np.ndarray:
     return words ^ (words >> np.uint64(31))
 
 
+class LandmarkView(NamedTuple):
+    """All that a worker needs to compare graphs with the landmarks."""
+
+    weighted: WeightedForest
+    kernel: MixtureKernel
+    landmarks: Features
+    factor: np.ndarray  # (m, m) of the kernel among landmarks
+    noise: float
+
+    def sums(self, graphs: GraphCollection, targets: Targets, n_jobs: int = 1) -> BlockSums:
+        """Return what some graphs add to the sums over landmarks."""
+        total: BlockSums | None = None
+        for where in block_slices(len(graphs)):
+            some, own = graphs[where], targets.select(where)
+            features = self.weighted.look_at(some, n_jobs).features
+            rows = self.kernel.matrix(features, self.landmarks, n_jobs)
+            noise = self.noise / own.weights
+            found = sums_of_block(self.factor, rows, noise, own.values, n_jobs)
+            total = found if total is None else BlockSums(*map(np.add, total, found))
+        assert total is not None
+        return total
+
+
 def posterior_of_blocks(
     model: FittedGP,
     blocks: Any,
@@ -173,12 +204,12 @@ def posterior_of_blocks(
     n_jobs: int = 1,
     executor: Any = None,
 ) -> tuple[LandmarkPosterior, LeaveOneOut]:
-    """The posterior given all graphs, and what it says of the sample's, each left out.
+    """Return the posterior given all graphs, and leave-one-out predictions of the sample.
 
     Parameters
     ----------
     model : FittedGP
-        Of the sample, of which it keeps the counts; its basis graphs are the landmarks.
+        Of the sample; its basis graphs are the landmarks.
     blocks : as in :func:`sample_of_blocks`
     sample : BlockSample
     targets, sample_targets : Targets
@@ -186,17 +217,15 @@ def posterior_of_blocks(
     n_jobs : int
     executor : executor, optional
         Where blocks are worked on (:mod:`treelens.gp.executors`), one thread each; by default
-        one after the other, here. The result is the same, bit for bit.
+        one after the other, here.
     """
     among = model.kernel_rows(model.basis_graphs, n_jobs)
-    view = LandmarkView.of(model, factor_landmarks(among.copy(), n_jobs))
+    factor = factor_landmarks(among.copy(), n_jobs)
+    view = LandmarkView(model.weighted, model.kernel, model.basis_graphs, factor, model.noise)
     alone = executor is None
-    runs = runs_of(parts_of(blocks, model.recipe), sample.part_sizes, targets, in_pieces=alone)
-    chunks = whole_chunks(
-        (executor or SerialExecutor()).map(pieces_of_run, runs, view, n_jobs if alone else 1),
-        view, targets, n_jobs,
-    )  # fmt: skip
-    sums = LandmarkSums.added(view.factor, chunks, model.noise / targets.weights, targets.values)
+    runs = _runs(parts_of(blocks, model.recipe), sample.part_sizes, targets, not alone)
+    found = (executor or SerialExecutor()).map(_sums_of_run, runs, view, n_jobs if alone else 1)
+    sums = LandmarkSums.added(factor, found, targets.values.shape[1])
     assert model.training is not None
     everything = model.weighted.weighed(model.training.histograms)
     own = (
@@ -207,3 +236,64 @@ def posterior_of_blocks(
     return LandmarkPosterior.of_sums(
         sums, model.basis_indices, among, own, noise, sample_targets.values, n_jobs
     )
+
+
+class Run(NamedTuple):
+    """Neighbouring parts, which are one task of a worker."""
+
+    parts: tuple[Part, ...]
+    first: int  # number of the first graph
+    targets: Targets
+
+
+def _runs(
+    parts: Iterable[Part], sizes: Sequence[int], targets: Targets, together: bool
+) -> Iterator[Run]:
+    """Parts with their targets: one at a time, or ``together`` until a task is worth sending.
+
+    ``sizes`` are the numbers of graphs that the parts held when they were read before.
+    """
+    least = _TASK_SIZE if together else 1
+    waiting: list[Part] = []
+    first = last = n_parts = 0
+    for n_parts, part in enumerate(parts, start=1):
+        if n_parts > len(sizes):
+            raise _changed(f"There were {len(sizes)} blocks at first, and more")
+        waiting.append(part)
+        last += sizes[n_parts - 1]
+        if last - first >= least:
+            yield Run(tuple(waiting), first, targets.select(slice(first, last)))
+            waiting, first = [], last
+    if n_parts < len(sizes):
+        raise _changed(f"There were {len(sizes)} blocks at first, and {n_parts}")
+    if last > first:
+        yield Run(tuple(waiting), first, targets.select(slice(first, last)))
+
+
+def _changed(what: str) -> GraphDataError:
+    return GraphDataError(
+        f"{what} when they were read again: blocks are read twice, and must hold the same graphs "
+        "in the same order each time."
+    )
+
+
+def _sums_of_run(
+    parts: tuple[Part, ...], first: int, targets: Targets, view: LandmarkView, n_jobs: int = 1
+) -> BlockSums:
+    """The task of one worker."""
+    total: BlockSums | None = None
+    start = 0
+    for part in parts:
+        graphs = part.load().graphs
+        if graphs is None or not len(graphs):
+            continue
+        stop = start + len(graphs)
+        if stop <= len(targets.values):
+            found = view.sums(graphs, targets.select(slice(start, stop)), n_jobs)
+            total = found if total is None else BlockSums(*map(np.add, total, found))
+        start = stop
+    if total is None or start != len(targets.values):
+        raise _changed(
+            f"From graph {first} on, blocks held {len(targets.values)} graphs at first, and {start}"
+        )
+    return total
