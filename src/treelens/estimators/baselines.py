@@ -32,7 +32,7 @@ from treelens.kernels.fingerprints import (
 from treelens.models.calibration import calibrated, fit_slope
 from treelens.models.thresholds import choose_threshold
 from treelens.svm.settings import check_numbers, resolved_class_weight
-from treelens.svm.svm import (
+from treelens.svm.solver import (
     calibrated_probabilities,
     class_weights,
     fit_calibration,

@@ -14,7 +14,6 @@ from treelens.pairwise.learn import learn_weights
 from treelens.pairwise.result import LearnedWeights
 from treelens.pairwise.solver_settings import (
     SOLVER_KINDS,
-    StochasticGradient,
     as_solver,
     solver_name,
 )
@@ -188,8 +187,3 @@ class PairwiseWeights(TellsNewNames, BaseEstimator):
         tags.input_tags.two_d_array = False  # pair features come in, not tables
         tags.no_validation = True
         return tags
-
-
-def linear_learner(seed: int) -> PairwiseWeights:
-    """The default where graphs are too many for all pairs of them to be looked at."""
-    return PairwiseWeights(solver=StochasticGradient(n_checks=0), random_state=seed)

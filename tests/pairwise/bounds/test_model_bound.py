@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import treelens as tl
-from treelens.svm.model_bound import model_bound
+from treelens.svm.model import model_bound
 
 GRAPHS, Y = tl.make_synthetic(n_per_substructure=4, random_state=0)
 SETTINGS = {"gamma": 1.0, "cv": 2, "random_state": 0, "progress": False}
