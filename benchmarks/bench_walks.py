@@ -11,7 +11,7 @@ from benchmarks.bench_kernels import as_grakel
 from benchmarks.measure import THREADS, best_times, once
 from benchmarks.rows import Row
 from treelens.graphs.build import build_collection
-from treelens.kernels.weisfeiler_lehman import linear_kernel
+from treelens.kernels.gram import pair_sums
 from treelens.patterns.paths import WalkVocabulary
 
 DECAY = 0.1
@@ -44,7 +44,7 @@ def kernel_of(graphs: tl.GraphCollection, max_length: int) -> np.ndarray:
 def by_sequences(graphs: tl.GraphCollection, max_length: int) -> np.ndarray:
     """Name and count every label sequence, and multiply the counts."""
     counts = WalkVocabulary.fit(graphs, max_length, DECAY, n_jobs=THREADS)[1]
-    return linear_kernel(counts.pair_features(), None, None, n_jobs=THREADS)
+    return pair_sums(counts.pair_features(), n_jobs=THREADS)
 
 
 def against_sequences(words: str, graphs: tl.GraphCollection, max_length: int) -> Row:
