@@ -198,8 +198,9 @@ class RandomWalk(GraphKernel):
 
     def _new_features(self, graphs: GraphCollection) -> Any:
         walked = walked_graphs(graphs, read_labels(graphs, self._labels)[1])
+        fitted: Any = self._fitted
         counts = None
-        if self._fitted.counts is not None and self._has_few_sequences(graphs):
+        if fitted.counts is not None and self._has_few_sequences(graphs):
             assert self._sequences is not None
             counts = _features(self._sequences.transform(graphs, self.decay, self._n_jobs()))
         return self._checked(_WalkedFeatures(walked, counts))
