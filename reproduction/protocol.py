@@ -45,7 +45,7 @@ from treelens.svm.search import (
     leading_settings,
     repetitions_for,
 )
-from treelens.svm.svm import fit_svm_path
+from treelens.svm.solver import fit_svm_path
 
 N_OUTER = 10
 N_INNER = 5

@@ -5,8 +5,6 @@ from .estimators.files import load as load
 from .estimators.kernels import WassersteinWL as WassersteinWL
 from .estimators.kernels import WLOptimalAssignment as WLOptimalAssignment
 from .estimators.kernels import WLSubtree as WLSubtree
-from .estimators.streaming import StreamingGraphClassifier as StreamingGraphClassifier
-from .estimators.streaming import StreamingGraphRegressor as StreamingGraphRegressor
 from .estimators.svc import GraphSVC as GraphSVC
 from .estimators.walks import RandomWalk as RandomWalk
 from .estimators.walks import ShortestPath as ShortestPath
@@ -27,6 +25,5 @@ from .pairwise.settings import QuasiNewton as QuasiNewton
 from .pairwise.settings import StochasticGradient as StochasticGradient
 from .patterns.histograms import PatternHistograms as PatternHistograms
 from .patterns.vocabulary import PatternVocabulary as PatternVocabulary
-from .svm.disk_gram import gram_to_disk as gram_to_disk
 
 __version__: str

@@ -27,7 +27,7 @@ from treelens.graphs.errors import GraphDataError
 from treelens.svm import search as selection
 from treelens.svm import settings
 from treelens.svm.search import radii_for
-from treelens.svm.svm import fit_calibration
+from treelens.svm.solver import fit_calibration
 
 GRID = {"kernel": ["wwl", "tanimoto"], "depth": [1, 2], "weight_radius": [0.0, 1.0],
         "gamma": [1.0, 10.0], "C": [1.0, 100.0]}  # fmt: skip

@@ -33,7 +33,7 @@ from treelens import (
     make_synthetic,
 )
 from treelens.evaluation.validation import corrected_paired_test
-from treelens.svm.search_result import Candidate
+from treelens.svm.search import Candidate
 
 METHODS = ["wwl", "wl_oa", "wl_subtree", "learned_wwl", "learned_wl_oa"]
 

@@ -18,7 +18,7 @@ from treelens.storage.stored import Stored
 GRAPHS, Y = tl.make_synthetic(n_per_substructure=4, random_state=0)
 THREE_CLASSES = np.array(["a", "b", "c"])[np.arange(len(Y)) % 3]
 NUMBERS = np.random.default_rng(0).normal(size=len(Y))
-SMALL = {"depth": 1, "C": 1.0, "cv": 2, "random_state": 0, "n_components": 8}
+SMALL = {"depth": 1, "C": 1.0, "cv": 2, "random_state": 0}
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Training never saw:UserWarning"),
     pytest.mark.filterwarnings("ignore:The search for weights stopped"),
@@ -42,14 +42,6 @@ def gaussian_process(kind: Any, y: Any, **more: Any) -> Any:
 MAKERS = {
     "exact": lambda: svc("wwl", 2.0),
     "exact with three classes": lambda: svc("tanimoto", y=THREE_CLASSES),
-    "random bins": lambda: svc("wwl", approximation="random-binning"),
-    "learned random bins": lambda: svc("laplacian", 2.0, approximation="random-binning"),
-    "nystroem": lambda: svc("wwl", approximation="nystroem"),
-    "unary minima": lambda: svc("wl-oa", approximation="unary"),
-    "unary products": lambda: svc("wl-subtree-cosine", approximation="unary"),
-    "streaming": lambda: gaussian_process(
-        tl.StreamingGraphClassifier, Y, exact_size=8, n_landmarks=6, block_size=5
-    ),
     "process of numbers": lambda: gaussian_process(tl.GraphRegressor, NUMBERS),
     "process of classes": lambda: gaussian_process(tl.GraphClassifier, THREE_CLASSES),
     "process on landmarks": lambda: gaussian_process(

@@ -11,15 +11,11 @@ import treelens as tl
 from storage.conftest import (
     GRAPHS,
     OTHERS,
-    Repacked,
     Y,
     fitted,
     refuse,
 )
 from storage.test_persistence import saved_and_loaded
-from treelens.estimators.files import (
-    load,
-)
 
 
 @pytest.mark.parametrize(
@@ -73,42 +69,6 @@ def test_a_foreign_learner_is_an_error(tmp_path):
 )  # fmt: skip
 def test_arrays_that_do_not_fit_together(path, name, change, message):
     refuse(path, lambda r: r.set_array(name, change(r.array(name))), message)
-
-
-@pytest.mark.parametrize("kernel", ["wl-oa", "wl-subtree"])
-def test_cuts_of_unary_features_that_no_loop_could_follow(tmp_path, kernel):
-    model = fitted(kernel, 0.0, approximation="unary", learner=None)
-    path = tmp_path / "unary.treelens"
-    model.save(path)
-
-    def turned(repacked):
-        repacked.set_array("thresholds", repacked.array("thresholds")[::-1].copy())
-
-    def bunched(repacked):
-        offsets = repacked.array("threshold_offsets")
-        offsets[1:-1] = 0
-        repacked.set_array("threshold_offsets", offsets)
-
-    if kernel == "wl-oa":
-        refuse(path, turned, "'thresholds' should ascend within a pattern")
-        refuse(path, bunched, "'thresholds' should ascend within a pattern")
-    else:
-        refuse(path, bunched, "'threshold_offsets' should give every pattern one entry")
-    refuse(path, within("choice", kernel="wwl", gamma=1.0), "no features for the kernel")
-
-
-def test_a_path_of_too_many_steps_is_not_walked(tmp_path):
-    """At such a gamma, random bins change ten billion times on the way to one decision."""
-    path = tmp_path / "bins.treelens"
-    fitted("laplacian", 0.0, approximation="random-binning", n_components=16, learner=None).save(
-        path
-    )
-    repacked = Repacked(path)
-    repacked.data["choice"]["gamma"] = 1e13
-    steep = load(repacked.write(path.with_name("steep.treelens")))
-    assert np.isfinite(steep.decision_function(OTHERS)).all()
-    with pytest.raises(ValueError, match=r"cannot be explained: at gamma=1e\+13 its path"):
-        steep.explain(OTHERS[0])
 
 
 def test_decisions_that_are_no_numbers_are_an_error(model):

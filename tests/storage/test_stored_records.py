@@ -10,13 +10,11 @@ from treelens.storage.plain_data import to_plain
 from treelens.storage.stored import Stored
 from treelens.storage.stored_records import (
     check_labels,
-    check_thresholds,
     checked_class_labels,
-    checked_feature_numbers,
     checked_gain,
     checked_search,
 )
-from treelens.svm.search_result import Candidate
+from treelens.svm.search import Candidate
 
 
 def stored(**entries) -> Stored:
@@ -124,39 +122,3 @@ def test_a_search_and_where_scores_end() -> None:
 def test_searches_that_cannot_have_been(changes, message) -> None:
     with pytest.raises(ModelFileError, match=message):
         checked_search(search(**changes))
-
-
-def test_numbers_of_features() -> None:
-    assert checked_feature_numbers(stored(), {"n_components": 1, "seed": 0}) == (1, 0)
-    for bad in ({"n_components": 0, "seed": 0}, {"n_components": 2**31, "seed": 0}):
-        with pytest.raises(ModelFileError, match="'n_components' in 'feature_map'"):
-            checked_feature_numbers(stored(), bad)
-    for seed in (-1, 2**63, None, 1.5):
-        with pytest.raises(ModelFileError, match="'seed' in 'feature_map'"):
-            checked_feature_numbers(stored(), {"n_components": 1, "seed": seed})
-
-
-@pytest.mark.parametrize(
-    ("offsets", "thresholds", "good"),
-    [
-        ([0, 2, 3], [0.5, 1.0, 0.5], True),  # falls only where another pattern begins
-        ([0, 0, 2], [1.0, 2.0], True),
-        ([0, 2, 2], [1.0, 2.0], True),
-        ([0, 2, 3], [1.0, 1.0, 2.0], False),
-        ([0, 2, 3], [1.0, 0.5, 2.0], False),
-        ([0, 1, 2], [0.0, 1.0], False),
-    ],
-)
-def test_cuts_ascend_within_a_pattern(offsets, thresholds, good) -> None:
-    given = stored(), np.array(offsets), np.array(thresholds), True
-    if good:
-        check_thresholds(*given)
-    else:
-        with pytest.raises(ModelFileError, match="should ascend within a pattern"):
-            check_thresholds(*given)
-
-
-def test_products_have_one_entry_a_pattern() -> None:
-    check_thresholds(stored(), np.array([0, 1, 2]), np.zeros(2), False)
-    with pytest.raises(ModelFileError, match="every pattern one entry"):
-        check_thresholds(stored(), np.array([0, 2, 2]), np.zeros(2), False)

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 import treelens
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.estimators.process import GaussianProcessOnGraphs
-from treelens.estimators.streaming import StreamingGraphClassifier, StreamingGraphRegressor
 from treelens.estimators.svc import GraphSVC
 from treelens.estimators.weights import PairwiseWeights
 from treelens.pairwise.settings import LearnerSettings
@@ -34,12 +33,9 @@ __all__ = ["ModelFileError", "ModelFileNotFoundError", "load"]
 
 AnyModel = GraphSVC | GraphClassifier | GraphRegressor
 _MOST_THREADS = 4096
-_PROCESSES: dict[tuple[str, bool], type[GraphClassifier | GraphRegressor]] = {
-    # by task, and whether they have a size of blocks
-    ("classification", False): GraphClassifier,
-    ("classification", True): StreamingGraphClassifier,
-    ("regression", False): GraphRegressor,
-    ("regression", True): StreamingGraphRegressor,
+_PROCESSES: dict[str, type[GraphClassifier | GraphRegressor]] = {
+    "classification": GraphClassifier,
+    "regression": GraphRegressor,
 }
 
 
@@ -119,28 +115,12 @@ def load(path: str | Path) -> AnyModel:
 def model_of(stored: Stored) -> AnyModel:
     """The model in what was read from a file; the first kind there was has no name in its files."""
     kind: str = stored.value("model", str) if stored.has_value("model") else "svc"
-    if kind == "streaming":
-        raise _dropped(stored, "a StreamingGraphClassifier on random Fourier features",
-                       "StreamingGraphClassifier")  # fmt: skip
     if kind not in ("svc", "gaussian-process"):
         raise stored.error(f"'model' names a kind, {kind[:40]!r}, that this treelens does not know")
     return _svc(stored) if kind == "svc" else _process(stored)
 
 
-def _dropped(stored: Stored, what: str, instead: str) -> ModelFileError:
-    """The error about a model that can be read no longer."""
-    return ModelFileError(
-        f"{stored.place}: this file holds {what}, which treelens no longer has, for they were its "
-        f"least accurate approximation. Fit {instead} to the same graphs and save that, or read "
-        "the file with the treelens that wrote it."
-    )
-
-
 def _svc(stored: Stored) -> GraphSVC:
-    features = stored.value("feature_map", dict) if stored.has_value("feature_map") else {}
-    if features.get("kind") == "random-fourier":
-        raise _dropped(stored, "a GraphSVC on random Fourier features",
-                       "GraphSVC(approximation='random-binning')")  # fmt: skip
     model: GraphSVC = _checked_estimator(stored, "parameters", GraphSVC)
     flat: dict[str, Any] = {}
     if stored.value("learner_parameters", dict, type(None)) is not None:
@@ -169,9 +149,7 @@ def _checked_learner(stored: Stored, name: str) -> tuple[PairwiseWeights, dict[s
 
 
 def _process(stored: Stored) -> GraphClassifier | GraphRegressor:
-    streams = "block_size" in stored.value("parameters", dict)
-    kind = _PROCESSES[task_of(stored), streams]
-    model: Any = _checked_estimator(stored, "parameters", kind)
+    model: Any = _checked_estimator(stored, "parameters", _PROCESSES[task_of(stored)])
     model.model_ = get_process(stored, model.weights)
     return model
 

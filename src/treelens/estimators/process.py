@@ -33,12 +33,12 @@ from treelens.graphs.convert import as_single_graph, check_graphs
 from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.device import device_or_cpu
 from treelens.models.predictions import Predictions
+from treelens.models.targets import check_weights
 from treelens.models.thresholds import has_rare_class
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
 from treelens.patterns.histograms import PatternHistograms
 from treelens.progress import progress_ticks
-from treelens.svm.settings import check_weights
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,18 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from treelens.kernels.table import RENAMED_KERNELS
 
-_NO_FOURIER = (
-    "is gone, for it was the least accurate approximation: use 'random-binning', which has "
-    "features for the same kernels"
-)
 # Values that parameters no longer have, and what an error tells of them.
 _OLD_VALUES: dict[str, dict[str, str]] = {
     "kernel": {old: f"is called {new!r} now" for old, new in RENAMED_KERNELS.items()},
-    "approximation": {
-        "random-bins": "is called 'random-binning' now",
-        "random-features": _NO_FOURIER,
-        "random-fourier": _NO_FOURIER,
-    },
 }
 
 

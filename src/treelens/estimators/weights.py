@@ -13,7 +13,6 @@ from treelens.pairwise.learn import learn_weights
 from treelens.pairwise.result import LearnedWeights
 from treelens.pairwise.settings import (
     SOLVER_KINDS,
-    StochasticGradient,
     as_solver,
     solver_name,
 )
@@ -169,8 +168,3 @@ class PairwiseWeights(BaseEstimator):
         tags.input_tags.two_d_array = False  # pair features come in, not tables
         tags.no_validation = True
         return tags
-
-
-def linear_learner(seed: int) -> PairwiseWeights:
-    """Return the default learner for more graphs than all pairs of which can be compared."""
-    return PairwiseWeights(solver=StochasticGradient(n_checks=0), random_state=seed)

@@ -12,10 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.kernels.approximate import UnaryFeatures
-from treelens.kernels.binning import RandomBinning
-from treelens.kernels.table import KERNELS, UNARY_KERNELS
-from treelens.kernels.voting import class_pairs
+from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.training import TrainingGraphs
 from treelens.pairwise.result import LearnedWeights
@@ -35,18 +32,15 @@ from treelens.storage.stored_patterns import (
     put_vocabulary,
 )
 from treelens.storage.stored_records import (
-    check_thresholds,
     checked_choice,
     checked_class_labels,
-    checked_feature_numbers,
     checked_gain,
     checked_result,
     checked_search,
 )
-from treelens.svm.linear_on_features import LinearOnFeatures
 from treelens.svm.model import Choice, FittedSVM, LinearOnKernel
-from treelens.svm.search_result import Candidate, SearchResult
-from treelens.svm.svm import SVM
+from treelens.svm.search import Candidate, SearchResult
+from treelens.svm.solver import SVM, class_pairs
 
 _ROUNDING = 1e-6
 
@@ -140,36 +134,13 @@ def _get_learned(
 
 
 def _put_decision(model: FittedSVM, into: Contents) -> None:
-    """Coefficients, and the training graphs or the features that they belong to."""
+    """Coefficients, and the training graphs that they belong to."""
     decision = model.decision
     into.data["offset"] = float(decision.kernel.offset)
-    into.data["pairwise"] = bool(decision.pairwise)
-    if isinstance(decision, LinearOnKernel):
-        into.arrays["support"] = decision.basis_indices.astype(np.int64, copy=False)
-        into.arrays["support_diagonal"] = decision.basis.diagonal
-        into.arrays["coefficients"] = decision.svm.coefficients
-        into.arrays["intercepts"] = decision.svm.intercepts
-        return
-    into.arrays["support"], into.arrays["support_diagonal"] = (
-        np.zeros(0, dtype=np.int64),
-        np.zeros(0),
-    )
-    into.arrays["coefficients"], into.arrays["intercepts"] = (
-        decision.coefficients,
-        decision.intercepts,
-    )
-    feature_map = decision.feature_map
-    if isinstance(feature_map, UnaryFeatures):
-        into.data["feature_map"] = {"kind": "unary"}
-        into.arrays["threshold_offsets"] = feature_map.threshold_offsets
-        into.arrays["thresholds"] = feature_map.thresholds
-        return
-    into.data["feature_map"] = {
-        "kind": "random-binning",
-        "seed": feature_map.seed,
-        "n_components": feature_map.n_components,
-        "n_buckets": feature_map.n_buckets,
-    }
+    into.arrays["support"] = decision.basis_indices.astype(np.int64, copy=False)
+    into.arrays["support_diagonal"] = decision.basis.diagonal
+    into.arrays["coefficients"] = decision.svm.coefficients
+    into.arrays["intercepts"] = decision.svm.intercepts
 
 
 def _get_decision(
@@ -178,7 +149,7 @@ def _get_decision(
     patterns: PatternExtractor,
     histograms: PatternHistograms,
     n_classes: int,
-) -> LinearOnKernel | LinearOnFeatures:
+) -> LinearOnKernel:
     support = stored.integers("support", np.int64, (None,), 0, histograms.n_graphs)
     if (np.diff(support) <= 0).any():
         raise stored.error("the array 'support' should ascend")
@@ -187,9 +158,6 @@ def _get_decision(
     # Patterns that were left out may add to them, but nothing takes away: kernels divide by them.
     if (diagonal < pairs.diagonal(kernel.weights) * (1.0 - _ROUNDING)).any():
         raise stored.error("the array 'support_diagonal' is below what the patterns add up to")
-    if stored.has_value("feature_map"):
-        n_outputs = _n_outputs(n_classes)
-        return _get_linear(stored, kernel, patterns, histograms.n_patterns, n_outputs)
     svm = _get_svm(stored, n_classes, len(support))
     return LinearOnKernel(kernel, Features(pairs, diagonal), support, svm)
 
@@ -199,58 +167,11 @@ def _n_outputs(n_classes: int) -> int:
 
 
 def _get_svm(stored: Stored, n_classes: int, n_support: int) -> SVM:
-    """Version 1 knew no machines for every two classes: there each was told from the rest."""
-    pairwise = stored.has_value("pairwise") and stored.value("pairwise", bool)
-    n_outputs = len(class_pairs(n_classes)[0]) if pairwise else _n_outputs(n_classes)
+    n_outputs = len(class_pairs(n_classes)[0])
     return SVM(
         stored.floats("coefficients", (n_outputs, n_support)),
         stored.floats("intercepts", (n_outputs,)),
-        pairwise and n_classes > 2,
     )
-
-
-def _get_linear(
-    stored: Stored,
-    kernel: WeightedKernel,
-    patterns: PatternExtractor,
-    n_patterns: int,
-    n_outputs: int,
-) -> LinearOnFeatures:
-    """A linear model on explicit features."""
-    record = stored.value("feature_map", dict)
-    feature_map: RandomBinning | UnaryFeatures
-    if record.get("kind") == "random-binning":
-        feature_map = _get_bins(stored, record, kernel)
-    elif record.get("kind") == "unary":
-        if kernel.name not in UNARY_KERNELS:
-            raise stored.error(f"'feature_map' has no features for the kernel {kernel.name!r}")
-        thresholds = stored.floats("thresholds", (None,))
-        offsets = stored.offsets("threshold_offsets", n_patterns, len(thresholds))
-        check_thresholds(stored, offsets, thresholds, minimum=patterns.kind != "subtree")
-        feature_map = UnaryFeatures(kernel.name, kernel.weights, offsets, thresholds)
-    else:
-        raise stored.error(f"'feature_map' is of the kind {str(record.get('kind'))[:40]!r}")
-    n_features = (
-        feature_map.n_features
-        if isinstance(feature_map, RandomBinning)
-        else feature_map.n_components
-    )
-    return LinearOnFeatures(
-        feature_map,
-        stored.floats("coefficients", (n_outputs, n_features)),
-        stored.floats("intercepts", (n_outputs,)),
-        kernel,
-    )
-
-
-def _get_bins(stored: Stored, record: dict[str, Any], kernel: WeightedKernel) -> RandomBinning:
-    numbers = checked_feature_numbers(stored, record)
-    n_buckets = stored.whole(record.get("n_buckets"), "'n_buckets'", 1, 2**31)
-    gamma = float(kernel.gamma or 0.0)
-    try:
-        return RandomBinning(*numbers, kernel.name, gamma, kernel.offset, kernel.weights, n_buckets)
-    except ValueError as error:
-        raise stored.error(f"'feature_map' cannot be used ({error})") from error
 
 
 # --- the search -------------------------------------------------------------------------------

@@ -11,8 +11,7 @@ import numpy as np
 from treelens.kernels.table import KERNELS
 from treelens.pairwise.objective import Margins
 from treelens.pairwise.result import LearnedWeights
-from treelens.svm.search import SCORES
-from treelens.svm.search_result import Candidate, SearchResult
+from treelens.svm.search import SCORES, Candidate, SearchResult
 
 if TYPE_CHECKING:
     from treelens.patterns.vocabulary import PatternVocabulary
@@ -96,7 +95,8 @@ def checked_gain(stored: Stored) -> dict[str, Any] | None:
     gain: dict[str, Any] | None = stored.value("learning_gain", dict, type(None))
     if gain is not None:
         for key in ("difference", "standard_error", "p_value", "learned_score", "uniform_score"):
-            stored.number(gain.get(key), f"{key!r} in 'learning_gain'")
+            if not (key in ("standard_error", "p_value") and gain.get(key) is None):  # one split
+                stored.number(gain.get(key), f"{key!r} in 'learning_gain'")
     return gain
 
 
@@ -148,31 +148,3 @@ def _check_candidate(stored: Stored, candidate: Candidate) -> None:
         raise stored.error(f"{place} name a kernel that is unknown")
     stored.whole(candidate.depth, f"'depth' in {place}", 0, _MOST_SPLITS)
     _check_settings(stored, candidate._asdict(), place, KERNELS[candidate.kernel].has_gamma)
-
-
-# --- explicit features ----------------------------------------------------------------------
-
-
-def checked_feature_numbers(stored: Stored, record: Mapping[str, Any]) -> tuple[int, int]:
-    """``n_components`` and ``seed`` of a feature map."""
-    place = "in 'feature_map'"
-    n_components = record.get("n_components")
-    return (
-        stored.whole(n_components, f"'n_components' {place}", 1, 2**31),
-        stored.whole(record.get("seed"), f"'seed' {place}", 0, _END_OF_SEEDS),
-    )
-
-
-def check_thresholds(
-    stored: Stored, offsets: np.ndarray, thresholds: np.ndarray, minimum: bool
-) -> None:
-    """Cuts of every pattern: above 0 and ascending; one each where counts are multiplied."""
-    if not minimum:
-        if (np.diff(offsets) != 1).any():
-            raise stored.error("the array 'threshold_offsets' should give every pattern one entry")
-        return
-    inside = np.ones(len(thresholds), dtype=bool)  # not the first cut of a pattern
-    inside[offsets[:-1][offsets[:-1] < len(thresholds)]] = False
-    falls = thresholds[1:] <= thresholds[:-1]
-    if (thresholds <= 0).any() or falls[inside[1:]].any():
-        raise stored.error("the array 'thresholds' should ascend within a pattern, from above 0 on")

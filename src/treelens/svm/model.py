@@ -1,9 +1,4 @@
-"""A fitted classifier, frozen: patterns, kernel, coefficients, calibration, and how it was chosen.
-
-Support vector machines and linear models on explicit features differ in one part, what turns
-features into outputs (``decision``). Everything that predicts, explains, reports or stores reads
-this and nothing else.
-"""
+"""A fitted SVM on graphs, frozen: patterns, kernel, coefficients, calibration, search record."""
 
 from __future__ import annotations
 
@@ -14,19 +9,21 @@ import numpy as np
 
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
-from treelens.kernels.voting import class_values, mean_margins
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import Predictions
 from treelens.models.training import TrainingGraphs
+from treelens.pairwise.fitted_bound import fitted_bound
+from treelens.pairwise.learn import learn_weights
 from treelens.pairwise.result import LearnedWeights
+from treelens.pairwise.settings import LearnerSettings
 from treelens.patterns.features import Features, PatternExtractor
-from treelens.svm.linear_on_features import LinearOnFeatures
-from treelens.svm.search_result import BestParams, SearchResult
-from treelens.svm.svm import SVM, calibrated_probabilities
+from treelens.patterns.pairs import PairFeatures
+from treelens.svm.search import BestParams, SearchResult
+from treelens.svm.solver import SVM, calibrated_probabilities, decisions_of, margins_of
 
 
 class FittedModel(Protocol):
-    """What all fitted models have in common: they decide on graphs, and refine them once."""
+    """What all fitted models have in common."""
 
     @property
     def classes(self) -> np.ndarray | None: ...
@@ -42,27 +39,12 @@ class FittedModel(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LinearOnKernel:
-    """Outputs that are linear in kernel values with some training graphs: an SVM, or Nyström.
-
-    Attributes
-    ----------
-    kernel : WeightedKernel
-    basis : Features
-        Of the training graphs that carry it: support vectors, or landmarks.
-    basis_indices : ndarray of int
-        Where these stood among the training graphs.
-    svm : SVM
-        Coefficients and intercepts.
-    """
+    """Outputs that are linear in kernel values with the support vectors."""
 
     kernel: WeightedKernel
-    basis: Features
-    basis_indices: np.ndarray
+    basis: Features  # of the support vectors
+    basis_indices: np.ndarray  # their positions among the training graphs
     svm: SVM
-
-    @property
-    def pairwise(self) -> bool:
-        return self.svm.pairwise
 
     def outputs(self, features: Features, n_jobs: int = 1) -> np.ndarray:
         """Outputs for graphs, shape (n_graphs, n_outputs)."""
@@ -71,7 +53,7 @@ class LinearOnKernel:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """How a model came about, for those who want to know.
+    """How a model was chosen.
 
     Attributes
     ----------
@@ -79,9 +61,9 @@ class Choice:
     learning_gain : dict or None
     cv_results : SearchResult
     learner : dict or None
-        Parameters of the learner that the search had; None: one that is not ours.
+        Parameters of the learner of the search; None for one that is not a PairwiseWeights.
     learned : LearnedWeights or None
-        What it recorded; None with uniform weights.
+        The record of the fitted learner; None with uniform weights.
     """
 
     best_params: BestParams
@@ -93,16 +75,16 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class FittedSVM:
-    """Everything that predicting, explaining, reporting and storing need.
+    """All that predictions, explanations, reports and model files need.
 
     Attributes
     ----------
     classes : ndarray
     patterns : PatternExtractor
         The vocabulary, and what the kernel takes from it.
-    decision : LinearOnKernel or LinearOnFeatures
+    decision : LinearOnKernel
     recipe : GraphRecipe or None
-        What made the training graphs.
+        How the training graphs were made.
     calibration : (coefficients, intercepts)
         A logistic map from margins to probabilities.
     training : TrainingGraphs
@@ -111,7 +93,7 @@ class FittedSVM:
 
     classes: np.ndarray
     patterns: PatternExtractor
-    decision: LinearOnKernel | LinearOnFeatures
+    decision: LinearOnKernel
     recipe: GraphRecipe | None
     calibration: tuple[np.ndarray, np.ndarray]
     training: TrainingGraphs
@@ -130,13 +112,30 @@ class FittedSVM:
         return np.ones(int(offsets[-1] - offsets[self.patterns.first_depth]))
 
     def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions:
-        """Decision values and probabilities of new graphs: every graph is refined once."""
+        """Decision values and probabilities of graphs, each of which is refined once."""
         seen = self.patterns.look_at(graphs, self.kernel.weights, n_jobs)
         outputs = self.decision.outputs(seen.features, n_jobs)
-        decisions = margins = outputs
-        if self.decision.pairwise:
-            decisions, margins = class_values(outputs), mean_margins(outputs.T).T
-        probabilities = calibrated_probabilities(margins, *self.calibration)
+        margins = margins_of(outputs)
         return Predictions(
-            decisions, seen.histograms.out_of_vocabulary(), seen, margins, probabilities
-        ).checked()
+            decisions_of(outputs), seen.histograms.out_of_vocabulary(), seen, margins,
+            calibrated_probabilities(margins, *self.calibration),
+        ).checked()  # fmt: skip
+
+
+def model_bound(model: FittedSVM, delta: float) -> dict[str, Any]:
+    """The generalisation bound of a fitted SVM; see ``GraphSVC.generalization_bound``."""
+    training, choice = model.training, model.choice
+    pairs = PairFeatures.from_histograms(training.histograms, model.patterns.kind)
+    parameters = {**(choice.learner or {}), "n_jobs": 1}
+    learned = choice.learned
+    if learned is None:  # uniform weights: the margins are those it would have learned with
+        parameters["radius"] = 0.0
+        learned = learn_weights(pairs, training.targets, **parameters)
+    settings = LearnerSettings(**parameters)
+    bound = fitted_bound(pairs, training.targets, settings, learned, delta)
+    if choice.best_params["n_candidates"] > 1:
+        bound["caveats"].append(
+            f"The model was chosen among {choice.best_params['n_candidates']} candidates by "
+            "cross-validation on the same graphs; the theorems are about one fixed beforehand."
+        )
+    return bound

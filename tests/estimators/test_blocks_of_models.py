@@ -1,15 +1,13 @@
-"""Graphs in blocks: one model however they come, which does all that a process in memory does."""
+"""GraphClassifier and GraphRegressor fitted to blocks and predicting blocks."""
 
 from __future__ import annotations
 
 import gc
-import inspect
 import weakref
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from joblib import parallel_config
 
 import treelens as tl
 from treelens.gp import landmark_parts, sparse_evidence
@@ -21,10 +19,7 @@ from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 
 SETTINGS = {"depth": 1, "random_state": 0, "exact_size": 60, "n_landmarks": 20, "n_jobs": 1}
 SMILES = ["CCO", "CCN", "c1ccccc1", "CC(=O)O", "CCCl", "C1CC1", "CO", "CN", "CCCC", "OCCO"]
-KINDS = {
-    "classes": (tl.StreamingGraphClassifier, tl.GraphClassifier),
-    "numbers": (tl.StreamingGraphRegressor, tl.GraphRegressor),
-}
+KINDS = {"classes": tl.GraphClassifier, "numbers": tl.GraphRegressor}
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +35,8 @@ def data():
 def models(data):
     graphs, targets = data
     return {
-        kind: streaming(**SETTINGS, block_size=33).fit(graphs, targets[kind])
-        for kind, (streaming, _) in KINDS.items()
+        kind: make(**SETTINGS).fit(CollectionBlocks(graphs, targets[kind], 33))
+        for kind, make in KINDS.items()
     }
 
 
@@ -58,41 +53,22 @@ def assert_same_bits(one, other) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("block_size", [7, 50, 10**6])
-def test_graphs_and_blocks_of_any_size_give_the_same_bits(data, models, kind, block_size):
+def test_blocks_of_any_size_give_the_same_model(data, models, kind, block_size):
     graphs, targets = data
-    streaming, plain = KINDS[kind]
-    given = streaming(**SETTINGS, block_size=block_size).fit(graphs, targets[kind])
-    assert_same_bits(given, models[kind])
-    blocks = CollectionBlocks(graphs, targets[kind], block_size)
-    assert_same_bits(streaming(**SETTINGS).fit(blocks), models[kind])
-    assert_same_bits(plain(**SETTINGS).fit(blocks), models[kind])
-    assert isinstance(given.model_.posterior, LandmarkPosterior)
+    found = KINDS[kind](**SETTINGS).fit(CollectionBlocks(graphs, targets[kind], block_size))
+    assert_same_bits(found, models[kind])
+    assert isinstance(found.model_.posterior, LandmarkPosterior)
 
 
 @pytest.mark.parametrize("executor", [SerialExecutor(), JoblibExecutor(2)])
-def test_executors_give_the_same_bits(data, executor, monkeypatch):
+def test_executors_give_the_same_model(data, executor, monkeypatch):
     monkeypatch.setattr(sparse_evidence, "BLOCK", 16)  # several chunks, shared by runs
     monkeypatch.setattr(landmark_parts, "_CHUNKS_PER_RUN", 1)
-    graphs, targets = data
-    here = tl.StreamingGraphClassifier(**SETTINGS, block_size=50).fit(graphs, targets["classes"])
-    with parallel_threads():  # where what was patched is seen
-        there = tl.StreamingGraphClassifier(**SETTINGS, block_size=9).fit(
-            graphs, targets["classes"], executor=executor
-        )
+    blocks = CollectionBlocks(data[0], data[1]["classes"], 9)
+    here = tl.GraphClassifier(**SETTINGS).fit(blocks)
+    with parallel_config(backend="threading"):  # where the patches apply
+        there = tl.GraphClassifier(**SETTINGS).fit(blocks, executor=executor)
     assert_same_bits(here, there)
-
-
-def parallel_threads():
-    from joblib import parallel_config
-
-    return parallel_config(backend="threading")
-
-
-def test_processes_give_the_same_bits(data, models):
-    graphs, targets = data
-    model = tl.StreamingGraphRegressor(**SETTINGS, block_size=20)
-    model.fit(graphs, targets["numbers"], executor=JoblibExecutor(2))
-    assert_same_bits(model, models["numbers"])
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {"no": 1.0, "yes": 5.0}])
@@ -102,7 +78,7 @@ def test_with_every_graph_a_landmark_it_is_the_exact_model(data, class_weight):
     y[::3] = "no"  # so that balance changes something
     settings = {"depth": 1, "random_state": 0, "class_weight": class_weight, "threshold": 0.5}
     exact = tl.GraphClassifier(**settings).fit(graphs, y)
-    model = tl.StreamingGraphClassifier(**settings, block_size=50).fit(graphs, y)
+    model = tl.GraphClassifier(**settings).fit(CollectionBlocks(graphs, y, 50))
     for method in ("decision_function", "predict_proba"):
         expected = getattr(exact, method)(graphs)
         np.testing.assert_allclose(getattr(model, method)(graphs), expected, atol=1e-5)
@@ -112,21 +88,18 @@ def test_with_every_graph_a_landmark_it_is_the_exact_model(data, class_weight):
 def test_graphs_of_any_kind_are_taken():
     pytest.importorskip("rdkit")
     smiles, y = SMILES * 3, [0, 1] * 15
-    model = tl.StreamingGraphClassifier(depth=1, block_size=7, random_state=0)
-    given = model.fit(smiles, y).decision_function(smiles)
-    for blocks in (
-        CollectionBlocks(smiles, y, 11),
-        [(smiles[:13], y[:13]), (smiles[13:], y[13:])],
-        list(CollectionBlocks(smiles, y, 4)),
-    ):
-        np.testing.assert_array_equal(model.fit(blocks).decision_function(smiles), given)
+    model = tl.GraphClassifier(depth=1, random_state=0)
+    expected = model.fit(CollectionBlocks(smiles, y, 7)).decision_function(smiles)
+    pairs = [(smiles[:13], y[:13]), (smiles[13:], y[13:])]
+    for blocks in (pairs, list(CollectionBlocks(smiles, y, 4))):
+        np.testing.assert_array_equal(model.fit(blocks).decision_function(smiles), expected)
 
 
 # --- predicting ---------------------------------------------------------------------------------
 
 
 def answers(model, given) -> list[np.ndarray]:
-    """All that a model says of graphs or of blocks."""
+    """All predictions for graphs or blocks."""
     if hasattr(model, "classes_"):
         methods = ("predict", "predict_proba", "decision_function", "out_of_vocabulary")
         return [getattr(model, name)(given) for name in methods]
@@ -191,7 +164,7 @@ def test_blocks_are_predicted_one_at_a_time(data, models):
 @pytest.mark.filterwarnings("ignore::treelens.graphs.errors.InvalidMoleculesWarning")
 def test_molecules_of_a_file_are_predicted_in_blocks(tmp_path):
     pytest.importorskip("rdkit")
-    model = tl.StreamingGraphClassifier(depth=1, random_state=0).fit(SMILES * 3, [0, 1] * 15)
+    model = tl.GraphClassifier(depth=1, random_state=0).fit(SMILES * 3, [0, 1] * 15)
     path = tmp_path / "new.csv"
     path.write_text("\n".join(["smiles", *SMILES[:4], "bad", "bad too", *SMILES[4:]]) + "\n")
     blocks = SmilesBlocks(path, target=None, block_size=2, on_invalid="skip")
@@ -205,21 +178,10 @@ def test_molecules_of_a_file_are_predicted_in_blocks(tmp_path):
 def test_graphs_that_look_like_pairs_are_still_graphs():
     networkx = pytest.importorskip("networkx")
     paths = [([(0, 1)], {0: "C", 1: "O"}), ([(0, 1)], {0: "C", 1: "N"})] * 3  # GraKeL's tuples
-    model = tl.StreamingGraphClassifier(depth=1).fit(paths, ["a", "b"] * 3)
+    model = tl.GraphClassifier(depth=1).fit(paths, ["a", "b"] * 3)
     assert model.predict(paths).tolist() == ["a", "b"] * 3
     with pytest.raises(GraphDataError, match="NetworkX graph by itself"):
         model.predict(networkx.grid_graph((2, 2)))  # its nodes are pairs
-    for given in (None, [], [[0, 1], [1, 0]]):
-        with pytest.raises(GraphDataError, match="Expected"):
-            model.predict(given)
-
-
-def test_not_fitted(data):
-    for method in ("predict", "predict_proba", "decision_function", "explain"):
-        with pytest.raises(NotFittedError):
-            getattr(tl.StreamingGraphClassifier(), method)(data[0])
-    with pytest.raises(NotFittedError):
-        tl.StreamingGraphRegressor().predict(CollectionBlocks(data[0]))
 
 
 # --- all that a model does ----------------------------------------------------------------------
@@ -239,8 +201,9 @@ def test_classes_and_probabilities(data, models):
 def test_nine_of_ten_new_numbers_lie_in_their_intervals(data):
     graphs, targets = data
     y = targets["numbers"]
-    model = tl.StreamingGraphRegressor(**{**SETTINGS, "n_landmarks": 40}, block_size=30)
-    mean, std = model.fit(graphs[::2], y[::2]).predict(graphs[1::2], return_std=True)
+    model = tl.GraphRegressor(**{**SETTINGS, "n_landmarks": 40})
+    model.fit(CollectionBlocks(graphs[::2], y[::2], 30))
+    mean, std = model.predict(graphs[1::2], return_std=True)
     assert np.abs(mean - y[1::2]).mean() < 0.5 * np.abs(y - y.mean()).mean()
     assert 0.75 <= np.mean(np.abs(mean - y[1::2]) < 1.645 * std) <= 1.0
 
@@ -261,7 +224,7 @@ def either(request, models, tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_file_brings_back_the_same_model(data, models, either, kind):
     graphs, model = data[0], either(kind)
-    assert type(model) is KINDS[kind][0]
+    assert type(model) is KINDS[kind]
     assert model.get_params() == models[kind].get_params()
     for given in (graphs, CollectionBlocks(graphs, None, 50)):
         for found, wanted in zip(answers(model, given), answers(models[kind], given), strict=True):
@@ -307,51 +270,7 @@ def test_fragments(data, models, kind, tmp_path):
         _ = loaded.fragments_
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_parameters_are_those_of_the_model_in_memory_and_the_size_of_blocks(kind):
-    streaming, plain = KINDS[kind]
-    assert streaming().get_params() == {**plain().get_params(), "block_size": 5000}
-    model = streaming(depth=2, block_size=10, n_landmarks=9)
-    assert clone(model).get_params() == model.get_params()
-    assert set(inspect.signature(streaming).parameters) == set(model.get_params())
-    assert model.set_params(block_size=3).block_size == 3
-
-
-def test_fitting_changes_no_parameter(models):
-    asked = tl.StreamingGraphClassifier(**SETTINGS, block_size=33)
-    assert models["classes"].get_params() == asked.get_params()
-
-
 # --- what is refused ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("old", "told"),
-    [
-        ("kernel", "learned by evidence"),
-        ("gamma", "learned by evidence"),
-        ("alpha", "learned by evidence"),
-        ("weight_radius", "weights='uniform' learns none"),
-        ("learner", "weights='uniform' learns none"),
-        ("n_components", "n_landmarks says how near"),
-        ("n_weight_graphs", "is called 'learning_size' now"),
-        ("max_patterns", "a sample, of 'exact_size' graphs"),
-        ("min_support", "a sample, of 'exact_size' graphs"),
-        ("include_depth_zero", "how much each depth weighs"),
-        ("edge_labels", r"trees=\['labels'\]"),
-    ],
-)
-def test_old_parameters_tell_what_to_use(old, told):
-    with pytest.raises(TypeError, match=f"StreamingGraphClassifier: .*{old!r} .*{told}"):
-        tl.StreamingGraphClassifier(**{old: 1})
-    with pytest.raises(TypeError, match=told):
-        tl.StreamingGraphClassifier().set_params(**{old: 1})
-
-
-@pytest.mark.parametrize("block_size", [0, -3, 2.5, "many", None])
-def test_a_wrong_size_of_blocks_is_refused(data, block_size):
-    with pytest.raises(ValueError, match="'block_size' parameter"):
-        tl.StreamingGraphClassifier(block_size=block_size).fit(data[0], data[1]["classes"])
 
 
 class Unread:
@@ -363,23 +282,18 @@ class Unread:
 
 def test_wrong_parameters_are_refused_before_anything_is_read():
     with pytest.raises(ValueError, match="'n_landmarks' parameter"):
-        tl.StreamingGraphClassifier(n_landmarks=0).fit(Unread())
+        tl.GraphClassifier(n_landmarks=0).fit(Unread())
 
 
 def test_what_is_no_iterable_of_blocks_is_refused(data):
     graphs, y = data[0], data[1]["classes"]
-    model = tl.StreamingGraphClassifier(**SETTINGS)
-    for given in (graphs, graphs[:2], None, 3, "molecules.csv"):
-        with pytest.raises(
-            TypeError, match=r"SmilesBlocks, .* TUBlocks or a list .*fit\(graphs, y"
-        ):
-            model.fit(given)
-    with pytest.raises(GraphDataError, match=r"call fit\(graphs, y\)"):
-        model.fit(list(graphs))
-    with pytest.raises(TypeError, match=r"iterator can be read once.* TUBlocks"):
-        model.fit(iter([(graphs, y)]))
+    model = tl.GraphClassifier(**SETTINGS)
+    with pytest.raises(GraphDataError, match="item 0 is tuple"):
+        model.fit(iter([(graphs, y)]))  # blocks are read twice
     with pytest.raises(TypeError, match="executor must be one of"):
-        model.fit(graphs, y, executor=3)
+        model.fit(CollectionBlocks(graphs, y), executor=3)
+    with pytest.raises(TypeError, match="executor works on blocks"):
+        model.fit(graphs, y, executor=SerialExecutor())
 
 
 @pytest.mark.parametrize("name", ["y", "sample_weight", "covariates"])
@@ -387,10 +301,7 @@ def test_blocks_take_nothing_beside_them(data, models, name):
     graphs, y = data[0], data[1]["classes"]
     beside = {name: np.arange(len(graphs), dtype=float)}
     with pytest.raises(TypeError, match=f"Blocks take no {name} beside them"):
-        tl.StreamingGraphClassifier().fit(CollectionBlocks(graphs, y), **beside)
-    if name != "y":
-        with pytest.raises(TypeError, match=f"Blocks take no {name} beside them"):
-            tl.StreamingGraphClassifier().fit(graphs, y, **beside)
+        tl.GraphClassifier().fit(CollectionBlocks(graphs, y), **beside)
     if name == "covariates":
         with pytest.raises(TypeError, match=f"Blocks take no {name} beside them"):
             models["classes"].predict(CollectionBlocks(graphs), **beside)
@@ -411,37 +322,23 @@ def test_blocks_take_nothing_beside_them(data, models, name):
 def test_a_bad_block_is_named_by_its_number(data, bad_block, message):
     graphs, y = data[0][:30], data[1]["classes"][:30]
     with pytest.raises(GraphDataError, match=rf"^Block 1 \(counted from 0\).*{message}"):
-        tl.StreamingGraphClassifier(**SETTINGS).fit([(graphs, y), bad_block(graphs, y)])
+        tl.GraphClassifier(**SETTINGS).fit([(graphs, y), bad_block(graphs, y)])
 
 
 def test_targets_that_cannot_be_learned_from_are_named(data):
     graphs, targets = data
     broken = targets["numbers"].copy()
     broken[60] = np.nan
+    regressor, classifier = tl.GraphRegressor(**SETTINGS), tl.GraphClassifier(**SETTINGS)
     with pytest.raises(
         GraphDataError, match=r"Block 1 .*graph 10 of it \(60 of all\): y holds nan"
     ):
-        tl.StreamingGraphRegressor(**SETTINGS, block_size=50).fit(graphs, broken)
+        regressor.fit(CollectionBlocks(graphs, broken, 50))
     with pytest.raises(GraphDataError, match="one class only"):
-        tl.StreamingGraphClassifier(**SETTINGS).fit(graphs, np.zeros(len(graphs), dtype=int))
-    with pytest.raises(GraphDataError, match="graphs but 3 targets"):
-        tl.StreamingGraphClassifier(**SETTINGS).fit(graphs, [0, 1, 0])
-
-
-def test_classes_for_a_regressor(data):
-    graphs, y = data[0], data[1]["classes"]
-    for given in ((graphs, y), (CollectionBlocks(graphs, y, 50),)):
-        with pytest.raises(ValueError, match="there are GraphClassifier and Streaming") as caught:
-            tl.StreamingGraphRegressor(**SETTINGS).fit(*given)
-        assert "Drop" not in str(caught.value)
-
-
-def test_no_values_for_a_regressor(data):
-    with pytest.raises(GraphDataError, match=r"fit\(graphs, y\)") as caught:
-        tl.StreamingGraphRegressor().fit(data[0])
-    assert "GraphRegressor" not in str(caught.value)
-    with pytest.raises(ValueError, match=r"^A regressor needs values: call fit\(graphs, y\)"):
-        tl.StreamingGraphRegressor().fit(list(data[0]))
+        classifier.fit(CollectionBlocks(graphs, np.zeros(len(graphs), dtype=int)))
+    with pytest.raises(ValueError, match="use GraphClassifier") as caught:
+        regressor.fit(CollectionBlocks(graphs, targets["classes"], 50))
+    assert "Drop" not in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -472,15 +369,15 @@ def test_a_class_that_the_sample_lacks_is_named(data):
     y = targets["classes"].astype(object)
     y[np.setdiff1d(np.arange(len(y)), drawn)[0]] = "odd"
     with pytest.raises(ValueError, match=r"The class 'odd' .* Raise exact_size"):
-        tl.StreamingGraphClassifier(**SETTINGS).fit(graphs, y)
+        tl.GraphClassifier(**SETTINGS).fit(CollectionBlocks(graphs, y, 50))
 
 
 def test_blocks_without_graphs_change_nothing(data, models):
     graphs, y = data[0], data[1]["classes"]
     blocks = [(graphs[:0], []), (graphs[:70], y[:70]), (graphs[:0], []), (graphs[70:], y[70:])]
-    assert_same_bits(tl.StreamingGraphClassifier(**SETTINGS).fit(blocks), models["classes"])
+    assert_same_bits(tl.GraphClassifier(**SETTINGS).fit(blocks), models["classes"])
     with pytest.raises(GraphDataError, match="The blocks hold 0 graphs"):
-        tl.StreamingGraphClassifier(**SETTINGS).fit([(graphs[:0], [])])
+        tl.GraphClassifier(**SETTINGS).fit([(graphs[:0], [])])
     with pytest.raises(GraphDataError, match="The blocks hold 0 graphs"):
         models["classes"].predict([(graphs[:0], None)])
 
@@ -490,7 +387,7 @@ def test_rows_that_cannot_be_read_are_left_out_with_a_warning(tmp_path):
     path = tmp_path / "x.csv"
     rows = [f"{s},{i % 2}" for i, s in enumerate([*SMILES * 3, "bad one"])]
     path.write_text("\n".join(["smiles,label", *rows]) + "\n")
-    model = tl.StreamingGraphClassifier(depth=1, random_state=0)
+    model = tl.GraphClassifier(depth=1, random_state=0)
     with pytest.warns(InvalidMoleculesWarning, match="row 31"):
         model.fit(SmilesBlocks(path, block_size=5, on_invalid="skip"))
     assert len(model.loo_.predictions) == 30

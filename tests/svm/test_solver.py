@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,20 +11,23 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
+from sklearn.utils.multiclass import _ovr_decision_function
 
 import treelens as tl
 from naive import svm as naive
-from treelens.kernels.voting import mean_margins
 from treelens.models.predictions import predicted_codes
+from treelens.models.targets import class_weights
 from treelens.svm import _compiled
-from treelens.svm import svm as machine
-from treelens.svm.svm import (
+from treelens.svm import solver as machine
+from treelens.svm.solver import (
     calibrated_probabilities,
-    class_weights,
+    class_pairs,
+    class_values,
     fit_calibration,
     fit_svm,
     fit_svm_path,
-    own_margins,
+    margin_signs,
+    mean_margins,
 )
 
 CS = [0.1, 1.0, 10.0, 100.0]
@@ -214,7 +219,7 @@ def test_outputs_per_class_are_the_mean_margins():
     fitted = fit_svm(kernel, codes, 4, 3.0, np.ones(60))
     coefficients, intercepts = fitted.per_class
     np.testing.assert_allclose(
-        kernel @ coefficients.T + intercepts, mean_margins(fitted.outputs(kernel).T).T
+        kernel @ coefficients.T + intercepts, mean_margins(fitted.outputs(kernel))
     )
 
 
@@ -298,25 +303,11 @@ def test_a_class_that_is_absent_from_training_is_never_predicted():
 def test_too_few_steps_are_told(monkeypatch):
     monkeypatch.setattr(machine, "_MOST_STEPS", 3)
     kernel, codes = problem()
-    with pytest.warns(ConvergenceWarning, match="stopped after 3 steps"):
+    with pytest.warns(ConvergenceWarning, match="in 3 iterations"):
         fit_svm(kernel, codes, 2, 10.0, np.ones(60))
 
 
 # --- weights of classes, probabilities -------------------------------------------------------
-
-
-def test_class_weights():
-    classes, codes = np.array(["no", "yes"]), np.array([0, 0, 0, 1])
-    np.testing.assert_array_equal(class_weights(None, classes, codes), 1.0)
-    np.testing.assert_allclose(
-        class_weights("balanced", classes, codes), [2 / 3, 2 / 3, 2 / 3, 2.0]
-    )
-    np.testing.assert_array_equal(class_weights({"yes": 3}, classes, codes), [1, 1, 1, 3])
-    with pytest.raises(ValueError, match="does not hold: 'maybe'"):
-        class_weights({"maybe": 1}, classes, codes)
-    for bad in (0.0, -1.0, np.nan, np.inf):
-        with pytest.raises(ValueError, match="finite numbers above 0"):
-            class_weights({"yes": bad}, classes, codes)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -335,14 +326,49 @@ def test_calibration_recovers_known_probabilities(n_classes):
     assert np.abs(estimated - true).mean() < 0.01
 
 
-def test_margins_of_the_own_class():
-    decisions = np.array([[2.0, -1.0, 0.5], [-1.0, 3.0, -0.2]])
-    np.testing.assert_array_equal(own_margins(np.array([0, 2]), decisions), [1.5, -3.2])
-    np.testing.assert_array_equal(
-        own_margins(np.array([1, 0]), np.array([[2.0], [-1.0]])), [2.0, 1.0]
-    )
-
-
 def test_no_decision_either_way_is_the_first_class():
     assert predicted_codes(np.zeros((2, 1))).tolist() == [0, 0]
     assert predicted_codes(np.zeros((2, 3))).tolist() == [0, 0]
+
+
+# --- votes and margins ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4, 7, 30, 200])
+def test_pairs_are_in_order_and_tell_the_number_of_classes(n_classes):
+    first, second = class_pairs(n_classes)
+    assert list(zip(first, second, strict=True)) == list(combinations(range(n_classes), 2))
+    assert margin_signs(len(first)).shape == (len(first), n_classes)
+
+
+@pytest.mark.parametrize("n_classes", [3, 5])
+def test_margins_and_votes_are_those_counted_one_by_one(n_classes, rng):
+    pairs = list(combinations(range(n_classes), 2))
+    outputs = rng.normal(size=(20, len(pairs)))
+    sums, votes = np.zeros((2, 20, n_classes))
+    for graph, row in enumerate(outputs):
+        for (first, second), value in zip(pairs, row, strict=True):
+            sums[graph, first] -= value
+            sums[graph, second] += value
+            votes[graph, second if value > 0 else first] += 1
+    np.testing.assert_allclose(mean_margins(outputs), sums / (n_classes - 1))
+    values = class_values(outputs)
+    np.testing.assert_array_equal(np.rint(values), votes)
+    np.testing.assert_array_less(np.abs(values - votes), 1 / 3)
+    assert set(margin_signs(len(pairs)).ravel()) == {-1.0, 0.0, 1.0}
+
+
+def test_values_are_those_of_scikit_learn(rng):
+    outputs = rng.normal(size=(30, 10))
+    expected = _ovr_decision_function(outputs > 0, outputs, 5)
+    np.testing.assert_allclose(class_values(outputs), expected)
+
+
+def test_margins_decide_between_equal_votes():
+    """Each class wins once: the one that won by most, and lost by least, is named."""
+    outputs = np.array([[1.0, -2.0, 3.0]])  # 1 beats 0, 0 beats 2, 2 beats 1
+    values = class_values(outputs)
+    np.testing.assert_array_equal(np.rint(values), [[1, 1, 1]])
+    np.testing.assert_allclose(mean_margins(outputs)[0], [0.5, -1.0, 0.5])
+    outputs = np.array([[1.0, -5.0, 3.0]])
+    assert class_values(outputs).argmax() == 0
