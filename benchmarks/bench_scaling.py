@@ -59,9 +59,10 @@ def costs() -> dict[str, Any]:
 
 def process_costs() -> dict[str, Any]:
     """What a Gaussian process through landmarks costs on one core, in processor time."""
-    from treelens.gp.model import WeightedForest
     from treelens.gp.sparse_evidence import LandmarkSums
+
     from treelens.gp.landmarks import LandmarkPosterior
+    from treelens.gp.model import WeightedForest
     from treelens.kernels.mixture import MixtureKernel, MixtureScales
     from treelens.patterns.features import select_features
     from treelens.patterns.forest import PatternForest, usual_trees
@@ -146,8 +147,8 @@ def process_workers(n_parts: str, n_graphs: str, n_landmarks: str) -> dict[str, 
 
     It is what workers do in a fit; the rest is done here, and does not grow with the graphs.
     """
-    from treelens.gp.targets import Targets, class_columns
     from treelens.gp.blocks import posterior_of_blocks, sample_of_blocks
+    from treelens.gp.targets import Targets, class_columns
 
     parts = [MadePart(i, int(n_graphs)) for i in range(int(n_parts))]
     sample = sample_of_blocks(parts, 2 * int(n_landmarks), seed=0)

@@ -12,7 +12,7 @@ from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import Predictions
 from treelens.models.training import TrainingGraphs
-from treelens.pairwise.fitted_bound import fitted_bound
+from treelens.pairwise.bounds import fitted_bound
 from treelens.pairwise.learn import learn_weights
 from treelens.pairwise.result import LearnedWeights
 from treelens.pairwise.settings import LearnerSettings
