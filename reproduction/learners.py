@@ -20,7 +20,23 @@ from treelens.pairwise.learn import learn_weights
 from treelens.pairwise.result import LearnedWeights
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.storage.older import PRESETS, without_preset
+
+# What a preset of the learner fixes, by name.
+PRESETS: dict[str, dict[str, Any]] = {
+    # The numbers of the paper, to the letter: 500 single pairs, step 1e-4.
+    "paper": {
+        "solver": "stochastic", "constraint": "ball", "margins": (1.0, 0.5), "sigma": 0.1,
+        "b": 1.0, "balance": False, "pairs": "all", "min_support": 1,
+        "n_steps": 500, "n_epochs": None, "step_size": 1e-4, "halvings": 0, "average": False,
+    },
+    # What the program released with the paper does: both hinges are always active, so the
+    # weights drift until the box stops them.
+    "released-code": {
+        "radius": 1.0, "solver": "stochastic", "constraint": "box", "margins": (5.0, -5.0),
+        "sigma": 0.1, "b": 1.0, "balance": False, "pairs": "all", "min_support": 1,
+        "n_epochs": 500, "step_size": 0.01, "halvings": 0, "average": False,
+    },
+}  # fmt: skip
 
 
 class StudyWeights(BaseEstimator):
@@ -55,7 +71,7 @@ class StudyWeights(BaseEstimator):
         """All settings, with what the preset fixes."""
         if self.preset is not None and self.preset not in PRESETS:
             raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {self.preset!r}.")
-        given = without_preset(self.get_params(deep=False))
+        given = {**self.get_params(deep=False), **PRESETS.get(self.preset, {})}
         del given["preset"]
         return given
 

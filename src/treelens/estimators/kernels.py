@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import HasMethods, Interval, StrOptions
 from treelens.estimators.base import GraphKernel, check_graphs
-from treelens.estimators.renamed import TellsNewNames
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.normalize import normalize_kernel
 from treelens.kernels.weisfeiler_lehman import (
@@ -25,7 +24,7 @@ from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
 
-class _WeisfeilerLehmanKernel(TellsNewNames, GraphKernel):
+class _WeisfeilerLehmanKernel(GraphKernel):
     """Refinement, vocabulary, histograms and weights, shared by the three kernels."""
 
     _kind: str  # which pair feature, see treelens.patterns.pairs
@@ -34,7 +33,6 @@ class _WeisfeilerLehmanKernel(TellsNewNames, GraphKernel):
     edge_labels: bool
     weights: Any
 
-    _old_attributes: ClassVar = {"unseen_share": "out_of_vocabulary"}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GraphKernel._parameter_constraints,
         "depth": [Interval(Integral, 0, None, closed="left")],
@@ -215,7 +213,6 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
     """
 
     _kind = "wasserstein"
-    _old_parameters: ClassVar = {"form": "kernel"}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_WeisfeilerLehmanKernel._parameter_constraints,
         "gamma": [Interval(Real, 0, None, closed="neither")],

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from treelens._sklearn_compat import Interval
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.estimators.process import GaussianProcessOnGraphs
-from treelens.estimators.renamed import TellsNewNames
 from treelens.graphs.blocks import CollectionBlocks, check_blocks, holds_blocks
 from treelens.graphs.convert import check_graphs
 
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _BLOCK_SIZE: dict[str, list[Any]] = {"block_size": [Interval(Integral, 1, None, closed="left")]}
-_BY_EVIDENCE = "is gone: the kernel, its scale and its noise are learned by evidence"
-_BY_SAMPLE = "is gone: patterns are those of a sample, of 'exact_size' graphs"
 
 
 class FitsByBlocks(GaussianProcessOnGraphs):
@@ -65,7 +62,7 @@ class FitsByBlocks(GaussianProcessOnGraphs):
         return super().fit(X, y, sample_weight, covariates=covariates, executor=executor)
 
 
-class StreamingGraphClassifier(TellsNewNames, FitsByBlocks, GraphClassifier):
+class StreamingGraphClassifier(FitsByBlocks, GraphClassifier):
     """:class:`GraphClassifier` on any number of graphs: read in blocks, seen through landmarks.
 
     Memory is that of a sample of ``exact_size`` graphs, of one block, of ``n_landmarks**2`` numbers
@@ -94,21 +91,6 @@ max_steps, device, n_jobs, random_state, progress :
     True
     """
 
-    _old_parameters: ClassVar = {"n_weight_graphs": "learning_size"}
-    _gone_parameters: ClassVar = {
-        **dict.fromkeys(("kernel", "form", "gamma", "alpha"), _BY_EVIDENCE),
-        **dict.fromkeys(("max_patterns", "min_support"), _BY_SAMPLE),
-        **dict.fromkeys(
-            ("weight_radius", "radius", "learner"),
-            "is gone: evidence decides how far weights move; weights='uniform' learns none, and "
-            "prior_strength holds them back",
-        ),
-        "n_components": "is gone with random features: n_landmarks says how near the exact model "
-        "this one comes",
-        "include_depth_zero": "is gone: evidence decides how much each depth weighs",
-        "edge_labels": "is gone: trees=['labels'] takes no edge labels, and "
-        "trees=['labels', 'labels+edges'] does",
-    }
     _parameter_constraints: ClassVar = {**GraphClassifier._parameter_constraints, **_BLOCK_SIZE}
 
     def __init__(

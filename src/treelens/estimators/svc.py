@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import BaseEstimator, HasMethods, Interval, StrOptions
 from treelens.estimators.base import TellsProbabilities
-from treelens.estimators.renamed import TellsNewNames
 from treelens.estimators.views import ViewsOfClassifier
 from treelens.estimators.weights import PairwiseWeights, linear_learner
 from treelens.graphs.collection import GraphCollection
@@ -36,7 +35,7 @@ from treelens.svm.settings import (
 from treelens.svm.task import Task
 
 
-class GraphSVC(TellsNewNames, ViewsOfClassifier, TellsProbabilities, BaseEstimator):
+class GraphSVC(ViewsOfClassifier, TellsProbabilities, BaseEstimator):
     """Weisfeiler-Lehman patterns, learned weights, kernel and C-SVC in one estimator.
 
     Everything left at ``"auto"`` is chosen by cross-validation on the training graphs: first
@@ -124,13 +123,6 @@ class GraphSVC(TellsNewNames, ViewsOfClassifier, TellsProbabilities, BaseEstimat
     True
     """
 
-    _old_parameters: ClassVar = {"form": "kernel", "radius": "weight_radius"}
-    _old_attributes: ClassVar = {
-        "choice_": "best_params_",
-        "search_": "cv_results_",
-        "support_": "support_vectors_",
-        "unseen_share": "out_of_vocabulary",
-    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions({"auto", *KERNELS}), list, tuple],
         "depth": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left"), "array-like"],

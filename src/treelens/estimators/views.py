@@ -183,6 +183,6 @@ class ViewsOfClassifier(ShowsFragments):
 
     def save(self, path: Any) -> None:
         """Write the model to a file that :func:`treelens.load` reads; no pickle is involved."""
-        from treelens.estimators.files import save_svc
+        from treelens.estimators.files import save_model
 
-        save_svc(self, path)  # type: ignore[arg-type]
+        save_model(self, path)

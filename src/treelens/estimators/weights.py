@@ -9,7 +9,6 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions, fit_context
-from treelens.estimators.renamed import TellsNewNames
 from treelens.pairwise.learn import learn_weights
 from treelens.pairwise.result import LearnedWeights
 from treelens.pairwise.solver_settings import (
@@ -21,7 +20,7 @@ from treelens.pairwise.solver_settings import (
 from treelens.patterns.pairs import PairFeatures
 
 
-class PairwiseWeights(TellsNewNames, BaseEstimator):
+class PairwiseWeights(BaseEstimator):
     """Learns which patterns matter: one weight per pattern, from pairs of labelled graphs.
 
     Pass it as ``weights=`` to a Weisfeiler-Lehman kernel, or fit it on pair features yourself.
@@ -79,20 +78,6 @@ class PairwiseWeights(TellsNewNames, BaseEstimator):
     True
     """
 
-    _moved_parameters: ClassVar = {
-        **{
-            name: f"is a setting of the solver now: solver=treelens.{kind}({name}=...)"
-            for kind, names in (
-                ("QuasiNewton", ("max_iter", "tol")),
-                ("StochasticGradient", ("n_steps", "step_size", "halvings", "average", "n_checks")),
-            )
-            for name in names
-        },
-        **dict.fromkeys(
-            ("constraint", "pairs", "n_neighbors", "preset", "n_epochs"),
-            "served studies only: reproduction.learners.StudyWeights of the repository has it",
-        ),
-    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "radius": [Interval(Real, 0, None, closed="left"), "array-like"],
         "solver": [StrOptions(set(SOLVER_KINDS)), *SOLVER_KINDS.values()],

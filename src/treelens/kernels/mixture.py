@@ -12,9 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import distance
 
+from treelens.array_checks import check_positive
 from treelens.kernels import _compiled_mixture
 from treelens.kernels.gram import interleaved, pair_sums
 from treelens.patterns.features import Features
+
+_FASTEST_DECAY = 1e6  # beyond, rounding of the sums would decide; learned ones are far smaller
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,11 @@ class MixtureScales:
     amplitude: float
     share: float
 
+    def validate(self) -> None:
+        check_positive(self.amplitude, "amplitude")
+        for name, most in (("gamma", _FASTEST_DECAY), ("rho", _FASTEST_DECAY), ("share", 1.0)):
+            check_positive(getattr(self, name), name, most, zero=True)
+
     def as_tuple(self) -> tuple[float, float, float, float]:
         return self.gamma, self.rho, self.amplitude, self.share
 
@@ -56,6 +64,10 @@ class CovariateScales:
 
     amplitude: float
     length: float
+
+    def validate(self) -> None:
+        check_positive(self.amplitude, "amplitude", zero=True)
+        check_positive(self.length, "length")
 
     def matrix(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Kernel values between covariates (n_left, d) and (n_right, d)."""

@@ -82,30 +82,17 @@ UNARY_KERNELS = ("wl-oa", "wwl-linear", "wl-subtree", "wl-subtree-cosine")
 # The plain weighted sum of every pair feature.
 SUM_KERNELS = {"wasserstein": "wwl-linear", "optimal-assignment": "wl-oa", "subtree": "wl-subtree"}
 
-# What kernels were called before; model files and rows of results have these names.
-RENAMED_KERNELS = {
-    "exponential": "wwl",
-    "metric": "laplacian",
-    "tanimoto-exponential": "tanimoto-rbf",
-    "assignment": "wl-oa",
-    "subtree": "wl-subtree",
-    "subtree-cosine": "wl-subtree-cosine",
-    "linear": "wwl-linear",
-}
-
 
 def check_kernel(name: str, known: tuple[str, ...] = tuple(KERNELS), what: str = "kernel") -> None:
     """Refuse a kernel that is not known, or that ``what`` has nothing for.
 
     Examples
     --------
-    >>> check_kernel("exponential")
+    >>> check_kernel("polynomial", ("wwl", "laplacian"))
     Traceback (most recent call last):
     ...
-    ValueError: kernel='exponential' is called 'wwl' now.
+    ValueError: kernel must be one of wwl, laplacian; got kernel='polynomial'.
     """
-    if isinstance(name, str) and name in RENAMED_KERNELS:
-        raise ValueError(f"kernel={name!r} is called {RENAMED_KERNELS[name]!r} now.")
     if name not in known:
         start = "kernel must be one of" if what == "kernel" else f"{what} exist for the kernels"
         raise ValueError(f"{start} {', '.join(known)}; got kernel={name!r}.")
