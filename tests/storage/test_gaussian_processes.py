@@ -22,6 +22,7 @@ VALUES = RNG.normal(size=60)
 TWO, THREE = (np.array(["a", "b", "c"])[np.arange(60) % n] for n in (2, 3))
 TRUST = RNG.uniform(0.5, 2.0, 40)
 NEW = GRAPHS[40:]
+pytestmark = pytest.mark.filterwarnings("ignore:The model puts every graph:UserWarning")
 
 
 def fitted(kind: Any, y: np.ndarray, sample_weight: Any = None, **settings: Any) -> Any:
@@ -40,7 +41,7 @@ MAKERS = {
         GRAPHS[:40], VALUES[:40]
     ),
     "two classes": lambda: fitted(tl.GraphClassifier, TWO, class_weight={"a": 1.0, "b": 3.0}),
-    "a rare class": lambda: fitted(tl.GraphClassifier, np.arange(60) % 8 == 0),
+    "a rare class": lambda: fitted(tl.GraphClassifier, np.arange(60) % 8 == 0, threshold=0.2),
     "three classes": lambda: fitted(tl.GraphClassifier, THREE, TRUST, class_weight="balanced"),
     "classes on landmarks": lambda: fitted(
         tl.GraphClassifier, THREE, exact_size=30, n_landmarks=20

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
 import treelens as tl
 from storage.conftest import (
@@ -92,6 +92,12 @@ def test_parameters_come_back_and_the_model_can_be_fitted_again(tmp_path):
     assert_same_predictions(loaded.fit(GRAPHS, Y), model)
 
 
+def test_graphs_that_no_split_holds_out(tmp_path):
+    model = fitted(weight_radius=0.0, cv=ShuffleSplit(1, test_size=0.5, random_state=0))
+    assert np.isnan(model.cv_results_.decisions[model.cv_results_.best()]).any()
+    assert_same_predictions(model, saved_and_loaded(model, tmp_path))
+
+
 def test_parameters_that_cannot_be_stored_come_back_as_defaults(tmp_path):
     model = fitted(weight_radius=0.0, cv=StratifiedKFold(2), random_state=np.random.RandomState(0))
     loaded = saved_and_loaded(model, tmp_path)
@@ -168,7 +174,7 @@ def test_a_learner_of_another_class_is_an_error(tmp_path):
     class Own(tl.PairwiseWeights):
         pass
 
-    with pytest.raises(TypeError, match="its learner is a Own"):
+    with pytest.raises(TypeError, match="its learner is not"):
         fitted(learner=Own()).save(tmp_path / "x.treelens")
 
 
@@ -293,18 +299,23 @@ VOCABULARY = ("model", "patterns", "vocabulary")
      (put("model", "decision", "kernel", offset="1"), "offset must be float"),
      (put("model", "choice", best_params={"depth": "2"}), "best_params must be"),
      (put("model", "choice", learning_gain={}), "learning_gain|difference"),
-     (put("model", "choice", learner={"solver": "luck"}), "parameters of the learner"),
+     (put("model", "choice", learner={"solver": "luck"}), "solver must be"),
      (put("model", "choice", "learned", radii={"$list": ["str", ["a"]]}), "radii must be"),
      (put("model", "choice", "cv_results", n_splits=0), "n_splits must be above 0"),
      (put("model", "choice", "cv_results", scores={}, losses={}, decisions={}), "on all"),
      (put("model", recipe={"$class": "GraphRecipe"}), "must have the fields"),
      (put("model", **{"$class": "os.system"}), "unknown class"),
-     (put(estimator="Oracle"), "no estimator"),
-     (put(estimator="GraphRegressor"), "no estimator"),
-     (put(parameters=[]), "'parameters' is missing"),
-     (put("parameters", n_jobs=100_000), "'n_jobs' must be"),
-     (put("parameters", n_jobs=0), "'n_jobs' must be"),
-     (put("parameters", more=1), "GraphSVC has no parameter 'more'"),
+     (put(estimator="Oracle"), "'estimator' is 'Oracle'"),
+     (put(estimator="GraphRegressor"), "'estimator' is"),
+     (put(estimator="GraphClassifier"), "'estimator' is"),
+     (put(estimator=["GraphSVC"]), "'estimator' is"),
+     (put(parameters=[]), "'parameters':"),
+     (put(parameters=None), "'parameters':"),
+     (put("parameters", n_jobs=100_000), "n_jobs must be"),
+     (put("parameters", n_jobs=0), "n_jobs must be"),
+     (put("parameters", more=1), "unexpected keyword argument 'more'"),
+     (put("parameters", learner=3), "'parameters': "),
+     (put("parameters", "learner", n_jobs=10**6), "n_jobs must be"),
      (put("parameters", scoring="luck"), "'parameters': The 'scoring' parameter of GraphSVC"),
      (lambda r: r.manifest.update(format="other"), "is not a treelens model")],
 )  # fmt: skip

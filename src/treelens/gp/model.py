@@ -222,12 +222,24 @@ class FittedGP:
         if len(left_out.predictions) != n_graphs or (left_out.threshold and n_classes != 2):
             raise ValueError("leave-one-out predictions must be of the training graphs' classes")
 
+    def to_stored(self) -> FittedGP:
+        """Return the model without the largest part of its posterior that can be computed again."""
+        posterior = self.posterior
+        if isinstance(posterior, ExactPosterior):
+            posterior = MeanPosterior(posterior.coefficients)
+        elif isinstance(posterior, LandmarkPosterior):  # its matrix is symmetric
+            posterior = replace(posterior, precision_gain=np.triu(posterior.precision_gain))
+        return replace(self, posterior=posterior)
+
     def from_stored(self) -> FittedGP:
-        """Return the model with the histograms of its basis graphs, which files leave out."""
+        """Return the model that :meth:`to_stored` wrote, with the histograms of its basis."""
         assert self.training is not None
-        histograms, indices = self.training.histograms, self.basis_indices
-        exact = len(indices) == histograms.n_graphs
-        return replace(self, basis=histograms if exact else histograms.select_graphs(indices))
+        basis, posterior = self.training.histograms, self.posterior
+        if isinstance(posterior, LandmarkPosterior):
+            basis = basis.select_graphs(self.basis_indices)
+            upper = np.triu(posterior.precision_gain)
+            posterior = replace(posterior, precision_gain=upper + np.triu(upper, 1).T)
+        return replace(self, basis=basis, posterior=posterior)
 
     @property
     def weights(self) -> np.ndarray:

@@ -42,10 +42,6 @@ class ExactPosterior:
     coefficients: np.ndarray
     factor: np.ndarray
 
-    def to_stored(self) -> MeanPosterior:
-        """Return the posterior without its factor, which is as large as the kernel matrix."""
-        return MeanPosterior(self.coefficients)
-
     @classmethod
     def fit(
         cls, kernel: np.ndarray, noise: np.ndarray, targets: np.ndarray, n_jobs: int = 1

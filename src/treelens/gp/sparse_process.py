@@ -9,7 +9,7 @@ graphs come in blocks, and only sums over landmarks are kept of them
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -38,14 +38,6 @@ class LandmarkPosterior:
 
     coefficients: np.ndarray
     precision_gain: np.ndarray
-
-    def to_stored(self) -> LandmarkPosterior:
-        """Return the posterior with the upper triangle of its symmetric matrix."""
-        return replace(self, precision_gain=np.triu(self.precision_gain))
-
-    def from_stored(self) -> LandmarkPosterior:
-        upper = self.precision_gain
-        return replace(self, precision_gain=upper + np.triu(upper, 1).T)
 
     @classmethod
     def fit(

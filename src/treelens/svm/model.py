@@ -17,9 +17,11 @@ from treelens.array_checks import (
     check_array,
     check_classes_ascend,
     check_positions,
+    check_positive,
 )
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
+from treelens.kernels.table import KERNELS
 from treelens.kernels.voting import class_values, mean_margins
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import Predictions
@@ -98,7 +100,31 @@ class Choice:
     learner: dict[str, Any] | None
     learned: LearnedWeights | None
 
+    def to_stored(self) -> Choice:
+        """Return all scores, and held-out decisions of the best candidate of each kind only."""
+        search = self.cv_results
+        best = [search.best(keep) for keep in (
+            lambda c: True, lambda c: c.weight_radius == 0, lambda c: c.weight_radius > 0
+        )]  # fmt: skip
+        scores, losses = (
+            {c: [float(x) for x in values] for c, values in record.items()}
+            for record in (search.scores, search.losses)
+        )
+        decisions = {c: x for c, x in search.decisions.items() if c in best}
+        kept = replace(search, scores=scores, losses=losses, decisions=decisions, margins={})
+        return replace(self, cv_results=kept)
+
     def validate(self) -> None:
+        search = self.cv_results
+        check_positive(search.n_splits, "n_splits", 1e6)
+        check_positive(search.test_to_train, "test_to_train", zero=True)
+        for candidate, scores in search.scores.items():
+            known = candidate.kernel in KERNELS and candidate.depth >= 0
+            n_losses = len(search.losses.get(candidate, ()))
+            if not known or not n_losses == len(scores) <= search.n_splits:
+                raise ValueError("candidates must have a known kernel, and a score per split")
+        if set(search.decisions) - set(search.scores) or search.best() is None:
+            raise ValueError("one candidate must have been scored on all splits")
         if self.learning_gain is not None:
             for name in (
                 "difference", "standard_error", "p_value", "learned_score", "uniform_score",
@@ -150,7 +176,11 @@ class FittedSVM:
         check_array(self.weights, "weights", np.float64, (histograms.n_patterns,))
         check_array(self.training.targets, "targets", np.int64, (n_graphs,), 0, n_classes)
         check_positions(indices, "basis_indices", n_graphs)
-        self.decision.svm.check(n_classes, len(indices))
+        svm, n_pairs = self.decision.svm, n_classes * (n_classes - 1) // 2
+        check_array(svm.coefficients, "coefficients", np.float64, (n_pairs, len(indices)))
+        check_array(svm.intercepts, "intercepts", np.float64, (n_pairs,))
+        if svm.pairwise != (n_classes > 2):
+            raise ValueError("several classes must be decided one against one")
         n_outputs = 1 if n_classes == 2 else n_classes
         check_array(self.calibration[0], "calibration", np.float64, (n_outputs, n_outputs))
         check_array(self.calibration[1], "calibration", np.float64, (n_outputs,))

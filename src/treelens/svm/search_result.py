@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
-from treelens.array_checks import check_positive
 from treelens.kernels.table import KERNELS
 
 
@@ -81,28 +80,6 @@ class SearchResult:
     losses: dict[Candidate, list[float]] = field(default_factory=dict)
     decisions: dict[Candidate, np.ndarray] = field(default_factory=dict, metadata={"nan": True})
     margins: dict[Candidate, np.ndarray] = field(default_factory=dict)
-
-    def to_stored(self) -> SearchResult:
-        """Return all scores, and the held-out decisions of the best candidates of each kind."""
-        best = [self.best(), self.best(lambda c: c.weight_radius == 0),
-                self.best(lambda c: c.weight_radius > 0)]  # fmt: skip
-        scores, losses = (
-            {c: [float(x) for x in values] for c, values in record.items()}
-            for record in (self.scores, self.losses)
-        )
-        decisions = {c: x for c, x in self.decisions.items() if c in best}
-        return SearchResult(self.n_splits, self.test_to_train, scores, losses, decisions)
-
-    def validate(self) -> None:
-        check_positive(self.n_splits, "n_splits", 1e6)
-        check_positive(self.test_to_train, "test_to_train", zero=True)
-        for candidate, scores in self.scores.items():
-            known = candidate.kernel in KERNELS and candidate.depth >= 0
-            n_losses = len(self.losses.get(candidate, ()))
-            if not known or not n_losses == len(scores) <= self.n_splits:
-                raise ValueError("candidates must have a known kernel, and a score per split")
-        if set(self.decisions) - set(self.scores) or self.best() is None:
-            raise ValueError("one candidate must have been scored on all splits")
 
     def finished(self) -> list[Candidate]:
         """Candidates scored on every split, the simpler first."""

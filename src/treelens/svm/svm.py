@@ -22,7 +22,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from treelens.array_checks import check_array
 from treelens.kernels.voting import class_pairs, class_values, mean_margins
 from treelens.svm import _compiled
 
@@ -37,20 +36,12 @@ class SVM:
 
     Two classes have one output, positive for the second class. Several have one for every two
     classes (``pairwise``; see :mod:`treelens.kernels.voting`), or one each, the class against the
-    rest: linear models on features do.
+    rest: linear models on features do, and so do files of format version 1.
     """
 
     coefficients: np.ndarray  # (n_outputs, n_train)
     intercepts: np.ndarray  # (n_outputs,)
     pairwise: bool = False
-
-    def check(self, n_classes: int, n_graphs: int) -> None:
-        """Raise ``ValueError`` unless there is one output for every two classes."""
-        n_outputs = n_classes * (n_classes - 1) // 2
-        check_array(self.coefficients, "coefficients", np.float64, (n_outputs, n_graphs))
-        check_array(self.intercepts, "intercepts", np.float64, (n_outputs,))
-        if self.pairwise != (n_classes > 2):
-            raise ValueError("several classes must be decided one against one")
 
     def outputs(self, kernel: np.ndarray) -> np.ndarray:
         """Outputs for new graphs from ``kernel`` (n_new, n_train): (n_new, n_outputs)."""
