@@ -325,29 +325,6 @@ def test_fitting_changes_no_parameter(models):
 # --- what is refused ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("old", "told"),
-    [
-        ("kernel", "learned by evidence"),
-        ("gamma", "learned by evidence"),
-        ("alpha", "learned by evidence"),
-        ("weight_radius", "weights='uniform' learns none"),
-        ("learner", "weights='uniform' learns none"),
-        ("n_components", "n_landmarks says how near"),
-        ("n_weight_graphs", "is called 'learning_size' now"),
-        ("max_patterns", "a sample, of 'exact_size' graphs"),
-        ("min_support", "a sample, of 'exact_size' graphs"),
-        ("include_depth_zero", "how much each depth weighs"),
-        ("edge_labels", r"trees=\['labels'\]"),
-    ],
-)
-def test_old_parameters_tell_what_to_use(old, told):
-    with pytest.raises(TypeError, match=f"StreamingGraphClassifier: .*{old!r} .*{told}"):
-        tl.StreamingGraphClassifier(**{old: 1})
-    with pytest.raises(TypeError, match=told):
-        tl.StreamingGraphClassifier().set_params(**{old: 1})
-
-
 @pytest.mark.parametrize("block_size", [0, -3, 2.5, "many", None])
 def test_a_wrong_size_of_blocks_is_refused(data, block_size):
     with pytest.raises(ValueError, match="'block_size' parameter"):

@@ -69,22 +69,6 @@ def test_a_name_and_its_solver_are_the_same(features, y):
     np.testing.assert_array_equal(named.weights_, given.weights_)
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("tol", r"'tol' is a setting of the solver now: solver=treelens.QuasiNewton\(tol=...\)"),
-        ("n_steps", r"solver=treelens.StochasticGradient\(n_steps=...\)"),
-        ("preset", r"'preset' served studies only: reproduction.learners.StudyWeights"),
-        ("constraint", "'constraint' served studies only"),
-    ],
-)
-def test_parameters_that_moved_tell_where_to(name, told):
-    with pytest.raises(TypeError, match=told):
-        tl.PairwiseWeights(**{name: 1})
-    with pytest.raises(TypeError, match=told):
-        tl.PairwiseWeights().set_params(**{name: 1})
-
-
 @pytest.mark.parametrize("solver", ["quasi-newton", tl.ProjectedGradient(max_iter=7, tol=0.5)])
 def test_flat_parameters_and_back(solver):
     learner = tl.PairwiseWeights(2.0, solver=solver, margins=(0.6, 0.4))

@@ -15,6 +15,7 @@ from treelens.estimators.files import estimator_of
 from treelens.storage.archive import Contents, read_archive
 
 GRAPHS, Y = tl.make_synthetic(n_per_substructure=4, random_state=0)
+GRAPHS = GRAPHS.with_data({"t": np.arange(len(Y)) * 1.0, "assay": np.array(["x", "y"])[Y]})
 THREE_CLASSES = np.array(["a", "b", "c"])[np.arange(len(Y)) % 3]
 NUMBERS = np.random.default_rng(0).normal(size=len(Y))
 SMALL = {"depth": 1, "C": 1.0, "cv": 2, "random_state": 0}
@@ -32,16 +33,17 @@ def svc(kernel: str, radius: float = 0.0, y: Any = Y, **more: Any) -> Any:
     return model.fit(GRAPHS, y)
 
 
-def gaussian_process(kind: Any, y: Any, **more: Any) -> Any:
+def gaussian_process(kind: Any, y: Any, covariates: Any = None, **more: Any) -> Any:
     """On two trees, one of which hangs on the other."""
-    trees = ("structure", "labels")
-    return kind(depth=1, trees=trees, max_steps=10, random_state=0, **more).fit(GRAPHS, y)
+    model = kind(depth=1, trees=("structure", "labels"), max_steps=10, random_state=0, **more)
+    return model.fit(GRAPHS, y, covariates=covariates)
 
 
 MAKERS = {
     "exact": lambda: svc("wwl", 2.0),
     "exact with three classes": lambda: svc("tanimoto", y=THREE_CLASSES),
-    "regressor": lambda: gaussian_process(tl.GraphRegressor, NUMBERS),
+    "regressor": lambda: gaussian_process(tl.GraphRegressor, NUMBERS, ["t", "assay"]),
+    "threshold": lambda: gaussian_process(tl.GraphClassifier, Y, threshold=0.3),
     "classifier": lambda: gaussian_process(tl.GraphClassifier, THREE_CLASSES),
     "landmarks": lambda: gaussian_process(tl.GraphRegressor, NUMBERS, exact_size=8, n_landmarks=6),
 }
