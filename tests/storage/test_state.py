@@ -156,6 +156,16 @@ def test_what_is_shared_or_derived_is_written_once():
 
 
 @pytest.mark.parametrize(
+    "bad",
+    [tree(pair=Pair("x", 1)), tree(pair=Pair(math.nan, 1)), tree(first=None), tree(leaves=[]),
+     tree(first=Leaf(np.array([-1.0]))), tree(first=Leaf(np.array([np.inf])))],
+)  # fmt: skip
+def test_what_could_not_be_read_is_not_written(bad):
+    with pytest.raises(UnstorableError, match="must be"):
+        to_state(bad, CLASSES)
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [(lambda t: t.update({"$class": "Secret"}), "unknown class"),
      (lambda t: t.update({"$class": ["Leaf"]}), "unknown class"),
@@ -169,7 +179,7 @@ def test_what_is_shared_or_derived_is_written_once():
      (lambda t: t.update(first={"$same": ["x"]}), "first cannot be read"),
      (lambda t: t.update(first={"$array": "nothing"}), "array 'nothing' is missing"),
      (lambda t: t.update(first={"$array": "leaves.0.values"}), "first must be Leaf"),
-     (lambda t: t.update(leaves=[]), "leaves must be"),
+     (lambda t: t.update(leaves=[]), "leaves"),
      (lambda t: t.update(leaves={"$tuple": 5}), "leaves must be a list"),
      (lambda t: t.update(held_out={"$array": "negative"}, first={"$class": "Leaf", "values": {
          "$array": "negative"}}), "first cannot be read .values must be positive"),

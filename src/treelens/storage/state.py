@@ -1,7 +1,7 @@
 """Objects as JSON and named arrays, and back: one writer and one reader for all models.
 
 :func:`to_state` walks the constructor fields of dataclasses and named tuples; :func:`from_state`
-checks every value against the annotation of its field and calls the constructors again. Both know
+calls the constructors again. Both check every value against the annotation of its field, and know
 only the classes that they are given. In the JSON tree, ``None``, booleans, integers, finite floats,
 strings, lists, and dictionaries with string keys represent themselves. Everything else is an
 object whose first key starts with ``$``:
@@ -25,7 +25,8 @@ A class may define any of these:
 ``to_stored(self)``
     Returns the object to write in its place, of a known class.
 ``validate(self)``
-    Raises ``ValueError`` where the fields do not fit together. Called by the reader only.
+    Raises ``ValueError`` where the fields do not fit together. Called when an object is written
+    or read, never in computations.
 ``from_stored(self)``
     Returns the object to use, with derived fields filled in. Called after ``validate``.
 
@@ -100,10 +101,33 @@ def _key_path(path: str, position: int, key: Any) -> str:
     return _joined(path, key if named else position)
 
 
+class _Annotations:
+    """Annotations of the fields of known classes."""
+
+    def __init__(self, classes: Iterable[type]) -> None:
+        self.classes = {kind.__name__: kind for kind in classes}
+        self._hints: dict[type, dict[str, Any]] = {}
+
+    def check(self, kind: type, values: Mapping[str, Any], path: str) -> None:
+        """Raise :class:`StateError` unless every stored field has a value of its type."""
+        if kind not in self._hints:
+            import pandas as pd  # annotations name it, modules import it for type checkers only
+
+            self._hints[kind] = get_type_hints(kind, localns={**self.classes, "pd": pd})
+        known = fields(kind) if is_dataclass(kind) else ()
+        with_nan = {field.name for field in known if field.metadata.get("nan")}
+        for name in stored_fields(kind):
+            hint, nan = self._hints[kind][name], name in with_nan
+            if not fits(values[name], hint, nan=nan):
+                wanted = getattr(hint, "__name__", str(hint).replace("typing.", ""))
+                place = _joined(path, name)
+                raise StateError(f"{place} must be {wanted}, not {_shown(values[name])}")
+
+
 class _Writer:
     def __init__(self, classes: Iterable[type]) -> None:
         self.arrays: dict[str, np.ndarray] = {}
-        self._classes = set(classes)
+        self._annotations = _Annotations(classes)
         self._paths: dict[int, str] = {}  # by id
         self._alive: list[Any] = []  # ids must not be used again
 
@@ -166,12 +190,16 @@ class _Writer:
         form = value.to_stored() if hasattr(value, "to_stored") else value
         self._alive.append(form)
         kind = type(form)
-        if kind not in self._classes:
+        if self._annotations.classes.get(kind.__name__) is not kind:
             raise UnstorableError(f"{path} is of the class {kind.__name__}, which is not stored.")
-        written = {
-            name: self.write(getattr(form, name), _joined(path, name))
-            for name in stored_fields(kind)
-        }
+        values = {name: getattr(form, name) for name in stored_fields(kind)}
+        written = {name: self.write(x, _joined(path, name)) for name, x in values.items()}
+        try:  # or the file could not be read
+            self._annotations.check(kind, values, path)
+            if hasattr(form, "validate"):
+                form.validate()
+        except ValueError as error:
+            raise UnstorableError(f"{path or kind.__name__}: {error}.") from error
         return {"$class": kind.__name__, **written}
 
     def _table(self, table: Any, path: str) -> Any:
@@ -195,9 +223,8 @@ def _type_name(dtype: np.dtype[Any], path: str) -> str:
 class _Reader:
     def __init__(self, arrays: Mapping[str, np.ndarray], classes: Iterable[type]) -> None:
         self._arrays = arrays
-        self._classes = {kind.__name__: kind for kind in classes}
+        self._annotations = _Annotations(classes)
         self._objects: dict[str, Any] = {}  # by path
-        self._hints: dict[type, dict[str, Any]] = {}
         self._tags = {
             "$float": lambda text, path: {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[
                 text
@@ -279,37 +306,20 @@ class _Reader:
 
     def _object(self, tree: dict[str, Any], path: str) -> Any:
         name = tree["$class"]
-        kind = self._classes.get(name) if isinstance(name, str) else None
+        kind = self._annotations.classes.get(name) if isinstance(name, str) else None
         if kind is None:
             raise StateError(f"{path or 'it'} is of an unknown class, {_shown(name)}")
         names = stored_fields(kind)
         if set(names) != set(tree) - {"$class"}:
             raise StateError(f"{path} must have the fields {', '.join(names)}")
         values = dict.fromkeys(getattr(kind, "__derived__", ()))
-        for name in names:
-            where = _joined(path, name)
-            values[name] = self.read(tree[name], where)
-            hint, nan = self._hint(kind, name), _may_be_nan(kind, name)
-            if not fits(values[name], hint, nan=nan):
-                wanted = getattr(hint, "__name__", str(hint).replace("typing.", ""))
-                raise StateError(f"{where} must be {wanted}, not {_shown(values[name])}")
+        values.update({name: self.read(tree[name], _joined(path, name)) for name in names})
+        self._annotations.check(kind, values, path)
         made = kind(**values)
         if hasattr(made, "validate"):
             made.validate()
         self._objects[path] = made.from_stored() if hasattr(made, "from_stored") else made
         return self._objects[path]
-
-    def _hint(self, kind: type, name: str) -> Any:
-        if kind not in self._hints:
-            import pandas as pd  # annotations name it, modules import it for type checkers only
-
-            self._hints[kind] = get_type_hints(kind, localns={**self._classes, "pd": pd})
-        return self._hints[kind][name]
-
-
-def _may_be_nan(kind: type, name: str) -> bool:
-    found = getattr(kind, "__dataclass_fields__", {}).get(name)
-    return found is not None and bool(found.metadata.get("nan"))
 
 
 def _scalar_type(name: Any) -> Any:
