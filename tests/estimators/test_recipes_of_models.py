@@ -109,25 +109,13 @@ def test_the_report_says_it(tmp_path):
     assert "SMILES with atom_label=&#39;element+charge&#39;, hydrogens=False" in page
 
 
-def test_a_file_from_before_recipes_loads_and_takes_anything(tmp_path):
-    MAKERS["exact"](GRAPHS).save(tmp_path / "new.treelens")
-    from storage.conftest import Repacked
-
-    repacked = Repacked(tmp_path / "new.treelens")
-    assert repacked.data.pop("recipe")["atom_label"] == "element+charge"
-    model = tl.load(repacked.write(tmp_path / "old.treelens"))
-    assert model.recipe_ is None
-    assert model.score(GRAPHS, Y) == 1.0
-    assert model.predict(smiles_to_collection(SMILES)).shape == Y.shape
-
-
 def test_a_function_is_applied_until_a_file_has_lost_it(tmp_path):
     graphs = smiles_to_collection(SMILES, atom_label=charge_and_element)
     model = svc().fit(graphs, Y)
     assert model.score(SMILES, Y) == 1.0
     model.save(tmp_path / "m.treelens")
     with zipfile.ZipFile(tmp_path / "m.treelens") as file:
-        recipe = json.loads(file.read("model.json"))["recipe"]
+        recipe = json.loads(file.read("model.json"))["model"]["recipe"]
     assert recipe["atom_label"] == "function:charge_and_element"
     loaded = tl.load(tmp_path / "m.treelens")
     assert loaded.score(graphs, Y) == 1.0

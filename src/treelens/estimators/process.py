@@ -391,9 +391,9 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         The factor of the covariance matrix, by far its largest part, is left out: a loaded model
         computes it anew when it is first asked for standard deviations.
         """
-        from treelens.estimators.files import save_process
+        from treelens.estimators.files import save_model
 
-        save_process(self, path)
+        save_model(self, path)
 
     def explain(self, graph: Any, class_label: Any = None, n_neighbors: int = 5) -> Explanation:
         """Why one graph is predicted the way it is: contributions of patterns, nodes and edges.

@@ -393,6 +393,6 @@ class GraphSVC(ShowsFragments, TellsProbabilities, BaseEstimator):
 
     def save(self, path: Any) -> None:
         """Write the model to a file that :func:`treelens.load` reads, without pickle."""
-        from treelens.estimators.files import save_svc
+        from treelens.estimators.files import save_model
 
-        save_svc(self, path)
+        save_model(self, path)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from treelens.array_checks import check_array, check_positive
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.descriptors import (
     COMPACT_DESCRIPTORS,
@@ -155,6 +156,15 @@ class FittedCovariates:
     table: CovariateTable
     scales: CovariateScales
     training: np.ndarray
+
+    def validate(self) -> None:
+        columns = self.table.columns
+        if not columns or len(set(self.table.names)) < len(columns):
+            raise ValueError("covariates must be columns of different names")
+        for column in columns:
+            check_positive(column.spread, f"the standard deviation of {column.name!r}")
+        width = sum(len(column.classes) or 1 for column in columns)
+        check_array(self.training, "training", np.float64, (None, width))
 
 
 def with_covariates(graphs: GraphCollection, given: Any) -> tuple[GraphCollection, list[str]]:

@@ -13,11 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import distance
 
+from treelens.array_checks import check_positive
 from treelens.kernels.gram import pair_sums
 from treelens.parallel import in_threads
 from treelens.patterns.features import Features
 
 _BLOCK = 32_768  # numbers that are worked on at a time
+_FASTEST_DECAY = 1e6  # beyond, rounding of the sums would decide; learned ones are far smaller
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,11 @@ class MixtureScales:
     amplitude: float  # k(G, G), the variance of the Gaussian process
     share: float  # of the Tanimoto part, from 0 to 1
 
+    def validate(self) -> None:
+        check_positive(self.amplitude, "amplitude")
+        for name, most in (("gamma", _FASTEST_DECAY), ("rho", _FASTEST_DECAY), ("share", 1.0)):
+            check_positive(getattr(self, name), name, most, zero=True)
+
     def as_tuple(self) -> tuple[float, float, float, float]:
         return self.gamma, self.rho, self.amplitude, self.share
 
@@ -39,6 +46,10 @@ class CovariateScales:
 
     amplitude: float
     length: float  # covariates are standardised
+
+    def validate(self) -> None:
+        check_positive(self.amplitude, "amplitude", zero=True)
+        check_positive(self.length, "length")
 
     def matrix(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Kernel values between covariates (n_left, d) and (n_right, d)."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treelens.array_checks import check_array, check_positive
 from treelens.kernels.gram import apply_in_place, pair_sums
 from treelens.kernels.normalize import normalize_kernel
 from treelens.kernels.table import KERNELS, check_kernel
@@ -32,6 +33,14 @@ class WeightedKernel:
     weights: np.ndarray | None = None
     gamma: float | None = None
     offset: float = 1.0
+
+    def validate(self) -> None:
+        check_kernel(self.name)
+        check_positive(self.offset, "offset", zero=True)
+        if self.gamma is not None or KERNELS[self.name].has_gamma:
+            check_positive(0.0 if self.gamma is None else self.gamma, "gamma")
+        if self.weights is not None:
+            check_array(self.weights, "weights", np.float64, (None,), 0.0)
 
     @property
     def pair_feature(self) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from treelens.array_checks import check_array, check_positive
 from treelens.pairwise.constraints import BallConstraint
 from treelens.pairwise.objective import Margins
 
@@ -56,6 +57,15 @@ class LearnedWeights:
     pair_norm: float
     solver: str
     step_size: float | None = None
+
+    def validate(self) -> None:
+        check_positive(self.margins.sigma, "sigma")
+        for name in ("weights", "moved", "radii"):
+            check_array(getattr(self, name), name, np.float64, (None,), 0.0)
+        for name in ("history", "gaps"):
+            check_array(getattr(self, name), name, np.float64, (None,))
+        if len(self.moved) != len(self.radii) or min(self.pair_norm, self.step_size or 0.0) < 0:
+            raise ValueError("moved and radii must be of the same length, norm and step positive")
 
 
 @dataclass

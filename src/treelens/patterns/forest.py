@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from treelens.array_checks import check_array
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.patterns.histograms import PatternHistograms
@@ -69,6 +70,21 @@ class PatternForest:
         ]  # fmt: skip
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         object.__setattr__(self, "level_offsets", offsets)
+
+    def validate(self) -> None:
+        """Raise ``ValueError`` unless trees, vocabularies and roots belong together."""
+        same = len(self.trees) == len(set(self.trees)) == len(self.vocabularies) == len(self.roots)
+        if not self.trees or not same:
+            raise ValueError("trees must be different ones, each with a vocabulary and roots")
+        sizes = np.diff(self.level_offsets)
+        for tree, vocabulary, roots in zip(self.trees, self.vocabularies, self.roots, strict=True):
+            if vocabulary.depth != self.depth or vocabulary.uses_edge_labels != TREES[tree][1]:
+                raise ValueError(f"the vocabulary of the tree {tree!r} is not of its kind")
+            number = self.trees.index(tree)
+            level = self.levels.index((number, self._first_depth(number)))
+            before = int(self.level_before[level])
+            low, below = (-1, 0) if before < 0 else (0, int(sizes[before]))
+            check_array(roots, f"roots of {tree!r}", np.int64, (int(sizes[level]),), low, below)
 
     # --- fit and transform ------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from treelens.array_checks import check_array, check_offsets
 from treelens.parallel import run_in_shares
 from treelens.patterns import _compiled
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
@@ -115,6 +116,25 @@ class PatternHistograms:
             unseen=_count_unseen(colors.colors, node_offsets),
             level_depths=level_depths,
         )
+
+    def validate(self) -> None:
+        """Raise ``ValueError`` unless lists ascend and counts add up to the nodes of each graph."""
+        end, n_levels = 2**31, len(self.level_offsets) - 1
+        check_array(self.n_nodes, "n_nodes", np.int64, (None,), 0, end)
+        check_array(self.graphs, "graphs", np.int32, (None,), 0, self.n_graphs)
+        check_array(self.counts, "counts", np.int32, (len(self.graphs),), 1, end)
+        check_array(self.unseen, "unseen", np.int64, (self.n_graphs, n_levels), 0, end)
+        check_array(self.offsets, "offsets", np.int64, (None,))
+        check_offsets(self.level_offsets, "level_offsets", n_levels, self.n_patterns)
+        check_offsets(self.offsets, "offsets", self.n_patterns, len(self.graphs))
+        if self.level_depths is not None:
+            check_array(self.level_depths, "level_depths", np.int64, (n_levels,), 0, end)
+        inside = np.ones(len(self.graphs), dtype=bool)  # not the first entry of a pattern's list
+        inside[self.offsets[:-1][self.offsets[:-1] < len(self.graphs)]] = False
+        if (np.diff(self.graphs) <= 0)[inside[1:]].any() or (self.n_nodes[self.graphs] == 0).any():
+            raise ValueError("graphs must ascend within a pattern, and have nodes")
+        if (self.nodes_counted() + self.unseen != self.n_nodes[:, None]).any():
+            raise ValueError("counts must add up to n_nodes")
 
     @property
     def n_graphs(self) -> int:

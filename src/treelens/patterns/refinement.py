@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treelens.array_checks import check_array, check_offsets
 from treelens.graphs.collection import GraphCollection
 from treelens.parallel import run_in_shares
 from treelens.patterns import _compiled
 
 # Tests weaken the hash by this mask to force collisions; it never changes a result.
 HASH_MASK = np.uint64(0xFFFFFFFFFFFFFFFF)
+_MOST_COLLISIONS = 8  # of different patterns
 _NO_EDGE_CODES = np.empty(0, dtype=np.int32)
 
 
@@ -45,9 +47,15 @@ class PatternLevel:
         _compiled.signatures_of_patterns(self.own, self.child_offsets, self.child_keys, known)
         return known & HASH_MASK
 
-    def most_alike(self) -> int:
-        """Return how many patterns at most share one hash: 1, rarely 2, if all differ."""
-        return int(np.unique(self.signatures(), return_counts=True)[1].max(initial=0))
+    def check(self, n_below: int, n_edge_labels: int) -> None:
+        """Raise ``ValueError`` unless own colours and child keys exist one depth down."""
+        check_array(self.own, "own", np.int32, (None,), 0, n_below)
+        n_keys = n_below * n_edge_labels
+        check_array(self.child_keys, "child_keys", np.int64, (None,), 0, n_keys)
+        check_offsets(self.child_offsets, "child_offsets", len(self), len(self.child_keys))
+        equal = np.unique(self.signatures(), return_counts=True)[1].max(initial=0)
+        if equal > _MOST_COLLISIONS:  # a hash table of them would be as slow as a list
+            raise ValueError("the patterns of one depth must differ from each other")
 
     def followed_by(self, other: PatternLevel) -> PatternLevel:
         """Return these patterns followed by others of the same depth and kind."""

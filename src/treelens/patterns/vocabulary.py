@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from treelens.array_checks import check_labels
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.labels import translate_codes
@@ -112,6 +113,14 @@ class PatternVocabulary:
         sizes = [len(self.node_alphabet), *(len(level) for level in self.levels)]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         object.__setattr__(self, "level_offsets", offsets)
+
+    def validate(self) -> None:
+        """Raise ``ValueError`` unless labels differ and every pattern is made of known ones."""
+        check_labels(self.node_alphabet, "node_alphabet")
+        check_labels(self.edge_alphabet or (), "edge_alphabet")
+        n_edge_labels = 1 if self.edge_alphabet is None else len(self.edge_alphabet)
+        for n_below, level in zip(np.diff(self.level_offsets), self.levels, strict=False):
+            level.check(int(n_below), n_edge_labels)
 
     @property
     def depth(self) -> int:

@@ -107,7 +107,7 @@ class SearchResult:
     test_to_train: float
     scores: dict[Candidate, list[float]] = field(default_factory=dict)
     losses: dict[Candidate, list[float]] = field(default_factory=dict)
-    decisions: dict[Candidate, np.ndarray] = field(default_factory=dict)
+    decisions: dict[Candidate, np.ndarray] = field(default_factory=dict, metadata={"nan": True})
     margins: dict[Candidate, np.ndarray] = field(default_factory=dict)
 
     def finished(self) -> list[Candidate]:
