@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from treelens.graphs.collection import GraphCollection
+from treelens.graphs.collection import GraphCollection, encode_labels
 from treelens.graphs.errors import DegreeLabelsWarning, GraphDataError
-from treelens.graphs.labels import encode_labels
 from treelens.graphs.recipe import GraphRecipe
 
 
