@@ -48,7 +48,7 @@ def files_behind(source: str) -> Iterator[Path]:
 
 def _files_of_set(edge_file: Path) -> Iterator[Path]:
     """All files of a TU data set, from the one with its edges."""
-    from treelens.graphs.sources import OPTIONAL_PARTS, REQUIRED_PARTS
+    from treelens.graphs.tudataset import OPTIONAL_PARTS, REQUIRED_PARTS
 
     stem = edge_file.name.removesuffix("A.txt")
     for part in REQUIRED_PARTS + OPTIONAL_PARTS:

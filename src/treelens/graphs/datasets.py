@@ -17,9 +17,13 @@ from treelens.graphs.molecules import molecules_of_table
 from treelens.graphs.opening import read_bytes
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.registry import DATASETS, DatasetInfo, dataset_info
-from treelens.graphs.sources import REQUIRED_PARTS, TextFiles, read_text_files
 from treelens.graphs.tables import table_of_bytes
-from treelens.graphs.tudataset import collection_from_text
+from treelens.graphs.tudataset import (
+    REQUIRED_PARTS,
+    TextFiles,
+    collection_from_text,
+    read_text_files,
+)
 
 OFFICIAL_ARCHIVES = "https://www.chrsmrrs.com/graphkerneldatasets"
 _DOWNLOAD_TIMEOUT_S = 60

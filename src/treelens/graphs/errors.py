@@ -31,3 +31,7 @@ class MissingTargetsWarning(UserWarning):
 
 class IgnoredDataWarning(UserWarning):
     """Graphs came with something that is not used: directions, weights or attributes."""
+
+
+class DamagedFileWarning(UserWarning):
+    """A file has something that its format allows, but hardly any file has unless it is damaged."""

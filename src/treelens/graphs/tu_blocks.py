@@ -16,9 +16,14 @@ from treelens.graphs.build import build_collection
 from treelens.graphs.errors import GraphDataError, GraphFileNotFoundError
 from treelens.graphs.integers import integers_of_line
 from treelens.graphs.opening import bounded_lines, open_text
-from treelens.graphs.tudataset import TU_RECIPE, labels_of_columns
-
-_OPTIONAL = ("node_labels", "edge_labels")
+from treelens.graphs.tudataset import (
+    OPTIONAL_PARTS,
+    REQUIRED_PARTS,
+    TU_RECIPE,
+    UNUSED_PARTS,
+    labels_of_columns,
+    warn_attributes,
+)
 
 
 @dataclass(frozen=True)
@@ -82,14 +87,16 @@ class TUBlocks:
         name = folder.name if self.name is None else self.name
         with ExitStack() as stack:
             lines = {}
-            for part in ("A", "graph_indicator", "graph_labels", *_OPTIONAL):
+            for part in REQUIRED_PARTS + OPTIONAL_PARTS:
                 path = folder / f"{name}_{part}.txt"
                 if path.exists():
                     # bytes that are no text end up in the message about their line
                     stream = stack.enter_context(open_text(path, errors="replace"))
                     lines[part] = _NumberLines(path, stream)
-                elif part not in _OPTIONAL:
+                elif part in REQUIRED_PARTS:
                     raise GraphFileNotFoundError(f"{path} is missing: a TU data set needs it.")
+            unused = [f"{name}_{part}.txt" for part in UNUSED_PARTS]
+            warn_attributes(file for file in unused if (folder / file).exists())
             yield from self._parts(lines)
 
     def _parts(self, lines: dict[str, _NumberLines]) -> Iterator[TUPart]:
