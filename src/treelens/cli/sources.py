@@ -12,7 +12,7 @@ from treelens.cli.console import InputError
 def kind_of(source: str) -> str:
     """What a source is: "table", "sdf", "tu" or "name"."""
     from treelens.cli.places import refuse_model_as_data
-    from treelens.graphs.registry import DATASETS
+    from treelens.graphs.datasets import DATASETS
     from treelens.graphs.sdf import is_sdf
     from treelens.graphs.tables import TABLE_ENDINGS, inner_suffix
 
@@ -64,7 +64,7 @@ def _files_of_dataset(name: str) -> Iterator[Path]:
 
 
 def _what_is_missing(source: str, path: Path, exists: bool) -> str:
-    from treelens.graphs.registry import DATASETS
+    from treelens.graphs.datasets import DATASETS
     from treelens.graphs.sdf import SDF_ENDINGS
     from treelens.graphs.tables import TABLE_ENDINGS
 
