@@ -22,9 +22,8 @@ import numpy as np
 import pytest
 
 from treelens import GraphCollection, as_graph_collection, read_smiles, read_tudataset
-from treelens.graphs.blocks import SmilesBlocks
+from treelens.graphs.blocks import SmilesBlocks, TUBlocks
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.tu_blocks import TUBlocks
 from treelens.graphs.tudataset import _parse_fast, _parse_line_by_line
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")

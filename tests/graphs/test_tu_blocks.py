@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from treelens import load_dataset, read_tudataset
-from treelens.graphs.blocks import loaded
+from treelens.graphs.blocks import TUBlocks, loaded
 from treelens.graphs.errors import GraphDataError, IgnoredDataWarning
-from treelens.graphs.tu_blocks import TUBlocks
 
 GOOD = {
     "A": "1, 2\n2, 1\n2, 3\n4, 5\n6, 7\n",
