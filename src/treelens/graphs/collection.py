@@ -69,7 +69,7 @@ def _frozen(array: Any, dtype: Any) -> np.ndarray:
 
 
 class GraphCollection:
-    """Many undirected labelled graphs, held in a few immutable arrays.
+    """Many undirected labelled graphs in a few immutable arrays.
 
     Node ``i`` of graph ``g`` is row ``node_offsets[g] + i`` of the node arrays. The neighbours of
     that row are ``neighbors[neighbor_offsets[row]:neighbor_offsets[row + 1]]``, ascending and
@@ -202,19 +202,19 @@ class GraphCollection:
                     f"{name} has {len(array)} entries; {other} asks for {expected}."
                 )
         self._check_neighbors()
-        rows = np.arange(self.n_nodes + 1)
-        for name, codes, alphabet, offsets in (
-            ("node", self.node_codes, self.node_alphabet, rows),
-            ("fine", self.fine_codes, self.fine_alphabet, rows),
-            ("edge", self.edge_codes, self.edge_alphabet, self.neighbor_offsets),
+        for name, codes, alphabet in (
+            ("node", self.node_codes, self.node_alphabet),
+            ("fine", self.fine_codes, self.fine_alphabet),
+            ("edge", self.edge_codes, self.edge_alphabet),
         ):
             n = 0 if alphabet is None else len(alphabet)
             if codes is None or not len(codes) or (codes.min() >= 0 and codes.max() < n):
                 continue
             bad = int(np.flatnonzero((codes < 0) | (codes >= n))[0])
-            of = "An edge of node" if name == "edge" else "Node"
+            of = f"An edge of node {self._of_arc(bad)}" if name == "edge" else (
+                f"Node {self._of_row(bad)}")  # fmt: skip
             raise GraphDataError(
-                f"{of} {self._place(bad, offsets)} has the label code {codes[bad]}; "
+                f"{of} has the label code {codes[bad]}; "
                 f"{name}_alphabet has {n} labels, 0 to {n - 1}."
             )
 
@@ -227,7 +227,7 @@ class GraphCollection:
             arc = int(outside[0])
             graph = int(np.searchsorted(np.cumsum(n_arcs), arc, side="right"))
             raise GraphDataError(
-                f"Node {self._place(arc, offsets)} has the neighbour {neighbors[arc]}, but the "
+                f"Node {self._of_arc(arc)} has the neighbour {neighbors[arc]}, but the "
                 f"nodes of that graph are 0 to {self.sizes[graph] - 1}: neighbours are numbered "
                 "within their graph."
             )
@@ -237,12 +237,14 @@ class GraphCollection:
         if falls.any():
             arc = int(falls.argmax())
             raise GraphDataError(
-                f"Node {self._place(arc, offsets)} has the neighbours {neighbors[arc]} and then "
+                f"Node {self._of_arc(arc)} has the neighbours {neighbors[arc]} and then "
                 f"{neighbors[arc + 1]}: they must ascend, each once."
             )
 
-    def _place(self, position: int, offsets: np.ndarray) -> str:
-        row = int(np.searchsorted(offsets, position, side="right")) - 1
+    def _of_arc(self, arc: int) -> str:
+        return self._of_row(int(np.searchsorted(self.neighbor_offsets, arc, side="right")) - 1)
+
+    def _of_row(self, row: int) -> str:
         graph = int(np.searchsorted(self.node_offsets, row, side="right")) - 1
         return f"{row - int(self.node_offsets[graph])} of graph {graph}"
 
@@ -334,7 +336,7 @@ class GraphCollection:
         )
 
     def _run(self, start: int, stop: int) -> GraphCollection:
-        """A run of neighbouring graphs: node and arc arrays are views, nothing is renumbered."""
+        """Return consecutive graphs: node and arc arrays are views, nothing is renumbered."""
         first, last = self.node_offsets[start], self.node_offsets[stop]
         arcs = slice(self.neighbor_offsets[first], self.neighbor_offsets[last])
         return self._with_arrays(
@@ -344,7 +346,7 @@ class GraphCollection:
         )  # fmt: skip
 
     def _gather(self, indices: np.ndarray) -> GraphCollection:
-        """Any choice of graphs, in one vectorised copy."""
+        """Return any choice of graphs, in one vectorised copy."""
         node_offsets, rows = _ranges(self.node_offsets, indices)
         neighbor_offsets, arcs = _ranges(self.neighbor_offsets, rows)
         return self._with_arrays(node_offsets, neighbor_offsets, rows, arcs, indices)
@@ -352,22 +354,18 @@ class GraphCollection:
     def _with_arrays(
         self, node_offsets: Any, neighbor_offsets: Any, rows: Any, arcs: Any, graphs: Any
     ) -> GraphCollection:
+        edge_codes, fine_codes, names = self.edge_codes, self.fine_codes, self.names
         return GraphCollection(
-            node_offsets,
-            neighbor_offsets,
-            self.neighbors[arcs],
-            self.node_codes[rows],
-            self.node_alphabet,
-            None if self.edge_codes is None else self.edge_codes[arcs],
-            self.edge_alphabet,
-            None if self.names is None else self.names[graphs],
+            node_offsets, neighbor_offsets, self.neighbors[arcs],
+            self.node_codes[rows], self.node_alphabet,
+            None if edge_codes is None else edge_codes[arcs], self.edge_alphabet,
+            None if names is None else names[graphs],
             {key: x[graphs] for key, x in self.graph_data.items()},
-            self.degree_labels,
-            self.recipe,
-            fine_codes=None if self.fine_codes is None else self.fine_codes[rows],
+            self.degree_labels, self.recipe,
+            fine_codes=None if fine_codes is None else fine_codes[rows],
             fine_alphabet=self.fine_alphabet,
             _known_good=True,  # parts of arrays that were checked: a slice costs a twentieth
-        )
+        )  # fmt: skip
 
     def with_recipe(self, recipe: GraphRecipe | None) -> GraphCollection:
         """Return the same graphs with another recipe."""
@@ -397,7 +395,7 @@ class GraphCollection:
         """Return the same graphs with other node labels, and without fine ones."""
         labels = {"node_codes": node_codes, "node_alphabet": node_alphabet, "degree_labels": False}
         fine = {"fine_codes": None, "fine_alphabet": None}
-        return GraphCollection(**{**self._arguments(), **labels, **fine}, _known_good=True)
+        return GraphCollection(**{**self._arguments(), **labels, **fine})
 
 
 def _rebuilt(arguments: dict[str, Any]) -> GraphCollection:

@@ -182,8 +182,9 @@ def _is_geometric(item: Any) -> bool:
 
 def _is_matrix(item: Any) -> bool:
     """Whether this is a square matrix of numbers."""
-    shape, dtype = getattr(item, "shape", ()), getattr(item, "dtype", None)
-    return len(shape) == 2 and shape[0] == shape[1] > 0 and getattr(dtype, "kind", "O") in "iufb"
+    shape: Any = getattr(item, "shape", ())
+    kind = getattr(getattr(item, "dtype", None), "kind", "O")
+    return len(shape) == 2 and shape[0] == shape[1] > 0 and kind in "iufb"
 
 
 def _is_grakel(item: Any) -> bool:

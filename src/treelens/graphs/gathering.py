@@ -120,16 +120,15 @@ class Molecules:
                 molecule = self._with_stereo(molecule)
             n_atoms = molecule.GetNumAtoms()
             if self.by_invariant and molecule.GetNumHeavyAtoms() == n_atoms:
-                invariants = self.invariants(molecule)
-                if not self.key_of.keys() >= set(invariants):
-                    keys = map(fine_key, molecule.GetAtoms())
-                    self.key_of |= zip(invariants, keys, strict=True)
+                found = self.invariants(molecule)
+                if not self.key_of.keys() >= set(found):
+                    self.key_of |= zip(found, map(fine_key, molecule.GetAtoms()), strict=True)
             else:  # iterating over GetAtoms() takes twice as long
-                invariants = map(self.atom_key, map(molecule.GetAtomWithIdx, range(n_atoms)))
+                found = list(map(self.atom_key, map(molecule.GetAtomWithIdx, range(n_atoms))))
                 if self.by_invariant:
-                    invariants = [key + _NO_INVARIANT for key in invariants]
-                    self.key_of |= {number: number - _NO_INVARIANT for number in invariants}
-            self.atoms += invariants
+                    found = [key + _NO_INVARIANT for key in found]
+                    self.key_of |= {number: number - _NO_INVARIANT for number in found}
+            self.atoms += found
         except RuntimeError as error:
             if _is_sanitized(given):  # raised by a function of the user's, for example
                 raise

@@ -167,7 +167,7 @@ def _matrix_structure(
     """Return nodes and edges of an adjacency matrix; a sparse one is never made dense."""
     is_sparse = hasattr(structure, "tocsr")
     try:
-        matrix = structure if is_sparse else np.asarray(structure)
+        matrix: Any = structure if is_sparse else np.asarray(structure)
     except ValueError:  # rows of different lengths
         matrix = np.empty(0)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:

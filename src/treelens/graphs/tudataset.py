@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -239,7 +240,7 @@ def _from_archive(archive: zipfile.ZipFile, path: Path) -> TextFiles:
     for part, file in inside.items():
         if file in members:  # bit by bit: at once, more than the declared size might be unpacked
             with archive.open(members[file]) as member:
-                contents[part] = b"".join(iter(lambda m=member: m.read(_READ_AT_ONCE), b""))
+                contents[part] = b"".join(iter(partial(member.read, _READ_AT_ONCE), b""))
     beside = [file.name for file in map(PurePosixPath, members) if file.parent == chosen.parent]
     places = {part: f"{path}/{member}" for part, member in inside.items()}
     return _checked(name, contents, places, beside)
