@@ -104,7 +104,14 @@ def collection_from_text(files: TextFiles) -> tuple[GraphCollection, np.ndarray]
     """Return the graphs and classes of the text files of one data set."""
     y = _table(files, "graph_labels", columns=1)[:, 0]
     graph_of = _table(files, "graph_indicator", columns=1)[:, 0]  # (n_nodes,), from 1
-    _check_graph_numbers(files, graph_of, len(y))
+    outside = np.flatnonzero((graph_of < 1) | (graph_of > len(y)))
+    if len(outside):
+        line = int(outside[0]) + 1
+        raise GraphDataError(
+            f"{files.places['graph_indicator']}, line {line}: node {line} belongs to graph "
+            f"{graph_of[line - 1]}, but {files.places['graph_labels']} has {len(y)} lines, so "
+            f"the graphs are 1 to {len(y)}. One of the two files is cut off or wrong."
+        )
 
     def whose_node(line: int) -> str:
         return f" (node {line} of {_graph(graph_of[line - 1])})" if line <= len(graph_of) else ""
@@ -118,15 +125,10 @@ def collection_from_text(files: TextFiles) -> tuple[GraphCollection, np.ndarray]
         u, v = edges[line - 1]
         return f" (edge {u} - {v} of {_graph(graph_of[u - 1])})"
 
-    node_labels = edge_labels = None
-    if "node_labels" in files.contents:
-        node_labels = _table(files, "node_labels", None, whose_node)
-        _check_length(files, "node_labels", node_labels, "graph_indicator", graph_of, whose_node)
-    if "edge_labels" in files.contents:
-        edge_labels = _table(files, "edge_labels", None, whose_edge)
-        _check_length(files, "edge_labels", edge_labels, "A", edges, whose_edge)
+    node_labels = _label_table(files, "node_labels", "graph_indicator", len(graph_of), whose_node)
+    edge_labels = _label_table(files, "edge_labels", "A", len(edges), whose_edge)
+    if edge_labels is not None:
         _check_edge_labels_agree(files, edges, edge_labels, graph_of)
-
     by_graph = np.argsort(graph_of, kind="stable")  # nodes of a graph need not stand together
     position = np.empty(len(graph_of), dtype=np.int64)
     position[by_graph] = np.arange(len(graph_of))
@@ -335,17 +337,6 @@ def _problem_with(info: zipfile.ZipInfo, known: bool) -> str | None:
 # --- consistency of the files ----------------------------------------------------------------
 
 
-def _check_graph_numbers(files: TextFiles, graph_of: np.ndarray, n_graphs: int) -> None:
-    outside = np.flatnonzero((graph_of < 1) | (graph_of > n_graphs))
-    if len(outside):
-        line = int(outside[0]) + 1
-        raise GraphDataError(
-            f"{files.places['graph_indicator']}, line {line}: node {line} belongs to graph "
-            f"{graph_of[line - 1]}, but {files.places['graph_labels']} has {n_graphs} lines, so "
-            f"the graphs are 1 to {n_graphs}. One of the two files is cut off or wrong."
-        )
-
-
 def _check_ends(files: TextFiles, edges: np.ndarray, graph_of: np.ndarray) -> None:
     """Every edge must join two nodes that exist, of the same graph."""
     n_nodes = len(graph_of)
@@ -371,21 +362,21 @@ def _check_ends(files: TextFiles, edges: np.ndarray, graph_of: np.ndarray) -> No
         )
 
 
-def _check_length(
-    files: TextFiles,
-    part: str,
-    table: np.ndarray,
-    other_part: str,
-    other: np.ndarray,
-    whose: Callable[[int], str],
-) -> None:
-    if len(table) != len(other):
-        first_without = min(len(table), len(other)) + 1
+def _label_table(
+    files: TextFiles, part: str, other_part: str, count: int, whose: Callable[[int], str]
+) -> np.ndarray | None:
+    """Return the labels of a part, if it is there, one line for each of another part."""
+    if part not in files.contents:
+        return None
+    table = _table(files, part, None, whose)
+    if len(table) != count:
+        first = min(len(table), count) + 1
         raise GraphDataError(
             f"{files.places[part]} has {len(table)} lines, {files.places[other_part]} has "
-            f"{len(other)}: they must have one line each for the same things. They part at line "
-            f"{first_without}{whose(first_without)}; one of them is cut off or wrong."
+            f"{count}: they must have one line each for the same things. They differ from line "
+            f"{first}{whose(first)} on; one of them is cut off or wrong."
         )
+    return table
 
 
 def _check_edge_labels_agree(
@@ -400,16 +391,12 @@ def _check_edge_labels_agree(
     if len(conflict):
         first, second = sorted(order[conflict[0] : conflict[0] + 2].tolist())
         u, v = edges[first].tolist()
+        one, other = (", ".join(map(str, labels[i].tolist())) for i in (first, second))
         raise GraphDataError(
             f"{files.places['edge_labels']}, lines {first + 1} and {second + 1}: the edge {u} - "
-            f"{v} of {_graph(graph_of[u - 1])} gets two labels, "
-            f"{_shown(labels[first])} and {_shown(labels[second])}. Edges are undirected and carry "
+            f"{v} of {_graph(graph_of[u - 1])} gets two labels, {one} and {other}. Edges carry "
             "one label: merge the two, or remove the file to read the graphs without edge labels."
         )
-
-
-def _shown(row: np.ndarray) -> str:
-    return ", ".join(map(str, row.tolist()))
 
 
 def _warn_damaged(
