@@ -32,7 +32,7 @@ class Graph:
     fine_labels : tuple or None
         Finer labels of the nodes, each of which implies the node label.
     recipe : GraphRecipe or None
-        What made the graph; graphs are equal whatever made them.
+        How the graph was made; not compared.
     """
 
     node_labels: tuple[Any, ...]
@@ -84,7 +84,7 @@ class GraphCollection:
     node_offsets : array of int, shape (n_graphs + 1,)
     neighbor_offsets : array of int, shape (n_nodes + 1,)
     neighbors : array of int, shape (n_arcs,)
-        Every undirected edge stands here twice, a self-loop once.
+        Every undirected edge is listed twice, a self-loop once.
     node_codes : array of int, shape (n_nodes,)
         Positions in ``node_alphabet``.
     node_alphabet : tuple

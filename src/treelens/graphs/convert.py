@@ -51,9 +51,9 @@ def as_graph_collection(
     node_label, edge_label : str, optional
         Another attribute to take the labels from; for NetworkX, igraph and PyTorch Geometric.
     recipe : GraphRecipe, optional
-        ``recipe_`` of a fitted model or ``recipe`` of another collection. Molecules are read
-        alike, and attributes that it names are taken. A collection that was made by a recipe
-        under which labels mean something else is an error.
+        ``recipe_`` of a fitted model or ``recipe`` of another collection. Molecules are read in
+        the same way, and labels taken from the same attributes. A collection with a recipe
+        whose labels mean something else is an error.
 
     Notes
     -----
