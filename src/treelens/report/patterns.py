@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from treelens.explain.decode import Occurrence, atom_environment, find_occurrences, unfold_within
+from treelens.explain.decode import Occurrence, environment_smiles, find_occurrences, unfold_within
 from treelens.explain.expansion import one_tree
 from treelens.explain.layout import is_molecule
 from treelens.explain.names import LabelNames, named_vocabulary
@@ -134,12 +134,11 @@ def _places(
 
 def place_of(graph: Graph, occurrence: Occurrence) -> dict[str, Any]:
     """A graph to draw with one occurrence of a pattern in it."""
-    environment = atom_environment(graph, occurrence) if is_molecule(graph) else None
     return {
         "graph": occurrence.graph_index,
         "root": occurrence.root,
         "nodes": occurrence.nodes,
-        "smiles": None if environment is None else environment.smiles,
+        "smiles": environment_smiles(graph, occurrence) if is_molecule(graph) else None,
         **drawable(graph),
     }
 
