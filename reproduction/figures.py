@@ -16,8 +16,7 @@ from scipy.optimize import linear_sum_assignment, linprog
 from reproduction.pages import command_line, write_page
 from reproduction.sheets import Sheet, save_figure
 from treelens.explain.draw import Style, graph_scene
-from treelens.explain.palette import INK, to_hex
-from treelens.explain.scene import Disc, Lines, Mark, Scene, Words
+from treelens.explain.scene import INK, Disc, Lines, Mark, Scene, Words, to_hex
 from treelens.graphs.collection import Graph
 from treelens.graphs.convert import as_graph_collection
 from treelens.pairwise.losses import (

@@ -10,8 +10,7 @@ from scipy import sparse
 
 import treelens as tl
 from reproduction.tree_shap import TreeShap
-from treelens.explain.fragment_search import find_candidates
-from treelens.explain.fragment_seen import ExplainedGraphs
+from treelens.explain.fragment_search import ExplainedGraphs, find_candidates
 
 N_TREES = 200
 MOST_MOLECULES = 60  # that a bit is switched off in

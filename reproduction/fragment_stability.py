@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import treelens as tl
-from treelens.explain.fragment_seen import ExplainedGraphs
+from treelens.explain.fragment_search import ExplainedGraphs
 from treelens.explain.fragments import find_fragments
 from treelens.graphs.collection import GraphCollection
 
@@ -47,10 +47,10 @@ def top_fragments(
 
     Nodes count from 1 and are negative where the effect is.
     """
-    found = find_fragments(model._decision, own, n_fragments=N_TOP, n_jobs=n_jobs)
+    found = find_fragments(model._expansion, own, n_fragments=N_TOP, n_jobs=n_jobs)
     colors = model.model_.look_at(reference, n_jobs).colors
     nothing = np.zeros(reference.n_nodes)
-    elsewhere = ExplainedGraphs(model._decision.vocabulary, reference, colors, nothing)
+    elsewhere = ExplainedGraphs(model._expansion.forest, reference, colors, nothing)
     covered = []
     for fragment in found.fragments:
         roots = np.concatenate([elsewhere.carriers(p) for p in fragment.patterns])

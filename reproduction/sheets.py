@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from treelens.explain.decode import unfold_within
 from treelens.explain.draw import tree_scene
-from treelens.explain.palette import INK
-from treelens.explain.scene import Scene
+from treelens.explain.scene import INK, Scene
 from treelens.patterns.vocabulary import PatternVocabulary
 
 _PIXELS_PER_INCH = 100

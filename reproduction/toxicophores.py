@@ -22,9 +22,8 @@ from reproduction.data import StudyOptions, data_folder
 from reproduction.fragment_stability import stability
 from reproduction.fragments_figure import sheet
 from reproduction.rows import RowFile, versions
-from treelens.explain.fragment_effects import effects_of_graphs
-from treelens.explain.fragment_search import search_fragments
-from treelens.explain.fragment_seen import ExplainedGraphs, mean_over_graphs
+from treelens.explain.effects import effects_of_graphs
+from treelens.explain.fragment_search import ExplainedGraphs, mean_over_graphs, search_fragments
 from treelens.explain.fragments import fragment_table
 
 KEY = ("part", "sample", "method")
@@ -80,7 +79,7 @@ def run(asked: StudyOptions) -> None:
     _add(rows, asked, {"part": "stability", "sample": WHOLE, "method": "fragments"}, stable_row)
     if not asked.sets or "figure" in asked.sets:
         model = fitted(SAMPLES[1], asked.n_jobs, asked.device)
-        table = fragment_table(model._decision, ames_half(SAMPLES[1]).graphs, n_jobs=asked.n_jobs)
+        table = fragment_table(model._expansion, ames_half(SAMPLES[1]).graphs, n_jobs=asked.n_jobs)
         (asked.out / "figures").mkdir(parents=True, exist_ok=True)
         (asked.out / "figures" / "fragments.svg").write_text(sheet(table), encoding="utf-8")
 
@@ -153,13 +152,8 @@ def _seen(
     model: tl.GraphClassifier, graphs: tl.GraphCollection, n_jobs: int, own_terms: bool
 ) -> ExplainedGraphs:
     """Graphs explained; with their own terms, as if they had not been trained on."""
-    # One graph fewer, and the collection is not taken for the training graphs.
-    parts = [graphs[:-1], graphs[-1:]] if own_terms else [graphs]
-    explained = [effects_of_graphs(model._decision, part, n_jobs=n_jobs) for part in parts]
-    forest = model._decision.vocabulary
-    phi = [x.node_shares(forest.level_offsets).sum(axis=0) for x in explained]
-    colors = forest.transform(graphs, 1)
-    return ExplainedGraphs(forest, graphs, colors, np.concatenate(phi))
+    found = effects_of_graphs(model._expansion, graphs, n_jobs=n_jobs, leave_out=not own_terms)
+    return ExplainedGraphs(found.forest, graphs, found.colors, found.phi)
 
 
 def own_fragments(sample: str, asked: StudyOptions, own_terms: bool) -> list[dict[str, Any]]:
@@ -167,7 +161,7 @@ def own_fragments(sample: str, asked: StudyOptions, own_terms: bool) -> list[dic
     ames, model = ames_half(sample), fitted(sample, n_jobs, asked.device)
     names: list[Any] = [None] * N_SHOWN
     if not own_terms:
-        table = fragment_table(model._decision, ames.graphs, n_jobs=n_jobs)
+        table = fragment_table(model._expansion, ames.graphs, n_jobs=n_jobs)
         names = table[["name", "smarts"]].to_dict("records")
     seen = _seen(model, ames.graphs, n_jobs, own_terms)
     least = max(3, round(0.004 * len(ames.graphs)))

@@ -50,7 +50,6 @@ def test_a_model_in_the_place_of_the_data(odd, model, molecules, tmp_path):
     refused(run("predict", model, odd, "--out", tmp_path / "p.csv", "--part-size", 5), *words)
     refused(run("explain", model, odd, "--out", tmp_path / "r.html"), *words)
     refused(run("fragments", model, odd), *words)
-    refused(run("compare", model, model, odd), *words)
 
 
 @pytest.mark.parametrize("odd", ["m.treelens"], indirect=True)
@@ -84,7 +83,6 @@ def test_data_in_the_place_of_the_model(molecules, tmp_path):
     refused(run("predict", molecules, molecules), *words)
     refused(run("explain", molecules, molecules, "--out", tmp_path / "r.html"), *words)
     refused(run("fragments", molecules, molecules), *words)
-    refused(run("compare", molecules, molecules, molecules), *words)
 
 
 @pytest.mark.parametrize("command", ["info", "patterns"])
