@@ -75,7 +75,7 @@ def find_occurrences(
     Parameters
     ----------
     forest : PatternForest
-        Of a vocabulary: :func:`treelens.explain.expansion.one_tree`.
+        Of a vocabulary: :meth:`PatternForest.of_vocabulary`.
     graphs : GraphCollection
     patterns : iterable of int
         Pattern ids.

@@ -32,7 +32,7 @@ def pattern_table(
     Parameters
     ----------
     forest : PatternForest
-        Of a vocabulary: :func:`treelens.explain.expansion.one_tree`.
+        Of a vocabulary: :meth:`PatternForest.of_vocabulary`.
     histograms : PatternHistograms
         Of the training graphs; its patterns are the last ones of the forest.
     weights : ndarray, shape (n_patterns,)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from treelens.explain.decode import Occurrence, environment_smiles, find_occurrences, unfold_within
-from treelens.explain.expansion import one_tree
 from treelens.explain.layout import is_molecule
 from treelens.explain.names import LabelNames, named_vocabulary
 from treelens.explain.pattern_table import class_separation, pattern_table, rank_patterns
@@ -66,7 +65,9 @@ def _full_table(model: FittedSVM, influence: Mapping[int, float] | None) -> pd.D
     """All patterns with separation, relative frequencies per class in one column, and influence."""
     histograms, codes = model.training.histograms, model.training.targets
     vocabulary = model.patterns.vocabulary
-    table = pattern_table(one_tree(vocabulary), histograms, model.weights, codes, model.classes)
+    table = pattern_table(
+        PatternForest.of_vocabulary(vocabulary), histograms, model.weights, codes, model.classes
+    )
     start = int(vocabulary.level_offsets[histograms.first_depth])
     separation = class_separation(histograms, codes, len(model.classes))
     own = table.index.to_numpy() - start  # position of every pattern among those in use
@@ -123,7 +124,10 @@ def _places(
     if given is None:
         return {}
     found = find_occurrences(
-        one_tree(model.patterns.vocabulary), given.graphs, patterns, colors=given.colors
+        PatternForest.of_vocabulary(model.patterns.vocabulary),
+        given.graphs,
+        patterns,
+        colors=given.colors,
     )
     return {
         pattern: place_of(given.shown[occurrences[0].graph_index], occurrences[0])
