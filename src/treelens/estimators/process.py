@@ -235,10 +235,10 @@ class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
         if self.device == "cpu":  # a GPU says for itself what does not fit
             n_landmarks = None if landmarks is None else landmarks.n_landmarks
             check_memory(len(graphs), sample.largest, n_landmarks)
-        trees, codes = self._trees(graphs), None if known.classes is None else known.given
+        codes = None if known.classes is None else known.given
 
         def at_depth(depth: int) -> TrainingData:
-            forest, colors = PatternForest.fit(graphs, depth, trees, n_jobs)
+            forest, colors = self._fit_patterns(graphs, depth, n_jobs)
             numbers = None if covariates is None else covariates[1]
             return TrainingData(
                 forest, forest.count(colors, n_jobs), known.targets, codes, numbers,
@@ -267,6 +267,10 @@ class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
             fitted.model, classes=known.classes, training=training, recipe=graphs.recipe
         )
         return replace(fitted, model=model)
+
+    def _fit_patterns(self, graphs: GraphCollection, depth: int, n_jobs: int) -> Any:
+        """Patterns of the training graphs up to a depth, and where they occur."""
+        return PatternForest.fit(graphs, depth, self._trees(graphs), n_jobs)
 
     def _described(
         self, graphs: GraphCollection, covariates: tuple[CovariateTable, np.ndarray] | None
