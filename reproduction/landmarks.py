@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold
+from treelens.gp.sparse_evidence import LandmarkProblem
 
 import treelens as tl
 from reproduction.data import StudyOptions, load_molecules
 from reproduction.pages import command_line, markdown_table, plus_minus, write_page
 from reproduction.rows import RowFile, versions
 from treelens.gp.evidence import EvidenceParameters, EvidenceProblem, PatternHierarchy
+from treelens.gp.landmarks import LandmarkFit, choose_landmarks
+from treelens.gp.sampling import draw_by_group, landmarks_for, tenths_by_rank
 from treelens.gp.search import refine_by_bound
 from treelens.gp.targets import Targets, class_columns
-from treelens.gp.sampling import draw_by_group, landmarks_for, tenths_by_rank
-from treelens.gp.sparse_evidence import LandmarkProblem
-from treelens.gp.landmarks import LandmarkFit, choose_landmarks
 from treelens.kernels.mixture import MixtureKernel
 from treelens.patterns.features import select_features
 

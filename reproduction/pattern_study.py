@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from reproduction.learners import StudyWeights
+from reproduction.learners import study_learner
 from reproduction.methods import LEARNER
 from reproduction.pages import command_line, markdown_table, write_json, write_page
 from reproduction.progress import Work, run_all
 from reproduction.sheets import WeightedPattern, pattern_gallery
 from reproduction.weight_stability import weight_stability
-from treelens.explain.expansion import one_tree
 from treelens.explain.names import LABEL_NAMES, named_vocabulary
 from treelens.explain.pattern_table import pattern_table
 from treelens.graphs.datasets import load_dataset
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -73,12 +73,12 @@ def learned_patterns(graphs: Any, y: np.ndarray, name: str) -> tuple[PatternVoca
 
     def learn(indices: np.ndarray) -> np.ndarray:
         features = PairFeatures.from_histograms(histograms.select_graphs(indices))
-        learner = StudyWeights(radius=RADIUS, random_state=0, **LEARNER)
+        learner = study_learner(radius=RADIUS, random_state=0, **LEARNER)
         return learner.fit(features, codes[indices]).weights_
 
     named = named_vocabulary(vocabulary, name)
     weights = learn(np.arange(len(graphs)))
-    table = pattern_table(one_tree(named), histograms, weights, codes, classes)
+    table = pattern_table(PatternForest.of_vocabulary(named), histograms, weights, codes, classes)
     stability = weight_stability(learn, histograms, codes, n_resamples=N_RESAMPLES, random_state=0)
     first = int(vocabulary.level_offsets[1])
     return named, table.assign(error=stability.error[table.index - first])

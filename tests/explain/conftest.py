@@ -10,12 +10,13 @@ import pytest
 from sklearn.svm import SVC
 
 import treelens as tl
-from treelens.explain.expansion import KernelExpansion, one_tree
+from treelens.explain.expansion import KernelExpansion
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import WeightedKernel, kernel_matrix
 from treelens.patterns.features import Features, PatternExtractor
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -51,7 +52,7 @@ def _fit_decision(
         intercepts[row] = svc.intercept_[0]
     extractor = PatternExtractor(vocabulary, first_depth, KERNELS[kernel].pair_feature)
     return KernelExpansion(
-        one_tree(vocabulary), first_depth, WeightedKernel(kernel, weights, gamma, offset), weights,
+        PatternForest.of_vocabulary(vocabulary), first_depth, WeightedKernel(kernel, weights, gamma, offset), weights,
         Features(pairs, diagonal), np.arange(len(y)), codes, coefficients, intercepts, classes,
         histograms, partial(extractor.look_at, weights=weights),
     )  # fmt: skip

@@ -19,7 +19,6 @@ from treelens.explain.draw import (
     graph_scene,
     tree_scene,
 )
-from treelens.explain.expansion import one_tree
 from treelens.explain.layout import node_positions
 from treelens.explain.scene import (
     AGAINST,
@@ -34,6 +33,7 @@ from treelens.explain.scene import (
 )
 from treelens.graphs.collection import Graph
 from treelens.graphs.synthetic import make_random_graphs
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -104,7 +104,7 @@ def test_highlighting_marks_nodes_and_edges_of_the_pattern():
     graphs = make_random_graphs(5, n_nodes=(8, 12), random_state=1)
     vocabulary, _ = PatternVocabulary.fit(graphs, depth=1)
     pattern = vocabulary.n_patterns - 1
-    place = find_occurrences(one_tree(vocabulary), graphs, [pattern])[pattern][0]
+    place = find_occurrences(PatternForest.of_vocabulary(vocabulary), graphs, [pattern])[pattern][0]
     graph = graphs[place.graph_index]
     plain, marked = draw_graph(graph), draw_graph(graph, highlight=place)
     # One mark under every node of the pattern, and a white ring inside the root's.
@@ -204,7 +204,9 @@ def test_molecules_are_drawn_by_rdkit(nitrobenzene):
 def test_a_pattern_is_shown_in_a_molecule(nitrobenzene):
     vocabulary, _ = PatternVocabulary.fit(nitrobenzene, depth=1, edge_labels=True)
     pattern = vocabulary.n_patterns - 1
-    place = find_occurrences(one_tree(vocabulary), nitrobenzene, [pattern])[pattern][0]
+    place = find_occurrences(PatternForest.of_vocabulary(vocabulary), nitrobenzene, [pattern])[
+        pattern
+    ][0]
     plain, marked = draw_graph(nitrobenzene[0]), draw_graph(nitrobenzene[0], highlight=place)
     assert marked.count("<ellipse") - plain.count("<ellipse") == len(place.nodes)
 
@@ -433,7 +435,9 @@ def test_atoms_and_bonds_share_a_scale_which_can_be_given(molecules):
 def test_a_pattern_marks_its_own_atoms_and_bonds(molecules):
     vocabulary, _ = PatternVocabulary.fit(molecules, depth=1, edge_labels=True)
     for pattern in range(int(vocabulary.level_offsets[1]), vocabulary.n_patterns):
-        place = find_occurrences(one_tree(vocabulary), molecules, [pattern])[pattern][0]
+        place = find_occurrences(PatternForest.of_vocabulary(vocabulary), molecules, [pattern])[
+            pattern
+        ][0]
         svg = draw_graph(molecules[0], highlight=place)
         fills = atom_fills(svg)
         assert set(fills) == set(place.nodes)

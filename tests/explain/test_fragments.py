@@ -266,6 +266,7 @@ def test_the_strongest_have_the_largest_effects_among_distinct_supported_ones(ta
     assert 1 <= len(strongest) <= 3
     assert (strongest["support"] >= 5).all()
     assert strongest["effect"].abs().is_monotonic_decreasing
+    assert set(table.head(2).strongest().index) <= {1, 2}
     supported = table[table["support"] >= 5]
     assert strongest["effect"].abs().iloc[0] == supported["effect"].abs().max()
 

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from strategies import random_collection
-from treelens.explain.expansion import one_tree
 from treelens.explain.pattern_table import (
     class_separation,
     class_shares,
@@ -17,6 +16,7 @@ from treelens.explain.pattern_table import (
     rank_patterns,
 )
 from treelens.graphs.synthetic import make_random_graphs
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
@@ -52,7 +52,9 @@ def test_content_by_hand(graphs, codes, first_depth):
     vocabulary, colors = PatternVocabulary.fit(graphs, DEPTH, edge_labels=True)
     histograms = PatternHistograms.from_colors(vocabulary, colors).select_depths(first_depth, DEPTH)
     weights = np.random.default_rng(5).random(histograms.n_patterns)
-    table = pattern_table(one_tree(vocabulary), histograms, weights, codes, CLASSES)
+    table = pattern_table(
+        PatternForest.of_vocabulary(vocabulary), histograms, weights, codes, CLASSES
+    )
     by_hand = shares_by_hand(graphs, colors.colors, codes)
     assert len(table) == histograms.n_patterns == sum(d >= first_depth for d, _ in by_hand)
     assert list(table.columns) == [
@@ -80,7 +82,9 @@ def test_order(graphs, codes):
     vocabulary, colors = PatternVocabulary.fit(graphs, DEPTH)
     histograms = PatternHistograms.from_colors(vocabulary, colors)
     weights = np.random.default_rng(5).choice([0.5, 1.0, 2.0], size=histograms.n_patterns)
-    table = pattern_table(one_tree(vocabulary), histograms, weights, codes, CLASSES)
+    table = pattern_table(
+        PatternForest.of_vocabulary(vocabulary), histograms, weights, codes, CLASSES
+    )
     keys = list(zip(-table["weight"], -table["support"], table["depth"], table["pattern"],
                     strict=True))  # fmt: skip
     assert keys == sorted(keys)
@@ -92,9 +96,9 @@ def test_among_patterns_of_one_weight_the_common_ones_come_first(graphs, codes):
     vocabulary, colors = PatternVocabulary.fit(graphs, DEPTH)
     histograms = PatternHistograms.from_colors(vocabulary, colors)
     weights = np.ones(histograms.n_patterns)
-    support = pattern_table(one_tree(vocabulary), histograms, weights, codes, CLASSES)[
-        "support"
-    ].to_numpy()
+    support = pattern_table(
+        PatternForest.of_vocabulary(vocabulary), histograms, weights, codes, CLASSES
+    )["support"].to_numpy()
     assert support[0] == histograms.support.max() > support[-1] == histograms.support.min()
     assert (np.diff(support) <= 0).all()
 

@@ -114,5 +114,5 @@ def test_a_richer_candidate_needs_a_gain_beyond_its_standard_error(gains, expect
     base = -np.ones(400)
     scores = [base, base + gains[0] + noise[1], base + gains[1] + noise[2]]
     kinds = ("uniform", "depths", "branches")
-    candidates = [Candidate(k, 2, None, s) for k, s in zip(kinds, scores, strict=True)]
+    candidates = [Candidate(k, 2, [], s) for k, s in zip(kinds, scores, strict=True)]
     assert preferred(candidates).weights == expected

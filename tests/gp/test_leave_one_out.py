@@ -72,7 +72,7 @@ def test_the_gain_is_a_difference_of_scores(rng, n, shift, chosen, words):
     scores[2] = scores[0] + shift + 0.1 * rng.normal(size=n)
     scores[1] = scores[2] - 0.01
     kinds = ("uniform", "depths", "branches")
-    candidates = [Candidate(k, 1, None, s) for k, s in zip(kinds, scores, strict=True)]
+    candidates = [Candidate(k, 1, [], s) for k, s in zip(kinds, scores, strict=True)]
     used = candidates[kinds.index(chosen)]
     gain = learning_gain(SimpleNamespace(candidates=candidates, chosen=used))
     learned = used if chosen != "uniform" else candidates[2]
@@ -83,7 +83,7 @@ def test_the_gain_is_a_difference_of_scores(rng, n, shift, chosen, words):
 
 
 def test_without_learned_weights_nothing_is_compared():
-    uniform = Candidate("uniform", 2, None, np.empty(0))
+    uniform = Candidate("uniform", 2, [], np.empty(0))
     gain = learning_gain(SimpleNamespace(candidates=[uniform], chosen=uniform))
     assert gain.difference == 0.0
     assert "depth 2" in str(gain)

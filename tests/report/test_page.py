@@ -81,10 +81,13 @@ def test_numbers_are_those_of_the_summary(summaries, name):
     assert summary["learning"]["sentence"] in words
     for check in summary["checks"]:
         assert check["text"] in words
-    sums = re.findall(r"(\S+) \(base\) (\S+) \((?:atoms|nodes)\) = (\S+)", words)
+    sums = re.findall(
+        r"(\S+) \(base\) (\S+) \((?:atoms|nodes)\)(?: (\S+) \(descriptors\))? = (\S+)", words
+    )
     assert len(sums) == len(summary["cards"]["rows"])
-    for (base, rest, total), row in zip(sums, summary["cards"]["rows"], strict=True):
-        assert float(base) + float(rest) == pytest.approx(float(total), abs=1e-9)
+    for (base, rest, beside, total), row in zip(sums, summary["cards"]["rows"], strict=True):
+        parts = float(base) + float(rest) + float(beside or 0.0)
+        assert parts == pytest.approx(float(total), abs=1e-9)
         assert float(total) == pytest.approx(row["decision"], abs=0.0051)
 
 

@@ -1,8 +1,9 @@
-"""What a chemist would run instead: forests and Tanimoto kernels on circular fingerprints.
+"""Rivals on circular fingerprints (ECFP): Gaussian processes, random forests and boosting.
 
-They take the same graphs, are tuned within the training part as far as there is something to tune
-(counts or bits, radius, cost, features a split), and choose the threshold of a rare class as our
-own classifier does. None of them is meant to be weak.
+They take the same graphs as the estimators of this library. The Gaussian processes are
+:class:`treelens.GraphRegressor` and :class:`treelens.GraphClassifier` with ECFP counts in place of
+Weisfeiler-Lehman patterns: the same kernel, one weight per radius. Forests and boosting are
+scikit-learn's, tuned by inner cross-validation.
 """
 
 from __future__ import annotations
@@ -10,367 +11,239 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin, RegressorMixin
 from treelens.estimators.base import TakesGraphs
+from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.evaluation.metrics import class_scores
-from treelens.evaluation.splits import DistinctKFold, Split
-from treelens.gp.sampling import draw_by_group, tenths_by_rank
-from treelens.gp.tanimoto_process import TanimotoProcess
-from treelens.gp.targets import class_columns
+from treelens.evaluation.splits import DistinctKFold
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
+from treelens.graphs.descriptors import COMPACT_DESCRIPTORS, rdkit_descriptors
 from treelens.graphs.targets import check_classes
-from treelens.kernels.fingerprints import (
-    fingerprint_counts,
-    folded_counts,
-    molecules_behind,
-    presence,
-    tanimoto_matrix,
-)
-from treelens.models.calibration import calibrated, fit_slope
+from treelens.kernels.fingerprints import FingerprintForest, folded_counts, molecules_behind
+from treelens.models.targets import check_numbers
 from treelens.models.thresholds import choose_threshold
-from treelens.svm.settings import check_numbers, resolved_class_weight
-from treelens.svm.svm import (
-    calibrated_probabilities,
-    class_weights,
-    fit_calibration,
-    fit_svm_path,
-)
 
-_INNER_TREES = 50
-_LARGE = 3000  # beyond, the inner validation has three folds instead of five
-_COSTS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-# (radius, whether counts): ECFP4 bits, ECFP4 counts, ECFP6 counts.
-_PRINTS = ((2, False), (2, True), (3, True))
+Settings = tuple[tuple[str, dict[str, Any]], ...]  # names of columns, parameters of the trees
+_LARGE = 3000  # more molecules than this have three inner folds instead of five
 
 
-class _OnFingerprints(TakesGraphs, BaseEstimator):
-    """What the baselines share: parameters, and inner folds."""
+class _FingerprintMixin:
+    """Counts of circular environments in place of Weisfeiler-Lehman patterns."""
+
+    def _fit_patterns(self, graphs: GraphCollection, depth: int, n_jobs: int) -> Any:
+        return FingerprintForest.fit(graphs, depth)
+
+
+class EcfpGPRegressor(_FingerprintMixin, GraphRegressor):
+    """Gaussian process regression on ECFP counts.
+
+    Parameters
+    ----------
+    depth : int, default=3
+        The largest radius: 2 is ECFP4, 3 is ECFP6.
+    weights : {"depths", "uniform"}, default="depths"
+        Whether every radius has a weight of its own.
+    descriptors, n_jobs, random_state, ... :
+        As for :class:`treelens.GraphRegressor`.
+    """
+
+    def __init__(
+        self, depth: int | str = 3, weights: str = "depths", *, descriptors: bool | str = False,
+        n_jobs: int | None = None, random_state: Any = 0,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            depth, weights, descriptors=descriptors, n_jobs=n_jobs, random_state=random_state
+        )
+
+
+class EcfpGPClassifier(_FingerprintMixin, GraphClassifier):
+    """Classification by a Gaussian process on ECFP counts; see :class:`EcfpGPRegressor`.
+
+    ``threshold`` is that of :class:`treelens.GraphClassifier`.
+    """
+
+    def __init__(
+        self, depth: int | str = 3, weights: str = "depths", *, descriptors: bool | str = False,
+        threshold: Any = "auto", n_jobs: int | None = None, random_state: Any = 0,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            depth, weights, descriptors=descriptors, threshold=threshold, n_jobs=n_jobs,
+            random_state=random_state,
+        )  # fmt: skip
+
+
+class _TunedTrees(TakesGraphs, BaseEstimator):
+    """Trees on a table of numbers, with the settings that do best in inner cross-validation."""
 
     def __init__(self, *, n_jobs: int | None = None, random_state: int | None = None) -> None:
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _inner_folds(self, graphs: GraphCollection, y: np.ndarray) -> list[Split]:
-        n_splits = 3 if len(graphs) > _LARGE else 5
-        if y.dtype.kind in "iu":  # classes: each fold should hold some of the rarest
-            n_splits = max(2, min(n_splits, int(np.bincount(y).min())))
-        return list(DistinctKFold(n_splits, random_state=self.random_state or 0).split(graphs, y))
+    _settings: Settings  # to try
 
+    def _table(self, graphs: GraphCollection, columns: str) -> np.ndarray:
+        molecules = molecules_behind(graphs)
+        table = folded_counts(molecules).astype(np.float32)
+        if columns == "bits":
+            return (table > 0).astype(np.float32)
+        if columns == "counts and descriptors":
+            return np.hstack([table, rdkit_descriptors(molecules, COMPACT_DESCRIPTORS)])
+        return table
 
-class _NamesClasses(ClassifierMixin, _OnFingerprints):
-    """Classes from calibrated probabilities, ``_probabilities(graphs)``, and a threshold."""
-
-    classes_: np.ndarray
-
-    def __init__(
-        self,
-        *,
-        threshold: Any = "auto",
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(n_jobs=n_jobs, random_state=random_state)
-        self.threshold = threshold
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, shape (n_graphs, n_classes)."""
-        return self._probabilities(check_graphs(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Classes, shape (n_graphs,)."""
-        said = self.predict_proba(X)
-        at = self._threshold
-        return self.classes_[said.argmax(axis=1) if at is None else at.name(said)]
-
-    def _settle(self, held_out: np.ndarray, codes: np.ndarray) -> None:
-        """Choose the threshold from held-out probabilities."""
-        self._threshold = choose_threshold(self.threshold, held_out, codes)
-
-    def _probabilities(self, graphs: GraphCollection) -> np.ndarray:
+    def _trees(self, final: bool, **settings: Any) -> Any:
         raise NotImplementedError
 
+    def _fit_tuned(self, graphs: GraphCollection, y: np.ndarray, classes: bool) -> np.ndarray:
+        """Choose settings and fit; returns held-out predictions of the chosen settings."""
+        n_splits = 3 if len(graphs) > _LARGE else 5
+        if classes:  # each fold should contain some of the rarest
+            n_splits = max(2, min(n_splits, int(np.bincount(y).min())))
+        folds = list(DistinctKFold(n_splits, random_state=self.random_state or 0).split(graphs, y))
+        tables = {name: self._table(graphs, name) for name, _ in self._settings}
+        best, held_out, self.best_params_ = -np.inf, np.empty(0), {}
+        for columns, settings in self._settings:
+            table, parts = tables[columns], []
+            for train, test in folds:
+                trees = self._trees(False, **settings).fit(table[train], y[train])
+                parts.append(self._predicted(trees, table[test]))
+            predicted = np.zeros((len(y), *parts[0].shape[1:]))
+            for (_, test), part in zip(folds, parts, strict=True):
+                predicted[test] = part
+            if (score := self._score(predicted, y)) > best:
+                best, held_out = score, predicted
+                self.best_params_ = {"columns": columns, **settings}
+        settings = {k: v for k, v in self.best_params_.items() if k != "columns"}
+        self._fitted = self._trees(True, **settings).fit(tables[self.best_params_["columns"]], y)
+        return held_out
 
-# --- forests --------------------------------------------------------------------------------
+    def _predicted(self, trees: Any, table: np.ndarray) -> np.ndarray:
+        return trees.predict(table)
 
+    def _score(self, predicted: np.ndarray, y: np.ndarray) -> float:
+        return -float(np.mean((predicted - y) ** 2))
 
-class _Forest(_OnFingerprints):
-    """A random forest of 500 trees on ECFP4 folded to 2,048.
-
-    Counts or bits, and then whether a split looks at more features than usual, by inner
-    cross-validation.
-    """
-
-    _kind: type
-    best_params_: dict[str, Any]
-
-    def _tables(self, graphs: GraphCollection) -> dict[bool, np.ndarray]:
-        counts = folded_counts(molecules_behind(graphs)).astype(np.float32)
-        return {False: presence(counts), True: counts}
-
-    def _forest(self, n_trees: int, features: Any) -> Any:
-        return self._kind(
-            n_trees, max_features=features, n_jobs=self.n_jobs, random_state=self.random_state
-        )
-
-    def _fit_forest(self, graphs: GraphCollection, y: np.ndarray) -> np.ndarray:
-        """Choose and fit; what the chosen setting said of graphs held out."""
-        tables, folds = self._tables(graphs), self._inner_folds(graphs, y)
-        tried: dict[tuple[bool, str | float], np.ndarray]
-        tried = {(c, "sqrt"): self._held_out(tables[c], y, "sqrt", folds) for c in (False, True)}
-        better, _ = min(tried, key=lambda setting: self._surprise(tried[setting], y))
-        tried[better, 0.1] = self._held_out(tables[better], y, 0.1, folds)
-        best = min(tried, key=lambda setting: self._surprise(tried[setting], y))
-        self.best_params_ = {"counts": best[0], "max_features": best[1]}
-        self._fitted = self._forest(500, best[1]).fit(tables[best[0]], y)
-        return tried[best]
-
-    def _held_out(
-        self, table: np.ndarray, y: np.ndarray, features: Any, folds: list[Split]
-    ) -> np.ndarray:
-        parts = [
-            (test, self._say(self._forest(_INNER_TREES, features).fit(table[a], y[a]), table[test]))
-            for a, test in folds
-        ]
-        said = np.zeros((len(y), *parts[0][1].shape[1:]))
-        for test, part in parts:
-            said[test] = part
-        return said
-
-    def _say(self, forest: Any, table: np.ndarray) -> np.ndarray:
-        return forest.predict(table)
-
-    def _surprise(self, said: np.ndarray, y: np.ndarray) -> float:
-        return float(np.mean((said - y) ** 2))
-
-    def _chosen_table(self, graphs: GraphCollection) -> np.ndarray:
-        return self._tables(graphs)[self.best_params_["counts"]]
+    def _predict(self, X: Any) -> np.ndarray:
+        table = self._table(check_graphs(X), self.best_params_["columns"])
+        return self._predicted(self._fitted, table)
 
 
-class EcfpForestRegressor(RegressorMixin, _Forest):
-    """Numbers by a random forest on ECFP4.
-
-    Parameters
-    ----------
-    n_jobs : int, optional
-    random_state : int, optional
-    """
-
-    _kind = RandomForestRegressor
-
-    def fit(self, X: Any, y: Any) -> EcfpForestRegressor:
-        """Choose counts or bits and the features a split looks at, and fit."""
+class _TreeRegressor(RegressorMixin, _TunedTrees):
+    def fit(self, X: Any, y: Any) -> Any:
+        """Choose settings and fit."""
         graphs = check_graphs(X)
-        self._fit_forest(graphs, check_numbers(y, len(graphs)))
+        self._fit_tuned(graphs, check_numbers(y, len(graphs)), classes=False)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
         """Values, shape (n_graphs,)."""
-        return self._fitted.predict(self._chosen_table(check_graphs(X)))
+        return self._predict(X)
 
 
-class EcfpForestClassifier(_NamesClasses, _Forest):
-    """Classes by a random forest on ECFP4.
+class _TreeClassifier(ClassifierMixin, _TunedTrees):
+    classes_: np.ndarray
 
-    Parameters
-    ----------
-    threshold : float or str, default="auto"
-        As for :class:`treelens.GraphClassifier`.
-    n_jobs : int, optional
-    random_state : int, optional
-    """
+    def __init__(
+        self, *, threshold: Any = "auto", n_jobs: int | None = None,
+        random_state: int | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(n_jobs=n_jobs, random_state=random_state)
+        self.threshold = threshold
 
-    _kind = RandomForestClassifier
-
-    def fit(self, X: Any, y: Any) -> EcfpForestClassifier:
-        """Choose counts or bits, the features a split looks at and the threshold, and fit."""
+    def fit(self, X: Any, y: Any) -> Any:
+        """Choose settings and the threshold by held-out predictions, and fit."""
         graphs = check_graphs(X)
         self.classes_, codes = check_classes(y, len(graphs))
-        self._settle(self._fit_forest(graphs, codes), codes)
+        held_out = self._fit_tuned(graphs, codes, classes=True)
+        self._threshold = choose_threshold(self.threshold, held_out, codes)
         return self
 
-    def _say(self, forest: Any, table: np.ndarray) -> np.ndarray:
-        said = np.zeros((len(table), len(self.classes_)))
-        said[:, forest.classes_] = forest.predict_proba(table)
-        return said
+    def predict(self, X: Any) -> np.ndarray:
+        """Classes, shape (n_graphs,)."""
+        found, threshold = self.predict_proba(X), self._threshold
+        return self.classes_[found.argmax(axis=1) if threshold is None else threshold.name(found)]
 
-    def _surprise(self, said: np.ndarray, y: np.ndarray) -> float:
-        """Which inner score to choose by: the area under the ROC curve, as the machine does."""
-        return -_ranking(said, y)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities, shape (n_graphs, n_classes)."""
+        return self._predict(X)
 
-    def _probabilities(self, graphs: GraphCollection) -> np.ndarray:
-        return self._say(self._fitted, self._chosen_table(graphs))
+    def _predicted(self, trees: Any, table: np.ndarray) -> np.ndarray:
+        found = np.zeros((len(table), len(self.classes_)))
+        found[:, trees.classes_] = trees.predict_proba(table)
+        return found
 
-
-def _ranking(said: np.ndarray, codes: np.ndarray) -> float:
-    scores = class_scores(codes, said.argmax(axis=1), said)
-    return scores["roc_auc"] if scores["roc_auc"] is not None else scores["accuracy"]
-
-
-# --- Tanimoto kernels -----------------------------------------------------------------------
+    def _score(self, predicted: np.ndarray, y: np.ndarray) -> float:
+        found = class_scores(y, predicted.argmax(axis=1), predicted)
+        return found["accuracy"] if found["roc_auc"] is None else found["roc_auc"]
 
 
-class _OnTanimoto(_OnFingerprints):
-    """Keeps the training molecules, which new ones are compared with."""
+class _ForestMixin:
+    """A random forest of 500 trees on ECFP4 folded to 2,048, counts or bits."""
 
-    best_params_: dict[str, Any]
+    n_jobs: int | None
+    random_state: int | None
+    _kind: str
+    _settings: Settings = (
+        ("bits", {"max_features": "sqrt"}),
+        ("counts", {"max_features": "sqrt"}),
+        ("counts", {"max_features": 0.1}),
+    )
 
-    def _print(self, molecules: list[Any], radius: int, counts: bool) -> Any:
-        found = fingerprint_counts(molecules, radius)
-        return found if counts else presence(found)
+    def _trees(self, final: bool, **settings: Any) -> Any:
+        from sklearn import ensemble
 
-    def _among(self, molecules: list[Any], setting: tuple[int, bool]) -> np.ndarray:
-        return tanimoto_matrix(self._print(molecules, *setting), n_jobs=self._n_jobs())
-
-    def _remember(self, molecules: list[Any], setting: tuple[int, bool]) -> None:
-        self._molecules, self._setting = molecules, setting
-        self.best_params_ = {"radius": setting[0], "counts": setting[1]}
-
-    def _rows(self, graphs: GraphCollection) -> np.ndarray:
-        """Similarities with the training molecules, shape (n_graphs, n_train)."""
-        new = molecules_behind(graphs)
-        # Columns are numbered as environments are met, so both sides are made in one go.
-        table = self._print([*self._molecules, *new], *self._setting)
-        n = len(self._molecules)
-        return tanimoto_matrix(table[n:], table[:n], n_jobs=self._n_jobs())
-
-
-class _Process(_OnTanimoto):
-    """A Gaussian process on Tanimoto similarities of ECFP.
-
-    Amplitude and noise by marginal likelihood, and so the fingerprint: ECFP4 bits, ECFP4 counts or
-    ECFP6 counts (compared on at most 2,000 molecules).
-    """
-
-    def _fit_process(
-        self, graphs: GraphCollection, targets: np.ndarray, groups: np.ndarray
-    ) -> TanimotoProcess:
-        molecules = molecules_behind(graphs)
-        some = draw_by_group(groups, 2000, self.random_state or 0)
-        drawn = [molecules[i] for i in some]
-        tried = {
-            setting: TanimotoProcess().fit(self._among(drawn, setting), targets[some])
-            for setting in _PRINTS
-        }
-        best = max(_PRINTS, key=lambda setting: tried[setting].evidence)
-        self._remember(molecules, best)
-        whole = len(some) == len(molecules)
-        self._process = (
-            tried[best] if whole else TanimotoProcess().fit(self._among(molecules, best), targets)
+        return getattr(ensemble, f"RandomForest{self._kind}")(
+            500 if final else 50, n_jobs=self.n_jobs, random_state=self.random_state, **settings
         )
-        return self._process
 
 
-class EcfpProcessRegressor(RegressorMixin, _Process):
-    """Numbers by a Gaussian process on Tanimoto similarities of ECFP.
+class _BoostingMixin:
+    """Histogram-based gradient boosting on ECFP4 counts and descriptors."""
 
-    Parameters
-    ----------
-    n_jobs : int, optional
-    random_state : int, optional
-    """
+    random_state: int | None
+    _kind: str
+    _settings: Settings = (
+        ("counts and descriptors", {"learning_rate": 0.1, "max_iter": 200}),
+        ("counts and descriptors", {"learning_rate": 0.03, "max_iter": 500}),
+        ("counts and descriptors", {"learning_rate": 0.1, "max_iter": 200, "min_samples_leaf": 5}),
+    )
 
-    def fit(self, X: Any, y: Any) -> EcfpProcessRegressor:
-        """Choose the fingerprint and the two variances by marginal likelihood."""
-        graphs = check_graphs(X)
-        values = check_numbers(y, len(graphs))
-        self._fit_process(graphs, values[:, None], tenths_by_rank(values))
-        return self
+    def _trees(self, final: bool, **settings: Any) -> Any:
+        from sklearn import ensemble
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Values, and if asked for the standard deviations of new measurements."""
-        mean, std = self._process.predict(self._rows(check_graphs(X)))
-        return (mean[:, 0], std) if return_std else mean[:, 0]
+        return getattr(ensemble, f"HistGradientBoosting{self._kind}")(
+            random_state=self.random_state, **settings
+        )
 
 
-class EcfpProcessClassifier(_NamesClasses, _Process):
-    """Classes by a Gaussian process on Tanimoto similarities of ECFP, coded as our own.
+class EcfpForestRegressor(_ForestMixin, _TreeRegressor):
+    """Random forest regression on ECFP4; counts or bits and features per split are tuned."""
 
-    Parameters
-    ----------
-    threshold : float or str, default="auto"
-        As for :class:`treelens.GraphClassifier`.
-    n_jobs : int, optional
-    random_state : int, optional
-    """
-
-    def fit(self, X: Any, y: Any) -> EcfpProcessClassifier:
-        """Choose the fingerprint and the two variances; calibrate on leave-one-out predictions."""
-        graphs = check_graphs(X)
-        self.classes_, codes = check_classes(y, len(graphs))
-        process = self._fit_process(graphs, class_columns(codes, len(self.classes_)), codes)
-        self._slope = fit_slope(process.left_out, codes, np.ones(len(codes)))
-        self._settle(calibrated(process.left_out, self._slope), codes)
-        return self
-
-    def _probabilities(self, graphs: GraphCollection) -> np.ndarray:
-        return calibrated(self._process.predict(self._rows(graphs))[0], self._slope)
+    _kind = "Regressor"
 
 
-class EcfpMachineClassifier(_NamesClasses, _OnTanimoto):
-    """Classes by a support vector machine on Tanimoto similarities of ECFP.
+class EcfpForestClassifier(_ForestMixin, _TreeClassifier):
+    """Random forest classification on ECFP4; see :class:`EcfpForestRegressor`."""
 
-    Cost, and counts or bits, by ROC AUC (of several classes its mean) in inner cross-validation.
-
-    Parameters
-    ----------
-    threshold : float or str, default="auto"
-        As for :class:`treelens.GraphClassifier`.
-    n_jobs : int, optional
-    random_state : int, optional
-    """
-
-    def fit(self, X: Any, y: Any) -> EcfpMachineClassifier:
-        """Choose fingerprint, cost and threshold; calibrate on what was held out."""
-        graphs = check_graphs(X)
-        self.classes_, codes = check_classes(y, len(graphs))
-        balance = resolved_class_weight("auto", "auto", codes)
-        self._weights = class_weights(balance, self.classes_, codes)
-        molecules, folds = molecules_behind(graphs), self._inner_folds(graphs, codes)
-        kernels = {setting: self._among(molecules, setting) for setting in _PRINTS}
-        tried = {
-            (setting, cost): said
-            for setting in _PRINTS
-            for cost, said in self._held_out(kernels[setting], codes, folds).items()
-        }
-        best, cost = max(tried, key=lambda key: _ranking(_shares(tried[key]), codes))
-        self._remember(molecules, best)
-        self.best_params_["C"] = cost
-        held_out = tried[best, cost]
-        self._calibration = fit_calibration(held_out, codes)
-        self._settle(calibrated_probabilities(held_out, *self._calibration), codes)
-        n_classes = len(self.classes_)
-        (self._machine,) = fit_svm_path(kernels[best], codes, n_classes, [cost], self._weights)
-        return self
-
-    def _held_out(
-        self, kernel: np.ndarray, codes: np.ndarray, folds: list[Split]
-    ) -> dict[float, np.ndarray]:
-        """Decision values of held-out molecules for each cost."""
-        n_classes = len(self.classes_)
-        said = {C: np.zeros((len(codes), 1 if n_classes == 2 else n_classes)) for C in _COSTS}
-        for train, test in folds:
-            block = np.ascontiguousarray(kernel[np.ix_(train, train)])
-            machines = fit_svm_path(block, codes[train], n_classes, _COSTS, self._weights[train])
-            for C, machine in zip(_COSTS, machines, strict=True):
-                said[C][test] = machine.decide(kernel[np.ix_(test, train)])
-        return said
-
-    def _probabilities(self, graphs: GraphCollection) -> np.ndarray:
-        decisions = self._machine.decide(self._rows(graphs))
-        return calibrated_probabilities(decisions, *self._calibration)
+    _kind = "Classifier"
 
 
-def _shares(decisions: np.ndarray) -> np.ndarray:
-    """Decision values as columns that rank alike, one for each class."""
-    return np.hstack([-decisions, decisions]) if decisions.shape[1] == 1 else decisions
+class BoostingRegressor(_BoostingMixin, _TreeRegressor):
+    """Gradient boosting on ECFP4 counts and descriptors; the learning rate is tuned."""
+
+    _kind = "Regressor"
 
 
-# Name on the command line -> (of classes, of numbers).
-BASELINES: dict[str, tuple[type | None, type | None]] = {
+class BoostingClassifier(_BoostingMixin, _TreeClassifier):
+    """Gradient boosting on ECFP4 counts and descriptors; see :class:`BoostingRegressor`."""
+
+    _kind = "Classifier"
+
+
+# Name on the command line -> (classifier, regressor).
+BASELINES: dict[str, tuple[type, type]] = {
+    "ecfp_gp": (EcfpGPClassifier, EcfpGPRegressor),
     "ecfp_forest": (EcfpForestClassifier, EcfpForestRegressor),
-    "ecfp_gp": (EcfpProcessClassifier, EcfpProcessRegressor),
-    "ecfp_svm": (EcfpMachineClassifier, None),
+    "boosting": (BoostingClassifier, BoostingRegressor),
 }

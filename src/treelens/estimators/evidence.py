@@ -22,14 +22,14 @@ from treelens.gp.sampling import tenths_by_rank
 from treelens.gp.targets import Targets, class_columns
 from treelens.graphs.targets import check_classes, first_without_class
 from treelens.models.calibration import fit_slope
-from treelens.models.thresholds import Threshold, parse_threshold
-from treelens.svm.settings import (
+from treelens.models.targets import (
     check_numbers,
+    class_weights,
     first_no_number,
     refuse_classes,
-    warn_if_one_class_is_all,
+    warn_if_one_class,
 )
-from treelens.svm.svm import class_weights
+from treelens.models.thresholds import Threshold, parse_threshold
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -238,6 +238,7 @@ class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):
         depth: int | str = "auto",
         weights: str = "auto",
         *,
+        descriptors: bool | str = "auto",
         trees: Any = "auto",
         class_weight: Any = None,
         threshold: Any = "auto",
@@ -291,7 +292,7 @@ class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):
         decisions = targets.offset + targets.scale * left_out.mean
         slope = fit_slope(decisions, codes, targets.weights)
         said = left_out_classes(decisions, codes, classes, slope, self.threshold)
-        warn_if_one_class_is_all(np.searchsorted(classes, said.predictions), classes)
+        warn_if_one_class(np.searchsorted(classes, said.predictions), classes)
         return said, slope
 
     @property

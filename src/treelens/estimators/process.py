@@ -14,8 +14,8 @@ from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions
 from treelens.estimators.fragments import FragmentsMixin
 from treelens.estimators.prediction_table import TellsDomain
 from treelens.gp.blocks import posterior_of_blocks, sample_of_blocks
-from treelens.gp.choice import TrainingData
-from treelens.gp.covariates import CovariateTable, with_covariates
+from treelens.gp.choice import FEWEST, TrainingData
+from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
 from treelens.gp.device import check_device
 from treelens.gp.executors import check_executor
 from treelens.gp.fitting import FittedEvidence, evidence_history, fit_gaussian_process
@@ -31,12 +31,12 @@ from treelens.graphs.convert import check_graphs
 from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.device import device_or_cpu
 from treelens.models.predictions import Predictions
+from treelens.models.targets import check_weights
 from treelens.models.thresholds import has_rare_class
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
 from treelens.patterns.histograms import PatternHistograms
 from treelens.progress import progress_ticks
-from treelens.svm.settings import check_weights
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,6 +64,7 @@ class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
     model_: FittedGP
     depth: int | str
     weights: str
+    descriptors: bool | str
     trees: Any
     prior_strength: float
     learning_size: int
@@ -77,6 +78,7 @@ class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "depth": [StrOptions({"auto"}), Interval(Integral, 0, 20, closed="both")],
         "weights": [StrOptions({"auto", "uniform", "depths", "branches"})],
+        "descriptors": [StrOptions({"auto"}), "boolean"],
         "trees": [StrOptions({"auto"}), list, tuple],
         "prior_strength": [Interval(Real, 0, None, closed="neither")],
         "learning_size": [Interval(Integral, 2, None, closed="left")],
@@ -94,6 +96,7 @@ class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
         depth: int | str = "auto",
         weights: str = "auto",
         *,
+        descriptors: bool | str = "auto",
         trees: Any = "auto",
         prior_strength: float = 30.0,
         learning_size: int = 3000,
@@ -232,10 +235,10 @@ class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
         if self.device == "cpu":  # a GPU says for itself what does not fit
             n_landmarks = None if landmarks is None else landmarks.n_landmarks
             check_memory(len(graphs), sample.largest, n_landmarks)
-        trees, codes = self._trees(graphs), None if known.classes is None else known.given
+        codes = None if known.classes is None else known.given
 
         def at_depth(depth: int) -> TrainingData:
-            forest, colors = PatternForest.fit(graphs, depth, trees, n_jobs)
+            forest, colors = self._fit_patterns(graphs, depth, n_jobs)
             numbers = None if covariates is None else covariates[1]
             return TrainingData(
                 forest, forest.count(colors, n_jobs), known.targets, codes, numbers,
@@ -245,6 +248,9 @@ class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
         with progress_ticks(self.progress, "Learning the weights") as tick:
             fitted = fit_gaussian_process(
                 at_depth,
+                covariates=None if covariates is None else covariates[0],
+                described=self._described(graphs, covariates),
+                descriptors=self.descriptors,
                 weights=self.weights,
                 depth=None if isinstance(self.depth, str) else self.depth,
                 max_depth=_MAX_DEPTH,
@@ -254,7 +260,6 @@ class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
                 max_steps=self.max_steps,
                 seed=seed,
                 tick=tick,
-                covariates=None if covariates is None else covariates[0],
             )
         self._train_graphs, self._fragments = graphs, None
         training = TrainingGraphs(fitted.histograms, known.given)
@@ -262,6 +267,28 @@ class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
             fitted.model, classes=known.classes, training=training, recipe=graphs.recipe
         )
         return replace(fitted, model=model)
+
+    def _fit_patterns(self, graphs: GraphCollection, depth: int, n_jobs: int) -> Any:
+        """Patterns of the training graphs up to a depth, and where they occur."""
+        return PatternForest.fit(graphs, depth, self._trees(graphs), n_jobs)
+
+    def _described(
+        self, graphs: GraphCollection, covariates: tuple[CovariateTable, np.ndarray] | None
+    ) -> tuple[CovariateTable, np.ndarray] | None:
+        """Covariates and descriptors together; None where there are or shall be no descriptors."""
+        if self.descriptors is False or self.device != "cpu" or len(graphs) < FEWEST:
+            return None
+        table = compact_descriptors(graphs)
+        if table is None:
+            if self.descriptors is True:
+                raise ValueError(
+                    "descriptors=True needs molecules: read them with read_smiles, or use "
+                    "descriptors='auto'."
+                )
+            return None
+        if covariates is not None:
+            table = covariates[0].joined(table)
+        return table, table.encode(graphs)
 
     def _exact_size(self) -> int:
         """Up to how many graphs the posterior is exact: on a GPU as many as it holds, if more."""
@@ -336,6 +363,11 @@ class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
         return self._fitted_model.record.learned
 
     @property
+    def uses_descriptors_(self) -> bool:
+        """Whether descriptors of molecules stand beside the patterns."""
+        return any(name.startswith(PREFIX) for name in self.covariates_)
+
+    @property
     def evidence_(self) -> float:
         """Log of the marginal likelihood times the priors."""
         return self._fitted_model.record.evidence
@@ -361,9 +393,9 @@ class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
         The factor of the covariance matrix, by far its largest part, is left out: a loaded model
         computes it anew when it is first asked for standard deviations.
         """
-        from treelens.estimators.files import save_process
+        from treelens.estimators.files import save_model
 
-        save_process(self, path)
+        save_model(self, path)
 
     def summary(self, X: Any = None, y: Any = None, *, names: Any = None) -> dict[str, Any]:
         """The content of the report as plain data, ready for JSON.

@@ -90,7 +90,7 @@ class Explanation:
     out_of_vocabulary : float
         Share of the graph's patterns, each counted as often as it occurs, that training never saw.
     node_out_of_vocabulary : ndarray, shape (n_nodes,)
-        The same for each node: 1 where no pattern of any depth was known.
+        Unseen share of the patterns at each node: 1 where no pattern of any depth was known.
     warning : str or None
         Set when the unseen share is large.
     graph : Graph
@@ -463,7 +463,7 @@ def spread_over_nodes(shares: np.ndarray, depths: np.ndarray, arcs: Arcs) -> np.
 
 
 def spread_over_edges(shares: np.ndarray, depths: np.ndarray, arcs: Arcs) -> np.ndarray:
-    """The same for edges, each once, in the order of ``Graph.edges``: shape (n_edges,)."""
+    """One number per edge, in the order of ``Graph.edges``: shape (n_edges,)."""
     with_edges = depths > 0
     shares, depths = shares[with_edges], depths[with_edges]
     # A pattern of depth h has h layers of edges; they start from the nodes of layers 0 to h - 1.

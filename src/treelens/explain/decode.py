@@ -75,7 +75,7 @@ def find_occurrences(
     Parameters
     ----------
     forest : PatternForest
-        Of a vocabulary: :func:`treelens.explain.expansion.one_tree`.
+        Of a vocabulary: :meth:`PatternForest.of_vocabulary`.
     graphs : GraphCollection
     patterns : iterable of int
         Pattern ids.
@@ -136,29 +136,15 @@ def occurrence_at(
 # --- molecules --------------------------------------------------------------------------------
 
 
-class AtomEnvironment(NamedTuple):
-    """The atoms and bonds of one occurrence, as chemists write them."""
-
-    smiles: str
-    note: str
-
-
-def atom_environment(graph: Graph, occurrence: Occurrence) -> AtomEnvironment:
-    """SMILES of the atoms around one occurrence of a pattern.
-
-    Parameters
-    ----------
-    graph : Graph
-        The molecule in which it occurs, read from SMILES or by RDKit.
-    occurrence : Occurrence
+def environment_smiles(graph: Graph, occurrence: Occurrence) -> str:
+    """SMILES of the atoms around one occurrence of a pattern in a molecule.
 
     Examples
     --------
     >>> from treelens import as_graph_collection
     >>> graphs = as_graph_collection(["CCO"])
     >>> forest, _ = PatternForest.fit(graphs, depth=1, trees=("labels",))
-    >>> place = find_occurrences(forest, graphs, [4])[4][0]
-    >>> atom_environment(graphs[0], place).smiles
+    >>> environment_smiles(graphs[0], find_occurrences(forest, graphs, [4])[4][0])
     'OC'
     """
     molecule = molecule_of(graph)
@@ -169,14 +155,11 @@ def atom_environment(graph: Graph, occurrence: Occurrence) -> AtomEnvironment:
         )
     from rdkit import Chem
 
-    nodes = list(occurrence.nodes)
     bonds = [molecule.GetBondBetweenAtoms(u, v).GetIdx() for u, v in occurrence.edges]
     # RDKit begins at a chosen atom only where the molecule is in one piece: not in salts.
     root = occurrence.root if len(Chem.GetMolFrags(molecule)) == 1 else -1
-    name = f"training graph {occurrence.graph_index}" if graph.name is None else f"{graph.name}"
-    return AtomEnvironment(
-        Chem.MolFragmentToSmiles(molecule, atomsToUse=nodes, bondsToUse=bonds, rootedAtAtom=root),
-        f"one occurrence, at atom {occurrence.root} of {name}",
+    return Chem.MolFragmentToSmiles(
+        molecule, atomsToUse=list(occurrence.nodes), bondsToUse=bonds, rootedAtAtom=root
     )
 
 

@@ -69,11 +69,11 @@ class Style:
     legend : bool
         Whether to explain the colours, where there are any.
     toward : str or None
-        The class that positive numbers speak for, to be named in the legend.
+        The class that positive numbers favour, for the legend.
     ends : tuple of str or None
         What the legend calls negative and positive numbers; None: against and for ``toward``.
     title : str
-        What screen readers say.
+        For screen readers.
     limit : float or None
         The contribution that gets the full colour; None: the largest of the graph. Give one to
         make several drawings comparable.
@@ -121,7 +121,7 @@ def draw_graph(
         A pattern to mark; its root is marked more strongly (-1: there is none).
     format : {"svg", "png"}
     engine : {"auto", "plain", "rdkit"}
-        "auto" leaves molecules to RDKit; "plain" draws all graphs alike, in smaller files.
+        "auto": molecules by RDKit; "plain": all graphs as circles and lines, in smaller files.
     style : Style, optional
 
     Returns

@@ -43,7 +43,6 @@ from treelens.graphs.collection import GraphCollection
 from treelens.kernels.gram import interleaved, pair_sums
 from treelens.kernels.mixture import MixtureKernel, MixtureScales
 from treelens.kernels.table import check_kernel
-from treelens.kernels.voting import class_values
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.calibration import calibrated
 from treelens.models.predictions import predicted_codes
@@ -51,7 +50,7 @@ from treelens.models.thresholds import Threshold
 from treelens.patterns.features import Features, SeenGraphs
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms, usual_out_of_vocabulary
-from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.svm.solver import class_values
 
 if TYPE_CHECKING:
     from treelens.svm.model import FittedSVM
@@ -85,7 +84,7 @@ class KernelExpansion:
     refine : callable
         From graphs and a number of threads to :class:`SeenGraphs`.
     votes : (coefficients, intercepts), optional
-        One row for every two classes, in the order of :mod:`treelens.kernels.voting`, where
+        One row for every two classes, in the order of :mod:`treelens.svm.solver`, where
         classes are predicted by voting. ``coefficients`` has the mean of the rows of each class.
     slope, threshold : optional
         Of the probabilities, where a rare class is predicted from a threshold on.
@@ -223,7 +222,7 @@ def _svm_expansion(model: FittedSVM) -> KernelExpansion:
     decision: Any = model.decision
     coefficients, intercepts = decision.svm.per_class
     return KernelExpansion(
-        forest=one_tree(model.patterns.vocabulary),
+        forest=PatternForest.of_vocabulary(model.patterns.vocabulary),
         first_level=model.patterns.first_depth,
         kernel=decision.kernel,
         weights=model.weights,
@@ -243,13 +242,6 @@ def _svm_expansion(model: FittedSVM) -> KernelExpansion:
 
 def _refined(model: FittedSVM, graphs: GraphCollection, n_jobs: int = 1) -> SeenGraphs:
     return model.patterns.look_at(graphs, model.kernel.weights, n_jobs)
-
-
-def one_tree(vocabulary: PatternVocabulary) -> PatternForest:
-    """A forest of a single tree: the patterns of one vocabulary, with the same ids."""
-    tree = "labels+edges" if vocabulary.uses_edge_labels else "labels"
-    nothing_before = np.full(len(vocabulary.node_alphabet), -1, dtype=np.int64)
-    return PatternForest((tree,), (vocabulary,), (nothing_before,))
 
 
 class FoundPatterns(NamedTuple):

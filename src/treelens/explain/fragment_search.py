@@ -7,7 +7,7 @@ within a graph, then over graphs. The *conditional effect*, beyond the parent, t
 refines, is the same less the mean around the parent's carriers elsewhere. A pattern's score is
 
     the smaller of the two, for one node
-    * how alike it acts in all graphs (mean over root mean square)
+    * how consistent it is over graphs (mean over root mean square)
     * sqrt(nodes that it covers in a graph * graphs that have it, up to a cap),
 
 so that a group spread over many atoms counts by its sum, as one sums what varies at random.
@@ -35,7 +35,7 @@ from treelens.patterns.vocabulary import NodeColors
 
 _LEAST = 0.1  # of the highest score: patterns with less are left out
 _NEARLY = 0.9  # of a score, for a pattern with coarser labels
-_COMMON = 0.95  # of the graphs: a fragment in so many tells none of them apart
+_COMMON = 0.95  # of the graphs: fragments in so many do not distinguish graphs
 _LEAST_CAP, _CAP_SHARE = 60, 0.02
 _SIGNIFICANT = 2.0  # standard errors
 
@@ -97,7 +97,7 @@ def _search_depth(
         if abs(score[best]) <= _LEAST * highest:
             return taken
         best = _plainest(patterns, coarse, score, best)
-        joined = _alike(kinds, score, *effects, best)
+        joined = _siblings(kinds, score, *effects, best)
         fragment = _described(seen, phi, tuple(patterns[joined].tolist()), float(score[best]))
         open_[joined if fragment.is_significant else best] = False
         if fragment.is_significant:
@@ -108,7 +108,7 @@ def _search_depth(
             score = candidates.scores(seen, phi)
 
 
-def _alike(
+def _siblings(
     kinds: np.ndarray, score: np.ndarray, effect: np.ndarray, square: np.ndarray, best: int
 ) -> np.ndarray:
     """The best candidate, then its siblings whose effects do not differ significantly.
@@ -255,22 +255,9 @@ class Grouped(NamedTuple):
         support = np.bincount(owner[starts], minlength=len(nodes))
         return cls(flat, starts, sizes, owner[starts], graphs[starts], support)
 
-    def taken(self, around: dict[int, np.ndarray], depths: np.ndarray) -> np.ndarray:
-        """Values at the nodes, of the array that belongs to each pattern's depth."""
-        values = np.empty(len(self.flat))
-        per_entry = np.repeat(depths[self.owner], self.sizes)
-        for depth, array in around.items():
-            here = per_entry == depth
-            values[here] = array[self.flat[here]]
-        return values
-
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """Sums within groups of what is aligned with ``flat``."""
-        return np.add.reduceat(values, self.starts)
-
-    def means_and_squares(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        inner = self.sums(values) / self.sizes
-        return _over_graphs(inner, self.owner, self.support)
+        """Sums within groups of the values (n_nodes,) of their nodes."""
+        return np.add.reduceat(values[self.flat], self.starts)
 
 
 def _over_graphs(
@@ -284,19 +271,18 @@ def _over_graphs(
 
 
 class Candidates(NamedTuple):
-    """All candidates, and their parents' carriers elsewhere, which they are compared with.
+    """Patterns of one depth, and their parents' carriers elsewhere, which they are compared with.
 
     The others' sums are the parent's less the candidate's own, graph by graph: lists of the nodes
     themselves would be much longer, since many candidates share a common parent.
     """
 
+    depth: int
     own: Grouped
-    depths: np.ndarray  # (n_candidates,)
     size: np.ndarray  # (n_candidates,) nodes of an occurrence, on average
     covered: np.ndarray  # (n_candidates,) nodes of all occurrences in a graph, on average
     near: Grouped  # nodes of the candidate's occurrences that carry its parent
     parents: Grouped
-    parent_depths: np.ndarray  # (n_parents,) how far to look around a parent's carriers
     owner: np.ndarray  # (n_pairs,) a candidate, and a graph where others carry its parent
     parent_group: np.ndarray  # (n_pairs,)
     near_group: np.ndarray  # (n_pairs,) -1 where the graph does not have the candidate
@@ -305,38 +291,38 @@ class Candidates(NamedTuple):
 
     @classmethod
     def of(cls, seen: ExplainedGraphs, patterns: np.ndarray) -> Candidates:
-        chosen = patterns.tolist()
-        own = Grouped.of(seen, [seen.carriers(v) for v in chosen])
-        depths = np.array([seen.depth_of(v) for v in chosen])
-        held = [seen.balls(seen.carriers(v), d) for v, d in zip(chosen, depths, strict=True)]
-        nodes = [np.unique(ball.indices) for ball in held]
-        size = np.array([ball.nnz / ball.shape[0] for ball in held])
+        depth, carriers = seen.depth_of(patterns[0]), [seen.carriers(v) for v in patterns.tolist()]
+        own = Grouped.of(seen, carriers)
+        balls = [seen.balls(roots, depth) for roots in carriers]
+        nodes = [np.unique(ball.indices) for ball in balls]
+        size = np.array([ball.nnz / ball.shape[0] for ball in balls])
         covered = np.array([len(x) for x in nodes]) / own.support
-        # Around a parent's carriers one looks as far as around the candidate's own.
-        above = np.array([(parent_of(seen, v), d) for v, d in zip(chosen, depths, strict=True)])
-        owner = np.flatnonzero(above[:, 0] >= 0)
-        unique, place = np.unique(above[owner], axis=0, return_inverse=True)
-        parents = Grouped.of(seen, [seen.carriers(v) for v in unique[:, 0].tolist()])
-        carriers = {v: seen.carriers(v) for v in unique[:, 0].tolist()}
+        above = np.array([parent_of(seen, v) for v in patterns.tolist()])
+        owner = np.flatnonzero(above >= 0)
+        unique, place = np.unique(above[owner], return_inverse=True)
+        elsewhere = {v: seen.carriers(v) for v in unique.tolist()}
+        parents = Grouped.of(seen, list(elsewhere.values()))
         near = Grouped.of(seen, [
-            np.intersect1d(nodes[k], carriers.get(int(v), nodes[k]), assume_unique=True)
-            for k, v in enumerate(above[:, 0].tolist())
+            np.intersect1d(x, elsewhere.get(v, x), assume_unique=True)
+            for x, v in zip(nodes, above.tolist(), strict=True)
         ])  # fmt: skip
-        pairs = _pairs(near, parents, owner, place.ravel(), len(seen.graphs))
+        pairs = _pairs(near, parents, owner, place, len(seen.graphs))
         n_others = np.bincount(pairs[0], minlength=len(patterns))
-        return cls(own, depths, size, covered, near, parents, unique[:, 1], *pairs, n_others)
+        return cls(depth, own, size, covered, near, parents, *pairs, n_others)
 
     def effects(self, seen: ExplainedGraphs, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sums of ``phi`` over the nodes of an occurrence: mean, square of its standard error."""
-        around = self._around(seen, phi)
-        return self.own.means_and_squares(self.own.taken(around, self.depths))
+        return self._effects(seen.all_balls[self.depth] @ phi)
+
+    def _effects(self, around: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        inner = self.own.sums(around) / self.own.sizes
+        return _over_graphs(inner, self.own.owner, self.own.support)
 
     def scores(self, seen: ExplainedGraphs, phi: np.ndarray) -> np.ndarray:
         """The score of each candidate, 0 where its effect is not significant."""
-        around = self._around(seen, phi)
-        mean, square = self.own.means_and_squares(self.own.taken(around, self.depths))
-        near = self.near.sums(self.near.taken(around, self.depths))
-        rest = self.parents.sums(self.parents.taken(around, self.parent_depths))[self.parent_group]
+        around = seen.all_balls[self.depth] @ phi
+        mean, square = self._effects(around)
+        near, rest = self.near.sums(around), self.parents.sums(around)[self.parent_group]
         rest -= np.where(self.near_group >= 0, near[self.near_group], 0.0)
         usual, usual_square = _over_graphs(rest / self.others, self.owner, self.n_others)
         beyond = mean - usual
@@ -348,10 +334,6 @@ class Candidates(NamedTuple):
         size = mean**2 + square * self.own.support
         alike = np.abs(mean) / np.sqrt(np.where(size > 0, size, 1.0))
         return agreed * per_node * alike * np.sqrt(self.covered * known)
-
-    def _around(self, seen: ExplainedGraphs, phi: np.ndarray) -> dict[int, np.ndarray]:
-        """Sums of ``phi`` within each depth of every node."""
-        return {depth: seen.all_balls[depth] @ phi for depth in np.unique(self.depths).tolist()}
 
 
 def _pairs(
@@ -380,22 +362,12 @@ def _pairs(
 
 @dataclass(frozen=True, eq=False)
 class ExplainedGraphs:
-    """Graphs, the patterns at their nodes, and what these add.
-
-    Attributes
-    ----------
-    forest : PatternForest
-    graphs : GraphCollection
-    colors : NodeColors
-        A row per level of the forest.
-    phi : ndarray, shape (n_nodes,)
-        What the patterns centred at each node add to the prediction of its graph.
-    """
+    """Graphs, the patterns at their nodes, and what these add to predictions."""
 
     forest: PatternForest
     graphs: GraphCollection
-    colors: NodeColors
-    phi: np.ndarray
+    colors: NodeColors  # a row per level of the forest
+    phi: np.ndarray  # (n_nodes,) what the patterns centred at each node add
 
     @cached_property
     def graph_of_node(self) -> np.ndarray:
@@ -425,36 +397,28 @@ class ExplainedGraphs:
         return order[starts[color] : starts[color + 1]]
 
     @cached_property
-    def _steps(self) -> sparse.csr_array:
-        """Which nodes one step reaches, the node itself among them: (n_nodes, n_nodes)."""
+    def all_balls(self) -> tuple[sparse.csr_array, ...]:
+        """The nodes within each depth of every node: ones, (n_nodes, n_nodes) for each depth."""
         graphs, n = self.graphs, self.graphs.n_nodes
         first = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # neighbours count from here
         ends = graphs.neighbors + np.repeat(first, np.diff(graphs.neighbor_offsets))
         ones = np.ones(len(ends), dtype=np.int8)
         arcs = sparse.csr_array((ones, ends, graphs.neighbor_offsets), shape=(n, n))
-        return (arcs + sparse.eye_array(n, dtype=np.int8, format="csr")).tocsr()
+        itself = sparse.eye_array(n, dtype=np.int8, format="csr")
+        balls, steps = [itself], (arcs + itself).tocsr()
+        for _ in range(self.forest.depth):
+            reached = (balls[-1] @ steps).tocsr()
+            reached.data[:] = 1  # how many ways lead there does not matter, and could overflow
+            balls.append(reached)
+        return tuple(balls)
 
-    @cached_property
-    def all_balls(self) -> tuple[sparse.csr_array, ...]:
-        """The balls of every depth around all nodes."""
-        everywhere = np.arange(self.graphs.n_nodes)
-        return tuple(self.balls(everywhere, depth) for depth in range(self.forest.depth + 1))
+    def balls(self, roots: np.ndarray, depth: int) -> sparse.csr_array:
+        """The nodes within ``depth`` steps of each root: ones, (n_roots, n_nodes)."""
+        return self.all_balls[depth][roots]
 
     def covered(self, roots: np.ndarray, depth: int) -> np.ndarray:
         """The nodes within ``depth`` steps of any root, ascending."""
         return np.unique(self.balls(roots, depth).indices)
-
-    def balls(self, roots: np.ndarray, depth: int) -> sparse.csr_array:
-        """Which nodes lie within ``depth`` steps of each root: ones, (n_roots, n_nodes)."""
-        n = self.graphs.n_nodes
-        reached = sparse.csr_array(
-            (np.ones(len(roots), dtype=np.int8), (np.arange(len(roots)), roots)),
-            shape=(len(roots), n),
-        )
-        for _ in range(depth):
-            reached = (reached @ self._steps).tocsr()
-            reached.data[:] = 1  # how many ways lead there does not matter, and could overflow
-        return reached
 
 
 class GraphMeans(NamedTuple):

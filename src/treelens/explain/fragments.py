@@ -56,7 +56,7 @@ class FragmentTable(pd.DataFrame):
 
     def strongest(self, n: int = 3) -> FragmentTable:
         """The fragments with the largest absolute effects among well-supported, distinct ones."""
-        return self.loc[self.attrs["strongest"][:n]]
+        return self.loc[[rank for rank in self.attrs["strongest"] if rank in self.index][:n]]
 
     def title(self, rank: int) -> str:
         """The name of a fragment, or its pattern where no name fits."""

@@ -32,7 +32,7 @@ def pattern_table(
     Parameters
     ----------
     forest : PatternForest
-        Of a vocabulary: :func:`treelens.explain.expansion.one_tree`.
+        Of a vocabulary: :meth:`PatternForest.of_vocabulary`.
     histograms : PatternHistograms
         Of the training graphs; its patterns are the last ones of the forest.
     weights : ndarray, shape (n_patterns,)
@@ -101,15 +101,7 @@ def class_shares(histograms: PatternHistograms, codes: np.ndarray, n_classes: in
 def rank_patterns(table: pd.DataFrame, by: str = "weight") -> pd.DataFrame:
     """Sort a pattern table by one of its columns, largest first.
 
-    Ties are broken by support, then depth (shallow first), then text, then id, so that the order
-    is the same every time and does not depend on how the table was sorted before.
-
-    Parameters
-    ----------
-    table : DataFrame
-        With the columns ``pattern``, ``depth``, ``support`` and the one to rank by.
-    by : str
-        ``"weight"``, ``"separation"``, ``"support"`` or any other column of numbers.
+    Ties are broken by support, then depth (shallow first), then text, then id.
 
     Examples
     --------
@@ -128,20 +120,10 @@ def rank_patterns(table: pd.DataFrame, by: str = "weight") -> pd.DataFrame:
 def class_separation(
     histograms: PatternHistograms, codes: np.ndarray, n_classes: int
 ) -> np.ndarray:
-    """How well each pattern's frequency alone tells the classes apart, shape (n_patterns,).
+    """How well each pattern's frequency alone separates the classes, shape (n_patterns,).
 
-    The correlation ratio: the square root of the share of the variance of the pattern's
-    relative frequency that lies between classes. 0: the same mean in every class; 1: the class
-    decides it. With two classes it is the absolute correlation of relative frequency and class. A
-    rare pattern cannot explain much, so it ranks low by itself.
-
-    Parameters
-    ----------
-    histograms : PatternHistograms
-        Of the training graphs.
-    codes : ndarray of int, shape (n_graphs,)
-        Their classes 0, 1, ...
-    n_classes : int
+    The correlation ratio: the square root of the share of the variance of the pattern's relative
+    frequency that lies between classes; with two classes their absolute correlation.
     """
     frequencies = histograms.to_sparse("frequencies")  # (n_graphs, n_patterns)
     n = np.bincount(codes, minlength=n_classes).clip(1)
@@ -152,7 +134,7 @@ def class_separation(
     squares = np.asarray((frequencies * frequencies).sum(axis=0)).ravel()
     total = squares - len(codes) * mean**2
     between = (sums**2 / n).sum(axis=1) - len(codes) * mean**2
-    # Rounding leaves crumbs where a pattern's relative frequency is the same in all graphs.
+    # Where a pattern's relative frequency is the same in all graphs, only rounding errors are left.
     real = total > 1e-12 * np.maximum(squares, 1e-300)
     share = np.divide(between, total, out=np.zeros_like(total), where=real)
     return np.sqrt(np.clip(share, 0.0, 1.0))

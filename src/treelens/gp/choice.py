@@ -132,17 +132,27 @@ class Candidate:
     ----------
     weights : {"uniform", "depths", "branches"}
     depth : int
-    start : EvidenceParameters
-        Of all patterns, as a start for the search on all graphs.
+    fits : list of EvidenceParameters
+        Of all patterns, one for each part.
     scores : ndarray, shape (n_graphs,)
         Log predictive density of each graph from others (numbers), or log probability of its
         class.
+    descriptors : bool
+        Whether descriptors of molecules stand beside the patterns.
     """
 
     weights: str
     depth: int
-    start: EvidenceParameters
+    fits: list[EvidenceParameters]
     scores: np.ndarray
+    descriptors: bool = False
+
+    @property
+    def start(self) -> EvidenceParameters:
+        """The mean over parts, as a start for the search on all graphs."""
+        return EvidenceParameters(
+            *(np.mean(arrays, axis=0) for arrays in zip(*self.fits, strict=True))
+        )
 
     def gain_over(self, other: Candidate) -> tuple[float, float]:
         """Return the mean difference of the scores and its standard error."""
@@ -208,13 +218,7 @@ def fit_candidates(
     def fit(
         part: Part, stage: str, depth: int, start: EvidenceParameters | None = None
     ) -> tuple[EvidenceParameters, float]:
-        problem, present = data.problem(part.fitted, depth)
-        if start is not None:
-            start = start._replace(deviations=start.deviations[present])
-        result = maximise_evidence(
-            problem, stage, start, max_steps=max_steps, device=data.device, tick=tick
-        )
-        return result.parameters.spread(present), result.objective
+        return _fit_part(data, part, stage, depth, start, max_steps, tick)
 
     for number, part in enumerate(parts):
         if not number:  # the first part settles the depth
@@ -224,22 +228,60 @@ def fit_candidates(
                 by_depth[depth] = fit(part, "uniform", depth, previous)
                 previous = by_depth[depth][0]
             best = min(depths, key=lambda depth: by_depth[depth][1])
-        uniform = (
-            by_depth[best][0]
-            if not number
-            else fit(part, "uniform", best, _mean(found["uniform"]))[0]
-        )
-        found["uniform"].append(uniform)
+            found["uniform"].append(by_depth[best][0])
+        else:
+            found["uniform"].append(fit(part, "uniform", best, by_depth[best][0])[0])
         start = by_depth[deepest][0]
         for stage in STAGES[1 : STAGES.index(learned) + 1]:
             start, _ = fit(part, stage, deepest, start)
             found[stage].append(start)
     return [
-        Candidate(stage, depth, _mean(each), _scores(data, parts, each, depth))
+        Candidate(stage, depth, each, _scores(data, parts, each, depth))
         for stage, each in found.items()
         if each
         for depth in [best if stage == "uniform" else deepest]
     ]
+
+
+def with_descriptors(
+    data: TrainingData,
+    parts: list[Part],
+    candidate: Candidate,
+    *,
+    max_steps: int = 100,
+    tick: Tick = lambda what: None,
+) -> Candidate:
+    """Fit a candidate again to data that has descriptors of molecules among its covariates."""
+    fits = []
+    for part, found in zip(parts, candidate.fits, strict=True):
+        problem, _ = data.problem(part.fitted, candidate.depth)
+        scales = problem.usual_scales.copy()
+        scales[: len(found.scales)] = found.scales
+        start = found._replace(scales=scales)
+        fits.append(
+            _fit_part(data, part, candidate.weights, candidate.depth, start, max_steps, tick)[0]
+        )
+    scores = _scores(data, parts, fits, candidate.depth)
+    return Candidate(candidate.weights, candidate.depth, fits, scores, descriptors=True)
+
+
+def _fit_part(
+    data: TrainingData,
+    part: Part,
+    stage: str,
+    depth: int,
+    start: EvidenceParameters | None,
+    max_steps: int,
+    tick: Tick,
+) -> tuple[EvidenceParameters, float]:
+    """Return the parameters, of all patterns, that a stage finds on one part, and its objective."""
+    problem, present = data.problem(part.fitted, depth)
+    if start is not None:
+        start = start._replace(deviations=start.deviations[present])
+    result = maximise_evidence(
+        problem, stage, start, max_steps=max_steps, device=data.device, tick=tick
+    )
+    return result.parameters.spread(present), result.objective
 
 
 def preferred(candidates: list[Candidate]) -> Candidate:
@@ -250,10 +292,6 @@ def preferred(candidates: list[Candidate]) -> Candidate:
         if gain > error:
             best = candidate
     return best
-
-
-def _mean(found: list[EvidenceParameters]) -> EvidenceParameters:
-    return EvidenceParameters(*(np.mean(arrays, axis=0) for arrays in zip(*found, strict=True)))
 
 
 def _scores(

@@ -17,6 +17,7 @@ from treelens.gp.choice import (
     fit_candidates,
     parts_of_graphs,
     preferred,
+    with_descriptors,
 )
 from treelens.gp.covariates import CovariateTable, FittedCovariates
 from treelens.gp.evidence import EvidenceParameters, level_weights
@@ -67,6 +68,9 @@ class FittedEvidence:
 def fit_gaussian_process(
     at_depth: Callable[[int], TrainingData],
     *,
+    covariates: CovariateTable | None = None,
+    described: tuple[CovariateTable, np.ndarray] | None = None,
+    descriptors: bool | str = False,
     weights: str,
     depth: int | None,
     max_depth: int,
@@ -76,7 +80,6 @@ def fit_gaussian_process(
     max_steps: int,
     seed: int,
     tick: Tick = lambda what: None,
-    covariates: CovariateTable | None = None,
 ) -> FittedEvidence:
     """Choose the weights on parts of a sample, refine them on all of it, condition on all graphs.
 
@@ -84,6 +87,12 @@ def fit_gaussian_process(
     ----------
     at_depth : callable
         The training data with patterns up to some depth.
+    covariates : CovariateTable, optional
+        Their columns; the numbers are in the training data.
+    described : (CovariateTable, ndarray), optional
+        Columns and numbers of the same covariates and of descriptors of molecules.
+    descriptors : bool or "auto"
+        Whether to use the latter; ``"auto"``: where they improve the prediction of held-out graphs.
     weights : {"auto", "uniform", "depths", "branches"}
     depth : int or None
         None: of uniform weights that with the largest marginal likelihood, else ``max_depth``.
@@ -97,11 +106,12 @@ def fit_gaussian_process(
         Of each stage of the search.
     seed : int
     tick : callable
-    covariates : CovariateTable, optional
-        Their columns; the numbers are in the training data.
     """
     deepest = max_depth if depth is None else depth
     data = at_depth(deepest)
+    if described is not None and descriptors is True:
+        covariates, numbers = described
+        data = replace(data, covariates=numbers)
     parts = parts_of_graphs(sample.weights, groups[sample.weights], seed)
     if weights == "uniform":  # nothing to compare: one part settles the depth
         parts = [Part(parts[0].fitted, np.empty(0, dtype=int))]
@@ -110,8 +120,14 @@ def fit_gaussian_process(
         "branches" if weights == "auto" else weights, max_steps=max_steps, tick=tick,
     )  # fmt: skip
     chosen = preferred(candidates) if weights == "auto" else candidates[STAGES.index(weights)]
+    if described is not None and descriptors == "auto":
+        richer = replace(data, covariates=described[1])
+        both = with_descriptors(richer, parts, chosen, max_steps=max_steps, tick=tick)
+        candidates.append(both)
+        if preferred([chosen, both]) is both:
+            chosen, data, covariates = both, richer, described[0]
     if chosen.depth < deepest:
-        data = at_depth(chosen.depth)
+        data = replace(at_depth(chosen.depth), covariates=data.covariates)
     search = _refined(data, chosen, sample, max_steps, tick)
     model, left_out = _condition(data, search.parameters, landmarks, covariates)
     return FittedEvidence(

@@ -144,13 +144,17 @@ def scored_classes(
 
 
 def learning_gain(fitted: FittedEvidence) -> LearningGain:
-    """Compare the chosen weights, or else the best learned ones, with uniform weights."""
-    uniform, chosen = fitted.candidates[0], fitted.chosen
-    learned = max(fitted.candidates[1:], key=_mean_score, default=uniform)
-    if chosen.weights != "uniform":
-        learned = chosen
+    """Compare the learned weights in use, or else the best ones, with uniform weights."""
+    plain = [c for c in fitted.candidates if not c.descriptors]
+    uniform, learned = plain[0], max(plain[1:], key=_mean_score, default=plain[0])
+    if fitted.chosen.weights != "uniform":  # descriptors aside
+        learned = next(c for c in plain if c.weights == fitted.chosen.weights)
     gain, error = learned.gain_over(uniform)
-    compared = {c.weights: _mean_score(c) for c in fitted.candidates if len(c.scores)}
+    compared = {
+        c.weights + (" with descriptors" if c.descriptors else ""): _mean_score(c)
+        for c in fitted.candidates
+        if len(c.scores)
+    }
     sentence = _sentence(gain, error, len(uniform.scores), fitted)
     return LearningGain(gain, error, _mean_score(learned), _mean_score(uniform), sentence, compared)
 

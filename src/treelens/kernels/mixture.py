@@ -13,33 +13,28 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import distance
 
+from treelens.array_checks import check_positive
 from treelens.kernels.gram import pair_sums
 from treelens.parallel import in_threads
 from treelens.patterns.features import Features
 
 _BLOCK = 32_768  # numbers that are worked on at a time
+_FASTEST_DECAY = 1e6  # beyond, rounding of the sums would decide; learned ones are far smaller
 
 
 @dataclass(frozen=True)
 class MixtureScales:
-    """The numbers of the mixture kernel.
+    """Parameters of the mixture kernel."""
 
-    Attributes
-    ----------
-    gamma : float
-        How fast likeness falls as Tanimoto similarity does.
-    rho : float
-        How fast it falls as L1 distance grows.
-    amplitude : float
-        ``k(G, G)``: the variance of the process.
-    share : float
-        Of the Tanimoto part, from 0 to 1.
-    """
+    gamma: float  # inverse length scale of the Tanimoto part
+    rho: float  # inverse length scale of the L1 part
+    amplitude: float  # k(G, G), the variance of the Gaussian process
+    share: float  # of the Tanimoto part, from 0 to 1
 
-    gamma: float
-    rho: float
-    amplitude: float
-    share: float
+    def validate(self) -> None:
+        check_positive(self.amplitude, "amplitude")
+        for name, most in (("gamma", _FASTEST_DECAY), ("rho", _FASTEST_DECAY), ("share", 1.0)):
+            check_positive(getattr(self, name), name, most, zero=True)
 
     def as_tuple(self) -> tuple[float, float, float, float]:
         return self.gamma, self.rho, self.amplitude, self.share
@@ -47,18 +42,14 @@ class MixtureScales:
 
 @dataclass(frozen=True)
 class CovariateScales:
-    """The numbers of the kernel of covariates, ``amplitude exp(-|x - x'|^2 / (2 length^2))``.
-
-    Attributes
-    ----------
-    amplitude : float
-        The variance of what covariates say.
-    length : float
-        How far covariates, which are standardised, must move for it to change.
-    """
+    """Parameters of the kernel of covariates, ``amplitude exp(-|x - x'|^2 / (2 length^2))``."""
 
     amplitude: float
-    length: float
+    length: float  # covariates are standardised
+
+    def validate(self) -> None:
+        check_positive(self.amplitude, "amplitude", zero=True)
+        check_positive(self.length, "length")
 
     def matrix(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Kernel values between covariates (n_left, d) and (n_right, d)."""
@@ -234,19 +225,11 @@ def mixture_slopes(
 
 @dataclass(frozen=True)
 class MixtureKernel:
-    """A kernel with its weights in place: what a fitted Gaussian process compares graphs by.
+    """The kernel of a fitted Gaussian process."""
 
-    Attributes
-    ----------
-    weights : ndarray, shape (n_patterns,)
-    scales : MixtureScales
-    covariates : CovariateScales, optional
-        Of a kernel of covariates that is added; features must then hold some.
-    """
-
-    weights: np.ndarray
+    weights: np.ndarray  # (n_patterns,)
     scales: MixtureScales
-    covariates: CovariateScales | None = None
+    covariates: CovariateScales | None = None  # of a kernel of covariates that is added
 
     @property
     def variance(self) -> float:
@@ -263,7 +246,7 @@ class MixtureKernel:
         return kernel
 
     def covariate_matrix(self, left: Features, right: Features) -> np.ndarray:
-        """The part that covariates add; there must be some."""
+        """The kernel of the covariates alone."""
         assert self.covariates is not None
         assert left.covariates is not None
         assert right.covariates is not None

@@ -98,8 +98,8 @@ class Units:
         text = self(value, more)
         return text if value is None or text.startswith(_MINUS) else "+" + text
 
-    def rest(self, whole: float, part: float) -> str:
-        """Return the difference of two numbers as they are written, so that sums come out.
+    def rest(self, whole: float, *parts: float) -> str:
+        """Return the whole without some parts, all as they are written, so that sums come out.
 
         Examples
         --------
@@ -108,4 +108,4 @@ class Units:
         ('0.6', '+0.4', '0.2')
         """
         decimals = max(self.decimals, 0)
-        return self.signed(round(whole, decimals) - round(part, decimals))
+        return self.signed(round(whole, decimals) - sum(round(x, decimals) for x in parts))

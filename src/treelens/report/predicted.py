@@ -16,9 +16,9 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.kernels.nearest import nearest_graphs
 from treelens.models.predictions import Predictions
+from treelens.models.targets import check_numbers
 from treelens.patterns.features import Features
 from treelens.patterns.histograms import PatternHistograms
-from treelens.svm.settings import check_numbers
 
 _FEWEST_NEW = 0.1  # of the graphs must be new for a test set; below, they are the training table
 

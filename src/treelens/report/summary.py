@@ -11,6 +11,7 @@ from treelens.explain.expansion import expansion_of
 from treelens.explain.layout import is_molecule
 from treelens.explain.names import LabelNames, named_forest
 from treelens.gp.model import FittedGP
+from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.recipe import MOLECULE_READERS
 from treelens.kernels.table import KERNELS
 from treelens.parallel import one_blas_thread
@@ -84,7 +85,7 @@ def summarize(
             "model": _model(estimator),
             "svm": None if is_gp else _svm(model),
             "gp": _gp(model) if is_gp else None,
-            "learning": _learning(model),
+            "learning": _learning(estimator),
             "validation": validation,
             "scores": scores,
             "checks": checks_of(model, given, validation, scores, noun),
@@ -118,7 +119,7 @@ def _model(estimator: Any) -> dict[str, Any]:
     model, forest = estimator.model_, expansion_of(estimator.model_).forest
     classes, targets, recipe = model.classes, model.training.targets, model.recipe
     table = None if recipe is None else recipe.table
-    values = shares = None
+    names, values, shares = getattr(estimator, "covariates_", []), None, None
     if classes is None:
         values = {"mean": targets.mean(), "std": targets.std(), "min": targets.min()}
         values["max"] = targets.max()
@@ -141,7 +142,8 @@ def _model(estimator: Any) -> dict[str, Any]:
         "trees": list(forest.trees),
         "depth": forest.depth,
         "recipe": None if recipe is None else str(recipe),
-        "covariates": list(getattr(estimator, "covariates_", [])),
+        "covariates": [name for name in names if not name.startswith(PREFIX)],
+        "descriptors": [name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX)],
     }
 
 
@@ -179,17 +181,20 @@ def _svm(model: Any) -> dict[str, Any]:
     return {**best, **extra, "candidates": candidates}
 
 
-def _learning(model: Any) -> dict[str, Any]:
+def _learning(estimator: Any) -> dict[str, Any]:
     """Return which weights are used and how they compare with others on held-out graphs."""
+    model = estimator.model_
     if isinstance(model, FittedGP):
         assert model.record is not None
-        gain = model.record.learning_gain
+        gain, used = model.record.learning_gain, model.record.learned
+        used += " with descriptors" if estimator.uses_descriptors_ else ""
         sentence = gain.sentence.removeprefix("Used: ")
         measure = "mean log predictive density" if model.classes is None else "mean log probability"
         compared = [
-            {"weights": _KINDS_OF_WEIGHTS[name], "score": score, "used": name == used}
-            for used in [model.record.learned]
+            {"weights": name.replace(kind, _KINDS_OF_WEIGHTS[kind], 1), "score": score}
+            | {"used": name == used}
             for name, score in gain.compared.items()
+            for kind in [name.split(" ")[0]]
         ]
     else:
         sentence, compared, measure = _svm_learning(model)
