@@ -78,7 +78,7 @@ def test_numbers_are_those_of_the_summary(summaries, name):
     words, units = words_of(render(summary)), Units.of(summary["model"]["training_values"])
     score = summary["scores"]["rmse" if name == "numbers" else "accuracy"]
     assert (units(score) if name == "numbers" else f"{100 * score:.1f}") in words
-    assert summary["learning"]["sentence"] in words
+    assert summary["learning"]["sentence"].replace("graph", summary["noun"]) in words
     for check in summary["checks"]:
         assert check["text"] in words
     sums = re.findall(

@@ -29,24 +29,14 @@ class Point(NamedTuple):
 
 @dataclass
 class Chart:
-    """A chart in pixels.
-
-    Attributes
-    ----------
-    size : (width, height)
-    x_range, y_range : (low, high)
-    radius : float
-        Of the dots.
-    lines : list of str
-        Path data.
-    dots : list of (x, y, top, bottom, kind, text)
-    """
+    """A chart in pixels."""
 
     size: tuple[float, float]
     x_range: Range
     y_range: Range
-    radius: float = 2.5
-    lines: list[str] = field(default_factory=list)
+    radius: float = 2.5  # of the dots
+    lines: list[str] = field(default_factory=list)  # path data
+    # x, y, top and bottom of the interval, kind, text
     dots: list[tuple[float, float, float, float, str, str]] = field(default_factory=list)
 
     @property
@@ -79,13 +69,7 @@ def line_chart(
     y_range: Range = (0.0, 1.0),
     size: tuple[float, float] = _SQUARE,
 ) -> Chart:
-    """Return lines through points, each given by its x and its y values.
-
-    Examples
-    --------
-    >>> line_chart([([0, 1], [0, 1])], size=(360, 300)).lines
-    ['M58.0 262.0L350.0 10.0']
-    """
+    """Return lines through points, each given by its x and its y values."""
     chart = Chart(size, x_range, y_range)
     for xs, ys in lines:
         points = (f"{chart.x(x)} {chart.y(y)}" for x, y in zip(xs, ys, strict=True))
@@ -99,13 +83,7 @@ def scatter_chart(
     size: tuple[float, float] = _SQUARE,
     radius: float = 4.0,
 ) -> Chart:
-    """Return points on two axes of the same range; intervals are cut where the range ends.
-
-    Examples
-    --------
-    >>> scatter_chart([Point(0.5, 0.5, 0.0, 2.0, "half")], size=(380, 380)).dots
-    [(214.0, 176.0, 10.0, 342.0, '', 'half')]
-    """
+    """Return points on two axes of the same range; intervals are cut where the range ends."""
     chart = Chart(size, values, values, radius)
     for point in points:
         top, bottom = chart.y(min(point.high, values[1])), chart.y(max(point.low, values[0]))
@@ -115,13 +93,7 @@ def scatter_chart(
 
 
 def ticks(values: Range, most: int = 5) -> list[tuple[float, str]]:
-    """Return round numbers within a range, with their texts.
-
-    Examples
-    --------
-    >>> [text for _, text in ticks((0.0, 1.0))]
-    ['0', '0.2', '0.4', '0.6', '0.8', '1']
-    """
+    """Return round numbers within a range, with their texts."""
     low, high = values
     span = max(high - low, 1e-12)
     power = 10.0 ** np.floor(np.log10(span / most))

@@ -20,11 +20,6 @@ def plain_summary(value: Any) -> Any:
 
     Lone surrogates, which cannot be encoded as UTF-8, become their visible code; values that JSON
     has no type for, such as a class that is a date, become their text.
-
-    Examples
-    --------
-    >>> plain_summary({"share": float("nan"), "classes": (1, "a\\ud800")})
-    {'share': None, 'classes': [1, 'a\\\\ud800']}
     """
     return plain(value, text=_encodable, other=str)
 
@@ -36,13 +31,7 @@ def _encodable(value: str) -> str:
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """Return a fraction as per cent.
-
-    Examples
-    --------
-    >>> percent(0.8934).split(), percent(None)
-    (['89.3', '%'], '–')
-    """
+    """Return a fraction as per cent."""
     return "–" if value is None else f"{100 * value:.{digits}f}\N{NARROW NO-BREAK SPACE}%"
 
 
@@ -61,17 +50,7 @@ def number(value: float | None, digits: int = 3) -> str:
 class Units:
     """Writes numbers in the units of the target with a fixed number of decimals.
 
-    Attributes
-    ----------
-    decimals : int
-        Negative where the numbers spread over thousands; beyond six, numbers are written with
-        powers of ten.
-
-    Examples
-    --------
-    >>> units = Units.of({"std": 2.1})
-    >>> units(3.14159), units.signed(3.14159, 1)
-    ('3.14', '+3.142')
+    Beyond six decimals, numbers are written with powers of ten.
     """
 
     decimals: int = 2
@@ -99,13 +78,6 @@ class Units:
         return text if value is None or text.startswith(_MINUS) else "+" + text
 
     def rest(self, whole: float, *parts: float) -> str:
-        """Return the whole without some parts, all as they are written, so that sums come out.
-
-        Examples
-        --------
-        >>> units = Units(1)
-        >>> units(0.56), units.rest(0.56, 0.24), units(0.24)
-        ('0.6', '+0.4', '0.2')
-        """
+        """Return the whole without some parts, all as they are written, so that sums come out."""
         decimals = max(self.decimals, 0)
         return self.signed(round(whole, decimals) - sum(round(x, decimals) for x in parts))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import norm
+from scipy.stats import binomtest, norm
 
 from treelens.evaluation import metrics
 from treelens.evaluation.metrics import NINETY
@@ -58,7 +58,7 @@ def _cross_validated(model: Any) -> dict[str, Any] | None:
     return {"method": "cross-validation"} | scores
 
 
-def test_scores(model: Any, given: PredictedGraphs | None) -> dict[str, Any] | None:
+def scores_of_test_set(model: Any, given: PredictedGraphs | None) -> dict[str, Any] | None:
     """Return scores on the graphs that were not trained on; None where there are none."""
     if given is None or given.truth is None or not len(given.test):
         return None
@@ -80,22 +80,7 @@ def test_scores(model: Any, given: PredictedGraphs | None) -> dict[str, Any] | N
 def number_scores(
     values: np.ndarray, mean: np.ndarray, std: np.ndarray, reference: float
 ) -> dict[str, Any]:
-    """Return scores of predicted numbers and of their intervals.
-
-    Parameters
-    ----------
-    values, mean, std : ndarray, shape (n,)
-        Measured and predicted values, and the standard deviations of new measurements.
-    reference : float
-        The prediction without a model: the mean of the training values.
-
-    Examples
-    --------
-    >>> one = np.ones(3)
-    >>> found = number_scores(np.array([0.0, 1.0, 2.0]), np.array([0.5, 1.0, 1.5]), one, 1.0)
-    >>> round(found["rmse"], 3), round(found["r2"], 3), found["coverage"]
-    (0.408, 0.75, 1.0)
-    """
+    """Return scores of predicted numbers and intervals; ``reference`` is the training mean."""
     error, n = mean - values, len(values)
     reach = norm.ppf(0.5 + 0.5 * np.array(NOMINAL))
     inside = np.abs(error / std)[:, None] <= reach  # (n, n_nominal)
@@ -132,26 +117,8 @@ def class_scores(
 ) -> dict[str, Any]:
     """Return scores of predicted classes and of their probabilities.
 
-    Parameters
-    ----------
-    codes, predicted : ndarray of int, shape (n,)
-        True and predicted classes as positions in ``classes``.
-    probabilities : ndarray, shape (n, n_classes), or None
-        Without them there is no log loss, reliability or threshold.
-    classes : ndarray
-    threshold : Threshold, optional
-        On the probability of a rare class, where the model has one.
-    ranking : ndarray, shape (n, n_classes), optional
-        Used for areas under curves where there are no probabilities.
-
-    Examples
-    --------
-    >>> found = class_scores(
-    ...     np.array([0, 1, 1]), np.array([0, 1, 0]),
-    ...     np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]), np.array(["a", "b"]),
-    ... )
-    >>> round(found["accuracy"], 3), found["confusion"]
-    (0.667, [[1, 0], [1, 1]])
+    Without probabilities, areas under curves come from ``ranking`` (n, n_classes), and there is no
+    log loss, reliability or threshold.
     """
     n, n_classes = len(codes), len(classes)
     columns = ranking if probabilities is None else probabilities
@@ -226,12 +193,6 @@ def reliability(codes: np.ndarray, probabilities: np.ndarray) -> list[dict[str, 
     """Return observed frequencies by tenths of predicted probability.
 
     With two classes of the second, with more of the predicted class.
-
-    Examples
-    --------
-    >>> found = reliability(np.array([1, 0]), np.array([[0.06, 0.94], [0.02, 0.98]]))
-    >>> found[0]["n"], found[0]["observed"]
-    (2, 0.5)
     """
     if probabilities.shape[1] == 2:
         predicted, true = probabilities[:, 1], codes == 1
@@ -258,21 +219,9 @@ def reliability(codes: np.ndarray, probabilities: np.ndarray) -> list[dict[str, 
 def threshold_counts(
     codes: np.ndarray, probabilities: np.ndarray, classes: np.ndarray, threshold: Threshold | None
 ) -> dict[str, Any] | None:
-    """Return how many graphs of two classes are named positive at thresholds of 0, 1, ... 100 %.
+    """Return true and false positives (``found``, ``alarms``) at thresholds of 0, 1, ... 100 %.
 
-    Returns
-    -------
-    dict or None
-        ``positive`` and ``negative`` (class names), ``at`` (the model's own threshold, in percent),
-        ``n_positive``, ``n_negative``, and by threshold ``found`` (true positives) and ``alarms``
-        (false positives). None unless there are two classes.
-
-    Examples
-    --------
-    >>> chances = np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]])
-    >>> counts = threshold_counts(np.array([0, 0, 1]), chances, np.array(["no", "yes"]), None)
-    >>> [(counts["found"][t], counts["alarms"][t]) for t in (0, 50, 70, 90)]
-    [(1, 2), (1, 1), (1, 0), (0, 0)]
+    ``at`` is the model's own threshold. None unless there are two classes.
     """
     if len(classes) != 2:
         return None
@@ -294,17 +243,7 @@ def threshold_counts(
     }
 
 
-def wilson_interval(n_right: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return a confidence interval of a proportion (Wilson 1927).
-
-    Examples
-    --------
-    >>> low, high = wilson_interval(9, 10)
-    >>> round(low, 2), round(high, 2)
-    (0.6, 0.98)
-    """
-    z = float(norm.ppf(0.5 + confidence / 2))
-    share, spread = n_right / n, z * z / n
-    middle = (share + spread / 2) / (1 + spread)
-    half = z * np.sqrt(share * (1 - share) / n + spread / (4 * n)) / (1 + spread)
-    return float(max(0.0, middle - half)), float(min(1.0, middle + half))
+def wilson_interval(n_right: int, n: int) -> tuple[float, float]:
+    """Return the 95 % confidence interval of a proportion (Wilson 1927)."""
+    low, high = binomtest(n_right, n).proportion_ci(0.95, method="wilson")
+    return float(low), float(high)

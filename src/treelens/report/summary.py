@@ -20,7 +20,7 @@ from treelens.report.checks import checks_of
 from treelens.report.formats import plain_summary
 from treelens.report.fragments import fragment_section, pattern_section
 from treelens.report.predicted import PredictedGraphs, graph_name, predict_graphs
-from treelens.report.scores import test_scores, validation_scores
+from treelens.report.scores import scores_of_test_set, validation_scores
 
 MOST_PREDICTIONS = 20_000  # rows that the page carries
 _MOST_CANDIDATES = 10
@@ -74,7 +74,7 @@ def summarize(
     forest = expansion_of(model).forest
     forest = forest if names is None else named_forest(forest, names)
     noun = _noun(estimator, given)
-    validation, scores = validation_scores(model), test_scores(model, given)
+    validation, scores = validation_scores(model), scores_of_test_set(model, given)
     is_gp = isinstance(model, FittedGP)
     with one_blas_thread():
         cards = None if given is None else card_section(estimator, given, names)
