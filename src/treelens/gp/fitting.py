@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -34,6 +34,14 @@ if TYPE_CHECKING:
 # Iterations on all graphs that refine what was found on part of them: an evaluation of many graphs
 # is expensive, and the start is nearer the more graphs there are.
 _REFINE_FEW, _REFINE_MANY, _MANY = 15, 6, 1000
+
+
+class Described(NamedTuple):
+    """Covariates together with descriptors of molecules."""
+
+    table: CovariateTable
+    sample: np.ndarray  # (n_graphs, n_numbers), of the graphs that weights are learned from
+    everything: Callable[[], np.ndarray]  # of all graphs: computed where it is needed
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +77,7 @@ def fit_gaussian_process(
     at_depth: Callable[[int], TrainingData],
     *,
     covariates: CovariateTable | None = None,
-    described: tuple[CovariateTable, np.ndarray] | None = None,
+    described: Described | None = None,
     descriptors: bool | str = False,
     weights: str,
     depth: int | None,
@@ -89,8 +97,8 @@ def fit_gaussian_process(
         The training data with patterns up to some depth.
     covariates : CovariateTable, optional
         Their columns; the numbers are in the training data.
-    described : (CovariateTable, ndarray), optional
-        Columns and numbers of the same covariates and of descriptors of molecules.
+    described : Described, optional
+        The same covariates, and descriptors of molecules.
     descriptors : bool or "auto"
         Whether to use the latter; ``"auto"``: where they improve the prediction of held-out graphs.
     weights : {"auto", "uniform", "depths", "branches"}
@@ -110,8 +118,7 @@ def fit_gaussian_process(
     deepest = max_depth if depth is None else depth
     data = at_depth(deepest)
     if described is not None and descriptors is True:
-        covariates, numbers = described
-        data = replace(data, covariates=numbers)
+        covariates, data = described.table, replace(data, covariates=described.everything())
     parts = parts_of_graphs(sample.weights, groups[sample.weights], seed)
     if weights == "uniform":  # nothing to compare: one part settles the depth
         parts = [Part(parts[0].fitted, np.empty(0, dtype=int))]
@@ -121,11 +128,12 @@ def fit_gaussian_process(
     )  # fmt: skip
     chosen = preferred(candidates) if weights == "auto" else candidates[STAGES.index(weights)]
     if described is not None and descriptors == "auto":
-        richer = replace(data, covariates=described[1])
+        richer = replace(data, covariates=described.sample)
         both = with_descriptors(richer, parts, chosen, max_steps=max_steps, tick=tick)
         candidates.append(both)
         if preferred([chosen, both]) is both:
-            chosen, data, covariates = both, richer, described[0]
+            chosen, covariates = both, described.table
+            data = replace(data, covariates=described.everything())
     if chosen.depth < deepest:
         data = replace(at_depth(chosen.depth), covariates=data.covariates)
     search = _refined(data, chosen, sample, max_steps, tick)
