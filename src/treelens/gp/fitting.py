@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 # Iterations on all graphs that refine what was found on part of them: an evaluation of many graphs
 # is expensive, and the start is nearer the more graphs there are.
 _REFINE_FEW, _REFINE_MANY, _MANY = 15, 6, 1000
+_MANY_COPIES = 0.2  # a larger share of replicates than this gets a warning
 
 
 class Described(NamedTuple):
@@ -119,7 +120,8 @@ def fit_gaussian_process(
     data = at_depth(deepest)
     if described is not None and descriptors is True:
         covariates, data = described.table, replace(data, covariates=described.everything())
-    parts = parts_of_graphs(sample.weights, groups[sample.weights], seed)
+    copies = None if data.copies is None else data.copies[sample.weights]
+    parts = parts_of_graphs(sample.weights, groups[sample.weights], seed, copies)
     if weights == "uniform":  # nothing to compare: one part settles the depth
         parts = [Part(parts[0].fitted, np.empty(0, dtype=int))]
     candidates = fit_candidates(
@@ -173,6 +175,21 @@ def _refined(
     return replace(search, parameters=found)
 
 
+def _warn_of_copies(copies: np.ndarray | None) -> None:
+    """Many replicates are worth a word: each of them says little that is new."""
+    if copies is None:
+        return
+    n_more = len(copies) - len(np.unique(copies))
+    if n_more > _MANY_COPIES * len(copies):
+        warnings.warn(
+            f"{n_more} of {len(copies)} training graphs are copies of others. Leave-one-out scores "
+            "leave all copies of a graph out together; merge replicates (their mean, with "
+            "sample_weight their number) to fit faster.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
 def _condition(
     data: TrainingData,
     parameters: EvidenceParameters,
@@ -205,7 +222,8 @@ def _condition(
     else:
         among = kernel.matrix(everything, everything, n_jobs)
         posterior = ExactPosterior.fit(among, noise, targets.values, n_jobs)
-        left_out = posterior.leave_one_out(targets.values, n_jobs)
+        left_out = posterior.leave_one_out(targets.values, n_jobs, data.copies)
+        _warn_of_copies(data.copies)
     model = FittedGP(
         weighted, kernel.scales, parameters.noise, basis, positions, posterior, targets.offset,
         targets.scale, targets.weights if plan is None else None, covariates=beside,
