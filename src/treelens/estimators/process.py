@@ -18,12 +18,17 @@ from treelens.gp.choice import FEWEST, TrainingData
 from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
 from treelens.gp.device import check_device
 from treelens.gp.executors import check_executor
-from treelens.gp.fitting import FittedEvidence, evidence_history, fit_gaussian_process
+from treelens.gp.fitting import (
+    Described,
+    FittedEvidence,
+    evidence_history,
+    fit_gaussian_process,
+)
 from treelens.gp.leave_one_out import LearningGain, learning_gain
 from treelens.gp.memory import check_memory
 from treelens.gp.model import EvidenceRecord, FittedGP
 from treelens.gp.posterior import LeaveOneOut
-from treelens.gp.sampling import landmarks_for, sample_for
+from treelens.gp.sampling import LearningSample, landmarks_for, sample_for
 from treelens.gp.targets import Targets
 from treelens.graphs.blocks import check_beside_blocks, holds_blocks
 from treelens.graphs.collection import GraphCollection
@@ -188,7 +193,8 @@ class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
         sample = sample_of_blocks(blocks, self.exact_size, seed, self._first_wrong, executor)
         self._check_sample(sample.y, sample.all_targets)
         known = self._known(sample.y, np.ones(len(sample.y)))
-        fitted = self._condition(sample.graphs, known, min(self.exact_size, self.n_landmarks))
+        exact_size = min(self.exact_size, self.n_landmarks)
+        fitted = self._condition(sample.graphs, known, exact_size, descriptors=False)
         targets = self._targets_of_all(sample.all_targets, known)
         posterior, left_out = posterior_of_blocks(
             fitted.model, blocks, sample, targets, known.targets, self._n_jobs(), executor
@@ -222,6 +228,7 @@ class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
         known: Known,
         exact_size: int,
         covariates: tuple[CovariateTable, np.ndarray] | None = None,
+        descriptors: bool = True,
     ) -> FittedEvidence:
         """Learn the weights on a sample, and condition on all graphs or on landmarks.
 
@@ -249,7 +256,7 @@ class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
             fitted = fit_gaussian_process(
                 at_depth,
                 covariates=None if covariates is None else covariates[0],
-                described=self._described(graphs, covariates),
+                described=self._described(graphs, covariates, sample) if descriptors else None,
                 descriptors=self.descriptors,
                 weights=self.weights,
                 depth=None if isinstance(self.depth, str) else self.depth,
@@ -273,12 +280,16 @@ class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
         return PatternForest.fit(graphs, depth, self._trees(graphs), n_jobs)
 
     def _described(
-        self, graphs: GraphCollection, covariates: tuple[CovariateTable, np.ndarray] | None
-    ) -> tuple[CovariateTable, np.ndarray] | None:
+        self,
+        graphs: GraphCollection,
+        covariates: tuple[CovariateTable, np.ndarray] | None,
+        sample: LearningSample,
+    ) -> Described | None:
         """Covariates and descriptors together; None where there are or shall be no descriptors."""
         if self.descriptors is False or self.device != "cpu" or len(graphs) < FEWEST:
             return None
-        table = compact_descriptors(graphs)
+        positions = sample.positions
+        table = compact_descriptors(graphs[positions])
         if table is None:
             if self.descriptors is True:
                 raise ValueError(
@@ -288,7 +299,12 @@ class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
             return None
         if covariates is not None:
             table = covariates[0].joined(table)
-        return table, table.encode(graphs)
+        some = table.encode(graphs[positions])
+        if len(positions) == len(graphs):
+            return Described(table, some, lambda: some)
+        numbers = np.zeros((len(graphs), some.shape[1]))
+        numbers[positions] = some  # all that the choice needs
+        return Described(table, numbers, lambda: table.encode(graphs))
 
     def _exact_size(self) -> int:
         """Up to how many graphs the posterior is exact: on a GPU as many as it holds, if more."""
