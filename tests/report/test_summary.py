@@ -141,3 +141,8 @@ def test_names_instead_of_codes(mutag, model):
     assert any(row["text"].startswith("O(") for row in found["patterns"]["rows"])
     labels = [label for row in found["cards"]["rows"] for label in row["drawing"]["labels"]]
     assert {"C", "N", "O"} <= set(labels)
+
+
+def test_names_of_an_unknown_data_set_change_nothing(cases):
+    model, graphs, _ = cases["svm"]
+    assert model.summary(graphs[1:9], names="x.csv") == model.summary(graphs[1:9])

@@ -9,7 +9,7 @@ import numpy as np
 import treelens
 from treelens.explain.expansion import expansion_of
 from treelens.explain.layout import is_molecule
-from treelens.explain.names import LabelNames, named_forest
+from treelens.explain.names import LABEL_NAMES, LabelNames, named_forest
 from treelens.gp.model import FittedGP
 from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.recipe import MOLECULE_READERS
@@ -70,6 +70,8 @@ def summarize(
     ('classes', 20, 20)
     """
     estimator, model = model, model.model_
+    if isinstance(names, str) and names not in LABEL_NAMES:
+        names = None  # a file of that name has its own labels
     given = predict_graphs(estimator, X, y, names)
     forest = expansion_of(model).forest
     forest = forest if names is None else named_forest(forest, names)
@@ -220,8 +222,8 @@ def _svm_learning(model: Any) -> tuple[str, list[dict[str, Any]], str]:
     error = "" if gain["p_value"] is None else f" ± {100 * gain['standard_error']:.1f}"
     p_value = "" if gain["p_value"] is None else f" (one-sided p = {gain['p_value']:.2f})"
     sentence = (
-        f"{used}. In cross-validation learned weights are {100 * gain['difference']:+.1f}{error} "
-        f"points of {measure} ahead of uniform weights{p_value}."
+        f"{used}. In cross-validation the {measure} of learned weights differs from that of uniform "
+        f"weights by {100 * gain['difference']:+.1f}{error} points{p_value}."
     )
     return sentence, compared, measure
 
