@@ -220,10 +220,10 @@ def measure(line: Line, split: Split, limit: int | None = None) -> dict[str, Any
     runs = [_run(line.fit, train, split.y_train, test)]
     while len(runs) < N_TIMES and runs[0][0]["wall"] < SHORT:
         runs.append(_run(line.fit, train, split.y_train, test))
-    spent, said = min(runs, key=lambda run: run[0]["fit_cpu"] + run[0]["predict_cpu"])
+    spent, predicted = min(runs, key=lambda run: run[0]["fit_cpu"] + run[0]["predict_cpu"])
     memory = {"megabytes": kilobytes("VmHWM") / 1024, "megabytes_before": before / 1024}
     sizes = {"n_train": len(split.y_train), "n_test": len(split.y_test), "n_runs": len(runs)}
-    return {**spent, **memory, **sizes, **_score(split.y_test, said)}
+    return {**spent, **memory, **sizes, **_score(split.y_test, predicted)}
 
 
 def _some_of_each(y: np.ndarray) -> np.ndarray:
@@ -239,19 +239,19 @@ def _run(fit: Fit, train: Any, y: np.ndarray, test: Any) -> tuple[dict[str, floa
     start, wall = processor_seconds(), time.perf_counter()
     predict = fit(train, y, test)
     fitted = processor_seconds()
-    said = predict()
+    predicted = predict()
     spent = {
         "fit_cpu": fitted - start,
         "predict_cpu": processor_seconds() - fitted,
         "wall": time.perf_counter() - wall,
     }
-    return spent, np.asarray(said)
+    return spent, np.asarray(predicted)
 
 
-def _score(y: np.ndarray, said: np.ndarray) -> dict[str, float]:
+def _score(y: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
     if y.dtype.kind == "f":
-        return {"rmse": float(np.sqrt(np.mean((y - said) ** 2)))}
-    return {"accuracy": float(np.mean(y == said))}
+        return {"rmse": float(np.sqrt(np.mean((y - predicted) ** 2)))}
+    return {"accuracy": float(np.mean(y == predicted))}
 
 
 def processor_seconds() -> float:

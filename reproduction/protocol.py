@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 
-from reproduction.grids import GRIDS
 from reproduction.learners import StudyWeights
 from reproduction.methods import (
     CS,
@@ -25,6 +24,7 @@ from reproduction.methods import (
     FIXED_METHODS,
     GAMMAS,
     GRID,
+    GRIDS,
     LEARNER,
     PAPER_METHODS,
     PAPER_RADII,
