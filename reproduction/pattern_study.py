@@ -54,7 +54,7 @@ def learned_patterns(graphs: Any, y: np.ndarray, name: str) -> Any:
 
 
 def _records(table: Any) -> list[dict[str, Any]]:
-    columns = ["pattern", "depth", "weight", "error", "support", "leans_to"]
+    columns = ["pattern", "depth", "weight", "error", "support"]
     records = table[columns].round({"weight": 6, "error": 6}).to_dict("records")
     return [{k: None if v != v else v for k, v in record.items()} for record in records]
 
