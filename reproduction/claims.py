@@ -192,7 +192,7 @@ def _unprotected(evidence: Evidence) -> Claim:
         f"{free['learned_wwl']['mean']:.1f} %, the paper's margins at the optimum "
         f"{free['paper_margins']['mean']:.1f} %",
         "with noise at random in our design nothing is gained; what the paper's generator did "
-        "cannot be told",
+        "is not known",
         _SYNTHETIC,
     )
 

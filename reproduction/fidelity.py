@@ -84,17 +84,17 @@ def curves(
     """
     usual = model.usual
     alone = [np.arange(n_atoms) != k for k in range(n_atoms)]
-    said = model.predict(index, [np.ones(n_atoms, dtype=bool), *alone])
-    sign = 1.0 if said[0] >= usual else -1.0
+    predicted = model.predict(index, [np.ones(n_atoms, dtype=bool), *alone])
+    sign = 1.0 if predicted[0] >= usual else -1.0
     worth = {
         "contributions": [sign * model.contributions(index)],
-        "occlusion": [sign * (said[0] - said[1:])],
+        "occlusion": [sign * (predicted[0] - predicted[1:])],
         "random": [rng.random(n_atoms) for _ in range(N_RANDOM)],
     }
     kept = [flags for order in ORDERS for x in worth[order] for flags in steps(x)]
     values = sign * (model.predict(index, kept) - usual)
     values = values.reshape(-1, 2, len(SHARES))  # (n_orders with draws, kinds, steps)
-    found: dict[str, Any] = {"whole": sign * (said[0] - usual), "deletion": {}, "insertion": {}}
+    found: dict[str, Any] = {"whole": sign * (predicted[0] - usual), "deletion": {}, "insertion": {}}
     first = 0
     for order in ORDERS:
         own = values[first : first + len(worth[order])].mean(axis=0)
