@@ -16,8 +16,8 @@ from reproduction.data import StudyOptions, load_classes
 from reproduction.protocol import N_OUTER, outer_split
 from treelens.estimators.baselines import (
     EcfpForestClassifier,
-    EcfpMachineClassifier,
-    EcfpProcessClassifier,
+    EcfpGPClassifier,
+    EcfpSVC,
 )
 from treelens.evaluation.metrics import class_scores
 from treelens.evaluation.splits import DistinctKFold, ScaffoldKFold
@@ -36,8 +36,8 @@ PANEL_METHODS: dict[str, Callable[..., Any]] = {
         scoring="roc_auc", weight_radius=0.0, progress=False, **options
     ),
     "ecfp_forest": EcfpForestClassifier,
-    "ecfp_gp": EcfpProcessClassifier,
-    "ecfp_svm": EcfpMachineClassifier,
+    "ecfp_gp": EcfpGPClassifier,
+    "ecfp_svm": EcfpSVC,
 }
 OURS = ("treelens", "treelens_uniform")
 PANEL_SCORES = ("roc_auc", "pr_auc", "mcc", "accuracy")

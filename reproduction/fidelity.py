@@ -94,7 +94,11 @@ def curves(
     kept = [flags for order in ORDERS for x in worth[order] for flags in steps(x)]
     values = sign * (model.predict(index, kept) - usual)
     values = values.reshape(-1, 2, len(SHARES))  # (n_orders with draws, kinds, steps)
-    found: dict[str, Any] = {"whole": sign * (predicted[0] - usual), "deletion": {}, "insertion": {}}
+    found: dict[str, Any] = {
+        "whole": sign * (predicted[0] - usual),
+        "deletion": {},
+        "insertion": {},
+    }
     first = 0
     for order in ORDERS:
         own = values[first : first + len(worth[order])].mean(axis=0)

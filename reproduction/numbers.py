@@ -24,10 +24,13 @@ CURVE_SETS = ("ESOL", "Lipophilicity", "CHEMBL244_Ki")
 CURVE_METHODS = ("treelens", "treelens_uniform", "ecfp_gp", "ecfp_forest")
 SIZES = (50, 100, 200, 400, 800, 1600, 3000)
 N_SPLITS, N_FOLDS, N_CURVES = 20, 5, 5
-_WEIGHTS = {
-    "treelens": "branches", "treelens_depths": "depths", "treelens_uniform": "uniform",
-    "treelens_descriptors": "branches",
-}  # fmt: skip
+# Our methods with their settings; those that are not here are rivals.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "treelens": {"weights": "branches"},
+    "treelens_depths": {"weights": "depths"},
+    "treelens_uniform": {"weights": "uniform"},
+    "treelens_descriptors": {"weights": "branches"},
+}
 _KEY = ("set", "method", "split")
 
 
@@ -136,12 +139,12 @@ def _scores(
 def _predictions(
     method: str, data: Molecules, train: np.ndarray, test: np.ndarray, options: StudyOptions
 ) -> tuple[np.ndarray, np.ndarray | None, dict[str, Any]]:
-    if method not in _WEIGHTS:
+    if method not in SETTINGS:
         smiles = np.array(data.smiles, dtype=object)
         known, new = list(smiles[train]), list(smiles[test])
         return (*rival_numbers(method, known, data.values[train], new, options.n_jobs), {})
     model = tl.GraphRegressor(
-        weights=_WEIGHTS[method], device=options.device, n_jobs=options.n_jobs, random_state=0
+        **SETTINGS[method], device=options.device, n_jobs=options.n_jobs, random_state=0
     )
     covariates = "rdkit" if method == "treelens_descriptors" else None
     model.fit(data.graphs[train], data.values[train], covariates=covariates)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from reproduction.data import StudyOptions
-from reproduction.learners import StudyWeights
+from reproduction.learners import study_learner
 from reproduction.methods import LEARNER
 from treelens.explain.names import named_vocabulary
 from treelens.explain.pattern_table import pattern_table
@@ -44,7 +44,7 @@ def learned_patterns(graphs: Any, y: np.ndarray, name: str) -> Any:
 
     def learn(indices: np.ndarray) -> np.ndarray:
         features = PairFeatures.from_histograms(histograms.select_graphs(indices))
-        learner = StudyWeights(radius=RADIUS, random_state=0, **LEARNER)
+        learner = study_learner(radius=RADIUS, random_state=0, **LEARNER)
         return learner.fit(features, codes[indices]).weights_
 
     named = named_vocabulary(vocabulary, name)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from reproduction.data import StudyOptions
-from reproduction.learners import StudyWeights
+from reproduction.learners import study_learner
 from reproduction.methods import GRIDS, PAPER_MARGINS
 from reproduction.pages import Rows, markdown_table, p_text, plus_minus, rows_of
 from reproduction.published import PAPER_SYNTHETIC
@@ -131,7 +131,7 @@ def fit_one(
     spec = METHODS[method]
     model = GraphSVC(
         kernel="wwl", depth=DEPTH, weight_radius=spec.radii, gamma=spec.gammas, C=spec.Cs,
-        learner=StudyWeights(random_state=dataset, **spec.learner) if spec.learner else None,
+        learner=study_learner(random_state=dataset, **spec.learner) if spec.learner else None,
         include_depth_zero=include_depth_zero, random_state=dataset, progress=False,
     )  # fmt: skip
     train = _members(graphs, TRAINING_SUBSTRUCTURES)

@@ -30,8 +30,6 @@ def test_kernels():
     assert options.parsed_kernels("wwl, tanimoto") == ["wwl", "tanimoto"]
     with pytest.raises(InputError, match="--kernel best: there is no such kernel"):
         options.parsed_kernels("wwl,best")
-    with pytest.raises(InputError, match="--kernel exponential: this kernel is called wwl now"):
-        options.parsed_kernels("exponential")
 
 
 def test_numbers():

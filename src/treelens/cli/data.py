@@ -275,9 +275,8 @@ def _read_tu(source: str, reading: Reading) -> GraphData:
 def _read_dataset(name: str, reading: Reading) -> GraphData:
     import numpy as np
 
-    from treelens.graphs.datasets import load_by_recipe
+    from treelens.graphs.datasets import dataset_info, load_by_recipe
     from treelens.graphs.errors import InvalidMoleculesWarning
-    from treelens.graphs.registry import dataset_info
 
     info = dataset_info(name)
     if info.kind != "smiles":

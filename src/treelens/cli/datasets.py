@@ -60,8 +60,7 @@ def describe_cli(
 def describe_dataset(name: str, folder: Path | None = None) -> dict[str, Any]:
     """What a data set holds, as plain data; it is not downloaded for this."""
     from treelens.cli.scores import class_sizes
-    from treelens.graphs.datasets import load_dataset
-    from treelens.graphs.registry import dataset_info
+    from treelens.graphs.datasets import dataset_info, load_dataset
 
     graphs, y = load_dataset(name, folder=folder, download=False)
     sizes = graphs.sizes

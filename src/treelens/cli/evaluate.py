@@ -270,16 +270,18 @@ def _cell(model: dict[str, Any], name: str, known: Any) -> str:
         return percent(value)
     first = name == next(iter(known))
     if name in ("rmse", "mae"):
-        return f"{value:.4g}" + (f" ± {spread:.2g}" if first else "")
-    return f"{value:.3f}" + (f" ± {spread:.3f}" if first else "")
+        return f"{value:.4g}" + (f" ± {spread:.2g}" if first and spread is not None else "")
+    return f"{value:.3f}" + (f" ± {spread:.3f}" if first and spread is not None else "")
 
 
 def _verdict(test: dict[str, Any] | None, tested: str) -> list[str]:
     if test is None:
         return ["", "", ""]
     digits = ".3g" if tested in ("rmse", "mae", "nlpd", "log_loss") else ".3f"
-    change = f"{test['difference']:+{digits}} ± {test['standard_error']:.2g}"
-    return [change, test["against"], f"{test['p_holm']:.3f}"]
+    change = f"{test['difference']:+{digits}}"
+    if test["p_holm"] is None:  # one test part
+        return [change, test["against"], ""]
+    return [f"{change} ± {test['standard_error']:.2g}", test["against"], f"{test['p_holm']:.3f}"]
 
 
 def _title(result: dict[str, Any]) -> str:

@@ -108,7 +108,7 @@ def _svc_model(name: str, depth: str, edge_labels: bool | None, seed: int, jobs:
     from treelens.estimators.published import LearnedKernelSVC
     from treelens.estimators.svc import GraphSVC
     from treelens.estimators.weights import PairwiseWeights
-    from treelens.pairwise.solver_settings import QuasiNewton
+    from treelens.pairwise.settings import QuasiNewton
 
     model = GraphSVC(
         depth=options.parsed_numbers(depth, "--depth", int),

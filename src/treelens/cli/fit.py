@@ -24,7 +24,7 @@ from treelens.cli.scores import class_sizes
 if TYPE_CHECKING:
     from treelens.cli.data import GraphData
     from treelens.estimators.svc import GraphSVC
-    from treelens.svm.search_result import Candidate, SearchResult
+    from treelens.svm.search import Candidate, SearchResult
 
 SCORINGS = ("auto", "accuracy", "balanced_accuracy", "roc_auc")
 
@@ -366,9 +366,10 @@ def chosen_sentence(result: dict[str, Any]) -> str:
     kind = "learned" if choice["weight_radius"] > 0 else "uniform"
     sentence = f"Chosen: {kind} weights, {_setting(choice)}."
     if gain is not None:
+        sentence += f" Learning changed the score by {100 * gain['difference']:+.1f}"
+        if gain["p_value"] is None:  # one split
+            return f"{sentence} points."
         sentence += (
-            f" Learning changed the score by {100 * gain['difference']:+.1f} ± "
-            f"{100 * gain['standard_error']:.1f} points (one-sided "
-            f"p = {gain['p_value']:.2f})."
+            f" ± {100 * gain['standard_error']:.1f} points (one-sided p = {gain['p_value']:.2f})."
         )
     return sentence

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from treelens.cli.console import InputError
-from treelens.kernels.table import KERNELS, RENAMED_KERNELS
+from treelens.kernels.table import KERNELS
 
 METHODS = ("evidence", "svc")
 TASKS = ("auto", "classification", "regression")
@@ -280,9 +280,6 @@ def parsed_kernels(text: str) -> str | list[str]:
         return text
     names = [name.strip() for name in text.split(",")]
     unknown = [name for name in names if name not in KERNELS]
-    if unknown and unknown[0] in RENAMED_KERNELS:
-        new = RENAMED_KERNELS[unknown[0]]
-        raise InputError(f"--kernel {unknown[0]}: this kernel is called {new} now.")
     if unknown:
         raise InputError(
             f"--kernel {unknown[0]}: there is no such kernel. Use auto, or of {', '.join(KERNELS)}."

@@ -12,7 +12,7 @@ from treelens.cli.console import InputError
 def kind_of(source: str) -> str:
     """What a source is: "table", "sdf", "tu" or "name"."""
     from treelens.cli.places import refuse_model_as_data
-    from treelens.graphs.registry import DATASETS
+    from treelens.graphs.datasets import DATASETS
     from treelens.graphs.sdf import is_sdf
     from treelens.graphs.tables import TABLE_ENDINGS, inner_suffix
 
@@ -48,7 +48,7 @@ def files_behind(source: str) -> Iterator[Path]:
 
 def _files_of_set(edge_file: Path) -> Iterator[Path]:
     """All files of a TU data set, from the one with its edges."""
-    from treelens.graphs.sources import OPTIONAL_PARTS, REQUIRED_PARTS
+    from treelens.graphs.tudataset import OPTIONAL_PARTS, REQUIRED_PARTS
 
     stem = edge_file.name.removesuffix("A.txt")
     for part in REQUIRED_PARTS + OPTIONAL_PARTS:
@@ -64,7 +64,7 @@ def _files_of_dataset(name: str) -> Iterator[Path]:
 
 
 def _what_is_missing(source: str, path: Path, exists: bool) -> str:
-    from treelens.graphs.registry import DATASETS
+    from treelens.graphs.datasets import DATASETS
     from treelens.graphs.sdf import SDF_ENDINGS
     from treelens.graphs.tables import TABLE_ENDINGS
 
