@@ -1,8 +1,8 @@
 """One outer fold of the nested protocol: choose on the training part, score on the test part.
 
 All graphs of a data set are refined and counted once, for every fold. That leaks nothing: a kernel
-value depends only on patterns that both graphs hold, so entries between test and training graphs
-are what a vocabulary of the training part alone would give (``tests/experiments`` checks that a
+value depends only on patterns that both graphs have, so entries between test and training graphs
+are what a vocabulary of the training part alone would give (``tests/reproduction`` checks that a
 ``GraphSVC`` which sees the training part only gives the same predictions). Weights, machines
 and choices come from training graphs alone.
 """
