@@ -25,12 +25,27 @@ from treelens.kernels.fingerprints import folded_counts, molecules_behind
 from treelens.models.thresholds import choose_threshold
 
 TU_SETS = ("MUTAG", "PTC_MR", "PTC_DGCNN", "ENZYMES", "PROTEINS", "NCI1", "DD")
-TU_METHODS = ("evidence_uniform", "evidence_depths", "evidence_branches")
+# Uniform weights have the depth of the largest evidence; rows of an earlier version, those called
+# evidence, depth 4.
+TU_METHODS: dict[str, dict[str, Any]] = {
+    "gp_default": {},
+    "gp_uniform": {"weights": "uniform"},
+    "gp_depths": {"weights": "depths"},
+    "gp_branches": {"weights": "branches"},
+    "evidence_uniform": {"weights": "uniform", "depth": 4},
+    "evidence_depths": {"weights": "depths", "depth": 4},
+    "evidence_branches": {"weights": "branches", "depth": 4},
+}
 TU_REPETITIONS = {"DD": 1}
 PANEL_SETS = ("PTC_MR", "BBBP", "Ames_Hansen2009", "HIV")
 PANEL_METHODS: dict[str, Callable[..., Any]] = {
-    "treelens": tl.GraphClassifier,
-    "treelens_uniform": lambda **options: tl.GraphClassifier(weights="uniform", **options),
+    "default": tl.GraphClassifier,
+    "uniform": lambda **options: tl.GraphClassifier(
+        weights="uniform", descriptors=False, **options
+    ),
+    "branches": lambda **options: tl.GraphClassifier(
+        weights="branches", descriptors=False, **options
+    ),
     "svc": lambda **options: tl.GraphSVC(scoring="roc_auc", progress=False, **options),
     "svc_uniform": lambda **options: tl.GraphSVC(
         scoring="roc_auc", weight_radius=0.0, progress=False, **options
@@ -39,7 +54,7 @@ PANEL_METHODS: dict[str, Callable[..., Any]] = {
     "ecfp_gp": EcfpGPClassifier,
     "ecfp_svm": EcfpSVC,
 }
-OURS = ("treelens", "treelens_uniform")
+OURS = ("default", "uniform", "branches")
 PANEL_SCORES = ("roc_auc", "pr_auc", "mcc", "accuracy")
 N_FOLDS = 5
 # Set -> how many molecules, and which share of them positive.
@@ -61,7 +76,7 @@ def run_tu(options: StudyOptions) -> None:
             for repetition in range(options.repeats or TU_REPETITIONS.get(name, 10)):
                 for fold in range(N_OUTER):
                     train, test = outer_split(codes, repetition, fold, seed=0)
-                    for method in options.methods or TU_METHODS:
+                    for method in options.methods or list(TU_METHODS)[:4]:
                         key = {
                             "set": name, "method": method, "repetition": repetition, "fold": fold,
                         }  # fmt: skip
@@ -75,8 +90,7 @@ def tu_scores(
     """Return the scores of one method on one fold."""
     start = time.perf_counter()
     model = tl.GraphClassifier(
-        weights=method.removeprefix("evidence_"), device=options.device, n_jobs=options.n_jobs,
-        random_state=0,
+        **TU_METHODS[method], device=options.device, n_jobs=options.n_jobs, random_state=0
     ).fit(graphs[train], y[train])  # fmt: skip
     probabilities = model.predict_proba(graphs[test])
     codes = np.searchsorted(model.classes_, y[test])
@@ -144,8 +158,8 @@ def run_hiv(options: StudyOptions) -> None:
         y = np.asarray(y)
         folds = ScaffoldKFold(N_FOLDS, random_state=0).split(graphs)
         for fold, (train, test) in enumerate(folds):
-            for method in options.methods or ("treelens", "ecfp_forest"):
-                fit = _hiv_model if method == "treelens" else _hiv_forest
+            for method in options.methods or ("default", "ecfp_forest"):
+                fit = _hiv_model if method == "default" else _hiv_forest
                 key = {"fold": fold, "method": method}
                 rows.add(key, _hiv_row, fit, graphs, y, train, test, options.n_jobs)
 

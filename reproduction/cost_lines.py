@@ -67,7 +67,7 @@ class Line:
 # --- ours ---------------------------------------------------------------------------------------
 
 
-def _classifier(weights: str) -> Fit:
+def _classifier(weights: str = "auto") -> Fit:
     def fit(train: Any, y: np.ndarray, test: Any) -> Callable[[], np.ndarray]:
         model = tl.GraphClassifier(weights=weights, n_jobs=1, random_state=0).fit(train, y)
         return lambda: model.predict(test)
@@ -87,7 +87,7 @@ def _machine(kernel: str, weight_radius: float = 0.0) -> Fit:
     return fit
 
 
-def _regressor(weights: str) -> Fit:
+def _regressor(weights: str = "auto") -> Fit:
     def fit(train: list[str], y: np.ndarray, test: list[str]) -> Callable[[], np.ndarray]:
         model = tl.GraphRegressor(weights=weights, n_jobs=1, random_state=0)
         model.fit(smiles_to_collection(train), y)
@@ -146,7 +146,7 @@ def _fingerprints(method: str) -> Fit:
 
 
 CLASS_LINES = {
-    "treelens": Line("`GraphClassifier`, branches (default)", _classifier("branches")),
+    "treelens": Line("`GraphClassifier`, default", _classifier()),
     "treelens_uniform": Line("`GraphClassifier`, uniform weights", _classifier("uniform")),
     "svc_wl": Line("`GraphSVC`, WL subtree", _machine("wl-subtree-cosine")),
     "svc_wl_oa": Line("`GraphSVC`, WL-OA", _machine("wl-oa")),
@@ -163,7 +163,7 @@ CLASS_LINES = {
     "wwl": Line("wwl, `SVC`", _wwl, _as_igraph, ("wwl", "igraph", "POT"), "svc_wwl"),
 }  # fmt: skip
 NUMBER_LINES = {
-    "treelens": Line("`GraphRegressor`, branches (default)", _regressor("branches")),
+    "treelens": Line("`GraphRegressor`, default", _regressor()),
     "treelens_uniform": Line("`GraphRegressor`, uniform weights", _regressor("uniform")),
     "ecfp_gp": Line("ECFP6 counts, Tanimoto GP", _fingerprints("ecfp_gp")),
     "ecfp4_gp": Line("ECFP4 counts, Tanimoto GP", _fingerprints("ecfp4_gp")),

@@ -179,6 +179,10 @@ TABLE2_METHODS = (
 )  # fmt: skip
 # Made by the study of evidence on the same folds; its rows are read into the table.
 EVIDENCE_METHODS = {
+    "gp_default": "Gaussian process, default",
+    "gp_uniform": "Gaussian process, uniform weights, best depth",
+    "gp_depths": "Gaussian process, weights of depths",
+    "gp_branches": "Gaussian process, weights of branches",
     "evidence_uniform": "Gaussian process, uniform weights, depth 4",
     "evidence_depths": "Gaussian process, one weight per depth",
     "evidence_branches": "Gaussian process, weights of depths and branches",

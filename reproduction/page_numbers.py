@@ -13,6 +13,7 @@ from reproduction.pages import (
     METHOD_NAMES,
     Rows,
     common_rows,
+    current,
     grouped,
     listed,
     markdown_table,
@@ -26,13 +27,14 @@ from reproduction.pages import (
 _PUBLISHED = Path(__file__).with_name("published_moleculeace.json")
 # Colours of Okabe and Ito, told apart by line style as well.
 _STYLES = {
+    "default": ("#d55e00", "-"), "uniform": ("#0072b2", "--"),
     "treelens": ("#d55e00", "-"), "treelens_uniform": ("#0072b2", "--"),
     "ecfp_gp": ("#009e73", "-."), "ecfp_forest": ("#666666", ":"),
 }  # fmt: skip
 SETS = ("ESOL", "FreeSolv", "Lipophilicity")
-# Columns of the short table.
-SHORT = ("treelens", "treelens_depths", "treelens_uniform", "ecfp4_gp", "ecfp_gp", "ecfp_forest",
-         "ecfp_boosting")  # fmt: skip
+# Columns of the short table; ours come first.
+OURS = ("default", "depths", "uniform")
+RIVALS = ("ecfp4_gp", "ecfp_gp", "ecfp_forest", "ecfp_boosting")
 # (set, size) -> method -> (mean error, standard error, splits)
 Curves = dict[tuple[str, int], dict[str, tuple[float, float, int]]]
 
@@ -78,21 +80,23 @@ def mean_errors(rows: Rows) -> dict[str, dict[str, dict[str, Any]]]:
 
 def short_table(out: Path) -> str:
     """Return the table of the README: three sets over their splits, and the mean of assays."""
-    found = mean_errors(rows_of(out, "regression"))
+    rows = rows_of(out, "regression")
+    found, main = mean_errors(rows), current(rows, "default")
+    methods = (*(current(rows, method) for method in OURS), *RIVALS)
     lines = []
-    for name in (name for name in SETS if name in found):
-        n = found[name]["treelens"]["n"]
-        cells = [_short_cell(found[name].get(method), n) for method in SHORT]
+    for name in (name for name in SETS if main in found.get(name, {})):
+        n = found[name][main]["n"]
+        cells = [_short_cell(found[name].get(method), n) for method in methods]
         lines.append([f"{name}, {n} random splits", *cells])
     assays = grouped(rows_of(out, "moleculeace"), "method")
-    if assays:
-        n = len(assays["treelens"])
+    if main in assays:
+        n = len(assays[main])
         cells = [
             f"{np.mean([r['rmse'] for r in assays[m]]):.3f}" if len(assays.get(m, ())) == n else "–"
-            for m in SHORT
+            for m in methods
         ]
         lines.append([f"MoleculeACE, mean of {n} assays", *cells])
-    names = [METHOD_NAMES[m].removeprefix("treelens, ") for m in SHORT]
+    names = [METHOD_NAMES[m].removeprefix("treelens, ") for m in methods]
     return markdown_table(["RMSE on held-out molecules", *names], lines)
 
 
@@ -107,7 +111,8 @@ def coverage_text(random: Rows, scaffold: Rows) -> str:
     parts = []
     for rows, kind in ((random, "random splits"), (scaffold, "folds of whole scaffolds")):
         found = mean_errors(rows)
-        shares = [100 * found[n]["treelens"]["coverage"] for n in SETS if n in found]
+        main = current(rows, "default") if rows else ""
+        shares = [100 * found[n][main]["coverage"] for n in SETS if main in found.get(n, {})]
         if shares:
             low, high = f"{min(shares):.0f}", f"{max(shares):.0f}"
             span = low if low == high else f"{low} to {high}"
@@ -117,9 +122,10 @@ def coverage_text(random: Rows, scaffold: Rows) -> str:
 
 _ABOUT = (
     "Random 80/20 splits, seeds 0 to 19. Everything that is learned or tuned comes from the "
-    "training part. *treelens* is `GraphRegressor` with its default settings. Its uniform weights "
-    "are fixed at depth 4; part of what learning takes off is the choice of depth, as the lines "
-    "with one weight per depth show. The ECFP Gaussian processes have an amplitude times the "
+    "training part. *treelens* is `GraphRegressor` as it was by default when the rows were made: "
+    "depth 4, weights of depths and branches. Uniform weights are fixed at depth 4, too; part of "
+    "what learning takes off is the choice of depth, as the lines with one weight per depth show. "
+    "The ECFP Gaussian processes have an amplitude times the "
     "Tanimoto kernel of counts and no weight per radius, so they have less to fit with than ours. "
     "The forest (500 trees) and boosting (200 rounds at a rate of 0.1) are untuned. ± is the "
     "standard deviation over splits, coverage that of 90 % intervals. How the settings of treelens "
@@ -139,11 +145,12 @@ def _random_parts(rows: Rows) -> list[str]:
             for m, x in sorted(methods.items(), key=lambda item: item[1]["rmse"])
         ]  # fmt: skip
         own = [row for row in rows if row["set"] == name]
+        main = current(own, "default")
         gains = [
             f"{100 * gain['difference'] / methods[theirs]['rmse']:.1f} % below "
             f"{METHOD_NAMES[theirs].removeprefix('treelens, ')} (p = {gain['p_value']:.2g})"
-            for theirs in ("treelens_uniform", "treelens_depths")
-            if (gain := paired(own, theirs, "treelens", "rmse", ("split",), 0.25)) is not None
+            for theirs in (current(own, "uniform"), current(own, "depths"))
+            if (gain := paired(own, theirs, main, "rmse", ("split",), 0.25)) is not None
         ]
         header = ["method", "RMSE", "NLPD", "coverage", "splits"]
         parts += [f"### {name}", markdown_table(header, lines)]
@@ -226,16 +233,21 @@ def curves_of(rows: Rows) -> Curves:
 
 def gain_at(cells: Mapping[str, tuple[float, float, int]]) -> float:
     """Return the percentage of the error of uniform weights that learning takes off."""
-    return 100 * (1 - cells["treelens"][0] / cells["treelens_uniform"][0])
+    ours, uniform = (
+        cells.get(new, cells.get(old))
+        for new, old in (("default", "treelens"), ("uniform", "treelens_uniform"))
+    )
+    return 100 * (1 - ours[0] / uniform[0]) if ours and uniform else 0.0
 
 
 def _curve_parts(curves: Curves) -> list[str]:
     if not curves:
         return []
-    methods = list(_STYLES)
+    known = {method for cells in curves.values() for method in cells}
+    methods = [method for method in _STYLES if method in known]
     lines = [
-        [name, size, *(f"{cells[m][0]:.3f}" for m in methods), f"{gain_at(cells):+.1f} %",
-         cells["treelens"][2]]
+        [name, size, *(_number(cells.get(m, (None,))[0], 3) for m in methods),
+         f"{gain_at(cells):+.1f} %", next(iter(cells.values()))[2]]
         for (name, size), cells in curves.items()
     ]  # fmt: skip
     texts = []
@@ -266,6 +278,8 @@ def draw_curves(folder: Path, curves: Curves) -> list[Path]:
     for panel, name in zip(panels, names, strict=True):
         sizes = [size for n, size in curves if n == name]
         for method, (color, line) in _STYLES.items():
+            if any(method not in curves[name, size] for size in sizes):
+                continue
             means, errors = np.array([curves[name, size][method][:2] for size in sizes]).T
             panel.errorbar(
                 sizes, means, errors, label=METHOD_NAMES[method], color=color, ls=line, lw=1.8

@@ -26,8 +26,8 @@ Folds = Mapping[tuple[int, int], float]
 LINES = (*TABLE2_METHODS, *EVIDENCE_METHODS)
 # Methods that learn weights -> the same method with uniform ones.
 TWINS = {m: spec.uniform for m, spec in WL_METHODS.items() if spec.uniform and not spec.preset} | {
-    "evidence_branches": "evidence_uniform"
-}
+    "evidence_branches": "evidence_uniform", "gp_branches": "gp_uniform",
+}  # fmt: skip
 
 
 class Comparison(NamedTuple):

@@ -5,11 +5,9 @@ from __future__ import annotations
 import zipfile
 
 import numpy as np
-import pytest
 
 import treelens as tl
-from cli.conftest import ALCOHOLS, AMINES, MOLECULES, QUICK, run, write_csv
-from treelens.cli.compare import mcnemar
+from cli.conftest import MOLECULES, QUICK, run, write_csv
 from treelens.cli.data import GraphData
 from treelens.cli.fit import compared_scores, fit_model, majority_score
 
@@ -133,33 +131,6 @@ def test_a_tu_zip_goes_all_the_way(tmp_path):
 
 
 # --- looking at models ----------------------------------------------------------------------
-
-
-def test_compare_counts_what_only_one_gets_right(model, molecules, tmp_path):
-    wrong = [(s, "amine") for s in ALCOHOLS] + [(s, "alcohol") for s in AMINES]
-    other = tmp_path / "other.treelens"
-    assert run("fit", write_csv(tmp_path / "wrong.csv", wrong), "-o", other, *QUICK).code == 0
-    done = run("compare", model, other, molecules, "--json")
-    assert done.code == 0, done.err
-    assert (done.data["accuracy_a"], done.data["accuracy_b"]) == (1.0, 0.0)
-    assert (done.data["only_a_right"], done.data["only_b_right"]) == (40, 0)
-    assert done.data["p_value"] == pytest.approx(2 * 0.5**40)
-    assert done.data["disagreements"][0] == {
-        "row": 1, "smiles": "CCO", "true": "alcohol", "a": "alcohol", "b": "amine",
-    }  # fmt: skip
-    shown = run("compare", model, other, molecules)
-    assert "They disagree on 40 graphs" in shown.out
-    assert "and 20 more" in shown.out
-
-
-def test_mcnemar_against_the_binomial_distribution():
-    right_a = np.array([1] * 8 + [0] * 2 + [1] * 5, bool)
-    right_b = np.array([0] * 8 + [1] * 2 + [1] * 5, bool)
-    tail = (1 + 10 + 45) / 2**10  # 0, 1 or 2 of 10
-    assert mcnemar(right_a, right_b) == {
-        "only_a_right": 8, "only_b_right": 2, "p_value": pytest.approx(2 * tail),
-    }  # fmt: skip
-    assert mcnemar(right_a, right_a)["p_value"] == 1.0
 
 
 def test_learned_weights_that_fell_behind_are_told(model):

@@ -138,9 +138,7 @@ def test_evaluate_puts_them_beside_structure_alone(measured: Path):
     assert (test["model"], test["against"]) == ("evidence+covariates", "evidence")
 
 
-def test_compare_and_parts_read_them_too(measured: Path, model: Path):
-    done = run("compare", model, model, measured, "--target", "value")
-    assert done.code == 0, done.err
+def test_parts_read_them_too(measured: Path, model: Path):
     whole, parts = measured.with_name("whole.csv"), measured.with_name("parts.csv")
     assert run("predict", model, measured, "--out", whole).code == 0
     done = run("predict", model, measured, "--out", parts, "--part-size", 30)

@@ -18,7 +18,6 @@ from cli.test_commands import tiny_tu
 from cli.test_executable import execute
 from cli.test_executable import pytestmark as needs_executable
 from treelens.cli import demo
-from treelens.cli.compare import signed_rank
 from treelens.cli.data import read_training_data
 
 # A number that atoms decide: 0.37 for each carbon, two more for each nitrogen.
@@ -286,60 +285,6 @@ def test_explain_hands_over_to_the_report(kind, request, numbers, molecules, tmp
     assert type(fitted) is type(tl.load(model))
     assert (path, n_graphs, names) == (tmp_path / "r.html", 40, str(data))
     assert y.dtype.kind == ("f" if kind == "regression" else "U")
-
-
-def test_compare_regressions(regression, numbers, tmp_path):
-    shuffled = np.random.default_rng(0).permutation([y for _, y in NUMBERS])
-    data = write_csv(
-        tmp_path / "x.csv", [(s, y) for (s, _), y in zip(NUMBERS, shuffled, strict=True)],
-        "smiles,value",
-    )  # fmt: skip
-    other = tmp_path / "other.treelens"
-    assert run("fit", data, "-o", other, *SMALL).code == 0
-    done = run("compare", regression, other, numbers, "--json")
-    assert done.code == 0, done.err
-    assert done.data["scores_a"]["rmse"] < done.data["scores_b"]["rmse"]
-    assert done.data["p_value"] < 0.001
-    gaps = [row["difference"] for row in done.data["differences"]]
-    assert gaps == [row["b"] - row["a"] for row in done.data["differences"]]
-    assert gaps == sorted(gaps, key=abs, reverse=True)
-    assert min(gaps) < 0 < max(gaps)
-    shown = run("compare", regression, other, numbers)
-    assert "B less A" in shown.out
-    assert "Wilcoxon's signed-rank test" in shown.out
-    assert "and 20 more" in shown.out
-
-
-def test_compare_a_process_with_a_machine(classifier, model, molecules):
-    done = run("compare", classifier, model, molecules, "--json")
-    assert done.code == 0, done.err
-    assert (done.data["accuracy_a"], done.data["accuracy_b"]) == (1.0, 1.0)
-
-
-def test_compare_draws_what_differs(classifier, model, regression, numbers, molecules, tmp_path):
-    out = tmp_path / "compared.html"
-    done = run("compare", classifier, model, molecules, "--out", out, "--json")
-    assert done.code == 0, done.err
-    first = done.data["fragments"][0]
-    assert first["difference"] == pytest.approx(first["effect_b"] - first["effect_a"])
-    page = out.read_text(encoding="utf-8")
-    assert "What two models see differently" in page
-    assert page.count("<svg") > 4
-    shown = run("compare", regression, regression, numbers, "--out", out)
-    assert "Fragments whose effects differ most" in shown.out
-    assert "0.000 ± 0.000" in shown.out
-    refused(run("compare", classifier, model, molecules, "--out", classifier), "read")
-
-
-def test_numbers_and_classes_cannot_be_compared(regression, classifier, molecules):
-    done = run("compare", regression, classifier, molecules)
-    refused(done, "A predicts numbers and B classes, so they cannot be compared")
-    done = run("compare", classifier, regression, molecules)
-    refused(done, "B predicts numbers and A classes")
-
-
-def test_equal_errors_are_no_evidence():
-    assert signed_rank(np.ones(4), np.ones(4)) == 1.0
 
 
 # --- demo, other graphs, the executable ---------------------------------------------------------

@@ -36,7 +36,7 @@ def test_numbers_are_those_of_the_models_own_table(tmp_path):
     data = write_csv(tmp_path / "x.csv", NUMBERS, "smiles,value")
     found = run("fit", data, "--out", tmp_path / "m", *SMALL, "--json").data
     assert found["left_out"]
-    table = tl.load(tmp_path / "m").fragments([s for s, _ in NUMBERS], min_support=5)
+    table = tl.load(tmp_path / "m").fragments([s for s, _ in NUMBERS])
     for row in found["fragments"]:
         own = table.loc[row["rank"]]
         assert (row["pattern"], row["support"]) == (own["pattern"], own["support"])

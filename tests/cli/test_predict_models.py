@@ -169,7 +169,7 @@ def test_what_is_told_names_the_target(models, new):
 def test_two_models_of_one_target_are_refused(models, charged, new, tmp_path, parts):
     out = tmp_path / "p.csv"
     done = run("predict", models[1], charged, new, "--out", out, *parts)
-    refused(done, "both predict 'mass'", "one model for each target", "treelens compare")
+    refused(done, "both predict 'mass'", "one model for each target")
     assert not out.exists()
     assert not out.with_name("p.csv.parts").exists()
 

@@ -12,7 +12,7 @@ import pytest
 from rdkit import Chem
 
 from cli.conftest import MOLECULES, QUICK, SMALL, run, write_csv
-from treelens.explain.fragment_names import _MOST_COMPARED
+from treelens.explain.group_names import MOST_CHECKED
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
 
@@ -93,7 +93,7 @@ def test_a_fragment_is_named_by_no_more_molecules_than_its_name_is_tried_on(
     if data.suffix == ".sdf":
         assert parses.calls == 0
     else:
-        assert len(MOLECULES) < parses.calls <= len(MOLECULES) + _MOST_COMPARED
+        assert len(MOLECULES) < parses.calls <= len(MOLECULES) + MOST_CHECKED
 
 
 def test_fit_with_fragments_refines_the_training_graphs_once_more(molecules, tmp_path, monkeypatch):

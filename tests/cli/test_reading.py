@@ -10,7 +10,6 @@ import pytest
 import treelens as tl
 from cli.conftest import QUICK, run, write_csv
 from cli.test_executable import execute, pytestmark  # noqa: F401 - the executable, and when to skip
-from treelens.graphs.molecules import smiles_to_collection
 
 NEUTRAL = [f"{'C' * n}{end}" for n in range(1, 11) for end in ("N", "C(=O)O")]
 CHARGED = [f"{'C' * n}{end}" for n in range(1, 11) for end in ("[NH3+]", "C(=O)[O-]")]
@@ -61,17 +60,6 @@ def test_every_command_that_reads_data_reads_it_so(model, data, tmp_path):
     page = tmp_path / "r.html"
     assert run("explain", model, data, "--target", "label", "--out", page).code == 0
     assert "element+charge" in page.read_text(encoding="utf-8")
-
-
-def test_two_models_of_different_recipes_are_compared_each_on_its_own_reading(
-    model, plain_model, data
-):
-    result = run("compare", model, plain_model, data, "--json").data
-    assert result["accuracy_a"] == 1.0
-    assert result["accuracy_b"] == tl.load(plain_model).score(
-        smiles_to_collection([row[0] for row in ROWS]), TRUTH
-    )
-    assert result["accuracy_b"] < 1.0
 
 
 def test_what_a_model_was_fitted_to_is_shown(model):

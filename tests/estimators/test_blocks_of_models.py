@@ -269,7 +269,7 @@ def test_fragments(data, models, kind, tmp_path):
     models[kind].save(tmp_path / "m.treelens")
     loaded = tl.load(tmp_path / "m.treelens")
     assert len(loaded.fragments(graphs, targets[kind])) > 0
-    with pytest.raises(AttributeError, match="does not hold its training graphs"):
+    with pytest.raises(AttributeError, match="does not have its training graphs"):
         _ = loaded.fragments_
 
 

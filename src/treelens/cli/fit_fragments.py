@@ -14,8 +14,6 @@ USUALLY_SHOWN = 5
 # Every class of several is explained by itself, and past so many graphs (those that weights are
 # learned from) fitting grows more slowly than explaining all of them: both would show in the time.
 _MOST_CLASSES, _MOST_GRAPHS = 2, 3000
-# A few lines are for what many graphs hold; the search also goes faster.
-_RAREST_SHARE, _FEWEST = 0.02, 5
 _LONGEST_NAME = 60
 
 
@@ -28,10 +26,7 @@ def first_fragments(model: AnyModel, data: GraphData, asked: int | None) -> dict
     n_shown = USUALLY_SHOWN if asked is None else asked
     if too_long or not n_shown:
         return {"fragments": [], "no_fragments_for": too_long}
-    table = model.fragments(
-        data.graphs, n_fragments=n_shown, smarts=False,
-        min_support=max(_FEWEST, round(_RAREST_SHARE * len(data.graphs))),
-    )  # fmt: skip
+    table = model.fragments(data.graphs, n_fragments=n_shown, smarts=False)
     return {
         "fragments": [{"rank": k, **row} for k, row in table.to_dict("index").items()],
         "no_fragments_for": None,

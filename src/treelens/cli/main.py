@@ -10,7 +10,6 @@ import typer
 
 from treelens import __version__
 from treelens.cli import datasets
-from treelens.cli.compare import compare_cli
 from treelens.cli.console import EXIT_CODES, STOPPED
 from treelens.cli.demo import demo_cli
 from treelens.cli.doctor import doctor_cli
@@ -39,7 +38,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "patterns": patterns_cli,
     "fragments": fragments_cli,
     "evaluate": evaluate_cli,
-    "compare": compare_cli,
     "doctor": doctor_cli,
     "demo": demo_cli,
 }

@@ -71,8 +71,7 @@ def _check_mixture(models: Sequence[NamedModel]) -> None:
         if other is not each:
             raise InputError(
                 f"{other.path} and {each.path} both predict {each.name!r}, so that their columns "
-                "would have the same names. Give one model for each target, or use 'treelens "
-                "compare' for two models of the same one."
+                "would have the same names. Give one model for each target."
             )
     of_molecules = {_reads_molecules(each): each for each in models}
     if len(of_molecules) > 1:

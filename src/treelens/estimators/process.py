@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -12,9 +11,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions
-from treelens.estimators.fragments import ShowsFragments
+from treelens.estimators.fragments import FragmentsMixin
 from treelens.estimators.prediction_table import TellsDomain
-from treelens.explain.contributions import Explanation, explain_decision
 from treelens.gp.blocks import posterior_of_blocks, sample_of_blocks
 from treelens.gp.choice import FEWEST, TrainingData
 from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
@@ -29,7 +27,7 @@ from treelens.gp.sampling import landmarks_for, sample_for
 from treelens.gp.targets import Targets
 from treelens.graphs.blocks import check_beside_blocks, holds_blocks
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import as_single_graph, check_graphs
+from treelens.graphs.convert import check_graphs
 from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.device import device_or_cpu
 from treelens.models.predictions import Predictions
@@ -60,7 +58,7 @@ class Known(NamedTuple):
     classes: np.ndarray | None = None
 
 
-class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
+class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
     """The regressor and the classifier, but for what ``y`` means: ``_known`` and ``_scored``."""
 
     model_: FittedGP
@@ -394,32 +392,6 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         from treelens.estimators.files import save_model
 
         save_model(self, path)
-
-    def explain(self, graph: Any, class_label: Any = None, n_neighbors: int = 5) -> Explanation:
-        """Why one graph is predicted the way it is: contributions of patterns, nodes and edges.
-
-        Parameters
-        ----------
-        graph : one graph, of any kind that :func:`treelens.as_graph_collection` takes
-        class_label : optional
-            The class to explain; by default, with two classes, the second, whose decision values
-            are positive, and with more the predicted one. Numbers have none.
-        n_neighbors : int, default=5
-            How many training graphs that spoke for and against to name.
-
-        Returns
-        -------
-        Explanation
-            ``base`` and ``node_contributions`` (of molecules, ``atom_contributions``) add up to
-            ``decision``, the prediction, in the units of the targets.
-        """
-        check_is_fitted(self)
-        single = as_single_graph(graph, self.recipe_)
-        decision = self._decision
-        explanation = explain_decision(single, decision, class_label, n_neighbors)
-        if explanation.warning:
-            warnings.warn(explanation.warning, UserWarning, stacklevel=2)
-        return explanation
 
     def summary(self, X: Any = None, y: Any = None, *, names: Any = None) -> dict[str, Any]:
         """The content of the report as plain data, ready for JSON.

@@ -1,4 +1,4 @@
-"""Names of well-known functional groups and rings, to be read beside a fragment."""
+"""Names of well-known functional groups and rings for fragments of molecules."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from treelens.explain.fragment_search import Fragment
-from treelens.explain.fragment_seen import ExplainedGraphs
+from treelens.explain.fragment_search import ExplainedGraphs, Fragment
 
-# Organic chemistry's usual groups. The best fit is named; of equal ones the first, so that those at
-# the end are for fragments that stand for several of the others.
+# The best fit is the name, the first of equal ones: those at the end are for fragments that
+# comprise several of the others.
 GROUPS = MappingProxyType({
     "aromatic nitro": "c[N+](=O)[O-]",
     "aliphatic nitro": "[CX4][N+](=O)[O-]",
@@ -132,11 +131,12 @@ GROUPS = MappingProxyType({
     "ether": "[#6][OX2][#6]",
     "carbonyl": "[#6]=O",
 })  # fmt: skip
-_MOST_COMPARED = 30  # occurrences that a name must fit
+_SAMPLED = 30  # occurrences that candidate names are ranked on
+MOST_CHECKED = 300  # occurrences that a name is checked on
+_LEAST_SHARE = 0.95  # of the occurrences must fit
 _INSIDE, _COVERED = 0.6, 0.5
-_INSIDE_IF_WHOLE = 0.5  # of atoms, where the fragment holds the group whole
+_INSIDE_IF_WHOLE = 0.5  # of atoms, where the fragment has the group whole
 _CARBON = 6
-_NEARLY_ALL = 0.9  # of the occurrences: "aryl bromide" is no name for a row that holds alkyl ones
 
 
 @cache
@@ -150,9 +150,9 @@ def group_name(seen: ExplainedGraphs, fragment: Fragment, molecule: Callable[[in
     """The well-known group that fits a fragment best; an empty text if none does.
 
     A group fits an occurrence where at least 60 % of the fragment's atoms belong to one match of
-    the group, or half of them if the fragment holds that match whole; they are at least half of the
+    the group, or half of them if the fragment has that match whole; they are at least half of the
     match, and all of the fragment's atoms but carbon are in it: a ring is no name for its
-    chlorine. It must fit nine of ten occurrences.
+    chlorine. It must fit 95 % of the occurrences.
 
     Parameters
     ----------
@@ -161,32 +161,48 @@ def group_name(seen: ExplainedGraphs, fragment: Fragment, molecule: Callable[[in
     molecule : callable
         The RDKit molecule of a graph's position.
     """
-    step = max(1, -(-len(fragment.roots) // _MOST_COMPARED))
-    roots = fragment.roots[::step]
-    owner = seen.graph_of_node[roots]
-    held = seen.balls(roots, fragment.depth)
-    starts = seen.graphs.node_offsets[owner]
-    places = [
-        (molecule(int(graph)), set((held.indices[a:b] - start).tolist()))
-        for graph, start, a, b in zip(owner, starts, held.indptr[:-1], held.indptr[1:], strict=True)
-    ]
-    best, best_fit = "", 0.0
+    places = _places(seen, fragment, molecule)
+    sample = places[:: max(1, -(-len(places) // _SAMPLED))]
+    ranked: list[tuple[float, int, str]] = []
     for name, query in _queries().items():
-        fits = np.array([_fit(mol, atoms, query) for mol, atoms in places])  # (n_places, 2)
-        fit = float(fits.prod(axis=1).mean())
-        inside, covered = fits.T
-        fitted = (covered >= _COVERED) & (
-            inside >= np.where(covered == 1.0, _INSIDE_IF_WHOLE, _INSIDE)
-        )
-        if fitted.mean() >= _NEARLY_ALL and fit > best_fit:
-            best, best_fit = name, fit
-    return best
+        fits = np.array([_fit(place, query) for place in sample])  # (n_sampled, 2)
+        if _fitted(fits).mean() >= _LEAST_SHARE:
+            ranked.append((-float(fits.prod(axis=1).mean()), len(ranked), name))
+    for _, _, name in sorted(ranked):
+        query = _queries()[name]
+        fits = np.array([_fit(place, query) for place in places])
+        if _fitted(fits).mean() >= _LEAST_SHARE:
+            return name
+    return ""
 
 
-def _fit(molecule: Any, atoms: set[int], query: Any) -> Sequence[float]:
+def _places(
+    seen: ExplainedGraphs, fragment: Fragment, molecule: Callable[[int], Any]
+) -> list[tuple[Any, set[int], set[int]]]:
+    """Molecules, the atoms of occurrences in them, and those that are no carbons."""
+    roots = fragment.roots[:: max(1, -(-len(fragment.roots) // MOST_CHECKED))]
+    owner = seen.graph_of_node[roots]
+    balls = seen.balls(roots, fragment.depth)
+    starts = seen.graphs.node_offsets[owner]
+    places = []
+    ends = zip(balls.indptr[:-1], balls.indptr[1:], strict=True)
+    for graph, start, (a, b) in zip(owner.tolist(), starts, ends, strict=True):
+        mol, atoms = molecule(graph), set((balls.indices[a:b] - start).tolist())
+        others = {k for k in atoms if mol.GetAtomWithIdx(k).GetAtomicNum() != _CARBON}
+        places.append((mol, atoms, others))
+    return places
+
+
+def _fitted(fits: np.ndarray) -> np.ndarray:
+    inside, covered = fits.T
+    enough = np.where(covered == 1.0, _INSIDE_IF_WHOLE, _INSIDE)
+    return (covered >= _COVERED) & (inside >= enough)
+
+
+def _fit(place: tuple[Any, set[int], set[int]], query: Any) -> Sequence[float]:
     """The share of the atoms inside the best match, and the share of that match they cover."""
+    molecule, atoms, others = place
     best = (0.0, 0.0)
-    others = {a for a in atoms if molecule.GetAtomWithIdx(a).GetAtomicNum() != _CARBON}
     for match in molecule.GetSubstructMatches(query, maxMatches=1000):
         if not others.issubset(match):
             continue

@@ -1,77 +1,14 @@
-"""Which patterns to look at first, and how far their weights can be trusted."""
+"""Weights learned again on resamples of the training graphs: their standard errors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from treelens.patterns.histograms import PatternHistograms
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-def rank_patterns(table: pd.DataFrame, by: str = "weight") -> pd.DataFrame:
-    """Sort a pattern table by one of its columns, largest first.
-
-    Ties are broken by support, then depth (shallow first), then text, then id, so that the order
-    is the same every time and does not depend on how the table was sorted before.
-
-    Parameters
-    ----------
-    table : DataFrame
-        With the columns ``pattern``, ``depth``, ``support`` and the one to rank by.
-    by : str
-        ``"weight"``, ``"separation"``, ``"support"`` or any other column of numbers.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> table = pd.DataFrame({"pattern": ["C", "O"], "depth": 0, "support": [9, 3], "weight": 1.0})
-    >>> rank_patterns(table)["pattern"].tolist()
-    ['C', 'O']
-    """
-    if by not in table.columns:
-        raise ValueError(f"by must be a column of the table {list(table.columns)}, got {by!r}.")
-    columns = [by, *(c for c in ("support", "depth", "pattern") if c != by)]
-    ascending = [c in ("depth", "pattern") and c != by for c in columns]
-    return table.sort_index(kind="stable").sort_values(columns, ascending=ascending, kind="stable")
-
-
-def class_separation(
-    histograms: PatternHistograms, codes: np.ndarray, n_classes: int
-) -> np.ndarray:
-    """How well each pattern's frequency alone tells the classes apart, shape (n_patterns,).
-
-    The correlation ratio: the square root of the share of the variance of the pattern's
-    relative frequency that lies between classes. 0: the same mean in every class; 1: the class
-    decides it. With two classes it is the absolute correlation of relative frequency and class. A
-    rare pattern cannot explain much, so it ranks low by itself.
-
-    Parameters
-    ----------
-    histograms : PatternHistograms
-        Of the training graphs.
-    codes : ndarray of int, shape (n_graphs,)
-        Their classes 0, 1, ...
-    n_classes : int
-    """
-    frequencies = histograms.to_sparse("frequencies")  # (n_graphs, n_patterns)
-    n = np.bincount(codes, minlength=n_classes).clip(1)
-    members = np.zeros((len(codes), n_classes))
-    members[np.arange(len(codes)), codes] = 1.0
-    sums = frequencies.T @ members  # (n_patterns, n_classes)
-    mean = sums.sum(axis=1) / len(codes)
-    squares = np.asarray((frequencies * frequencies).sum(axis=0)).ravel()
-    total = squares - len(codes) * mean**2
-    between = (sums**2 / n).sum(axis=1) - len(codes) * mean**2
-    # Rounding leaves crumbs where a pattern's relative frequency is the same in all graphs.
-    real = total > 1e-12 * np.maximum(squares, 1e-300)
-    share = np.divide(between, total, out=np.zeros_like(total), where=real)
-    return np.sqrt(np.clip(share, 0.0, 1.0))
 
 
 @dataclass(frozen=True)
