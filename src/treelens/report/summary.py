@@ -222,8 +222,8 @@ def _svm_learning(model: Any) -> tuple[str, list[dict[str, Any]], str]:
     error = "" if gain["p_value"] is None else f" ± {100 * gain['standard_error']:.1f}"
     p_value = "" if gain["p_value"] is None else f" (one-sided p = {gain['p_value']:.2f})"
     sentence = (
-        f"{used}. In cross-validation the {measure} of learned weights differs from that of uniform "
-        f"weights by {100 * gain['difference']:+.1f}{error} points{p_value}."
+        f"{used}. In cross-validation the {measure} of learned weights differs from that of "
+        f"uniform weights by {100 * gain['difference']:+.1f}{error} points{p_value}."
     )
     return sentence, compared, measure
 
