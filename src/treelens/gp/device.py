@@ -88,16 +88,15 @@ class DevicePredictor:
         left = self.device.put(graphs.diagonal)
         return device_mixture(self.model.scales, sums, left, self.diagonal, out=sums)
 
-    def decide(self, graphs: Features, variance: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Means, variances (empty if not asked for) and largest similarities."""
+    def decide(self, graphs: Features, variance: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Means and variances, the latter empty if not asked for."""
         model, device = self.model, self.device
         rows = self.kernel_rows(graphs)
         mean = device.get(rows @ device.put(model.coefficients.T))
         spread = np.empty(0)
         if variance:
             spread = model.variances(device.get(self._reduction(rows)))
-        nearest = device.get(rows.max(axis=1)) / model.scales.amplitude
-        return model.target_offset + mean, spread, nearest
+        return model.target_offset + mean, spread
 
     def _reduction(self, rows: Any) -> Any:
         """How much the training graphs take off the variance, shape (n_graphs,)."""

@@ -13,7 +13,6 @@ from scipy.linalg import blas, lapack
 
 from treelens.parallel import blas_threads
 
-
 _LARGE = 1500  # rows; of a smaller matrix a second thread mostly waits for the first
 
 

@@ -326,25 +326,25 @@ class FittedGP:
             else self._on_device(device).decide(block, variance)
             for block in feature_blocks(seen.features, len(graphs))
         ]
-        mean, similarity = (np.concatenate([part[k] for part in parts]) for k in (0, 2))
+        mean = np.concatenate([part[0] for part in parts])
         spread = np.concatenate([part[1] for part in parts]) if variance else None
         probabilities = None if self.slope is None else calibrated(mean, self.slope)
         fraction = seen.histograms.out_of_vocabulary()
         return Predictions(
-            mean, fraction, seen, mean, probabilities, spread, similarity, self.threshold,
+            mean, fraction, seen, mean, probabilities, spread, self.threshold,
             self.from_covariates(seen.features),
         ).checked()  # fmt: skip
 
     def _decide_block(
         self, features: Features, variance: bool, n_jobs: int
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Means, variances (empty if not asked for) and largest similarities."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Means and variances, the latter empty if not asked for."""
         rows = self.kernel_rows(features, n_jobs)
         mean = self.target_offset + rows @ self.coefficients.T
         spread = np.empty(0)
         if variance:
             spread = self.variances(self._full_posterior(n_jobs).reduction(rows, n_jobs))
-        return mean, spread, rows.max(axis=1) / self.kernel.variance
+        return mean, spread
 
     def variances(self, reduction: np.ndarray) -> np.ndarray:
         """Of new measurements, from what the training graphs take off: shape (n_graphs,)."""

@@ -28,8 +28,6 @@ class Predictions:
     probabilities : ndarray, shape (n_graphs, n_classes), or None
     variance : ndarray, shape (n_graphs,), or None
         Of a new target, noise included; None where it was not asked for or there is none.
-    similarity : ndarray, shape (n_graphs,), or None
-        To the most similar basis graph, from 0 to 1; of Gaussian processes.
     threshold : Threshold or None
         What a rare class is named by; None: the class of the largest decision value is named.
     from_covariates : ndarray, shape (n_graphs, n_columns), or None
@@ -42,7 +40,6 @@ class Predictions:
     margins: np.ndarray
     probabilities: np.ndarray | None = None
     variance: np.ndarray | None = None
-    similarity: np.ndarray | None = None
     threshold: Threshold | None = None
     from_covariates: np.ndarray | None = None
 
