@@ -69,5 +69,5 @@ def test_no_variance_falls_below_the_noise(fitted) -> None:
     assert most == pytest.approx(fitted.target_scale**2 * (fitted.kernel.variance + fitted.noise))
 
 
-def test_a_training_graph_is_most_similar_to_itself(fitted) -> None:
+def test_numbers_have_no_threshold(fitted) -> None:
     assert fitted.threshold is None  # numbers have none
