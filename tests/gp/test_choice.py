@@ -21,7 +21,7 @@ def data():
     return TrainingData(forest, histograms, targets)
 
 
-@pytest.mark.parametrize(("n", "n_parts"), [(60, 4), (600, 2), (4000, 1)])
+@pytest.mark.parametrize(("n", "n_parts"), [(60, 4), (600, 1), (4000, 1)])
 def test_parts_share_no_graph_and_keep_the_groups(n, n_parts):
     positions, groups = np.arange(100, 100 + n), np.arange(n) % 10
     parts = parts_of_graphs(positions, groups, seed=0)
@@ -35,6 +35,14 @@ def test_parts_share_no_graph_and_keep_the_groups(n, n_parts):
     assert len(set(compared)) == len(compared)
     if n == 60:
         assert len(compared) == n
+
+
+@pytest.mark.parametrize("n", [60, 600])
+def test_replicates_are_never_on_both_sides(n):
+    copies = np.random.default_rng(0).integers(n // 3, size=n)
+    for part in parts_of_graphs(np.arange(n), np.zeros(n, int), 0, copies):
+        assert not set(copies[part.fitted]) & set(copies[part.compared])
+        assert len(part.compared) > 0
 
 
 def test_a_problem_is_about_the_patterns_of_its_graphs_up_to_a_depth(data):

@@ -34,7 +34,7 @@ from treelens.patterns.pairs import PairFeatures
 
 # Candidates are fitted to so many graphs at most; more would cost time and change few choices.
 LARGEST_PART = 800
-FEWEST, _FEW, _MANY = 20, 400, 1500
+FEWEST, _FEW = 20, 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,32 +191,28 @@ def parts_of_graphs(
 ) -> list[Part]:
     """Return parts of the training graphs, each with its share of all groups.
 
-    Up to 400 graphs, each quarter in turn is left out; up to 1,500, two of the quarters; of more,
-    800 graphs are fitted to once and 800 others compared on. Fewer than 20 are too few to compare
-    anything on. ``groups`` (n,) are classes, or tenths of the values; ``copies`` (n,) numbers
-    that replicates share, which are never on both sides.
+    Up to 400 graphs, each quarter in turn is left out. Of more, one half is fitted to and the other
+    compared on, at most 800 each. Fewer than 20 are too few to compare anything on. ``groups`` (n,)
+    are classes, or tenths of the values; ``copies`` (n,) numbers that replicates share, which are
+    never on both sides.
     """
     n = len(positions)
     if n < FEWEST:
         return [Part(positions, positions[:0])]
+    copies = np.arange(n) if copies is None else copies
     shuffled = np.random.default_rng(seed).permutation(n)
     by_group = shuffled[np.argsort(groups[shuffled], kind="stable")]
-    if n > _MANY:
-        picked = positions[by_group[(np.arange(2 * LARGEST_PART) * n) // (2 * LARGEST_PART)]]
-        fitted, compared = np.sort(picked[::2]), np.sort(picked[1::2])
-        if copies is not None:
-            of = dict(zip(positions.tolist(), copies.tolist(), strict=True))
-            known = {of[position] for position in fitted.tolist()}
-            compared = np.array([p for p in compared.tolist() if of[p] not in known], dtype=int)
-        return [Part(fitted, compared)]
-    quarter = np.empty(n, dtype=int)
-    quarter[by_group] = np.arange(n) % 4
-    if copies is not None:  # replicates stay together
+    if n < _FEW:
+        quarter = np.empty(n, dtype=int)
+        quarter[by_group] = np.arange(n) % 4
         _, first, own = np.unique(copies, return_index=True, return_inverse=True)
         quarter = quarter[first[own]]
-    return [
-        Part(positions[quarter != k], positions[quarter == k]) for k in range(4 if n < _FEW else 2)
-    ]
+        return [Part(positions[quarter != k], positions[quarter == k]) for k in range(4)]
+    size = 2 * min(n // 2, LARGEST_PART)
+    picked = by_group[(np.arange(size) * n) // size]
+    fitted, compared = np.sort(picked[::2]), np.sort(picked[1::2])
+    compared = compared[~np.isin(copies[compared], copies[fitted])]
+    return [Part(positions[fitted], positions[compared])]
 
 
 def fit_candidates(
