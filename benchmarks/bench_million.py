@@ -27,7 +27,7 @@ import treelens as tl
 from benchmarks.rows import Row
 from treelens.gp.executors import JoblibExecutor
 from treelens.graphs.blocks import SmilesBlocks
-from treelens.graphs.tables import read_table
+from treelens.graphs.tables import read_text_table
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "million.jsonl"
 SETS = ("HIV", "Ames_Hansen2009", "ESOL")
@@ -40,7 +40,7 @@ def random_smiles(n: int, seed: int = 0) -> Iterator[tuple[str, int]]:
 
     RDLogger.DisableLog("rdApp.*")  # some rows of HIV hold no molecule
     folder = Path(os.environ["TREELENS_DATA"], "smiles")
-    texts = [s for name in SETS for s in read_table(folder / f"{name}.csv.gz").column("smiles", "")]
+    texts = [s for name in SETS for s in read_text_table(folder / f"{name}.csv.gz").column("smiles", "")]
     found = [molecule for molecule in map(Chem.MolFromSmiles, texts) if molecule is not None]
     order = np.random.default_rng(seed).permutation(len(found))
     for k in range(n):

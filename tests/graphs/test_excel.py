@@ -10,7 +10,7 @@ import pytest
 from treelens import read_smiles
 from treelens.graphs import opening
 from treelens.graphs.errors import GraphDataError, MissingTargetsWarning
-from treelens.graphs.tables import read_table
+from treelens.graphs.tables import read_text_table
 
 
 def workbook(path: Path, rows: list[list[object]], sheets: int = 1) -> Path:
@@ -27,7 +27,7 @@ def workbook(path: Path, rows: list[list[object]], sheets: int = 1) -> Path:
 def test_a_workbook(tmp_path) -> None:
     rows = [["smiles", "label", None], ["CCO", 1.5, "a remark"], [None, None, None], ["O", None]]
     path = workbook(tmp_path / "x.xlsx", rows)
-    table = read_table(path)
+    table = read_text_table(path)
     assert (table.columns, table.rows) == (["smiles", "label"], [["CCO", "1.5"], ["O", ""]])
     assert table.place(1) == "row 2 (line 4)"
     with pytest.warns(MissingTargetsWarning, match=r"missing in 1 rows: row 2 \(line 4\)"):
@@ -38,21 +38,21 @@ def test_a_workbook(tmp_path) -> None:
 def test_sheets_beyond_the_first_are_told(tmp_path) -> None:
     path = workbook(tmp_path / "x.xlsx", [["smiles", "label"], ["C", 1]], sheets=3)
     with pytest.warns(UserWarning, match=r"has 3 sheets: the first, 'Sheet', was read"):
-        read_table(path)
+        read_text_table(path)
 
 
 def test_what_is_no_workbook(tmp_path, monkeypatch) -> None:
     pytest.importorskip("openpyxl", reason="needs openpyxl")
     (tmp_path / "x.xlsx").write_bytes(b"smiles,label\nC,1\n")
     with pytest.raises(GraphDataError, match="cannot be read as an Excel workbook"):
-        read_table(tmp_path / "x.xlsx")
+        read_text_table(tmp_path / "x.xlsx")
     with pytest.raises(GraphDataError, match="is empty"):
-        read_table(workbook(tmp_path / "y.xlsx", []))
+        read_text_table(workbook(tmp_path / "y.xlsx", []))
     with pytest.raises(FileNotFoundError):
-        read_table(tmp_path / "none.xlsx")
+        read_text_table(tmp_path / "none.xlsx")
     monkeypatch.setenv(opening.LIMIT_VARIABLE, "100")
     with pytest.raises(GraphDataError, match="was refused"):
-        read_table(tmp_path / "y.xlsx")
+        read_text_table(tmp_path / "y.xlsx")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(ImportError, match=r"treelens\[excel\]"):
-        read_table(tmp_path / "y.xlsx")
+        read_text_table(tmp_path / "y.xlsx")

@@ -8,7 +8,7 @@ from treelens import read_smiles
 from treelens.graphs import opening
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.errors import GraphDataError, MissingTargetsWarning
-from treelens.graphs.tables import read_table
+from treelens.graphs.tables import read_text_table
 from treelens.graphs.targets import as_target, is_missing
 
 TEXT = "smiles,label,note\nCCO,1,café µM\nO,0,naïve\n"
@@ -21,7 +21,7 @@ TEXT = "smiles,label,note\nCCO,1,café µM\nO,0,naïve\n"
 def test_latin_letters_are_read_with_a_warning(tmp_path, encoding) -> None:
     (tmp_path / "x.csv").write_bytes(TEXT.encode(encoding))
     with pytest.warns(UserWarning, match=r"x\.csv is not UTF-8 \(byte 27\): it was read as Latin"):
-        table = read_table(tmp_path / "x.csv")
+        table = read_text_table(tmp_path / "x.csv")
     assert table.column("note", "x") == ["café µM", "naïve"]
 
 
@@ -29,7 +29,7 @@ def test_latin_letters_are_read_with_a_warning(tmp_path, encoding) -> None:
 @pytest.mark.parametrize("separator", [",", "\t", ";"])
 def test_unicode_as_spreadsheets_save_it(tmp_path, encoding, separator, recwarn) -> None:
     (tmp_path / "x.csv").write_bytes(TEXT.replace(",", separator).encode(encoding))
-    assert read_table(tmp_path / "x.csv").column("note", "x") == ["café µM", "naïve"]
+    assert read_text_table(tmp_path / "x.csv").column("note", "x") == ["café µM", "naïve"]
     assert not recwarn.list
 
 
@@ -39,10 +39,10 @@ def test_a_line_without_an_end_is_found_before_all_is_read(tmp_path, monkeypatch
     for before in (0, 1, 5, 90, 200):
         head = "smiles,label\n" + "C,1\n" * before
         (tmp_path / "x.csv").write_text(head + "C" * 98 + ",1\nC,1\n")
-        read_table(tmp_path / "x.csv")  # a hundred letters are a line
+        read_text_table(tmp_path / "x.csv")  # a hundred letters are a line
         (tmp_path / "x.csv").write_text(head + "C" * 99 + ",1\nC,1\n")
         with pytest.raises(GraphDataError, match=rf"line {before + 2}: the line is longer than 10"):
-            read_table(tmp_path / "x.csv")
+            read_text_table(tmp_path / "x.csv")
 
 
 # --- targets ----------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ class MoleculeFile:
     def opened(self, keep_hydrogens: bool = False) -> tuple[Table, list[Any] | None]:
         """The table, and the molecules of an SDF, which RDKit parses as it opens the file."""
         from treelens.graphs.sdf import is_sdf, read_sdf
-        from treelens.graphs.tables import read_table
+        from treelens.graphs.tables import read_text_table
 
         of_sdf = is_sdf(self.path)
         key = keep_hydrogens and of_sdf
@@ -51,7 +51,7 @@ class MoleculeFile:
             molecules, table = read_sdf(self.path, keep_hydrogens=key)
             self._opened[key] = table, molecules
         elif key not in self._opened:
-            self._opened[key] = read_table(self.path), None
+            self._opened[key] = read_text_table(self.path), None
         return self._opened[key]
 
     def read(

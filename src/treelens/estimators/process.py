@@ -170,6 +170,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         if executor is not None:
             raise TypeError("An executor works on blocks (such as SmilesBlocks): leave it out.")
         graphs = check_graphs(X)
+        y = self._on_learned_scale(y, graphs.recipe)
         known = self._known(y, check_weights(sample_weight, len(graphs)))
         encoded = None
         if covariates is not None:
@@ -181,6 +182,10 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         record = self._record(fitted, known.targets, left_out)
         self.model_ = replace(fitted.model, slope=slope, record=record)
         return self
+
+    def _on_learned_scale(self, y: Any, recipe: Any) -> Any:
+        """Targets on the scale of the record's transform; only numbers have one."""
+        return y
 
     def _fit_blocks(self, blocks: Any, executor: Any) -> Self:
         """Fit a sample through landmarks, then take the posterior of all graphs."""
@@ -391,6 +396,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         from treelens.report import summarize_evidence
 
         check_is_fitted(self)
+        y = self._on_learned_scale(y, self.recipe_)
         return summarize_evidence(
             self.model_, X, y, names=names, n_jobs=self._n_jobs(), held=self._held
         )
@@ -400,6 +406,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         from treelens.report import write_evidence_report
 
         check_is_fitted(self)
+        y = self._on_learned_scale(y, self.recipe_)
         return write_evidence_report(
             self.model_, path, X, y, names=names, n_jobs=self._n_jobs(), held=self._held
         )

@@ -21,7 +21,7 @@ from treelens.graphs.gathering import Molecules, rdkit, smiles_parser
 from treelens.graphs.rdkit_log import quiet
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.sdf import is_sdf, read_sdf
-from treelens.graphs.tables import Table, read_table
+from treelens.graphs.tables import Table, read_text_table
 from treelens.graphs.targets import as_target, is_missing
 
 _ROWS_IN_A_MESSAGE = 20
@@ -113,7 +113,7 @@ def read_smiles(
         mols, table = read_sdf(path, keep_hydrogens=hydrogens)
         data: dict[str, Sequence[Any]] = {"mol": mols}
     else:
-        table = read_table(path)
+        table = read_text_table(path)
         data = {"smiles": table.column(smiles, "smiles")}
     read = molecules_of_table(
         table, data, target, names, on_invalid=on_invalid, on_missing=on_missing, recipe=recipe

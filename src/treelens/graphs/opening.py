@@ -106,11 +106,13 @@ def open_unpacked(path: Path, *, bounded: bool) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def open_text(path: Path, errors: str = "strict") -> Iterator[TextIO]:
-    """Open a file to read text without an end to its size; ``bounded_lines`` goes with it."""
+def open_text(
+    path: Path, encoding: str = "utf-8-sig", errors: str = "replace"
+) -> Iterator[TextIO]:
+    """Open a text file of any size, to be read with ``bounded_lines``."""
     with (
         open_unpacked(path, bounded=False) as file,
-        io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="") as text,
+        io.TextIOWrapper(file, encoding=encoding, errors=errors, newline="") as text,
     ):
         yield text
 

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from treelens._sklearn_compat import check_sample_weight
+from treelens.graphs.targets import check_kind
 from treelens.kernels.table import KERNELS, check_kernel
 from treelens.models.thresholds import has_rare_class
 from treelens.patterns.histograms import PatternHistograms
@@ -57,6 +58,7 @@ def check_numbers(y: Any, n_graphs: int) -> np.ndarray:
     """The targets of a regression as floats, or an error that says what is wrong with them."""
     if y is None:
         raise ValueError("A regressor needs values: call fit(graphs, y).")
+    check_kind(y)
     try:
         values = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):

@@ -1,0 +1,617 @@
+"""Tables of molecules: columns, targets, repeated molecules, transforms and units in one reader."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treelens.graphs.atoms import AtomLabel
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.columns import (
+    asked_column,
+    default_target,
+    id_columns,
+    smiles_column,
+    unit_in,
+)
+from treelens.graphs.duplicates import (
+    contradictions,
+    members,
+    merged_targets,
+    same_measurements,
+    same_molecules,
+)
+from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
+from treelens.graphs.molecule_notes import (
+    about_rdkit_warnings,
+    about_salts,
+    about_shared_names,
+    about_standardizing,
+    unreadable_rows,
+)
+from treelens.graphs.molecules import check_choice, molecules_of_table, smiles_by_recipe
+from treelens.graphs.rdkit_log import heard
+from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.record import TableRecord, Transform, transform_named
+from treelens.graphs.sdf import is_sdf, read_sdf
+from treelens.graphs.standardize import changes_in_words
+from treelens.graphs.tables import Table, read_text_table
+from treelens.graphs.targets import (
+    TASKS,
+    as_numbers,
+    check_learnable,
+    looks_measured,
+    read_target,
+)
+
+DUPLICATES = ("merge", "first", "keep", "error")
+DESCRIPTORS = ("rdkit",)
+_FEWEST_ROWS = 3  # below, no class can have two members beside another
+_SHOWN = 5
+_DECADES, _FEW_OF_ALL = 1000.0, 0.1
+
+
+@dataclass(frozen=True)
+class MoleculeTable:
+    """The molecules of a table with their targets, and what was done to the rows.
+
+    ``graphs, y = table`` unpacks the two that ``fit`` takes.
+
+    Attributes
+    ----------
+    source : str
+        The file.
+    graphs : GraphCollection
+        One graph per molecule; ``graphs.recipe.table`` is the record that a model keeps.
+    y : ndarray or None
+        Classes, or numbers in the units of the table.
+    rows : ndarray of int, shape (n_graphs,)
+        The row of each graph, from 0.
+    n_rows : int
+        Rows of the table.
+    target, task, transform, unit : str or None
+        The target column, ``"regression"`` or ``"classification"``, the scale that numbers are
+        learned on, and the unit of the target.
+    covariates : list of str
+        What to give to ``fit(..., covariates=...)``.
+    notes : list of str
+        What was done, in sentences.
+    counts : dict of str to int
+        What was done about rows, and to how many.
+    ids : dict of str to list of str
+        The columns that name the rows, for all rows of the table.
+    smiles : str or None
+        The column of the SMILES.
+    table : Table or None
+        The whole table as text.
+    texts : list of str or None
+        The SMILES of all rows as given.
+    unreadable : ndarray of int
+        Rows without a molecule that can be read.
+    groups : ndarray of int, shape (n_graphs,), or None
+        The first graph that is the same molecule: folds must not cut through a group.
+    merged : tuple of ndarray of int or None
+        The rows that each graph stands for, where rows were merged.
+    """
+
+    source: str
+    graphs: GraphCollection
+    y: np.ndarray | None
+    rows: np.ndarray
+    n_rows: int
+    target: str | None = None
+    task: str = "classification"
+    transform: str | None = None
+    unit: str | None = None
+    covariates: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    ids: dict[str, list[str]] = field(default_factory=dict)
+    smiles: str | None = None
+    table: Table | None = None
+    texts: list[str] | None = None
+    unreadable: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    groups: np.ndarray | None = None
+    merged: tuple[np.ndarray, ...] | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        yield self.graphs
+        yield self.y
+
+    def __repr__(self) -> str:
+        of = "" if self.target is None else f", target {self.target!r} ({self.task})"
+        lines = [f"{len(self.graphs)} molecules of {self.n_rows} rows of {self.source}{of}"]
+        return "\n".join(["MoleculeTable: " + lines[0], *(f"  - {note}" for note in self.notes)])
+
+    @property
+    def names(self) -> Any:
+        """Names of the graphs; None where no column has any."""
+        return self.graphs.names
+
+    @property
+    def record(self) -> TableRecord:
+        """What a model keeps of the table."""
+        changes = changes_in_words(self.graphs.graph_data.get("standardized", ()))
+        counts = {"rows": self.n_rows, **self.counts, **changes, "graphs": len(self.graphs)}
+        return TableRecord(
+            Path(self.source).name, self.smiles, self.target, tuple(self.ids), self.task,
+            self.transform, self.unit, counts,
+        )  # fmt: skip
+
+    @property
+    def target_name(self) -> str:
+        """The target in messages."""
+        return self.target or "the class file"
+
+    def learned(self) -> tuple[GraphCollection, np.ndarray]:
+        """Return graphs without a transform in their record, and ``y`` on the learned scale.
+
+        For estimators that know nothing of transforms.
+        """
+        assert self.y is not None
+        scale, recipe = transform_named(self.transform), self.graphs.recipe
+        if scale is None or recipe is None or recipe.table is None:
+            return self.graphs, self.y
+        table = replace(recipe.table, transform=None)
+        return self.graphs.with_recipe(replace(recipe, table=table)), scale.forward(self.y)
+
+    def place(self, graph: int) -> str:
+        """A graph in messages: its row, and what names it."""
+        row = int(self.rows[graph])
+        names = [column[row] for column in self.ids.values() if column[row]]
+        return f"row {row + 1}" + (f" ({names[0][:40]})" if names else "")
+
+    def pick(self, keep: np.ndarray) -> MoleculeTable:
+        """Some of the graphs."""
+        y, groups = (None if x is None else x[keep] for x in (self.y, self.groups))
+        merged = None if self.merged is None else tuple(self.merged[k] for k in keep.tolist())
+        return replace(
+            self, graphs=self.graphs[keep], rows=self.rows[keep], y=y, groups=groups, merged=merged
+        )
+
+    def column(self, name: str, rows: np.ndarray | None = None) -> list[str]:
+        """A column of the table as text, for rows (by default the row of each graph)."""
+        if self.table is None:
+            raise GraphDataError(f"{self.source} has no columns, so that there is no {name!r}.")
+        asked_column(self.table.columns, name, "column", self.source)
+        every = self.table.column(name, "column")
+        return [every[row] for row in (self.rows if rows is None else rows).tolist()]
+
+    def with_target(
+        self,
+        target: str | None = None,
+        *,
+        task: str | None = "auto",
+        transform: str | None = None,
+        unit: str | None = None,
+        duplicates: str = "merge",
+        on_missing: str = "skip",
+    ) -> MoleculeTable:
+        """Return the rows that have a target, ready to be learned; see :func:`read_table`.
+
+        ``task=None``: only classes will do.
+        """
+        if task is not None:
+            check_choice("task", task, TASKS)
+        check_choice("duplicates", duplicates, DUPLICATES)
+        check_choice("on_missing", on_missing, ("skip", "raise"))
+        scale = transform_named(transform)
+        data = replace(self, notes=list(self.notes))
+        if self.table is not None:
+            data = data._labelled(target, task, on_missing)
+        data = data._for_task(task, scale)
+        data = replace(data, unit=unit or unit_in(data.target))
+        data._check(task)
+        data = data._without_repeats(duplicates)
+        data._check(task)
+        assert data.y is not None
+        if data.task != "regression" and data.y.dtype.kind == "f":
+            data = replace(data, y=data.y.astype(str))  # numbers that stand for classes
+        recipe = data.graphs.recipe
+        if recipe is None:
+            return data
+        return replace(
+            data, graphs=data.graphs.with_recipe(replace(recipe, table=data.record))
+        )
+
+    # --- the steps of with_target -----------------------------------------------------------
+
+    def _labelled(self, target: str | None, task: str | None, on_missing: str) -> MoleculeTable:
+        """Rows with a target, read from the table."""
+        assert self.table is not None
+        if target is None:
+            column = default_target(self.table, self.notes)
+        else:
+            column = asked_column(self.table.columns, target, "target", self.source)
+        for name, what in ((column, "what is to be predicted"), (self.smiles, "the molecules")):
+            if name is not None and name in self.covariates:
+                raise GraphDataError(f"covariates: column {name!r} is {what}. Leave it out.")
+        y, labelled = read_target(self.table, column, self.rows, task, self.notes)
+        if labelled.all():
+            return replace(self, y=y, target=column)
+        rows = self.rows[~labelled].tolist()
+        shown = ", ".join(map(self.table.place, rows[:_SHOWN]))
+        more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+        found = (
+            f"{self.source}: the target ({column!r}) is missing in {len(rows)} of {self.n_rows} "
+            f"rows: {shown}{more}."
+        )
+        if on_missing == "raise":
+            raise GraphDataError(
+                f"{found} Fill it in, remove these rows, or leave them out with on_missing='skip'."
+            )
+        if len(rows) == len(self.rows):
+            raise GraphDataError(f"{found} None is left. Name another column with target=COLUMN.")
+        self.notes.append(f"{found} They were left out.")
+        counts = {**self.counts, "rows without a label, left out": len(rows)}
+        kept = self.pick(np.flatnonzero(labelled))
+        return replace(kept, y=y, target=column, counts=counts)
+
+    def _for_task(self, task: str | None, scale: Transform | None) -> MoleculeTable:
+        """Targets as the task needs them; "auto" goes by what they look like."""
+        y = self.y
+        assert y is not None
+        if task != "regression" and len(y) < _FEWEST_ROWS:
+            why = "; ".join(f"{what}: {n}" for what, n in self.counts.items())
+            raise GraphDataError(
+                f"{self.source}: {len(y)} of {self.n_rows} rows have a molecule and a target "
+                f"({self.target_name!r}){f' ({why})' if why else ''}, too few to learn from. Add "
+                "rows, or name another column with target=COLUMN."
+            )
+        if task == "auto" and (looks_measured(y) or scale is not None):
+            self.notes.append(
+                f"column {self.target_name!r} holds numbers: fitting a regression; "
+                "task='classification' to learn classes."
+            )
+            task = "regression"
+        if task != "regression":
+            if scale is not None:
+                raise GraphDataError(
+                    f"transform={scale.name!r} is for numbers, and these are classes."
+                )
+            return replace(self, task="classification")
+        y = as_numbers(y, self.target_name, self.place)
+        if scale is not None:
+            scale.checked(y, lambda k: f"{self.target_name!r} in {self.place(k)}")
+        else:
+            self._note_decades(y)
+        name = None if scale is None else scale.name
+        return replace(self, y=y, task="regression", transform=name)
+
+    def _note_decades(self, y: np.ndarray) -> None:
+        """Values over many powers of ten, most of them small, are better learned as logarithms."""
+        low, middle, high = np.quantile(y, [0.0, 0.5, 1.0])
+        if low > 0 and high > _DECADES * low and middle < _FEW_OF_ALL * high:
+            self.notes.append(
+                f"{self.target_name!r} runs from {low:g} to {high:g}, most of it near the lower "
+                "end: transform=log10 probably serves better."
+            )
+
+    def _check(self, task: str | None) -> None:
+        assert self.y is not None
+        sure = task == "classification"
+        check_learnable(self.y, self.task, self.target_name, self.place, sure)
+
+    def _without_repeats(self, how: str) -> MoleculeTable:
+        """Each molecule once, as ``duplicates`` asks; covariates tell measurements apart."""
+        if not {"smiles", "mol"} & set(self.graphs.graph_data):
+            return self
+        groups, n_stereo = same_molecules(self.graphs)
+        n_repeats = len(groups) - len(np.unique(groups))
+        data = replace(self, groups=groups)
+        if not n_repeats:
+            return data
+        found = f"{n_repeats} rows repeat" if n_repeats > 1 else "1 row repeats"
+        found += " the molecule of another row"
+        if n_stereo:
+            found += (
+                f" ({n_stereo} of them as another stereoisomer or isotope, which atom_label and "
+                "bond_label can tell apart)"
+            )
+        if how == "error":
+            raise GraphDataError(f"{found}. Merge them, or choose how with duplicates=HOW.")
+        columns = [c for c in self.covariates if c in self.graphs.graph_data]
+        measured = same_measurements(groups, [self.graphs.graph_data[c] for c in columns])
+        data._note_contradictions(measured)
+        if how == "keep":
+            self.notes.append(
+                f"{found}. They were kept: on both sides of a split they flatter every score."
+            )
+            return data
+        if how == "first":
+            self.notes.append(f"{found}: only the first row of each was kept.")
+            counts = {**self.counts, "rows of repeated molecules (first)": n_repeats}
+            return replace(data.pick(np.unique(groups)), counts=counts)
+        return data._merged(measured, n_repeats, found, columns)
+
+    def _merged(
+        self, measured: np.ndarray, n_repeats: int, found: str, columns: list[str]
+    ) -> MoleculeTable:
+        """One graph for each measured molecule, with the mean of its values or its main class."""
+        assert self.y is not None
+        numbers, scale = self.task == "regression", transform_named(self.transform)
+        there = self.y if scale is None else scale.forward(self.y)
+        y, clear = merged_targets(there, measured, numbers)
+        y = y if scale is None else scale.inverse(y)
+        parts = members(measured)
+        n_merged, n_ties = len(measured) - len(parts), int((~clear).sum())
+        n_kept, counts = n_repeats - n_merged, dict(self.counts)
+        words = ""
+        if n_merged:
+            counts["rows of repeated molecules (merge)"] = n_merged
+            what = "with the mean of its values" if numbers else "with its most frequent class"
+            words = f"each molecule counts once, {what}."
+            words += f" {n_ties} with a tie between classes left out." if n_ties else ""
+        if n_kept:
+            counts["rows of repeated molecules under other covariates"] = n_kept
+            stay = (
+                f"{n_kept} of them under other covariates ({', '.join(columns)}), kept as separate "
+                "measurements"
+            )
+            words = f"{stay}; {n_merged} under the same ones: {words}" if n_merged else f"{stay}."
+        self.notes.append(f"{found}: {words}")
+        first = np.array([part[0] for part in parts])[clear]
+        rows = tuple(self.rows[part] for part, kept in zip(parts, clear, strict=True) if kept)
+        return replace(self.pick(first), y=y[clear], merged=rows, counts=counts)
+
+    def _note_contradictions(self, measured: np.ndarray) -> None:
+        assert self.y is not None
+        numbers, scale = self.task == "regression", transform_named(self.transform)
+        there = self.y if scale is None else scale.forward(self.y)
+        torn = contradictions(there, measured, numbers)
+        if not torn:
+            return
+        shown = []
+        for part in torn[:_SHOWN]:
+            cells = ", ".join(f"{self.place(int(i))}: {self._cell(int(i))}" for i in part[:4])
+            shown.append(cells + (", ..." if len(part) > 4 else ""))
+        more = f"; and {len(torn) - _SHOWN} more" if len(torn) > _SHOWN else ""
+        other = "values far apart" if numbers else "different classes"
+        plural = "s" if len(torn) > 1 else ""
+        self.notes.append(
+            f"{len(torn)} repeated molecule{plural} with {other}: {'; '.join(shown)}{more}."
+        )
+
+    def _cell(self, graph: int) -> str:
+        """The target of a graph as the table has it."""
+        assert self.y is not None
+        if self.table is None or self.target is None:
+            return str(self.y[graph])
+        return self.column(self.target, self.rows[graph : graph + 1])[0]
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read_table(
+    path: str | Path,
+    *,
+    smiles: str | None = None,
+    target: str | None = None,
+    names: str | Sequence[str] | None = None,
+    covariates: Sequence[str] | None = None,
+    descriptors: str | None = None,
+    task: str = "auto",
+    transform: str | None = None,
+    unit: str | None = None,
+    duplicates: str = "merge",
+    on_invalid: str = "skip",
+    max_invalid: float = 0.1,
+    on_missing: str = "skip",
+    hydrogens: bool | None = None,
+    atom_label: AtomLabel | None = None,
+    bond_label: str | None = None,
+    standardize: bool | str | Sequence[str] | None = None,
+    model: Any = None,
+) -> MoleculeTable:
+    """Read molecules and targets from a table, as ``treelens fit`` does.
+
+    Parameters
+    ----------
+    path : str or Path
+        ``.csv``, ``.tsv``, ``.txt``, ``.smi`` (each also with ``.gz``), ``.xlsx``, ``.parquet`` or
+        ``.sdf``.
+    smiles : str, optional
+        The column with the SMILES; by default the one that is called so.
+    target : str or None
+        The column with the class or the number to learn; ``"auto"`` finds the first that is called
+        label, value, target, y, class or activity. None: ``y`` is None.
+    names : str or sequence of str, optional
+        The columns that name the rows, ``"all"`` or ``"none"``; by default the first that is called
+        id, name or the like.
+    covariates : sequence of str, optional
+        Columns that stand beside the graphs (assay, temperature).
+    descriptors : {"rdkit"}, optional
+        RDKit's descriptors as covariates.
+    task : {"auto", "classification", "regression"}, default="auto"
+        ``"auto"``: regression where the target holds many different numbers.
+    transform : {"log10", "ln"}, optional
+        The scale to learn numbers on. ``y`` stays in the units of the table: the regressor
+        transforms it in ``fit``, and ``predict`` returns units of the table.
+    unit : str, optional
+        Of the target; by default what the name of its column has in brackets.
+    duplicates : {"merge", "first", "keep", "error"}, default="merge"
+        Rows of the same molecule (and covariates): one row with the mean of the numbers (on the
+        scale of ``transform``) or the most frequent class; the first row; all; or an error.
+    on_invalid : {"skip", "raise"}, default="skip"
+        Rows without a molecule that RDKit can read; more than ``max_invalid`` are an error.
+    max_invalid : float, default=0.1
+        The largest share of such rows.
+    on_missing : {"skip", "raise"}, default="skip"
+        Rows without a target.
+    hydrogens, atom_label, bond_label, standardize :
+        As in :func:`read_smiles`; by default as ``model`` needs them.
+    model : fitted estimator, optional
+        Read the molecules, columns and covariates that this model needs.
+
+    Returns
+    -------
+    MoleculeTable
+        ``graphs, y = read_table(...)`` unpacks what ``fit`` takes; ``notes`` says what was done.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "assay.csv")
+    >>> _ = path.write_text("ID,Structure,IC50 (nM)\\na,CCO,10\\nb,OCC,1000\\nc,CCN,5\\nd,C1,7\\n")
+    >>> table = read_table(path, target="IC50 (nM)", transform="log10", max_invalid=0.3)
+    >>> table.y.round(6).tolist(), table.rows.tolist(), table.unit, list(table.names)
+    ([100.0, 5.0], [0, 2], 'nM', ['a', 'c'])
+    """
+    recipe = None if model is None else model.recipe_
+    wanted = _covariate_names(covariates, descriptors)
+    wanted += [c for c in getattr(model, "covariates_", ()) if c not in wanted]
+    path = Path(path).expanduser()
+    own = recipe_for(
+        "sdf" if is_sdf(path) else "smiles", recipe, atom_label, hydrogens, bond_label, standardize
+    )
+    read = read_rows(
+        path, own, smiles, names, wanted, None if recipe is None else recipe.table,
+        [] if target is None else [target],
+    )  # fmt: skip
+    check_unreadable(read, on_invalid, max_invalid)
+    if model is None:
+        read.notes.extend([*about_salts(read.graphs)])
+    read.notes.extend(about_shared_names(read.graphs, read.rows, read.ids))
+    if target is None:
+        return read
+    return read.with_target(
+        None if target == "auto" else target, task=task, transform=transform, unit=unit,
+        duplicates=duplicates, on_missing=on_missing,
+    )  # fmt: skip
+
+
+def read_rows(
+    path: Path,
+    recipe: GraphRecipe,
+    smiles: str | None = None,
+    names: str | Sequence[str] | None = None,
+    covariates: Sequence[str] = (),
+    known: TableRecord | None = None,
+    targets: Sequence[str] = (),
+) -> MoleculeTable:
+    """Return the molecules of a file without targets; ``known`` is the record of a model."""
+    if not is_sdf(path):
+        table, molecules = read_text_table(path), None
+    elif smiles is not None:
+        raise GraphDataError(
+            f"smiles={smiles}: an SDF holds the molecules themselves. Leave it out."
+        )
+    else:
+        molecules, table = read_sdf(path, keep_hydrogens=bool(recipe.hydrogens))
+    if not table.rows:
+        raise GraphDataError(f"{path} has column names but no rows: there is nothing to read.")
+    read = rows_of_table(table, molecules, recipe, smiles, names, covariates, known, targets)
+    read.notes.extend([*about_rdkit_warnings(heard()), *about_standardizing(read.graphs)])
+    return read
+
+
+def rows_of_table(
+    table: Table,
+    molecules: Sequence[Any] | None,
+    recipe: GraphRecipe,
+    smiles: str | None = None,
+    names: str | Sequence[str] | None = None,
+    covariates: Sequence[str] = (),
+    known: TableRecord | None = None,
+    targets: Sequence[str] = (),
+    may_be_empty: bool = False,
+) -> MoleculeTable:
+    """Return the molecules of a table, or of a block of one, without targets."""
+    notes: list[str] = []
+    data: dict[str, Any] = {"mol": molecules}
+    column = None
+    if molecules is None:
+        column = smiles_column(table, smiles, None if known is None else known.smiles, notes)
+        data = {"smiles": table.column(column, "smiles")}
+    ids = id_columns(
+        table.columns, names, () if known is None else known.ids, [column, *targets], table.source
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InvalidMoleculesWarning)  # the caller reports them
+        read = molecules_of_table(
+            table, data, None, ids[0] if ids else None, recipe=recipe, on_invalid="skip",
+            may_be_empty=may_be_empty,
+        )  # fmt: skip
+    if read is None:
+        graphs, rows = smiles_by_recipe(["C"], recipe)[:0], np.empty(0, dtype=np.int64)
+    else:
+        graphs = read[0]
+        rows = np.array(graphs.graph_data["row"], dtype=np.int64) - table.first_row
+    columns = {c: table.column(asked_column(table.columns, c, "covariates", table.source), c)
+               for c in covariates if c not in DESCRIPTORS and not c.startswith("rdkit:")}  # fmt: skip
+    if columns:
+        graphs = graphs.with_data({c: [v[row] for row in rows] for c, v in columns.items()})
+    unreadable = np.setdiff1d(np.arange(len(table.rows)), rows)
+    counts = {"rows without a readable molecule": len(unreadable)} if len(unreadable) else {}
+    return MoleculeTable(
+        table.source, graphs, None, rows, len(table.rows), covariates=list(covariates), notes=notes,
+        counts=counts, ids={name: table.column(name, "names") for name in ids}, smiles=column,
+        table=table, texts=data.get("smiles"), unreadable=unreadable,
+    )  # fmt: skip
+
+
+def check_unreadable(table: MoleculeTable, on_invalid: str, max_invalid: float) -> None:
+    """Note the rows without a molecule, or raise where there are too many."""
+    check_choice("on_invalid", on_invalid, ("skip", "raise"))
+    n = len(table.unreadable)
+    if not n:
+        return
+    share = n / table.n_rows
+    names = next(iter(table.ids.values()), [])
+    listed = unreadable_rows(table.table, table.texts, table.unreadable.tolist(), names)
+    found = (
+        f"{table.source}: {n} of {table.n_rows} rows ({100 * share:.0f} %) hold no molecule that "
+        f"RDKit can read: {listed}."
+    )
+    if on_invalid == "raise":
+        raise GraphDataError(f"{found} Correct them, or leave them out with on_invalid='skip'.")
+    if share > max_invalid:
+        raise GraphDataError(
+            f"{found} With so many, the column or the file is probably not the right one. Correct "
+            "them, name another column with smiles=COLUMN, or leave them out with "
+            f"max_invalid={min(1.0, share + 0.01):.2f}."
+        )
+    table.notes.append(f"{found} They were left out.")
+
+
+def recipe_for(
+    reader: str,
+    known: GraphRecipe | None,
+    atom_label: AtomLabel | None,
+    hydrogens: bool | None,
+    bond_label: str | None,
+    standardize: bool | str | Sequence[str] | None,
+) -> GraphRecipe:
+    """Return how to read molecules: as asked for, or as a model needs them (``known``)."""
+    asked = GraphRecipe.of_molecules(
+        reader, atom_label or "element", bool(hydrogens), bond_label or "order",
+        standardize if standardize is not None else False,
+    )  # fmt: skip
+    if known is None or not known.is_molecular:
+        return asked
+    given = {"atom_label": atom_label, "hydrogens": hydrogens, "bond_label": bond_label,
+             "standardize": standardize}  # fmt: skip
+    for name, value in given.items():
+        if value is not None and getattr(asked, name) != getattr(known, name):
+            raise GraphDataError(
+                f"{name}={value!r}: the model was fitted to graphs made from {known}, and labels "
+                f"read otherwise would mean something else. Leave {name} out: molecules are read "
+                "as the model needs them."
+            )
+    return known.for_new_molecules(reader)
+
+
+def _covariate_names(covariates: Sequence[str] | None, descriptors: str | None) -> list[str]:
+    if isinstance(covariates, str):
+        raise TypeError("covariates must be a list of columns.")
+    names = list(covariates or ())
+    if descriptors is not None:
+        check_choice("descriptors", descriptors, DESCRIPTORS)
+        names.append(descriptors)
+    return list(dict.fromkeys(names))
