@@ -15,13 +15,15 @@ from treelens.cli import options
 from treelens.cli.console import FAILED, OK, Output, command
 
 REQUIRED = (
-    "numpy", "scipy", "scikit-learn", "numba", "pandas", "networkx", "matplotlib", "pooch", "rich",
+    "numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "psutil", "pooch", "rich",
     "typer", "jinja2",
 )  # fmt: skip
 # Package: (what it is for, how to get it).
 EXTRAS = {
     "rdkit": ("molecules: SMILES and SDF", "pip install 'treelens[chem]'"),
     "pyarrow": ("Parquet tables", "pip install 'treelens[parquet]'"),
+    "networkx": ("NetworkX graphs, drawings of graphs", "pip install networkx"),
+    "matplotlib": ("drawings of graphs", "pip install matplotlib"),
     "openpyxl": ("Excel tables", "pip install 'treelens[excel]'"),
     "dask": ("kernels over several machines", "pip install 'treelens[distributed]'"),
     "distributed": ("kernels over several machines", "pip install 'treelens[distributed]'"),

@@ -33,7 +33,7 @@ def smiles_alike(smiles: Sequence[str], recipe: GraphRecipe | None) -> GraphColl
 def molecules_alike(molecules: Sequence[Any], recipe: GraphRecipe | None) -> GraphCollection:
     """RDKit molecules; their hydrogens go where the recipe has none."""
     if recipe is not None and recipe.is_molecular and recipe.hydrogens is False:
-        molecules = [_without_hydrogens(molecule) for molecule in molecules]
+        molecules = [without_hydrogens(molecule) for molecule in molecules]
     return molecules_by_recipe(molecules, _followed(recipe, "rdkit"))
 
 
@@ -50,7 +50,8 @@ def _followed(recipe: GraphRecipe | None, reader: str) -> GraphRecipe:
     return (recipe or GraphRecipe()).for_new_molecules(reader)
 
 
-def _without_hydrogens(molecule: Any) -> Any:
+def without_hydrogens(molecule: Any) -> Any:
+    """The molecule with implicit hydrogens; None stays None."""
     if molecule is None or molecule.GetNumHeavyAtoms() == molecule.GetNumAtoms():
         return molecule
     with quiet():

@@ -19,6 +19,7 @@ from treelens.graphs.columns import (
     smiles_column,
     unit_in,
 )
+from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.duplicates import (
     contradictions,
     members,
@@ -191,10 +192,12 @@ class MoleculeTable:
         unit: str | None = None,
         duplicates: str = "merge",
         on_missing: str = "skip",
+        learn: bool = True,
     ) -> MoleculeTable:
-        """Return the rows that have a target, ready to be learned; see :func:`read_table`.
+        """Return the rows that have a target; see :func:`read_table` for the parameters.
 
-        ``task=None``: only classes will do.
+        ``task=None``: only classes will do. ``learn=False``: do not raise where the targets leave
+        nothing to learn (test data).
         """
         if task is not None:
             check_choice("task", task, TASKS)
@@ -204,20 +207,20 @@ class MoleculeTable:
         data = replace(self, notes=list(self.notes))
         if self.table is not None:
             data = data._labelled(target, task, on_missing)
-        data = data._for_task(task, scale)
+        data = data._for_task(task, scale, learn)
         data = replace(data, unit=unit or unit_in(data.target))
-        data._check(task)
+        if learn:
+            data._check(task)
         data = data._without_repeats(duplicates)
-        data._check(task)
+        if learn:
+            data._check(task)
         assert data.y is not None
         if data.task != "regression" and data.y.dtype.kind == "f":
             data = replace(data, y=data.y.astype(str))  # numbers that stand for classes
         recipe = data.graphs.recipe
         if recipe is None:
             return data
-        return replace(
-            data, graphs=data.graphs.with_recipe(replace(recipe, table=data.record))
-        )
+        return replace(data, graphs=data.graphs.with_recipe(replace(recipe, table=data.record)))
 
     # --- the steps of with_target -----------------------------------------------------------
 
@@ -232,8 +235,9 @@ class MoleculeTable:
             if name is not None and name in self.covariates:
                 raise GraphDataError(f"covariates: column {name!r} is {what}. Leave it out.")
         y, labelled = read_target(self.table, column, self.rows, task, self.notes)
+        ids = {name: values for name, values in self.ids.items() if name != column}
         if labelled.all():
-            return replace(self, y=y, target=column)
+            return replace(self, y=y, target=column, ids=ids)
         rows = self.rows[~labelled].tolist()
         shown = ", ".join(map(self.table.place, rows[:_SHOWN]))
         more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
@@ -250,13 +254,13 @@ class MoleculeTable:
         self.notes.append(f"{found} They were left out.")
         counts = {**self.counts, "rows without a label, left out": len(rows)}
         kept = self.pick(np.flatnonzero(labelled))
-        return replace(kept, y=y, target=column, counts=counts)
+        return replace(kept, y=y, target=column, counts=counts, ids=ids)
 
-    def _for_task(self, task: str | None, scale: Transform | None) -> MoleculeTable:
+    def _for_task(self, task: str | None, scale: Transform | None, learn: bool) -> MoleculeTable:
         """Targets as the task needs them; "auto" goes by what they look like."""
         y = self.y
         assert y is not None
-        if task != "regression" and len(y) < _FEWEST_ROWS:
+        if learn and task != "regression" and len(y) < _FEWEST_ROWS:
             why = "; ".join(f"{what}: {n}" for what, n in self.counts.items())
             raise GraphDataError(
                 f"{self.source}: {len(y)} of {self.n_rows} rows have a molecule and a target "
@@ -278,7 +282,7 @@ class MoleculeTable:
         y = as_numbers(y, self.target_name, self.place)
         if scale is not None:
             scale.checked(y, lambda k: f"{self.target_name!r} in {self.place(k)}")
-        else:
+        elif learn:
             self._note_decades(y)
         name = None if scale is None else scale.name
         return replace(self, y=y, task="regression", transform=name)
@@ -464,19 +468,16 @@ def read_table(
     ([100.0, 5.0], [0, 2], 'nM', ['a', 'c'])
     """
     recipe = None if model is None else model.recipe_
-    wanted = _covariate_names(covariates, descriptors)
-    wanted += [c for c in getattr(model, "covariates_", ()) if c not in wanted]
+    wanted = covariate_names(covariates, descriptors, model)
     path = Path(path).expanduser()
     own = recipe_for(
         "sdf" if is_sdf(path) else "smiles", recipe, atom_label, hydrogens, bond_label, standardize
     )
-    read = read_rows(
-        path, own, smiles, names, wanted, None if recipe is None else recipe.table,
-        [] if target is None else [target],
-    )  # fmt: skip
+    known = None if recipe is None else recipe.table
+    read = read_rows(path, own, smiles, names, wanted, known)
     check_unreadable(read, on_invalid, max_invalid)
     if model is None:
-        read.notes.extend([*about_salts(read.graphs)])
+        read.notes.extend(about_salts(read.graphs))
     read.notes.extend(about_shared_names(read.graphs, read.rows, read.ids))
     if target is None:
         return read
@@ -493,7 +494,6 @@ def read_rows(
     names: str | Sequence[str] | None = None,
     covariates: Sequence[str] = (),
     known: TableRecord | None = None,
-    targets: Sequence[str] = (),
 ) -> MoleculeTable:
     """Return the molecules of a file without targets; ``known`` is the record of a model."""
     if not is_sdf(path):
@@ -506,7 +506,7 @@ def read_rows(
         molecules, table = read_sdf(path, keep_hydrogens=bool(recipe.hydrogens))
     if not table.rows:
         raise GraphDataError(f"{path} has column names but no rows: there is nothing to read.")
-    read = rows_of_table(table, molecules, recipe, smiles, names, covariates, known, targets)
+    read = rows_of_table(table, molecules, recipe, smiles, names, covariates, known)
     read.notes.extend([*about_rdkit_warnings(heard()), *about_standardizing(read.graphs)])
     return read
 
@@ -519,7 +519,6 @@ def rows_of_table(
     names: str | Sequence[str] | None = None,
     covariates: Sequence[str] = (),
     known: TableRecord | None = None,
-    targets: Sequence[str] = (),
     may_be_empty: bool = False,
 ) -> MoleculeTable:
     """Return the molecules of a table, or of a block of one, without targets."""
@@ -530,7 +529,7 @@ def rows_of_table(
         column = smiles_column(table, smiles, None if known is None else known.smiles, notes)
         data = {"smiles": table.column(column, "smiles")}
     ids = id_columns(
-        table.columns, names, () if known is None else known.ids, [column, *targets], table.source
+        table.columns, names, () if known is None else known.ids, [column], table.source
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InvalidMoleculesWarning)  # the caller reports them
@@ -543,8 +542,11 @@ def rows_of_table(
     else:
         graphs = read[0]
         rows = np.array(graphs.graph_data["row"], dtype=np.int64) - table.first_row
-    columns = {c: table.column(asked_column(table.columns, c, "covariates", table.source), c)
-               for c in covariates if c not in DESCRIPTORS and not c.startswith("rdkit:")}  # fmt: skip
+    columns = {
+        name: table.column(asked_column(table.columns, name, "covariates", table.source), name)
+        for name in covariates
+        if name not in DESCRIPTORS and not name.startswith(PREFIX)
+    }
     if columns:
         graphs = graphs.with_data({c: [v[row] for row in rows] for c, v in columns.items()})
     unreadable = np.setdiff1d(np.arange(len(table.rows)), rows)
@@ -607,11 +609,14 @@ def recipe_for(
     return known.for_new_molecules(reader)
 
 
-def _covariate_names(covariates: Sequence[str] | None, descriptors: str | None) -> list[str]:
+def covariate_names(
+    covariates: Sequence[str] | None, descriptors: str | None, model: Any = None
+) -> list[str]:
+    """Return the names of all covariates, each once: as asked for, and of a fitted model."""
     if isinstance(covariates, str):
         raise TypeError("covariates must be a list of columns.")
     names = list(covariates or ())
     if descriptors is not None:
         check_choice("descriptors", descriptors, DESCRIPTORS)
         names.append(descriptors)
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys([*names, *getattr(model, "covariates_", ())]))

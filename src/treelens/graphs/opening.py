@@ -106,9 +106,7 @@ def open_unpacked(path: Path, *, bounded: bool) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def open_text(
-    path: Path, encoding: str = "utf-8-sig", errors: str = "replace"
-) -> Iterator[TextIO]:
+def open_text(path: Path, encoding: str = "utf-8-sig", errors: str = "replace") -> Iterator[TextIO]:
     """Open a text file of any size, to be read with ``bounded_lines``."""
     with (
         open_unpacked(path, bounded=False) as file,
