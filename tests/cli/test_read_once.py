@@ -12,6 +12,7 @@ import pytest
 from rdkit import Chem
 
 from cli.conftest import MOLECULES, QUICK, SMALL, run, write_csv
+from treelens.cli.data import read_data
 from treelens.explain.fragment_names import _MOST_COMPARED
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -124,11 +125,8 @@ def test_a_known_data_set_is_opened_once_and_parsed_once(data_folder, parses):
     path = data_folder / "smiles" / "PTC_MR.csv.gz"
     if not path.exists():
         pytest.skip("needs smiles/PTC_MR.csv.gz in TREELENS_DATA")
-    from treelens.cli.data import read_data
-    from treelens.cli.reading import Reading
-
     before = Counter(_opened)
-    found = read_data("PTC_MR_smiles", reading=Reading("element+charge"))
+    found = read_data("PTC_MR_smiles", atom_label="element+charge")
     assert found.graphs.recipe.atom_label == "element+charge"
     assert _opened[str(path)] - before[str(path)] == 1
     assert parses.calls == len(found.graphs)

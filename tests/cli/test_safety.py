@@ -10,8 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from cli.conftest import FORMULA, QUICK, run, write_csv
-from cli.test_commands import tiny_tu
+from cli.conftest import FORMULA, QUICK, run, tiny_tu, write_csv
 from treelens.cli import demo
 
 

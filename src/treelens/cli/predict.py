@@ -228,7 +228,7 @@ class _Run:
                 data = _csv(frame, header=number == 0)
                 if sink is not None:
                     sink.append(data, len(frame))
-                elif out is None and not as_json:
+                elif long and out is None and not as_json:
                     self.output.csv(data.decode())
                 if sink is None:
                     self.frames.append(frame)
@@ -245,7 +245,7 @@ class _Run:
         )
         if sink is not None:
             return {**summary, "out": str(out)}
-        return {**summary, **self._written(whole, out, as_json, printed=True)}
+        return {**summary, **self._written(whole, out, as_json, printed=long)}
 
     def _partial(self, out: Path) -> Any:
         from treelens import __version__

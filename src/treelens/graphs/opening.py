@@ -106,11 +106,11 @@ def open_unpacked(path: Path, *, bounded: bool) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def open_text(path: Path, encoding: str = "utf-8-sig", errors: str = "replace") -> Iterator[TextIO]:
-    """Open a text file of any size, to be read with ``bounded_lines``."""
+def open_text(path: Path, errors: str = "strict") -> Iterator[TextIO]:
+    """Open a UTF-8 file of any size, to be read with ``bounded_lines``."""
     with (
         open_unpacked(path, bounded=False) as file,
-        io.TextIOWrapper(file, encoding=encoding, errors=errors, newline="") as text,
+        io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="") as text,
     ):
         yield text
 

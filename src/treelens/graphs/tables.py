@@ -24,7 +24,6 @@ from treelens.graphs.errors import GraphDataError
 from treelens.graphs.opening import (
     bounded_lines,
     check_regular,
-    open_text,
     open_unpacked,
     read_bytes,
     read_lines,
@@ -109,17 +108,18 @@ def _encoding_of(chunks: Iterable[bytes], path: Path) -> str:
     """UTF-8; UTF-16 where the bytes begin with its mark; else Windows-1252, with a warning."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     n_before, has_zeros, wrong, start = 0, False, None, b""
-    for chunk in chunks:
+    for chunk in chain(chunks, [b""]):  # the empty one ends the last character
         if not n_before:
             start = chunk
             if start.startswith(_UTF16_SIGNS):
                 return "utf-16"
         has_zeros = has_zeros or b"\0" in chunk
         if wrong is None:
+            kept = len(decoder.getstate()[0])  # bytes of an unfinished character
             try:
-                decoder.decode(chunk)
+                decoder.decode(chunk, final=not chunk)
             except UnicodeDecodeError as error:
-                wrong = max(0, n_before + error.start)
+                wrong = n_before - kept + error.start
         n_before += len(chunk)
     if wrong is None:
         return "utf-8-sig"
@@ -151,7 +151,8 @@ def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
     """
     with open_unpacked(path, bounded=False) as file:
         encoding = _encoding_of(iter(lambda: file.read(2**20), b""), path)
-    with open_text(path, encoding) as stream:
+        file.seek(0)
+        stream = io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
         lines = bounded_lines(stream, path)
         if inner_suffix(path) in _SMI_ENDINGS:
             columns, rows = ["smiles", "name"], _smi_rows(lines)
