@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,31 @@ def test_a_workbook(tmp_path) -> None:
     with pytest.warns(MissingTargetsWarning, match=r"missing in 1 rows: row 2 \(line 4\)"):
         graphs, y = read_smiles(path, on_missing="skip")
     assert (len(graphs), y.tolist()) == (1, [1.5])
+
+
+@pytest.mark.parametrize("claimed", ["A1:B31", "A1", "A1:XFD1048576"])
+def test_what_a_workbook_says_about_its_size_is_not_believed(tmp_path, claimed) -> None:
+    path = workbook(tmp_path / "x.xlsx", [["smiles", "label"], *[["C", k] for k in range(120)]])
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    assert b'<dimension ref="A1:B121"' in members[sheet]
+    members[sheet] = members[sheet].replace(b'ref="A1:B121"', f'ref="{claimed}"'.encode())
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    assert len(read_text_table(path).rows) == 120
+
+
+def test_a_cell_in_the_last_corner_costs_nothing(tmp_path) -> None:
+    openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["smiles", "label"], ["C", 1], ["CC", 2]):
+        book.active.append(row)
+    book.active["XFD1048576"] = "a remark"
+    book.save(tmp_path / "x.xlsx")
+    table = read_text_table(tmp_path / "x.xlsx")
+    assert (table.columns, table.rows) == (["smiles", "label"], [["C", "1"], ["CC", "2"]])
 
 
 def test_sheets_beyond_the_first_are_told(tmp_path) -> None:

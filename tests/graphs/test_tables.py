@@ -8,7 +8,7 @@ from treelens import read_smiles
 from treelens.graphs import opening
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.errors import GraphDataError, MissingTargetsWarning
-from treelens.graphs.tables import read_text_table
+from treelens.graphs.tables import read_table_blocks, read_text_table
 from treelens.graphs.targets import as_target, is_missing
 
 TEXT = "smiles,label,note\nCCO,1,café µM\nO,0,naïve\n"
@@ -43,6 +43,28 @@ def test_a_line_without_an_end_is_found_before_all_is_read(tmp_path, monkeypatch
         (tmp_path / "x.csv").write_text(head + "C" * 99 + ",1\nC,1\n")
         with pytest.raises(GraphDataError, match=rf"line {before + 2}: the line is longer than 10"):
             read_text_table(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize("name", ["x.smi", "x.csv"])
+def test_only_line_ends_end_lines(tmp_path, name) -> None:
+    """Not the separators of Unicode, which Python's splitlines takes for line ends."""
+    header = "" if name == "x.smi" else "smiles name\n".replace(" ", ",")
+    between = " " if name == "x.smi" else ","
+    text = header + "".join(f"C{between}a\u2028b\x85c\x0bd{end}" for end in ("\n", "\r\n"))
+    (tmp_path / name).write_bytes(text.encode())
+    table = read_text_table(tmp_path / name)
+    assert table.column("smiles", "") == ["C", "C"]
+    assert len(set(table.column("name", ""))) == 1
+    (block,) = read_table_blocks(tmp_path / name, 10)
+    assert block == table
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8-sig", "utf-8"])
+def test_blocks_have_the_encodings_of_the_whole(tmp_path, encoding, recwarn) -> None:
+    (tmp_path / "x.csv").write_bytes((TEXT + "C,1,é").encode(encoding))
+    (block,) = read_table_blocks(tmp_path / "x.csv", 10)
+    assert block == read_text_table(tmp_path / "x.csv")
+    assert block.column("note", "") == ["café µM", "naïve", "é"]
 
 
 # --- targets ----------------------------------------------------------------------------------

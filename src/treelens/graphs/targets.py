@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from itertools import compress
 from typing import Any
 
@@ -98,11 +99,11 @@ def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
     check_none_missing(y if isinstance(y, (list, tuple)) else array.tolist())
     check_classification_targets(array)
     classes, codes = np.unique(array, return_inverse=True)
+    _check_names(y, classes)
     if len(classes) < 2:
         raise GraphDataError(
             f"y holds one class only ({classes.tolist()[0]!r}): a classifier needs two or more."
         )
-    _check_names(y, classes)
     return classes, codes
 
 
@@ -117,7 +118,10 @@ def check_kind(y: Any) -> None:
         raise GraphDataError(
             f"y is masked for {int(np.ma.getmaskarray(y).sum())} graphs: leave these graphs out."
         )
-    kind = getattr(getattr(y, "dtype", None), "kind", None) or np.asarray(y).dtype.kind
+    kind = getattr(getattr(y, "dtype", None), "kind", None)
+    if kind is None:
+        with suppress(ValueError):  # no array: another check says so
+            kind = np.asarray(y).dtype.kind
     names = {"c": "complex numbers", "M": "dates", "m": "time spans"}
     if kind in names:
         raise GraphDataError(
