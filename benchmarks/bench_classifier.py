@@ -17,7 +17,7 @@ from benchmarks.measure import NEEDS_DATA, THREADS, best_times, load, once
 from benchmarks.rows import Row
 from treelens.svm.search import Candidate, grid, radii_for, repetitions_for
 from treelens.svm.settings import AUTO_CS, AUTO_DEPTHS, AUTO_GAMMAS, AUTO_KERNELS
-from treelens.svm.svm import fit_svm_path
+from treelens.svm.solver import fit_svm_path
 
 # So many graphs of NCI1, drawn at random, keep this file within minutes on a busy machine, and are
 # just enough for the radii that all of them would get.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
+from treelens.gp.factor import cholesky_in_place, inverse_of_factor
 
 import treelens as tl
 from benchmarks.measure import NEEDS_DATA, THREADS, best_times, in_fresh_process, load, once
@@ -18,8 +19,7 @@ from treelens.gp.evidence import (
     Workspace,
     evidence_objective,
 )
-from treelens.gp.evidence_search import starting_parameters
-from treelens.gp.factor import cholesky_in_place, inverse_of_factor
+from treelens.gp.search import starting_parameters
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.pairs import PairFeatures
 

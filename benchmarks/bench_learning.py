@@ -15,14 +15,8 @@ from treelens.graphs.targets import check_classes
 from treelens.kernels.gram import pair_sums
 from treelens.pairwise.constraints import BallConstraint
 from treelens.pairwise.learn import learn_weights
-from treelens.pairwise.objective import (
-    AllPairsObjective,
-    Margins,
-    PairLoss,
-    pair_arrays,
-    pair_weights,
-)
-from treelens.pairwise.stochastic import Schedule, stochastic_gradient
+from treelens.pairwise.objective import AllPairsObjective, Margins
+from treelens.pairwise.solvers import stochastic_gradient
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -43,10 +37,7 @@ class Problem(NamedTuple):
     room: np.ndarray  # where the Gram matrix goes: warm, so that it is at its fastest
 
     def objective(self, n_jobs: int) -> AllPairsObjective:
-        m = MARGINS
-        loss = PairLoss(m.b, m.alpha1, m.alpha2, m.sigma, *pair_weights(self.codes, False))
-        movable = np.ones(self.features.n_patterns, dtype=bool)
-        return AllPairsObjective(pair_arrays(self.features), self.codes, loss, movable, n_jobs)
+        return AllPairsObjective.from_features(self.features, self.codes, MARGINS, False, n_jobs)
 
     def ball(self) -> BallConstraint:
         offsets = self.features.level_offsets
@@ -137,7 +128,7 @@ from treelens.patterns.vocabulary import PatternVocabulary
 graphs, y = tl.load_dataset("NCI1")
 histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 3))
 features = PairFeatures.from_histograms(histograms.select_depths(1, 3))
-for options in ({}, {"pairs": "local"}, {"solver": "stochastic", "tol": 1.0}):
+for options in ({}, {"solver": "stochastic", "tol": 1.0}):
     learn_weights(features, y, n_jobs=2, **options)
 with open("/proc/self/status") as lines:
     print(json.dumps(next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))))
@@ -157,8 +148,10 @@ def _compiled_rate(problem: Problem) -> float:
     objective, ball = problem.objective(1), problem.ball()
 
     def run(n_steps: int) -> None:
-        schedule = Schedule(n_steps, None, STEP_SIZE, halvings=0, average=False, n_checks=0)
-        stochastic_gradient(objective, ball, schedule, tol=0.0, rng=np.random.default_rng(0))
+        stochastic_gradient(
+            objective, ball, n_steps=n_steps, step_size=STEP_SIZE, halvings=0, average=False,
+            n_checks=0, tol=0.0, rng=np.random.default_rng(0),
+        )  # fmt: skip
 
     return STEPS / best_times(lambda: run(STEPS), repeats=5)[0]
 

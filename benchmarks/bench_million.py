@@ -40,7 +40,8 @@ def random_smiles(n: int, seed: int = 0) -> Iterator[tuple[str, int]]:
 
     RDLogger.DisableLog("rdApp.*")  # some rows of HIV hold no molecule
     folder = Path(os.environ["TREELENS_DATA"], "smiles")
-    texts = [s for name in SETS for s in read_text_table(folder / f"{name}.csv.gz").column("smiles", "")]
+    tables = [read_text_table(folder / f"{name}.csv.gz") for name in SETS]
+    texts = [smiles for table in tables for smiles in table.column("smiles", "")]
     found = [molecule for molecule in map(Chem.MolFromSmiles, texts) if molecule is not None]
     order = np.random.default_rng(seed).permutation(len(found))
     for k in range(n):

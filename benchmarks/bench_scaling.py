@@ -1,4 +1,4 @@
-"""Past one matrix: time, memory and accuracy of explicit features, blocks and workers.
+"""Time and memory for many graphs: single steps, blocks and workers.
 
 ``python -m benchmarks.bench_scaling [PART ...]`` measures the parts (all without a name) and
 keeps the numbers in ``docs/results/scaling.json``; ``python -m benchmarks scaling`` shows them
@@ -12,7 +12,6 @@ import os
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -28,37 +27,9 @@ from treelens.graphs.blocks import Block
 from treelens.graphs.synthetic import make_random_graphs
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "scaling.json"
-N_FOLDS = 10
 
 
-# --- HIV ----------------------------------------------------------------------------------------
-
-
-def hiv() -> dict[str, Any]:
-    """From SMILES to a fitted model with learned weights, and its ROC AUC on new scaffolds."""
-    path = Path(os.environ["TREELENS_DATA"], "smiles", "HIV.csv.gz")
-    tl.GraphSVC  # noqa: B018 - imports are not timed
-    start, before = time.perf_counter(), time.process_time()
-    graphs, y = _quietly(lambda: tl.read_smiles(path, on_invalid="skip"))
-    read, processor = time.perf_counter() - start, time.process_time() - before
-    train, test = _scaffold_split(graphs.graph_data["smiles"], 0.1)  # not timed
-    model = tl.GraphSVC(
-        depth=[3, 4], weight_radius=[1.0, 3.0], gamma=1.0, C=[1.0, 10.0],
-        approximation="random-binning", n_components=2048, scoring="roc_auc",
-        class_weight="balanced", n_jobs=2, random_state=0,
-    )  # fmt: skip
-    start, before = time.perf_counter(), time.process_time()
-    model.fit(graphs[train], y[train])
-    fitted, processor = time.perf_counter() - start, processor + time.process_time() - before
-    peak = _peak_gigabytes()
-    smiles = graphs.graph_data["smiles"]
-    return {
-        "n_train": len(train), "n_test": len(test), "seconds": read + fitted,
-        "seconds_reading": read, "cpu_seconds": processor, "peak_gb": peak,
-        "choice": model.best_params_,
-        "auc": _auc(y[test], model.decision_function(graphs[test])),
-        "auc_ecfp4_forest": _forest_auc(smiles, y, train, test),
-    }  # fmt: skip
+# --- costs of single steps --------------------------------------------------------------------
 
 
 def costs() -> dict[str, Any]:
@@ -88,9 +59,10 @@ def costs() -> dict[str, Any]:
 
 def process_costs() -> dict[str, Any]:
     """What a Gaussian process through landmarks costs on one core, in processor time."""
-    from treelens.gp.model import WeightedForest
     from treelens.gp.sparse_evidence import LandmarkSums
-    from treelens.gp.sparse_process import LandmarkPosterior
+
+    from treelens.gp.landmarks import LandmarkPosterior
+    from treelens.gp.model import WeightedForest
     from treelens.kernels.mixture import MixtureKernel, MixtureScales
     from treelens.patterns.features import select_features
     from treelens.patterns.forest import PatternForest, usual_trees
@@ -129,37 +101,6 @@ def _processor_time(work: Callable[[], Any]) -> tuple[Any, float]:
     return result, time.process_time() - start
 
 
-def _scaffold_split(smiles: Any, test_share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Murcko scaffolds from the most to the least common; the last graphs are the test part."""
-    from rdkit import Chem, rdBase
-    from rdkit.Chem.Scaffolds import MurckoScaffold
-
-    groups: dict[str, list[int]] = {}
-    with rdBase.BlockLogs():
-        for i, text in enumerate(smiles):
-            scaffold = MurckoScaffold.MurckoScaffoldSmiles(mol=Chem.MolFromSmiles(text))
-            groups.setdefault(scaffold, []).append(i)
-    ordered = sorted(groups.values(), key=lambda rows: (-len(rows), rows[0]))
-    order = np.concatenate([np.array(rows) for rows in ordered])
-    n_train = len(order) - int(test_share * len(order))
-    return np.sort(order[:n_train]), np.sort(order[n_train:])
-
-
-def _forest_auc(smiles: Any, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
-    from rdkit import Chem, rdBase
-    from rdkit.Chem import rdFingerprintGenerator
-    from sklearn.ensemble import RandomForestClassifier
-
-    generator = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048)
-    with rdBase.BlockLogs():
-        prints = np.array(
-            [generator.GetFingerprintAsNumPy(Chem.MolFromSmiles(text)) for text in smiles]
-        )
-    forest = RandomForestClassifier(300, class_weight="balanced", n_jobs=2, random_state=0)
-    forest.fit(prints[train], y[train])
-    return _auc(y[test], forest.predict_proba(prints[test])[:, 1])
-
-
 # --- time and memory against the number of graphs -----------------------------------------------
 
 
@@ -183,8 +124,8 @@ GROWTH = {"depth": 2, "exact_size": 12_000, "learning_size": 1000, "n_landmarks"
 
 def growth(n_graphs: str = "20000") -> dict[str, Any]:
     """Fit and predict generated blocks of 5,000 graphs."""
-    model = tl.StreamingGraphClassifier(**GROWTH, n_jobs=1, random_state=0, progress=False)
-    few = tl.StreamingGraphClassifier(**{**GROWTH, "exact_size": 200, "n_landmarks": 50}, n_jobs=1)
+    model = tl.GraphClassifier(**GROWTH, n_jobs=1, random_state=0, progress=False)
+    few = tl.GraphClassifier(**{**GROWTH, "exact_size": 200, "n_landmarks": 50}, n_jobs=1)
     few.fit([MadePart(0, 200), MadePart(1, 200)]).predict_proba([MadePart(0, 200)])  # compiles
     parts = [MadePart(i, 5000) for i in range(int(n_graphs) // 5000)]
     start, before = time.perf_counter(), time.process_time()
@@ -198,19 +139,7 @@ def growth(n_graphs: str = "20000") -> dict[str, Any]:
     }  # fmt: skip
 
 
-# --- kernel matrix, workers ---------------------------------------------------------------------
-
-
-def gram() -> dict[str, Any]:
-    """The exact kernel matrix of 20,000 graphs, tile by tile into a file."""
-    from treelens.svm.disk_gram import gram_to_disk
-
-    graphs = make_random_graphs(20_000, random_state=0)
-    with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
-        gram_to_disk(Path(folder, "kernel.npy"), graphs, depth=3, block_size=2000, n_jobs=2)
-        seconds = time.perf_counter() - start
-    return {"n_graphs": len(graphs), "seconds": seconds, "peak_gb": _peak_gigabytes()}
+# --- workers ------------------------------------------------------------------------------------
 
 
 def process_workers(n_parts: str, n_graphs: str, n_landmarks: str) -> dict[str, Any]:
@@ -218,8 +147,8 @@ def process_workers(n_parts: str, n_graphs: str, n_landmarks: str) -> dict[str, 
 
     It is what workers do in a fit; the rest is done here, and does not grow with the graphs.
     """
-    from treelens.gp.fitting import Targets, class_columns
-    from treelens.gp.process_blocks import posterior_of_blocks, sample_of_blocks
+    from treelens.gp.blocks import posterior_of_blocks, sample_of_blocks
+    from treelens.gp.targets import Targets, class_columns
 
     parts = [MadePart(i, int(n_graphs)) for i in range(int(n_parts))]
     sample = sample_of_blocks(parts, 2 * int(n_landmarks), seed=0)
@@ -255,70 +184,20 @@ def _raced(work: Callable[[Any], Any]) -> dict[str, Any]:
     return {"seconds": best, "ratio": best["dask"] / best["joblib"]}
 
 
-# --- accuracy -----------------------------------------------------------------------------------
-
-
-# Grids and landmarks of the approximations.
-N_COMPONENTS = {"random-binning": 4096, "nystroem": 2000}
-ACCURACY = {"accuracy-NCI1": "NCI1", "accuracy-Ames": "Ames_Hansen2009"}
-
-
-def accuracy_fold(name: str, fold: str) -> dict[str, float]:
-    """Accuracy of the exact and the approximate classifiers on one fold of ten."""
-    from sklearn.model_selection import StratifiedKFold
-
-    graphs, y = _quietly(lambda: tl.load_dataset(name))
-    settings = {
-        "depth": 4, "weight_radius": 0, "gamma": [1.0, 3.0, 10.0], "C": [1.0, 10.0, 100.0],
-        "kernel": "wwl", "n_jobs": 2, "random_state": 0,
-    }  # fmt: skip
-    models = {"exact": tl.GraphSVC(**settings, cv=3)}
-    for key, n_components in N_COMPONENTS.items():
-        models[key] = tl.GraphSVC(**settings, approximation=key, n_components=n_components)
-    folds = list(StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(y, y))
-    train, test = folds[int(fold)]
-    return {
-        key: model.fit(graphs[train], y[train]).score(graphs[test], y[test])
-        for key, model in models.items()
-    }
-
-
 # --- running and showing ------------------------------------------------------------------------
 
 PARTS: dict[str, tuple[Callable[..., dict[str, Any]], tuple[str, ...]]] = {
-    "hiv": (hiv, ()),
     "costs": (costs, ()),
     "process-costs": (process_costs, ()),
     **{f"growth-{n}": (growth, (str(n),)) for n in (20_000, 40_000, 80_000, 160_000)},
-    "gram": (gram, ()),
     "workers-process": (process_workers, ("20", "4000", "1000")),
-    **{key: (accuracy_fold, (name,)) for key, name in ACCURACY.items()},
 }
 
 
 def measure(name: str) -> dict[str, Any]:
     """One part, kept in the results."""
-    if name in ACCURACY:
-        return _measure_folds(name)
     result = _in_a_process_of_its_own(name)
     _keep(name, result)
-    return result
-
-
-def _measure_folds(part: str) -> dict[str, Any]:
-    """The folds that are not on file yet, each kept as soon as it is there.
-
-    Folds of other numbers of components are made again; to make all of them again, delete the
-    part from the results.
-    """
-    result = _results().get(part, {})
-    if result.get("n_components") != N_COMPONENTS or "folds" not in result:
-        result = {"name": ACCURACY[part], "n_components": N_COMPONENTS, "folds": {}}
-    for fold in map(str, range(N_FOLDS)):
-        if fold not in result["folds"]:
-            result["folds"][fold] = _in_a_process_of_its_own(part, fold)
-            _keep(part, result)
-            print(part, "fold", fold, result["folds"][fold], flush=True)
     return result
 
 
@@ -337,16 +216,6 @@ def _keep(name: str, result: dict[str, Any]) -> None:
 def rows() -> Iterator[Row]:
     """What was measured last, against the targets; nothing runs again."""
     results = _results()
-    if hiv_result := results.get("hiv"):
-        seconds, peak = hiv_result["seconds"], hiv_result["peak_gb"]
-        yield Row(
-            "HIV, SMILES to model, learned weights, "
-            f"{hiv_result['choice']['approximation']} ({hiv_result['choice']['n_components']})",
-            f"{seconds:.0f} s ({hiv_result['cpu_seconds']:.0f} s of processor time), "
-            f"{peak:.2f} GB; scaffold ROC AUC {hiv_result['auc']:.3f}, "
-            f"ECFP4 forest {hiv_result['auc_ecfp4_forest']:.3f}",
-            "at most 300 s and 3 GB", seconds <= 300 and peak <= 3,
-        )  # fmt: skip
     if found := results.get("costs"):
         steps = ", ".join(f"{step} {x:.3f}" for step, x in found["milliseconds"].items())
         yield Row("HIV, cost of a molecule on one core, depth 4, in ms", steps, "-", None)
@@ -363,12 +232,6 @@ def rows() -> Iterator[Row]:
     )
     if len(grown) > 1:
         yield _growth_row(grown)
-    if found := results.get("gram"):
-        yield Row(
-            f"exact kernel matrix of {found['n_graphs']:,} graphs to disk",
-            f"{found['peak_gb']:.2f} GB, {found['seconds']:.0f} s", "at most 1 GB",
-            found["peak_gb"] <= 1,
-        )  # fmt: skip
     if found := results.get("workers-process"):
         yield Row(
             f"Dask, two workers, against joblib, two processes, {found['n_graphs']:,} graphs, "
@@ -376,12 +239,6 @@ def rows() -> Iterator[Row]:
             f"{found['ratio']:.2f} x ({found['seconds']['dask']:.1f} against "
             f"{found['seconds']['joblib']:.1f} s)", "at most 1.3 x", found["ratio"] <= 1.3,
         )  # fmt: skip
-    for key in ACCURACY:
-        if "folds" in results.get(key, {}):
-            yield from _accuracy_rows(results[key])
-    for key, found in results.items():
-        if key.startswith("dropped-"):
-            yield from _accuracy_rows(found, ", dropped since,")
 
 
 def _growth_row(grown: list[dict[str, Any]]) -> Row:
@@ -393,7 +250,7 @@ def _growth_row(grown: list[dict[str, Any]]) -> Row:
     predicting = np.polyfit(n, [r["cpu_seconds_predicting"] for r in grown], 1)[0]
     memory = ", ".join(f"{r['peak_gb']:.2f}" for r in grown)
     return Row(
-        f"StreamingGraphClassifier, {n[0]:,} to {n[-1]:,} synthetic graphs in blocks of 5,000 "
+        f"GraphClassifier, {n[0]:,} to {n[-1]:,} synthetic graphs in blocks of 5,000 "
         f"(depth {grown[0]['depth']}, a sample of {grown[0]['exact_size']:,}, "
         f"{grown[0]['n_landmarks']:,} landmarks, one thread)",
         f"processor time of a fit {', '.join(f'{x:.1f}' for x in processor)} s: {fixed:.1f} s and "
@@ -405,30 +262,13 @@ def _growth_row(grown: list[dict[str, Any]]) -> Row:
     )
 
 
-def _accuracy_rows(found: dict[str, Any], remark: str = "") -> Iterator[Row]:
-    folds = list(found["folds"].values())
-    exact = np.array([fold["exact"] for fold in folds])
-    for key, n_components in found["n_components"].items():
-        near = np.array([fold[key] for fold in folds])
-        error = float(np.std(near - exact, ddof=1) / np.sqrt(len(folds))) if len(folds) > 1 else 0.0
-        yield Row(
-            f"{found['name']}, {key} ({n_components}){remark} against exact, "
-            f"{len(folds)} of {N_FOLDS} folds",
-            f"{100 * near.mean():.1f} against {100 * exact.mean():.1f}, difference "
-            f"{100 * (near - exact).mean():+.1f} +- {100 * error:.1f}",
-            "at most one point lower", bool(near.mean() >= exact.mean() - 0.01),
-        )  # fmt: skip
-
-
 def as_markdown() -> str:
     """The table of the results page."""
     lines = [
         "# Scaling: what was measured", "",
         "Written by `python -m benchmarks.bench_scaling`, on two cores with nothing else running;",
-        "the accuracies and the growth with the number of graphs were measured while other work",
-        "ran, the latter in processor time. In the rows of accuracies +- is the standard error of",
-        "the paired difference over folds. What was dropped cannot be measured again: its rows",
-        "stay as they were.", "",
+        "the growth with the number of graphs was measured in processor time while other work ran.",
+        "",
         "| claim | measured | target | met |", "| --- | --- | --- | --- |",
     ]  # fmt: skip
     signs = {True: "yes", False: "no", None: "-"}
@@ -438,12 +278,6 @@ def as_markdown() -> str:
 
 def _results() -> dict[str, Any]:
     return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-
-
-def _auc(y: np.ndarray, decisions: np.ndarray) -> float:
-    from sklearn.metrics import roc_auc_score
-
-    return float(roc_auc_score(y, decisions))
 
 
 def _quietly(work: Callable[[], Any]) -> Any:

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from reproduction.learners import StudyWeights
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
@@ -76,7 +75,6 @@ class KernelSetting:
     kernel: str = "tanimoto"
     depth: int = 4
     C: float = 10.0
-    pairs: str = "local"
 
 
 # The first is the one to beat the others.
@@ -153,7 +151,7 @@ def rate_kernel(ames: Ames, setting: KernelSetting) -> Rated:
     graphs, y = _read(ames.path, setting.atom_label)
     model = tl.GraphSVC(
         setting.kernel, depth=setting.depth, weight_radius=setting.weight_radius, C=setting.C, cv=2,
-        learner=StudyWeights(pairs=setting.pairs), n_jobs=THREADS, random_state=0,
+        n_jobs=THREADS, random_state=0,
     ).fit(graphs[ames.train], y[ames.train])  # fmt: skip
     right = model.predict(graphs[ames.test]) == y[ames.test]
     areas = _areas(ames, right, lambda i: model.explain(graphs[i]).node_contributions)

@@ -27,7 +27,6 @@ from reproduction import (
     trees,
 )
 from reproduction.data import StudyOptions
-from reproduction.formulations import FORMULATIONS
 from reproduction.paper import TARGETS, reproduce
 
 # Studies of weights learned by evidence; the others are the paper's experiments and ours on them.
@@ -76,7 +75,6 @@ def _parser() -> argparse.ArgumentParser:
     paper = parser.add_argument_group("experiments of the paper")
     paper.add_argument("--quick", action="store_true", help="a small part of it, in minutes")
     paper.add_argument("--tables-only", action="store_true", help="make no rows, only the tables")
-    paper.add_argument("--formulations", nargs="+", choices=tuple(FORMULATIONS), metavar="NAME")
     paper.add_argument("--seed", type=int)
     evidence = parser.add_argument_group("studies of evidence")
     evidence.add_argument("--data", type=Path, help="folder of MoleculeACE's tables")
@@ -88,7 +86,7 @@ def _run_experiment(chosen: argparse.Namespace) -> None:
     reproduce(
         chosen.study, chosen.out, chosen.quick, tables_only=chosen.tables_only,
         datasets=chosen.datasets, methods=chosen.methods, repetitions=chosen.repetitions,
-        n_jobs=chosen.jobs, seed=chosen.seed, formulations=chosen.formulations,
+        n_jobs=chosen.jobs, seed=chosen.seed,
     )  # fmt: skip
 
 

@@ -21,12 +21,17 @@ from reproduction.rows import RowFile, versions
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.datasets import load_dataset
 from treelens.graphs.synthetic import make_synthetic
-from treelens.pairwise.constants import LossConstants, constants_of
-from treelens.pairwise.generalization import any_solver_gap, stability_gap
+from treelens.pairwise.bounds import (
+    LossConstants,
+    StepPlan,
+    any_solver_gap,
+    constants_of,
+    mean_pair_loss,
+    stability_gap,
+    weight_stability,
+)
 from treelens.pairwise.learn import learn_weights
 from treelens.pairwise.objective import Margins
-from treelens.pairwise.risk import mean_pair_loss
-from treelens.pairwise.stability import StepPlan, weight_stability
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary

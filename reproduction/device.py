@@ -19,7 +19,7 @@ from treelens.evaluation.metrics import class_scores
 from treelens.evaluation.splits import ScaffoldKFold
 from treelens.gp.evidence import EvidenceProblem, PatternHierarchy
 from treelens.gp.evidence_device import DeviceEvidence
-from treelens.gp.evidence_search import starting_parameters
+from treelens.gp.search import starting_parameters
 from treelens.patterns.forest import PatternForest, usual_trees
 from treelens.patterns.pairs import PairFeatures
 

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold
+from treelens.gp.sparse_evidence import LandmarkProblem
 
 import treelens as tl
 from reproduction.data import StudyOptions, load_molecules
 from reproduction.pages import command_line, markdown_table, plus_minus, write_page
 from reproduction.rows import RowFile, versions
 from treelens.gp.evidence import EvidenceParameters, EvidenceProblem, PatternHierarchy
-from treelens.gp.evidence_search import refine_by_bound
-from treelens.gp.fitting import Targets, class_columns
+from treelens.gp.landmarks import LandmarkFit, choose_landmarks
 from treelens.gp.sampling import draw_by_group, landmarks_for, tenths_by_rank
-from treelens.gp.sparse_evidence import LandmarkProblem
-from treelens.gp.sparse_process import LandmarkFit, hard_to_say
+from treelens.gp.search import refine_by_bound
+from treelens.gp.targets import Targets, class_columns
 from treelens.kernels.mixture import MixtureKernel
 from treelens.patterns.features import select_features
 
@@ -154,7 +154,7 @@ def _hard(fold: _Fold) -> np.ndarray:
     """As models do it."""
     plan = landmarks_for(fold.groups, 1, N_LANDMARKS, seed=0)
     assert plan is not None
-    return hard_to_say(fold.fit, plan.first, N_LANDMARKS)
+    return choose_landmarks(fold.fit, plan.first, N_LANDMARKS)
 
 
 def _by_errors(fold: _Fold) -> np.ndarray:

@@ -1,231 +1,78 @@
-"""Learners on trial: the library's own with one thing changed, or with what only studies ask for.
-
-They have the ``fit`` of :class:`~treelens.PairwiseWeights` and the parameters that a search sets:
-the radius, and the tolerance to which it learns.
-"""
+"""Learners of the studies: the library's, with the paper's numbers, or as the released program."""
 
 from __future__ import annotations
 
-import warnings
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from treelens.pairwise.constraints import CENTER
-from treelens.pairwise.learn import learn_weights
-from treelens.pairwise.result import LearnedWeights
+from treelens.estimators.weights import PairwiseWeights
 from treelens.patterns.pairs import PairFeatures
-from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.storage.older import PRESETS, without_preset
+
+# The numbers of the paper, to the letter: 500 single pairs, step 1e-4.
+PAPER: dict[str, Any] = {
+    "solver": "stochastic", "margins": (1.0, 0.5), "sigma": 0.1, "balance": False,
+    "n_steps": 500, "step_size": 1e-4, "halvings": 0, "average": False, "n_checks": 0,
+}  # fmt: skip
 
 
-class StudyWeights(BaseEstimator):
-    """:class:`~treelens.PairwiseWeights` with every choice that the learning room has.
+def study_learner(
+    radius: float = 1.0, *, preset: str | None = None, random_state: Any = None, **settings: Any
+) -> PairwiseWeights | ReleasedCodeWeights:
+    """Return a learner.
 
     Parameters
     ----------
-    radius : float or sequence of float, default=1.0
-    preset : {None, "paper", "released-code"}, default=None
-        Override the others by the paper's literal numbers (they hardly move the weights; a warning
-        says how little), or by what the program released with it does.
-    n_jobs : int, default=1
-    random_state : int or None, default=None
-    **settings :
-        See :class:`treelens.pairwise.settings.LearnerSettings`: among them a box as ``constraint``,
-        local ``pairs`` and ``n_epochs``.
+    radius : float
+    preset : {None, "paper", "released-code"}
+        The paper's literal numbers (they hardly move the weights), or what the program released
+        with the paper does.
+    random_state : int or None
+    **settings
+        Of :class:`~treelens.PairwiseWeights` and of its solver, side by side.
     """
-
-    def __init__(self, radius: Any = 1.0, *, preset: str | None = None, n_jobs: int = 1,
-                 random_state: Any = None, solver: str = "quasi-newton", constraint: str = "ball",
-                 margins: Any = "quantile", sigma: Any = "auto", b: float = 1.0,
-                 balance: bool = True, pairs: str = "all", n_neighbors: int = 10,
-                 min_support: int = 1, max_iter: int = 200, tol: float = 1e-4,
-                 n_steps: int = 1_000_000, n_epochs: int | None = None,
-                 step_size: float | None = None, halvings: int = 8, average: bool = True,
-                 n_checks: int = 10) -> None:  # fmt: skip
-        given = {name: value for name, value in locals().items() if name != "self"}
-        for name, value in given.items():
-            setattr(self, name, value)
-
-    def flat_parameters(self) -> dict[str, Any]:
-        """All settings, with what the preset fixes."""
-        if self.preset is not None and self.preset not in PRESETS:
-            raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {self.preset!r}.")
-        given = without_preset(self.get_params(deep=False))
-        del given["preset"]
-        return given
-
-    def fit(self, features: PairFeatures, y: Any) -> StudyWeights:
-        """Learn the weights."""
-        options = self.flat_parameters()
-        options["random_state"] = check_random_state(self.random_state).randint(2**31 - 1)
-        with warnings.catch_warnings():
-            if self.preset is not None:  # what it does is given, wherever it ends
-                warnings.simplefilter("ignore", ConvergenceWarning)
-            learned = learn_weights(features, y, **options)
-        self.result_, self.weights_ = learned, learned.weights
-        self.history_, self.gaps_ = learned.history, learned.gaps
-        self.converged_, self.n_iter_ = learned.converged, learned.n_iter
-        if self.preset == "paper":
-            _warn_how_little(learned)
-        return self
-
-
-def _warn_how_little(learned: LearnedWeights) -> None:
-    moved = ", ".join(f"{distance:.2g}" for distance in learned.moved)
-    low, high = learned.weights.min(), learned.weights.max()
-    warnings.warn(
-        f"preset='paper' takes {learned.n_iter} single-pair steps of {learned.step_size:g}: "
-        f"the weights of the depths moved by {moved} in norm (radius "
-        f"{learned.radii.max():g}) and lie in [{low:.6f}, {high:.6f}], which is uniform for "
-        "all purposes. preset=None converges.",
-        UserWarning,
-        stacklevel=3,
+    if preset == "released-code":
+        return ReleasedCodeWeights(radius, random_state=random_state)
+    if preset not in (None, "paper"):
+        raise ValueError(f"preset must be paper or released-code, got {preset!r}.")
+    fixed = PAPER if preset == "paper" else {}
+    return PairwiseWeights.from_flat(
+        {"radius": radius, "random_state": random_state, **settings, **fixed}
     )
 
 
-class DepthScaledWeights(BaseEstimator):
-    """A radius for every depth: ``radius * depth_factor**h`` at depth ``h``.
+class ReleasedCodeWeights(BaseEstimator):
+    """Weights as the program released with the paper learns them.
 
-    Parameters
-    ----------
-    radius : float
-        Of depth 0.
-    depth_factor : float
-        Below 1 shallow patterns move most, above 1 deep ones.
-    tol, max_iter, random_state
-        Of :class:`~treelens.PairwiseWeights`.
-
-    Attributes
-    ----------
-    weights_ : ndarray, shape (n_patterns,)
-    radii_ : ndarray, shape (n_depths,)
+    It runs 500 epochs over disjoint pairs with step 0.01 and keeps every weight in [0, 2]. Its
+    margins are 5 and -5, so that both hinges are always active and a step does not depend on the
+    weights: they drift until the box stops them. ``radius`` has no effect.
     """
 
-    def __init__(
-        self,
-        radius: float = 1.0,
-        *,
-        depth_factor: float = 0.5,
-        tol: float = 1e-4,
-        max_iter: int = 200,
-        random_state: Any = None,
-    ) -> None:
+    N_EPOCHS, STEP_SIZE = 500, 0.01
+
+    def __init__(self, radius: float = 1.0, *, random_state: Any = None) -> None:
         self.radius = radius
-        self.depth_factor = depth_factor
-        self.tol = tol
-        self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, features: PairFeatures, y: Any) -> DepthScaledWeights:
-        """Learn the weights; depths are counted from the first that ``features`` have."""
-        depths = np.arange(len(features.level_offsets) - 1)
-        learner = StudyWeights(
-            self.radius * self.depth_factor**depths,
-            tol=self.tol, max_iter=self.max_iter, random_state=self.random_state,
-        ).fit(features, y)  # fmt: skip
-        self.radii_ = learner.result_.radii
-        self.weights_ = learner.weights_
+    def fit(self, features: PairFeatures, y: Any) -> ReleasedCodeWeights:
+        """Learn the weights."""
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        y, rows, half = np.asarray(y), features.rows, features.n_graphs // 2
+        bounds = list(zip(rows.offsets[:-1].tolist(), rows.offsets[1:].tolist(), strict=True))
+        patterns = [rows.indices[a:b] for a, b in bounds]
+        values = [rows.values[a:b] for a, b in bounds]
+        combine = np.minimum if features.minimum else np.multiply
+        weights, other = np.ones(features.n_patterns), np.zeros(features.n_patterns)
+        for _ in range(self.N_EPOCHS):
+            order = rng.permutation(features.n_graphs)
+            for i, j in zip(order[:half].tolist(), order[half : 2 * half].tolist(), strict=True):
+                other[patterns[j]] = values[j]
+                z = combine(values[i], other[patterns[i]]) * features.scale[i] * features.scale[j]
+                step = self.STEP_SIZE if y[i] == y[j] else -self.STEP_SIZE
+                weights[patterns[i]] = (weights[patterns[i]] + step * z).clip(0.0, 2.0)
+                other[patterns[j]] = 0.0
+        self.weights_ = weights
         return self
-
-
-class SmoothedWeights(BaseEstimator):
-    """Weights of rare patterns drawn toward those of their parents, after learning.
-
-    Parameters
-    ----------
-    radius : float
-    parents : ndarray of int
-        As :func:`pattern_parents` gives them; the patterns of ``features`` must be the first ones,
-        from depth 0 on.
-    strength : float
-        A pattern in so many training graphs goes half of the way.
-    tol, max_iter, random_state
-        Of :class:`~treelens.PairwiseWeights`.
-
-    Attributes
-    ----------
-    weights_ : ndarray, shape (n_patterns,)
-    """
-
-    def __init__(
-        self,
-        radius: float = 1.0,
-        *,
-        parents: np.ndarray,
-        strength: float = 5.0,
-        tol: float = 1e-4,
-        max_iter: int = 200,
-        random_state: Any = None,
-    ) -> None:
-        self.radius = radius
-        self.parents = parents
-        self.strength = strength
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-
-    def fit(self, features: PairFeatures, y: Any) -> SmoothedWeights:
-        """Learn the weights, then smooth them."""
-        learner = StudyWeights(
-            self.radius, tol=self.tol, max_iter=self.max_iter, random_state=self.random_state
-        ).fit(features, y)
-        support = np.diff(features.lists.offsets)
-        self.weights_ = smoothed_weights(
-            learner.weights_, support, self.parents, features.level_offsets, self.strength
-        )
-        return self
-
-
-def smoothed_weights(
-    weights: np.ndarray,
-    support: np.ndarray,
-    parents: np.ndarray,
-    level_offsets: np.ndarray,
-    strength: float,
-) -> np.ndarray:
-    """``(n_v w_v + k w_parent) / (n_v + k)`` from shallow to deep; depth 0 is drawn toward 1.
-
-    Parameters
-    ----------
-    weights, support : ndarray, shape (n_patterns,)
-        ``w``, and the number ``n`` of training graphs that hold a pattern.
-    parents : ndarray of int, shape (at least n_patterns,)
-        -1 at depth 0.
-    level_offsets : ndarray, shape (n_depths + 1,)
-    strength : float
-        The constant ``k``.
-
-    Examples
-    --------
-    >>> learned, support = np.array([2.0, 3.0]), np.array([5, 1])
-    >>> smoothed_weights(learned, support, np.array([-1, 0]), np.array([0, 1, 2]), 1.0).round(3)
-    array([1.833, 2.417])
-    """
-    smooth = weights.astype(float)
-    for start, stop in pairwise(level_offsets.tolist()):
-        level = slice(start, stop)
-        parent = smooth[parents[level]] if start > 0 else CENTER
-        n = support[level]
-        smooth[level] = (n * weights[level] + strength * parent) / (n + strength)
-    return smooth
-
-
-def pattern_parents(vocabulary: PatternVocabulary) -> np.ndarray:
-    """The pattern that the same node had one depth earlier; -1 at depth 0.
-
-    Examples
-    --------
-    >>> from treelens import as_graph_collection
-    >>> graphs = as_graph_collection([([(0, 1), (1, 2)], {0: "C", 1: "C", 2: "O"})])
-    >>> pattern_parents(PatternVocabulary.fit(graphs, depth=1)[0]).tolist()
-    [-1, -1, 0, 0, 1]
-    """
-    offsets = vocabulary.level_offsets
-    roots = np.full(offsets[1], -1, dtype=np.int64)
-    levels = zip(offsets[:-1], vocabulary.levels, strict=False)
-    return np.concatenate([roots, *(start + level.own for start, level in levels)])

@@ -31,7 +31,7 @@ class WLMethod:
         For a learned method, the key of the same method with uniform weights, which is searched
         first: learning is tried at its best depth.
     learner : dict
-        Parameters of ``StudyWeights`` other than the radius.
+        Parameters of ``study_learner`` other than the radius.
     members : tuple of str
         For a method that chooses among others, by their score inside: their keys. It needs no run
         of its own, since their rows say all.

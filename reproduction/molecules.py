@@ -35,7 +35,7 @@ from treelens.graphs.datasets import load_dataset
 from treelens.graphs.molecules import ATOM_LABELS, molecule_of, smiles_to_collection
 from treelens.kernels.fingerprints import folded_counts, tanimoto_matrix
 from treelens.svm.search import accuracy, roc_auc
-from treelens.svm.svm import fit_svm_path
+from treelens.svm.solver import fit_svm_path
 
 DATASETS = ("BBBP", "Ames_Hansen2009")
 KEY = ("dataset", "split", "fold", "method", "seed")

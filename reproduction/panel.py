@@ -18,8 +18,8 @@ from reproduction.pages import command_line, markdown_table, write_json, write_p
 from reproduction.rows import RowFile, versions
 from treelens.estimators.baselines import (
     EcfpForestClassifier,
-    EcfpMachineClassifier,
-    EcfpProcessClassifier,
+    EcfpGPClassifier,
+    EcfpSVC,
 )
 from treelens.evaluation.metrics import class_scores
 from treelens.evaluation.splits import DistinctKFold, ScaffoldKFold
@@ -30,8 +30,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "treelens": tl.GraphClassifier,
     "treelens_uniform": lambda **options: tl.GraphClassifier(weights="uniform", **options),
     "ecfp_forest": EcfpForestClassifier,
-    "ecfp_gp": EcfpProcessClassifier,
-    "ecfp_svm": EcfpMachineClassifier,
+    "ecfp_gp": EcfpGPClassifier,
+    "ecfp_svm": EcfpSVC,
 }
 OURS = ("treelens", "treelens_uniform")
 NAMES = {

@@ -20,29 +20,23 @@ _RUNNERS = {
     "patterns": ("pattern_study", "run_patterns"),
     "runtime": ("runtime", "run_runtime"),
     "bounds": ("bounds", "run_bounds"),
-    "diagnosis": ("diagnosis", "run_diagnosis"),
-    "formulations": ("formulation_study", "run_formulations"),
     "molecules": ("molecules", "run_molecules"),
     "claims": ("claims", "run_claims"),
 }
 _ALIASES = {"table3": "runtime"}
 _METHODS = (*TABLE2_METHODS, *OTHER_METHODS)
-# In the order in which "all" makes them: the diagnosis reads the rows of Table 2. Molecules are no
-# experiment of the paper, need RDKit and take long, so they run by name only; so does the table of
-# claims, which reads the rows of all and writes into the page about the paper.
-_ALL = (
-    "table1", "figures", "synthetic", "patterns", "runtime", "bounds", "table2", "diagnosis",
-    "formulations",
-)  # fmt: skip
+# In the order in which "all" makes them. Molecules are no experiment of the paper, need RDKit and
+# take long, so they run by name only; so does the table of claims, which reads the rows of all and
+# writes into the page about the paper.
+_ALL = ("table1", "figures", "synthetic", "patterns", "runtime", "bounds", "table2")
 TARGETS = (*_ALL, *_ALIASES, "molecules", "claims", "all")
 # What an experiment can be told, alone and as one of all: its own seed and folds are its own.
 _SHARED = ("datasets", "repetitions", "n_jobs", "seed", "tables_only")
 _OPTIONS = {
     "table2": (*_SHARED, "methods"),
-    "formulations": (*_SHARED, "formulations"),
     "molecules": ("datasets", "n_jobs", "seed"),
 }
-_ALL_OPTIONS = {"table2": _OPTIONS["table2"], "formulations": ("n_jobs",)}
+_ALL_OPTIONS = {"table2": _OPTIONS["table2"]}
 QUICK_DATASETS = ("MUTAG",)
 QUICK_REPETITIONS = 2
 
@@ -62,10 +56,9 @@ def reproduce(
     quick : bool
         A small part of it: two repetitions, small sets. All of it takes a few minutes.
     **options
-        ``datasets``, ``repetitions``, ``n_jobs``, ``seed`` and ``tables_only`` for Table 2 and for
-        the formulations, ``methods`` for the one and ``formulations`` for the other; ``datasets``,
-        ``n_jobs`` and ``seed`` for the molecules. With ``all`` they reach Table 2, and ``n_jobs``
-        both. The other targets have no options. None stands for what is usual.
+        ``datasets``, ``repetitions``, ``n_jobs``, ``seed``, ``tables_only`` and ``methods`` for
+        Table 2; ``datasets``, ``n_jobs`` and ``seed`` for the molecules. With ``all`` they reach
+        Table 2. The other targets have no options. None stands for the default.
 
     Returns
     -------

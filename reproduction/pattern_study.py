@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from reproduction.learners import StudyWeights
+from reproduction.learners import study_learner
 from reproduction.methods import LEARNER
 from reproduction.pages import command_line, markdown_table, write_json, write_page
 from reproduction.progress import Work, run_all
@@ -72,7 +72,7 @@ def learned_patterns(graphs: Any, y: np.ndarray, name: str) -> tuple[PatternVoca
 
     def learn(indices: np.ndarray) -> np.ndarray:
         features = PairFeatures.from_histograms(histograms.select_graphs(indices))
-        learner = StudyWeights(radius=RADIUS, random_state=0, **LEARNER)
+        learner = study_learner(radius=RADIUS, random_state=0, **LEARNER)
         return learner.fit(features, codes[indices]).weights_
 
     named = named_vocabulary(vocabulary, name)

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 
 from reproduction.grids import GRIDS
-from reproduction.learners import StudyWeights
+from reproduction.learners import study_learner
 from reproduction.methods import (
     CS,
     DEPTHS,
@@ -45,7 +45,7 @@ from treelens.svm.search import (
     leading_settings,
     repetitions_for,
 )
-from treelens.svm.svm import fit_svm_path
+from treelens.svm.solver import fit_svm_path
 
 N_OUTER = 10
 N_INNER = 5
@@ -232,8 +232,8 @@ def _search(
     return kernel_search(data, splits, _learner(learner, seed), final)
 
 
-def _learner(settings: dict[str, Any], seed: int) -> StudyWeights:
-    return StudyWeights(random_state=seed, **{**LEARNER, **settings})
+def _learner(settings: dict[str, Any], seed: int) -> Any:
+    return study_learner(random_state=seed, **{**LEARNER, **settings})
 
 
 # --- kernels without weights ------------------------------------------------------------------

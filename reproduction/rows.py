@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import platform
-import weakref
 from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from treelens.json_values import unpacked
-from treelens.kernels.table import RENAMED_KERNELS
-from treelens.storage.locks import hold_lock
 
 # Rows keep the words they were written with; these are what some were called then.
 _OLD_FIELDS = {"form": "kernel"}
 _OLD_CHOICES = {"form": "kernel", "radius": "weight_radius"}
+_OLD_KERNELS = {
+    "exponential": "wwl",
+    "metric": "laplacian",
+    "tanimoto-exponential": "tanimoto-rbf",
+    "assignment": "wl-oa",
+    "subtree": "wl-subtree",
+    "subtree-cosine": "wl-subtree-cosine",
+    "linear": "wwl-linear",
+}
+_locked: dict[Path, int] = {}  # files that this process writes, until it ends
 
 
 class RowFile:
     """An append-only file of JSON lines, with a key that tells which rows are already there.
 
-    As long as it lives, no other process can open the same file as a ``RowFile``: two runs would
+    Until this process ends, no other one can open the same file as a ``RowFile``: two runs would
     make every row twice.
 
     Parameters
@@ -37,8 +45,7 @@ class RowFile:
         self.path = Path(path)
         self.key = tuple(key)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        let_go = hold_lock(self.path.with_name(f".{self.path.name}.lock"), str(self.path))
-        weakref.finalize(self, let_go)
+        _lock(self.path.resolve())
         _drop_cut_line(self.path)
         self.rows = read_rows(self.path)
         for number, row in enumerate(self.rows, start=1):
@@ -69,6 +76,25 @@ class RowFile:
             os.close(descriptor)
         self.rows.append(row)
         self._known.add(self._key_of(row))
+
+
+class InUseError(OSError):
+    """A file of rows that another process writes to."""
+
+
+def _lock(path: Path) -> None:
+    if path in _locked:
+        return
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise InUseError(
+            f"{path} is being written by another run. Wait until it has ended, stop it, or choose "
+            "another folder."
+        ) from None
+    _locked[path] = descriptor
 
 
 class RowFileError(ValueError):
@@ -131,7 +157,7 @@ def _renamed(record: dict[str, Any], fields: dict[str, str]) -> dict[str, Any]:
     if not fields.keys() & record.keys():
         return record
     renamed = {fields.get(name, name): value for name, value in record.items()}
-    renamed["kernel"] = RENAMED_KERNELS.get(renamed.get("kernel"), renamed.get("kernel"))
+    renamed["kernel"] = _OLD_KERNELS.get(renamed.get("kernel"), renamed.get("kernel"))
     return renamed
 
 

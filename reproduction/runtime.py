@@ -23,7 +23,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from reproduction.grids import GRIDS
-from reproduction.learners import StudyWeights
+from reproduction.learners import study_learner
 from reproduction.progress import Work, run_all
 from reproduction.rows import RowFile, versions
 from reproduction.runtime_page import draw_runtime, write_runtime_page
@@ -32,10 +32,10 @@ from treelens.estimators.svc import GraphSVC
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.datasets import load_dataset
 from treelens.graphs.synthetic import make_synthetic
+from treelens.pairwise.bounds import mean_pair_loss
 from treelens.pairwise.learn import learn_weights
 from treelens.pairwise.objective import Margins
 from treelens.pairwise.result import LearnedWeights
-from treelens.pairwise.risk import mean_pair_loss
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -255,7 +255,7 @@ def time_task(
 def _classify(
     graphs: GraphCollection, y: np.ndarray, train: np.ndarray, test: np.ndarray, solver: str
 ) -> tuple[float, WassersteinWL]:
-    learner = StudyWeights(RADIUS, random_state=0, **TASK_LEARNERS[solver])
+    learner = study_learner(RADIUS, random_state=0, **TASK_LEARNERS[solver])
     kernel = WassersteinWL(TASK_DEPTH, gamma=TASK_GAMMA, weights=learner, include_depth_zero=False)
     machine = SVC(kernel="precomputed", C=TASK_C)
     machine.fit(kernel.fit_transform(graphs[train], y[train]), y[train])
@@ -286,7 +286,7 @@ def _choose(
 ) -> tuple[float, dict[str, Any]]:
     model = GraphSVC(
         "wwl", **grid, include_depth_zero=False, edge_labels=False,
-        learner=StudyWeights(random_state=0, **TASK_LEARNERS[solver]),
+        learner=study_learner(random_state=0, **TASK_LEARNERS[solver]),
         cv=StratifiedKFold(5, shuffle=True, random_state=0), random_state=0, progress=False,
     )  # fmt: skip
     model.fit(graphs[train], y[train])

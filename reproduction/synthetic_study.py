@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from reproduction.grids import GRIDS
-from reproduction.learners import StudyWeights
+from reproduction.learners import study_learner
 from reproduction.methods import PAPER_MARGINS
 from reproduction.pages import command_line, write_json, write_page
 from reproduction.progress import Work, run_all
@@ -156,7 +156,7 @@ def fit_one(
     spec = METHODS[method]
     model = GraphSVC(
         kernel="wwl", depth=DEPTH, weight_radius=spec.radii, gamma=spec.gammas, C=spec.Cs,
-        learner=StudyWeights(random_state=dataset, **spec.learner) if spec.learner else None,
+        learner=study_learner(random_state=dataset, **spec.learner) if spec.learner else None,
         include_depth_zero=include_depth_zero, random_state=dataset, progress=False,
     )  # fmt: skip
     train = _members(graphs, TRAINING_SUBSTRUCTURES)

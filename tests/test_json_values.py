@@ -73,7 +73,7 @@ def test_what_is_given_stays_as_it_was() -> None:
 
 @pytest.mark.parametrize("value", [{1, 2}, Path("x"), Fraction(1, 3), 1j, b"C", object, LONG])
 def test_what_json_has_nothing_for_is_an_error_or_a_text(value: Any) -> None:
-    with pytest.raises(TypeError, match=f"{type(value).__name__}, which JSON has nothing for"):
+    with pytest.raises(TypeError, match=f"{type(value).__name__}, cannot be written as JSON"):
         plain({"deep": [value]})
     assert plain({"deep": [value]}, other=str) == {"deep": [str(value)]}
 
@@ -96,5 +96,5 @@ def test_json_unpacks_numpy_and_leaves_numbers_as_they_are() -> None:
 
 @pytest.mark.parametrize("value", [{1, 2}, Path("x"), LONG, np.array([LONG])])
 def test_json_is_told_what_it_cannot_write(value: Any) -> None:
-    with pytest.raises(TypeError, match="which JSON has nothing for: expected numbers, texts"):
+    with pytest.raises(TypeError, match="cannot be written as JSON: expected numbers"):
         json.dumps({"row": [value]}, default=unpacked)

@@ -10,7 +10,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import treelens
-from treelens.parallel import in_threads, one_blas_thread, run_in_shares
+from treelens.parallel import blas_threads, in_threads, one_blas_thread, run_in_shares
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1, 2, 3, 8])
@@ -51,6 +51,38 @@ def _blas_threads() -> list[int]:
 def test_blas_has_one_thread_inside_and_what_it_had_after() -> None:
     before = _blas_threads()
     with one_blas_thread():
+        assert set(_blas_threads()) == {1}
+    assert _blas_threads() == before
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_two_fits_at_once_leave_blas_as_it_was(last: int) -> None:
+    """Limits that overlap in two threads end in either order."""
+    before, after = _blas_threads(), {}
+    entered, leave = threading.Barrier(3, timeout=30), [threading.Event(), threading.Event()]
+
+    def hold(k: int) -> None:
+        with blas_threads(1):
+            entered.wait()
+            leave[k].wait(30)
+        after[k] = _blas_threads()
+
+    threads = [threading.Thread(target=hold, args=(k,)) for k in (0, 1)]
+    for thread in threads:
+        thread.start()
+    entered.wait()
+    for k in (1 - last, last):
+        leave[k].set()
+        threads[k].join()
+    assert after == {0: before, 1: before}
+    assert _blas_threads() == before
+
+
+def test_an_inner_limit_ends_at_the_outer_one() -> None:
+    before = _blas_threads()
+    with blas_threads(1):
+        with blas_threads(2):
+            pass
         assert set(_blas_threads()) == {1}
     assert _blas_threads() == before
 

@@ -62,9 +62,7 @@ kernel = tl.WassersteinWL(depth=2, weights=tl.PairwiseWeights())
 matrix: np.ndarray = kernel.fit(graphs, y).transform(few)
 walks: np.ndarray = tl.RandomWalk(max_length=3).fit_transform(graphs)
 cross_val_score(make_pipeline(kernel, SVC(kernel="precomputed")), few, y)
-streaming = tl.StreamingGraphClassifier(block_size=100).fit([(graphs, y)])
-chances: np.ndarray = streaming.fit(graphs, y).predict_proba(few)
-means, errors = tl.StreamingGraphRegressor().fit(graphs, y).predict(few, return_std=True)
+chances: np.ndarray = tl.GraphClassifier().fit([(graphs, y)]).predict_proba(few)
 """
 
 MISTAKES = """
@@ -81,7 +79,6 @@ tl.GraphClassifier(nonsense=1)  # call-arg
 tl.GraphClassifier(depth="three")  # arg-type
 tl.GraphRegressor().predict_proba(graphs)  # attr-defined
 tl.GraphSVC(kernle="auto")  # call-arg
-tl.StreamingGraphClassifier(gamma=1.0)  # call-arg
 tl.GraphTransformer  # attr-defined
 graphs[0].node_label  # attr-defined
 tl.load("model.treelens").fti  # union-attr

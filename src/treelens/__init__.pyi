@@ -5,8 +5,6 @@ from .estimators.files import load as load
 from .estimators.kernels import WassersteinWL as WassersteinWL
 from .estimators.kernels import WLOptimalAssignment as WLOptimalAssignment
 from .estimators.kernels import WLSubtree as WLSubtree
-from .estimators.streaming import StreamingGraphClassifier as StreamingGraphClassifier
-from .estimators.streaming import StreamingGraphRegressor as StreamingGraphRegressor
 from .estimators.svc import GraphSVC as GraphSVC
 from .estimators.walks import RandomWalk as RandomWalk
 from .estimators.walks import ShortestPath as ShortestPath
@@ -24,11 +22,10 @@ from .graphs.molecules import read_smiles as read_smiles
 from .graphs.synthetic import make_synthetic as make_synthetic
 from .graphs.tu_blocks import TUBlocks as TUBlocks
 from .graphs.tudataset import read_tudataset as read_tudataset
-from .pairwise.solver_settings import ProjectedGradient as ProjectedGradient
-from .pairwise.solver_settings import QuasiNewton as QuasiNewton
-from .pairwise.solver_settings import StochasticGradient as StochasticGradient
+from .pairwise.settings import ProjectedGradient as ProjectedGradient
+from .pairwise.settings import QuasiNewton as QuasiNewton
+from .pairwise.settings import StochasticGradient as StochasticGradient
 from .patterns.histograms import PatternHistograms as PatternHistograms
 from .patterns.vocabulary import PatternVocabulary as PatternVocabulary
-from .svm.disk_gram import gram_to_disk as gram_to_disk
 
 __version__: str

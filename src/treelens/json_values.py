@@ -1,4 +1,4 @@
-"""Values as JSON has them: numpy's unpacked, containers plain. Files, pages and commands use it."""
+"""Values as JSON data: numpy scalars and arrays as plain numbers and lists."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def unpacked(value: Any) -> Any:
-    """A numpy scalar or array as a plain number or nested lists: ``default`` of ``json.dumps``.
+    """Return a numpy scalar or array as a number or nested lists: ``default`` of ``json.dumps``.
 
     NaN and infinities stay what they are.
 
@@ -24,23 +24,23 @@ def unpacked(value: Any) -> Any:
 
 def _refused(value: Any) -> Any:
     raise TypeError(
-        f"{value!r} is of the kind {type(value).__name__}, which JSON has nothing for: expected "
-        "numbers, texts, None, lists, dictionaries, or numpy's scalars and arrays."
+        f"{value!r}, of type {type(value).__name__}, cannot be written as JSON: expected numbers, "
+        "strings, None, lists, dictionaries, or numpy scalars and arrays."
     )
 
 
 def plain(
     value: Any, *, text: Callable[[str], str] = str, other: Callable[[Any], str] = _refused
 ) -> Any:
-    """Numbers, texts, lists and dictionaries with text keys; what is not finite becomes None.
+    """Return JSON data with string keys, in which numbers that are not finite are None.
 
     Parameters
     ----------
     value : object
     text : callable
-        What is made of every text and of every key.
+        Applied to every string and every key.
     other : callable
-        The text of a value that JSON has nothing for; unless given, such a value is an error.
+        Returns a string for a value that JSON cannot represent; an error by default.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def plain(
 
     def of(value: Any) -> Any:
         kind = type(value)
-        if kind is int or (kind is float and math.isfinite(value)):  # most of what there is
+        if kind is int or (kind is float and math.isfinite(value)):  # most values
             return value
         value = _inside(value)
         if value is None or isinstance(value, int):
@@ -70,5 +70,5 @@ def plain(
 
 
 def _inside(value: Any) -> Any:
-    """What numpy packed, or the value itself. numpy is told by what it has, not imported."""
+    """Return the plain form of a numpy value, recognised without importing numpy."""
     return value.tolist() if hasattr(type(value), "tolist") else value

@@ -1,12 +1,14 @@
-"""Threads, in one place: work is dealt out so that no result depends on their number."""
+"""Threads: our own over compiled loops and blocks of rows, and a limit on those of BLAS."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Lock, local
 from typing import Any
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 
 def in_threads(work: Callable[[Any], Any], items: Iterable[Any], n_jobs: int) -> list[Any]:
@@ -36,6 +38,63 @@ def run_in_shares(work: Callable[[int, int], Any], n_items: int, n_jobs: int) ->
     return in_threads(lambda k: work(bounds[k], bounds[k + 1]), range(n_jobs), n_jobs)
 
 
-def one_blas_thread() -> threadpool_limits:
-    """For small matrices a second thread only waits for the first; its sums change last bits."""
-    return threadpool_limits(limits=1, user_api="blas")
+class _BlasLimits:
+    """Limits on BLAS threads that are in force, counted over all threads of the process.
+
+    What a limit set in one thread means to another depends on the BLAS library. So the numbers
+    before the first limit are remembered, each thread goes back to its enclosing limit or to those
+    numbers, and no overlap of two fits can leave the process at fewer threads than it had.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._own = local()
+        self._n_active = 0
+        self._before: list[int] = []
+        self._controller: ThreadpoolController | None = None
+
+    def enter(self, limit: int) -> None:
+        with self._lock:
+            if self._controller is None:  # looking for libraries takes milliseconds: do it once
+                self._controller = ThreadpoolController().select(user_api="blas")
+            libraries = self._controller.lib_controllers
+            if not self._n_active:
+                self._before = [library.get_num_threads() for library in libraries]
+            self._n_active += 1
+            if not hasattr(self._own, "stack"):
+                self._own.stack = []
+            self._own.stack.append([limit] * len(libraries))
+            self._set(self._own.stack[-1])
+
+    def leave(self) -> None:
+        with self._lock:
+            self._n_active -= 1
+            self._own.stack.pop()
+            self._set(self._own.stack[-1] if self._own.stack else self._before)
+
+    def _set(self, numbers: list[int]) -> None:
+        assert self._controller is not None
+        for library, number in zip(self._controller.lib_controllers, numbers, strict=True):
+            library.set_num_threads(number)
+
+
+_LIMITS = _BlasLimits()
+
+
+@contextmanager
+def blas_threads(n_threads: int) -> Iterator[None]:
+    """Let BLAS and LAPACK use at most so many threads in this thread.
+
+    The same machine and the same number of threads give the same result; another number may
+    change its last digits.
+    """
+    _LIMITS.enter(max(n_threads, 1))
+    try:
+        yield
+    finally:
+        _LIMITS.leave()
+
+
+def one_blas_thread() -> Any:
+    """Limit BLAS to one thread: for small matrices a second one only waits for the first."""
+    return blas_threads(1)

@@ -87,7 +87,7 @@ def test_the_published_kernels_are_still_there(molecules):
 def test_a_learned_kernel_learns_even_where_uniform_is_as_good(molecules):
     graphs, y = tl.read_smiles(molecules)  # every kernel gets all of these right
     plain, learned = (
-        evaluate._model(name, "classification", "1", "auto", 0, 1)
+        evaluate._model(name, "classification", "1", "auto", "auto", 0, 1)
         for name in ("wwl", "learned_wwl")
     )
     assert plain.fit(graphs, y).best_params_["weight_radius"] == 0

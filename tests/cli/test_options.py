@@ -16,12 +16,14 @@ def test_the_options_name_every_kernel_and_every_score():
 
 
 def test_settings_left_at_auto_are_those_of_the_estimator():
-    assert options.process_settings("auto", None, 3, 2) == {"random_state": 3, "n_jobs": 2}
-    found = options.process_settings("0", "depths", 0, -1)
+    found = options.process_settings("auto", None, "auto", 3, 2)
+    assert found == {"random_state": 3, "n_jobs": 2, "descriptors": "auto"}
+    found = options.process_settings("0", "depths", "no", 0, -1)
+    assert found["descriptors"] is False
     assert (found["depth"], found["weights"]) == (0, "depths")
     for text in ("-1", "1.5", "1,2", "", "deep", str(options.DEEPEST + 1)):
         with pytest.raises(InputError, match=f"--depth {text}: expected auto, or one whole"):
-            options.process_settings(text, None, 0, 1)
+            options.process_settings(text, None, "auto", 0, 1)
     found = options.svc_settings("wwl, tanimoto", "1,2", "0,2.5", None, 0, 1)
     assert (found["kernel"], found["depth"]) == (["wwl", "tanimoto"], [1, 2])
     assert (found["weight_radius"], found["scoring"]) == ([0.0, 2.5], "auto")

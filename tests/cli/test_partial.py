@@ -67,6 +67,9 @@ def test_chunks_are_the_table_in_one_go(model, table, tmp_path, monkeypatch):
     assert not left_behind(tmp_path)
     printed = run(*args)
     assert printed.out == out.read_text()
+    apart = tmp_path / "apart.csv"  # in processes
+    assert run("predict", model, table, "--jobs", 2, "--out", apart).code == 0
+    pd.testing.assert_frame_equal(pd.read_csv(out), pd.read_csv(apart), rtol=1e-9)
     monkeypatch.setattr(predict, "CHUNK_ROWS", 5000)
     whole = tmp_path / "whole.csv"
     assert run(*args, "--out", whole).code == 0
@@ -127,16 +130,17 @@ def test_another_model_table_or_option_is_refused(model, table, tmp_path, monkey
 
 
 def test_a_table_that_changes_under_way_is_refused(model, table, tmp_path, monkeypatch):
-    honest, calls = predict._Run._predicted, []
+    honest, calls = predict._predict_chunk, []
 
-    def changed(self, readings):
+    def changed(*given):
         calls.append(1)
         if len(calls) == 3:
             table.write_text(table.read_text() + "more,CCO\n")
-        return honest(self, readings)
+        return honest(*given)
 
-    monkeypatch.setattr(predict._Run, "_predicted", changed)
-    refused(run("predict", model, table, "--out", tmp_path / "p.csv"), "was changed")
+    monkeypatch.setattr(predict, "_predict_chunk", changed)
+    done = run("predict", model, table, "--out", tmp_path / "p.csv", "--jobs", 1)
+    refused(done, "was changed")
     assert not (tmp_path / "p.csv").exists()
 
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 import treelens as tl
-from treelens.estimators.baselines import BASELINES, EcfpProcessRegressor
+from treelens.estimators.baselines import BASELINES, EcfpGPRegressor
 
 pytest.importorskip("rdkit")
 CORES = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "C1CCOC1", "c1ccsc1"]
@@ -51,6 +51,6 @@ def test_a_rare_class_is_named():
 
 def test_new_environments_do_not_disturb(monkeypatch):
     """A molecule with environments that training never had is compared all the same."""
-    model = EcfpProcessRegressor(random_state=0).fit(SMILES, VALUES)
+    model = EcfpGPRegressor(random_state=0).fit(SMILES, VALUES)
     one = model.predict(["c1ccccc1C"])
     np.testing.assert_allclose(model.predict(["FC(F)(F)S(=O)(=O)Br", "c1ccccc1C"])[1], one[0])

@@ -74,13 +74,11 @@ def test_a_rare_class_is_ranked_and_named(fitted, rare):
 
 def test_accuracy_alone_names_the_frequent_class_and_the_model_says_so(rare):
     """What the default was: 91 % right by never naming the rare class."""
-    with pytest.warns(UserWarning, match="every graph that was held out into the class 0"):
+    with pytest.warns(UserWarning, match="predicts the class 0 for every held-out graph"):
         model = GraphSVC(**{**SETTINGS, "C": 1.0}, scoring="accuracy").fit(*rare[0])
     assert set(model.predict(rare[1][0])) == {0}
     with pytest.warns(UserWarning, match="class_weight='balanced'"):
-        GraphSVC(
-            **{**SETTINGS, "C": 1.0}, class_weight=None, approximation="nystroem", n_components=64
-        ).fit(*rare[0])
+        GraphSVC(**{**SETTINGS, "C": 1.0}, class_weight=None).fit(*rare[0])
 
 
 def test_a_rare_class_among_several():
@@ -90,14 +88,6 @@ def test_a_rare_class_among_several():
     plain = GraphSVC(**SETTINGS, scoring="accuracy", class_weight=None).fit(*train)
     found, before = (balanced_accuracy_score(new[1], m.predict(new[0])) for m in (model, plain))
     assert found > before + 0.05
-
-
-@pytest.mark.parametrize("approximation", ["random-binning", "nystroem"])
-def test_approximations_do_the_same(rare, approximation):
-    model = GraphSVC(**SETTINGS, approximation=approximation, n_components=256).fit(*rare[0])
-    assert model.best_params_["class_weight"] == "balanced"
-    graphs, y = rare[1]
-    assert balanced_accuracy_score(y, model.predict(graphs)) > 0.65
 
 
 def test_nothing_changes_without_a_rare_class():

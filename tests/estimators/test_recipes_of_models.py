@@ -30,14 +30,13 @@ def svc(**more):
     return tl.GraphSVC("wwl-linear", 1, 0, C=10.0, cv=2, random_state=0, **more)
 
 
-def streaming():
-    return tl.StreamingGraphClassifier(depth=1, trees=["labels"], random_state=0)
+def blockwise():
+    return tl.GraphClassifier(depth=1, trees=["labels"], random_state=0)
 
 
 MAKERS = {
     "exact": lambda graphs: svc().fit(graphs, Y),
-    "unary": lambda graphs: svc(approximation="unary").fit(graphs, Y),
-    "streaming": lambda graphs: streaming().fit(tl.CollectionBlocks(graphs, Y, block_size=15)),
+    "blocks": lambda graphs: blockwise().fit(tl.CollectionBlocks(graphs, Y, block_size=15)),
 }
 
 
@@ -110,25 +109,13 @@ def test_the_report_says_it(tmp_path):
     assert "SMILES with atom_label=&#39;element+charge&#39;, hydrogens=False" in page
 
 
-def test_a_file_from_before_recipes_loads_and_takes_anything(tmp_path):
-    MAKERS["exact"](GRAPHS).save(tmp_path / "new.treelens")
-    from storage.conftest import Repacked
-
-    repacked = Repacked(tmp_path / "new.treelens")
-    assert repacked.data.pop("recipe")["atom_label"] == "element+charge"
-    model = tl.load(repacked.write(tmp_path / "old.treelens"))
-    assert model.recipe_ is None
-    assert model.score(GRAPHS, Y) == 1.0
-    assert model.predict(smiles_to_collection(SMILES)).shape == Y.shape
-
-
 def test_a_function_is_applied_until_a_file_has_lost_it(tmp_path):
     graphs = smiles_to_collection(SMILES, atom_label=charge_and_element)
     model = svc().fit(graphs, Y)
     assert model.score(SMILES, Y) == 1.0
     model.save(tmp_path / "m.treelens")
     with zipfile.ZipFile(tmp_path / "m.treelens") as file:
-        recipe = json.loads(file.read("model.json"))["recipe"]
+        recipe = json.loads(file.read("model.json"))["model"]["recipe"]
     assert recipe["atom_label"] == "function:charge_and_element"
     loaded = tl.load(tmp_path / "m.treelens")
     assert loaded.score(graphs, Y) == 1.0
@@ -151,7 +138,7 @@ def write_table(path: Path) -> Path:
 
 def test_blocks_of_a_file_have_a_recipe_too(tmp_path):
     path = write_table(tmp_path / "m.csv")
-    model = streaming().fit(tl.SmilesBlocks(path, atom_label="element+charge", block_size=9))
+    model = blockwise().fit(tl.SmilesBlocks(path, atom_label="element+charge", block_size=9))
     assert model.recipe_ == GRAPHS.recipe
     assert model.score(SMILES, Y) == 1.0
     blocks = [(SMILES[:20], None), (SMILES[20:], None)]  # raw, in blocks
@@ -164,7 +151,7 @@ def test_blocks_of_a_file_have_a_recipe_too(tmp_path):
 def test_blocks_of_two_recipes_cannot_be_learned_from(tmp_path):
     mixed = [(smiles_to_collection(SMILES[::2]), Y[::2]), (GRAPHS[1::2], Y[1::2])]
     with pytest.raises(GraphDataError, match="Some of these graphs were made from"):
-        streaming().fit(mixed)
+        blockwise().fit(mixed)
 
 
 # --- kernels ----------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from reproduction.learners import StudyWeights
 from sklearn.base import clone
 from sklearn.model_selection import (
     GridSearchCV,
@@ -28,7 +27,7 @@ from treelens.graphs.errors import GraphDataError
 from treelens.svm import search as selection
 from treelens.svm import settings
 from treelens.svm.search import radii_for
-from treelens.svm.svm import fit_calibration
+from treelens.svm.solver import fit_calibration
 
 GRID = {"kernel": ["wwl", "tanimoto"], "depth": [1, 2], "weight_radius": [0.0, 1.0],
         "gamma": [1.0, 10.0], "C": [1.0, 100.0]}  # fmt: skip
@@ -271,14 +270,12 @@ def test_uniform_weights_have_no_learner(model, learned):
 
 
 def test_a_learner_of_ones_own(data):
-    learner = StudyWeights(constraint="box", min_support=5)
+    learner = tl.PairwiseWeights(margins=(1.0, 0.5), sigma=0.1)
     model = small(weight_radius=0.5, learner=learner).fit(*data)
-    assert model.learner_.constraint == "box"
+    assert model.learner_.margins == (1.0, 0.5)
     assert model.learner_.radius == 0.5
     assert not hasattr(learner, "weights_")
-    assert np.abs(model.weights_ - 1).max() == pytest.approx(0.5)
-    rare = model.patterns_["support"] < 5
-    assert (model.patterns_["weight"][rare] == 1).all()
+    assert model.learner_.result_.moved.max() == pytest.approx(0.5)
 
 
 def test_the_seed_reaches_a_learner_without_one(data):

@@ -41,8 +41,7 @@ BAD_PARAMETERS = [
     ("C", 0.0), ("C", -1.0), ("C", [0.0]), ("C", [1.0, "two"]), ("C", np.nan),
     ("include_depth_zero", "no"), ("edge_labels", "maybe"), ("learner", "mine"),
     ("cv", 1), ("cv", "five"), ("scoring", "f1"), ("class_weight", "even"), ("n_jobs", 1.5),
-    ("random_state", "seed"), ("progress", "yes"), ("approximation", "rough"), ("n_components", 0),
-    ("n_components", 1.5),
+    ("random_state", "seed"), ("progress", "yes"),
 ]  # fmt: skip
 
 
@@ -55,8 +54,7 @@ def test_bad_parameters_are_named(name, value, data):
 @pytest.mark.parametrize(
     "smallest",
     [{"depth": 0, "include_depth_zero": True}, {"cv": 2}, {"weight_radius": 0},
-     {"gamma": 0.01}, {"gamma": [0.5]}, {"C": 0.01}, {"C": [0.5]}, {"weight_radius": [0.1]},
-     {"approximation": "nystroem", "n_components": 1}],
+     {"gamma": 0.01}, {"gamma": [0.5]}, {"C": 0.01}, {"C": [0.5]}, {"weight_radius": [0.1]}],
     ids=str,
 )  # fmt: skip
 def test_the_smallest_values_allowed_are_taken(smallest, data):
@@ -161,7 +159,7 @@ STRANGERS = [([], {0: f"only in {k}"}) for k in range(12)]
 
 @pytest.mark.parametrize("weight_radius", [0.0, 1.0, [0.0, 1.0]])
 def test_nothing_shared_is_told_and_the_weights_stay_uniform(weight_radius):
-    with pytest.warns(UserWarning, match=r"Nothing to learn: no two (training )?graphs share"):
+    with pytest.warns(UserWarning, match=r"[Nn]o two (training )?graphs share"):
         model = small(weight_radius=weight_radius).fit(STRANGERS, [0, 1] * 6)
     np.testing.assert_array_equal(model.weights_, 1.0)
     np.testing.assert_array_equal(model.predict(STRANGERS), [0, 1] * 6)

@@ -6,17 +6,14 @@ import pickle
 
 import numpy as np
 import pytest
-from reproduction.learners import StudyWeights
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils._param_validation import InvalidParameterError
 
 import treelens as tl
-from naive import learning as naive
 from strategies import random_collection
 from treelens.pairwise.learn import learn_weights
-from treelens.pairwise.settings import LearnerSettings
-from treelens.pairwise.solver_settings import SOLVER_KINDS
+from treelens.pairwise.settings import SOLVER_KINDS, LearnerSettings
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -35,10 +32,6 @@ def y():
     return np.random.default_rng(2).choice(["no", "yes", "maybe"], size=30)
 
 
-def test_the_learner_is_public():
-    assert tl.PairwiseWeights is not None
-
-
 def test_attributes_are_those_of_the_result(features, y):
     learner = tl.PairwiseWeights(radius=0.5).fit(features, y)
     expected = learn_weights(features, y, radius=0.5)
@@ -51,10 +44,10 @@ def test_attributes_are_those_of_the_result(features, y):
 
 
 @pytest.mark.parametrize("solver", SOLVER_KINDS)
-def test_defaults_are_those_of_the_learning_room(solver):
+def test_defaults_are_those_of_learn_weights(solver):
     ours = tl.PairwiseWeights(solver=solver).flat_parameters()
     defaults = {name: f.default for name, f in LearnerSettings.__dataclass_fields__.items()}
-    differing = {"n_jobs", "solver"}  # scikit-learn says None for one thread
+    differing = {"n_jobs", "solver"}  # one thread is None in scikit-learn
     assert {n: x for n, x in ours.items() if n not in differing} == {
         n: defaults[n] for n in ours if n not in differing
     }
@@ -67,22 +60,6 @@ def test_a_name_and_its_solver_are_the_same(features, y):
         for solver in ("quasi-newton", tl.QuasiNewton())
     )
     np.testing.assert_array_equal(named.weights_, given.weights_)
-
-
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("tol", r"'tol' is a setting of the solver now: solver=treelens.QuasiNewton\(tol=...\)"),
-        ("n_steps", r"solver=treelens.StochasticGradient\(n_steps=...\)"),
-        ("preset", r"'preset' served studies only: reproduction.learners.StudyWeights"),
-        ("constraint", "'constraint' served studies only"),
-    ],
-)
-def test_parameters_that_moved_tell_where_to(name, told):
-    with pytest.raises(TypeError, match=told):
-        tl.PairwiseWeights(**{name: 1})
-    with pytest.raises(TypeError, match=told):
-        tl.PairwiseWeights().set_params(**{name: 1})
 
 
 @pytest.mark.parametrize("solver", ["quasi-newton", tl.ProjectedGradient(max_iter=7, tol=0.5)])
@@ -121,7 +98,6 @@ BAD = [
     {"margins": ["median", 0.5]},
     {"sigma": [0.0, -1.0, "wide"]},
     {"balance": ["yes"]},
-    {"min_support": [0, 1.5]},
     {"n_jobs": ["two"]},
     {"random_state": ["seed"]},
 ]
@@ -177,25 +153,3 @@ def test_learning_on_permuted_labels_finds_less(features):
     for _ in range(5):
         permuted = tl.PairwiseWeights().fit(pairs, rng.permutation(y))
         assert 1 - permuted.history_[-1] / permuted.history_[0] < 0.5 * drop
-
-
-@pytest.mark.parametrize("balance", [True, False])
-def test_local_pairs_of_a_rare_class_are_balanced(features, balance):
-    """A rare class has few graphs to be near to: the two kinds of pairs are not equally many."""
-    codes = (np.arange(features.n_graphs) % 10 == 0).astype(int)
-    learner = StudyWeights(
-        pairs="local", n_neighbors=6, balance=balance, margins=(0.9, 0.3), sigma=0.1
-    ).fit(features, codes)
-    z = naive.all_pair_features(features)
-    losses = {True: [], False: []}
-    for graph in range(len(codes)):
-        for same in (True, False):
-            for other in naive.nearest(z, codes, graph, 6, same):
-                distance = 1.0 - z[graph, other].sum()
-                losses[same].append(naive.hinge(distance, same, learner.result_.margins)[0])
-    assert len(losses[True]) > len(losses[False])
-    halves = (np.mean(losses[True]) + np.mean(losses[False])) / 2
-    all_alike = np.mean(losses[True] + losses[False])
-    assert abs(halves - all_alike) > 1e-3
-    expected = halves if balance else all_alike
-    assert learner.history_[0] == pytest.approx(expected, rel=1e-9)

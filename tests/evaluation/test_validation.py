@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
+from scipy import stats
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import r2_score
 
 from treelens.evaluation.validation import (
     codes_among,
+    corrected_paired_test,
     cross_validate,
     holm,
     mean_scores,
     paired_tests,
     positive_class,
-    said_numbers,
+    predicted_numbers,
 )
 
 
@@ -21,6 +24,46 @@ def test_holm_against_the_definition():
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.9, 0.8]) == [1.0, 1.0]
     assert holm([]) == []
+
+
+# --- paired tests -----------------------------------------------------------------------------
+
+
+def test_without_correction_it_is_the_paired_t_test(rng):
+    left, right = rng.normal(0.1, 1.0, 12), rng.normal(0.0, 1.0, 12)
+    mean, error, p_value = corrected_paired_test(left - right, 0.0)
+    expected = stats.ttest_rel(left, right, alternative="greater")
+    assert p_value == pytest.approx(expected.pvalue, rel=1e-10)
+    assert mean / error == pytest.approx(expected.statistic, rel=1e-10)
+
+
+def test_the_correction_widens_the_error(rng):
+    """Nadeau and Bengio: the variance of the mean is (1/n + n_test/n_train) times the spread."""
+    differences = rng.normal(0.1, 1.0, 10)
+    _, plain, p_plain = corrected_paired_test(differences, 0.0)
+    _, corrected, p_corrected = corrected_paired_test(differences, 1 / 9)
+    assert corrected / plain == pytest.approx(np.sqrt((1 / 10 + 1 / 9) / (1 / 10)))
+    assert p_plain < p_corrected < 0.5
+
+
+def test_a_gain_and_a_loss_are_told_apart(rng):
+    differences = 0.05 + 0.01 * rng.normal(size=10)
+    assert corrected_paired_test(differences, 1 / 9)[2] < 0.01
+    assert corrected_paired_test(-differences, 1 / 9)[2] > 0.99
+
+
+@pytest.mark.parametrize("differences", [[0.0, 0.0], [0.02, 0.02, 0.02], [-0.1, -0.1]])
+def test_without_spread_there_is_no_evidence(differences):
+    mean, error, p_value = corrected_paired_test(np.array(differences), 0.25)
+    assert (error, p_value) == (0.0, 0.5)
+    assert mean == pytest.approx(differences[0])
+
+
+def test_one_split_has_neither_error_nor_p_value():
+    assert corrected_paired_test(np.array([0.1]), 0.25) == (0.1, None, None)
+    (test,) = paired_tests({"a": [0.9], "b": [0.8]}, 0.25, {"a": "b", "b": "a"}.__getitem__)
+    assert test["difference"] == pytest.approx(0.1)
+    assert test["standard_error"] is test["p_value"] is test["p_holm"] is None
 
 
 def test_two_models_are_tested_against_each_other_once():
@@ -40,6 +83,7 @@ def test_means_are_over_what_is_known():
     assert found["roc_auc"] == pytest.approx(0.6)
     assert found["roc_auc_std"] == pytest.approx(0.1)
     assert found["recall"] is None
+    assert mean_scores({"rmse": [0.5]}) == {"rmse": 0.5, "rmse_std": None}
 
 
 def test_classes_are_compared_as_texts():
@@ -99,5 +143,29 @@ def test_numbers_come_with_deviations_where_a_model_has_them():
         def predict(self, graphs):
             return np.ones(2)
 
-    assert said_numbers(Sure(), None)[1].tolist() == [0.0, 0.0]
-    assert said_numbers(Plain(), None)[1] is None
+    assert predicted_numbers(Sure(), None)[1].tolist() == [0.0, 0.0]
+    assert predicted_numbers(Plain(), None)[1] is None
+
+
+class FirstTarget(RegressorMixin, BaseEstimator):
+    """Predicts the graphs, which are numbers here, plus the first target of the training part."""
+
+    def fit(self, graphs, y):
+        self.shift_ = y[0]
+        return self
+
+    def predict(self, graphs):
+        return graphs + self.shift_
+
+
+def test_r2_is_pooled_over_splits():
+    """Two splits whose targets hardly vary within a split: the mean of their R2 is meaningless."""
+    y = np.array([0.0, 0.1, 5.0, 5.1, 0.05, 5.05])
+    splits = [(np.array([4, 5]), np.array([0, 1])), (np.array([4, 5]), np.array([2, 3]))]
+    found = cross_validate({"m": FirstTarget()}, y, y, splits)["m"]
+    predictions = np.concatenate([y[test] + y[4] for _, test in splits])
+    truth = np.concatenate([y[test] for _, test in splits])
+    assert found["r2"] == pytest.approx(r2_score(truth, predictions))
+    assert found["r2"] > 0.99
+    assert np.mean(found["scores"]["r2"]) < 0.5
+    assert found["r2_std"] is None

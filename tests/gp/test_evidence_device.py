@@ -7,7 +7,7 @@ from devices import SIMULATED, THERE, needs_device, small_blocks  # noqa: F401
 from gp.test_evidence import _parameters, _problem
 from treelens.gp.evidence import evidence_objective
 from treelens.gp.evidence_device import DeviceEvidence
-from treelens.gp.evidence_search import learn_by_evidence
+from treelens.gp.search import maximise_evidence
 
 pytestmark = pytest.mark.interpreted
 needs_real_device = pytest.mark.skipif(
@@ -45,7 +45,9 @@ def test_evaluations_do_not_depend_on_the_one_before():
 @needs_real_device
 def test_the_search_ends_in_the_same_place():
     problem, _ = _problem(n=40)
-    here, there = (learn_by_evidence(problem, device=where) for where in ("cpu", "cuda"))
+    here, there = (
+        maximise_evidence(problem, "branches", device=where) for where in ("cpu", "cuda")
+    )
     np.testing.assert_allclose(
         problem.weights(there.parameters), problem.weights(here.parameters), rtol=1e-6
     )

@@ -5,7 +5,7 @@ import pytest
 
 from devices import THERE
 from treelens.gp import factor_device
-from treelens.gp.factor import NotPositiveDefiniteError
+from treelens.gp.linalg import NotPositiveDefiniteError
 from treelens.kernels.device import Device
 
 pytestmark = pytest.mark.interpreted

@@ -9,14 +9,15 @@ import pytest
 from scipy.stats import norm
 from sklearn import metrics
 
-from treelens.gp.fitting import Targets
+from treelens.gp.choice import Candidate
 from treelens.gp.leave_one_out import (
-    density_gain,
+    learning_gain,
     left_out_numbers,
     scored_classes,
     scored_numbers,
 )
 from treelens.gp.posterior import LeaveOneOut
+from treelens.gp.targets import Targets
 from treelens.models.thresholds import Threshold
 
 
@@ -58,22 +59,31 @@ def test_a_threshold_changes_names_and_nothing_else(rng):
 
 
 @pytest.mark.parametrize(
-    ("n", "shift", "learned", "told"),
+    ("n", "shift", "chosen", "words"),
     [
         (200, 1.0, "branches", "better than uniform"),
-        (200, 0.0, "branches", "about equally well"),
+        (200, -1.0, "uniform", "worse than uniform"),
+        (200, 0.0, "depths", "about equally well"),
         (10, 1.0, "branches", "too few"),
-        (200, 1.0, "uniform", "nothing was learned"),
     ],
 )
-def test_the_gain_is_a_difference_of_log_densities(rng, n, shift, learned, told):
-    values = rng.normal(size=(n, 1))
-    targets = Targets(values, np.zeros(1), 1.0, np.ones(n))
-    near = values + 0.1 * rng.normal(size=(n, 1))
-    ours, uniform = LeaveOneOut(near, np.ones(n)), LeaveOneOut(near + shift, np.ones(n))
-    fitted = SimpleNamespace(compared_on=np.arange(n), compared=(ours, uniform))
-    gain = density_gain(fitted, targets, learned)
-    logs = [norm.logpdf(values, x.mean, 1.0)[:, 0] for x in (ours, uniform)]
-    assert gain.difference == pytest.approx((logs[0] - logs[1]).mean())
+def test_the_gain_is_a_difference_of_scores(rng, n, shift, chosen, words):
+    scores = rng.normal(size=(3, n)) - 2.0
+    scores[2] = scores[0] + shift + 0.1 * rng.normal(size=n)
+    scores[1] = scores[2] - 0.01
+    kinds = ("uniform", "depths", "branches")
+    candidates = [Candidate(k, 1, [], s) for k, s in zip(kinds, scores, strict=True)]
+    used = candidates[kinds.index(chosen)]
+    gain = learning_gain(SimpleNamespace(candidates=candidates, chosen=used))
+    learned = used if chosen != "uniform" else candidates[2]
+    assert gain.difference == pytest.approx((learned.scores - scores[0]).mean())
     assert gain.learned - gain.uniform == pytest.approx(gain.difference)
-    assert told in str(gain)
+    assert set(gain.compared) == set(kinds)
+    assert words in str(gain)
+
+
+def test_without_learned_weights_nothing_is_compared():
+    uniform = Candidate("uniform", 2, [], np.empty(0))
+    gain = learning_gain(SimpleNamespace(candidates=[uniform], chosen=uniform))
+    assert gain.difference == 0.0
+    assert "depth 2" in str(gain)

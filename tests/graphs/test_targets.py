@@ -8,7 +8,7 @@ import pytest
 
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.targets import check_classes, check_none_missing
-from treelens.svm.settings import check_numbers
+from treelens.models.targets import check_numbers
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from devices import SIMULATED, needs_device, small_blocks  # noqa: F401
 from treelens.kernels.device import (
     Device,
     DeviceMemoryError,
-    device_kernel,
+    device_mixture,
     device_sums,
     put_lists,
     put_rows,
@@ -30,6 +30,16 @@ def _features(n, n_patterns, seed):
     lists = SparseRows(offsets, graph.astype(np.int32), counts.T[pattern, graph].astype(float))
     rows = lists.transposed(n)
     return PairFeatures(lists, rows, np.array([0, n_patterns]), True, np.ones(n))
+
+
+def device_kernel(device, left, right, weights, scales):
+    """The mixture kernel between two sides, on the device."""
+    support = np.diff(right.lists.offsets)
+    rows = put_rows(device, left.rows, support)
+    lists = put_lists(device, right.lists, right.n_graphs)
+    sums = device_sums(device, rows, lists, weights)
+    own, other = (device.put(side.diagonal(weights)) for side in (left, right))
+    return device_mixture(scales, sums, own, other, out=sums)
 
 
 @needs_device

@@ -1,4 +1,4 @@
-"""The full random-walk series: product graphs, linear systems and convergence."""
+"""Random walks pair by pair: product graphs, linear systems and convergence."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from treelens.graphs.collection import GraphCollection
 from treelens.kernels import _compiled_walks
 from treelens.kernels.random_walk import (
     check_convergence,
-    geometric_diagonal,
-    geometric_kernel,
     spectral_radius,
+    walk_diagonal,
+    walk_kernel,
     walked_graphs,
 )
-from treelens.patterns.paths import read_labels
+from treelens.patterns.paths import WalkVocabulary, read_labels
 from treelens.patterns.vocabulary import PatternVocabulary
 
 pytestmark = pytest.mark.interpreted
@@ -36,18 +36,34 @@ def complete_graph(n: int, label: str = "C") -> tuple:
     return [(i, j) for i in range(n) for j in range(i)], dict.fromkeys(range(n), label)
 
 
+def dense_collection(
+    rng: np.random.Generator, n_graphs: int, n_nodes: int, n_labels: int
+) -> GraphCollection:
+    """Random graphs of about equal size in which half of all pairs of nodes are joined."""
+    graphs = []
+    for n in rng.integers(n_nodes - 3, n_nodes + 1, n_graphs):
+        edges = list(map(tuple, np.argwhere(np.triu(rng.random((n, n)) < 0.5, 1)).tolist()))
+        labels = rng.choice(list("ABCDEFGH"[:n_labels]), n).tolist()
+        graphs.append((edges, dict(enumerate(labels))))
+    return as_graph_collection(graphs)
+
+
 @settings(deadline=None)  # the first example may compile
 @given(collections(min_nodes=0, edge_labels=True), st.booleans())
-def test_product_graphs_match_the_naive_twin(graphs, edge_labels):
+def test_steps_match_the_naive_twin(graphs, edge_labels):
     side = walked(graphs, edge_labels)
+    n_edge_labels = int(side.edge_codes.max(initial=0)) + 1
     for i, a in enumerate(graphs):
         for j, b in enumerate(graphs):
-            offsets, targets = _compiled_walks.product_graph(side, i, side, j)
-            expected = naive.product_adjacency(a, b, edge_labels)
-            assert offsets.tolist() == [0, *np.cumsum(expected.sum(axis=1))]
-            assert [sorted(targets[x:y]) for x, y in pairwise(offsets)] == [
-                np.flatnonzero(row).tolist() for row in expected
-            ]
+            matching = _compiled_walks.matching_nodes(side, i, side, j)
+            product = naive.product_adjacency(a, b, edge_labels)
+            assert matching[2][-1] == len(product)
+            ours = expected = np.ones(len(product))
+            for _ in range(3):  # nodes are in another order, so walks from each are sorted
+                found = np.empty_like(ours)
+                _compiled_walks.walk_step(side, i, side, j, n_edge_labels, matching, ours, found)
+                ours, expected = found, product @ expected
+                np.testing.assert_array_equal(np.sort(ours), np.sort(expected))
 
 
 @settings(deadline=None)
@@ -57,17 +73,59 @@ def test_solved_sums_match_a_dense_solver(graphs, share):
     radius = max(spectral_radius(side, i) for i in range(len(graphs)))
     decay = share / max(radius, 1.0)
     expected = naive.random_walk_kernel(graphs, graphs, decay, None)
-    kernel = geometric_kernel(side, None, decay)
+    kernel = walk_kernel(side, None, None, decay)
     np.testing.assert_allclose(kernel, expected, rtol=1e-12)
-    np.testing.assert_allclose(geometric_kernel(side, side, decay), expected, rtol=1e-12)
-    np.testing.assert_allclose(geometric_diagonal(side, decay), np.diag(expected), rtol=1e-12)
+    np.testing.assert_allclose(walk_kernel(side, side, None, decay), expected, rtol=1e-12)
+    np.testing.assert_allclose(walk_diagonal(side, None, decay), np.diag(expected), rtol=1e-12)
     assert np.array_equal(kernel, kernel.T)
+
+
+@settings(deadline=None)
+@given(
+    graphs=collections(min_nodes=0, edge_labels=True),
+    edge_labels=st.booleans(),
+    max_length=st.integers(0, 5),
+)
+def test_bounded_sums_match_the_series_on_product_graphs(graphs, edge_labels, max_length):
+    side = walked(graphs, edge_labels)
+    expected = naive.random_walk_kernel(graphs, graphs, 0.3, max_length, edge_labels)
+    kernel = walk_kernel(side, None, max_length, 0.3)
+    np.testing.assert_allclose(kernel, expected, rtol=1e-12)
+    np.testing.assert_allclose(walk_kernel(side, side, max_length, 0.3), expected, rtol=1e-12)
+    np.testing.assert_allclose(walk_diagonal(side, max_length, 0.3), np.diag(expected), rtol=1e-12)
+
+
+def test_bounded_sums_equal_counted_sequences_on_dense_graphs(rng):
+    graphs = dense_collection(rng, 12, 25, 3)
+    features = WalkVocabulary.fit(graphs, 7, 0.1)[1].pair_features().rows
+    rows = np.zeros((12, features.indices.max() + 1))
+    for i, (a, b) in enumerate(pairwise(features.offsets)):
+        rows[i, features.indices[a:b]] = features.values[a:b]
+    np.testing.assert_allclose(walk_kernel(walked(graphs), None, 7, 0.1), rows @ rows.T, 1e-10)
+
+
+def test_labels_of_one_side_only_do_not_count(rng):
+    known, new = random_collection(rng, 6, labels="CNO"), random_collection(rng, 5, labels="NOSP")
+    vocabulary, codes = read_labels(known, PatternVocabulary.empty(0, True))
+    side = walked_graphs(known, codes)
+    other = walked_graphs(new, read_labels(new, vocabulary)[1])
+    expected = naive.random_walk_kernel(new, known, 0.2, 4, True)
+    np.testing.assert_allclose(walk_kernel(other, side, 4, 0.2), expected, rtol=1e-12)
+
+
+def test_threads_change_no_bit_of_counts_too_large_to_be_exact(rng):
+    graphs = dense_collection(rng, 10, 20, 2)
+    side, other = walked(graphs), walked(graphs[:7])
+    alone, cross = walk_kernel(side, None, 13, 0.1), walk_kernel(side, other, 13, 0.1)
+    assert alone.max() * 10.0**13 > 2.0**53
+    for n_jobs in (2, 3):
+        assert np.array_equal(walk_kernel(side, None, 13, 0.1, n_jobs), alone)
+        assert np.array_equal(walk_kernel(side, other, 13, 0.1, n_jobs), cross)
 
 
 def test_a_system_that_is_not_positive_definite_gives_nan():
     side = walked(as_graph_collection([complete_graph(3)]))
-    offsets, targets = _compiled_walks.product_graph(side, 0, side, 0)
-    assert np.isnan(_compiled_walks.sum_of_solution(offsets, targets, 0.3, 1e-9))
+    assert np.isnan(_compiled_walks.geometric_sum(side, 0, side, 0, 1, 0.3, 1e-9))
 
 
 @settings(deadline=None)
@@ -119,4 +177,4 @@ def test_a_pair_converges_where_both_graphs_do(rng):
 def test_decay_at_the_very_limit_is_an_error_and_not_a_wrong_number():
     side = walked(as_graph_collection([complete_graph(3)]))
     with pytest.raises(ValueError, match="smaller decay"):
-        geometric_kernel(side, None, 0.25)
+        walk_kernel(side, None, None, 0.25)

@@ -13,13 +13,9 @@ from treelens.patterns import refinement
 
 GRAPHS, Y = tl.make_synthetic(n_per_substructure=4, random_state=0)
 NEW, NEW_Y = tl.make_synthetic(n_per_substructure=3, random_state=1)
-SVC = {"depth": 2, "gamma": 1.0, "C": 10.0, "cv": 2, "random_state": 0, "n_components": 64}
+SVC = {"depth": 2, "gamma": 1.0, "C": 10.0, "cv": 2, "random_state": 0}
 MAKERS: dict[str, Callable[[], Any]] = {
     "svm": lambda: tl.GraphSVC("wwl", weight_radius=[0.0, 1.0], **SVC),
-    "random binning": lambda: tl.GraphSVC("wwl", weight_radius=0, approximation="random-binning",
-                                          **SVC),
-    "nystroem": lambda: tl.GraphSVC("wwl", weight_radius=0, approximation="nystroem", **SVC),
-    "unary": lambda: tl.GraphSVC("wl-oa", weight_radius=0, approximation="unary", **SVC),
     "gaussian process": lambda: tl.GraphClassifier(depth=2, trees=("labels",), max_steps=5),
 }  # fmt: skip
 
@@ -28,14 +24,13 @@ MAKERS: dict[str, Callable[[], Any]] = {
 def refined(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many graphs every refinement so far was about."""
     counted: list[int] = []
-    for name in ("learn", "look_up"):
-        real = getattr(refinement, name)
+    real = refinement.refine
 
-        def counting(graphs: Any, *rest: Any, real: Any = real) -> Any:
-            counted.append(len(graphs))
-            return real(graphs, *rest)
+    def counting(graphs: Any, *rest: Any) -> Any:
+        counted.append(len(graphs))
+        return real(graphs, *rest)
 
-        monkeypatch.setattr(refinement, name, counting)
+    monkeypatch.setattr(refinement, "refine", counting)
     return counted
 
 

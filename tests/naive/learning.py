@@ -92,12 +92,6 @@ def stochastic_steps(
     return weights, total / len(draws)
 
 
-def nearest(z: np.ndarray, labels: np.ndarray, graph: int, k: int, same: bool) -> list[int]:
-    """The ``k`` most similar graphs of the same or of other classes; of equals the first."""
-    others = [j for j in range(len(labels)) if j != graph and (labels[j] == labels[graph]) == same]
-    return sorted(others, key=lambda j: (-round(float(z[graph, j].sum()), 12), j))[:k]
-
-
 def shrunk_norm(shift: np.ndarray, metric: np.ndarray, multiplier: float) -> tuple[float, float]:
     """``||max(-1, metric shift / (metric + multiplier))||²`` and minus half its derivative."""
     square = slope = 0.0

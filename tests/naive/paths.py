@@ -7,7 +7,6 @@ the two kernels by their definitions on single graphs.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
 from math import inf
 from typing import Any
 
@@ -169,35 +168,6 @@ def power_series(adjacency: np.ndarray, decay: float, max_length: int | None) ->
 
 
 # --- walks in groups of equal steps -----------------------------------------------------------
-
-
-def blocks_and_groups(graph: Graph, edge_labels: bool) -> tuple[dict, dict]:
-    """Nodes of each label; arcs of each (label at the end, edge label), nodes in label order."""
-    order = sorted(range(graph.n_nodes), key=lambda node: graph.node_labels[node])
-    number = {node: k for k, node in enumerate(order)}
-    blocks: dict[Any, list[int]] = {}
-    for node in order:
-        blocks.setdefault(graph.node_labels[node], []).append(number[node])
-    groups: dict[Any, set[tuple[int, int]]] = {}
-    for node, found in enumerate(steps(graph, edge_labels)):
-        for label, other in found:
-            key = (graph.node_labels[other], label)
-            groups.setdefault(key, set()).add((number[node], number[other]))
-    return blocks, groups
-
-
-def outer_sums(offsets: list[int], a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """One row a group of rows: the outer products of ``a[u]`` and ``b[u]``, added up."""
-    rows = []
-    for first, last in pairwise(offsets):
-        total = np.zeros((a.shape[1], b.shape[1]))
-        for u in range(first, last):
-            total += np.outer(a[u], b[u])
-        rows.append(total.ravel())
-    return np.array(rows).reshape(len(offsets) - 1, a.shape[1] * b.shape[1])
-
-
-# --- kernels ----------------------------------------------------------------------------------
 
 
 def dot(a: Counter, b: Counter) -> float:

@@ -84,10 +84,6 @@ def number_new_patterns(
     return result, founders
 
 
-def keys_of_founders(founders: list[int], keys: list[list[int]]) -> list[int]:
-    return [key for founder in founders for key in keys[founder]]
-
-
 def slots_of(signatures: list[int], size: int) -> list[int]:
     """An open-addressed table with linear probing, filled in order."""
     slots = [UNSEEN] * size

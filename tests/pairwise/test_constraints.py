@@ -12,7 +12,6 @@ from naive import learning as naive
 from treelens.pairwise import _compiled
 from treelens.pairwise.constraints import (
     BallConstraint,
-    BoxConstraint,
     ball_minimizer,
     project_ball,
     project_ball_in,
@@ -116,22 +115,12 @@ def test_depths_are_independent(seed):
     rng = np.random.default_rng(seed)
     offsets, radii = np.array([0, 3, 3, 8]), np.array([0.5, 1.0, 2.0])
     v = rng.normal(scale=3, size=8)
-    for constraint in (BallConstraint(offsets, radii), BoxConstraint(offsets, radii)):
-        for function in (constraint.project, constraint.linear_minimizer):
-            changed = v.copy()
-            changed[3:] += 1.0
-            np.testing.assert_array_equal(function(v)[:3], function(changed)[:3])
-    ball = BallConstraint(offsets, radii).project(v)
-    np.testing.assert_allclose(ball[3:], project_ball(v[3:], 2.0))
-
-
-def test_box_is_cut_at_zero():
-    box = BoxConstraint(np.array([0, 2, 4]), np.array([0.5, 3.0]))
-    assert box.lower.tolist() == [0.5, 0.5, 0.0, 0.0]
-    assert box.upper.tolist() == [1.5, 1.5, 4.0, 4.0]
-    assert box.project(np.array([0.0, 2.0, -1.0, 9.0])).tolist() == [0.5, 1.5, 0.0, 4.0]
-    g = np.array([1.0, -1.0, 0.0, 2.0])
-    assert box.linear_minimizer(g).tolist() == [0.5, 1.5, 1.0, 0.0]
+    ball = BallConstraint(offsets, radii)
+    for function in (ball.project, ball.linear_minimizer):
+        changed = v.copy()
+        changed[3:] += 1.0
+        np.testing.assert_array_equal(function(v)[:3], function(changed)[:3])
+    np.testing.assert_allclose(ball.project(v)[3:], project_ball(v[3:], 2.0))
 
 
 def test_compiled_norm_is_that_of_its_twin(rng):

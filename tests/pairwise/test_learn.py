@@ -1,4 +1,4 @@
-"""The room's one door: what it returns, what it warns of, what it refuses."""
+"""learn_weights: its result, its warnings and its errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 from treelens.graphs.build import build_collection
 from treelens.graphs.synthetic import TRAINING_SUBSTRUCTURES, make_synthetic
 from treelens.pairwise.learn import learn_weights
-from treelens.pairwise.settings import LearnerSettings
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PAIR_KINDS, PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -20,9 +19,6 @@ SOLVERS = [
     {"solver": "quasi-newton"},
     {"solver": "batch", "max_iter": 20},
     {"solver": "stochastic", "n_steps": 5000, "random_state": 0},
-    {"solver": "stochastic", "n_epochs": 50, "random_state": 0},
-    {"pairs": "local", "n_neighbors": 3},
-    {"pairs": "local", "solver": "stochastic", "n_steps": 5000, "random_state": 0},
 ]
 quiet = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -37,20 +33,15 @@ def study():
 
 @quiet
 @pytest.mark.parametrize("options", SOLVERS)
-@pytest.mark.parametrize("constraint", ["ball", "box"])
 @pytest.mark.parametrize("radius", [0.3, 2.0])
-def test_weights_are_feasible_and_better_than_uniform(
-    features, labels, options, constraint, radius
-):
-    learned = learn_weights(features, labels, radius=radius, constraint=constraint, **options)
+def test_weights_are_feasible_and_better_than_uniform(features, labels, options, radius):
+    learned = learn_weights(features, labels, radius=radius, **options)
     assert learned.history[-1] < learned.history[0]
     assert len(learned.history) == len(learned.gaps)
     assert (learned.weights >= 0).all()
-    limit = radius * (1 + 1e-9)
-    if constraint == "ball":
-        assert (learned.moved <= limit).all()
-    else:
-        assert np.abs(learned.weights - 1).max() <= limit
+    assert (learned.moved <= radius * (1 + 1e-9)).all()
+    parts = np.split(learned.weights - 1, features.level_offsets[1:-1])
+    np.testing.assert_allclose(learned.moved, [np.linalg.norm(part) for part in parts])
     assert learned.margins.alpha1 >= learned.margins.alpha2
     assert learned.margins.sigma > 0
 
@@ -102,16 +93,11 @@ def test_where_every_hinge_is_active_weights_only_rise(features, labels):
     assert learned.weights.max() > 1.1
 
 
-def test_patterns_below_the_minimum_support_stay(features, labels):
-    support = np.diff(features.lists.offsets)
-    learned = learn_weights(features, labels, min_support=4)
-    assert (learned.weights[support < 4] == 1.0).all()
-    assert np.abs(learned.weights[support >= 4] - 1.0).max() > 0.05
-
-
+@quiet
 @pytest.mark.interpreted
-def test_one_radius_per_depth(features, labels):
-    learned = learn_weights(features, labels, radius=[0.0, 0.2, 1.0])
+@pytest.mark.parametrize("options", SOLVERS)
+def test_one_radius_per_depth(features, labels, options):
+    learned = learn_weights(features, labels, radius=[0.0, 0.2, 1.0], **options)
     assert learned.moved[0] == 0.0
     assert 0 < learned.moved[1] <= 0.2 + 1e-9
     assert learned.moved[2] > 0.2
@@ -147,22 +133,9 @@ def test_without_checks_there_is_no_history(features, labels):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"radius": -1.0}, "radius must be finite and not negative"),
-        ({"radius": np.nan}, "radius must be finite"),
         ({"radius": [1.0, 1.0]}, "one per depth"),
         ({"margins": (0.4, 0.5)}, "alpha1 >= alpha2"),
-        ({"margins": "median"}, "margins must be one of 'quantile'"),
-        ({"sigma": 0.0}, "sigma must be positive"),
-        ({"sigma": "wide"}, "sigma must be one of 'auto'"),
-        ({"solver": "newton"}, "solver must be one of"),
-        ({"constraint": "cone"}, "constraint must be one of"),
-        ({"pairs": "some"}, "pairs must be one of"),
-        ({"min_support": 0}, "min_support must be at least 1"),
-        ({"n_epochs": 0}, "n_epochs must be at least 1"),
-        ({"n_epochs": 2, "pairs": "local"}, "use pairs='all'"),
-        ({"step_size": 0.0}, "step_size must be positive"),
-        ({"halvings": -1}, "halvings must not be negative"),
-        ({"tol": -1.0}, "tol must not be negative"),
+        ({"tol": -1.0}, "'tol' parameter"),
     ],
 )
 def test_bad_choices_are_named(features, labels, options, message):
@@ -201,12 +174,6 @@ def test_no_shared_pattern_falls_back_to_uniform():
     assert learned.solver == "none"
 
 
-def test_no_pattern_with_the_minimum_support_falls_back_to_uniform(features, labels):
-    with pytest.warns(UserWarning, match="no pattern has the minimum support"):
-        learned = learn_weights(features, labels, min_support=21)
-    assert (learned.weights == 1.0).all()
-
-
 @pytest.mark.interpreted
 def test_two_graphs():
     two = features_from([3, 3], [[0, 1], [1, 2], [3, 4], [4, 5]], list("CCOCCN"))
@@ -214,8 +181,3 @@ def test_two_graphs():
         learned = learn_weights(two, ["a", "b"], margins=(1.0, 0.5))
     assert learned.weights[0] < 1  # C, which both hold
     assert learned.converged
-
-
-def test_every_setting_is_checked_or_documented():
-    for name in LearnerSettings.__dataclass_fields__:
-        assert name in (LearnerSettings.__doc__ or "")

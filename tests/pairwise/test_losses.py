@@ -1,4 +1,4 @@
-"""The hinges: their pieces and their joints."""
+"""The hinges, and margins from the training distances."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from naive import learning as naive
 from treelens.pairwise import losses
-from treelens.pairwise.objective import Margins
+from treelens.pairwise.losses import DIFFERENT_QUANTILE, SAME_QUANTILE, SIGMA_SHARE, choose_margins
+from treelens.pairwise.objective import Margins, pair_arrays
 
 ALPHA1, ALPHA2, SIGMA = 3.0, 2.0, 1.5
 MARGINS = Margins(ALPHA1, ALPHA2, SIGMA)
@@ -52,3 +53,35 @@ def test_smoothing_goes_to_the_hinge(d):
         assert hinge - SIGMA / 2 - 1e-12 <= smooth <= hinge + 1e-12
     tiny = losses.smooth_hinge_same(d, ALPHA2, 1e-9)
     assert tiny == pytest.approx(plain[1], abs=1e-8)
+
+
+@pytest.mark.interpreted
+def test_quantiles_are_those_of_the_distances(features):
+    similarities = naive.all_pair_features(features).sum(axis=-1)
+    distances = -similarities[np.triu_indices(features.n_graphs, 1)]
+    shares = [0.1, 0.25, 0.5, 0.9]
+    largest = float(np.diag(similarities).max())
+    for n_jobs in (1, 2):
+        found = losses.distance_quantiles(pair_arrays(features), largest, shares, n_jobs)
+        for share, quantile in zip(shares, found, strict=True):
+            near = np.quantile(distances, [max(share - 0.02, 0), share + 0.02])
+            assert near[0] - 1e-3 <= quantile <= near[1] + 1e-3
+
+
+def test_margins_are_those_given_or_those_of_the_data(features, monkeypatch):
+    assert choose_margins((3.0, 1.0), 0.5, 1.0, features) == Margins(3.0, 1.0, 0.5, 1.0)
+    even = lambda pairs, largest, shares, n_jobs: 10 * np.array(shares)  # noqa: E731
+    monkeypatch.setattr(losses, "distance_quantiles", even)
+    expected = Margins(2 + 10 * DIFFERENT_QUANTILE, 2 + 10 * SAME_QUANTILE, SIGMA_SHARE * 5.0, 2.0)
+    found = choose_margins("quantile", "auto", 2.0, features)
+    assert vars(found) == pytest.approx(vars(expected))
+    mixed = choose_margins("quantile", 0.5, 1.0, features)
+    assert (mixed.alpha1, mixed.sigma) == (pytest.approx(10.0), 0.5)
+
+
+def test_equal_distances_still_have_a_spread(features, monkeypatch):
+    monkeypatch.setattr(losses, "distance_quantiles", lambda *_: np.full(4, -0.5))
+    largest = features.diagonal().max()
+    found = choose_margins("quantile", "auto", 1.0, features)
+    assert (found.alpha1, found.alpha2) == (0.5, 0.5)
+    assert found.sigma == pytest.approx(SIGMA_SHARE * 0.01 * largest)

@@ -6,16 +6,11 @@ import numpy as np
 import pytest
 
 from naive import learning as naive
-from treelens.pairwise import _compiled_pairs
-from treelens.pairwise._compiled import PairLoss
-from treelens.pairwise.margins import listed_weights, local_pairs
 from treelens.pairwise.objective import (
     AllPairsObjective,
-    ListedPairsObjective,
     Margins,
     curvature_guess,
     largest_pair_norm,
-    pair_arrays,
     pair_weights,
 )
 from treelens.patterns import pairs as pairs_module
@@ -25,22 +20,8 @@ pytestmark = pytest.mark.interpreted
 MARGINS = Margins(alpha1=0.8, alpha2=0.6, sigma=0.15)
 
 
-def all_pairs(features, labels, balance=True, n_jobs=1, movable=None):
-    movable = np.ones(features.n_patterns, dtype=bool) if movable is None else movable
-    loss = PairLoss(
-        MARGINS.b, MARGINS.alpha1, MARGINS.alpha2, MARGINS.sigma, *pair_weights(labels, balance)
-    )
-    codes = labels.astype(np.int32)
-    return AllPairsObjective(pair_arrays(features), codes, loss, movable, n_jobs)
-
-
-def listed(features, labels, n_neighbors=3):
-    every = all_pairs(features, labels)
-    first, second = local_pairs(every.pairs, every.codes, n_neighbors, 1)
-    weights = listed_weights(labels[first] == labels[second], balance=True)
-    return ListedPairsObjective(
-        every.pairs, every.codes, every.loss, every.movable, first, second, weights
-    )
+def all_pairs(features, labels, balance=True, n_jobs=1):
+    return AllPairsObjective.from_features(features, labels, MARGINS, balance, n_jobs)
 
 
 @pytest.fixture
@@ -78,9 +59,8 @@ def test_more_graphs_than_lanes(make_features):
     np.testing.assert_allclose(gradient, expected[1], atol=1e-15)
 
 
-@pytest.mark.parametrize("make", [all_pairs, listed])
-def test_gradient_by_finite_differences(features, labels, weights, make, rng):
-    sums = make(features, labels)
+def test_gradient_by_finite_differences(features, labels, weights, rng):
+    sums = all_pairs(features, labels)
     value, gradient = sums.value_and_gradient(weights)
     assert sums.value(weights) == pytest.approx(value, rel=1e-13)
     for _ in range(10):
@@ -89,9 +69,8 @@ def test_gradient_by_finite_differences(features, labels, weights, make, rng):
         assert difference / (2 * h) == pytest.approx(gradient @ direction, rel=1e-5, abs=1e-8)
 
 
-@pytest.mark.parametrize("make", [all_pairs, listed])
-def test_convex_along_lines(features, labels, make, rng):
-    sums = make(features, labels)
+def test_convex_along_lines(features, labels, rng):
+    sums = all_pairs(features, labels)
     a, b = rng.uniform(0, 2, (2, features.n_patterns))
     middle = sums.value(0.5 * (a + b))
     assert middle <= 0.5 * (sums.value(a) + sums.value(b)) + 1e-15
@@ -103,27 +82,6 @@ def test_same_bits_on_any_number_of_threads(features, labels, weights):
         again = all_pairs(features, labels, n_jobs=n_jobs).value_and_gradient(weights)
         assert again[0] == value
         np.testing.assert_array_equal(again[1], gradient)
-
-
-def test_patterns_that_may_not_move_have_no_gradient(features, labels, weights):
-    movable = np.arange(features.n_patterns) % 2 == 0
-    free = all_pairs(features, labels).value_and_gradient(weights)[1]
-    bound = all_pairs(features, labels, movable=movable).value_and_gradient(weights)[1]
-    np.testing.assert_array_equal(bound, np.where(movable, free, 0.0))
-
-
-def test_listed_pairs_against_their_twin(features, labels, weights):
-    sums = listed(features, labels)
-    z = naive.all_pair_features(features)
-    table = np.zeros((len(labels), len(labels)))
-    np.add.at(table, (sums.first, sums.second), sums.pair_weights)
-    expected = naive.objective(z, labels, table, weights, MARGINS)
-    value, gradient = sums.value_and_gradient(weights)
-    assert value == pytest.approx(expected[0], rel=1e-12)
-    np.testing.assert_allclose(gradient, expected[1], atol=1e-15)
-    similarities = np.empty(len(sums.first))
-    _compiled_pairs.listed_similarities(sums.pairs, sums.first, sums.second, weights, similarities)
-    np.testing.assert_allclose(similarities, z[sums.first, sums.second] @ weights, rtol=1e-12)
 
 
 def test_pair_norm_is_the_largest_over_all_pairs(features):

@@ -10,19 +10,24 @@ from scipy.optimize import minimize
 
 from naive import learning as naive
 from strategies import random_collection
-from treelens.pairwise.batch import projected_gradient
-from treelens.pairwise.certificate import Certificate
-from treelens.pairwise.constraints import CONSTRAINT_SETS
+from treelens.pairwise import solvers
+from treelens.pairwise.constraints import BallConstraint
 from treelens.pairwise.learn import learn_weights
-from treelens.pairwise.quasi_newton import projected_quasi_newton
+from treelens.pairwise.result import Certificate
+from treelens.pairwise.solvers import (
+    CurvatureModel,
+    first_step,
+    projected_gradient,
+    projected_quasi_newton,
+)
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-# (constraint, radius): inside the orthant, on its border, across it, and the box.
-SETS = [("ball", 0.2), ("ball", 1.0), ("ball", 2.5), ("box", 0.5)]
+RADII = (0.2, 1.0, 2.5)  # inside the orthant, on its border, across it
+BALL = BallConstraint(np.array([0, 2, 3]), np.array([1.0, 2.0]))
 
 
 @pytest.fixture(scope="module", params=["wasserstein", "subtree"])
@@ -53,7 +58,7 @@ class Dense:
         return float((self.pair_weights * value).sum()), gradient
 
 
-def generic_optimum(dense, features, constraint, radius):
+def generic_optimum(dense, features, radius):
     """The least value by sequential quadratic programming."""
     n, offsets = features.n_patterns, features.level_offsets
     spheres = [
@@ -66,23 +71,20 @@ def generic_optimum(dense, features, constraint, radius):
         }
         for a, b in itertools.pairwise(offsets.tolist())
     ]
-    upper = None if constraint == "ball" else 1 + radius
-    lower = 0.0 if constraint == "ball" else max(0.0, 1 - radius)
     found = minimize(
-        dense, np.ones(n), jac=True, method="SLSQP", bounds=[(lower, upper)] * n,
-        constraints=spheres if constraint == "ball" else (),
+        dense, np.ones(n), jac=True, method="SLSQP", bounds=[(0.0, None)] * n, constraints=spheres,
         options={"ftol": 1e-15, "maxiter": 2000},
     )  # fmt: skip
     return found.fun
 
 
-@pytest.mark.parametrize(("constraint", "radius"), SETS)
-def test_solvers_meet_at_the_generic_optimum(small, constraint, radius):
+@pytest.mark.parametrize("radius", RADII)
+def test_solvers_meet_at_the_generic_optimum(small, radius):
     features, labels = small
-    options = {"constraint": constraint, "radius": radius}
+    options = {"radius": radius}
     fast = learn_weights(features, labels, tol=1e-7, max_iter=2000, **options)
     plain = learn_weights(features, labels, solver="batch", tol=1e-7, max_iter=50_000, **options)
-    optimum = generic_optimum(Dense(features, labels, fast.margins), features, constraint, radius)
+    optimum = generic_optimum(Dense(features, labels, fast.margins), features, radius)
     assert fast.converged
     assert plain.converged
     assert fast.history[-1] == pytest.approx(optimum, rel=1e-6)
@@ -99,12 +101,11 @@ def test_stochastic_meets_them_too(small):
     assert slow.history[-1] == pytest.approx(fast.history[-1], rel=1e-6)
 
 
-@pytest.mark.parametrize(("constraint", "radius"), SETS)
-def test_the_gap_bounds_the_distance_to_the_optimum(small, constraint, radius):
+@pytest.mark.parametrize("radius", RADII)
+def test_the_gap_bounds_the_distance_to_the_optimum(small, radius):
     features, labels = small
-    options = {"constraint": constraint, "radius": radius}
-    best = learn_weights(features, labels, tol=1e-10, max_iter=3000, **options).history[-1]
-    learned = learn_weights(features, labels, tol=1e-5, **options)
+    best = learn_weights(features, labels, radius=radius, tol=1e-10, max_iter=3000).history[-1]
+    learned = learn_weights(features, labels, radius=radius, tol=1e-5)
     excess = learned.history / best - 1
     assert (learned.gaps >= excess - 1e-9).all()
     assert (np.diff(learned.history) <= 0).all()
@@ -117,7 +118,7 @@ def test_a_step_size_makes_the_batch_solver_plain(small):
         features, labels, solver="batch", radius=0.5, step_size=0.3, max_iter=5, tol=0.0
     )
     dense = Dense(features, labels, learned.margins)
-    ball = CONSTRAINT_SETS["ball"](features.level_offsets, learned.radii)
+    ball = BallConstraint(features.level_offsets, learned.radii)
     weights = np.ones(features.n_patterns)
     for _ in range(5):
         weights = ball.project(weights - 0.3 * dense(weights)[1])
@@ -130,13 +131,9 @@ class Quadratic:
 
     def __init__(self, curvature, target):
         self.curvature, self.target = curvature, target
-        self.n_patterns = len(target)
         self.n_evaluations = 0
 
-    def value(self, weights):
-        return self.value_and_gradient(weights)[0]
-
-    def value_and_gradient(self, weights):
+    def __call__(self, weights):
         self.n_evaluations += 1
         away = weights - self.target
         return 0.5 * float(self.curvature @ away**2), self.curvature * away
@@ -145,7 +142,7 @@ class Quadratic:
 @pytest.mark.parametrize("solve", [projected_gradient, projected_quasi_newton])
 def test_a_known_optimum_inside_and_outside(solve):
     rng = np.random.default_rng(0)
-    ball = CONSTRAINT_SETS["ball"](np.array([0, 6]), np.array([1.0]))
+    ball = BallConstraint(np.array([0, 6]), np.array([1.0]))
     extra = (np.ones(6),) if solve is projected_quasi_newton else ()
     outside = 1 + rng.normal(size=6) * 5
     weights, certificate = solve(
@@ -159,8 +156,162 @@ def test_a_known_optimum_inside_and_outside(solve):
     np.testing.assert_allclose(weights, inside, atol=1e-3)
 
 
+# --- projected gradient ------------------------------------------------------------------------
+
+
+def test_the_first_step_leads_as_far_as_the_widest_radius() -> None:
+    direction = np.array([3.0, 0.0, 4.0])
+    step = first_step(direction, BALL)
+    assert np.linalg.norm(step * direction) == pytest.approx(2.0)
+    assert first_step(np.zeros(3), BALL) == 1.0
+
+
+def test_the_objective_falls_with_every_iteration() -> None:
+    """Curvatures so different that the first step is far too long."""
+    target = Quadratic(np.array([1.0, 50.0, 2500.0]), np.array([1.3, 0.8, 1.1]))
+    weights, certificate = projected_gradient(target, BALL, np.ones(3), max_iter=30, tol=0.0)
+    assert len(certificate.values) == 31
+    assert (np.diff(certificate.values) <= 1e-14 * certificate.values[0]).all()
+    np.testing.assert_allclose(BALL.project(weights), weights, atol=1e-12)
+
+
+def test_at_the_optimum_nothing_is_done() -> None:
+    target = Quadratic(np.ones(3), np.ones(3))
+    weights, certificate = projected_gradient(target, BALL, np.ones(3), max_iter=10, tol=1e-6)
+    assert weights.tolist() == [1.0, 1.0, 1.0]
+    assert target.n_evaluations == 1
+    assert certificate.converged
+
+
+def test_no_iterations_are_none() -> None:
+    target = Quadratic(np.ones(3), np.array([2.0, 2.0, 2.0]))
+    weights, certificate = projected_gradient(target, BALL, np.ones(3), max_iter=0, tol=1e-6)
+    assert weights.tolist() == [1.0, 1.0, 1.0]
+    assert not certificate.converged
+
+
+# --- quasi-Newton ------------------------------------------------------------------------------
+
+
+def test_the_metric_pays_off():
+    """A guess of the curvatures within a factor of two beats no guess."""
+    rng = np.random.default_rng(0)
+    curvature = np.geomspace(1e-3, 1e3, 60)
+    target = 1 + 0.2 * rng.normal(size=60)
+    wide = BallConstraint(np.array([0, 60]), np.array([9.0]))
+    used = []
+    for metric in (np.ones(60), curvature * rng.uniform(0.7, 1.4, 60)):
+        quadratic = Quadratic(curvature, target)
+        projected_quasi_newton(quadratic, wide, np.ones(60), metric, max_iter=400, tol=1e-8)
+        used.append(quadratic.n_evaluations)
+    assert used[1] < used[0] / 2
+
+
+@pytest.mark.parametrize("overshoot", [3.0, 20.0])
+def test_a_step_too_long_is_shortened_to_the_bottom_of_the_parabola(overshoot):
+    """On a parabola the next trial is exact; twenty times too long takes one more, a tenth."""
+    ball = BallConstraint(np.array([0, 1]), np.array([1.0]))
+    bottom, start = np.array([1.5]), np.array([1.0])
+    parabola = Quadratic(np.array([2.0]), bottom)
+    value, gradient = parabola(start)
+    target = start + overshoot * (bottom - start)
+    certificate = Certificate(ball, tol=1e-4)
+    found = solvers._line_search(parabola, certificate, start, target, value, gradient)
+    np.testing.assert_allclose(found[0], bottom, rtol=1e-12)
+
+
+def test_a_search_that_fails_once_begins_anew_and_twice_ends_it(rng, monkeypatch):
+    search, calls, failing = solvers._line_search, [], {3}
+
+    def failing_search(*arguments):
+        calls.append(arguments)
+        return None if len(calls) in failing else search(*arguments)
+
+    monkeypatch.setattr(solvers, "_line_search", failing_search)
+    ball = BallConstraint(np.array([0, 6]), np.array([2.0]))
+    problem = Quadratic(np.geomspace(1, 50, 6), 1 + 0.1 * rng.normal(size=6)), ball, np.ones(6)
+    _, certificate = projected_quasi_newton(*problem, np.ones(6), max_iter=200, tol=1e-6)
+    assert len(calls) > 3
+    assert certificate.converged or certificate.stalled
+    calls.clear()
+    failing |= {1}
+    weights, _ = projected_quasi_newton(*problem, np.ones(6), max_iter=200, tol=1e-6)
+    assert len(calls) == 1  # with no curvature learned there is nothing to forget
+    assert np.array_equal(weights, np.ones(6))
+
+
+def test_curvature_model_obeys_the_secant_equation(rng):
+    root = rng.normal(size=(12, 12))
+    hessian = root @ root.T + np.eye(12)
+    model = CurvatureModel(np.exp(rng.normal(size=12)))
+    for _ in range(5):
+        step = rng.normal(size=12)
+        model.learn(step, hessian @ step)
+    np.testing.assert_allclose(model.times(step), hessian @ step, rtol=1e-8)
+    vectors = rng.normal(size=(20, 12))
+    assert all(vector @ model.times(vector) > 0 for vector in vectors)
+
+
+# --- the certificate ---------------------------------------------------------------------------
+
+TARGET = np.array([1.9, 1.0, 0.2])  # outside the ball of radius 1/2 around ones
+
+
+def value_and_gradient(w):
+    return float(((w - TARGET) ** 2).sum()), 2 * (w - TARGET)
+
+
+@pytest.fixture
+def certificate():
+    return Certificate(BallConstraint(np.array([0, 3]), np.array([0.5])), tol=1e-3)
+
+
+def optimum():
+    shift = TARGET - 1.0
+    return 1.0 + 0.5 * shift / np.linalg.norm(shift)
+
+
+def test_the_bound_never_exceeds_the_optimum(certificate, rng):
+    best = value_and_gradient(optimum())[0]
+    for _ in range(200):
+        point = certificate.constraint.project(1.0 + rng.normal(size=3))
+        certificate.observe(point, *value_and_gradient(point))
+        assert certificate.lower_bound <= best + 1e-12
+
+
+def test_at_the_optimum_the_gap_closes(certificate):
+    point = optimum()
+    value, gradient = value_and_gradient(point)
+    certificate.observe(point, value, gradient)
+    certificate.record(value)
+    assert certificate.lower_bound == pytest.approx(value)
+    assert certificate.converged
+
+
+def test_away_from_it_the_gap_is_at_least_the_true_one(certificate):
+    point = np.ones(3)
+    value, gradient = value_and_gradient(point)
+    certificate.observe(point, value, gradient)
+    certificate.record(value)
+    best = value_and_gradient(optimum())[0]
+    assert certificate.gaps[-1] >= (value - best) / value
+    assert not certificate.converged
+
+
+def test_it_stalls_only_after_a_good_while_without_progress(certificate):
+    for value in np.linspace(2.0, 1.0, 40):
+        certificate.record(value)
+    assert not certificate.stalled
+    for _ in range(29):
+        certificate.record(1.0)
+    assert not certificate.stalled
+    for _ in range(2):
+        certificate.record(1.0)
+    assert certificate.stalled
+
+
 def test_an_objective_of_zero_counts_as_reached():
-    ball = CONSTRAINT_SETS["ball"](np.array([0, 3]), np.array([1.0]))
+    ball = BallConstraint(np.array([0, 3]), np.array([1.0]))
     certificate = Certificate(ball, tol=1e-4)
     certificate.observe(np.ones(3), 0.0, np.zeros(3))
     certificate.record(0.0)

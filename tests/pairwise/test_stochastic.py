@@ -9,29 +9,25 @@ import pytest
 
 from naive import learning as naive
 from treelens.pairwise import _compiled_pairs
-from treelens.pairwise._compiled import PairLoss
 from treelens.pairwise._compiled_pairs import StepRules, StepState
-from treelens.pairwise.constraints import CONSTRAINT_SETS
-from treelens.pairwise.objective import AllPairsObjective, Margins, pair_arrays, pair_weights
-from treelens.pairwise.stochastic import Schedule, draw_pairs, stochastic_gradient
+from treelens.pairwise.constraints import BallConstraint
+from treelens.pairwise.objective import AllPairsObjective, Margins
+from treelens.pairwise.solvers import draw_pairs, stage_ends, stochastic_gradient
 
 MARGINS = Margins(alpha1=0.8, alpha2=0.6, sigma=0.15)
 
 
 def problem(features, labels, balance=False):
-    codes = labels.astype(np.int32)
-    loss = PairLoss(
-        MARGINS.b, MARGINS.alpha1, MARGINS.alpha2, MARGINS.sigma, *pair_weights(codes, balance)
-    )
-    movable = np.ones(features.n_patterns, dtype=bool)
-    return AllPairsObjective(pair_arrays(features), codes, loss, movable)
+    return AllPairsObjective.from_features(features, labels, MARGINS, balance)
 
 
-def plan(n_steps, step_size=0.1, **changes):
-    return Schedule(**{
-        "n_steps": n_steps, "n_epochs": None, "step_size": step_size, "halvings": 0,
-        "average": False, "n_checks": 0, **changes,
-    })  # fmt: skip
+def run(sums, constraint, n_steps, step_size=0.1, halvings=0, average=False, seed=0):
+    """Return the weights and the number of steps, without checks."""
+    weights, _, n_done = stochastic_gradient(
+        sums, constraint, n_steps=n_steps, step_size=step_size, halvings=halvings, average=average,
+        n_checks=0, tol=0.0, rng=np.random.default_rng(seed),
+    )  # fmt: skip
+    return weights, n_done
 
 
 def fresh_state(features):
@@ -42,30 +38,23 @@ def fresh_state(features):
     )  # fmt: skip
 
 
-def rules_of(features, sums, radius, step_size, margins=(MARGINS.alpha1, MARGINS.alpha2)):
+def rules_of(features, radius, step_size, margins=(MARGINS.alpha1, MARGINS.alpha2)):
     radii = np.full(len(features.level_offsets) - 1, radius)
-    return StepRules(
-        features.level_offsets, radii, sums.movable, True, 1.0, *margins, MARGINS.sigma, step_size
-    )
+    return StepRules(features.level_offsets, radii, 1.0, *margins, MARGINS.sigma, step_size)
 
 
 @pytest.mark.parametrize("radius", [0.2, 1.0, 1.7])
-@pytest.mark.parametrize("constraint", ["ball", "box"])
-def test_lazy_equals_dense_over_ten_thousand_steps(features, labels, constraint, radius):
-    n_depths = len(features.level_offsets) - 1
-    allowed = CONSTRAINT_SETS[constraint](features.level_offsets, np.full(n_depths, radius))
+def test_lazy_equals_dense_over_ten_thousand_steps(features, labels, radius):
+    ball = BallConstraint(features.level_offsets, np.full(3, radius))
     sums = problem(features, labels)
+    draws = [
+        draw
+        for chunk in draw_pairs(sums, 10_000, np.random.default_rng(0), set())
+        for draw in zip(*(part.tolist() for part in chunk), strict=True)
+    ]
+    theirs = naive.stochastic_steps(features, labels, draws, MARGINS, 0.5, ball.project)
     for average in (False, True):
-        schedule = plan(10_000, step_size=0.5, average=average)
-        draws = [
-            draw
-            for chunk in draw_pairs(sums, schedule, np.random.default_rng(0), set())
-            for draw in zip(*(part.tolist() for part in chunk), strict=True)
-        ]
-        ours, _, n_done = stochastic_gradient(
-            sums, allowed, schedule, tol=0.0, rng=np.random.default_rng(0)
-        )
-        theirs = naive.stochastic_steps(features, labels, draws, MARGINS, 0.5, allowed.project)
+        ours, n_done = run(sums, ball, 10_000, 0.5, average=average)
         assert n_done == len(draws) == 10_000
         np.testing.assert_allclose(ours, theirs[average], atol=1e-12)
         assert np.abs(ours - 1).max() > 0.1  # the steps did go somewhere
@@ -90,7 +79,7 @@ def test_rescaling_changes_nothing_but_the_form(features):
 def test_scales_far_below_one_are_caught(features, labels):
     """A small ball and long steps shrink the scale at every step; it must not vanish."""
     sums = problem(features, labels)
-    rules = rules_of(features, sums, radius=1e-3, step_size=1.0, margins=(5.0, -5.0))
+    rules = rules_of(features, radius=1e-3, step_size=1.0, margins=(5.0, -5.0))
     state = fresh_state(features)
     rng = np.random.default_rng(0)
     first, second = rng.integers(20, size=(2, 5000), dtype=np.int32)
@@ -107,7 +96,7 @@ def test_scales_far_below_one_are_caught(features, labels):
 def test_the_mean_step_is_the_gradient(features, labels, balance):
     """Every ordered pair once, each from uniform weights and with room to move."""
     sums = problem(features, labels, balance)
-    rules = rules_of(features, sums, radius=100.0, step_size=1.0)
+    rules = rules_of(features, radius=100.0, step_size=1.0)
     first, second = (part.ravel().astype(np.int32) for part in np.indices((20, 20)))
     factors = 400 * naive.ordered_pair_weights(labels, balance)[first, second]
     total = np.zeros(features.n_patterns)
@@ -120,26 +109,16 @@ def test_the_mean_step_is_the_gradient(features, labels, balance):
     np.testing.assert_allclose(-total / 400, gradient, atol=1e-15)
 
 
-@pytest.mark.interpreted
-def test_epochs_pair_every_graph_once(features, labels):
-    sums = problem(features, labels)
-    schedule = plan(1, n_epochs=3)
-    chunks = list(draw_pairs(sums, schedule, np.random.default_rng(0), set()))
-    first, second = (np.concatenate([c[k] for c in chunks]).reshape(3, 10) for k in (0, 1))
-    for epoch in range(3):
-        assert sorted([*first[epoch], *second[epoch]]) == list(range(20))
-
-
 def test_draws_do_not_depend_on_where_checks_cut_them(features, labels):
     sums = problem(features, labels)
-    whole = list(draw_pairs(sums, plan(1000), np.random.default_rng(0), set()))
-    cut = list(draw_pairs(sums, plan(1000), np.random.default_rng(0), {1, 500, 999, 1000}))
+    whole = list(draw_pairs(sums, 1000, np.random.default_rng(0), set()))
+    cut = list(draw_pairs(sums, 1000, np.random.default_rng(0), {1, 500, 999, 1000}))
     assert [len(chunk[0]) for chunk in cut] == [1, 499, 499, 1]
     np.testing.assert_array_equal(whole[0][0], np.concatenate([chunk[0] for chunk in cut]))
 
 
 def test_stages_double_and_fill_the_plan():
-    ends = plan(1000, halvings=3).stage_ends(20)
+    ends = stage_ends(1000, 3)
     lengths = np.diff([0, *ends])
     assert ends[-1] == 1000
     np.testing.assert_allclose(lengths[1:] / lengths[:-1], 2.0, atol=0.05)
@@ -154,11 +133,8 @@ def test_every_stage_halves_the_step(features, labels, monkeypatch):
         run_steps(pairs, codes, rules, state, first, second, factors)
 
     monkeypatch.setattr(_compiled_pairs, "run_steps", watched)
-    ball = CONSTRAINT_SETS["ball"](features.level_offsets, np.ones(3))
-    schedule = plan(700, step_size=0.4, halvings=2)
-    rng = np.random.default_rng(0)
-    n_done = stochastic_gradient(problem(features, labels), ball, schedule, tol=0.0, rng=rng)[2]
-    assert n_done == 700
+    ball = BallConstraint(features.level_offsets, np.ones(3))
+    assert run(problem(features, labels), ball, 700, 0.4, halvings=2)[1] == 700
     assert taken == [0.4] * 100 + [0.2] * 200 + [0.1] * 400
 
 
@@ -166,7 +142,7 @@ def test_different_labels_push_shared_patterns_down_and_same_labels_up(features)
     """The branches the right way round: the paper's listing has them swapped."""
     labels = np.array([0, 0] + [1] * 18)
     sums = problem(features, labels)
-    rules = rules_of(features, sums, radius=1.0, step_size=0.1, margins=(5.0, -5.0))
+    rules = rules_of(features, radius=1.0, step_size=0.1, margins=(5.0, -5.0))
     for other, sign in ((1, 1), (5, -1)):
         z = naive.pair_feature(features, 0, other)
         state = fresh_state(features)
@@ -181,14 +157,11 @@ def test_more_stages_than_steps(features, labels, n_steps):
     """The mean must not be taken over an empty stage: here the last stage is the last steps."""
     sums = problem(features, labels)
     sums = replace(sums, loss=sums.loss._replace(alpha1=5.0, alpha2=-5.0))  # every step moves
-    ball = CONSTRAINT_SETS["ball"](features.level_offsets, np.ones(3))
+    ball = BallConstraint(features.level_offsets, np.ones(3))
     last, mean = (
-        stochastic_gradient(
-            sums, ball, plan(n_steps, halvings=8, average=average), tol=0.0,
-            rng=np.random.default_rng(1),
-        )[0]
+        run(sums, ball, n_steps, halvings=8, average=average, seed=1)[0]
         for average in (False, True)
-    )  # fmt: skip
+    )
     assert np.abs(last - 1).max() > 0
     assert np.abs(mean - 1).max() > 0
     if n_steps == 1:

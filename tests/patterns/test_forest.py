@@ -41,6 +41,19 @@ def test_each_tree_has_the_patterns_of_its_own_vocabulary():
     assert str(forest.tree(forest.n_patterns - 1)) == texts[-1]
 
 
+@pytest.mark.parametrize("edge_labels", [False, True])
+def test_a_vocabulary_is_a_forest_of_one_tree(edge_labels):
+    graphs = _molecules()
+    vocabulary, colors = PatternVocabulary.fit(graphs, 2, edge_labels)
+    forest = PatternForest.of_vocabulary(vocabulary)
+    patterns = np.arange(vocabulary.n_patterns)
+    assert forest.texts(patterns) == vocabulary.texts(patterns)
+    assert [None if p < 0 else p for p in forest.parents] == [
+        vocabulary.parent(p) for p in patterns
+    ]
+    assert (forest.transform(graphs).colors == colors.colors).all()
+
+
 @settings(max_examples=25, deadline=None)
 @given(collections())
 def test_a_parent_is_what_the_same_nodes_carry_one_level_before(graphs):

@@ -138,19 +138,6 @@ def test_looking_up_and_numbering_patterns(
     assert founders[:n_new].tolist() == expected_founders
 
 
-def test_keys_of_founders(rng: np.random.Generator) -> None:
-    graphs = random_collection(rng)
-    keys = naive.child_keys(graphs, graphs.node_codes, None, 0)
-    founders = rng.choice(graphs.n_nodes, 20, replace=False).astype(np.int32)
-    expected = naive.keys_of_founders(founders.tolist(), keys)
-    found = np.empty(len(expected), np.int64)
-    _compiled.keys_of_founders(
-        founders, graphs.neighbor_offsets, np.array([k for own in keys for k in own]),
-        np.cumsum([0, *(len(keys[founder]) for founder in founders)]), found,
-    )  # fmt: skip
-    assert found.tolist() == expected
-
-
 def test_signatures_of_patterns(rng: np.random.Generator) -> None:
     level = fitted(random_collection(rng), depth=1)[0].levels[0]
     signatures = np.empty(len(level), np.uint64)

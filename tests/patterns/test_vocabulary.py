@@ -229,7 +229,7 @@ def test_trees_are_counted_before_they_are_made() -> None:
     pattern = vocabulary.n_patterns - 1
     tree = vocabulary.tree(pattern, max_nodes=size)
     assert str(tree).count("(") == sum(5**k for k in range(4))
-    with pytest.raises(GraphDataError, match=f"a tree of {size} nodes; at most {size - 1} are"):
+    with pytest.raises(GraphDataError, match=f"a tree of {size} nodes"):
         vocabulary.tree(pattern, max_nodes=size - 1)
 
 
@@ -272,7 +272,7 @@ def test_truncated_is_what_a_shallower_fit_finds(rng: np.random.Generator) -> No
 @pytest.mark.parametrize("pattern", [-1, 5])
 def test_a_pattern_that_does_not_exist(path: GraphCollection, pattern: int) -> None:
     vocabulary, _ = PatternVocabulary.fit(path, 1)
-    with pytest.raises(IndexError, match=rf"Pattern {pattern} does not exist.*holds 5"):
+    with pytest.raises(IndexError, match=rf"Pattern {pattern} does not exist"):
         vocabulary.tree(pattern)
 
 

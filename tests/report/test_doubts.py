@@ -25,8 +25,8 @@ def test_memory_is_called_memory(number_model, molecules):
 
 def test_a_model_of_blocks_says_that_its_training_graphs_are_a_sample(molecules, tmp_path):
     graphs, y = molecules
-    model = tl.StreamingGraphRegressor(depth=1, exact_size=12, n_landmarks=6, random_state=0)
-    model.fit(graphs, y).save(tmp_path / "m.treelens")
+    model = tl.GraphRegressor(depth=1, exact_size=12, n_landmarks=6, random_state=0)
+    model.fit(tl.CollectionBlocks(graphs, y, 20)).save(tmp_path / "m.treelens")
     for fitted in (model, tl.load(tmp_path / "m.treelens")):
         found = fitted.summary()
         assert found["model"]["n_in_all"] == len(y)
@@ -36,7 +36,8 @@ def test_a_model_of_blocks_says_that_its_training_graphs_are_a_sample(molecules,
     page = render_evidence(model.summary(graphs, y))
     assert "outside the sample" in page
     assert "graphs not trained on" not in page
-    whole = tl.StreamingGraphRegressor(depth=1, random_state=0).fit(graphs, y).summary()
+    whole = tl.GraphRegressor(depth=1, random_state=0)
+    whole = whole.fit(tl.CollectionBlocks(graphs, y, 20)).summary()
     assert whole["model"]["n_in_all"] is None
 
 

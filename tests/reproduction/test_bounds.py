@@ -11,7 +11,7 @@ from reproduction.bounds_page import summarize
 
 from reproduction import bounds
 from treelens.graphs.synthetic import make_synthetic
-from treelens.pairwise.constants import LossConstants
+from treelens.pairwise.bounds import LossConstants
 
 TINY = {"synthetic": (10, 20)}
 

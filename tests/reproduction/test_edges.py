@@ -12,7 +12,6 @@ from reproduction.methods import PAPER_METHODS, TABLE2_METHODS
 from reproduction.rows import read_rows
 
 from reproduction import (
-    formulations_page,
     molecules_page,
     runtime_page,
     synthetic_study,
@@ -24,7 +23,6 @@ RESULTS = Path(__file__).parents[2] / "docs" / "results"
 TABLES = {
     "table2": (table2_grids.grid_of, ("method",), ("dataset",)),
     "synthetic": (synthetic_study.grid_of, ("method",), ("protect_pattern",)),
-    "formulations": (formulations_page.grid_of, ("formulation",), ("dataset",)),
     "molecules": (molecules_page.grid_of, ("method",), ("dataset", "split")),
     "runtime": (runtime_page.grid_of, ("solver",), ("dataset",)),
 }

@@ -17,7 +17,7 @@ from reproduction.protocol import N_OUTER, DataSet, outer_split
 from reproduction.rows import read_rows
 from sklearn.model_selection import StratifiedKFold
 
-from reproduction import diagnosis, protocol
+from reproduction import protocol
 from treelens import make_synthetic
 
 TABLE2 = Path(__file__).parents[2] / "docs" / "results" / "table2.jsonl"
@@ -48,8 +48,7 @@ def honest_and_lied(blurred, monkeypatch):
         parts = outer_split(blurred.codes, 0, fold, seed=0)
         lies = blurred.codes.copy()
         lies[parts[1]] = 1 - lies[parts[1]]
-        for module in (protocol, diagnosis):
-            monkeypatch.setattr(module, "outer_split", lambda *args, **kwargs: parts)
+        monkeypatch.setattr(protocol, "outer_split", lambda *args, **kwargs: parts)
         return run(blurred, fold), run(replace(blurred, codes=lies), fold)
 
     return both
@@ -84,17 +83,6 @@ def test_the_papers_grid_is_searched_on_the_training_part(honest_and_lied, metho
     assert honest["grid"] == "paper"
 
 
-@pytest.mark.parametrize("fold", FOLDS)
-def test_neighbours_do_not_pick_their_distance_by_the_test_part(honest_and_lied, fold):
-    run = lambda data, k: diagnosis.run_fold(data, 1, 1.0, 0, k)["neighbors"]  # noqa: E731
-    honest, lied = honest_and_lied(run, fold)
-    assert honest["choice"] == lied["choice"]
-    for k, title in honest["choice"].items():
-        assert honest["chosen"][k] == honest[title][k]
-        assert lied["chosen"][k] == lied[title][k]
-        assert honest["chosen"][k] + lied["chosen"][k] == pytest.approx(1.0)
-
-
 # --- repetitions ------------------------------------------------------------------------------
 
 
@@ -113,7 +101,6 @@ RUNS = {
     ),
     "patterns": lambda data, r, f: protocol.run_wl_fold(data, r, f, ["wwl"]),
     "paper": lambda data, r, f: protocol.run_paper_fold(data, r, f, ["paper_grid_wwl"]),
-    "diagnosis": lambda data, r, f: diagnosis.run_fold(data, 1, 1.0, r, f),
 }
 
 
@@ -126,8 +113,7 @@ def test_every_repetition_is_split_anew(blurred, monkeypatch, name):
         asked.append((repetition, fold, seed))
         return outer_split(codes, repetition, fold, seed)
 
-    for module in (protocol, diagnosis):
-        monkeypatch.setattr(module, "outer_split", spy)
+    monkeypatch.setattr(protocol, "outer_split", spy)
     for repetition in (0, 2):
         RUNS[name](blurred, repetition, 1)
     assert asked == [(0, 1, 0), (2, 1, 0)]

@@ -1,14 +1,13 @@
-"""The learner of the studies: presets, and settings that the library's own has no more."""
+"""The learners of the studies: the paper's numbers, and the released program."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from reproduction.learners import StudyWeights
+from reproduction.learners import ReleasedCodeWeights, study_learner
 from sklearn.base import clone
 
 import treelens as tl
-from treelens.pairwise.settings import LearnerSettings
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -16,44 +15,36 @@ from treelens.patterns.vocabulary import PatternVocabulary
 
 @pytest.fixture(scope="module")
 def study():
-    """Graphs whose class one pattern decides: names, features and classes."""
+    """Features and classes of graphs whose class one pattern decides."""
     graphs, y = tl.make_synthetic(5, random_state=0)
     vocabulary, colors = PatternVocabulary.fit(graphs, 1)
     histograms = PatternHistograms.from_colors(vocabulary, colors).select_depths(1, 1)
     return PairFeatures.from_histograms(histograms), y
 
 
-def test_it_has_every_setting_of_the_learning_room_with_its_default():
-    ours = StudyWeights().get_params()
-    assert ours.pop("preset") is None
-    defaults = {name: f.default for name, f in LearnerSettings.__dataclass_fields__.items()}
-    assert ours == defaults
+def test_without_a_preset_it_is_the_librarys(study):
+    ours = study_learner(0.5, tol=1e-3, max_iter=60)
+    assert (ours.solver.tol, ours.solver.max_iter) == (1e-3, 60)
+    theirs = tl.PairwiseWeights(0.5, solver=tl.QuasiNewton(tol=1e-3, max_iter=60))
+    np.testing.assert_array_equal(ours.fit(*study).weights_, theirs.fit(*study).weights_)
 
 
-def test_it_learns_what_the_librarys_own_learns(study):
-    ours, theirs = StudyWeights(0.5).fit(*study), tl.PairwiseWeights(0.5).fit(*study)
-    np.testing.assert_array_equal(ours.weights_, theirs.weights_)
-    assert clone(StudyWeights(0.5, pairs="local")).get_params()["pairs"] == "local"
-
-
-def test_the_papers_preset_says_how_little_it_moves(study):
-    with pytest.warns(UserWarning, match="500 single-pair steps of 0.0001"):
-        learner = StudyWeights(preset="paper", random_state=0).fit(*study)
-    learned = learner.result_
-    assert learned.n_iter == 500
+def test_the_papers_numbers_hardly_move_the_weights(study):
+    learned = study_learner(preset="paper", random_state=0, tol=1e-3).fit(*study).result_
+    assert (learned.n_iter, learned.step_size) == (500, 1e-4)
     assert 0 < learned.moved.max() < 0.02
     assert (learned.margins.alpha1, learned.margins.alpha2, learned.margins.sigma) == (1, 0.5, 0.1)
 
 
-def test_the_released_preset_drifts_within_its_box(study):
-    """Both hinges are always active: weights drift until the box stops them."""
-    features, y = study
-    learner = StudyWeights(preset="released-code", random_state=0).fit(features, y)
-    assert learner.n_iter_ == 500 * (len(y) // 2)
-    assert 1.5 < learner.weights_.max() <= 2.0
-    assert learner.flat_parameters()["constraint"] == "box"
+def test_the_released_program_drifts_within_its_box(study):
+    learner = study_learner(preset="released-code", random_state=0)
+    assert isinstance(clone(learner).set_params(radius=3.0), ReleasedCodeWeights)
+    weights = learner.fit(*study).weights_
+    assert 1.5 < weights.max() <= 2.0
+    assert weights.min() >= 0.0
+    np.testing.assert_array_equal(weights, clone(learner).fit(*study).weights_)
 
 
-def test_presets_that_are_not_known(study):
-    with pytest.raises(ValueError, match="preset must be one of paper, released-code"):
-        StudyWeights(preset="mine").fit(*study)
+def test_presets_that_are_not_known():
+    with pytest.raises(ValueError, match="preset must be paper or released-code"):
+        study_learner(preset="mine")

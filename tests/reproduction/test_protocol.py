@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 from reproduction.grids import GRIDS
-from reproduction.learners import StudyWeights
+from reproduction.learners import study_learner
 from reproduction.methods import FIXED_METHODS, LEARNER, PAPER_METHODS, WL_METHODS
 from reproduction.protocol import (
     N_OUTER,
@@ -33,7 +33,7 @@ from treelens import (
     make_synthetic,
 )
 from treelens.evaluation.validation import corrected_paired_test
-from treelens.svm.search_result import Candidate
+from treelens.svm.search import Candidate
 
 METHODS = ["wwl", "wl_oa", "wl_subtree", "learned_wwl", "learned_wl_oa"]
 
@@ -61,7 +61,7 @@ def apart_classifier(choice: Candidate, seed=0) -> GraphSVC:
     return GraphSVC(
         kernel=choice.kernel, depth=choice.depth, weight_radius=choice.weight_radius, C=choice.C,
         gamma=1.0 if choice.gamma is None else choice.gamma, edge_labels=False,
-        learner=StudyWeights(random_state=seed, **LEARNER), random_state=0, progress=False,
+        learner=study_learner(random_state=seed, **LEARNER), random_state=0, progress=False,
     )  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def test_the_papers_grid_is_its_own_and_node_labels_are_left_out(made, method):
     settings = {**LEARNER, **PAPER_METHODS[method].learner}
     model = GraphSVC(
         **choice, edge_labels=False, include_depth_zero=False, progress=False, random_state=0,
-        learner=StudyWeights(random_state=0, **settings),
+        learner=study_learner(random_state=0, **settings),
     ).fit(made.graphs[train], made.codes[train])  # fmt: skip
     assert row["accuracy"] == pytest.approx(model.score(made.graphs[test], made.codes[test]))
 
@@ -119,7 +119,7 @@ def test_decisions_equal_a_plain_pipeline(made, weight_radius):
     train, test = outer_split(made.codes, 0, 0, seed=0)
     choice = Candidate(weight_radius, 2, "wwl", 3.0, 10.0)
     weights = (
-        StudyWeights(radius=weight_radius, random_state=0, **LEARNER)
+        study_learner(radius=weight_radius, random_state=0, **LEARNER)
         if weight_radius
         else "uniform"
     )

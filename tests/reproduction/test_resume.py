@@ -10,11 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
-from reproduction.rows import RowFile, RowFileError, read_rows
+from reproduction.rows import InUseError, RowFile, RowFileError, read_rows
 
 import tiny_studies as tiny
 from reproduction import protocol, table2
-from treelens.storage.locks import InUseError
 
 SCRIPT = Path(tiny.__file__)
 ROOT = str(SCRIPT.parents[1])  # where the studies are
@@ -193,7 +192,7 @@ def test_a_second_run_into_the_same_file_is_refused(tmp_path):
     path = tmp_path / "rows.jsonl"
     with start_holding(path) as first:
         try:
-            with pytest.raises(InUseError, match=rf"rows.jsonl.*another run \(process {first.pid}"):
+            with pytest.raises(InUseError, match=r"rows.jsonl.*another run"):
                 RowFile(path, ("key",))
         finally:
             first.kill()  # outright: whatever it would clean up stays

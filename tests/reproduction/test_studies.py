@@ -1,4 +1,4 @@
-"""The smaller studies: data sets, made graphs, learned patterns, and the tools of the diagnosis."""
+"""The smaller studies: data sets, made graphs and learned patterns."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from reproduction.alignment import alignment, change_up_to_scale, label_kernel
-from reproduction.neighbors import neighbor_accuracy
-from reproduction.protocol import DataSet
 from reproduction.rows import read_rows
 from reproduction.synthetic_page import summarize
-from sklearn.neighbors import KNeighborsClassifier
 
-from reproduction import diagnosis, pattern_study, synthetic_study, table1
+from reproduction import pattern_study, synthetic_study, table1
 from treelens import make_synthetic
 
 # --- Table 1 ----------------------------------------------------------------------------------
@@ -128,56 +124,3 @@ def test_patterns_of_mutag_read_as_chemistry(mutag):
         assert 0.5 < moved <= pattern_study.RADIUS + 1e-9
     top = table.index[0]
     assert vocabulary.texts(np.array([top]))[0] == table["pattern"].iloc[0]
-
-
-# --- the diagnosis ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("k", [1, 5])
-def test_neighbours_are_scikit_learns_where_nothing_ties(rng, k):
-    train, test = rng.normal(size=(40, 3)), rng.normal(size=(15, 3))
-    codes, truth = rng.integers(0, 2, 40), rng.integers(0, 2, 15)
-    model = KNeighborsClassifier(k, algorithm="brute").fit(train, codes)
-    distances = np.linalg.norm(test[:, None] - train[None], axis=2)
-    assert neighbor_accuracy(distances, codes, truth, k) == model.score(test, truth)
-
-
-def test_tied_neighbours_do_not_depend_on_the_order(rng):
-    distances = rng.integers(0, 3, (20, 30)).astype(float)
-    codes, truth = rng.integers(0, 3, 30), rng.integers(0, 3, 20)
-    order = rng.permutation(30)
-    for k in (1, 5):
-        assert neighbor_accuracy(distances, codes, truth, k) == pytest.approx(
-            neighbor_accuracy(distances[:, order], codes[order], truth, k)
-        )
-
-
-def test_alignment_sees_neither_scale_nor_origin(rng):
-    points = rng.normal(size=(12, 4))
-    kernel = points @ points.T
-    moved = (points + 5) @ (points + 5).T  # another origin
-    assert alignment(kernel, 3 * moved) == pytest.approx(1.0)
-    assert change_up_to_scale(kernel, 3 * moved) == pytest.approx(0.0, abs=1e-6)
-    codes = rng.integers(0, 2, 12)
-    assert alignment(label_kernel(codes), label_kernel(1 - codes)) == pytest.approx(1.0)
-
-
-def test_usual_choice_is_the_most_frequent_one():
-    def row(depth, radius):
-        choice = {"depth": depth, "weight_radius": radius}
-        return {"dataset": "MUTAG", "method": "learned_wwl", "choice": choice}
-
-    rows = [row(2, 0.3), row(2, 1.0), row(4, 1.0)]
-    assert diagnosis.usual_choice(rows, "MUTAG", 188) == (2, 1.0)
-    assert diagnosis.usual_choice(rows, "NCI1", 4110)[0] == 3
-
-
-def test_a_fold_of_the_diagnosis():
-    graphs, y = make_synthetic(6, random_state=0)
-    data = DataSet.from_graphs("made", graphs, y)
-    row = diagnosis.run_fold(data, depth=2, radius=0.5, repetition=0, fold=0)
-    assert max(row["moved"]) <= 0.5 + 1e-9
-    assert row["train_alignment"]["learned"] > row["train_alignment"]["uniform"]
-    assert set(row["neighbors"]) == {*diagnosis.KINDS, "choice"}
-    for k, title in row["neighbors"]["choice"].items():
-        assert row["neighbors"]["chosen"][k] == row["neighbors"][title][k]

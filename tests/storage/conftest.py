@@ -1,4 +1,4 @@
-"""A small model in a file, and the means to change such files."""
+"""A small model in a file, and helpers to change such files."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.estimators.files import (
-    ModelFileError,
-    load,
-)
+from treelens.estimators.files import ModelFileError, load
 from treelens.storage import archive
 
 GRAPHS, Y = tl.make_synthetic(n_per_substructure=5, random_state=0)
@@ -40,6 +37,11 @@ def path(model, tmp_path):
     return tmp_path / "model.treelens"
 
 
+def saved_and_loaded(model, folder: Path):
+    model.save(folder / "x.treelens")
+    return load(folder / "x.treelens")
+
+
 def assert_same_predictions(first, second, graphs=OTHERS):
     for method in ("decision_function", "predict_proba", "predict", "out_of_vocabulary"):
         left, right = getattr(first, method)(graphs), getattr(second, method)(graphs)
@@ -57,13 +59,17 @@ class Repacked:
         self.data = json.loads(self.members.pop(archive.MODEL))
         self.extra: list[tuple[zipfile.ZipInfo, bytes]] = []
 
-    def array(self, name: str) -> np.ndarray:
-        return np.load(io.BytesIO(self.members[f"arrays/{name}.npy"]))
+    def member(self, ending: str) -> str:
+        """The first array whose name ends so."""
+        return next(name for name in self.members if name.endswith(f"{ending}.npy"))
 
-    def set_array(self, name: str, array: np.ndarray, allow_pickle: bool = False) -> None:
+    def array(self, ending: str) -> np.ndarray:
+        return np.load(io.BytesIO(self.members[self.member(ending)]))
+
+    def set_array(self, ending: str, array: np.ndarray, allow_pickle: bool = False) -> None:
         file = io.BytesIO()
         np.save(file, array, allow_pickle=allow_pickle)
-        self.members[f"arrays/{name}.npy"] = file.getvalue()
+        self.members[self.member(ending)] = file.getvalue()
 
     def write(self, path: Path) -> Path:
         members = {archive.MODEL: json.dumps(self.data).encode(), **self.members}

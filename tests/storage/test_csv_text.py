@@ -1,4 +1,4 @@
-"""CSV that no spreadsheet runs, and that keeps all else as it is."""
+"""CSV that no spreadsheet runs, and that keeps everything else as it is."""
 
 from __future__ import annotations
 
@@ -7,15 +7,27 @@ import pytest
 
 from treelens.storage.csv_text import csv_text, harmless
 
+FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1",
+            "-", "+", "-1e5x", "--1", "+-1"]  # fmt: skip
+INVISIBLE = ["\0", "\ufeff", "\u200b", "\u2060", "\u00ad", "\u200e", "\x1f", " ", "\u00a0",
+             "\u2028", "\u3164", "\u200b\0\ufeff"]  # fmt: skip
 
-@pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1",
-                                  "\n=1", "\uff1d1", "-", "+", "-1e5x", "--1", "+-1"])  # fmt: skip
+
+@pytest.mark.parametrize("text", FORMULAS)
 def test_text_that_begins_like_a_formula_is_marked(text):
     assert harmless(text) == "'" + text
 
 
+@pytest.mark.parametrize("hidden", INVISIBLE, ids=ascii)
+@pytest.mark.parametrize("text", ["=1+1", "+a", "-a", "@a", "\uff1d1"], ids=ascii)
+def test_also_behind_invisible_characters(hidden, text):
+    assert harmless(hidden + text) == "'" + hidden + text
+    assert harmless(hidden + "CCO") in (hidden + "CCO", "'" + hidden + "CCO")
+
+
 @pytest.mark.parametrize("text", ["CCO", "[Na+].[Cl-]", "C=C", "-1", "+1", "-0.5", "+1.5e-3", ".5",
-                                  "", "a-b", "'quoted", -1.5, None, 3])  # fmt: skip
+                                  "", "a-b", "'quoted", " C=C", "\u200b", "ü=1", -1.5, None,
+                                  3])  # fmt: skip
 def test_numbers_smiles_and_other_text_stay(text):
     assert harmless(text) is text
 

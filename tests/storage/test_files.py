@@ -1,89 +1,41 @@
-"""Files written whole or not at all, whatever ends the process, and never over what is read."""
+"""Files written whole or not at all, and never over an input."""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 
 from treelens.storage.files import checked_target, whole_file
 
-posix = pytest.mark.skipif(os.name != "posix", reason="signals, links and forks of POSIX")
 
-WRITING = """
-import sys
-from treelens.storage.files import whole_file
-with whole_file(sys.argv[1]) as file:
-    file.write(b"half of it")
-    file.flush()
-    print("ready", flush=True)
-    sys.stdin.read()
-    file.write(b", and the rest")
-"""
-
-
-def usual_signals() -> None:
-    """A test run under nohup ignores SIGHUP, and its children would inherit that."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
-
-
-def start_writing(path: Path) -> subprocess.Popen:
-    words = [sys.executable, "-c", WRITING, str(path)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    process = subprocess.Popen(words, **pipes, preexec_fn=usual_signals)
-    assert process.stdout.readline() == "ready\n"
-    return process
-
-
-def parts_in(folder: Path) -> list[Path]:
-    return [path for path in folder.iterdir() if path.name.endswith("part")]
-
-
-# --- ends -------------------------------------------------------------------------------------
-
-
-@posix
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-def test_a_process_told_to_end_takes_its_part_along(tmp_path, name):
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, SystemExit])
+def test_an_exception_removes_the_temporary_file_and_leaves_the_old_one(tmp_path, error):
     target = tmp_path / "model"
     target.write_bytes(b"before")
-    with start_writing(target) as process:
-        assert len(parts_in(tmp_path)) == 1
-        process.send_signal(getattr(signal, name))
-        assert process.wait() == -getattr(signal, name)  # it still ends by the signal
+    with pytest.raises(error), whole_file(target) as file:  # noqa: PT012
+        file.write(b"half of it")
+        assert len(list(tmp_path.iterdir())) == 2
+        raise error
     assert list(tmp_path.iterdir()) == [target]
     assert target.read_bytes() == b"before"
 
 
-@posix
-def test_what_a_killed_process_left_is_removed_by_the_next_and_what_a_live_one_has_is_not(tmp_path):
-    target, other = tmp_path / "model", tmp_path / "model-2"
-    for path in (target, other):
-        with start_writing(path) as killed:
-            killed.kill()
-    not_ours = tmp_path / ".model-notes.part"
-    not_ours.touch()
-    assert len(parts_in(tmp_path)) == 3
-    with start_writing(target) as alive:
-        assert len(parts_in(tmp_path)) == 3  # that of the killed one is gone, a new one is there
-        with whole_file(target) as file:
-            file.write(b"meanwhile")
-        assert len(parts_in(tmp_path)) == 3
-        alive.communicate("")
-    assert target.read_bytes() == b"half of it, and the rest"
-    left = parts_in(tmp_path)
-    assert len(left) == 2, "one belongs to another name, one to another program"
-    assert not_ours in left
+@pytest.mark.parametrize("name", ["fsync", "replace"])
+def test_so_does_a_failure_at_the_end(tmp_path, monkeypatch, name):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(f"treelens.storage.files.os.{name}", full)
+    with pytest.raises(OSError, match="No space"), whole_file(tmp_path / "model") as file:
+        file.write(b"all of it")
+    assert not list(tmp_path.iterdir())
 
 
-def test_threads_that_write_the_same_file_leave_each_other_alone(tmp_path):
-    target, both = tmp_path / "model", threading.Barrier(2)
-    errors = []
+def test_threads_that_write_the_same_file(tmp_path):
+    target, both, errors = tmp_path / "model", threading.Barrier(2), []
 
     def write(content: bytes) -> None:
         try:
@@ -106,34 +58,20 @@ def test_threads_that_write_the_same_file_leave_each_other_alone(tmp_path):
     assert list(tmp_path.iterdir()) == [target]
 
 
-@posix
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_child_that_is_terminated_leaves_the_part_of_its_parent(tmp_path):
-    target = tmp_path / "model"
-    with whole_file(target) as file:
-        child = os.fork()
-        if child == 0:
-            os.kill(os.getpid(), signal.SIGTERM)
-            os._exit(0)
-        _, status = os.waitpid(child, 0)
-        assert os.WTERMSIG(status) == signal.SIGTERM
-        file.write(b"all of it")
-    assert target.read_bytes() == b"all of it"
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+def test_signal_handlers_are_left_alone_and_any_thread_can_save(model, tmp_path, monkeypatch):
+    before = {number: signal.getsignal(number) for number in signal.valid_signals()}
 
+    def installed(*_):
+        raise AssertionError("a signal handler was installed")
 
-@posix
-def test_the_handler_of_somebody_else_stays_in_charge(tmp_path):
-    heard = []
-    before = signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
-    try:
-        with whole_file(tmp_path / "model") as file:
-            os.kill(os.getpid(), signal.SIGTERM)
-            file.write(b"all of it")
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert heard == [signal.SIGTERM]
-    assert (tmp_path / "model").read_bytes() == b"all of it"
+    monkeypatch.setattr(signal, "signal", installed)
+    with whole_file(tmp_path / "notes"):
+        assert {number: signal.getsignal(number) for number in before} == before
+    thread = threading.Thread(target=model.save, args=(tmp_path / "model",))
+    thread.start()
+    thread.join()
+    model.save(tmp_path / "again")
+    assert (tmp_path / "model").read_bytes() == (tmp_path / "again").read_bytes()
 
 
 @pytest.mark.parametrize("name", ["ü" * 120, "x" * 250, "a[b]*?"])
@@ -144,15 +82,35 @@ def test_any_name_that_the_system_allows(tmp_path, name):
     assert (tmp_path / name).read_bytes() == b"two"
 
 
-# --- what is read -----------------------------------------------------------------------------
+def test_places_that_cannot_be_written(tmp_path):
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        checked_target(tmp_path)
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        checked_target(tmp_path / "no" / "model.treelens")
+    with pytest.raises(OSError, match="is a device"):
+        checked_target("/dev/null")
+    if os.geteuid() != 0:  # the superuser may write anywhere
+        tmp_path.chmod(0o500)
+        with pytest.raises(PermissionError, match="no permission to write"):
+            checked_target(tmp_path / "model.treelens")
 
 
-@posix
+def test_a_link_is_written_through_and_modes_follow_the_umask(tmp_path):
+    target, link, ordinary = (tmp_path / name for name in ("model", "link", "ordinary"))
+    target.touch()
+    ordinary.touch()
+    link.symlink_to(target)
+    with whole_file(link) as file:
+        file.write(b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+    assert target.stat().st_mode == ordinary.stat().st_mode
+
+
 @pytest.mark.parametrize("link", ["itself", "symlink", "hardlink", "roundabout"])
-def test_what_is_read_is_not_written_over(tmp_path, link):
-    source = tmp_path / "data.csv"
+def test_an_input_is_not_written_over(tmp_path, link):
+    source, target = tmp_path / "data.csv", tmp_path / "out.csv"
     source.write_text("data")
-    target = tmp_path / "out.csv"
     if link == "itself":
         target = source
     elif link == "symlink":
@@ -161,6 +119,6 @@ def test_what_is_read_is_not_written_over(tmp_path, link):
         target.hardlink_to(source)
     else:
         target = tmp_path / ".." / tmp_path.name / "data.csv"
-    with pytest.raises(ValueError, match=r"the same file as .*data\.csv, which is read here"):
+    with pytest.raises(ValueError, match=r"the same file as .*data\.csv"):
         checked_target(target, reads=["MUTAG", source])
     assert checked_target(tmp_path / "new.csv", reads=[source, tmp_path / "gone"]).name == "new.csv"

@@ -1,4 +1,4 @@
-"""A fitted classifier decides by its parts: outputs, votes, calibration."""
+"""A fitted SVM: outputs, votes, calibration."""
 
 from __future__ import annotations
 
@@ -7,21 +7,19 @@ from types import SimpleNamespace
 import numpy as np
 
 from treelens.graphs.synthetic import make_random_graphs
-from treelens.kernels.voting import class_values, mean_margins
 from treelens.kernels.weighted import WeightedKernel
 from treelens.patterns.features import PatternExtractor
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm.model import FittedSVM
-from treelens.svm.svm import calibrated_probabilities
+from treelens.svm.solver import calibrated_probabilities, class_values, mean_margins
 
 GRAPHS = make_random_graphs(6, n_nodes=(4, 8), n_labels=3, random_state=0)
 VOCABULARY, _ = PatternVocabulary.fit(GRAPHS, 2)
 
 
-def decides(outputs: np.ndarray, pairwise: bool = False, weights=None) -> SimpleNamespace:
+def decides(outputs: np.ndarray, weights=None) -> SimpleNamespace:
     return SimpleNamespace(
         kernel=WeightedKernel("wwl", weights, 1.0),
-        pairwise=pairwise,
         outputs=lambda features, n_jobs: outputs,
     )
 
@@ -35,19 +33,16 @@ def fitted(decision, first_depth: int = 0) -> FittedSVM:
     return FittedSVM(np.arange(3), patterns, decision, None, CALIBRATION, None, None)
 
 
-def test_outputs_are_decisions_unless_classes_are_told_one_from_another(rng) -> None:
+def test_several_classes_are_decided_by_votes(rng) -> None:
     outputs = rng.normal(size=(6, 3))
-    said = fitted(decides(outputs)).decide(GRAPHS)
-    np.testing.assert_array_equal(said.decisions, outputs)
-    np.testing.assert_array_equal(said.margins, outputs)
-    voted = fitted(decides(outputs, pairwise=True)).decide(GRAPHS)
+    voted = fitted(decides(outputs)).decide(GRAPHS)
     np.testing.assert_array_equal(voted.decisions, class_values(outputs))
-    np.testing.assert_array_equal(voted.margins, mean_margins(outputs.T).T)
+    np.testing.assert_array_equal(voted.margins, mean_margins(outputs))
 
 
 def test_probabilities_come_from_margins_not_from_votes(rng) -> None:
     outputs = rng.normal(size=(6, 3))
-    said = fitted(decides(outputs, pairwise=True)).decide(GRAPHS)
+    said = fitted(decides(outputs)).decide(GRAPHS)
     expected = calibrated_probabilities(said.margins, *CALIBRATION)
     np.testing.assert_array_equal(said.probabilities, expected)
     np.testing.assert_allclose(said.probabilities.sum(axis=1), 1.0)

@@ -19,6 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 import treelens as tl
+from treelens.evaluation.validation import corrected_paired_test
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm import search as selection
@@ -28,12 +29,12 @@ from treelens.svm.search import (
     KernelSearch,
     SearchResult,
     grid,
-    hinge_loss,
     leading_settings,
-    pairwise_hinge_loss,
+    learning_gain,
     repetitions_for,
     staged_search,
 )
+from treelens.svm.solver import pairwise_hinge_loss
 
 DEPTH = 3
 SMALL_GRID = grid(["wwl", "tanimoto"], [1, 2], [0.0, 1.0], [1.0, 10.0], [0.1, 10.0])
@@ -306,6 +307,18 @@ def test_the_race_keeps_the_winner_on_easy_data(data, splits):
         assert raced.scores[candidate] == unraced.scores[candidate]
 
 
+def test_repeated_folds_are_no_new_graphs():
+    """The same 40 graphs, tested over and over: the error of a mean does not shrink."""
+    scores = {A: [0.9] * 9, B: [0.82] * 9}
+    once = ScriptedSearch(scores, n_validation=40)
+    once.run([A, B])
+    assert once.asked[-1] == [A]  # after enough different graphs
+    again = ScriptedSearch(scores, n_validation=40)
+    again.splits = again.splits[:1] * 9
+    again.run([A, B])
+    assert again.asked == [[A, B]] * 9
+
+
 # --- held-out decisions -----------------------------------------------------------------------
 
 
@@ -337,7 +350,7 @@ def test_scores_are_those_of_scikit_learn(rng):
     expected = metrics.roc_auc_score(codes, decisions[:, 0])
     assert SCORES["roc_auc"](codes, decisions) == pytest.approx(expected)
     expected = metrics.hinge_loss(codes, decisions[:, 0])
-    assert hinge_loss(codes, decisions) == pytest.approx(expected)
+    assert pairwise_hinge_loss(codes, decisions) == pytest.approx(expected)
 
 
 def test_scores_of_several_classes(rng):
@@ -346,8 +359,6 @@ def test_scores_of_several_classes(rng):
     assert SCORES["accuracy"](codes, decisions) == expected
     areas = [metrics.roc_auc_score(codes == k, decisions[:, k]) for k in range(3)]
     assert SCORES["roc_auc"](codes, decisions) == pytest.approx(np.mean(areas))
-    expected = metrics.hinge_loss(codes, decisions)
-    assert hinge_loss(codes, decisions) == pytest.approx(expected)
 
 
 def test_the_pairwise_loss_counts_the_pairs_of_a_graphs_class(rng):
@@ -360,9 +371,6 @@ def test_the_pairwise_loss_counts_the_pairs_of_a_graphs_class(rng):
         if code in (first, second)
     ]
     assert pairwise_hinge_loss(codes, outputs) == pytest.approx(np.mean(losses))
-    two = rng.integers(2, size=40)
-    expected = hinge_loss(two, outputs[:, :1])
-    assert pairwise_hinge_loss(two, outputs[:, :1]) == pytest.approx(expected)
 
 
 def test_roc_auc_of_one_class_says_nothing():
@@ -402,3 +410,79 @@ def test_repetitions():
         1,
         1,
     ]
+
+
+# --- results ------------------------------------------------------------------------------------
+
+
+def test_of_equals_the_lower_loss_and_then_the_simplest():
+    scores = {C: [0.9], B: [0.9], A: [0.9]}
+    assert SearchResult(1, 0.2, scores, {A: [0.5], B: [0.4], C: [0.4]}).best() == B
+    assert SearchResult(1, 0.2, scores, {A: [0.4], B: [0.4], C: [0.4]}).best() == A
+    assert SearchResult(1, 0.2, scores, {A: [0.4], B: [0.4], C: [0.4]}).best(
+        lambda c: c.depth > 1) == B  # fmt: skip
+    assert SearchResult(2, 0.2, scores, {}).best() is None
+
+
+def test_only_candidates_that_finished_can_win():
+    result = SearchResult(2, 0.2, {A: [0.9], B: [0.5, 0.5]}, {A: [0.1], B: [0.9, 0.9]})
+    assert result.finished() == [B]
+    assert result.winner() == B
+
+
+def test_rounding_decides_nothing():
+    """Means that differ in the last bits are equal: then the simpler one is best."""
+    third = {A: [0.1, 0.2, 0.3], B: [0.3, 0.2, 0.1]}
+    assert sum(third[A]) != sum(third[B])
+    assert SearchResult(3, 0.2, third, {A: [1.0], B: [1.0]}).best() == A
+    assert SearchResult(3, 0.2, dict(reversed(third.items())), {A: [1.0], B: [1.0]}).best() == A
+
+
+def test_kernels_of_one_pair_feature_share_a_base():
+    wwl, laplacian = (Candidate(1.0, 2, kernel, 1.0, 1.0) for kernel in ("wwl", "laplacian"))
+    assert wwl.base == laplacian.base
+    assert wwl.base != A.base
+    assert wwl.base != wwl._replace(depth=1).base
+    assert wwl.base == wwl._replace(C=7.0, gamma=3.0).base
+
+
+# --- did learning help? ---------------------------------------------------------------------------
+
+
+UNIFORM = Candidate(0.0, 2, "tanimoto", None, 1.0)
+LEARNED = UNIFORM._replace(weight_radius=1.0)
+
+
+def result_of(scores: dict[Candidate, list[float]], n_splits: int = 4) -> SearchResult:
+    losses = {c: [1.0] * len(x) for c, x in scores.items()}
+    return SearchResult(n_splits, 0.25, dict(scores), losses)
+
+
+def test_the_best_of_both_kinds_are_compared():
+    weaker, stronger = LEARNED, LEARNED._replace(weight_radius=3.0)
+    scores = {
+        UNIFORM: [0.5, 0.6, 0.7, 0.8],
+        UNIFORM._replace(depth=1): [0.4, 0.4, 0.4, 0.4],
+        weaker: [0.5, 0.5, 0.5, 0.5],
+        stronger: [0.6, 0.8, 0.8, 0.8],
+    }
+    gain = learning_gain(result_of(scores))
+    assert gain is not None
+    assert gain["difference"] == pytest.approx(0.1)
+    assert (gain["uniform_score"], gain["learned_score"]) == pytest.approx((0.65, 0.75))
+    assert gain["learned_candidate"] == stronger._asdict()
+    assert gain["uniform_candidate"] == UNIFORM._asdict()
+    expected = corrected_paired_test(np.array([0.1, 0.2, 0.1, 0.0]), 0.25)
+    assert (gain["difference"], gain["standard_error"], gain["p_value"]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        {UNIFORM: [0.5] * 4},
+        {LEARNED: [0.5] * 4},
+        {UNIFORM: [0.5] * 4, LEARNED: [0.1, 0.1]},  # left the race after two splits
+    ],
+)
+def test_nothing_to_compare(scores):
+    assert learning_gain(result_of(scores)) is None

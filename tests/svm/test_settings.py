@@ -12,15 +12,13 @@ from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
 from treelens.svm.search import repetitions_for
 from treelens.svm.settings import (
     AUTO_KERNELS,
-    check_numbers,
+    Task,
     inner_splits,
     listed,
     listed_kernels,
     rarest_class,
-    refuse_classes,
     resolved_class_weight,
     resolved_scoring,
-    warn_if_one_class_is_all,
 )
 
 AB = np.array(["a", "b"])
@@ -93,48 +91,6 @@ def test_folds_without_an_order_may_still_do() -> None:
     assert len(inner_splits(KFold(2), BALANCED, AB, seed=0)) == 2
 
 
-# --- numbers ----------------------------------------------------------------------------------
-
-
-def test_numbers_of_any_kind_become_floats() -> None:
-    found = check_numbers(["1", 2, np.float32(0.5)], 3)
-    assert found.dtype == np.float64
-    assert found.tolist() == [1.0, 2.0, 0.5]
-
-
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (None, "^A regressor needs values"),
-        (["a", "b"], "not numbers.*GraphClassifier"),
-        ([[1.0], [2.0]], r"one-dimensional; got shape \(2, 1\)"),
-        ([1.0], "There are 2 graphs but 1 values"),
-        ([1.0, np.nan], "for 1 graphs, the first at position 1"),
-        ([-np.inf, np.nan], "for 2 graphs, the first at position 0"),
-        ([1e101, 0.0], "rescale them"),
-        ([0.0, 1e-101], "rescale them"),
-    ],
-)
-def test_what_are_no_numbers_to_learn(y, message) -> None:
-    with pytest.raises(ValueError, match=message):
-        check_numbers(y, 2)
-
-
-@pytest.mark.parametrize("y", [["a", "b"], np.array(["a", None], object)])
-def test_classes_instead_of_numbers(y) -> None:
-    with pytest.raises(ValueError, match=r"not numbers.*GraphClassifier and Streaming"):
-        refuse_classes(np.asarray(y))
-
-
-@pytest.mark.parametrize("y", [["1.5", "< 2"], [1.0, np.nan], ["", " "], [None, None], [2, 3]])
-def test_what_may_be_numbers_but_for_some(y) -> None:
-    refuse_classes(np.asarray(y))
-
-
-def test_equal_numbers_are_no_reason_to_rescale() -> None:
-    assert check_numbers([3.0, 3.0], 2).tolist() == [3.0, 3.0]
-
-
 # --- what "auto" stands for -------------------------------------------------------------------
 
 
@@ -166,14 +122,6 @@ def test_the_rarest_class_and_its_share() -> None:
     assert rarest_class(AB, 1 - RARE) == {"class": "a", "share": 0.05}
 
 
-def test_one_class_for_all_is_told() -> None:
-    with pytest.warns(UserWarning, match="into the class 'b': it tells nothing apart"):
-        warn_if_one_class_is_all(np.ones(4, dtype=int), AB)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warn_if_one_class_is_all(np.array([0, 1]), AB)
-
-
 # --- values as lists --------------------------------------------------------------------------
 
 
@@ -203,3 +151,25 @@ def test_what_are_no_depths(value) -> None:
 def test_what_are_no_scales(value) -> None:
     with pytest.raises(ValueError, match="gamma must be 'auto' or finite numbers above 0"):
         listed(value, (), "gamma", Real, 0, positive=True)
+
+
+# --- the task ---------------------------------------------------------------------------------
+
+
+def task(class_weight) -> Task:
+    return Task(None, np.array(["a", "b"]), np.array([0, 0, 0, 1]), False, 0, None, "accuracy",
+                class_weight, 5, 0)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "expected"),
+    [
+        (None, [1.0, 1.0, 1.0, 1.0]),
+        ("balanced", [2 / 3, 2 / 3, 2 / 3, 2.0]),
+        ({"b": 5.0}, [1.0, 1.0, 1.0, 5.0]),
+    ],
+)
+def test_graphs_weigh_what_their_class_does(class_weight, expected) -> None:
+    asked = task(class_weight)
+    assert asked.sample_weight.tolist() == pytest.approx(expected)
+    assert asked.sample_weight is asked.sample_weight

@@ -41,7 +41,7 @@ def demo_cli(
         data, story = demo_data()
         output.progress(story)
         training, held_out = held_out_fifth(data)
-        settings = options.process_settings("auto", None, seed, jobs)
+        settings = options.process_settings("auto", None, "auto", seed, jobs)
         model, result = fit_model(training, "evidence", settings)
         model.report(out, held_out.graphs, held_out.y, names=held_out.source)
         output.finish({"story": story, **result, "report": str(out)}, _show)

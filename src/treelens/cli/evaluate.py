@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from treelens.evaluation.splits import Split
     from treelens.graphs.molecule_table import MoleculeTable
 
-EVIDENCE = {"evidence": None, "evidence_depths": "depths", "evidence_uniform": "uniform"}
+EVIDENCE = {"evidence": None, "evidence_branches": "branches", "evidence_depths": "depths",
+            "evidence_uniform": "uniform"}  # fmt: skip
 # Kernels of GraphSVC; with learned_ before the name, weights are learned by pairwise losses.
 SVC_KERNELS = {
     "wl_subtree": ("wl-subtree", "wl-subtree-cosine"),
@@ -49,9 +50,9 @@ Models_ = Annotated[
     str,
     typer.Option(
         "--models",
-        help="Which to compare: evidence (what 'treelens fit' does), evidence_depths, "
-        "evidence_uniform; for classes also svc (what 'treelens fit --method svc' does), "
-        "wl_subtree, wl_oa, wwl, wl_tanimoto, the same with learned_ before it; ecfp_forest, "
+        help="Which to compare: evidence (what 'treelens fit' does), evidence_branches, "
+        "evidence_depths, evidence_uniform; for classes also svc (what 'treelens fit --method svc' "
+        "does), wl_subtree, wl_oa, wwl, wl_tanimoto, each also as learned_NAME; ecfp_forest, "
         "ecfp_gp, ecfp_svm. Those without a uniform counterpart are tested against the first.",
     ),
 ]
@@ -77,7 +78,7 @@ def evaluate_cli(
     task: options.Task = "auto",
     transform: options.TargetTransform = None,
     covariates: options.Covariates = None,
-    descriptors: options.Descriptors = None,
+    descriptors: options.Descriptors = "auto",
     split: Split_ = "random",
     models: Models_ = "evidence,evidence_uniform",
     baselines: Baselines_ = False,
@@ -124,13 +125,17 @@ def evaluate_cli(
         names = _model_names(models, baselines)
         (table,) = training_sets(
             output, data, target, smiles=smiles, max_invalid=max_invalid,
-            covariates=options.column_list(covariates, "--covariates"), descriptors=descriptors,
+            covariates=options.column_list(covariates, "--covariates"),
+            descriptors="rdkit" if descriptors == "rdkit" else None,
             recipe=options.recipe_options(atom_label, hydrogens, bond_label, standardize,
                                           standardize_steps),
             task=task, transform=transform, duplicates=duplicates, missing=missing, several=False,
         )  # fmt: skip
         names = _possible(names, baselines, table, 1 - 1 / folds, output.note)
-        chosen = {name: _model(name, table.task, depth, threshold, seed, jobs) for name in names}
+        chosen = {
+            name: _model(name, table.task, depth, descriptors, threshold, seed, jobs)
+            for name in names
+        }
         if table.covariates:
             both = {f"{name}{WITH_COVARIATES}": _with_covariates(model, table.covariates)
                     for name, model in chosen.items() if name in EVIDENCE}  # fmt: skip
@@ -179,16 +184,18 @@ def _possible(
     return kept
 
 
-def _model(name: str, task: str, depth: str, threshold: str, seed: int, jobs: int) -> Any:
+def _model(
+    name: str, task: str, depth: str, descriptors: str, threshold: str, seed: int, jobs: int
+) -> Any:
     """An estimator, not yet fitted."""
     from treelens import GraphClassifier, GraphRegressor, GraphSVC, PairwiseWeights
     from treelens.estimators.baselines import BASELINES
     from treelens.estimators.published import LearnedKernelSVC
-    from treelens.pairwise.solver_settings import QuasiNewton
+    from treelens.pairwise.settings import QuasiNewton
 
     regression = task == "regression"
     if name in EVIDENCE:
-        settings = options.process_settings(depth, EVIDENCE[name], seed, jobs)
+        settings = options.process_settings(depth, EVIDENCE[name], descriptors, seed, jobs)
         if regression:
             return GraphRegressor(**settings, progress=False)
         return GraphClassifier(**settings, threshold=threshold, progress=False)

@@ -40,7 +40,7 @@ def fit_cli(
     transform: options.TargetTransform = None,
     units: options.Units = None,
     covariates: options.Covariates = None,
-    descriptors: options.Descriptors = None,
+    descriptors: options.Descriptors = "auto",
     method: options.Method = "evidence",
     depth: options.Depth = "auto",
     weights: options.Weights = None,
@@ -83,19 +83,20 @@ def fit_cli(
         _check_method(method, task, {
             "--kernel": kernel, "--weight-radius": weight_radius, "--scoring": scoring,
         }, {
-            "--weights": weights, "--covariates": covariates, "--descriptors": descriptors,
+            "--weights": weights, "--covariates": covariates,
+            "--descriptors": None if descriptors == "auto" else descriptors,
             "--threshold": None if threshold == "auto" else threshold,
         })  # fmt: skip
         if method == "svc":
             settings = options.svc_settings(kernel, depth, weight_radius, scoring, seed, jobs)
         else:
-            settings = options.process_settings(depth, weights, seed, jobs)
+            settings = options.process_settings(depth, weights, descriptors, seed, jobs)
         reads = list(files_behind(data))
         checked_target(out, reads=reads)  # before the work rather than after it
         beside = options.column_list(covariates, "--covariates")
         sets = training_sets(
             output, data, target, smiles=smiles, names=ids, max_invalid=max_invalid,
-            covariates=beside, descriptors=descriptors,
+            covariates=beside, descriptors="rdkit" if descriptors == "rdkit" else None,
             recipe=options.recipe_options(atom_label, hydrogens, bond_label, standardize,
                                           standardize_steps),
             task=None if method == "svc" and task == "auto" else task, transform=transform,
@@ -252,8 +253,9 @@ def _process_summary(model: Any) -> dict[str, Any]:
         "evidence": model.evidence_,
         "converged": model.converged_,
         "n_steps": len(model.history_),
-        "depth": model.depth,
-        "weights": model.weights,
+        "depth": model.best_depth_,
+        "weights": model.best_weights_,
+        "descriptors": model.uses_descriptors_,
         "trees": list(model.model_.weighted.forest.trees),
     }
 
@@ -483,10 +485,11 @@ def _show_svc(output: Output, result: dict[str, Any]) -> None:
     kind = "learned" if choice["weight_radius"] > 0 else "uniform"
     sentence = f"Chosen on these splits: {kind} weights, {_setting(choice)}."
     if gain is not None:
-        sentence += (
-            f" Learning changed the score by {100 * gain['difference']:+.1f} ± "
-            f"{100 * gain['standard_error']:.1f} points (one-sided p = {gain['p_value']:.2f})."
-        )
+        sentence += f" Learning changed the score by {100 * gain['difference']:+.1f} points"
+        spread = gain["standard_error"]
+        sentence += "." if spread is None else (
+            f" (standard error {100 * spread:.1f}, one-sided p = {gain['p_value']:.2f})."
+        )  # fmt: skip
     output.line(sentence)
 
 

@@ -48,8 +48,8 @@ def _process_facts(model: Any) -> dict[str, Any]:
     return {
         "kernel": {
             "gamma": scales.gamma, "rho": scales.rho, "amplitude": scales.amplitude,
-            "share": scales.share, "noise": fitted.noise, "weights": model.weights,
-            "depth": model.depth, "trees": list(forest.trees),
+            "share": scales.share, "noise": fitted.noise, "weights": model.best_weights_,
+            "depth": model.best_depth_, "trees": list(forest.trees),
         },
         "sizes": {
             "graphs": len(fitted.training.targets),
@@ -91,10 +91,11 @@ def covariate_facts(model: Any) -> dict[str, Any] | None:
 
 
 def covariate_sentence(facts: dict[str, Any]) -> str:
-    names = facts["names"]
+    names = [name.removeprefix("rdkit:") for name in facts["names"]]
+    kind = "Descriptors" if all(name not in names for name in facts["names"]) else "Covariates"
     shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     return (
-        f"Covariates: {shown}. Their part of the fitted values has a standard deviation of "
+        f"{kind}: {shown}. Their part of the fitted values has a standard deviation of "
         f"{facts['spread']:.3g}, that of structure {facts['spread_of_structure']:.3g}."
     )
 

@@ -13,7 +13,8 @@ from treelens.kernels.table import KERNELS
 
 METHODS = ("evidence", "svc")
 SCORINGS = ("auto", "accuracy", "balanced_accuracy", "roc_auc")
-WEIGHTS = ("branches", "depths", "uniform")
+WEIGHTS = ("auto", "uniform", "depths", "branches")
+DESCRIPTORS = ("auto", "yes", "no", "rdkit")
 DEEPEST = 20  # of the patterns of a Gaussian process
 
 Data = Annotated[
@@ -145,11 +146,11 @@ Covariates = Annotated[
     ),
 ]
 Descriptors = Annotated[
-    str | None,
+    str,
     typer.Option(
         "--descriptors",
-        help="rdkit: RDKit's descriptors of the molecules as covariates.",
-        show_default="none",
+        help="Descriptors of molecules (logP, TPSA, ...) beside the graphs: yes, no, auto (where "
+        "they help on held-out graphs), or rdkit (all of RDKit's, as covariates).",
     ),
 ]
 Units = Annotated[
@@ -180,9 +181,9 @@ Weights = Annotated[
     str | None,
     typer.Option(
         "--weights",
-        help="With evidence, what is learned: branches (of the tree of patterns), depths (one "
-        "weight for each), uniform (nothing).",
-        show_default="branches",
+        help="With evidence, what is learned: uniform (nothing), depths (one weight for each), "
+        "branches (of the tree of patterns), or auto: chosen on held-out graphs.",
+        show_default="auto",
     ),
 ]
 Kernel = Annotated[
@@ -207,8 +208,8 @@ Depth = Annotated[
     str,
     typer.Option(
         "--depth",
-        help="Largest pattern depth: a number, or auto (evidence: 4; svc: the best of 1 to 6). Of "
-        "svc also several with commas.",
+        help="Largest pattern depth: a number, or auto (chosen, up to 4; svc: the best of 1 to 6). "
+        "Of svc also several with commas.",
     ),
 ]
 WeightRadius = Annotated[
@@ -252,9 +253,14 @@ def recipe_options(
             "standardize": asked}  # fmt: skip
 
 
-def process_settings(depth: str, weights: str | None, seed: int, jobs: int) -> dict[str, Any]:
+def process_settings(
+    depth: str, weights: str | None, descriptors: str, seed: int, jobs: int
+) -> dict[str, Any]:
     """Options as parameters of ``GraphRegressor`` and ``GraphClassifier``."""
-    settings: dict[str, Any] = {"random_state": seed, "n_jobs": checked_jobs(jobs)}
+    check_choice("--descriptors", descriptors, DESCRIPTORS)
+    known = {"auto": "auto", "yes": True, "no": False, "rdkit": False}
+    settings: dict[str, Any] = {"random_state": seed, "n_jobs": checked_jobs(jobs),
+                                "descriptors": known[descriptors]}  # fmt: skip
     if depth != "auto":
         if not depth.isdecimal() or int(depth) > DEEPEST:
             raise InputError(

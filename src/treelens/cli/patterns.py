@@ -69,8 +69,8 @@ def _facts(model: AnyModel) -> dict[str, Any]:
         return {"method": "svc", "choice": model.best_params_, "learned": learned_weights(model)}
     return {
         "method": "evidence",
-        "depth": model.depth,
-        "weights": model.weights,
+        "depth": model.best_depth_,
+        "weights": model.best_weights_,
         "learning_gain": vars(model.learning_gain_),
         "learned": learned_weights(model),
     }
@@ -82,7 +82,7 @@ def learned_weights(model: AnyModel) -> bool:
 
     if isinstance(model, GraphSVC):
         return bool(model.best_params_["weight_radius"] > 0)
-    return model.weights != "uniform"
+    return bool(model.best_weights_ != "uniform")
 
 
 def top_patterns(model: AnyModel, n: int, order: str = "auto") -> list[dict[str, Any]]:

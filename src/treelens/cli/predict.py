@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from treelens.graphs.tables import Table
 
 CHUNK_ROWS = 5000
+_CHUNKS_IN_PROCESSES = 4  # from so many chunks on, processes work on them
 # Beyond this mean share of patterns that training has not, the labels are probably other ones.
 _STRANGE = 0.5
 _SHARES = ("accuracy", "balanced_accuracy", "recall", "precision", "coverage")
@@ -72,17 +74,29 @@ def predict_cli(
     """
     with command(as_json, debug) as output:
         from treelens.cli.data import files_behind, kind_of
-        from treelens.storage.files import checked_target
+        from treelens.storage.files import checked_target, whole_file
 
-        kind = kind_of(data)
+        kind, place = kind_of(data), None
         if out is not None:
-            out = checked_target(out, reads=chain(models, files_behind(data)))
-        run = _Run(output, load_models(models, options.checked_jobs(jobs)), data, smiles, ids)
+            place = checked_target(out, reads=chain(models, files_behind(data)))
+        loaded = load_models(models, options.checked_jobs(jobs))
         if kind in ("tu", "name"):
-            found = run.graphs(target, out, as_json)
+            whole, truths = _predict_graphs(output, loaded, data, target, smiles, ids)
+            done = False
         else:
-            found = run.table(kind, target, out, as_json)
-        output.finish(found, _show)
+            asked = _Asked(tuple(map(str, models)), data, kind, smiles, ids)
+            whole, truths, done = _predict_table(
+                output, loaded, asked, target, place, jobs, as_json
+            )
+        result = _summary(output, loaded, whole, truths)
+        if place is not None and not done:
+            with whole_file(place) as file:
+                file.write(_csv(whole, header=True))
+        elif as_json and out is None:
+            result["predictions"] = whole.to_dict("records")
+        elif out is None and not done:
+            output.csv(_csv(whole, header=True).decode())
+        output.finish(result | ({} if out is None else {"out": str(out)}), _show)
 
 
 # --- models ---------------------------------------------------------------------------------------
@@ -166,107 +180,152 @@ def _common_records(
             for each in models]  # fmt: skip
 
 
-# --- a run ----------------------------------------------------------------------------------------
+# --- predictions ----------------------------------------------------------------------------------
 
 
-@dataclass
-class _Run:
-    """One run of the command: reads chunks, predicts them, and writes them."""
+class _Asked(NamedTuple):
+    """What a chunk is predicted with, as a process can be told."""
 
-    output: Output
-    models: list[NamedModel]
+    models: tuple[str, ...]
     data: str
+    kind: str
     smiles: str | None
     ids: str | None
-    frames: list[pd.DataFrame] = field(default_factory=list)  # columns of the models only
-    truths: list[list[str]] = field(default_factory=list)  # of each model with a target
 
-    def graphs(self, target: str | None, out: Path | None, as_json: bool) -> dict[str, Any]:
-        """Predict graphs that came with classes, all at once."""
-        from sklearn.base import is_regressor
 
-        from treelens.cli.data import read_data
+class _Chunk(NamedTuple):
+    """Predictions of a chunk, notes, and rows by RDKit's warnings."""
 
-        table = read_data(self.data, smiles=self.smiles, names=self.ids, target=target,
-                          model=self.models[0].model)  # fmt: skip
-        for note in table.notes:
-            self.output.note(note)
-        frame = self._predicted([table] * len(self.models))
-        known = [None if is_regressor(each.model) else table.y for each in self.models]
-        summary = self._summary(table.source, frame, [table.rows] * len(known), known)
-        return {**summary, **self._written(frame, out, as_json)}
+    frame: pd.DataFrame
+    notes: list[str]
+    warned: dict[str, list[int]]
 
-    def table(
-        self, kind: str, target: str | None, out: Path | None, as_json: bool
-    ) -> dict[str, Any]:
-        """Predict a table of molecules in chunks."""
-        import pandas as pd
 
-        targets = _targets_for(self.models, target)
-        self.truths = [[] for _ in targets]
-        recipes = [each.model.recipe_ for each in self.models]
-        hydrogens = any(recipe is not None and recipe.hydrogens for recipe in recipes)
-        chunks = _chunks(self.data, kind, hydrogens)
-        first = list(islice(chunks, 2))
-        if not first:
-            raise InputError(f"{self.data} has column names but no rows: nothing to predict.")
-        long = len(first) > 1
-        with ExitStack() as stack:
-            sink = None
-            if long and out is not None and kind == "table":
-                sink = stack.enter_context(self._partial(out))
-            for number, (table, molecules) in enumerate(chain(first, chunks)):
-                self._take_truths(table, targets)
-                if sink is not None and table.first_row < sink.n_rows:
-                    continue  # done by an earlier run
-                try:
-                    frame = self._predicted(self._readings(table, molecules))
-                except KeyboardInterrupt:
-                    if sink is not None and sink.n_rows:
-                        self.output.note(f"The same command continues at row {sink.n_rows + 1}.")
-                    raise
-                data = _csv(frame, header=number == 0)
-                if sink is not None:
-                    sink.append(data, len(frame))
-                elif long and out is None and not as_json:
-                    self.output.csv(data.decode())
-                if sink is None:
-                    self.frames.append(frame)
+def _predict_graphs(
+    output: Output, models: Sequence[NamedModel], data: str, target: str | None,
+    smiles: str | None, ids: str | None,
+) -> tuple[pd.DataFrame, list[Any]]:  # fmt: skip
+    """Predict graphs that come with classes, all at once."""
+    from sklearn.base import is_regressor
+
+    from treelens.cli.data import read_data
+    from treelens.estimators.prediction_table import predict_rows
+
+    table = read_data(data, smiles=smiles, names=ids, target=target, model=models[0].model)
+    for note in table.notes:
+        output.note(note)
+    prefixes = [each.prefix for each in models]
+    frame = predict_rows([each.model for each in models], [table] * len(models), prefixes)
+    return frame, [None if is_regressor(each.model) else (table.rows, table.y) for each in models]
+
+
+def _predict_table(
+    output: Output, models: list[NamedModel], asked: _Asked, target: str | None,
+    out: Path | None, jobs: int, as_json: bool,
+) -> tuple[pd.DataFrame, list[Any], bool]:  # fmt: skip
+    """Predict a table in chunks; the last value says whether they are written already."""
+    import pandas as pd
+
+    from treelens.graphs.molecule_notes import about_rdkit_warnings
+    from treelens.graphs.rdkit_log import heard
+
+    targets = _targets_for(models, target)
+    texts: list[list[str]] = [[] for _ in targets]  # the truths of each model
+    recipes = [each.model.recipe_ for each in models]
+    hydrogens = any(recipe is not None and recipe.hydrogens for recipe in recipes)
+    chunks = _chunks(asked, hydrogens)
+    first = list(islice(chunks, _CHUNKS_IN_PROCESSES))
+    if not first:
+        raise InputError(f"{asked.data} has column names but no rows: nothing to predict.")
+    frames: list[pd.DataFrame] = []
+    warned: dict[str, list[int]] = {}
+    printed = len(first) > 1 and out is None and not as_json
+    with ExitStack() as stack:
+        sink = None
+        if len(first) > 1 and out is not None and asked.kind == "table":
+            sink = stack.enter_context(_partial(asked, out))
+        n_done = 0 if sink is None else sink.n_rows
+
+        def waiting() -> Iterator[tuple[Table, Sequence[Any] | None]]:
+            for table, molecules in chain(first, chunks):
+                _take_truths(table, targets, texts)
+                if table.first_row >= n_done:  # not done by an earlier run
+                    yield table, molecules
+
+        many = len(first) == _CHUNKS_IN_PROCESSES and jobs != 1 and asked.kind != "sdf"
+        for chunk in _predicted(models, asked, waiting(), jobs if many else 1):
+            for note in chunk.notes:
+                output.note(note)
+            for kind, rows in chunk.warned.items():
+                warned.setdefault(kind, []).extend(rows)
+            data = _csv(chunk.frame, header=chunk.frame["row"].iloc[0] == 1)
             if sink is not None:
-                whole = self._read_back(sink.path)
-                sink.finish()
-            else:
-                whole = pd.concat(self.frames, ignore_index=True)
-        self._note_rdkit()
-        truth = [self._truth(each, name, texts) for each, name, texts
-                 in zip(self.models, targets, self.truths, strict=True)]  # fmt: skip
-        summary = self._summary(
-            self.data, whole, [rows for rows, _ in truth], [y for _, y in truth]
-        )
+                sink.append(data, len(chunk.frame))
+                continue
+            frames.append(chunk.frame)
+            if printed:
+                output.csv(data.decode())
         if sink is not None:
-            return {**summary, "out": str(out)}
-        return {**summary, **self._written(whole, out, as_json, printed=long)}
+            text = {f"{each.prefix}class": str for each in models} | {"problem": str}
+            frames = [pd.read_csv(sink.path, dtype=text, keep_default_na=False, na_values=[""])]
+            sink.finish()
+    for note in about_rdkit_warnings(warned or heard()):  # an SDF is parsed before the chunks
+        output.note(note)
+    truths = [
+        _truth(output, each.model, asked.data, name, cells)
+        for each, name, cells in zip(models, targets, texts, strict=True)
+    ]
+    return pd.concat(frames, ignore_index=True), truths, sink is not None or printed
 
-    def _partial(self, out: Path) -> Any:
-        from treelens import __version__
-        from treelens.cli.partial import PartialOutput
 
-        paths = [each.path.expanduser() for each in self.models]
-        settings = {"smiles": self.smiles, "ids": self.ids, "chunk": CHUNK_ROWS,
-                    "version": __version__}  # fmt: skip
-        return PartialOutput(out, [*paths, Path(self.data).expanduser()], settings)
+def _partial(asked: _Asked, out: Path) -> Any:
+    from treelens import __version__
+    from treelens.cli.partial import PartialOutput
 
-    def _readings(self, table: Table, molecules: Sequence[Any] | None) -> list[MoleculeTable]:
-        """A chunk as each model reads it; molecules are made once for models that read alike."""
-        from treelens.graphs.alike import without_hydrogens
-        from treelens.graphs.molecule_table import covariate_names, rows_of_table
-        from treelens.graphs.recipe import GraphRecipe
+    paths = [Path(path).expanduser() for path in (*asked.models, asked.data)]
+    settings = {"smiles": asked.smiles, "ids": asked.ids, "chunk": CHUNK_ROWS,
+                "version": __version__}  # fmt: skip
+    return PartialOutput(out, paths, settings)
 
-        records = _common_records(self.models, self.smiles, table.columns)
-        made: dict[GraphRecipe, MoleculeTable] = {}
-        readings = []
-        beside = [name for each in self.models for name in covariate_names((), None, each.model)]
-        for each, record in zip(self.models, records, strict=True):
+
+def _predicted(
+    models: list[NamedModel], asked: _Asked, chunks: Iterator[Any], jobs: int
+) -> Iterator[_Chunk]:
+    """Chunks in their order, predicted here or in processes."""
+    if jobs == 1:
+        yield from (_predict_chunk(models, asked, *chunk) for chunk in chunks)
+        return
+    from joblib import Parallel, delayed
+
+    work = (delayed(_in_a_process)(asked, *chunk) for chunk in chunks)
+    yield from Parallel(n_jobs=jobs, return_as="generator", pre_dispatch="2*n_jobs")(work)
+
+
+def _in_a_process(asked: _Asked, table: Table, molecules: None) -> _Chunk:
+    return _predict_chunk(_loaded(asked.models), asked, table, molecules)
+
+
+@lru_cache(maxsize=1)
+def _loaded(paths: tuple[str, ...]) -> list[NamedModel]:
+    return load_models([Path(path) for path in paths], jobs=1)
+
+
+def _predict_chunk(
+    models: list[NamedModel], asked: _Asked, table: Table, molecules: Sequence[Any] | None
+) -> _Chunk:
+    """Predict a chunk as each model reads it; models that read alike share the molecules."""
+    from treelens.estimators.prediction_table import predict_rows
+    from treelens.graphs.alike import without_hydrogens
+    from treelens.graphs.molecule_table import covariate_names, rows_of_table
+    from treelens.graphs.rdkit_log import listening
+    from treelens.graphs.recipe import GraphRecipe
+
+    beside = dict.fromkeys(n for each in models for n in covariate_names((), None, each.model))
+    records = _common_records(models, asked.smiles, table.columns)
+    made: dict[GraphRecipe, MoleculeTable] = {}
+    readings = []
+    with listening() as listener:
+        for each, record in zip(models, records, strict=True):
             known = each.model.recipe_ or GraphRecipe()
             recipe = known.for_new_molecules("smiles" if molecules is None else "sdf")
             if recipe not in made:
@@ -274,140 +333,18 @@ class _Run:
                 if own is not None and not recipe.hydrogens:  # another model may need them
                     own = [without_hydrogens(molecule) for molecule in own]
                 made[recipe] = rows_of_table(
-                    table, own, recipe, self.smiles, self.ids, list(dict.fromkeys(beside)), record,
+                    table, own, recipe, asked.smiles, asked.ids, list(beside), record,
                     may_be_empty=True,
                 )  # fmt: skip
-                for note in made[recipe].notes:
-                    self.output.note(note)
             readings.append(made[recipe])
-        return readings
-
-    def _predicted(self, readings: Sequence[MoleculeTable]) -> pd.DataFrame:
-        from treelens.estimators.prediction_table import predict_rows
-
-        models, prefixes = [m.model for m in self.models], [m.prefix for m in self.models]
-        return predict_rows(models, readings, prefixes)
-
-    def _take_truths(self, table: Table, targets: Sequence[str | None]) -> None:
-        from treelens.graphs.columns import asked_column
-
-        for column, texts in zip(targets, self.truths, strict=True):
-            if column is not None:
-                asked_column(table.columns, column, "target", table.source)
-                texts.extend(table.column(column, "target"))
-
-    def _truth(self, each: NamedModel, column: str | None, texts: list[str]) -> tuple[Any, Any]:
-        """Rows with a truth, and the truths; (None, None) where no column was named."""
-        import numpy as np
-        from sklearn.base import is_regressor
-
-        from treelens.graphs.tables import Table
-        from treelens.graphs.targets import as_numbers, read_target
-
-        if column is None:
-            return None, None
-        table = Table(self.data, [column], [[text] for text in texts], None)
-        task = "regression" if is_regressor(each.model) else "classification"
-        notes: list[str] = []
-        y, labelled = read_target(table, column, np.arange(len(texts)), task, notes)
-        for note in notes:
-            self.output.note(note)
-        rows = np.flatnonzero(labelled)
-        if len(rows) < len(texts):
-            n = len(texts) - len(rows)
-            self.output.note(f"{n} row{'s' if n > 1 else ''} without {column!r}: predicted, and "
-                             "not scored.")  # fmt: skip
-        if task == "regression":
-            y = as_numbers(y, column, lambda k: table.place(int(rows[k])))
-        return rows, y
-
-    def _note_rdkit(self) -> None:
-        from treelens.graphs.molecule_notes import about_rdkit_warnings
-        from treelens.graphs.rdkit_log import heard
-
-        for note in about_rdkit_warnings(heard()):
-            self.output.note(note)
-
-    def _read_back(self, path: Path) -> pd.DataFrame:
-        """The predictions of all chunks, also of those of earlier runs."""
-        import pandas as pd
-
-        text = {f"{each.prefix}class": str for each in self.models} | {"problem": str}
-        return pd.read_csv(path, dtype=text, keep_default_na=False, na_values=[""])
-
-    def _written(
-        self, frame: pd.DataFrame, out: Path | None, as_json: bool, printed: bool = False
-    ) -> dict[str, Any]:
-        from treelens.storage.files import whole_file
-
-        if out is not None:
-            with whole_file(out) as file:
-                file.write(_csv(frame, header=True))
-            return {"out": str(out)}
-        if as_json:
-            return {"predictions": frame.to_dict("records")}
-        if not printed:
-            self.output.csv(_csv(frame, header=True).decode())
-        return {}
-
-    # --- summary ----------------------------------------------------------------------------
-
-    def _summary(
-        self, source: str, whole: pd.DataFrame, rows: Sequence[Any], truths: Sequence[Any]
-    ) -> dict[str, Any]:
-        """Counts, scores where the truth is known, and notes on what looks wrong."""
-        bad = whole.index[whole["problem"].fillna("") != ""]
-        if len(bad):
-            shown = ", ".join(f"row {k + 1} ({whole['problem'][k]})" for k in bad[:5])
-            more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
-            self.output.note(
-                f"{len(bad)} of {len(whole)} rows could not be read and have an empty prediction: "
-                f"{shown}{more}."
-            )
-        counts = {"n_rows": len(whole), "n_unreadable": len(bad)}
-        found = [self._of_model(*each, whole) for each in
-                 zip(self.models, rows, truths, strict=True)]  # fmt: skip
-        if len(self.models) == 1:
-            return counts | found[0]
-        names = [{"model": str(each.path), "target": each.name} for each in self.models]
-        return counts | {"models": [n | one for n, one in zip(names, found, strict=True)]}
-
-    def _of_model(self, each: NamedModel, rows: Any, y: Any, whole: pd.DataFrame) -> dict[str, Any]:
-        import numpy as np
-
-        from treelens.estimators.prediction_table import table_columns
-
-        about = f"{each.name}: " if each.prefix else ""
-        columns = [c for c in table_columns(each.model) if c != "nearest"]
-        own = whole[[each.prefix + c for c in columns]].set_axis(columns, axis=1)
-        readable = own["out_of_vocabulary"].notna().to_numpy()
-        found = own[readable]
-        unseen = float(found["out_of_vocabulary"].astype(float).mean()) if len(found) else 0.0
-        if unseen > _STRANGE:
-            self.output.note(
-                f"{about}{percent(unseen)} of the patterns of these graphs are not in the training "
-                "graphs: they are probably labelled in another way, and the predictions mean "
-                "little."
-            )
-        if "in_domain" in found:
-            inside = found["in_domain"].astype(str) == "True"
-            if n := int((~inside).sum()):
-                self.output.note(
-                    f"{about}{n} of {len(found)} molecules lie outside the domain of applicability "
-                    "(in_domain is False): expect larger errors there."
-                )
-        scored = None if y is None else np.flatnonzero(readable[rows])
-        truth = None if scored is None else (own.iloc[rows[scored]], y[scored])
-        of = _class_summary if "class" in found else _number_summary
-        summary = of(each.model, found, truth)
-        if not summary.pop("any_known", True):
-            self.output.note(f"{about}None of the true classes is a class of the model.")
-        return {"mean_out_of_vocabulary": unseen, **summary}
+        frame = predict_rows([each.model for each in models], readings,
+                             [each.prefix for each in models])  # fmt: skip
+    warned = {kind: [table.first_row + row for row in sorted(rows)]
+              for kind, rows in listener.found.items()}  # fmt: skip
+    return _Chunk(frame, [note for read in made.values() for note in read.notes], warned)
 
 
-def _chunks(
-    source: str, kind: str, hydrogens: bool
-) -> Iterator[tuple[Table, Sequence[Any] | None]]:
+def _chunks(asked: _Asked, hydrogens: bool) -> Iterator[tuple[Table, Sequence[Any] | None]]:
     """A table in chunks of rows, with the molecules of an SDF."""
     from treelens.cli.data import source_table
     from treelens.graphs.sdf import read_sdf
@@ -418,21 +355,54 @@ def _chunks(
         read_text_table,
     )
 
-    path = Path(source).expanduser()
-    molecules = None
-    if kind == "table" and inner_suffix(path) in STREAMED_ENDINGS:
-        for table in read_table_blocks(path, CHUNK_ROWS):
-            yield table, None
+    path, molecules = Path(asked.data).expanduser(), None
+    if asked.kind == "table" and inner_suffix(path) in STREAMED_ENDINGS:
+        yield from ((table, None) for table in read_table_blocks(path, CHUNK_ROWS))
         return
-    if kind == "sdf":
+    if asked.kind == "sdf":
         molecules, table = read_sdf(path, keep_hydrogens=hydrogens)
     else:
-        table = read_text_table(path) if kind == "table" else source_table(source)
+        table = read_text_table(path) if asked.kind == "table" else source_table(asked.data)
     for start in range(0, len(table.rows), CHUNK_ROWS):
         some = slice(start, start + CHUNK_ROWS)
         lines = None if table.lines is None else table.lines[some]
         part = table._replace(rows=table.rows[some], lines=lines, first_row=start)
         yield part, None if molecules is None else molecules[some]
+
+
+def _take_truths(table: Table, targets: Sequence[str | None], texts: Sequence[list[str]]) -> None:
+    from treelens.graphs.columns import asked_column
+
+    for column, cells in zip(targets, texts, strict=True):
+        if column is not None:
+            asked_column(table.columns, column, "target", table.source)
+            cells.extend(table.column(column, "target"))
+
+
+def _truth(
+    output: Output, model: Any, source: str, column: str | None, cells: list[str]
+) -> tuple[Any, Any] | None:
+    """Rows with a truth, and the truths; None where no column was named."""
+    import numpy as np
+    from sklearn.base import is_regressor
+
+    from treelens.graphs.tables import Table
+    from treelens.graphs.targets import as_numbers, read_target
+
+    if column is None:
+        return None
+    table = Table(source, [column], [[cell] for cell in cells], None)
+    notes: list[str] = []
+    task = "regression" if is_regressor(model) else "classification"
+    y, labelled = read_target(table, column, np.arange(len(cells)), task, notes)
+    rows = np.flatnonzero(labelled)
+    if n := len(cells) - len(rows):
+        notes.append(f"{n} row{'s' if n > 1 else ''} without {column!r}: predicted, not scored.")
+    for note in notes:
+        output.note(note)
+    if task == "regression":
+        y = as_numbers(y, column, lambda k: table.place(int(rows[k])))
+    return rows, y
 
 
 def _csv(frame: pd.DataFrame, header: bool) -> bytes:
@@ -443,59 +413,46 @@ def _csv(frame: pd.DataFrame, header: bool) -> bytes:
     return text[start:].encode("utf-8")
 
 
-def _class_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, Any]:
-    import numpy as np
+def _summary(
+    output: Output, models: Sequence[NamedModel], whole: pd.DataFrame, truths: Sequence[Any]
+) -> dict[str, Any]:
+    """Counts, scores where the truth is known, and notes on what looks wrong."""
+    from treelens.estimators.prediction_table import summarize_rows, table_columns
 
-    from treelens.evaluation.metrics import class_scores, rarer_code
-    from treelens.evaluation.validation import codes_among
-    from treelens.storage.csv_text import harmless
-
-    plain = {harmless(str(c)): str(c) for c in model.classes_.tolist()}  # as read back from a file
-
-    def named(classes: pd.Series) -> np.ndarray:
-        return np.array([plain.get(str(c), str(c)) for c in classes], dtype=object)
-
-    classes, counts = np.unique(named(found["class"]), return_counts=True)
-    summary: dict[str, Any] = {
-        "predicted": dict(zip(classes.tolist(), counts.tolist(), strict=True)), "accuracy": None,
-    }  # fmt: skip
-    if truth is None or not len(truth[1]):
-        return summary
-    rows, y = truth
-    chances = rows[[f"probability {c}" for c in model.classes_.tolist()]].to_numpy(dtype=float)
-    positive = rarer_code(model.train_codes_) if len(model.classes_) == 2 else None
-    codes = codes_among(np.asarray(y), model.classes_)
-    scores = class_scores(
-        codes, codes_among(named(rows["class"]), model.classes_), chances, positive
-    )
-    of = None if positive is None else str(model.classes_[positive])
-    return {**summary, **scores, "positive": of, "n_scored": len(y),
-            "any_known": bool((codes >= 0).any())}  # fmt: skip
-
-
-def _number_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, Any]:
-    from treelens.evaluation.metrics import number_scores
-    from treelens.graphs.record import learned_transform
-
-    values = found["prediction"].astype(float)
-    ends = [float(values.min()), float(values.max())] if len(values) else [None, None]
-    summary: dict[str, Any] = {"predicted": {"smallest": ends[0], "largest": ends[1]}}
-    if truth is None or not len(truth[1]):
-        return summary
-    rows, y = truth
-    scale = learned_transform(model.recipe_)
-    mean = rows["prediction"].to_numpy(dtype=float)
-    std = rows["std" if scale is None else f"std_{scale.name}"].to_numpy(dtype=float)
-    named = {"n_scored": len(y)}
-    if scale is None:
-        return {**summary, **number_scores(y, mean, std), **named}
-    there = scale.checked(y, lambda k: f"the value of row {int(rows.index[k]) + 1}")
-    return {
-        **summary,
-        **number_scores(there, scale.forward(mean), std),
-        **named,
-        "scale": scale.name,
-    }
+    bad = whole.index[whole["problem"].fillna("") != ""]
+    if len(bad):
+        shown = ", ".join(f"row {k + 1} ({whole['problem'][k]})" for k in bad[:5])
+        more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
+        output.note(
+            f"{len(bad)} of {len(whole)} rows could not be read and have an empty prediction: "
+            f"{shown}{more}."
+        )
+    found = []
+    for each, truth in zip(models, truths, strict=True):
+        columns = [name for name in table_columns(each.model) if name != "nearest"]
+        own = whole[[each.prefix + name for name in columns]].set_axis(columns, axis=1)
+        summary = summarize_rows(each.model, own, truth)
+        about = f"{each.name}: " if each.prefix else ""
+        unseen = summary["mean_out_of_vocabulary"]
+        if unseen > _STRANGE:
+            output.note(
+                f"{about}{percent(unseen)} of the patterns of these graphs are not in the training "
+                "graphs: they are probably labelled in another way, and the predictions mean "
+                "little."
+            )
+        if n := summary.get("n_outside"):
+            output.note(
+                f"{about}{n} of {len(whole) - len(bad)} graphs lie outside the domain of "
+                "applicability (in_domain is False): expect larger errors there."
+            )
+        if summary.get("n_known_classes") == 0:
+            output.note(f"{about}None of the true classes is a class of the model.")
+        found.append(summary)
+    counts = {"n_rows": len(whole), "n_unreadable": len(bad)}
+    if len(models) == 1:
+        return counts | found[0]
+    names = [{"model": str(each.path), "target": each.name} for each in models]
+    return counts | {"models": [name | one for name, one in zip(names, found, strict=True)]}
 
 
 # --- printing -------------------------------------------------------------------------------------

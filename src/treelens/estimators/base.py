@@ -25,8 +25,8 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe
+from treelens.kernels.gram import pair_sums
 from treelens.kernels.normalize import normalize_kernel
-from treelens.kernels.weisfeiler_lehman import linear_kernel
 from treelens.models.predictions import Predictions
 from treelens.patterns.features import Features
 from treelens.svm.model import FittedModel
@@ -261,7 +261,7 @@ class GraphKernel(TakesGraphs, TransformerMixin, BaseEstimator, metaclass=ABCMet
     def _kernel(self, left: Features, right: Features | None) -> np.ndarray:
         target = left if right is None else right
         other = None if right is None else right.pairs
-        kernel = linear_kernel(left.pairs, other, self._weights(), n_jobs=self._n_jobs())
+        kernel = pair_sums(left.pairs, other, self._weights(), n_jobs=self._n_jobs())
         return normalize_kernel(kernel, left.diagonal, target.diagonal, self.normalize)
 
     def _weights(self) -> np.ndarray | None:

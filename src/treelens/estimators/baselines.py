@@ -1,8 +1,7 @@
-"""What a chemist would run instead: forests and Tanimoto kernels on circular fingerprints.
+"""Baselines on circular fingerprints (ECFP): random forests, Gaussian processes and SVMs.
 
-They take the same graphs, are tuned within the training part as far as there is something to tune
-(counts or bits, radius, cost, features a split), and choose the threshold of a rare class as our
-own classifier does. None of them is meant to be weak.
+They take the same graphs as the estimators of this library, tune their settings within the training
+part, and choose the threshold of a rare class as :class:`treelens.GraphClassifier` does.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from treelens._sklearn_compat import BaseEstimator, ClassifierMixin, RegressorMi
 from treelens.estimators.base import TakesGraphs
 from treelens.evaluation.metrics import class_scores
 from treelens.evaluation.splits import DistinctKFold, Split
-from treelens.gp.fitting import class_columns
 from treelens.gp.sampling import draw_by_group, tenths_by_rank
 from treelens.gp.tanimoto_process import TanimotoProcess
+from treelens.gp.targets import class_columns
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.graphs.targets import check_classes
@@ -30,24 +29,23 @@ from treelens.kernels.fingerprints import (
     tanimoto_matrix,
 )
 from treelens.models.calibration import calibrated, fit_slope
+from treelens.models.targets import check_numbers, class_weights
 from treelens.models.thresholds import choose_threshold
-from treelens.svm.settings import check_numbers, resolved_class_weight
-from treelens.svm.svm import (
-    calibrated_probabilities,
-    class_weights,
-    fit_calibration,
-    fit_svm_path,
-)
+from treelens.svm.settings import resolved_class_weight
+from treelens.svm.solver import calibrated_probabilities, fit_calibration, fit_svm_path
 
-_INNER_TREES = 50
-_LARGE = 3000  # beyond, the inner validation has three folds instead of five
+_TREES, _INNER_TREES = 500, 50
+_LARGE = 3000  # more molecules than this have three inner folds instead of five
 _COSTS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 # (radius, whether counts): ECFP4 bits, ECFP4 counts, ECFP6 counts.
-_PRINTS = ((2, False), (2, True), (3, True))
+_FINGERPRINTS = ((2, False), (2, True), (3, True))
+_COMPARED = 2000  # molecules on which Gaussian processes of different fingerprints are compared
 
 
-class _OnFingerprints(TakesGraphs, BaseEstimator):
-    """What the baselines share: parameters, and inner folds."""
+class _Baseline(TakesGraphs, BaseEstimator):
+    """Parameters and inner folds of all baselines."""
+
+    best_params_: dict[str, Any]
 
     def __init__(self, *, n_jobs: int | None = None, random_state: int | None = None) -> None:
         self.n_jobs = n_jobs
@@ -55,13 +53,13 @@ class _OnFingerprints(TakesGraphs, BaseEstimator):
 
     def _inner_folds(self, graphs: GraphCollection, y: np.ndarray) -> list[Split]:
         n_splits = 3 if len(graphs) > _LARGE else 5
-        if y.dtype.kind in "iu":  # classes: each fold should hold some of the rarest
+        if y.dtype.kind in "iu":  # classes: each fold should contain some of the rarest
             n_splits = max(2, min(n_splits, int(np.bincount(y).min())))
         return list(DistinctKFold(n_splits, random_state=self.random_state or 0).split(graphs, y))
 
 
-class _NamesClasses(ClassifierMixin, _OnFingerprints):
-    """Classes from calibrated probabilities, ``_probabilities(graphs)``, and a threshold."""
+class _ClassifierBaseline(ClassifierMixin, _Baseline):
+    """Classes from probabilities and a threshold; subclasses have ``_fit_probabilities``."""
 
     classes_: np.ndarray
 
@@ -75,82 +73,91 @@ class _NamesClasses(ClassifierMixin, _OnFingerprints):
         super().__init__(n_jobs=n_jobs, random_state=random_state)
         self.threshold = threshold
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, shape (n_graphs, n_classes)."""
-        return self._probabilities(check_graphs(X))
+    def fit(self, X: Any, y: Any) -> Any:
+        """Choose settings and the threshold by held-out predictions, and fit."""
+        graphs = check_graphs(X)
+        self.classes_, codes = check_classes(y, len(graphs))
+        held_out = self._fit_probabilities(graphs, codes)
+        self._threshold = choose_threshold(self.threshold, held_out, codes)
+        return self
 
     def predict(self, X: Any) -> np.ndarray:
         """Classes, shape (n_graphs,)."""
-        said = self.predict_proba(X)
-        at = self._threshold
-        return self.classes_[said.argmax(axis=1) if at is None else at.name(said)]
+        found, threshold = self.predict_proba(X), self._threshold
+        return self.classes_[found.argmax(axis=1) if threshold is None else threshold.name(found)]
 
-    def _settle(self, held_out: np.ndarray, codes: np.ndarray) -> None:
-        """Choose the threshold from held-out probabilities."""
-        self._threshold = choose_threshold(self.threshold, held_out, codes)
-
-    def _probabilities(self, graphs: GraphCollection) -> np.ndarray:
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities, shape (n_graphs, n_classes)."""
         raise NotImplementedError
+
+    def _fit_probabilities(self, graphs: GraphCollection, codes: np.ndarray) -> np.ndarray:
+        """Fit, and return probabilities of held-out training graphs."""
+        raise NotImplementedError
+
+
+def _roc_auc(scores: np.ndarray, codes: np.ndarray) -> float:
+    """ROC AUC of one column per class; the accuracy where it is undefined."""
+    if scores.shape[1] == 1:
+        scores = np.hstack([-scores, scores])
+    found = class_scores(codes, scores.argmax(axis=1), scores)
+    return found["roc_auc"] if found["roc_auc"] is not None else found["accuracy"]
 
 
 # --- forests --------------------------------------------------------------------------------
 
 
-class _Forest(_OnFingerprints):
+class _Forest(_Baseline):
     """A random forest of 500 trees on ECFP4 folded to 2,048.
 
-    Counts or bits, and then whether a split looks at more features than usual, by inner
-    cross-validation.
+    Inner cross-validation chooses counts or bits, and then the features considered at a split.
     """
 
     _kind: type
-    best_params_: dict[str, Any]
 
     def _tables(self, graphs: GraphCollection) -> dict[bool, np.ndarray]:
         counts = folded_counts(molecules_behind(graphs)).astype(np.float32)
         return {False: presence(counts), True: counts}
 
-    def _forest(self, n_trees: int, features: Any) -> Any:
-        return self._kind(
-            n_trees, max_features=features, n_jobs=self.n_jobs, random_state=self.random_state
-        )
-
     def _fit_forest(self, graphs: GraphCollection, y: np.ndarray) -> np.ndarray:
-        """Choose and fit; what the chosen setting said of graphs held out."""
+        """Choose settings and fit; returns held-out predictions of the chosen settings."""
         tables, folds = self._tables(graphs), self._inner_folds(graphs, y)
+
+        def forest(n_trees: int, features: Any) -> Any:
+            return self._kind(
+                n_trees, max_features=features, n_jobs=self.n_jobs, random_state=self.random_state
+            )
+
+        def held_out(table: np.ndarray, features: Any) -> np.ndarray:
+            found: Any = None
+            for train, test in folds:
+                fitted = forest(_INNER_TREES, features).fit(table[train], y[train])
+                part = self._predicted(fitted, table[test])
+                found = np.zeros((len(y), *part.shape[1:])) if found is None else found
+                found[test] = part
+            return found
+
         tried: dict[tuple[bool, str | float], np.ndarray]
-        tried = {(c, "sqrt"): self._held_out(tables[c], y, "sqrt", folds) for c in (False, True)}
-        better, _ = min(tried, key=lambda setting: self._surprise(tried[setting], y))
-        tried[better, 0.1] = self._held_out(tables[better], y, 0.1, folds)
-        best = min(tried, key=lambda setting: self._surprise(tried[setting], y))
+        tried = {(counts, "sqrt"): held_out(tables[counts], "sqrt") for counts in (False, True)}
+        better, _ = max(tried, key=lambda setting: self._score(tried[setting], y))
+        tried[better, 0.1] = held_out(tables[better], 0.1)
+        best = max(tried, key=lambda setting: self._score(tried[setting], y))
         self.best_params_ = {"counts": best[0], "max_features": best[1]}
-        self._fitted = self._forest(500, best[1]).fit(tables[best[0]], y)
+        self._fitted = forest(_TREES, best[1]).fit(tables[best[0]], y)
         return tried[best]
 
-    def _held_out(
-        self, table: np.ndarray, y: np.ndarray, features: Any, folds: list[Split]
-    ) -> np.ndarray:
-        parts = [
-            (test, self._say(self._forest(_INNER_TREES, features).fit(table[a], y[a]), table[test]))
-            for a, test in folds
-        ]
-        said = np.zeros((len(y), *parts[0][1].shape[1:]))
-        for test, part in parts:
-            said[test] = part
-        return said
-
-    def _say(self, forest: Any, table: np.ndarray) -> np.ndarray:
+    def _predicted(self, forest: Any, table: np.ndarray) -> np.ndarray:
         return forest.predict(table)
 
-    def _surprise(self, said: np.ndarray, y: np.ndarray) -> float:
-        return float(np.mean((said - y) ** 2))
+    def _score(self, predicted: np.ndarray, y: np.ndarray) -> float:
+        return -float(np.mean((predicted - y) ** 2))
 
-    def _chosen_table(self, graphs: GraphCollection) -> np.ndarray:
-        return self._tables(graphs)[self.best_params_["counts"]]
+    def _predict(self, X: Any) -> np.ndarray:
+        table = self._tables(check_graphs(X))[self.best_params_["counts"]]
+        return self._predicted(self._fitted, table)
 
 
 class EcfpForestRegressor(RegressorMixin, _Forest):
-    """Numbers by a random forest on ECFP4.
+    """Random forest regression on ECFP4.
 
     Parameters
     ----------
@@ -161,18 +168,18 @@ class EcfpForestRegressor(RegressorMixin, _Forest):
     _kind = RandomForestRegressor
 
     def fit(self, X: Any, y: Any) -> EcfpForestRegressor:
-        """Choose counts or bits and the features a split looks at, and fit."""
+        """Choose settings and fit."""
         graphs = check_graphs(X)
         self._fit_forest(graphs, check_numbers(y, len(graphs)))
         return self
 
     def predict(self, X: Any) -> np.ndarray:
         """Values, shape (n_graphs,)."""
-        return self._fitted.predict(self._chosen_table(check_graphs(X)))
+        return self._predict(X)
 
 
-class EcfpForestClassifier(_NamesClasses, _Forest):
-    """Classes by a random forest on ECFP4.
+class EcfpForestClassifier(_ClassifierBaseline, _Forest):
+    """Random forest classification on ECFP4.
 
     Parameters
     ----------
@@ -184,87 +191,76 @@ class EcfpForestClassifier(_NamesClasses, _Forest):
 
     _kind = RandomForestClassifier
 
-    def fit(self, X: Any, y: Any) -> EcfpForestClassifier:
-        """Choose counts or bits, the features a split looks at and the threshold, and fit."""
-        graphs = check_graphs(X)
-        self.classes_, codes = check_classes(y, len(graphs))
-        self._settle(self._fit_forest(graphs, codes), codes)
-        return self
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities, shape (n_graphs, n_classes)."""
+        return self._predict(X)
 
-    def _say(self, forest: Any, table: np.ndarray) -> np.ndarray:
-        said = np.zeros((len(table), len(self.classes_)))
-        said[:, forest.classes_] = forest.predict_proba(table)
-        return said
+    def _fit_probabilities(self, graphs: GraphCollection, codes: np.ndarray) -> np.ndarray:
+        return self._fit_forest(graphs, codes)
 
-    def _surprise(self, said: np.ndarray, y: np.ndarray) -> float:
-        """Which inner score to choose by: the area under the ROC curve, as the machine does."""
-        return -_ranking(said, y)
+    def _predicted(self, forest: Any, table: np.ndarray) -> np.ndarray:
+        found = np.zeros((len(table), len(self.classes_)))
+        found[:, forest.classes_] = forest.predict_proba(table)
+        return found
 
-    def _probabilities(self, graphs: GraphCollection) -> np.ndarray:
-        return self._say(self._fitted, self._chosen_table(graphs))
-
-
-def _ranking(said: np.ndarray, codes: np.ndarray) -> float:
-    scores = class_scores(codes, said.argmax(axis=1), said)
-    return scores["roc_auc"] if scores["roc_auc"] is not None else scores["accuracy"]
+    def _score(self, predicted: np.ndarray, y: np.ndarray) -> float:
+        return _roc_auc(predicted, y)
 
 
 # --- Tanimoto kernels -----------------------------------------------------------------------
 
 
-class _OnTanimoto(_OnFingerprints):
-    """Keeps the training molecules, which new ones are compared with."""
+class _TanimotoBaseline(_Baseline):
+    """Keeps the training molecules, with which new ones are compared."""
 
-    best_params_: dict[str, Any]
+    def _similarity(
+        self, molecules: list[Any], fingerprint: tuple[int, bool], n_train: int | None = None
+    ) -> np.ndarray:
+        """Similarities among molecules, or of those after the first ``n_train`` with these."""
+        radius, counts = fingerprint
+        table = fingerprint_counts(molecules, radius)
+        table = table if counts else presence(table)
+        if n_train is None:
+            return tanimoto_matrix(table, n_jobs=self._n_jobs())
+        return tanimoto_matrix(table[n_train:], table[:n_train], n_jobs=self._n_jobs())
 
-    def _print(self, molecules: list[Any], radius: int, counts: bool) -> Any:
-        found = fingerprint_counts(molecules, radius)
-        return found if counts else presence(found)
+    def _keep(self, molecules: list[Any], fingerprint: tuple[int, bool]) -> None:
+        self._molecules, self._fingerprint = molecules, fingerprint
+        self.best_params_ = {"radius": fingerprint[0], "counts": fingerprint[1]}
 
-    def _among(self, molecules: list[Any], setting: tuple[int, bool]) -> np.ndarray:
-        return tanimoto_matrix(self._print(molecules, *setting), n_jobs=self._n_jobs())
-
-    def _remember(self, molecules: list[Any], setting: tuple[int, bool]) -> None:
-        self._molecules, self._setting = molecules, setting
-        self.best_params_ = {"radius": setting[0], "counts": setting[1]}
-
-    def _rows(self, graphs: GraphCollection) -> np.ndarray:
+    def _rows(self, X: Any) -> np.ndarray:
         """Similarities with the training molecules, shape (n_graphs, n_train)."""
-        new = molecules_behind(graphs)
-        # Columns are numbered as environments are met, so both sides are made in one go.
-        table = self._print([*self._molecules, *new], *self._setting)
-        n = len(self._molecules)
-        return tanimoto_matrix(table[n:], table[:n], n_jobs=self._n_jobs())
+        # Columns are numbered as environments are met, so both sides are made together.
+        both = [*self._molecules, *molecules_behind(check_graphs(X))]
+        return self._similarity(both, self._fingerprint, len(self._molecules))
 
 
-class _Process(_OnTanimoto):
+class _GaussianProcess(_TanimotoBaseline):
     """A Gaussian process on Tanimoto similarities of ECFP.
 
-    Amplitude and noise by marginal likelihood, and so the fingerprint: ECFP4 bits, ECFP4 counts or
-    ECFP6 counts (compared on at most 2,000 molecules).
+    Amplitude, noise and the fingerprint maximise the marginal likelihood.
     """
 
     def _fit_process(
         self, graphs: GraphCollection, targets: np.ndarray, groups: np.ndarray
     ) -> TanimotoProcess:
         molecules = molecules_behind(graphs)
-        some = draw_by_group(groups, 2000, self.random_state or 0)
+        some = draw_by_group(groups, _COMPARED, self.random_state or 0)
         drawn = [molecules[i] for i in some]
         tried = {
-            setting: TanimotoProcess().fit(self._among(drawn, setting), targets[some])
-            for setting in _PRINTS
+            setting: TanimotoProcess().fit(self._similarity(drawn, setting), targets[some])
+            for setting in _FINGERPRINTS
         }
-        best = max(_PRINTS, key=lambda setting: tried[setting].evidence)
-        self._remember(molecules, best)
-        whole = len(some) == len(molecules)
-        self._process = (
-            tried[best] if whole else TanimotoProcess().fit(self._among(molecules, best), targets)
-        )
+        best = max(_FINGERPRINTS, key=lambda setting: tried[setting].evidence)
+        self._keep(molecules, best)
+        self._process = tried[best]
+        if len(some) < len(molecules):
+            self._process = TanimotoProcess().fit(self._similarity(molecules, best), targets)
         return self._process
 
 
-class EcfpProcessRegressor(RegressorMixin, _Process):
-    """Numbers by a Gaussian process on Tanimoto similarities of ECFP.
+class EcfpGPRegressor(RegressorMixin, _GaussianProcess):
+    """Gaussian process regression on Tanimoto similarities of ECFP.
 
     Parameters
     ----------
@@ -272,7 +268,7 @@ class EcfpProcessRegressor(RegressorMixin, _Process):
     random_state : int, optional
     """
 
-    def fit(self, X: Any, y: Any) -> EcfpProcessRegressor:
+    def fit(self, X: Any, y: Any) -> EcfpGPRegressor:
         """Choose the fingerprint and the two variances by marginal likelihood."""
         graphs = check_graphs(X)
         values = check_numbers(y, len(graphs))
@@ -280,13 +276,15 @@ class EcfpProcessRegressor(RegressorMixin, _Process):
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Values, and if asked for the standard deviations of new measurements."""
-        mean, std = self._process.predict(self._rows(check_graphs(X)))
+        """Values and, with ``return_std``, standard deviations of new measurements."""
+        mean, std = self._process.predict(self._rows(X))
         return (mean[:, 0], std) if return_std else mean[:, 0]
 
 
-class EcfpProcessClassifier(_NamesClasses, _Process):
-    """Classes by a Gaussian process on Tanimoto similarities of ECFP, coded as our own.
+class EcfpGPClassifier(_ClassifierBaseline, _GaussianProcess):
+    """Classification by Gaussian process regression on labels, Tanimoto similarities of ECFP.
+
+    Probabilities are calibrated on leave-one-out predictions.
 
     Parameters
     ----------
@@ -296,23 +294,21 @@ class EcfpProcessClassifier(_NamesClasses, _Process):
     random_state : int, optional
     """
 
-    def fit(self, X: Any, y: Any) -> EcfpProcessClassifier:
-        """Choose the fingerprint and the two variances; calibrate on leave-one-out predictions."""
-        graphs = check_graphs(X)
-        self.classes_, codes = check_classes(y, len(graphs))
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities, shape (n_graphs, n_classes)."""
+        return calibrated(self._process.predict(self._rows(X))[0], self._slope)
+
+    def _fit_probabilities(self, graphs: GraphCollection, codes: np.ndarray) -> np.ndarray:
         process = self._fit_process(graphs, class_columns(codes, len(self.classes_)), codes)
         self._slope = fit_slope(process.left_out, codes, np.ones(len(codes)))
-        self._settle(calibrated(process.left_out, self._slope), codes)
-        return self
-
-    def _probabilities(self, graphs: GraphCollection) -> np.ndarray:
-        return calibrated(self._process.predict(self._rows(graphs))[0], self._slope)
+        return calibrated(process.left_out, self._slope)
 
 
-class EcfpMachineClassifier(_NamesClasses, _OnTanimoto):
-    """Classes by a support vector machine on Tanimoto similarities of ECFP.
+class EcfpSVC(_ClassifierBaseline, _TanimotoBaseline):
+    """Support vector classification on Tanimoto similarities of ECFP.
 
-    Cost, and counts or bits, by ROC AUC (of several classes its mean) in inner cross-validation.
+    Inner cross-validation chooses the fingerprint and the cost by ROC AUC (its mean over the
+    classes where there are several).
 
     Parameters
     ----------
@@ -322,55 +318,34 @@ class EcfpMachineClassifier(_NamesClasses, _OnTanimoto):
     random_state : int, optional
     """
 
-    def fit(self, X: Any, y: Any) -> EcfpMachineClassifier:
-        """Choose fingerprint, cost and threshold; calibrate on what was held out."""
-        graphs = check_graphs(X)
-        self.classes_, codes = check_classes(y, len(graphs))
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities, shape (n_graphs, n_classes)."""
+        return calibrated_probabilities(self._svm.decide(self._rows(X)), *self._calibration)
+
+    def _fit_probabilities(self, graphs: GraphCollection, codes: np.ndarray) -> np.ndarray:
         balance = resolved_class_weight("auto", "auto", codes)
-        self._weights = class_weights(balance, self.classes_, codes)
+        weights, n_classes = class_weights(balance, self.classes_, codes), len(self.classes_)
         molecules, folds = molecules_behind(graphs), self._inner_folds(graphs, codes)
-        kernels = {setting: self._among(molecules, setting) for setting in _PRINTS}
-        tried = {
-            (setting, cost): said
-            for setting in _PRINTS
-            for cost, said in self._held_out(kernels[setting], codes, folds).items()
-        }
-        best, cost = max(tried, key=lambda key: _ranking(_shares(tried[key]), codes))
-        self._remember(molecules, best)
+        kernels = {setting: self._similarity(molecules, setting) for setting in _FINGERPRINTS}
+        n_columns = 1 if n_classes == 2 else n_classes
+        tried = {(s, C): np.zeros((len(codes), n_columns)) for s in _FINGERPRINTS for C in _COSTS}
+        for setting, kernel in kernels.items():
+            for train, test in folds:
+                block = np.ascontiguousarray(kernel[np.ix_(train, train)])
+                svms = fit_svm_path(block, codes[train], n_classes, _COSTS, weights[train])
+                for C, svm in zip(_COSTS, svms, strict=True):
+                    tried[setting, C][test] = svm.decide(kernel[np.ix_(test, train)])
+        best, cost = max(tried, key=lambda key: _roc_auc(tried[key], codes))
+        self._keep(molecules, best)
         self.best_params_["C"] = cost
-        held_out = tried[best, cost]
-        self._calibration = fit_calibration(held_out, codes)
-        self._settle(calibrated_probabilities(held_out, *self._calibration), codes)
-        n_classes = len(self.classes_)
-        (self._machine,) = fit_svm_path(kernels[best], codes, n_classes, [cost], self._weights)
-        return self
-
-    def _held_out(
-        self, kernel: np.ndarray, codes: np.ndarray, folds: list[Split]
-    ) -> dict[float, np.ndarray]:
-        """Decision values of held-out molecules for each cost."""
-        n_classes = len(self.classes_)
-        said = {C: np.zeros((len(codes), 1 if n_classes == 2 else n_classes)) for C in _COSTS}
-        for train, test in folds:
-            block = np.ascontiguousarray(kernel[np.ix_(train, train)])
-            machines = fit_svm_path(block, codes[train], n_classes, _COSTS, self._weights[train])
-            for C, machine in zip(_COSTS, machines, strict=True):
-                said[C][test] = machine.decide(kernel[np.ix_(test, train)])
-        return said
-
-    def _probabilities(self, graphs: GraphCollection) -> np.ndarray:
-        decisions = self._machine.decide(self._rows(graphs))
-        return calibrated_probabilities(decisions, *self._calibration)
+        self._calibration = fit_calibration(tried[best, cost], codes)
+        (self._svm,) = fit_svm_path(kernels[best], codes, n_classes, [cost], weights)
+        return calibrated_probabilities(tried[best, cost], *self._calibration)
 
 
-def _shares(decisions: np.ndarray) -> np.ndarray:
-    """Decision values as columns that rank alike, one for each class."""
-    return np.hstack([-decisions, decisions]) if decisions.shape[1] == 1 else decisions
-
-
-# Name on the command line -> (of classes, of numbers).
+# Name on the command line -> (classifier, regressor).
 BASELINES: dict[str, tuple[type | None, type | None]] = {
     "ecfp_forest": (EcfpForestClassifier, EcfpForestRegressor),
-    "ecfp_gp": (EcfpProcessClassifier, EcfpProcessRegressor),
-    "ecfp_svm": (EcfpMachineClassifier, None),
+    "ecfp_gp": (EcfpGPClassifier, EcfpGPRegressor),
+    "ecfp_svm": (EcfpSVC, None),
 }

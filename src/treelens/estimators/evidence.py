@@ -11,7 +11,6 @@ from treelens._sklearn_compat import Interval, StrOptions
 from treelens.estimators.base import SaysNumbers, TellsProbabilities
 from treelens.estimators.process import GaussianProcessOnGraphs, Known
 from treelens.explain.pattern_table import number_table, pattern_table
-from treelens.gp.fitting import Targets, class_columns
 from treelens.gp.leave_one_out import (
     LeftOutClasses,
     LeftOutNumbers,
@@ -20,17 +19,18 @@ from treelens.gp.leave_one_out import (
 )
 from treelens.gp.posterior import LeaveOneOut
 from treelens.gp.sampling import tenths_by_rank
+from treelens.gp.targets import Targets, class_columns
 from treelens.graphs.record import learned_transform
 from treelens.graphs.targets import check_classes, first_without_class
 from treelens.models.calibration import fit_slope
-from treelens.models.thresholds import Threshold, parse_threshold
-from treelens.svm.settings import (
+from treelens.models.targets import (
     check_numbers,
+    class_weights,
     first_no_number,
     refuse_classes,
-    warn_if_one_class_is_all,
+    warn_if_one_class,
 )
-from treelens.svm.svm import class_weights
+from treelens.models.thresholds import Threshold, parse_threshold
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -261,9 +261,10 @@ class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):
 
     def __init__(
         self,
-        depth: int = 4,
-        weights: str = "branches",
+        depth: int | str = "auto",
+        weights: str = "auto",
         *,
+        descriptors: bool | str = "auto",
         trees: Any = "auto",
         class_weight: Any = None,
         threshold: Any = "auto",
@@ -274,7 +275,7 @@ class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):
         max_steps: int = 100,
         device: str = "cpu",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Any = 0,
         progress: bool | None = None,
     ) -> None:
         self._keep_parameters(locals())
@@ -317,7 +318,7 @@ class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):
         decisions = targets.offset + targets.scale * left_out.mean
         slope = fit_slope(decisions, codes, targets.weights)
         said = left_out_classes(decisions, codes, classes, slope, self.threshold)
-        warn_if_one_class_is_all(np.searchsorted(classes, said.predictions), classes)
+        warn_if_one_class(np.searchsorted(classes, said.predictions), classes)
         return said, slope
 
     @property

@@ -1,9 +1,7 @@
-"""Models in files: parameters and the fitted model to a file and back, without pickle."""
+"""Estimators in model files: parameters and the fitted model, written and read without pickle."""
 
 from __future__ import annotations
 
-import inspect
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 import treelens
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
-from treelens.estimators.process import GaussianProcessOnGraphs
-from treelens.estimators.streaming import StreamingGraphClassifier, StreamingGraphRegressor
 from treelens.estimators.svc import GraphSVC
 from treelens.estimators.weights import PairwiseWeights
 from treelens.pairwise.settings import LearnerSettings
@@ -23,73 +19,51 @@ from treelens.storage.archive import (
     read_archive,
     write_archive,
 )
-from treelens.storage.older import without_preset
-from treelens.storage.plain_data import UnknownKindError
-from treelens.storage.stored import Stored
-from treelens.storage.stored_classifier import get_classifier, put_classifier
-from treelens.storage.stored_evidence import get_process, put_process, task_of
-from treelens.storage.stored_patterns import plain_parameters
+from treelens.storage.model_classes import MODEL_CLASSES
+from treelens.storage.state import StateError, UnstorableError, from_state, to_state
+from treelens.svm.model import FittedSVM
 
 __all__ = ["ModelFileError", "ModelFileNotFoundError", "load"]
 
 AnyModel = GraphSVC | GraphClassifier | GraphRegressor
-_MOST_THREADS = 4096
-_PROCESSES: dict[tuple[str, bool], type[GraphClassifier | GraphRegressor]] = {
-    # by task, and whether they have a size of blocks
-    ("classification", False): GraphClassifier,
-    ("classification", True): StreamingGraphClassifier,
-    ("regression", False): GraphRegressor,
-    ("regression", True): StreamingGraphRegressor,
+_ESTIMATORS: dict[str, Any] = {
+    kind.__name__: kind for kind in (GraphClassifier, GraphRegressor, GraphSVC)
 }
+_MAX_THREADS = 4096
 
 
-# --- saving -----------------------------------------------------------------------------------
-
-
-def save_svc(model: GraphSVC, path: str | Path) -> None:
-    """See :meth:`GraphSVC.save`.
-
-    Raises
-    ------
-    TypeError
-        If a label, a class or the learner is of a kind that a model file cannot keep.
-    """
-    into = _begun(model)
-    learners = [x for x in (model.learner, model.learner_) if x is not None]
-    for learner in learners:
-        if type(learner) is not PairwiseWeights:
-            raise UnknownKindError(
-                f"The model cannot be saved: its learner is a {type(learner).__name__}; only "
-                "PairwiseWeights can be kept in a file."
-            )
-    given = None if model.learner is None else plain_parameters(model.learner)[0]
-    into.data["learner_parameters"] = given
-    put_classifier(model.model_, into)
-    write_archive(path, into, treelens.__version__)
-
-
-def save_process(model: GaussianProcessOnGraphs, path: str | Path) -> None:
-    """See :meth:`GraphRegressor.save`."""
-    into = _begun(model, "gaussian-process")
-    put_process(model.model_, into)
-    write_archive(path, into, treelens.__version__)
-
-
-def _begun(model: Any, kind: str | None = None) -> Contents:
-    """What a file of a fitted model begins with: its kind, if that has a name, and parameters."""
-    check_is_fitted(model)
-    kept, not_kept = plain_parameters(model)
-    data = {} if kind is None else {"model": kind}
-    return Contents({**data, "parameters": kept, "parameters_not_kept": not_kept}, {})
-
-
-# --- loading ----------------------------------------------------------------------------------
+def save_model(estimator: Any, path: str | Path) -> None:
+    """Write a fitted estimator; a ``TypeError`` if a label, class or learner cannot be stored."""
+    check_is_fitted(estimator)
+    kept, not_kept = {}, {}
+    for name, value in estimator.get_params(deep=False).items():
+        given = value.flat_parameters() if type(value) is PairwiseWeights else value
+        try:
+            to_state(given)
+            kept[name] = given
+        except UnstorableError:  # a splitter, a random generator: for fitting again only
+            not_kept[name] = repr(value)[:200]
+    if not {type(getattr(estimator, x, None)) for x in ("learner", "learner_")} <= {
+        PairwiseWeights, type(None)
+    }:  # fmt: skip
+        raise UnstorableError("The model cannot be saved: its learner is not a PairwiseWeights.")
+    record = {
+        "estimator": type(estimator).__name__,
+        "parameters": kept,
+        "parameters_not_kept": not_kept,
+        "model": estimator.model_,
+    }
+    try:
+        contents = Contents(*to_state(record, MODEL_CLASSES))
+    except UnstorableError as error:
+        raise UnstorableError(f"The model cannot be saved: {error}") from None
+    write_archive(path, contents, treelens.__version__)
 
 
 def load(path: str | Path) -> AnyModel:
     """Load a model that ``model.save(path)`` wrote.
 
-    Loading runs no code from the file: it holds numbers and plain labels only. Predictions are
+    Loading runs no code from the file, which has numbers and plain labels only. Predictions are
     those of the saved model to the last bit, on the same machine.
 
     Parameters
@@ -99,8 +73,8 @@ def load(path: str | Path) -> AnyModel:
     Raises
     ------
     ModelFileError
-        A ``ValueError`` that says what is wrong: a file that is cut off, altered, of a version
-        that this treelens does not know, or no model at all.
+        A ``ValueError`` that says what is wrong: a file that is truncated, altered, of another
+        version, or no model at all.
 
     Examples
     --------
@@ -113,87 +87,53 @@ def load(path: str | Path) -> AnyModel:
     >>> bool((tl.load(path).decision_function(graphs) == model.decision_function(graphs)).all())
     True
     """
-    return model_of(Stored(read_archive(path), str(path)))
+    return estimator_of(read_archive(path), str(path))
 
 
-def model_of(stored: Stored) -> AnyModel:
-    """The model in what was read from a file; the first kind there was has no name in its files."""
-    kind: str = stored.value("model", str) if stored.has_value("model") else "svc"
-    if kind == "streaming":
-        raise _dropped(stored, "a StreamingGraphClassifier on random Fourier features",
-                       "StreamingGraphClassifier")  # fmt: skip
-    if kind not in ("svc", "gaussian-process"):
-        raise stored.error(f"'model' names a kind, {kind[:40]!r}, that this treelens does not know")
-    return _svc(stored) if kind == "svc" else _process(stored)
-
-
-def _dropped(stored: Stored, what: str, instead: str) -> ModelFileError:
-    """The error about a model that can be read no longer."""
-    return ModelFileError(
-        f"{stored.place}: this file holds {what}, which treelens no longer has, for they were its "
-        f"least accurate approximation. Fit {instead} to the same graphs and save that, or read "
-        "the file with the treelens that wrote it."
-    )
-
-
-def _svc(stored: Stored) -> GraphSVC:
-    features = stored.value("feature_map", dict) if stored.has_value("feature_map") else {}
-    if features.get("kind") == "random-fourier":
-        raise _dropped(stored, "a GraphSVC on random Fourier features",
-                       "GraphSVC(approximation='random-binning')")  # fmt: skip
-    model: GraphSVC = _checked_estimator(stored, "parameters", GraphSVC)
-    flat: dict[str, Any] = {}
-    if stored.value("learner_parameters", dict, type(None)) is not None:
-        model.learner, flat = _checked_learner(stored, "learner_parameters")
-    model.learner_ = None
-    if stored.value("learner", dict, type(None)) is not None:
-        model.learner_, flat = _checked_learner(stored, "learner")
-    model.model_ = get_classifier(stored, flat or PairwiseWeights().flat_parameters())
-    choice = model.model_.choice
-    if model.learner_ is not None and choice.learned is not None:
-        model.learner_._keep(choice.learned)
-    return model
-
-
-def _checked_learner(stored: Stored, name: str) -> tuple[PairwiseWeights, dict[str, Any]]:
-    """A learner, and all that it was asked for: files of before may have settings of studies."""
-    given = without_preset(stored.value(name, dict))
-    known = {field.name for field in fields(LearnerSettings)}
-    flat = {key: value for key, value in given.items() if key in known}
-    learner = _checked(stored, name, PairwiseWeights.from_flat(flat))
+def estimator_of(contents: Contents, place: str) -> AnyModel:
+    """Return the estimator in the contents of a model file; ``place`` is for messages."""
     try:
-        LearnerSettings(**{**flat, "n_jobs": 1}).check()
+        record = from_state(*contents, MODEL_CLASSES)
+        return _made(record.get("estimator"), record.get("parameters"), record.get("model"))
+    except (StateError, RecursionError) as error:
+        raise ModelFileError(
+            f"{place}: {error}. The file was altered, or written by another program; save the "
+            "model again."
+        ) from error
+
+
+def _made(name: Any, parameters: Any, model: Any) -> Any:
+    """Return an estimator with parameters such as ``fit`` takes, and its fitted model."""
+    kind = _ESTIMATORS.get(name) if isinstance(name, str) else None
+    task = (type(model).__name__, getattr(model, "classes", None) is None)
+    regressor = kind is not None and issubclass(kind, GraphRegressor)
+    expected = ("FittedSVM" if kind is GraphSVC else "FittedGP", regressor)
+    if kind is None or task != expected:
+        raise StateError(f"'estimator' is {name!r:.60}, which has no model like this")
+    try:
+        made = kind(**parameters)
+        if isinstance(made, GraphSVC) and made.learner is not None:
+            made.learner = _learner(made.learner)
+        _check_parameters(made).model_ = model
+        if isinstance(model, FittedSVM):
+            learner, learned = _learner(model.choice.learner), model.choice.learned
+            made.learner_ = None if learned is None else learner
+            if learned is not None:
+                learner._keep(learned)
     except (TypeError, ValueError) as error:
-        raise stored.error(f"{name!r}: {str(error)[:300]}") from error
-    return learner, flat
-
-
-def _process(stored: Stored) -> GraphClassifier | GraphRegressor:
-    streams = "block_size" in stored.value("parameters", dict)
-    kind = _PROCESSES[task_of(stored), streams]
-    model: Any = _checked_estimator(stored, "parameters", kind)
-    model.model_ = get_process(stored, model.weights)
-    return model
-
-
-def _checked_estimator(stored: Stored, name: str, estimator: type) -> Any:
-    """An estimator with the parameters under a name, which must be such as ``fit`` takes.
-
-    Those that this version does not know are left out: a later one may have more.
-    """
-    parameters = stored.value(name, dict)
-    known = inspect.signature(estimator).parameters
-    made = estimator(**{key: value for key, value in parameters.items() if key in known})
-    return _checked(stored, name, made)
-
-
-def _checked(stored: Stored, name: str, made: Any) -> Any:
-    try:
-        made._validate_params()
-    except ValueError as error:
-        raise stored.error(f"{name!r}: {str(error)[:300]}") from error
-    if made.n_jobs is not None:
-        stored.whole(made.n_jobs, f"'n_jobs' in {name!r}", -_MOST_THREADS, _MOST_THREADS + 1)
-        if made.n_jobs == 0:
-            raise stored.error(f"'n_jobs' in {name!r} should not be 0")
+        raise StateError(f"'parameters': {str(error)[:300]}") from error
     return made
+
+
+def _learner(flat: Any) -> PairwiseWeights:
+    """Return the learner with these parameters, those of its solver among them."""
+    LearnerSettings(**{**flat, "n_jobs": 1}).check()
+    learner: PairwiseWeights = _check_parameters(PairwiseWeights.from_flat(flat))
+    return learner
+
+
+def _check_parameters(estimator: Any) -> Any:
+    estimator._validate_params()
+    if estimator.n_jobs is not None and not 0 < abs(estimator.n_jobs) <= _MAX_THREADS:
+        raise ValueError(f"n_jobs must be from -{_MAX_THREADS} to {_MAX_THREADS}, and not 0")
+    return estimator

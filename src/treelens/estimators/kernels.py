@@ -11,21 +11,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import HasMethods, Interval, StrOptions
 from treelens.estimators.base import GraphKernel, check_graphs
-from treelens.estimators.renamed import TellsNewNames
 from treelens.graphs.collection import GraphCollection
+from treelens.kernels.gram import pair_sums
 from treelens.kernels.normalize import normalize_kernel
-from treelens.kernels.weisfeiler_lehman import (
-    exponential,
-    metric_distance,
-    paper_distance,
-)
+from treelens.kernels.weighted import exponential, l1_distance
 from treelens.patterns.features import Features, PatternExtractor, first_depth_of
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
 
-class _WeisfeilerLehmanKernel(TellsNewNames, GraphKernel):
+class _WeisfeilerLehmanKernel(GraphKernel):
     """Refinement, vocabulary, histograms and weights, shared by the three kernels."""
 
     _kind: str  # which pair feature, see treelens.patterns.pairs
@@ -34,7 +30,6 @@ class _WeisfeilerLehmanKernel(TellsNewNames, GraphKernel):
     edge_labels: bool
     weights: Any
 
-    _old_attributes: ClassVar = {"unseen_share": "out_of_vocabulary"}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GraphKernel._parameter_constraints,
         "depth": [Interval(Integral, 0, None, closed="left")],
@@ -55,7 +50,7 @@ class _WeisfeilerLehmanKernel(TellsNewNames, GraphKernel):
         return Features(pairs, pairs.diagonal(self._weights()))
 
     def _learn_weights(self, histograms: PatternHistograms, y: Any) -> np.ndarray:
-        """One weight per pattern: ones, what the user gave, or what the learner finds."""
+        """One weight per pattern: ones, the user's, or learned."""
         self.learner_ = None
         if isinstance(self.weights, str):
             return np.ones(histograms.n_patterns)
@@ -76,7 +71,7 @@ class _WeisfeilerLehmanKernel(TellsNewNames, GraphKernel):
         return self._extractor.features(graphs, self._weights(), self._n_jobs())
 
     def out_of_vocabulary(self, X: Any) -> np.ndarray:
-        """Fraction of each graph's patterns that ``fit`` never saw, shape (n_graphs,)."""
+        """Fraction of each graph's patterns that are not in the vocabulary, shape (n_graphs,)."""
         check_is_fitted(self)
         return self._extractor.histograms(self._new_graphs(X), self._n_jobs()).out_of_vocabulary()
 
@@ -100,7 +95,7 @@ class WLSubtree(_WeisfeilerLehmanKernel):
     include_depth_zero : bool, default=True
         Whether the node labels themselves count as patterns.
     edge_labels : bool, default=False
-        Whether patterns tell edge labels apart.
+        Whether patterns include edge labels.
     normalize : {None, "cosine", "tanimoto"}, default=None
     weights : "uniform", array-like or PairwiseWeights, default="uniform"
         One weight per pattern, or a learner that finds them in ``fit(graphs, y)``.
@@ -190,7 +185,7 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
     include_depth_zero : bool, default=True
         Whether the node labels themselves count as patterns.
     edge_labels : bool, default=False
-        Whether patterns tell edge labels apart.
+        Whether patterns include edge labels.
     normalize : {None, "cosine", "tanimoto"}, default=None
         Applied to the finished kernel.
     weights : "uniform", array-like or PairwiseWeights, default="uniform"
@@ -215,7 +210,6 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
     """
 
     _kind = "wasserstein"
-    _old_parameters: ClassVar = {"form": "kernel"}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_WeisfeilerLehmanKernel._parameter_constraints,
         "gamma": [Interval(Real, 0, None, closed="neither")],
@@ -246,11 +240,10 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
     def distance(self, X: Any, Y: Any = None, *, out: np.ndarray | None = None) -> np.ndarray:
         """Distances between all graphs of ``X``, or of ``X`` and ``Y``.
 
-        Needs no ``fit`` with uniform weights: the vocabulary of the graphs at hand gives the exact
-        distance. A fitted model uses its weights, and weight one for patterns it never saw. Learned
-        ones come with the learner's ``b``, so that these are the distances its margins
-        (``learner_.result_.margins``) are about; those of very similar graphs may be below 0. The
-        kernel has a ``b`` that keeps it at most 1: ``exp(-gamma * distance)`` up to one factor.
+        With uniform weights no ``fit`` is needed. A fitted model uses its weights, and weight one
+        for patterns that are not in its vocabulary. Learned weights come with the learner's ``b``,
+        which its margins (``learner_.result_.margins``) refer to: the distance ``b - <W, Z>`` of
+        very similar graphs may be below 0. ``kernel="laplacian"`` gives a metric instead.
 
         Parameters
         ----------
@@ -312,34 +305,30 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         offset: float,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
-        n_jobs = self._n_jobs()
-        target = left if right is None else right
-        other = None if right is None else right.pairs
+        n_jobs, other = self._n_jobs(), None if right is None else right.pairs
         if self.kernel == "laplacian":
-            return metric_distance(
-                left.pairs, other, weights, left_diagonal=left.diagonal,
-                right_diagonal=target.diagonal, n_jobs=n_jobs, out=out,
-            )  # fmt: skip
-        return paper_distance(left.pairs, other, weights, offset=offset, n_jobs=n_jobs, out=out)
+            sums = pair_sums(left.pairs, other, weights, n_jobs=n_jobs, out=out)
+            return l1_distance(sums, left.diagonal, (right or left).diagonal, n_jobs)
+        return pair_sums(
+            left.pairs, other, weights, factor=-1.0, shift=offset, n_jobs=n_jobs, out=out
+        )
 
     def _offset(self) -> float:
         """The constant b of the kernel: the largest ``<W, Z(G, G)>`` of the training graphs.
 
-        No training graph is more similar to another graph than to itself, so ``b - <W, Z>`` is
-        never negative, and the kernel at most 1. Uniform weights give exactly 1, the Wasserstein
-        distance.
+        It keeps ``b - <W, Z>`` from being negative; with uniform weights it is exactly 1.
         """
         return 1.0 if self._weights() is None else float(self._fitted.diagonal.max())
 
     def _offset_for(self, left: Features, right: Features | None) -> float:
-        """The same for graphs that need not be training graphs: no distance is negative."""
+        """The offset for which no distance between two sides is negative."""
         if self._weights() is None:
             return 1.0
         sides = [side for side in (left, right) if side is not None]
         return max(self._offset(), *(float(side.diagonal.max()) for side in sides))
 
     def _learned_b(self) -> float | None:
-        """The offset that the weights were learned with; None for weights that were given."""
+        """The offset that the weights were learned with; None for weights of the user."""
         result = getattr(self.learner_, "result_", None)
         return None if result is None else float(result.margins.b)
 

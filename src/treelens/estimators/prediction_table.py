@@ -11,7 +11,8 @@ from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from treelens.estimators.base import HoldsModel
-from treelens.evaluation.metrics import NINETY
+from treelens.evaluation.metrics import NINETY, class_scores, number_scores, rarer_code
+from treelens.evaluation.validation import codes_among
 from treelens.gp.domain import Domain, expected_error
 from treelens.gp.model import FittedGP
 from treelens.graphs.collection import GraphCollection
@@ -19,6 +20,7 @@ from treelens.graphs.molecule_notes import made_smiles, reasons
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.record import Transform, learned_transform
 from treelens.models.predictions import Predictions
+from treelens.storage.csv_text import harmless
 
 DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_of_vocabulary")
 _NOT_IN_FILES = "nearest"  # a position among training graphs, which a file does not keep
@@ -219,3 +221,69 @@ def _by_row(columns: dict[str, Any], table: MoleculeTable) -> pd.DataFrame:
     """Columns about graphs, with an empty line for each row that could not be read."""
     return pd.DataFrame(columns, index=table.rows, dtype=object if not len(table.rows) else None
                         ).reindex(np.arange(table.n_rows))  # fmt: skip
+
+
+def summarize_rows(model: Any, rows: pd.DataFrame, truth: Any = None) -> dict[str, Any]:
+    """Return what was predicted, and scores where the truth is known, as plain data.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    rows : DataFrame
+        The columns of the model for all rows, as :func:`predict_rows` or a file has them.
+    truth : tuple of (positions, values), optional
+        Rows whose true class or number is known. Numbers are scored on the scale that was learned;
+        of two classes, recall, precision and PR AUC are those of the rarer one in training.
+    """
+    readable = rows["out_of_vocabulary"].notna().to_numpy()
+    found = rows[readable].copy()
+    unseen = found["out_of_vocabulary"].astype(float)
+    summary: dict[str, Any] = {"mean_out_of_vocabulary": float(unseen.mean() if len(found) else 0)}
+    if "in_domain" in found:
+        summary["n_outside"] = int((found["in_domain"].astype(str) != "True").sum())
+    scored = None
+    if truth is not None:
+        kept = readable[truth[0]]
+        scored = rows.iloc[truth[0][kept]], np.asarray(truth[1])[kept]
+    of = _class_summary if hasattr(model, "classes_") else _number_summary
+    return summary | of(model, found, scored if scored is not None and len(scored[1]) else None)
+
+
+def _class_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, Any]:
+    plain = {harmless(str(c)): str(c) for c in model.classes_.tolist()}  # as files have them
+
+    def named(classes: pd.Series) -> np.ndarray:
+        return np.array([plain.get(str(c), str(c)) for c in classes], dtype=object)
+
+    classes, counts = np.unique(named(found["class"]), return_counts=True)
+    sizes = dict(zip(classes.tolist(), counts.tolist(), strict=True))
+    if truth is None:
+        return {"predicted": sizes, "accuracy": None}
+    rows, y = truth
+    chances = rows[[f"probability {c}" for c in model.classes_.tolist()]].to_numpy(dtype=float)
+    positive = rarer_code(model.train_codes_) if len(model.classes_) == 2 else None
+    codes = codes_among(y, model.classes_)
+    predicted = codes_among(named(rows["class"]), model.classes_)
+    return {
+        "predicted": sizes,
+        **class_scores(codes, predicted, chances, positive),
+        "positive": None if positive is None else str(model.classes_[positive]),
+        "n_scored": len(y),
+        "n_known_classes": int((codes >= 0).sum()),
+    }
+
+
+def _number_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, Any]:
+    values = found["prediction"].astype(float)
+    ends = [float(values.min()), float(values.max())] if len(values) else [None, None]
+    summary: dict[str, Any] = {"predicted": {"smallest": ends[0], "largest": ends[1]}}
+    if truth is None:
+        return summary
+    rows, y = truth
+    scale = learned_transform(model.recipe_)
+    mean = rows["prediction"].to_numpy(dtype=float)
+    std = rows["std" + _suffix(scale)].to_numpy(dtype=float)
+    if scale is not None:
+        y = scale.checked(y, lambda k: f"the value of row {int(rows.index[k]) + 1}")
+        mean, summary["scale"] = scale.forward(mean), scale.name
+    return {**summary, **number_scores(y, mean, std), "n_scored": len(y)}

@@ -15,33 +15,30 @@ from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions
 from treelens.estimators.fragments import ShowsFragments
 from treelens.estimators.prediction_table import TellsDomain
 from treelens.explain.contributions import Explanation, explain_decision
-from treelens.gp.covariates import CovariateTable, with_covariates
+from treelens.gp.blocks import posterior_of_blocks, sample_of_blocks
+from treelens.gp.choice import FEWEST, TrainingData
+from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
 from treelens.gp.device import check_device
 from treelens.gp.executors import check_executor
-from treelens.gp.fitting import (
-    FittedEvidence,
-    Targets,
-    evidence_history,
-    fit_gaussian_process,
-)
-from treelens.gp.leave_one_out import LearningGain, density_gain
+from treelens.gp.fitting import FittedEvidence, evidence_history, fit_gaussian_process
+from treelens.gp.leave_one_out import LearningGain, learning_gain
 from treelens.gp.memory import check_memory
 from treelens.gp.model import EvidenceRecord, FittedGP
 from treelens.gp.posterior import LeaveOneOut
-from treelens.gp.process_blocks import posterior_of_blocks, sample_of_blocks
 from treelens.gp.sampling import landmarks_for, sample_for
+from treelens.gp.targets import Targets
 from treelens.graphs.blocks import check_beside_blocks, holds_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_single_graph, check_graphs
 from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.device import device_or_cpu
 from treelens.models.predictions import Predictions
+from treelens.models.targets import check_weights
 from treelens.models.thresholds import has_rare_class
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
 from treelens.patterns.histograms import PatternHistograms
 from treelens.progress import progress_ticks
-from treelens.svm.settings import check_weights
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,6 +47,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+_MAX_DEPTH = 4  # of patterns where the depth is chosen
 _EXACT_SIZE = 12_000  # graphs of which the posterior is exact by default
 
 
@@ -66,8 +64,9 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
     """The regressor and the classifier, but for what ``y`` means: ``_known`` and ``_scored``."""
 
     model_: FittedGP
-    depth: int
+    depth: int | str
     weights: str
+    descriptors: bool | str
     trees: Any
     prior_strength: float
     learning_size: int
@@ -79,8 +78,9 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
     progress: bool | None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "depth": [Interval(Integral, 0, 20, closed="both")],
-        "weights": [StrOptions({"uniform", "depths", "branches"})],
+        "depth": [StrOptions({"auto"}), Interval(Integral, 0, 20, closed="both")],
+        "weights": [StrOptions({"auto", "uniform", "depths", "branches"})],
+        "descriptors": [StrOptions({"auto"}), "boolean"],
         "trees": [StrOptions({"auto"}), list, tuple],
         "prior_strength": [Interval(Real, 0, None, closed="neither")],
         "learning_size": [Interval(Integral, 2, None, closed="left")],
@@ -95,9 +95,10 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
 
     def __init__(
         self,
-        depth: int = 4,
-        weights: str = "branches",
+        depth: int | str = "auto",
+        weights: str = "auto",
         *,
+        descriptors: bool | str = "auto",
         trees: Any = "auto",
         prior_strength: float = 30.0,
         learning_size: int = 3000,
@@ -106,7 +107,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         max_steps: int = 100,
         device: str = "cpu",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Any = 0,
         progress: bool | None = None,
     ) -> None:
         self._keep_parameters(locals())
@@ -179,7 +180,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
             encoded = table, table.encode(graphs)
         fitted = self._condition(graphs, known, self._exact_size(), encoded)
         left_out, slope = self._scored(fitted.left_out, known)
-        record = self._record(fitted, known.targets, left_out)
+        record = self._record(fitted, left_out)
         self.model_ = replace(fitted.model, slope=slope, record=record)
         return self
 
@@ -200,7 +201,7 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
             fitted.model, blocks, sample, targets, known.targets, self._n_jobs(), executor
         )
         said, slope = self._scored(left_out, known)
-        record = self._record(fitted, known.targets, said)
+        record = self._record(fitted, said)
         training = fitted.model.training
         assert training is not None
         if len(sample.y) < len(sample.all_targets):
@@ -241,29 +242,56 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         if self.device == "cpu":  # a GPU says for itself what does not fit
             n_landmarks = None if landmarks is None else landmarks.n_landmarks
             check_memory(len(graphs), sample.largest, n_landmarks)
-        forest, colors = PatternForest.fit(graphs, self.depth, self._trees(graphs), n_jobs)
-        histograms = forest.count(colors, n_jobs)
-        with progress_ticks(self.progress, "Learning by evidence") as tick:
+        trees, codes = self._trees(graphs), None if known.classes is None else known.given
+
+        def at_depth(depth: int) -> TrainingData:
+            forest, colors = PatternForest.fit(graphs, depth, trees, n_jobs)
+            numbers = None if covariates is None else covariates[1]
+            return TrainingData(
+                forest, forest.count(colors, n_jobs), known.targets, codes, numbers,
+                self.prior_strength, n_jobs, self.device,
+            )  # fmt: skip
+
+        with progress_ticks(self.progress, "Learning the weights") as tick:
             fitted = fit_gaussian_process(
-                forest,
-                histograms,
-                known.targets,
-                learned=self.weights,
+                at_depth,
+                covariates=None if covariates is None else covariates[0],
+                described=self._described(graphs, covariates),
+                descriptors=self.descriptors,
+                weights=self.weights,
+                depth=None if isinstance(self.depth, str) else self.depth,
+                max_depth=_MAX_DEPTH,
                 sample=sample,
+                groups=known.groups,
                 landmarks=landmarks,
-                strength=self.prior_strength,
                 max_steps=self.max_steps,
-                n_jobs=n_jobs,
-                device=self.device,
+                seed=seed,
                 tick=tick,
-                covariates=covariates,
             )
         self._train_graphs, self._fragments = graphs, None
-        training = TrainingGraphs(histograms, known.given)
+        training = TrainingGraphs(fitted.histograms, known.given)
         model = replace(
             fitted.model, classes=known.classes, training=training, recipe=graphs.recipe
         )
         return replace(fitted, model=model)
+
+    def _described(
+        self, graphs: GraphCollection, covariates: tuple[CovariateTable, np.ndarray] | None
+    ) -> tuple[CovariateTable, np.ndarray] | None:
+        """Covariates and descriptors together; None where there are or shall be no descriptors."""
+        if self.descriptors is False or self.device != "cpu" or len(graphs) < FEWEST:
+            return None
+        table = compact_descriptors(graphs)
+        if table is None:
+            if self.descriptors is True:
+                raise ValueError(
+                    "descriptors=True needs molecules: read them with read_smiles, or use "
+                    "descriptors='auto'."
+                )
+            return None
+        if covariates is not None:
+            table = covariates[0].joined(table)
+        return table, table.encode(graphs)
 
     def _exact_size(self) -> int:
         """Up to how many graphs the posterior is exact: on a GPU as many as it holds, if more."""
@@ -302,10 +330,11 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         covariates = self._fitted_model.covariates
         return [] if covariates is None else covariates.table.names
 
-    def _record(self, fitted: FittedEvidence, targets: Targets, left_out: Any) -> EvidenceRecord:
-        gain = density_gain(fitted, targets, self.weights)
+    def _record(self, fitted: FittedEvidence, left_out: Any) -> EvidenceRecord:
         history = evidence_history(fitted.search, fitted.n_learning)
-        return EvidenceRecord(self.weights, history, fitted.search.converged, gain, left_out)
+        return EvidenceRecord(
+            fitted.chosen.weights, history, fitted.search.converged, learning_gain(fitted), left_out
+        )
 
     def _trees(self, graphs: GraphCollection) -> tuple[str, ...]:
         if isinstance(self.trees, str):
@@ -325,6 +354,21 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         """Patterns, their counts in the training graphs, and their weights."""
         model = self._fitted_model
         return model.weighted.forest, model.training.histograms, model.weights
+
+    @property
+    def best_depth_(self) -> int:
+        """The depth of the patterns in use."""
+        return self._fitted_model.weighted.forest.depth
+
+    @property
+    def best_weights_(self) -> str:
+        """The weights in use: ``"uniform"``, ``"depths"`` or ``"branches"``."""
+        return self._fitted_model.record.learned
+
+    @property
+    def uses_descriptors_(self) -> bool:
+        """Whether descriptors of molecules stand beside the patterns."""
+        return any(name.startswith(PREFIX) for name in self.covariates_)
 
     @property
     def evidence_(self) -> float:
@@ -352,9 +396,9 @@ class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
         The factor of the covariance matrix, by far its largest part, is left out: a loaded model
         computes it anew when it is first asked for standard deviations.
         """
-        from treelens.estimators.files import save_process
+        from treelens.estimators.files import save_model
 
-        save_process(self, path)
+        save_model(self, path)
 
     def explain(self, graph: Any, class_label: Any = None, n_neighbors: int = 5) -> Explanation:
         """Why one graph is predicted the way it is: contributions of patterns, nodes and edges.

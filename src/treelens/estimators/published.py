@@ -1,4 +1,4 @@
-"""The published kernels with learned weights, as a row of a comparison."""
+"""Published kernels with learned weights, for comparisons."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from treelens.svm.search import radii_for
 
 
 class LearnedKernelSVC(ClassifierMixin, BaseEstimator):
-    """A published kernel with learned weights: at the kernel and depth that uniform ones choose.
+    """A published kernel with learned weights, at the kernel and depth chosen with uniform ones.
 
-    It always learns: a radius of 0 is not among the radii, or the row would be that of uniform
-    weights wherever the inner validation prefers those.
+    It always learns: a radius of 0 is not among the candidates.
 
     Parameters
     ----------
     model : GraphSVC
-        With the kernels and depths to choose from, and a weight radius of 0.
+        The kernels and depths to choose from, with a weight radius of 0.
     learner : PairwiseWeights
     """
 

@@ -1,7 +1,8 @@
-"""The paper's whole way from graphs to classes in one estimator."""
+"""GraphSVC: the paper's method, from graphs to classes, in one estimator."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -9,40 +10,43 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import BaseEstimator, HasMethods, Interval, StrOptions
 from treelens.estimators.base import TellsProbabilities
-from treelens.estimators.renamed import TellsNewNames
-from treelens.estimators.views import ViewsOfClassifier
-from treelens.estimators.weights import PairwiseWeights, linear_learner
+from treelens.estimators.fragments import ShowsFragments
+from treelens.estimators.weights import PairwiseWeights
+from treelens.explain.classifier import ClassifierExplainer
+from treelens.explain.contributions import Explanation
+from treelens.explain.pattern_table import pattern_table
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import check_graphs
+from treelens.graphs.convert import as_single_graph, check_graphs
 from treelens.graphs.targets import check_classes
 from treelens.kernels.table import KERNELS
 from treelens.patterns.features import first_depth_of
-from treelens.svm.approximation import APPROXIMATIONS, BY_FEATURES, kernels_for
-from treelens.svm.fitting import EXACT, fit_chosen
-from treelens.svm.search import SCORES, grid, radii_for
-from treelens.svm.search_result import Candidate
+from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.svm.fitting import fit_chosen
+from treelens.svm.model import FittedSVM, model_bound
+from treelens.svm.search import SCORES, BestParams, Candidate, SearchResult, grid, radii_for
 from treelens.svm.settings import (
     AUTO_CS,
     AUTO_DEPTHS,
     AUTO_GAMMAS,
+    Task,
     listed,
     listed_kernels,
     resolved_class_weight,
     resolved_scoring,
 )
-from treelens.svm.task import Task
 
 
-class GraphSVC(TellsNewNames, ViewsOfClassifier, TellsProbabilities, BaseEstimator):
+class GraphSVC(ShowsFragments, TellsProbabilities, BaseEstimator):
     """Weisfeiler-Lehman patterns, learned weights, kernel and C-SVC in one estimator.
 
     Everything left at ``"auto"`` is chosen by cross-validation on the training graphs: first
     kernel, depth, ``gamma`` and ``C`` with uniform weights, then, at the best depth of each kernel,
-    the radius within which the weights may be learned. 0, uniform weights, is always among
-    the candidates, and :attr:`learning_gain_` says whether learning beat it.
+    the radius within which the weights may be learned. 0, uniform weights, is always among the
+    candidates, and :attr:`learning_gain_` compares it with the best learned weights.
 
     Parameters
     ----------
@@ -62,7 +66,7 @@ class GraphSVC(TellsNewNames, ViewsOfClassifier, TellsProbabilities, BaseEstimat
     include_depth_zero : bool, default=True
         Whether the node labels themselves count as patterns.
     edge_labels : bool or "auto", default="auto"
-        Whether patterns tell edge labels apart; "auto": where the training graphs have them.
+        Whether patterns include edge labels; "auto": where the training graphs have them.
     learner : PairwiseWeights, optional
         How weights are learned; its radius is set by the search.
     cv : int or splitter, default=5
@@ -70,18 +74,11 @@ class GraphSVC(TellsNewNames, ViewsOfClassifier, TellsProbabilities, BaseEstimat
     scoring : {"auto", "accuracy", "balanced_accuracy", "roc_auc"}, default="auto"
         What the inner cross-validation maximises. "auto" is the accuracy, unless a class is rare
         (less than half of an even share: with two classes, below 25 %). Then a model could score
-        high without ever naming that class, and "auto" is "roc_auc" for two classes and
+        high without ever predicting that class, and "auto" is "roc_auc" for two classes and
         "balanced_accuracy" for more.
     class_weight : "auto", None, "balanced" or dict, default="auto"
         Weight of errors by class. "auto" is "balanced" where a class is rare and ``scoring`` is
         "auto" or "balanced_accuracy", else None: all errors weigh the same.
-    approximation : {None, "random-binning", "nystroem", "unary"}, default=None
-        Replace the kernel matrix by explicit features and the SVM by a linear model on them: time
-        and memory linear in the number of graphs. Settings are then chosen on held-out parts.
-        Random binning approximates the kernels "wwl" and "laplacian", Nyström features any kernel;
-        unary ones are exact for kernels that are sums over patterns.
-    n_components : int, default=2048
-        Number of random grids or of landmarks.
     n_jobs : int, optional
         Threads; -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -93,25 +90,23 @@ class GraphSVC(TellsNewNames, ViewsOfClassifier, TellsProbabilities, BaseEstimat
     ----------
     classes_ : ndarray
     recipe_ : GraphRecipe or None
-        What made the training graphs: molecules are read alike, and graphs that were made in
-        another way are refused.
+        How the training graphs were made: molecules to predict are read in the same way, and
+        graphs made in another way are refused.
     best_params_ : dict
-        The chosen kernel, depth, weight_radius, gamma and C, with the inner score; what "auto"
-        stood for in ``scoring`` and ``class_weight``, and the ``rare_class`` (or None) that it
-        depends on.
+        The chosen kernel, depth, weight_radius, gamma and C, with the inner score; the resolved
+        ``scoring`` and ``class_weight``, and the ``rare_class`` (or None) they depend on.
     learning_gain_ : dict or None
         Best learned against best uniform candidate in the inner validation: the paired
-        difference, its standard error and a p-value. None if no radius above 0 was tried, or if
-        none was good enough to be tried on every split.
+        difference, its standard error and a p-value (both None with a single split). None if no
+        radius above 0 was tried, or if none was tried on every split.
     weights_ : ndarray, shape (n_patterns,)
     learner_ : PairwiseWeights or None
         The learner fitted to all training graphs; None with uniform weights.
     model_ : FittedSVM
-        Patterns, kernel, coefficients, calibration and how they were chosen, frozen: everything
-        else here is read from it.
+        Patterns, kernel, coefficients, calibration and how they were chosen.
     vocabulary_ : PatternVocabulary
-    support_vectors_, landmarks_ : ndarray
-        Positions of the training graphs that carry the SVM, or that Nyström features compare with.
+    support_vectors_ : ndarray
+        Positions of the support vectors among the training graphs.
     cv_results_ : SearchResult or None
         Scores of every candidate.
 
@@ -124,13 +119,8 @@ class GraphSVC(TellsNewNames, ViewsOfClassifier, TellsProbabilities, BaseEstimat
     True
     """
 
-    _old_parameters: ClassVar = {"form": "kernel", "radius": "weight_radius"}
-    _old_attributes: ClassVar = {
-        "choice_": "best_params_",
-        "search_": "cv_results_",
-        "support_": "support_vectors_",
-        "unseen_share": "out_of_vocabulary",
-    }
+    model_: FittedSVM
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions({"auto", *KERNELS}), list, tuple],
         "depth": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left"), "array-like"],
@@ -147,8 +137,6 @@ class GraphSVC(TellsNewNames, ViewsOfClassifier, TellsProbabilities, BaseEstimat
         "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split", "get_n_splits"])],
         "scoring": [StrOptions({"auto", *SCORES})],
         "class_weight": [StrOptions({"auto", "balanced"}), dict, None],
-        "approximation": [StrOptions(set(APPROXIMATIONS)), None],
-        "n_components": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "progress": ["boolean", None],
@@ -168,8 +156,6 @@ class GraphSVC(TellsNewNames, ViewsOfClassifier, TellsProbabilities, BaseEstimat
         cv: Any = 5,
         scoring: str = "auto",
         class_weight: Any = "auto",
-        approximation: str | None = None,
-        n_components: int = 2048,
         n_jobs: int | None = None,
         random_state: Any = None,
         progress: bool | None = None,
@@ -185,8 +171,6 @@ class GraphSVC(TellsNewNames, ViewsOfClassifier, TellsProbabilities, BaseEstimat
         self.cv = cv
         self.scoring = scoring
         self.class_weight = class_weight
-        self.approximation = approximation
-        self.n_components = n_components
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
@@ -202,9 +186,7 @@ class GraphSVC(TellsNewNames, ViewsOfClassifier, TellsProbabilities, BaseEstimat
         """
         self._validate_params()
         graphs = check_graphs(X)
-        task, candidates = self._task(graphs, y), self._grid(len(graphs))
-        scheme = EXACT if self.approximation is None else BY_FEATURES
-        self.model_, self.learner_ = fit_chosen(task, candidates, scheme)
+        self.model_, self.learner_ = fit_chosen(self._task(graphs, y), self._grid(len(graphs)))
         self._train_graphs, self._fragments = graphs, None
         return self
 
@@ -227,44 +209,33 @@ class GraphSVC(TellsNewNames, ViewsOfClassifier, TellsProbabilities, BaseEstimat
             seed=seed,
             n_jobs=self._n_jobs(),
             progress=self.progress,
-            approximation=self.approximation,
-            n_components=self.n_components,
         )
 
     def _grid(self, n_graphs: int) -> list[Candidate]:
         depths = listed(self.depth, AUTO_DEPTHS, "depth", Integral, 0)
         first_depth_of(min(depths), self.include_depth_zero)
         return grid(
-            self._listed_kernels(),
+            listed_kernels(self.kernel),
             depths,
             listed(self.weight_radius, (0.0, *radii_for(n_graphs)), "weight_radius", Real, 0),
             listed(self.gamma, AUTO_GAMMAS, "gamma", Real, 0, positive=True),
             listed(self.C, AUTO_CS, "C", Real, 0, positive=True),
         )
 
-    def _listed_kernels(self) -> list[str]:
-        if self.approximation is None:
-            return listed_kernels(self.kernel)
-        return kernels_for(self.approximation, self.kernel)
-
     def _seeded_learner(self, seed: int) -> Any:
-        """The learner that was given, or the default; without a seed of its own it gets ours."""
+        """The learner, with a random state where the user gave it none."""
         if self.learner is None:
-            if self.approximation is not None:
-                return linear_learner(seed)
             return PairwiseWeights(n_jobs=self.n_jobs, random_state=seed)
         learner = clone(self.learner)
-        if self.approximation is None and learner.get_params().get("random_state", seed) is None:
+        if learner.get_params().get("random_state", seed) is None:
             learner.set_params(random_state=seed)
         return learner
 
     def mean_margins(self, X: Any) -> np.ndarray:
-        """What :meth:`explain` explains: one value per class that is linear in the kernel.
+        """Values that :meth:`explain` explains: one per class, linear in the kernel.
 
-        Of several classes, each of which a machine tells from each other one, it is the mean of the
-        decisions for the class against the others. The class with the most votes, which is the
-        predicted one, nearly always has the largest. With an ``approximation`` there is one
-        decision per class in the first place, and this is it.
+        With several classes it is the mean of the decisions for the class against each of the
+        others. The predicted class, which has the most votes, nearly always has the largest.
 
         Returns
         -------
@@ -280,3 +251,148 @@ class GraphSVC(TellsNewNames, ViewsOfClassifier, TellsProbabilities, BaseEstimat
         """
         margins = self._decide(X).margins
         return np.hstack([-margins, margins]) if margins.shape[1] == 1 else margins
+
+    @property
+    def vocabulary_(self) -> PatternVocabulary:
+        """All patterns that training saw."""
+        return self._fitted_model.patterns.vocabulary
+
+    @property
+    def best_params_(self) -> BestParams:
+        """The chosen settings, with "auto" resolved."""
+        return self._fitted_model.choice.best_params
+
+    @property
+    def cv_results_(self) -> SearchResult:
+        """Scores of every candidate."""
+        return self._fitted_model.choice.cv_results
+
+    @property
+    def learning_gain_(self) -> dict[str, Any] | None:
+        """Best learned against best uniform candidate."""
+        return self._fitted_model.choice.learning_gain
+
+    @property
+    def train_histograms_(self) -> Any:
+        """Pattern counts of the training graphs at the depths in use."""
+        return self._fitted_model.training.histograms
+
+    @property
+    def offset_(self) -> float:
+        """The constant ``b`` of the kernel."""
+        return self._fitted_model.kernel.offset
+
+    @property
+    def support_vectors_(self) -> np.ndarray:
+        """Positions of the support vectors among the training graphs."""
+        return self._fitted_model.decision.basis_indices
+
+    @property
+    def patterns_(self) -> Any:
+        """DataFrame of all patterns: text, depth, weight, support, relative frequency per class."""
+        return pattern_table(
+            self.vocabulary_, self.train_histograms_, self.weights_, self.train_codes_,
+            self.classes_,
+        )  # fmt: skip
+
+    def explain(self, graph: Any, class_label: Any = None, n_neighbors: int = 5) -> Explanation:
+        """Contributions of patterns, nodes and edges to the decision on one graph.
+
+        Parameters
+        ----------
+        graph : one graph, of any kind that :func:`treelens.as_graph_collection` takes
+        class_label : optional
+            The class to explain; by default, with two classes, the second, whose decision values
+            are positive, and with more the predicted one.
+
+            What is explained must be linear in the kernel. With two classes that is the decision
+            value; with more, where :meth:`decision_function` counts votes, it is the mean of the
+            decisions of the class against each of the others, which :meth:`mean_margins` gives.
+        n_neighbors : int, default=5
+            How many training graphs with the largest contributions, for and against, to list.
+
+        Returns
+        -------
+        Explanation
+            With ``decision``, ``base``, ``pattern_contributions``, ``node_contributions``,
+            ``edge_contributions``, ``neighbors`` and ``out_of_vocabulary``.
+        """
+        check_is_fitted(self)
+        single = as_single_graph(graph, self.recipe_)
+        predicted = self.model_.decide(single)
+        explanation = ClassifierExplainer(self.model_).explain(
+            single, predicted, 0, class_label, n_neighbors
+        )
+        if explanation.warning:
+            warnings.warn(explanation.warning, UserWarning, stacklevel=2)
+        return explanation
+
+    def generalization_bound(self, delta: float = 0.05) -> dict[str, Any]:
+        """Bounds on the pair loss of the learned distance over pairs of new graphs.
+
+        The *pair loss* is the mean over pairs of graphs of the smoothed hinges that ask different
+        classes to be far apart and equal ones near. The bounds say nothing about the classification
+        error, the kernel or the support vector machine. With probability ``1 - delta`` the loss
+        over new pairs is at most ``loss + gap``, where ``gap`` is the smaller of the bounds that
+        apply to these weights:
+
+        - ``"stability"``, the paper's: for T single-pair steps of size mu, with
+          ``k_n = 4 mu T L² / n``, it is ``2 k_n + (n k_n + M) sqrt((2 / n) log(2 / delta))``. It
+          applies to weights of the stochastic solver, and to uniform weights with ``k_n = 0``. For
+          other solvers the figure is that of a stochastic run with nine tenths of the solver's gain
+          (``"assumed"``), and ``gap`` leaves it out;
+        - ``"any_solver"`` holds for all weights within the radius at once.
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability with which a bound may fail.
+
+        Returns
+        -------
+        dict
+            ``gap`` (None where neither bound applies), ``loss`` over the training pairs,
+            ``vacuous`` (whether ``loss + gap`` reaches the largest possible loss), ``stability``
+            and ``any_solver`` with their parts or the reason why there is none, ``constants``,
+            ``caveats`` (what the theorems assume fixed and this model took from the data),
+            ``meaning``, ``n_graphs`` and ``delta``.
+
+        Examples
+        --------
+        >>> import treelens as tl
+        >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+        >>> model = tl.GraphSVC("wwl", 2, 0, gamma=1.0, C=10.0).fit(graphs, y)
+        >>> bound = model.generalization_bound()
+        >>> bound["stability"]["k_n"]  # uniform weights
+        0.0
+        """
+        check_is_fitted(self)
+        return model_bound(self.model_, delta)
+
+    def summary(self, X: Any = None, y: Any = None, *, names: Any = None) -> dict[str, Any]:
+        """The content of the report as plain data, ready for JSON.
+
+        Parameters
+        ----------
+        X, y : graphs and their classes, optional
+            Test graphs to score; without them the summary is about the model alone.
+        names : str, optional
+            A data set whose label codes have names: ``"MUTAG"`` shows elements instead of numbers.
+        """
+        from treelens.report import summarize
+
+        check_is_fitted(self)
+        return summarize(self.model_, X, y, names=names, n_jobs=self._n_jobs())
+
+    def report(self, path: Any, X: Any = None, y: Any = None, *, names: Any = None) -> Any:
+        """Write the report as one self-contained HTML file; see :meth:`summary`."""
+        from treelens.report import write_report
+
+        check_is_fitted(self)
+        return write_report(self.model_, path, X, y, names=names, n_jobs=self._n_jobs())
+
+    def save(self, path: Any) -> None:
+        """Write the model to a file that :func:`treelens.load` reads, without pickle."""
+        from treelens.estimators.files import save_model
+
+        save_model(self, path)

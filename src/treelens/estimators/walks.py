@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,29 +12,25 @@ from sklearn.utils.validation import check_is_fitted
 from treelens._sklearn_compat import Interval, available_if
 from treelens.estimators.base import Features, GraphKernel, check_graphs
 from treelens.graphs.collection import GraphCollection
-from treelens.kernels._compiled_common_walks import GroupedGraphs
 from treelens.kernels._compiled_walks import WalkedGraphs
-from treelens.kernels.common_walks import (
-    grouped_graphs,
-    product_diagonal,
-    product_kernel,
-    tensor_kernel,
-)
 from treelens.kernels.normalize import normalize_kernel
 from treelens.kernels.random_walk import (
     check_convergence,
-    geometric_diagonal,
-    geometric_kernel,
+    walk_diagonal,
+    walk_kernel,
     walked_graphs,
 )
-from treelens.kernels.walk_routes import PRODUCTS, SEQUENCES, cheapest_route
 from treelens.patterns.paths import (
     PathCounts,
     ShortestPathVocabulary,
     WalkVocabulary,
     read_labels,
+    steps_of_walks,
 )
 from treelens.patterns.vocabulary import PatternVocabulary
+
+# Label sequences are counted where that takes at most so many steps, about two gigabytes.
+_MOST_STEPS = 2**25
 
 
 def _features(counts: PathCounts) -> Features:
@@ -48,12 +42,12 @@ class ShortestPath(GraphKernel):
 
     A graph is described by the pairs of different nodes that some path joins: the labels of the
     two and the number of edges of a shortest path between them (Borgwardt and Kriegel 2005).
-    Pairs that no path joins, and a node with itself, count for nothing.
+    Pairs that no path joins, and a node with itself, do not count.
 
     Parameters
     ----------
     ordered : bool, default=True
-        Whether a pair of nodes is seen from both ends, as two ordered triples. Two graphs with
+        Whether a pair of nodes counts from both ends, as two ordered triples. Two graphs with
         ``c`` and ``c'`` pairs of one kind then get ``2 c c'`` where the two labels differ and
         ``4 c c'`` where they are the same; this is what GraKeL's ``ShortestPath`` computes, and
         the two kernels are equal. With False, every kind counts ``c c'``. There is no constant
@@ -106,28 +100,11 @@ class ShortestPath(GraphKernel):
         return self.vocabulary_.feature_names()
 
 
-class _WholeGraphs(NamedTuple):
-    """What the full series needs of some graphs: the graphs, and their kernel with themselves."""
+class _WalkedFeatures(NamedTuple):
+    """Graphs whose walks are compared; the counts of their sequences, where these are few."""
 
     graphs: WalkedGraphs
-    diagonal: np.ndarray  # (n_graphs,)
-
-
-@dataclass(frozen=True)
-class _BoundedWalks:
-    """What walks of bounded length need where sequences are not named; made when asked for."""
-
-    graphs: WalkedGraphs
-    max_length: int
-    decay: float
-
-    @cached_property
-    def grouped(self) -> GroupedGraphs:
-        return grouped_graphs(self.graphs)
-
-    @cached_property
-    def diagonal(self) -> np.ndarray:
-        return product_diagonal(self.grouped, self.max_length, self.decay)
+    counts: Features | None
 
 
 def _has_feature_map(kernel: RandomWalk) -> bool:
@@ -149,22 +126,22 @@ class RandomWalk(GraphKernel):
 
     With a finite ``max_length`` the counts of label sequences are an explicit feature map, and any
     ``decay`` will do. Their number grows exponentially with ``max_length`` where there are many
-    labels; where that is estimated to take longer, ``fit`` does not name them, and the kernel comes
-    from matrix products or from the product graph of each pair, with the same values up to
-    rounding. They are then named when ``vocabulary_`` or the feature map is asked for.
+    labels; where there are too many to count, the kernel is computed on the product graph of each
+    pair instead, with the same values up to rounding, and sequences are only named for
+    ``vocabulary_`` and the feature map.
 
     ``max_length=None`` sums all lengths by solving a linear system for every pair of graphs, which
-    takes long on more than some hundred graphs; ``decay`` must then be small enough for the series
-    to converge, for training graphs and for new ones, and an error says how small.
+    is slow for more than some hundred graphs; ``decay`` must then be small enough for the series
+    to converge, for training graphs and for new ones.
 
     Parameters
     ----------
     max_length : int or None, default=4
         Largest number of steps of a walk; None sums over all lengths.
     decay : float, default=0.1
-        The ``lambda`` of the series: what a walk is worth compared with one a step shorter.
+        The ``lambda`` of the series: the weight of a walk relative to one a step shorter.
     edge_labels : bool, default=False
-        Whether walks tell edge labels apart.
+        Whether walks include edge labels.
     normalize : {None, "cosine", "tanimoto"}, default=None
     n_jobs : int, optional
         Threads; -1 means all processors. The result does not depend on it.
@@ -211,68 +188,68 @@ class RandomWalk(GraphKernel):
 
     def _fit_features(self, graphs: GraphCollection, y: Any) -> Any:
         self._labels, codes = read_labels(graphs, PatternVocabulary.empty(0, self.edge_labels))
-        walked = walked_graphs(graphs, codes)
-        self._route: str | None = None
         self._sequences: WalkVocabulary | None = None
-        if self.max_length is not None:
-            self._route = cheapest_route(graphs, walked, self.max_length, self.edge_labels)
-        if self._route == SEQUENCES:
-            self._sequences, counts = self._named_sequences(graphs)
-            return _features(counts)
-        self._fitted_graphs = graphs  # their sequences are named when they are asked for
-        return self._without_sequences(walked)
+        self._fitted_graphs = graphs  # their sequences may be named later
+        counts = None
+        if self._has_few_sequences(graphs):
+            self._sequences, found = self._name_sequences()
+            counts = _features(found)
+        return self._checked(_WalkedFeatures(walked_graphs(graphs, codes), counts))
 
     def _new_features(self, graphs: GraphCollection) -> Any:
-        if self._route == SEQUENCES:
-            assert self._sequences is not None  # named by fit
-            return _features(self._sequences.transform(graphs, self.decay, self._n_jobs()))
-        return self._without_sequences(walked_graphs(graphs, read_labels(graphs, self._labels)[1]))
+        walked = walked_graphs(graphs, read_labels(graphs, self._labels)[1])
+        fitted: Any = self._fitted
+        counts = None
+        if fitted.counts is not None and self._has_few_sequences(graphs):
+            assert self._sequences is not None
+            counts = _features(self._sequences.transform(graphs, self.decay, self._n_jobs()))
+        return self._checked(_WalkedFeatures(walked, counts))
 
-    def _without_sequences(self, walked: WalkedGraphs) -> _WholeGraphs | _BoundedWalks:
-        if self.max_length is not None:
-            return _BoundedWalks(walked, self.max_length, self.decay)
-        check_convergence(walked, self.decay)
-        return _WholeGraphs(walked, geometric_diagonal(walked, self.decay))
+    def _checked(self, features: _WalkedFeatures) -> _WalkedFeatures:
+        if self.max_length is None:
+            check_convergence(features.graphs, self.decay)
+        return features
 
-    def _named_sequences(self, graphs: GraphCollection) -> tuple[WalkVocabulary, PathCounts]:
-        assert self.max_length is not None  # without a bound there is no end of them
+    def _has_few_sequences(self, graphs: GraphCollection) -> bool:
+        if self.max_length is None:
+            return False
+        n_steps = steps_of_walks(graphs, self.max_length, self.edge_labels, _MOST_STEPS)
+        return n_steps <= _MOST_STEPS
+
+    def _name_sequences(self) -> tuple[WalkVocabulary, PathCounts]:
+        assert self.max_length is not None  # else there are infinitely many
         return WalkVocabulary.fit(
-            graphs, self.max_length, self.decay, self.edge_labels, self._n_jobs()
+            self._fitted_graphs, self.max_length, self.decay, self.edge_labels, self._n_jobs()
         )
 
     def _kernel(self, left: Any, right: Any) -> np.ndarray:
-        if self._route == SEQUENCES:
-            return super()._kernel(left, right)
-        kernel = self._kernel_without_sequences(left, right)
+        other = left if right is None else right
+        if left.counts is not None and other.counts is not None:
+            return super()._kernel(left.counts, None if right is None else right.counts)
+        settings = self.max_length, self.decay
+        others = None if right is None else right.graphs
+        kernel = walk_kernel(left.graphs, others, *settings, self._n_jobs())
         if self.normalize is None:
             return kernel
-        right_diagonal = left.diagonal if right is None else right.diagonal
-        return normalize_kernel(kernel, left.diagonal, right_diagonal, self.normalize)
-
-    def _kernel_without_sequences(self, left: Any, right: Any) -> np.ndarray:
-        other = None if right is None else right.graphs
-        if self.max_length is None:
-            return geometric_kernel(left.graphs, other, self.decay, self._n_jobs())
-        if self._route == PRODUCTS:
-            other = None if right is None else right.grouped
-            return product_kernel(left.grouped, other, self.max_length, self.decay, self._n_jobs())
-        return tensor_kernel(left.graphs, other, self.max_length, self.decay, self._n_jobs())
+        own = walk_diagonal(left.graphs, *settings)
+        theirs = own if right is None else walk_diagonal(right.graphs, *settings)
+        return normalize_kernel(kernel, own, theirs, self.normalize)
 
     @property
     def vocabulary_(self) -> WalkVocabulary | PatternVocabulary:
         """The label sequences, or with ``max_length=None`` just the labels."""
         check_is_fitted(self)
-        if self._route is None:
+        if self.max_length is None:
             return self._labels
         if self._sequences is None:
-            self._sequences, _ = self._named_sequences(self._fitted_graphs)
+            self._sequences, _ = self._name_sequences()
         return self._sequences
 
     @available_if(_has_feature_map)
     def feature_map(self, X: Any) -> sparse.csr_array:
         """Explicit features ``sqrt(decay ** length) * count``, shape (n_graphs, n_features)."""
         vocabulary = self.vocabulary_
-        assert isinstance(vocabulary, WalkVocabulary)  # there is no feature map without sequences
+        assert isinstance(vocabulary, WalkVocabulary)
         counts = vocabulary.transform(check_graphs(X), self.decay, self._n_jobs())
         rows = counts.pair_features().rows
         shape = (len(rows.offsets) - 1, int(counts.level_offsets[-1]))

@@ -1,4 +1,4 @@
-"""The learner as a scikit-learn estimator: it validates and hands over to the learning room."""
+"""PairwiseWeights: learning of pattern weights as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -9,45 +9,42 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions, fit_context
-from treelens.estimators.renamed import TellsNewNames
 from treelens.pairwise.learn import learn_weights
 from treelens.pairwise.result import LearnedWeights
-from treelens.pairwise.solver_settings import (
+from treelens.pairwise.settings import (
     SOLVER_KINDS,
-    StochasticGradient,
     as_solver,
     solver_name,
 )
 from treelens.patterns.pairs import PairFeatures
 
 
-class PairwiseWeights(TellsNewNames, BaseEstimator):
-    """Learns which patterns matter: one weight per pattern, from pairs of labelled graphs.
+class PairwiseWeights(BaseEstimator):
+    """Learn one weight per pattern from pairs of labelled graphs.
 
-    Pass it as ``weights=`` to a Weisfeiler-Lehman kernel, or fit it on pair features yourself.
-    Weights start at 1 (the plain kernel) and move within ``radius`` of it so that graphs of
-    different classes come to lie farther apart than ``alpha1`` and graphs of one class nearer than
-    ``alpha2``, in the mean over pairs. The problem is convex; ``gaps_`` says how far from its
-    optimum the solver can be at most.
+    Pass it as ``weights=`` to a Weisfeiler-Lehman kernel, or fit it on pair features directly.
+    Weights start at 1 (the plain kernel) and stay within ``radius`` of it. They are chosen so that
+    graphs of different classes are farther apart than ``alpha1`` and graphs of one class closer
+    than ``alpha2``, on average over pairs. The problem is convex; ``gaps_`` bounds the distance to
+    its optimum.
 
     Parameters
     ----------
     radius : float or sequence of float, default=1.0
-        How far the weights of one depth may go from 1, in the Euclidean norm. One for all depths or
-        one for each. Weights never fall below 0. 0 keeps them uniform.
+        Largest Euclidean distance of the weights of one depth from 1: one value for all depths or
+        one per depth. Weights never fall below 0. 0 keeps them uniform.
     solver : {"quasi-newton", "batch", "stochastic"} or a solver, default="quasi-newton"
-        :class:`QuasiNewton` and :class:`ProjectedGradient` look at all pairs,
-        :class:`StochasticGradient` steps on single ones; a name stands for one as it is by default.
+        :class:`QuasiNewton` and :class:`ProjectedGradient` use all pairs in every iteration,
+        :class:`StochasticGradient` single ones; a name stands for the solver with its defaults.
     margins : "quantile" or (alpha1, alpha2), default="quantile"
         ``"quantile"`` takes the margins from the training distances under uniform weights.
     sigma : "auto" or float, default="auto"
-        Width over which the hinges bend; ``"auto"`` scales it with the spread of the distances.
+        Width of the smoothing of the hinges; ``"auto"`` scales it with the spread of the
+        distances.
     b : float, default=1.0
         Offset of the distance ``b - <W, Z>``.
     balance : bool, default=True
         Whether pairs with the same label and with different labels weigh one half each.
-    min_support : int, default=1
-        Patterns that fewer training graphs hold keep the weight 1.
     n_jobs : int or None, default=None
         Threads. The weights are the same for every number of them.
     random_state : int, RandomState or None, default=None
@@ -63,7 +60,7 @@ class PairwiseWeights(TellsNewNames, BaseEstimator):
     converged_ : bool
     n_iter_ : int
     result_ : LearnedWeights
-        All of this, and the margins and constants that were used.
+        All of the above, and the margins and constants that were used.
 
     Examples
     --------
@@ -79,20 +76,6 @@ class PairwiseWeights(TellsNewNames, BaseEstimator):
     True
     """
 
-    _moved_parameters: ClassVar = {
-        **{
-            name: f"is a setting of the solver now: solver=treelens.{kind}({name}=...)"
-            for kind, names in (
-                ("QuasiNewton", ("max_iter", "tol")),
-                ("StochasticGradient", ("n_steps", "step_size", "halvings", "average", "n_checks")),
-            )
-            for name in names
-        },
-        **dict.fromkeys(
-            ("constraint", "pairs", "n_neighbors", "preset", "n_epochs"),
-            "served studies only: reproduction.learners.StudyWeights of the repository has it",
-        ),
-    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "radius": [Interval(Real, 0, None, closed="left"), "array-like"],
         "solver": [StrOptions(set(SOLVER_KINDS)), *SOLVER_KINDS.values()],
@@ -100,7 +83,6 @@ class PairwiseWeights(TellsNewNames, BaseEstimator):
         "sigma": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "b": [Interval(Real, None, None, closed="neither")],
         "balance": ["boolean"],
-        "min_support": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
     }
@@ -114,7 +96,6 @@ class PairwiseWeights(TellsNewNames, BaseEstimator):
         sigma: str | float = "auto",
         b: float = 1.0,
         balance: bool = True,
-        min_support: int = 1,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -124,7 +105,6 @@ class PairwiseWeights(TellsNewNames, BaseEstimator):
         self.sigma = sigma
         self.b = b
         self.balance = balance
-        self.min_support = min_support
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -133,14 +113,14 @@ class PairwiseWeights(TellsNewNames, BaseEstimator):
         as_solver(self.solver)._validate_params()
 
     def flat_parameters(self) -> dict[str, Any]:
-        """Parameters with those of the solver beside them, which goes by its name."""
+        """Return the parameters and those of the solver in one dict, the solver by its name."""
         solver = as_solver(self.solver)
         own = {**self.get_params(deep=False), "solver": solver_name(solver)}
         return {**own, **solver.get_params()}
 
     @classmethod
     def from_flat(cls, parameters: dict[str, Any]) -> PairwiseWeights:
-        """The learner of which these are the :meth:`flat_parameters`; others are passed over."""
+        """Return the learner with these :meth:`flat_parameters`; unknown ones are ignored."""
         kept = {
             name: parameters[name] for name in cls().get_params(deep=False) if name in parameters
         }
@@ -188,8 +168,3 @@ class PairwiseWeights(TellsNewNames, BaseEstimator):
         tags.input_tags.two_d_array = False  # pair features come in, not tables
         tags.no_validation = True
         return tags
-
-
-def linear_learner(seed: int) -> PairwiseWeights:
-    """The default where graphs are too many for all pairs of them to be looked at."""
-    return PairwiseWeights(solver=StochasticGradient(n_checks=0), random_state=seed)

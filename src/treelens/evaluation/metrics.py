@@ -1,15 +1,16 @@
-"""Scores of predictions: the one place that every command, table and report takes them from."""
+"""Scores of predictions, over :mod:`sklearn.metrics`: the same in commands, tables and reports."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-NINETY = 1.6448536269514722  # standard deviations on either side that hold nine tenths
+NINETY = 1.6448536269514722  # standard deviations on either side of a 90 % interval
 
-# Score -> (what a table calls it, whether more is better).
+# Score -> (title in a table, whether greater is better).
 NUMBER_SCORES: Mapping[str, tuple[str, bool]] = {
     "rmse": ("RMSE", False),
     "mae": ("MAE", False),
@@ -32,7 +33,7 @@ CLASS_SCORES: Mapping[str, tuple[str, bool]] = {
 def number_scores(
     truth: np.ndarray, mean: np.ndarray, std: np.ndarray | None = None
 ) -> dict[str, float | None]:
-    """Errors of predicted numbers and, with standard deviations, of their error bars.
+    """Scores of predicted numbers and of their standard deviations.
 
     Parameters
     ----------
@@ -53,12 +54,13 @@ def number_scores(
     >>> round(found["rmse"], 3), found["mae"], found["r2"], found["coverage"]
     (0.707, 0.5, 0.5, 1.0)
     """
+    from sklearn.metrics import r2_score
+
     error = truth - mean
-    total = float(((truth - truth.mean()) ** 2).sum())
     scores: dict[str, float | None] = {
         "rmse": float(np.sqrt(np.mean(error**2))),
         "mae": float(np.mean(np.abs(error))),
-        "r2": 1.0 - float((error**2).sum()) / total if total > 0 else None,
+        "r2": float(r2_score(truth, mean)) if np.ptp(truth) > 0 else None,
         "nlpd": None,
         "coverage": None,
     }
@@ -75,7 +77,7 @@ def class_scores(
     probabilities: np.ndarray,
     positive: int | None = None,
 ) -> dict[str, Any]:
-    """How well classes are named, and how well probabilities rank them.
+    """Scores of predicted classes and of their probabilities.
 
     Parameters
     ----------
@@ -84,17 +86,17 @@ def class_scores(
         class that the model does not know.
     probabilities : ndarray, shape (n, n_classes)
     positive : int, optional
-        Of two classes the one that recall, precision and PR AUC are about; by default the rarer
-        one, and the second where both are as frequent.
+        With two classes, the one of recall, precision and PR AUC; by default the rarer one, and
+        the second where both are as frequent.
 
     Returns
     -------
     dict
         ``accuracy``, ``balanced_accuracy``, ``mcc`` (Matthews' correlation), ``recall``,
         ``precision``, ``roc_auc``, ``pr_auc`` (average precision), ``log_loss``, and
-        ``names_one_class``: whether every graph was put into the same class. Areas are means over
-        the classes where there are more than two. What cannot be told (an area with one class
-        present, the log loss with an unknown class) is None.
+        ``names_one_class``: whether one class was predicted for all graphs. With more than two
+        classes areas are means over the classes. Undefined scores (an area with one class present,
+        the log loss with an unknown class) are None.
 
     Examples
     --------
@@ -103,22 +105,32 @@ def class_scores(
     >>> round(found["mcc"], 2), found["recall"], found["precision"], found["roc_auc"]
     (0.5, 0.5, 1.0, 1.0)
     """
-    n_classes = probabilities.shape[1]
-    one = n_classes == 2
-    if one and positive is None:
+    from sklearn import metrics
+
+    n_classes, present = probabilities.shape[1], np.unique(codes)
+    if n_classes == 2 and positive is None:
         positive = rarer_code(codes)
-    known = codes >= 0
-    named, true = predicted == positive, codes == positive
-    return {
-        "accuracy": float(np.mean(predicted == codes)),
-        "balanced_accuracy": _balanced_accuracy(codes, predicted),
-        "mcc": matthews(codes, predicted),
-        "recall": _ratio((named & true).sum(), true.sum()) if one else None,
-        "precision": _ratio((named & true).sum(), named.sum()) if one else None,
-        **_areas(codes, probabilities, positive),
-        "log_loss": _log_loss(codes, probabilities) if known.all() else None,
-        "names_one_class": len(np.unique(predicted)) == 1 < len(np.unique(codes)),
-    }
+    scores: dict[str, Any] = dict.fromkeys(CLASS_SCORES)
+    scores["accuracy"] = float(np.mean(predicted == codes))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a class is missing among the true or predicted ones
+        scores["mcc"] = float(metrics.matthews_corrcoef(codes, predicted))
+        if len(present) > 1:
+            scores["balanced_accuracy"] = float(metrics.balanced_accuracy_score(codes, predicted))
+    if n_classes == 2:
+        named, true = predicted == positive, codes == positive
+        hits = (named & true).sum()
+        scores["recall"] = float(hits / true.sum()) if true.any() else None
+        scores["precision"] = float(hits / named.sum()) if named.any() else None
+    if (codes >= 0).all():
+        own = probabilities[np.arange(len(codes)), codes]
+        scores["log_loss"] = float(-np.mean(np.log(np.maximum(own, 1e-300))))
+        columns = range(n_classes) if positive is None else [positive]
+        defined = [k for k in columns if 0 < (codes == k).sum() < len(codes)]
+        for name in ("roc_auc", "pr_auc") if defined else ():
+            area = metrics.roc_auc_score if name == "roc_auc" else metrics.average_precision_score
+            scores[name] = float(np.mean([area(codes == k, probabilities[:, k]) for k in defined]))
+    return {**scores, "names_one_class": len(np.unique(predicted)) == 1 < len(present)}
 
 
 def rarer_code(codes: np.ndarray) -> int:
@@ -130,50 +142,3 @@ def rarer_code(codes: np.ndarray) -> int:
     (0, 1)
     """
     return int((codes == 1).sum() <= (codes == 0).sum())
-
-
-def matthews(codes: np.ndarray, predicted: np.ndarray) -> float:
-    """Matthews' correlation of true and predicted classes; 0 where either is constant.
-
-    Examples
-    --------
-    >>> matthews(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]))
-    1.0
-    """
-    classes = np.union1d(codes, predicted)
-    truth = (codes[:, None] == classes).astype(float)  # (n, n_classes)
-    said = (predicted[:, None] == classes).astype(float)
-    truth -= truth.mean(axis=0)
-    said -= said.mean(axis=0)
-    spread = float((truth**2).sum() * (said**2).sum())
-    return float((truth * said).sum() / np.sqrt(spread)) if spread > 0 else 0.0
-
-
-def _balanced_accuracy(codes: np.ndarray, predicted: np.ndarray) -> float | None:
-    """Mean share of each class that was found; a single class has no balance."""
-    present = np.unique(codes)
-    if len(present) < 2:
-        return None
-    return float(np.mean([np.mean(predicted[codes == code] == code) for code in present]))
-
-
-def _areas(codes: np.ndarray, probabilities: np.ndarray, positive: int | None) -> dict[str, Any]:
-    from sklearn.metrics import average_precision_score, roc_auc_score
-
-    columns = range(probabilities.shape[1]) if positive is None else [positive]
-    told = [k for k in columns if 0 < (codes == k).sum() < len(codes)]
-    if not told or (codes < 0).any():
-        return {"roc_auc": None, "pr_auc": None}
-    return {
-        name: float(np.mean([score(codes == k, probabilities[:, k]) for k in told]))
-        for name, score in (("roc_auc", roc_auc_score), ("pr_auc", average_precision_score))
-    }
-
-
-def _log_loss(codes: np.ndarray, probabilities: np.ndarray) -> float:
-    own = probabilities[np.arange(len(codes)), codes]
-    return float(-np.mean(np.log(np.maximum(own, 1e-300))))
-
-
-def _ratio(part: Any, whole: Any) -> float | None:
-    return float(part / whole) if whole else None

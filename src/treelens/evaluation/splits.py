@@ -1,8 +1,8 @@
-"""Ways to keep test molecules apart from training molecules, as scikit-learn splitters.
+"""Splits of molecules by copy, scaffold, cluster, group or time, as scikit-learn splitters.
 
-A random split measures interpolation within series: most test molecules have a near twin among
-the training molecules. Whole scaffolds, whole clusters or the future kept apart come closer to what
-a model is used for. Copies of a molecule never stand on both sides of any split.
+A random split measures interpolation within series: most test molecules have a close analogue in
+the training set. Scaffold, cluster and time splits are closer to how models are used. Copies of a
+molecule are never on both sides of a split.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from treelens.kernels.fingerprints import (
 )
 
 Split = tuple[np.ndarray, np.ndarray]
-_BLOCK = 1024  # rows of similarities that are held at a time
+_BLOCK = 1024  # rows of similarities in memory at a time
 
 
 class _Folds(BaseCrossValidator):
-    """What the splitters share: their parameters, and folds from one number per graph."""
+    """Base of the splitters: subclasses give the fold of each graph."""
 
     def __init__(
         self, n_splits: int = 5, *, shuffle: bool = True, random_state: Any = None
@@ -40,7 +40,7 @@ class _Folds(BaseCrossValidator):
         self.random_state = random_state
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """The number of folds; the arguments are not looked at."""
+        """The number of folds; the arguments are ignored."""
         return self.n_splits
 
     def _iter_test_indices(self, X: Any, y: Any, groups: Any) -> Iterator[np.ndarray]:
@@ -54,7 +54,7 @@ class _Folds(BaseCrossValidator):
         """The fold of each graph, shape (n_graphs,)."""
         raise NotImplementedError
 
-    def _deal_out(self, groups: np.ndarray, what: str) -> np.ndarray:
+    def _assign(self, groups: np.ndarray, what: str) -> np.ndarray:
         n_groups = len(np.unique(groups))
         if n_groups < self.n_splits:
             raise ValueError(
@@ -68,8 +68,7 @@ class _Folds(BaseCrossValidator):
 class DistinctKFold(_Folds):
     """Random folds in which copies of a molecule stay together, stratified for classes.
 
-    Copies are molecules with the same canonical SMILES; graphs that are no molecules are all taken
-    for different.
+    Copies are molecules with the same canonical SMILES; other graphs all count as distinct.
 
     Parameters
     ----------
@@ -100,17 +99,17 @@ class DistinctKFold(_Folds):
 
 
 class ScaffoldKFold(_Folds):
-    """Folds of whole Bemis-Murcko scaffolds: no ring system of a test molecule was trained on.
+    """Folds of whole Bemis-Murcko scaffolds: test scaffolds do not occur in the training part.
 
-    Scaffolds larger than half a fold are dealt out first, the largest before the others, then the
-    rest in random order, each into the emptiest fold. All molecules without a ring count as one
-    scaffold, as is usual.
+    Scaffolds larger than half a fold are assigned first, the largest before the others, then the
+    rest in random order, each to the smallest fold. All molecules without a ring count as one
+    scaffold.
 
     Parameters
     ----------
     n_splits : int, default=5
     shuffle : bool, default=True
-        False: by size alone, the same folds every time.
+        False: by size alone.
     random_state : int, RandomState or None, default=None
 
     Examples
@@ -122,20 +121,20 @@ class ScaffoldKFold(_Folds):
 
     def _fold_numbers(self, X: Any, y: Any, groups: Any) -> np.ndarray:
         molecules = molecules_behind(as_graph_collection(X))
-        return self._deal_out(np.array(murcko_scaffolds(molecules)), "scaffolds")
+        return self._assign(np.array(murcko_scaffolds(molecules)), "scaffolds")
 
 
 class ClusterKFold(_Folds):
-    """Folds of whole clusters: Butina's, by Tanimoto similarity.
+    """Folds of whole Butina clusters by Tanimoto similarity.
 
-    Of molecules the similarity is that of ECFP4 bits, of other graphs that of the counts of their
-    Weisfeiler-Lehman patterns to depth 2.
+    The similarity is that of ECFP4 bits for molecules, and of the counts of Weisfeiler-Lehman
+    patterns to depth 2 for other graphs.
 
     Parameters
     ----------
     n_splits : int, default=5
     similarity : float, default=0.4
-        From which similarity to its centre a molecule belongs to a cluster.
+        Least similarity of a member of a cluster to its centre.
     shuffle : bool, default=True
     random_state : int, RandomState or None, default=None
 
@@ -160,11 +159,11 @@ class ClusterKFold(_Folds):
 
     def _fold_numbers(self, X: Any, y: Any, groups: Any) -> np.ndarray:
         counts = _compared_counts(as_graph_collection(X))
-        return self._deal_out(butina_clusters(counts, self.similarity), "clusters")
+        return self._assign(butina_clusters(counts, self.similarity), "clusters")
 
 
 class GroupedKFold(_Folds):
-    """Folds of whole groups that are given: ``split(X, y, groups)``, one value per graph.
+    """Folds of whole groups: ``split(X, y, groups)``, one value per graph.
 
     Parameters
     ----------
@@ -176,17 +175,17 @@ class GroupedKFold(_Folds):
     def _fold_numbers(self, X: Any, y: Any, groups: Any) -> np.ndarray:
         if groups is None:
             raise ValueError("GroupedKFold needs groups: split(X, y, groups), one value per graph.")
-        return self._deal_out(np.asarray(groups), "groups")
+        return self._assign(np.asarray(groups), "groups")
 
 
 def time_splits(times: Any, n_splits: int = 5) -> list[Split]:
-    """Train on the past, test on what came next.
+    """Splits that train on the past and test on the next part in time.
 
     Parameters
     ----------
     times : array-like, shape (n_graphs,)
-        Anything that sorts: numbers, dates, texts such as ``"2024-03-01"``. Graphs of the same
-        time stay together.
+        Numbers, dates, or strings that sort, such as ``"2024-03-01"``. Graphs of the same time
+        stay together.
     n_splits : int, default=5
         The graphs are cut into one part more than that, in order of time; each but the first is
         tested with all before it for training.
@@ -213,7 +212,7 @@ def time_splits(times: Any, n_splits: int = 5) -> list[Split]:
     return [(np.flatnonzero(part < k), np.flatnonzero(part == k)) for k in range(1, part.max() + 1)]
 
 
-# --- what is kept together ------------------------------------------------------------------
+# --- groups -----------------------------------------------------------------------------------
 
 
 def copy_keys(graphs: GraphCollection) -> np.ndarray:
@@ -233,8 +232,8 @@ def without_copies(splits: Sequence[Split], keys: np.ndarray) -> tuple[list[Spli
 def balanced_folds(groups: np.ndarray, n_splits: int, generator: Any = None) -> np.ndarray:
     """A fold per graph, whole groups together and folds of about the same size.
 
-    Each group goes into the emptiest fold: the largest first or, with a generator of random
-    numbers, those larger than half a fold first and then the rest in random order.
+    Each group goes into the smallest fold: the largest group first or, with a random generator,
+    those larger than half a fold first and then the rest in random order.
 
     Examples
     --------
@@ -263,7 +262,7 @@ def murcko_scaffolds(molecules: Sequence[Any]) -> list[str]:
 
 
 def _compared_counts(graphs: GraphCollection) -> Any:
-    """What graphs are clustered by, as a sparse table."""
+    """Counts that graphs are clustered by, as a sparse table."""
     if {"smiles", "mol"} & set(graphs.graph_data):
         return presence(fingerprint_counts(molecules_behind(graphs)))
     from treelens.patterns.forest import PatternForest, usual_trees
@@ -273,7 +272,7 @@ def _compared_counts(graphs: GraphCollection) -> Any:
 
 
 def butina_clusters(counts: Any, similarity: float) -> np.ndarray:
-    """Clusters by Butina (1999): who has most neighbours takes them, then the next of the rest.
+    """Butina's clusters (1999): the row with most neighbours takes them, then the next row.
 
     Parameters
     ----------
@@ -284,8 +283,8 @@ def butina_clusters(counts: Any, similarity: float) -> np.ndarray:
     Returns
     -------
     ndarray of int, shape (n,)
-        Number of the cluster, in the order in which they were found. Of equally many neighbours
-        the last one comes first, as in RDKit's ``ClusterData``.
+        Number of the cluster, in the order in which they were found. Of rows with equally many
+        neighbours the last one comes first, as in RDKit's ``ClusterData``.
     """
     neighbours = _neighbour_lists(counts, similarity)
     sizes = np.array([len(found) for found in neighbours])
@@ -300,7 +299,7 @@ def butina_clusters(counts: Any, similarity: float) -> np.ndarray:
 
 
 def _neighbour_lists(counts: Any, similarity: float) -> list[np.ndarray]:
-    """For each row the rows at least so similar, itself among them."""
+    """For each row the rows at least so similar, including itself."""
     found: list[np.ndarray] = []
     for start in range(0, counts.shape[0], _BLOCK):
         rows = tanimoto_matrix(counts[start : start + _BLOCK], counts)

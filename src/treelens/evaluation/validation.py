@@ -1,4 +1,4 @@
-"""Several models on the same splits: scores of each, and tests of their differences."""
+"""Cross-validation of several models on the same splits, and paired tests of their scores."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from scipy import stats
 from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES, class_scores, number_scores
 from treelens.evaluation.splits import Split
 
-Models = Mapping[str, Any]
-
 
 def cross_validate(
-    models: Models,
+    models: Mapping[str, Any],
     graphs: Any,
     y: np.ndarray,
     splits: Sequence[Split],
@@ -25,27 +23,28 @@ def cross_validate(
     positive: Any = None,
     progress: Callable[[str, float], None] = lambda name, seconds: None,
 ) -> dict[str, dict[str, Any]]:
-    """Fit each model anew in every split and score what it says of the test part.
+    """Fit copies of each model to the training part of every split and score the test part.
 
     Parameters
     ----------
     models : mapping of str to estimator
-        With ``fit`` and ``predict``; classifiers with ``predict_proba``, too. They are not fitted
-        themselves but copied.
+        With ``fit`` and ``predict``; classifiers with ``predict_proba``, too.
     graphs : GraphCollection
     y : ndarray, shape (n_graphs,)
         Classes, or numbers where the models are regressors.
     splits : sequence of (train, test)
     positive : optional
-        Of two classes the one that recall, precision and PR AUC are about: the rarer by default.
+        With two classes, the one of recall, precision and PR AUC; by default the rarer one.
     progress : callable
-        Told the name of each model that is done, and its seconds.
+        Called with the name of each finished model and its seconds.
 
     Returns
     -------
     dict
-        By model: ``scores`` (by score, one entry a split; None where it cannot be told),
-        ``seconds``, and ``n_one_class``: in how many splits one class was named throughout.
+        By model: ``scores`` (by score, one entry per split; None where it is undefined),
+        ``seconds``, and ``n_one_class``: in how many splits one class was predicted throughout. For
+        regressors also ``r2``, that of the test predictions of all splits together: the mean of the
+        splits' values depends on how the targets happened to vary in each.
 
     Examples
     --------
@@ -57,56 +56,52 @@ def cross_validate(
     >>> len(found["ours"]["scores"]["roc_auc"])
     2
     """
-    from sklearn.base import clone
+    from sklearn.base import clone, is_regressor
 
     found: dict[str, dict[str, Any]] = {}
     for name, model in models.items():
         start = time.perf_counter()
-        rows = []
+        rows, means = [], []
         for train, test in splits:
             fitted = clone(model).fit(graphs[train], y[train])
-            rows.append(_scores_on(fitted, graphs[test], y[test], positive, y))
+            if is_regressor(fitted):
+                mean, std = predicted_numbers(fitted, graphs[test])
+                means.append(mean)
+                rows.append(number_scores(y[test], mean, std))
+            else:
+                named = positive_class(y) if positive is None else positive
+                rows.append(_class_scores_of(fitted, graphs[test], y[test], named))
         seconds = time.perf_counter() - start
+        names = [score for score in (*NUMBER_SCORES, *CLASS_SCORES) if score in rows[0]]
         found[name] = {
-            "scores": {score: [row[score] for row in rows] for score in _score_names(rows[0])},
+            "scores": {score: [row[score] for row in rows] for score in names},
             "n_one_class": sum(bool(row.get("names_one_class")) for row in rows),
             "seconds": seconds,
         }
+        if means:
+            truth = np.concatenate([y[test] for _, test in splits])
+            pooled = number_scores(truth, np.concatenate(means))
+            found[name] |= {"r2": pooled["r2"], "r2_std": None}
         progress(name, seconds)
     return found
 
 
-def _score_names(row: Mapping[str, Any]) -> list[str]:
-    return [name for name in (*NUMBER_SCORES, *CLASS_SCORES) if name in row]
-
-
-def _scores_on(
-    fitted: Any, graphs: Any, truth: np.ndarray, positive: Any, everyone: np.ndarray
-) -> dict[str, Any]:
-    from sklearn.base import is_regressor
-
-    if is_regressor(fitted):
-        return number_scores(truth, *said_numbers(fitted, graphs))
+def _class_scores_of(fitted: Any, graphs: Any, truth: np.ndarray, positive: Any) -> dict[str, Any]:
     classes = fitted.classes_
-    codes = codes_among(truth, classes)
-    predicted = codes_among(fitted.predict(graphs), classes)
-    if positive is None and len(classes) == 2:
-        positive = positive_class(everyone)
     code = int(codes_among(np.array([positive]), classes)[0]) if len(classes) == 2 else None
-    return class_scores(codes, predicted, fitted.predict_proba(graphs), code)
+    predicted = codes_among(fitted.predict(graphs), classes)
+    return class_scores(codes_among(truth, classes), predicted, fitted.predict_proba(graphs), code)
 
 
-def said_numbers(model: Any, graphs: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Predicted numbers and, of a model that has them, standard deviations."""
+def predicted_numbers(model: Any, graphs: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Predicted numbers and, where the model has them, standard deviations."""
     if "return_std" in inspect.signature(model.predict).parameters:
         return model.predict(graphs, return_std=True)
     return model.predict(graphs), None
 
 
 def codes_among(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Positions among classes; -1 for one that is not there. Compared as texts.
-
-    A file may hold classes as another kind than the model does.
+    """Positions among classes, compared as strings; -1 for a value that is not there.
 
     Examples
     --------
@@ -130,12 +125,12 @@ def positive_class(y: np.ndarray) -> Any:
 
 
 def mean_scores(scores: Mapping[str, Sequence[float | None]]) -> dict[str, Any]:
-    """Means over splits, and standard deviations under ``NAME_std``; of those that can be told."""
+    """Means over splits, and under ``NAME_std`` standard deviations; None where undefined."""
     found: dict[str, Any] = {}
     for name, values in scores.items():
         known = np.array([value for value in values if value is not None], dtype=float)
         found[name] = float(known.mean()) if len(known) else None
-        found[f"{name}_std"] = float(known.std()) if len(known) else None
+        found[f"{name}_std"] = float(known.std()) if len(known) > 1 else None
     return found
 
 
@@ -151,17 +146,17 @@ def paired_tests(
 
     Parameters
     ----------
-    scores : mapping of model to scores, one a split
+    scores : mapping of model to scores, one per split
     test_to_train : float
         Size of a test part divided by that of its training part.
     rival_of : callable
-        The model that one is tested against; None: none.
+        The model that one is tested against; None: no test.
 
     Returns
     -------
     list of dict
-        ``model``, ``against``, ``difference``, ``standard_error``, ``p_value`` and ``p_holm``. Two
-        models are tested against each other once.
+        ``model``, ``against``, ``difference``, ``standard_error``, ``p_value`` and ``p_holm``; the
+        last three are None with a single split. Two models are tested against each other once.
     """
     tests: list[dict[str, Any]] = []
     done: set[frozenset[str]] = set()
@@ -175,14 +170,17 @@ def paired_tests(
         if not len(difference):
             continue
         mean, error, p_better = corrected_paired_test(difference, test_to_train)
-        # Equal differences on all folds have no spread to test against: no evidence.
-        p_value = min(1.0, 2 * min(p_better, 1 - p_better)) if error > 0 else 1.0
+        p_value = None
+        if p_better is not None:  # equal differences on all folds are no evidence
+            p_value = min(1.0, 2 * min(p_better, 1 - p_better)) if error else 1.0
         tests.append(
             {"model": name, "against": rival, "difference": mean, "standard_error": error,
-             "p_value": p_value}
+             "p_value": p_value, "p_holm": None}
         )  # fmt: skip
-    adjusted = holm([test["p_value"] for test in tests])
-    return [{**test, "p_holm": p} for test, p in zip(tests, adjusted, strict=True)]
+    tested = [test for test in tests if test["p_value"] is not None]
+    for test, adjusted in zip(tested, holm([test["p_value"] for test in tested]), strict=True):
+        test["p_holm"] = adjusted
+    return tests
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -203,8 +201,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def corrected_paired_test(
     differences: np.ndarray, test_to_train: float
-) -> tuple[float, float, float]:
+) -> tuple[float, float | None, float | None]:
     """Mean, corrected standard error and one-sided p-value of paired differences.
+
+    A single difference has no standard error and no p-value: both are None. Differences without
+    spread have a standard error of 0 and a p-value of 0.5.
 
     Parameters
     ----------
@@ -219,10 +220,8 @@ def corrected_paired_test(
     >>> round(mean, 3), p < 0.05
     (0.02, True)
     """
-    n = len(differences)
-    mean = float(np.mean(differences))
-    variance = float(np.var(differences, ddof=1)) if n > 1 else 0.0
-    error = float(np.sqrt((1.0 / n + test_to_train) * variance))
-    if error == 0.0:  # one split, or equal differences: no spread to judge the mean by
-        return mean, 0.0, 0.5
-    return mean, error, float(stats.t.sf(mean / error, n - 1))
+    n, mean = len(differences), float(np.mean(differences))
+    if n < 2:
+        return mean, None, None
+    error = float(np.sqrt((1.0 / n + test_to_train) * np.var(differences, ddof=1)))
+    return mean, error, float(stats.t.sf(mean / error, n - 1)) if error > 0 else 0.5

@@ -40,8 +40,8 @@ from treelens.explain.rows import PatternRows, Voices
 from treelens.explain.spreading import Arcs, spread_over_edges, spread_over_nodes
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError
-from treelens.kernels.voting import class_values
 from treelens.patterns.features import SeenGraphs
+from treelens.svm.solver import class_values
 
 if TYPE_CHECKING:
     import pandas as pd

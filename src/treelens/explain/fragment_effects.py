@@ -21,7 +21,7 @@ from scipy import sparse
 from treelens.explain import _compiled_fragments
 from treelens.explain.gaussian import GaussianDecision
 from treelens.explain.paths import unit_interval_rule
-from treelens.gp.factor import inverse_of_factor
+from treelens.gp.linalg import inverse_in_place, symmetric
 from treelens.gp.posterior import ExactPosterior
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.gram import interleaved, pair_sums
@@ -149,9 +149,7 @@ def _left_out_coefficients(posterior: ExactPosterior, alpha: np.ndarray, n_jobs:
 
     ``alpha`` (n,) are the coefficients of one column with all graphs.
     """
-    inverse = np.zeros_like(posterior.factor)
-    inverse_of_factor(posterior.factor.copy(), inverse, n_jobs)
-    inverse = np.triu(inverse) + np.triu(inverse, 1).T
+    inverse = symmetric(inverse_in_place(posterior.factor.copy(), n_jobs))
     inverse *= -(alpha / np.diagonal(inverse))[:, None]
     inverse += alpha
     np.fill_diagonal(inverse, 0.0)

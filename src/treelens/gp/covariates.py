@@ -8,8 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from treelens.array_checks import check_array, check_positive
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.descriptors import PREFIX, descriptor_names, rdkit_descriptors
+from treelens.graphs.descriptors import (
+    COMPACT_DESCRIPTORS,
+    PREFIX,
+    descriptor_names,
+    rdkit_descriptors,
+)
 from treelens.graphs.errors import GraphDataError
 from treelens.kernels.fingerprints import molecules_behind
 from treelens.kernels.mixture import CovariateScales
@@ -117,11 +123,24 @@ class CovariateTable:
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
 
+    def joined(self, other: CovariateTable) -> CovariateTable:
+        """Return a table with the columns of both, each once."""
+        known = set(self.names)
+        more = tuple(column for column in other.columns if column.name not in known)
+        return CovariateTable(self.columns + more)
+
     def encode(self, graphs: GraphCollection) -> np.ndarray:
         """Numbers for the kernel, shape (n_graphs, n_numbers)."""
         values = columns_of(graphs, self.names)
         rows = graphs.graph_data.get("row")
         return np.hstack([column.encoded(values[column.name], rows) for column in self.columns])
+
+
+def compact_descriptors(graphs: GraphCollection) -> CovariateTable | None:
+    """Return a compact set of descriptors of molecules; None where graphs are no molecules."""
+    if not {"smiles", "mol"} & set(graphs.graph_data):
+        return None
+    return CovariateTable.fit(graphs, [PREFIX + name for name in COMPACT_DESCRIPTORS])
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +158,15 @@ class FittedCovariates:
     table: CovariateTable
     scales: CovariateScales
     training: np.ndarray
+
+    def validate(self) -> None:
+        columns = self.table.columns
+        if not columns or len(set(self.table.names)) < len(columns):
+            raise ValueError("covariates must be columns of different names")
+        for column in columns:
+            check_positive(column.spread, f"the standard deviation of {column.name!r}")
+        width = sum(len(column.classes) or 1 for column in columns)
+        check_array(self.training, "training", np.float64, (None, width))
 
 
 def with_covariates(graphs: GraphCollection, given: Any) -> tuple[GraphCollection, list[str]]:
@@ -204,7 +232,7 @@ def columns_of(graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.nd
                 "read them with read_smiles, or leave 'rdkit' out of the covariates."
             )
         wanted = [name.removeprefix(PREFIX) for name in missing]
-        strange = sorted(set(wanted) - set(descriptor_names()))
+        strange = sorted(set(wanted) - {*descriptor_names(), *COMPACT_DESCRIPTORS})
         if strange:
             raise GraphDataError(f"RDKit has no descriptor {strange[0]!r}.")
         table = rdkit_descriptors(molecules_behind(graphs), wanted)

@@ -190,7 +190,7 @@ def fit_distributed(model: Any, blocks: Any, client: Any = None, n_workers: int 
 
     Parameters
     ----------
-    model : GraphRegressor, GraphClassifier or their streaming kin
+    model : GraphRegressor or GraphClassifier
     blocks : iterable of parts
         ``SmilesBlocks``, ``CollectionBlocks``, ``TUBlocks`` or a list of ``(graphs, y)`` pairs.
     client : dask.distributed.Client or str, optional

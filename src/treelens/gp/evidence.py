@@ -1,4 +1,4 @@
-"""How surprising the targets are to a Gaussian process with given weights, and the gradient.
+"""The marginal likelihood of a Gaussian process with given weights, and its gradient.
 
 The weight of a pattern is ``w_v = beta_level(v) * exp(theta_v)``: one ``beta`` per level (a depth
 of a tree of patterns), a softmax of ``b`` times their number, and ``theta_v``, the sum of the
@@ -11,6 +11,11 @@ diagonal, and P columns of targets, the objective to minimise is
 that is, up to a constant, minus the log of the marginal likelihood ("evidence") times Gaussian
 priors on the deviations, on ``b`` and, wide ones, on the logarithms of the kernel's scales. The
 gradient needs one inverse, and one pass over the lists of the patterns.
+
+Objectives compare parameters of one problem: the same graphs, targets and patterns. Between
+uniform weights at several depths the number of parameters is the same, so the larger marginal
+likelihood is the better model; learned weights have more parameters at their maximum, and are
+compared with uniform ones on graphs that they were not learned from.
 """
 
 from __future__ import annotations
@@ -23,10 +28,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial import distance
 
-from treelens.gp.factor import cholesky_in_place, inverse_of_factor, solve_factored
-from treelens.kernels import _compiled_mixture
+from treelens.gp.linalg import cholesky_in_place, inverse_in_place, solve_factored
 from treelens.kernels.gram import pair_sums
-from treelens.kernels.mixture import CovariateScales, MixtureScales
+from treelens.kernels.mixture import (
+    CovariateScales,
+    MixtureScales,
+    MixtureSlopes,
+    mixture_kernel,
+    mixture_slopes,
+)
 from treelens.pairwise import _compiled
 from treelens.pairwise.objective import N_SHARES, in_shares, pair_arrays
 from treelens.patterns.pairs import PairFeatures
@@ -204,6 +214,13 @@ class EvidenceProblem:
         assert self.covariates is not None
         return distance.cdist(self.covariates, self.covariates, "sqeuclidean")
 
+    def covariate_distances(
+        self, parameters: EvidenceParameters
+    ) -> tuple[CovariateScales, np.ndarray] | None:
+        """Scales and squared distances of the covariates, where there are any."""
+        scales = parameters.covariate_scales()
+        return None if scales is None else (scales, self.squares)
+
     @cached_property
     def arrays(self) -> Any:
         """The features laid out for the compiled pass over lists."""
@@ -220,113 +237,81 @@ def _logistic(x: float) -> float:
     return float(1.0 / (1.0 + np.exp(-x)))
 
 
-class Workspace:
-    """The three matrices that an evaluation needs, kept from one evaluation to the next."""
+class Evidence:
+    """Objective and gradient of one problem, as a function of parameters.
 
-    def __init__(self, n: int) -> None:
-        self.first = np.empty((n, n))
-        self.second = np.empty((n, n))
-        self.third = np.empty((n, n))
-
-
-def evidence_objective(
-    problem: EvidenceProblem,
-    parameters: EvidenceParameters,
-    learned: str = "branches",
-    workspace: Workspace | None = None,
-) -> tuple[float, np.ndarray]:
-    """The objective ``J`` and its gradient in the parameters that are learned.
+    It keeps two matrices from one evaluation to the next, and the leave-one-out predictions of
+    the evaluation with the lowest objective so far.
 
     Parameters
     ----------
     problem : EvidenceProblem
-    parameters : EvidenceParameters
-    learned : {"uniform", "depths", "branches"}
-        Whose gradient: the scales, also the levels' logits, also all deviations.
-    workspace : Workspace, optional
-
-    Returns
-    -------
-    value : float
-    gradient : ndarray, shape (problem.n_free(learned),)
     """
-    space = Workspace(problem.n_graphs) if workspace is None else workspace
-    scales, weights = parameters.kernel_scales(), problem.weights(parameters)
-    diagonal = problem.features.diagonal(weights)
-    sums = pair_sums(problem.features, weights=weights, n_jobs=problem.n_jobs, out=space.first)
-    covariance_in_place(
-        scales, parameters.noise * problem.noise_factors, sums, diagonal, space.second,
-        problem.n_jobs,
-    )  # fmt: skip
-    add_covariates(problem, parameters, space.second)
-    factor = cholesky_in_place(space.second, problem.n_jobs)
-    log_determinant = 2.0 * np.log(np.diagonal(factor)).sum()
-    alpha = solve_factored(factor, problem.targets)  # (n, n_columns)
-    fit = float((problem.targets * alpha).sum()) / problem.targets.shape[1]
-    value = 0.5 * (fit + log_determinant) + prior_value(problem, parameters)
-    inverse = inverse_of_factor(factor, space.third, problem.n_jobs)
-    slopes, own_slopes, gradient = _kernel_slopes(
-        problem, parameters, sums, diagonal, inverse, alpha, space.second
-    )
-    parts = [gradient]
-    if learned != "uniform":
-        by_weight = list_gradient(problem, slopes, own_slopes)  # (n_patterns,)
-        parts += weight_slopes(problem, parameters, weights * by_weight, learned)
-    return value, np.concatenate(parts)
+
+    def __init__(self, problem: EvidenceProblem) -> None:
+        self.problem = problem
+        self._sums = np.empty((problem.n_graphs, problem.n_graphs))
+        self._matrix = np.empty_like(self._sums)
+        self._summed: np.ndarray | None = None  # the weights that the sums are made with
+
+    def __call__(self, parameters: EvidenceParameters, learned: str) -> tuple[float, np.ndarray]:
+        """Return the objective ``J`` and its gradient in the parameters that are learned.
+
+        ``learned`` is ``"uniform"`` (the scales), ``"depths"`` (also the levels' logits) or
+        ``"branches"`` (also all deviations).
+        """
+        problem, weights = self.problem, self.problem.weights(parameters)
+        diagonal = problem.features.diagonal(weights)
+        factor = cholesky_in_place(self._covariance(parameters, weights, diagonal), problem.n_jobs)
+        log_determinant = 2.0 * np.log(np.diagonal(factor)).sum()
+        alpha = solve_factored(factor, problem.targets)  # (n, n_columns)
+        fit = float((problem.targets * alpha).sum()) / problem.targets.shape[1]
+        value = 0.5 * (fit + log_determinant) + prior_value(problem, parameters)
+        inverse = inverse_in_place(factor, problem.n_jobs)
+        precision = np.diagonal(inverse).copy()
+        slopes = mixture_slopes(
+            parameters.kernel_scales(), self._sums, diagonal, inverse, alpha,
+            covariates=problem.covariate_distances(parameters), n_jobs=problem.n_jobs,
+        )  # fmt: skip
+        on_diagonal = 0.5 * (precision - (alpha**2).mean(axis=1))  # (n,)
+        parts = [scale_slopes(problem, parameters, slopes, on_diagonal)]
+        if learned != "uniform":
+            by_weight = list_gradient(problem, inverse, slopes.own)  # (n_patterns,)
+            parts += weight_slopes(problem, parameters, weights * by_weight, learned)
+        return value, np.concatenate(parts)
+
+    def _covariance(
+        self, parameters: EvidenceParameters, weights: np.ndarray, diagonal: np.ndarray
+    ) -> np.ndarray:
+        """The upper triangle of the kernel matrix with noise on its diagonal."""
+        problem, scales = self.problem, parameters.kernel_scales()
+        if self._summed is None or not np.array_equal(weights, self._summed):
+            pair_sums(problem.features, weights=weights, n_jobs=problem.n_jobs, out=self._sums)
+            self._summed = weights
+        mixture_kernel(
+            scales, self._sums, diagonal, diagonal, out=self._matrix, upper=True,
+            n_jobs=problem.n_jobs,
+        )  # fmt: skip
+        noise = parameters.noise * problem.noise_factors
+        np.fill_diagonal(self._matrix, scales.amplitude * (1.0 + JITTER) + noise)
+        add_covariates(problem, parameters, self._matrix)
+        return self._matrix
 
 
-def covariance_in_place(
-    scales: MixtureScales,
-    noise: np.ndarray,
-    sums: np.ndarray,
-    diagonal: np.ndarray,
-    out: np.ndarray,
-    n_jobs: int,
-) -> None:
-    """The upper triangle of the kernel matrix with noise on its diagonal."""
-    in_shares(
-        lambda k: _compiled_mixture.mixture_rows(
-            k, N_SHARES, True, sums, diagonal, diagonal, *scales.as_tuple(), out
-        ),
-        n_jobs,
-    )
-    np.fill_diagonal(out, scales.amplitude * (1.0 + JITTER) + noise)
+def evidence_objective(
+    problem: EvidenceProblem, parameters: EvidenceParameters, learned: str = "branches"
+) -> tuple[float, np.ndarray]:
+    """Return the objective and its gradient once; see :class:`Evidence`."""
+    return Evidence(problem)(parameters, learned)
 
 
 def add_covariates(
     problem: EvidenceProblem, parameters: EvidenceParameters, out: np.ndarray
 ) -> None:
-    """Add the kernel of the covariates, if there are any, to the upper triangle."""
-    if (scales := parameters.covariate_scales()) is None:
-        return
-    in_shares(
-        lambda k: _compiled_mixture.add_gaussian_rows(
-            k, N_SHARES, problem.squares, scales.amplitude, scales.length, out
-        ),
-        problem.n_jobs,
-    )
-
-
-def _covariate_slopes(
-    problem: EvidenceProblem,
-    parameters: EvidenceParameters,
-    inverse: np.ndarray,
-    alpha: np.ndarray,
-    on_diagonal: np.ndarray,
-) -> np.ndarray:
-    """Slopes in the logarithms of amplitude and length; none where there are no covariates."""
-    if (scales := parameters.covariate_scales()) is None:
-        return np.empty(0)
-    totals = np.zeros((N_SHARES, 2))
-    in_shares(
-        lambda k: _compiled_mixture.gaussian_slope_rows(
-            k, N_SHARES, problem.squares, scales.amplitude, scales.length, inverse, alpha,
-            totals[k],
-        ),
-        problem.n_jobs,
-    )  # fmt: skip
-    by_amplitude, by_length = totals.sum(axis=0)
-    return np.array([by_amplitude + scales.amplitude * on_diagonal.sum(), by_length])
+    """Add the kernel of the covariates, if there are any."""
+    if (found := problem.covariate_distances(parameters)) is not None:
+        scales, squares = found
+        out += scales.amplitude * np.exp(squares * (-0.5 / scales.length**2))
 
 
 def prior_value(problem: EvidenceProblem, parameters: EvidenceParameters) -> float:
@@ -336,58 +321,25 @@ def prior_value(problem: EvidenceProblem, parameters: EvidenceParameters) -> flo
     return 0.5 * float(deviations @ deviations + logits @ logits + off @ off)
 
 
-def _kernel_slopes(
-    problem: EvidenceProblem,
-    parameters: EvidenceParameters,
-    sums: np.ndarray,
-    diagonal: np.ndarray,
-    inverse: np.ndarray,
-    alpha: np.ndarray,
-    out: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Slopes in the sums of pairs, in each graph's own sum, and in the scales."""
-    scales, n = parameters.kernel_scales(), problem.n_graphs
-    own_slopes, totals = np.zeros((N_SHARES, n)), np.zeros((N_SHARES, 4))
-    in_shares(
-        lambda k: _compiled_mixture.mixture_slope_rows(
-            k, N_SHARES, sums, diagonal, *scales.as_tuple(), inverse, alpha, out,
-            own_slopes[k], totals[k],
-        ),
-        problem.n_jobs,
-    )  # fmt: skip
-    on_diagonal = 0.5 * (np.diagonal(inverse) - (alpha**2).mean(axis=1))  # (n,)
-    more = _covariate_slopes(problem, parameters, inverse, alpha, on_diagonal)
-    slopes = scale_slopes(problem, parameters, totals.sum(axis=0), on_diagonal, more)
-    return out, own_slopes.sum(axis=0), slopes
-
-
 def scale_slopes(
     problem: EvidenceProblem,
     parameters: EvidenceParameters,
-    totals: np.ndarray,
+    slopes: MixtureSlopes,
     on_diagonal: np.ndarray,
-    of_covariates: np.ndarray | None = None,
 ) -> np.ndarray:
     """Slopes in the scales, the prior's included.
 
-    Parameters
-    ----------
-    problem, parameters :
-    totals : ndarray, shape (4,)
-        Over all pairs: slopes in log gamma, log rho, log amplitude and the share.
-    on_diagonal : ndarray, shape (n_graphs,)
-        The slope in each entry of the matrix's diagonal.
-    of_covariates : ndarray, shape (2,), optional
-        Slopes in the scales of the covariates.
+    ``on_diagonal`` (n_graphs,) are the slopes in the entries of the matrix's diagonal.
     """
-    scales = parameters.kernel_scales()
-    gamma, rho, amplitude, share = totals.tolist()
+    scales, own = parameters.kernel_scales(), parameters.covariate_scales()
+    gamma, rho, amplitude, share = slopes.scales.tolist()
     amplitude += scales.amplitude * (1.0 + JITTER) * float(on_diagonal.sum())
     noise = parameters.noise * float(on_diagonal @ problem.noise_factors)
     share *= scales.share * (1.0 - scales.share)
-    prior = (parameters.scales - problem.usual_scales) / SCALE_SPREAD**2
-    more = [] if of_covariates is None else of_covariates.tolist()
-    return np.array([gamma, rho, amplitude, noise, share, *more]) + prior
+    found = [gamma, rho, amplitude, noise, share]
+    if own is not None:
+        found += [slopes.covariates[0] + own.amplitude * on_diagonal.sum(), slopes.covariates[1]]
+    return np.array(found) + (parameters.scales - problem.usual_scales) / SCALE_SPREAD**2
 
 
 def weight_slopes(

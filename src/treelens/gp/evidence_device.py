@@ -23,7 +23,7 @@ from treelens.gp.evidence import (
 )
 from treelens.gp.factor_device import factor_on_device, invert_on_device, solve_on_device
 from treelens.kernels.device import Device, device_mixture, device_sums, put_lists, put_rows
-from treelens.kernels.mixture import MixtureScales
+from treelens.kernels.mixture import MixtureScales, MixtureSlopes
 from treelens.patterns.pairs import PairFeatures
 
 _BYTES_PER_PAIR = 24
@@ -122,7 +122,9 @@ class DeviceEvidence:
         alpha = covariance.solve(problem.targets)  # (n, n_columns)
         value = self._surprise(factor, alpha) + prior_value(problem, parameters)
         on_diagonal, own_slopes, totals = self._slopes(scales, diagonal, alpha)
-        gradient = scale_slopes(problem, parameters, totals, on_diagonal)
+        gradient = scale_slopes(
+            problem, parameters, MixtureSlopes(own_slopes, totals, np.zeros(2)), on_diagonal
+        )
         if learned == "uniform":
             return value, gradient
         by_weight = covariance.gather(covariance.matrix) + own_gradient(problem, own_slopes)

@@ -60,7 +60,6 @@ def check_takes_blocks(model: Any) -> None:
     if is_class or not ("executor" in parameters or any_name):
         got = f"the class {model.__name__}" if is_class else f"{type(model).__name__}"
         raise TypeError(
-            "Blocks are learned from by GraphRegressor(), GraphClassifier(), "
-            "StreamingGraphRegressor() and StreamingGraphClassifier(); got "
-            f"{got}. Others take graphs in memory: fit(graphs, y)."
+            f"Blocks are learned from by GraphRegressor() and GraphClassifier(); got {got}. Others "
+            "take graphs in memory: fit(graphs, y)."
         )

@@ -1,6 +1,6 @@
 """Cholesky factor and inverse of a symmetric matrix on a GPU, in the matrix's own place.
 
-Like :mod:`treelens.gp.factor`, by blocks, so that nearly all arithmetic is in products of
+Like :mod:`treelens.gp.linalg`, by blocks, so that nearly all arithmetic is in products of
 large matrices, which run near the speed of the device, and no second matrix is needed. Vendor
 routines for the inverse take three times the arithmetic or a second matrix.
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.gp.factor import NotPositiveDefiniteError
+from treelens.gp.linalg import NotPositiveDefiniteError
 
 BLOCK = 2048
 
@@ -76,10 +76,7 @@ def _upper_factor(corner: Any, arrays: Any) -> Any:
     except np.linalg.LinAlgError:
         factor = arrays.full_like(symmetric, np.nan)
     if not bool(arrays.isfinite(factor).all()):  # CuPy says nothing, and returns no numbers
-        raise NotPositiveDefiniteError(
-            "The covariance matrix is not positive definite: the noise is too small for how alike "
-            "some graphs are."
-        )
+        raise NotPositiveDefiniteError
     return arrays.ascontiguousarray(factor)
 
 

@@ -1,253 +1,212 @@
-"""From counts and targets to a fitted Gaussian process: learn, condition, compare."""
+"""From counts and targets to a fitted Gaussian process: choose, learn, condition."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from treelens.gp.covariates import CovariateTable, FittedCovariates
-from treelens.gp.evidence import (
-    EvidenceParameters,
-    EvidenceProblem,
-    PatternHierarchy,
-    add_covariates,
-    level_weights,
+from treelens.gp.choice import (
+    Candidate,
+    Part,
+    TrainingData,
+    fit_candidates,
+    parts_of_graphs,
+    preferred,
+    with_descriptors,
 )
-from treelens.gp.evidence_search import EvidenceFit, learn_by_evidence, refit_scales
+from treelens.gp.covariates import CovariateTable, FittedCovariates
+from treelens.gp.evidence import EvidenceParameters, level_weights
+from treelens.gp.landmarks import LandmarkFit, LandmarkPosterior, choose_landmarks
 from treelens.gp.model import FittedGP, WeightedForest
 from treelens.gp.posterior import ExactPosterior, LeaveOneOut, MeanPosterior
 from treelens.gp.sampling import LandmarkPlan, LearningSample
-from treelens.gp.sparse_process import LandmarkFit, LandmarkPosterior, hard_to_say
-from treelens.kernels.gram import pair_sums
-from treelens.kernels.mixture import MixtureKernel, mixture_kernel
-from treelens.patterns.forest import PatternForest
+from treelens.gp.search import STAGES, EvidenceFit, Tick, maximise_evidence
 from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Targets that differ by less than this part of their size are constant.
-_CONSTANT = 1e-12
-
-
-@dataclass(frozen=True, eq=False)
-class Targets:
-    """Targets centred and, if they are numbers, of unit size, with the way back.
-
-    Attributes
-    ----------
-    values : ndarray, shape (n_graphs, n_columns)
-    offset : ndarray, shape (n_columns,)
-    scale : float
-    weights : ndarray, shape (n_graphs,)
-        Sample weights: a graph's noise variance is divided by its weight.
-    """
-
-    values: np.ndarray
-    offset: np.ndarray
-    scale: float
-    weights: np.ndarray
-
-    @classmethod
-    def standardized(cls, raw: np.ndarray, weights: np.ndarray, scale: float | None) -> Targets:
-        """Centre the columns of ``raw``; without a ``scale``, divide by their deviation."""
-        offset = np.average(raw, axis=0, weights=weights)
-        centred = raw - offset
-        if scale is None:
-            scale = float(np.sqrt(np.average((centred**2).mean(axis=1), weights=weights)))
-        if scale <= _CONSTANT * float(np.abs(raw).max(initial=0.0)):  # rounding is no spread
-            return cls(np.zeros_like(centred), offset, 1.0, weights)
-        return cls(centred / scale, offset, scale, weights)
-
-    def alike(self, raw: np.ndarray, weights: np.ndarray) -> Targets:
-        """Targets of other graphs, with the offset and the scale of these."""
-        return Targets((raw - self.offset) / self.scale, self.offset, self.scale, weights)
-
-    def select(self, indices: np.ndarray | slice) -> Targets:
-        return Targets(self.values[indices], self.offset, self.scale, self.weights[indices])
-
-
-def class_columns(codes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Classes as numbers: ±1 for two, else +1 against -1 / (n_classes - 1) in each column."""
-    if n_classes == 2:
-        return np.where(codes == 1, 1.0, -1.0)[:, None]
-    columns = np.full((len(codes), n_classes), -1.0 / (n_classes - 1))
-    columns[np.arange(len(codes)), codes] = 1.0
-    return columns
+# Iterations on all graphs that refine what was found on part of them: an evaluation of many graphs
+# is expensive, and the start is nearer the more graphs there are.
+_REFINE_FEW, _REFINE_MANY, _MANY = 15, 6, 1000
 
 
 @dataclass(frozen=True, eq=False)
 class FittedEvidence:
-    """A fitted model with what was learned on the way.
+    """A fitted model with how it was found.
 
     Attributes
     ----------
     model : FittedGP
+    histograms : PatternHistograms
+        Of all training graphs, up to the depth in use.
     search : EvidenceFit
+        On all graphs that weights were learned from.
     left_out : LeaveOneOut
         Of all training graphs, on the scale of the standardised targets.
-    compared : tuple of LeaveOneOut
-        With the learned and with uniform weights, of the graphs in ``compared_on``.
-    compared_on : ndarray
-        Positions of graphs, in the proportions of the whole.
+    chosen : Candidate
+    candidates : list of Candidate
+        All that were compared, uniform weights first.
     n_learning : int
-        How many graphs weights were learned on.
+        How many graphs weights were learned from.
     """
 
     model: FittedGP
+    histograms: PatternHistograms
     search: EvidenceFit
     left_out: LeaveOneOut
-    compared: tuple[LeaveOneOut, LeaveOneOut]
-    compared_on: np.ndarray
+    chosen: Candidate
+    candidates: list[Candidate]
     n_learning: int
 
 
 def fit_gaussian_process(
-    forest: PatternForest,
-    histograms: PatternHistograms,
-    targets: Targets,
+    at_depth: Callable[[int], TrainingData],
     *,
-    learned: str,
+    covariates: CovariateTable | None = None,
+    described: tuple[CovariateTable, np.ndarray] | None = None,
+    descriptors: bool | str = False,
+    weights: str,
+    depth: int | None,
+    max_depth: int,
     sample: LearningSample,
+    groups: np.ndarray,
     landmarks: LandmarkPlan | None,
-    strength: float,
     max_steps: int,
-    n_jobs: int = 1,
-    device: str = "cpu",
-    tick: Callable[[str], None] = lambda what: None,
-    covariates: tuple[CovariateTable, np.ndarray] | None = None,
+    seed: int,
+    tick: Tick = lambda what: None,
 ) -> FittedEvidence:
-    """Learn the weights on a sample, then condition on all training graphs.
+    """Choose the weights on parts of a sample, refine them on all of it, condition on all graphs.
 
     Parameters
     ----------
-    forest : PatternForest
-    histograms : PatternHistograms
-        Of the training graphs.
-    targets : Targets
-    learned : {"uniform", "depths", "branches"}
+    at_depth : callable
+        The training data with patterns up to some depth.
+    covariates : CovariateTable, optional
+        Their columns; the numbers are in the training data.
+    described : (CovariateTable, ndarray), optional
+        Columns and numbers of the same covariates and of descriptors of molecules.
+    descriptors : bool or "auto"
+        Whether to use the latter; ``"auto"``: where they improve the prediction of held-out graphs.
+    weights : {"auto", "uniform", "depths", "branches"}
+    depth : int or None
+        None: of uniform weights that with the largest marginal likelihood, else ``max_depth``.
+    max_depth : int
     sample : LearningSample
+    groups : ndarray, shape (n_graphs,)
+        Classes, or tenths of the values, of which every part has its share.
     landmarks : LandmarkPlan, optional
         Condition through some graphs only; None: exactly.
-    strength : float
-        Of the prior on the deviations.
     max_steps : int
-    n_jobs : int
-    device : str
-        Where weights are learned and, without landmarks, all graphs are conditioned on.
+        Of each stage of the search.
+    seed : int
     tick : callable
-    covariates : (CovariateTable, ndarray), optional
-        The columns, and their numbers for the training graphs.
     """
-    hierarchy = PatternHierarchy(forest.level_offsets, forest.parents)
-    looked_at = (
-        sample.weights if sample.scales is None else np.union1d(sample.weights, sample.scales)
+    deepest = max_depth if depth is None else depth
+    data = at_depth(deepest)
+    if described is not None and descriptors is True:
+        covariates, numbers = described
+        data = replace(data, covariates=numbers)
+    parts = parts_of_graphs(sample.weights, groups[sample.weights], seed)
+    if weights == "uniform":  # nothing to compare: one part settles the depth
+        parts = [Part(parts[0].fitted, np.empty(0, dtype=int))]
+    candidates = fit_candidates(
+        data, parts, list(range(deepest + 1)) if depth is None else [depth],
+        "branches" if weights == "auto" else weights, max_steps=max_steps, tick=tick,
+    )  # fmt: skip
+    chosen = preferred(candidates) if weights == "auto" else candidates[STAGES.index(weights)]
+    if described is not None and descriptors == "auto":
+        richer = replace(data, covariates=described[1])
+        both = with_descriptors(richer, parts, chosen, max_steps=max_steps, tick=tick)
+        candidates.append(both)
+        if preferred([chosen, both]) is both:
+            chosen, data, covariates = both, richer, described[0]
+    if chosen.depth < deepest:
+        data = replace(at_depth(chosen.depth), covariates=data.covariates)
+    search = _refined(data, chosen, sample, max_steps, tick)
+    model, left_out = _condition(data, search.parameters, landmarks, covariates)
+    return FittedEvidence(
+        model, data.histograms, search, left_out, chosen, candidates, len(sample.weights)
     )
-    # Evidence says nothing about other patterns: they do not deviate.
-    present = histograms.select_graphs(looked_at).support > 0
-
-    def problem_of(some: np.ndarray) -> EvidenceProblem:
-        features = PairFeatures.of_counts(histograms.select_graphs(some).select_patterns(present))
-        return EvidenceProblem(
-            features, hierarchy.restricted(present), targets.select(some).values,
-            1.0 / targets.weights[some], strength, n_jobs,
-            None if covariates is None else covariates[1][some],
-        )  # fmt: skip
-
-    problem, compared_on = problem_of(sample.weights), sample.weights
-    search = learn_by_evidence(problem, learned, max_steps=max_steps, device=device, tick=tick)
-    if sample.scales is not None:
-        problem, compared_on = problem_of(sample.scales), sample.scales
-        search = refit_scales(search, problem, max_steps=max_steps, device=device, tick=tick)
-    tick("leaving one out")
-    learned_one_out = _leave_one_out(problem, search.parameters, device)
-    uniform_one_out = _leave_one_out(problem, search.uniform, device)
-    parameters = search.parameters.spread(present)
-    weighted = WeightedForest(
-        forest, hierarchy.sum_down(parameters.deviations / np.sqrt(strength)),
-        level_weights(parameters.level_logits),
-    )  # fmt: skip
-    model, left_out = _condition(
-        weighted, histograms, targets, parameters, landmarks, n_jobs, device, covariates,
-        known=learned_one_out if len(compared_on) == histograms.n_graphs else None,
-    )  # fmt: skip
-    compared = (learned_one_out, uniform_one_out)
-    return FittedEvidence(model, search, left_out, compared, compared_on, len(sample.weights))
 
 
-def _leave_one_out(
-    problem: EvidenceProblem, parameters: EvidenceParameters, device: str
-) -> LeaveOneOut:
-    weights, scales = problem.weights(parameters), parameters.kernel_scales()
-    noise = parameters.noise * problem.noise_factors
-    if device != "cpu":
-        weighted = MixtureKernel(weights, scales)
-        return _on_device(problem.features, weighted, noise, problem.targets, device)[1]
-    diagonal = problem.features.diagonal(weights)
-    sums = pair_sums(problem.features, weights=weights, n_jobs=problem.n_jobs)
-    kernel = mixture_kernel(scales, sums, diagonal, diagonal, n_jobs=problem.n_jobs)
-    add_covariates(problem, parameters, kernel)
-    posterior = ExactPosterior.fit(kernel, noise, problem.targets, problem.n_jobs)
-    return posterior.leave_one_out(problem.targets, problem.n_jobs)
+def _refined(
+    data: TrainingData, chosen: Candidate, sample: LearningSample, max_steps: int, tick: Tick
+) -> EvidenceFit:
+    """A few iterations on the whole sample, from what was found on parts of it."""
+    n = len(sample.weights)
+    steps = min(max_steps, _REFINE_FEW if n <= _MANY else _REFINE_MANY)
+    problem, present = data.problem(sample.weights)
+    start = EvidenceParameters(
+        chosen.start.scales, np.zeros(problem.hierarchy.n_levels), np.zeros(present.sum())
+    )
+    if chosen.weights != "uniform":
+        start = chosen.start._replace(deviations=chosen.start.deviations[present])
+    options = {"max_steps": steps, "device": data.device, "tick": tick}
+    search = maximise_evidence(problem, chosen.weights, start, **options)  # type: ignore[arg-type]
+    found = search.parameters.spread(present)
+    if sample.scales is not None:  # noise and amplitude in the proportions that predictions meet
+        problem, present = data.problem(sample.scales)
+        start = found._replace(deviations=found.deviations[present])
+        again = maximise_evidence(problem, "uniform", start, **options)  # type: ignore[arg-type]
+        found = found._replace(scales=again.parameters.scales)
+    if max_steps < _REFINE_MANY and not search.converged:
+        warnings.warn(
+            f"The search for weights did not converge in max_steps={max_steps} iterations; a "
+            "larger max_steps may fit a little better.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return replace(search, parameters=found)
 
 
 def _condition(
-    weighted: WeightedForest,
-    histograms: PatternHistograms,
-    targets: Targets,
+    data: TrainingData,
     parameters: EvidenceParameters,
     plan: LandmarkPlan | None,
-    n_jobs: int,
-    device: str,
-    covariates: tuple[CovariateTable, np.ndarray] | None,
-    known: LeaveOneOut | None,
+    table: CovariateTable | None,
 ) -> tuple[FittedGP, LeaveOneOut]:
-    """The posterior given all training graphs, and what it says of each left out."""
-    scales, noise = parameters.kernel_scales(), parameters.noise / targets.weights
-    kernel = MixtureKernel(weighted.weights, scales, parameters.covariate_scales())
-    everything = weighted.weighed(histograms)
+    """Return the posterior given all training graphs, and leave-one-out predictions."""
+    targets, n_jobs, histograms = data.targets, data.n_jobs, data.histograms
+    weighted = WeightedForest(
+        data.forest, data.log_weights(parameters), level_weights(parameters.level_logits)
+    )
+    kernel, noise = data.kernel(parameters), parameters.noise / targets.weights
+    everything = weighted.weighed(histograms)._replace(covariates=data.covariates)
     beside: FittedCovariates | None = None
-    if covariates is not None and kernel.covariates is not None:
-        everything = everything._replace(covariates=covariates[1])
-        beside = FittedCovariates(covariates[0], kernel.covariates, covariates[1])
+    if table is not None and kernel.covariates is not None and data.covariates is not None:
+        beside = FittedCovariates(table, kernel.covariates, data.covariates)
     basis, positions = histograms, np.arange(histograms.n_graphs)
     posterior: ExactPosterior | LandmarkPosterior | MeanPosterior
-    if plan is None and device != "cpu":
-        posterior, left_out = _on_device(everything.pairs, kernel, noise, targets.values, device)
-    elif plan is None:
-        among = kernel.matrix(everything, everything, n_jobs)
-        posterior = ExactPosterior.fit(among, noise, targets.values, n_jobs)
-        left_out = posterior.leave_one_out(targets.values, n_jobs) if known is None else known
-    else:
+    if plan is not None:
         fit = LandmarkFit(kernel, everything, noise, targets.values, n_jobs)
-        positions = hard_to_say(fit, plan.first, plan.n_landmarks)
+        positions = choose_landmarks(fit, plan.first, plan.n_landmarks)
         basis = histograms.select_graphs(positions)
         posterior, left_out = fit.through(positions)
+    elif data.device != "cpu":
+        from treelens.gp.device import condition_on_device
+
+        posterior, left_out = condition_on_device(
+            everything.pairs, kernel, noise, targets.values, data.device
+        )
+    else:
+        among = kernel.matrix(everything, everything, n_jobs)
+        posterior = ExactPosterior.fit(among, noise, targets.values, n_jobs)
+        left_out = posterior.leave_one_out(targets.values, n_jobs)
     model = FittedGP(
-        weighted, scales, parameters.noise, basis, positions, posterior, targets.offset,
+        weighted, kernel.scales, parameters.noise, basis, positions, posterior, targets.offset,
         targets.scale, targets.weights if plan is None else None, covariates=beside,
     )  # fmt: skip
     return model, left_out
 
 
-def _on_device(
-    features: PairFeatures,
-    kernel: MixtureKernel,
-    noise: np.ndarray,
-    targets: np.ndarray,
-    device: str,
-) -> tuple[MeanPosterior, LeaveOneOut]:
-    from treelens.gp.device import condition_on_device
-
-    return condition_on_device(features, kernel, noise, targets, device)
-
-
 def evidence_history(search: EvidenceFit, n_graphs: int) -> pd.DataFrame:
-    """The steps of a search on so many graphs, with the log evidence after each."""
+    """Return the iterations of a search on so many graphs, with the log evidence after each."""
     import pandas as pd
 
     constant = 0.5 * n_graphs * np.log(2.0 * np.pi)

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from treelens.evaluation.metrics import number_scores
-from treelens.gp.fitting import FittedEvidence, Targets
+from treelens.gp.choice import FEWEST, Candidate
+from treelens.gp.fitting import FittedEvidence
 from treelens.gp.posterior import LeaveOneOut
+from treelens.gp.targets import Targets
 from treelens.models.calibration import calibrated
 from treelens.models.thresholds import Threshold, choose_threshold
 
 # With fewer graphs, or a smaller gain in nats, no difference is claimed: the weights were learned
 # from these same graphs.
-_FEW = 20
 _SMALLEST_GAIN = 0.01
 
 
@@ -68,18 +69,21 @@ class LeftOutClasses:
 
 @dataclass(frozen=True)
 class LearningGain:
-    """Learned against uniform weights, by leave-one-out predictive density.
+    """Learned against uniform weights at the best depth, on graphs that neither was fitted to.
 
     Attributes
     ----------
     difference : float
-        Mean over graphs of the gain in log predictive density (nats); positive: learning helped.
+        Mean over graphs of the gain in log predictive density (of classes, in log probability), in
+        nats; positive: learned weights predict better.
     standard_error : float
         Of that mean.
     learned, uniform : float
         The two means.
     sentence : str
-        The same in words.
+        The comparison in words.
+    compared : dict of str to float
+        The mean of every kind of weights that was fitted.
     """
 
     difference: float
@@ -87,6 +91,7 @@ class LearningGain:
     learned: float
     uniform: float
     sentence: str
+    compared: dict[str, float]
 
     def __str__(self) -> str:
         return self.sentence
@@ -138,34 +143,38 @@ def scored_classes(
     )
 
 
-def density_gain(fitted: FittedEvidence, targets: Targets, learned: str) -> LearningGain:
-    """Compare the densities that learned and uniform weights give to what was left out."""
-    values = targets.select(fitted.compared_on).values
-    ours, uniform = (_log_densities(left_out, values) for left_out in fitted.compared)
-    gain = ours - uniform
-    error = float(np.std(gain, ddof=1) / np.sqrt(len(gain)))
-    mean = float(gain.mean())
-    return LearningGain(
-        mean, error, float(ours.mean()), float(uniform.mean()),
-        _sentence(mean, error, len(gain), learned),
-    )  # fmt: skip
+def learning_gain(fitted: FittedEvidence) -> LearningGain:
+    """Compare the learned weights in use, or else the best ones, with uniform weights."""
+    plain = [c for c in fitted.candidates if not c.descriptors]
+    uniform, learned = plain[0], max(plain[1:], key=_mean_score, default=plain[0])
+    if fitted.chosen.weights != "uniform":  # descriptors aside
+        learned = next(c for c in plain if c.weights == fitted.chosen.weights)
+    gain, error = learned.gain_over(uniform)
+    compared = {
+        c.weights + (" with descriptors" if c.descriptors else ""): _mean_score(c)
+        for c in fitted.candidates
+        if len(c.scores)
+    }
+    sentence = _sentence(gain, error, len(uniform.scores), fitted)
+    return LearningGain(gain, error, _mean_score(learned), _mean_score(uniform), sentence, compared)
 
 
-def _log_densities(left_out: LeaveOneOut, values: np.ndarray) -> np.ndarray:
-    """Log predictive density of each graph's targets, their columns' mean: shape (n,)."""
-    variance = left_out.variance[:, None]
-    densities = -0.5 * ((values - left_out.mean) ** 2 / variance + np.log(2 * np.pi * variance))
-    return densities.mean(axis=1)
+def _mean_score(candidate: Candidate) -> float:
+    return float(candidate.scores.mean()) if len(candidate.scores) else 0.0
 
 
-def _sentence(mean: float, error: float, n: int, learned: str) -> str:
-    if learned == "uniform":
-        return "The weights are uniform: nothing was learned."
-    size = f"{abs(mean):.3f} ± {error:.3f} nats a graph"
-    if n < _FEW:
-        return f"{n} graphs are too few to tell whether learned weights are better ({size})."
-    if abs(mean) < max(2.0 * error, _SMALLEST_GAIN):
-        return f"Learned and uniform weights predict left-out graphs about equally well ({size})."
-    if mean > 0:
-        return f"Learned weights predict left-out graphs better than uniform ones, by {size}."
-    return f"Learned weights predict left-out graphs worse than uniform ones, by {size}."
+def _sentence(gain: float, error: float, n: int, fitted: FittedEvidence) -> str:
+    uniform = f"uniform weights at depth {fitted.candidates[0].depth}"
+    used = {
+        "uniform": uniform, "depths": "one weight per depth", "branches": "a weight per pattern"
+    }[fitted.chosen.weights]  # fmt: skip
+    if len(fitted.candidates) == 1:
+        return f"Used: {used}; no weights were learned."
+    size = f"{abs(gain):.3f} ± {error:.3f} nats per graph"
+    if n < FEWEST:
+        return f"Used: {used}; {n} graphs are too few to compare weights ({size})."
+    if abs(gain) < max(2.0 * error, _SMALLEST_GAIN):
+        verdict = f"learned weights and {uniform} predict about equally well"
+    else:
+        verdict = f"learned weights predict {'better' if gain > 0 else 'worse'} than {uniform}"
+    return f"Used: {used}. On held-out graphs {verdict} ({size})."

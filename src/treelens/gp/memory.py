@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from treelens.gp.sparse_evidence import BLOCK
+from treelens.gp.landmarks import BLOCK
 
 _BYTES = 8  # of a number in double precision
 

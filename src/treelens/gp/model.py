@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from treelens.array_checks import (
+    LARGEST,
+    check_array,
+    check_classes_ascend,
+    check_positions,
+    check_positive,
+)
 from treelens.gp.covariates import FittedCovariates
+from treelens.gp.landmarks import LandmarkPosterior
 from treelens.gp.posterior import ExactPosterior, MeanPosterior
-from treelens.gp.sparse_process import LandmarkPosterior
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.mixture import MixtureKernel, MixtureScales
@@ -32,6 +39,8 @@ if TYPE_CHECKING:
 
 # Predictions are made for so many graphs at a time: their kernel rows are what takes memory.
 _BLOCK = 2048
+_LEAST = np.finfo(float).tiny
+_LARGEST_LOG = 200.0  # of a weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +59,15 @@ class WeightedForest:
     forest: PatternForest
     log_weights: np.ndarray
     level_weights: np.ndarray
+
+    def validate(self) -> None:
+        most = _LARGEST_LOG
+        check_array(
+            self.log_weights, "log_weights", np.float64, (self.forest.n_patterns,), -most, most
+        )
+        n_levels = len(self.forest.levels)
+        check_array(self.level_weights, "level_weights", np.float64, (n_levels,), 0.0)
+        check_array(self.weights, "weights", np.float64, (self.forest.n_patterns,), 0.0, LARGEST)
 
     @cached_property
     def weights(self) -> np.ndarray:
@@ -91,7 +109,11 @@ class EvidenceRecord:
     history: pd.DataFrame
     converged: bool
     learning_gain: LearningGain
-    left_out: Any
+    left_out: Any  # LeftOutNumbers or LeftOutClasses
+
+    def validate(self) -> None:
+        if not len(self.history) or not np.isfinite(self.history["evidence"]).all():
+            raise ValueError("the history must have a finite evidence in every row")
 
     @property
     def evidence(self) -> float:
@@ -133,6 +155,8 @@ class FittedGP:
         A table beside the graphs, with a kernel of its own.
     """
 
+    __derived__ = ("basis",)
+
     weighted: WeightedForest
     scales: MixtureScales
     noise: float
@@ -148,6 +172,74 @@ class FittedGP:
     recipe: GraphRecipe | None = None
     record: EvidenceRecord | None = None
     covariates: FittedCovariates | None = None
+
+    def validate(self) -> None:
+        """Raise ``ValueError`` where the parts of a stored model do not fit together."""
+        if self.training is None or self.record is None:
+            raise ValueError("training and record must be there")
+        histograms, forest = self.training.histograms, self.weighted.forest
+        n_graphs, indices = histograms.n_graphs, self.basis_indices
+        same = np.array_equal(histograms.level_offsets, forest.level_offsets)
+        depths = histograms.level_depths
+        if not same or depths is None or not np.array_equal(depths, forest.level_depths):
+            raise ValueError("the histograms must count the patterns of the forest")
+        if self.classes is not None:
+            check_classes_ascend(self.classes)
+        n_classes = 0 if self.classes is None else len(self.classes)
+        n_columns = n_classes if n_classes > 2 else 1
+        check_positive(self.noise, "noise")
+        check_positive(self.target_scale, "target_scale")
+        check_array(self.target_offset, "target_offset", np.float64, (n_columns,))
+        check_positions(indices, "basis_indices", n_graphs)
+        n_basis, posterior = len(indices), self.posterior
+        check_array(posterior.coefficients, "coefficients", np.float64, (n_basis, n_columns))
+        if isinstance(posterior, LandmarkPosterior):
+            check_array(posterior.precision_gain, "gain", np.float64, (n_basis, n_basis))
+        elif self.sample_weights is None or n_basis != n_graphs:
+            raise ValueError("an exact posterior needs all graphs and their weights")
+        else:
+            check_array(self.sample_weights, "weights", np.float64, (n_graphs,), _LEAST, LARGEST)
+        if n_graphs < 2 or not n_basis or (self.training.n_in_all or n_graphs) < n_graphs:
+            raise ValueError("there must be two training graphs or more, and some in the basis")
+        if self.covariates is not None and len(self.covariates.training) != n_graphs:
+            raise ValueError("covariates must have one row per training graph")
+        self._validate_targets(n_graphs, n_classes)
+
+    def _validate_targets(self, n_graphs: int, n_classes: int) -> None:
+        assert self.training is not None
+        assert self.record is not None
+        targets, left_out = self.training.targets, self.record.left_out
+        if self.classes is None:
+            check_array(targets, "targets", np.float64, (n_graphs,))
+            check_array(left_out.predictions, "predictions", np.float64, (n_graphs,))
+            check_array(left_out.std, "std", np.float64, (n_graphs,), _LEAST, LARGEST)
+            return
+        check_array(targets, "targets", np.int64, (n_graphs,), 0, n_classes)
+        check_positive(self.slope or 0.0, "slope")
+        shape = (n_graphs, n_classes)
+        check_array(left_out.probabilities, "probabilities", np.float64, shape, 0.0, 1.0 + 1e-9)
+        check_array(left_out.decisions, "decisions", np.float64, shape[: 1 + (n_classes > 2)])
+        if len(left_out.predictions) != n_graphs or (left_out.threshold and n_classes != 2):
+            raise ValueError("leave-one-out predictions must be of the training graphs' classes")
+
+    def to_stored(self) -> FittedGP:
+        """Return the model without the largest part of its posterior that can be computed again."""
+        posterior = self.posterior
+        if isinstance(posterior, ExactPosterior):
+            posterior = MeanPosterior(posterior.coefficients)
+        elif isinstance(posterior, LandmarkPosterior):  # its matrix is symmetric
+            posterior = replace(posterior, precision_gain=np.triu(posterior.precision_gain))
+        return replace(self, posterior=posterior)
+
+    def from_stored(self) -> FittedGP:
+        """Return the model that :meth:`to_stored` wrote, with the histograms of its basis."""
+        assert self.training is not None
+        basis, posterior = self.training.histograms, self.posterior
+        if isinstance(posterior, LandmarkPosterior):
+            basis = basis.select_graphs(self.basis_indices)
+            upper = np.triu(posterior.precision_gain)
+            posterior = replace(posterior, precision_gain=upper + np.triu(upper, 1).T)
+        return replace(self, basis=basis, posterior=posterior)
 
     @property
     def weights(self) -> np.ndarray:
@@ -251,7 +343,7 @@ class FittedGP:
         mean = self.target_offset + rows @ self.coefficients.T
         spread = np.empty(0)
         if variance:
-            spread = self.variances(self._full_posterior(n_jobs).reduction(rows))
+            spread = self.variances(self._full_posterior(n_jobs).reduction(rows, n_jobs))
         return mean, spread, rows.max(axis=1) / self.kernel.variance
 
     def variances(self, reduction: np.ndarray) -> np.ndarray:

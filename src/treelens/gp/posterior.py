@@ -1,7 +1,7 @@
-"""What a Gaussian process believes after it has seen the targets.
+"""The posterior of a Gaussian process given all training graphs.
 
-Exact, to some ten thousand graphs: one Cholesky factor. Beyond, through landmarks:
-:mod:`treelens.gp.sparse_process`.
+It takes one Cholesky factor, for up to some ten thousand graphs. Beyond, through landmarks:
+:mod:`treelens.gp.landmarks`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import NamedTuple
 import numpy as np
 
 from treelens.gp.evidence import JITTER
-from treelens.gp.factor import (
+from treelens.gp.linalg import (
     cholesky_in_place,
-    half_solve,
-    inverse_of_factor,
+    inverse_in_place,
     solve_factored,
+    solve_upper,
 )
 
 
 class LeaveOneOut(NamedTuple):
-    """What the process says of every training graph once it is left out, in closed form."""
+    """Predictions of every training graph from all the others, in closed form."""
 
     mean: np.ndarray  # (n, n_columns)
     variance: np.ndarray  # (n,) of the target, noise included
@@ -50,14 +50,14 @@ class ExactPosterior:
         factor = _factored(kernel, noise, n_jobs)
         return cls(solve_factored(factor, targets), factor)
 
-    def reduction(self, kernel: np.ndarray) -> np.ndarray:
-        """How much the training graphs take off the variance, from ``kernel`` (n_new, n)."""
-        return (half_solve(self.factor, kernel.T) ** 2).sum(axis=0)
+    def reduction(self, kernel: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """How much the training graphs reduce the variance, from ``kernel`` (n_new, n)."""
+        half = solve_upper(self.factor, kernel.T, transposed=True, n_jobs=n_jobs)
+        return np.einsum("ij,ij->j", half, half)
 
     def leave_one_out(self, targets: np.ndarray, n_jobs: int = 1) -> LeaveOneOut:
         """Means and variances of each training graph given all others."""
-        inverse = np.empty_like(self.factor)
-        inverse_of_factor(self.factor.copy(), inverse, n_jobs)
+        inverse = inverse_in_place(self.factor.copy(), n_jobs)
         diagonal = np.diagonal(inverse).copy()  # (n,)
         return LeaveOneOut(targets - self.coefficients / diagonal[:, None], 1.0 / diagonal)
 

@@ -8,6 +8,14 @@ from typing import Any
 import numpy as np
 
 PREFIX = "rdkit:"
+# Cheap descriptors that say what a graph kernel sees least well: size, polarity and flexibility of
+# the whole molecule. Names are RDKit's, but for the formal charge, which it does not list.
+COMPACT_DESCRIPTORS = (
+    "MolLogP", "MolMR", "TPSA", "LabuteASA", "MolWt", "HeavyAtomCount", "NumHeteroatoms",
+    "NumHDonors", "NumHAcceptors", "NHOHCount", "NOCount", "NumRotatableBonds", "RingCount",
+    "NumAromaticRings", "NumAliphaticRings", "NumSaturatedRings", "NumAromaticHeterocycles",
+    "FractionCSP3", "HallKierAlpha", "Kappa2", "FormalCharge",
+)  # fmt: skip
 
 
 def rdkit_descriptors(molecules: Sequence[Any], names: Sequence[str] | None = None) -> np.ndarray:
@@ -24,10 +32,10 @@ def rdkit_descriptors(molecules: Sequence[Any], names: Sequence[str] | None = No
     ndarray
         What is no number for some molecule (partial charges of odd elements) is NaN.
     """
-    from rdkit import rdBase
+    from rdkit import Chem, rdBase
     from rdkit.Chem import Descriptors
 
-    functions = dict(Descriptors._descList)
+    functions = {**dict(Descriptors._descList), "FormalCharge": Chem.GetFormalCharge}
     chosen = [functions[name] for name in (descriptor_names() if names is None else names)]
     table = np.empty((len(molecules), len(chosen)))
     with rdBase.BlockLogs():

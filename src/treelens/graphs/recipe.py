@@ -15,6 +15,7 @@ from treelens.graphs.atoms import AtomLabel, atom_parts, is_known_label, ordered
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.record import TableRecord
 from treelens.graphs.standardize import STEPS, checked_steps
+from treelens.json_values import plain
 
 MOLECULE_READERS = ("smiles", "sdf", "rdkit")
 BOND_LABELS = ("order", "order+stereo")
@@ -26,7 +27,6 @@ _NAMES = {
 _FUNCTION = "function:"
 # What two readings of molecules must have in common for their labels to mean the same.
 _MATTERS = ("atom_label", "bond_label", "hydrogens", "standardize")
-_TEXTS = ("reader", "atom_label", "bond_label", "node_label", "edge_label")
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,8 @@ class GraphRecipe:
     >>> print(graphs.recipe)
     SMILES with atom_label='element+charge', hydrogens=False
     """
+
+    __derived__ = ("atom_function",)
 
     reader: str | None = None
     atom_label: str | None = None
@@ -182,32 +184,21 @@ class GraphRecipe:
             "the same settings, and give the collection."
         )
 
-    # --- in a file --------------------------------------------------------------------------
+    # --- as JSON ----------------------------------------------------------------------------
 
     def to_plain(self) -> dict[str, Any]:
-        """As what ``json.dumps`` takes."""
-        record = asdict(replace(self, atom_function=None, table=None))
+        """Return the recipe, without its function, as JSON data."""
+        record: dict[str, Any] = plain(asdict(replace(self, atom_function=None)))
         del record["atom_function"]
-        table = None if self.table is None else self.table.to_plain()
-        return {**record, "standardize": list(self.standardize), "table": table}
+        return record
 
     @classmethod
     def from_plain(cls, record: Mapping[str, Any]) -> GraphRecipe:
-        """The recipe of a file, or a ``ValueError``; entries of later versions are passed over."""
-        texts = {name: record.get(name) for name in _TEXTS}
-        for name, value in texts.items():
-            if value is not None and type(value) is not str:
-                raise ValueError(f"{name!r} should be a text or null")
-        hydrogens, steps = record.get("hydrogens"), record.get("standardize", [])
-        if hydrogens is not None and type(hydrogens) is not bool:
-            raise ValueError("'hydrogens' should be true, false or null")
-        if type(steps) is not list or not all(type(step) is str for step in steps):
-            raise ValueError("'standardize' should be a list of texts")
-        table = record.get("table")
-        return cls(
-            **texts, hydrogens=hydrogens, standardize=tuple(steps),
-            table=None if table is None else TableRecord.from_plain(table),
-        )  # fmt: skip
+        """Return the recipe of which ``record`` is the :meth:`to_plain`."""
+        table = record["table"]
+        if table is not None:
+            table = TableRecord(**{**table, "ids": tuple(table["ids"])})
+        return cls(**{**record, "standardize": tuple(record["standardize"]), "table": table})
 
 
 def label_name(atom_label: AtomLabel) -> str:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from treelens.graphs.errors import GraphDataError
-
-TRANSFORMS = ("log10", "ln")
-_TEXTS = ("source", "smiles", "target", "task", "transform", "units")
 
 
 @dataclass(frozen=True)
@@ -39,8 +36,6 @@ class TableRecord:
     Examples
     --------
     >>> record = TableRecord("x.csv", "Structure", "IC50", transform="log10", units="nM")
-    >>> TableRecord.from_plain(record.to_plain()) == record
-    True
     >>> record.target_in_words
     "log10 of 'IC50' (nM)"
     """
@@ -59,27 +54,6 @@ class TableRecord:
         in_name = self.units is None or self.units in (self.target or "")
         words = f"{self.target!r}" + ("" if in_name else f" ({self.units})")
         return words if self.transform is None else f"{self.transform} of {words}"
-
-    def to_plain(self) -> dict[str, Any]:
-        """Return the record as plain data for ``json.dumps``."""
-        return {**asdict(self), "ids": list(self.ids), "counts": dict(self.counts)}
-
-    @classmethod
-    def from_plain(cls, record: Any) -> TableRecord:
-        """Return the record in plain data, or raise a ``ValueError``."""
-        if not isinstance(record, Mapping):
-            raise ValueError("'table' should be an object or null")
-        texts = {name: record.get(name) for name in _TEXTS}
-        ids, counts = record.get("ids", []), record.get("counts", {})
-        for name, value in texts.items():
-            if value is not None and type(value) is not str:
-                raise ValueError(f"{name!r} of 'table' should be a text or null")
-        if type(ids) is not list or not all(type(x) is str for x in ids):
-            raise ValueError("'ids' of 'table' should be a list of texts")
-        whole = isinstance(counts, Mapping) and all(type(n) is int for n in counts.values())
-        if not whole or not all(type(key) is str for key in counts):
-            raise ValueError("'counts' of 'table' should be whole numbers by name")
-        return cls(**texts, ids=tuple(ids), counts=dict(counts))
 
 
 class Transform(NamedTuple):

@@ -1,7 +1,10 @@
-"""Compiled loops over direct product graphs. Plain-Python twins: ``tests/naive/paths.py``.
+"""Compiled loops over common walks of two graphs. Plain-Python twins: ``tests/naive/paths.py``.
 
 The direct product of two labelled graphs has a node for every pair of nodes with equal labels and
 an edge where both graphs have one (with equal labels). Its walks are the common walks of the two.
+The product graph is never built: its adjacency matrix ``W`` is applied one graph after the other.
+Nodes are sorted by label, so a left node matches one block of right nodes, and a vector over the
+product has the entries of these blocks, left node by left node.
 """
 
 from typing import NamedTuple
@@ -11,86 +14,101 @@ from numba import njit
 
 
 class WalkedGraphs(NamedTuple):
-    """What the loops read of a collection; codes of both sides must mean the same labels."""
+    """Arrays of a collection; codes of both sides must mean the same labels."""
 
     node_offsets: np.ndarray  # (n_graphs + 1,)
     neighbor_offsets: np.ndarray  # (n_nodes + 1,)
     neighbors: np.ndarray  # (n_arcs,) numbered within the graph
-    node_codes: np.ndarray  # (n_nodes,)
+    node_codes: np.ndarray  # (n_nodes,) ascending within a graph
     edge_codes: np.ndarray  # (n_arcs,)
 
 
 @njit(cache=True, nogil=True)
-def _matching_pairs(left, i, right, j):
-    """Number (or -1) of every node pair in the product, and the two nodes of every number."""
-    base_u, base_v = left.node_offsets[i], right.node_offsets[j]
-    n_u, n_v = left.node_offsets[i + 1] - base_u, right.node_offsets[j + 1] - base_v
-    number = np.full((n_u, n_v), -1, np.int32)
-    pairs = np.empty((n_u * n_v, 2), np.int64)
-    n_pairs = 0
-    for u in range(n_u):
-        for v in range(n_v):
-            if left.node_codes[base_u + u] == right.node_codes[base_v + v]:
-                number[u, v] = n_pairs
-                pairs[n_pairs, 0], pairs[n_pairs, 1] = base_u + u, base_v + v
-                n_pairs += 1
-    return number, pairs[:n_pairs]
+def matching_nodes(left, i, right, j):
+    """For each left node the block of right nodes with its label, and where its entries start.
+
+    Returns (first, last, starts): ``starts`` has one entry more, the size of the product.
+    """
+    left_codes = left.node_codes[left.node_offsets[i] : left.node_offsets[i + 1]]
+    right_codes = right.node_codes[right.node_offsets[j] : right.node_offsets[j + 1]]
+    n = len(left_codes)
+    first, last, starts = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n + 1, np.int64)
+    begin = end = 0
+    for u in range(n):
+        if u == 0 or left_codes[u] != left_codes[u - 1]:
+            begin = end
+            while begin < len(right_codes) and right_codes[begin] < left_codes[u]:
+                begin += 1
+            end = begin
+            while end < len(right_codes) and right_codes[end] == left_codes[u]:
+                end += 1
+        first[u], last[u], starts[u + 1] = begin, end, starts[u] + end - begin
+    return first, last, starts
 
 
 @njit(cache=True, nogil=True)
-def _fill_neighbors(left, right, number, pairs, offsets, targets):
-    """Write the neighbours of every product node as far as ``targets`` has room; count them all."""
-    m = 0
-    for p in range(len(pairs)):
-        u, v = pairs[p, 0], pairs[p, 1]
-        for a in range(left.neighbor_offsets[u], left.neighbor_offsets[u + 1]):
-            for b in range(right.neighbor_offsets[v], right.neighbor_offsets[v + 1]):
-                q = number[left.neighbors[a], right.neighbors[b]]
-                if q >= 0 and left.edge_codes[a] == right.edge_codes[b]:
-                    if m < len(targets):
-                        targets[m] = q
-                    m += 1
-        offsets[p + 1] = m
-    return m
+def walk_step(left, i, right, j, n_edge_labels, matching, x, out):
+    """``out = W x``: ``x`` summed over the neighbours of each left node, then of right nodes.
+
+    Edge codes from ``n_edge_labels`` on are unknown to one of the sides.
+    """
+    first, last, starts = matching
+    u0, v0 = left.node_offsets[i], right.node_offsets[j]
+    row = np.empty(right.node_offsets[j + 1] - v0)
+    out[:] = 0.0
+    for u in range(len(first)):
+        if first[u] == last[u]:
+            continue
+        for edge in range(n_edge_labels):
+            row[:] = 0.0
+            for a in range(left.neighbor_offsets[u0 + u], left.neighbor_offsets[u0 + u + 1]):
+                if left.edge_codes[a] == edge:
+                    t = left.neighbors[a]
+                    for v in range(first[t], last[t]):
+                        row[v] += x[starts[t] + v - first[t]]
+            for v in range(first[u], last[u]):
+                for b in range(right.neighbor_offsets[v0 + v], right.neighbor_offsets[v0 + v + 1]):
+                    if right.edge_codes[b] == edge:
+                        out[starts[u] + v - first[u]] += row[right.neighbors[b]]
 
 
 @njit(cache=True, nogil=True)
-def product_graph(left, i, right, j):
-    """Direct product of left graph ``i`` and right graph ``j`` as (offsets, neighbours)."""
-    number, pairs = _matching_pairs(left, i, right, j)
-    offsets = np.zeros(len(pairs) + 1, np.int64)
-    targets = np.empty(8 * len(pairs), np.int32)  # enough for most sparse graphs
-    n_arcs = _fill_neighbors(left, right, number, pairs, offsets, targets)
-    if n_arcs > len(targets):
-        targets = np.empty(n_arcs, np.int32)
-        _fill_neighbors(left, right, number, pairs, offsets, targets)
-    return offsets, targets[:n_arcs]
+def bounded_sum(left, i, right, j, n_edge_labels, max_length, decay):
+    """Sum of ``decay ** k`` over the common walks of ``k <= max_length`` steps of two graphs.
+
+    ``W`` is symmetric, so ``1' W^(a + b) 1`` is the dot product of ``W^a 1`` and ``W^b 1``, and
+    half the length is far enough.
+    """
+    matching = matching_nodes(left, i, right, j)
+    shorter = np.ones(matching[2][-1])
+    longer = shorter
+    total, weight = shorter.sum(), 1.0
+    for k in range(1, max_length + 1):
+        weight *= decay
+        shorter = longer
+        if k % 2 == 1:
+            longer = np.empty_like(shorter)
+            walk_step(left, i, right, j, n_edge_labels, matching, shorter, longer)
+        total += weight * np.sum(shorter * longer)
+    return total
 
 
 @njit(cache=True, nogil=True)
-def _damped(offsets, targets, decay, x, out):
-    """``out = x - decay * W x`` for the adjacency matrix ``W`` of a product graph."""
-    for p in range(len(x)):
-        total = 0.0
-        for a in range(offsets[p], offsets[p + 1]):
-            total += x[targets[a]]
-        out[p] = x[p] - decay * total
-
-
-@njit(cache=True, nogil=True)
-def sum_of_solution(offsets, targets, decay, tolerance):
+def geometric_sum(left, i, right, j, n_edge_labels, decay, tolerance):
     """``1' x`` for ``(I - decay W) x = 1``, by conjugate gradients; nan if they do not converge.
 
     The right-hand side is also what the solution is summed with, so the error of the result is
     of the order of the squared residual.
     """
-    n = len(offsets) - 1
+    matching = matching_nodes(left, i, right, j)
+    n = matching[2][-1]
     x, residual, direction, image = np.zeros(n), np.ones(n), np.ones(n), np.empty(n)
     square = float(n)
     for _ in range(10 * n + 100):
         if square <= tolerance * tolerance * n:
             return x.sum()
-        _damped(offsets, targets, decay, direction, image)
+        walk_step(left, i, right, j, n_edge_labels, matching, direction, image)
+        image = direction - decay * image
         curvature = np.sum(direction * image)
         if curvature <= 0.0:  # not positive definite: the series diverges
             return np.nan
@@ -104,20 +122,16 @@ def sum_of_solution(offsets, targets, decay, tolerance):
 
 
 @njit(cache=True, nogil=True)
-def geometric_rows(first, last, left, right, upper, decay, tolerance, out):
+def walk_rows(first, last, left, right, upper, n_edge_labels, max_length, decay, tolerance, out):
     """Rows ``first`` to ``last`` of the kernel into ``out`` (last - first, n_right).
 
-    With ``upper`` the two sides are one collection and only columns ``j >= i`` are filled.
+    ``max_length`` below 0 sums over all lengths. With ``upper`` the two sides are one collection
+    and only columns ``j >= i`` are filled.
     """
     for i in range(first, last):
         for j in range(i if upper else 0, len(right.node_offsets) - 1):
-            offsets, targets = product_graph(left, i, right, j)
-            out[i - first, j] = sum_of_solution(offsets, targets, decay, tolerance)
-
-
-@njit(cache=True, nogil=True)
-def geometric_diagonal(graphs, decay, tolerance, out):
-    """Kernel value of every graph with itself, into ``out`` (n_graphs,)."""
-    for i in range(len(out)):
-        offsets, targets = product_graph(graphs, i, graphs, i)
-        out[i] = sum_of_solution(offsets, targets, decay, tolerance)
+            if max_length < 0:
+                value = geometric_sum(left, i, right, j, n_edge_labels, decay, tolerance)
+            else:
+                value = bounded_sum(left, i, right, j, n_edge_labels, max_length, decay)
+            out[i - first, j] = value

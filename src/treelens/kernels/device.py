@@ -13,7 +13,6 @@ import numpy as np
 
 from treelens.kernels.mixture import MixtureScales
 from treelens.patterns.histograms import SparseRows
-from treelens.patterns.pairs import PairFeatures
 
 
 class DeviceMemoryError(MemoryError):
@@ -22,37 +21,36 @@ class DeviceMemoryError(MemoryError):
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU that is there.
+    """A GPU."""
 
-    Attributes
-    ----------
-    name : str
-        ``"cuda"``, or ``"cuda:1"`` for the second one.
-    arrays : module
-        CuPy, or NumPy under the simulator.
-    """
-
-    name: str
-    arrays: Any
+    name: str  # "cuda", or "cuda:1" for the second one
+    arrays: Any  # CuPy, or NumPy under the simulator
 
     @classmethod
     def open(cls, name: str) -> Device:
-        """Make a GPU the one in use, or say what is missing."""
-        number = _number(name)
+        """Select a GPU; an error says what is missing."""
         from numba import config
 
+        kind, _, number = name.partition(":")
+        if kind != "cuda" or not (number.isdigit() or number == ""):
+            raise ValueError(
+                f"device must be 'cpu', 'cuda' or 'cuda:0', 'cuda:1', ...; got {name!r}."
+            )
         if getattr(config, "ENABLE_CUDASIM", False):
             return cls(name, np)
-        cupy = _cupy()
-        if number >= _n_devices(cupy):
+        cupy, position = _cupy(), int(number or 0)
+        try:
+            n_devices = int(cupy.cuda.runtime.getDeviceCount())
+        except cupy.cuda.runtime.CUDARuntimeError:
+            n_devices = 0
+        if position >= n_devices:
             raise RuntimeError(
-                f"device={name!r}, but CuPy finds {_n_devices(cupy) or 'no'} GPU here: use "
-                "device='cpu'."
+                f"device={name!r}, but CuPy finds {n_devices or 'no'} GPU here: use device='cpu'."
             )
         from numba import cuda
 
-        cuda.select_device(number)
-        cupy.cuda.Device(number).use()
+        cuda.select_device(position)
+        cupy.cuda.Device(position).use()
         return cls(name, cupy)
 
     def free_bytes(self) -> int | None:
@@ -63,7 +61,7 @@ class Device:
         return int(self.arrays.cuda.runtime.memGetInfo()[0])
 
     def check_room(self, needed: int, what: str, advice: str) -> None:
-        """Refuse, before any work, what the device cannot hold."""
+        """Raise, before any work, where the device has too little memory."""
         free = self.free_bytes()
         if free is not None and needed > free:
             raise DeviceMemoryError(
@@ -171,25 +169,6 @@ def device_mixture(
     return out
 
 
-def device_kernel(
-    device: Device,
-    left: PairFeatures,
-    right: PairFeatures,
-    weights: np.ndarray,
-    scales: MixtureScales,
-) -> Any:
-    """The mixture kernel between two sides, on the device: shape (n_left, n_right).
-
-    Both sides are :meth:`PairFeatures.of_counts` over the same patterns.
-    """
-    support = np.diff(right.lists.offsets)
-    rows = put_rows(device, left.rows, support)
-    lists = put_lists(device, right.lists, right.n_graphs)
-    sums = device_sums(device, rows, lists, weights)
-    own, other = (device.put(side.diagonal(weights)) for side in (left, right))
-    return device_mixture(scales, sums, own, other, out=sums)
-
-
 def device_or_cpu(name: str) -> str:
     """The device if it is there, else ``"cpu"``: a model fitted on a GPU predicts anywhere."""
     if name == "cpu":
@@ -198,13 +177,6 @@ def device_or_cpu(name: str) -> str:
         return Device.open(name).name
     except (ImportError, RuntimeError):
         return "cpu"
-
-
-def _number(name: str) -> int:
-    kind, _, number = name.partition(":")
-    if kind != "cuda" or not (number.isdigit() or number == ""):
-        raise ValueError(f"device must be 'cpu', 'cuda' or 'cuda:0', 'cuda:1', ...; got {name!r}.")
-    return int(number or 0)
 
 
 def _cupy() -> Any:
@@ -216,10 +188,3 @@ def _cupy() -> Any:
             "'treelens[gpu13]' (CUDA 13)."
         ) from error
     return cupy
-
-
-def _n_devices(cupy: Any) -> int:
-    try:
-        return int(cupy.cuda.runtime.getDeviceCount())
-    except cupy.cuda.runtime.CUDARuntimeError:
-        return 0

@@ -17,20 +17,20 @@ from treelens.patterns.pairs import PairFeatures
 
 
 def molecules_behind(graphs: GraphCollection) -> list[Any]:
-    """The RDKit molecules that graphs were read from, or an error where they were not."""
+    """The RDKit molecules that graphs were read from."""
     data = graphs.graph_data
     if "mol" in data:
         return list(data["mol"])
     if "smiles" in data:
         return parsed_smiles(list(data["smiles"]))
     raise GraphDataError(
-        "These graphs were not read from molecules, so there are no scaffolds and no fingerprints: "
-        "read them with read_smiles, or use what needs neither (random folds, graph kernels)."
+        "These graphs were not read from molecules, so they have no scaffolds and no fingerprints: "
+        "read them with read_smiles, or use random folds and graph kernels."
     )
 
 
 def parsed_smiles(smiles: Sequence[str]) -> list[Any]:
-    """Molecules of SMILES that can be read; what RDKit finds odd about them is not repeated."""
+    """Molecules of valid SMILES, without the warnings of RDKit."""
     from rdkit import Chem, rdBase
 
     with rdBase.BlockLogs():
@@ -38,24 +38,16 @@ def parsed_smiles(smiles: Sequence[str]) -> list[Any]:
 
 
 def canonical_smiles(graphs: GraphCollection) -> np.ndarray:
-    """One text per graph that copies of a molecule share, shape (n_graphs,)."""
+    """Canonical SMILES, shape (n_graphs,)."""
     from rdkit import Chem
 
     return np.array([Chem.MolToSmiles(molecule) for molecule in molecules_behind(graphs)])
 
 
 def fingerprint_counts(molecules: Sequence[Any], radius: int = 2) -> sparse.csr_array:
-    """Unfolded counts of circular environments: radius 2 is ECFP4, 3 is ECFP6.
+    """Unfolded counts of circular environments, shape (n_molecules, n_environments).
 
-    Parameters
-    ----------
-    molecules : sequence of RDKit molecules
-    radius : int
-
-    Returns
-    -------
-    csr_array, shape (n_molecules, n_environments)
-        The columns are the environments in the order in which they were met.
+    Radius 2 is ECFP4, 3 is ECFP6. The columns are in the order in which environments are met.
 
     Examples
     --------
@@ -85,7 +77,7 @@ def fingerprint_counts(molecules: Sequence[Any], radius: int = 2) -> sparse.csr_
 
 
 def folded_counts(molecules: Sequence[Any], radius: int = 2, size: int = 2048) -> np.ndarray:
-    """Counts folded to a fixed length, shape (n_molecules, size): what forests are fed with."""
+    """Counts folded to a fixed length, shape (n_molecules, size)."""
     from rdkit import rdBase
     from rdkit.Chem import rdFingerprintGenerator
 
@@ -96,7 +88,7 @@ def folded_counts(molecules: Sequence[Any], radius: int = 2, size: int = 2048) -
 
 
 def presence(counts: Any) -> Any:
-    """Counts as bits, of the same kind."""
+    """Counts as bits, in an array of the same kind."""
     return (counts > 0).astype(counts.dtype)
 
 

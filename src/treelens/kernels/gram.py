@@ -1,4 +1,4 @@
-"""Sums of pair features over all pairs of graphs: the one engine behind every kernel here."""
+"""Sums of pair features over all pairs of graphs, from which every kernel is made."""
 
 from __future__ import annotations
 
@@ -25,29 +25,23 @@ def pair_sums(
     n_jobs: int = 1,
     out: np.ndarray | None = None,
 ) -> np.ndarray:
-    """``shift + factor * <W, Z(i, j)>`` for all pairs.
+    """``shift + factor * <W, Z(i, j)>`` for all pairs, shape (n_left, n_right).
 
-    Parameters
-    ----------
-    left : PairFeatures
-    right : PairFeatures, optional
-        Over the same patterns. None pairs ``left`` with itself and computes one half only.
-    weights : ndarray, shape (n_patterns,), optional
-        Non-negative; None means all ones.
-    factor, shift : float
-    n_jobs : int
-        Threads. The result is the same, bit for bit, for every number of them.
-    out : ndarray of float64, shape (n_left, n_right), optional
-        Where to write, for example a memory map.
-
-    Returns
-    -------
-    ndarray, shape (n_left, n_right)
+    ``right`` is over the same patterns; None pairs ``left`` with itself and computes one half only.
+    ``weights`` are not negative; None means all ones. ``out`` may be a memory map. The result does
+    not depend on the number of threads.
     """
     target = left if right is None else right
     if target.n_patterns != left.n_patterns or target.minimum != left.minimum:
-        raise ValueError("Both sides must hold the same patterns and the same kind of feature.")
-    out = _checked_out(out, (left.n_graphs, target.n_graphs))
+        raise ValueError("Both sides must have the same patterns and the same kind of feature.")
+    shape = (left.n_graphs, target.n_graphs)
+    if out is None:
+        out = np.empty(shape)
+    elif out.shape != shape or out.dtype != np.float64 or not out.flags.c_contiguous:
+        raise ValueError(
+            f"out must be a C-contiguous float64 array of shape {shape}, got {out.dtype} "
+            f"of shape {out.shape}."
+        )
     left_values, right_values = _weighted_values(left, target, weights)
     dense_of_pattern, dense = dense_columns(target.lists, right_values, target.n_graphs)
     shared = (
@@ -106,14 +100,3 @@ def interleaved(work: Callable[[int, int], Any], n_jobs: int) -> None:
     """Run ``work(k, n_jobs)`` for every thread ``k``: rows k, k + n_jobs, ... are its share."""
     n_jobs = max(n_jobs, 1)
     in_threads(lambda k: work(k, n_jobs), range(n_jobs), n_jobs)
-
-
-def _checked_out(out: np.ndarray | None, shape: tuple[int, int]) -> np.ndarray:
-    if out is None:
-        return np.empty(shape)
-    if out.shape != shape or out.dtype != np.float64 or not out.flags.c_contiguous:
-        raise ValueError(
-            f"out must be a C-contiguous float64 array of shape {shape}, got {out.dtype} "
-            f"of shape {out.shape}."
-        )
-    return out

@@ -8,35 +8,33 @@ semidefinite: ``T`` is, hence ``exp(gamma T)``, and ``D`` is an L1 distance.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial import distance
 
-from treelens.kernels import _compiled_mixture
-from treelens.kernels.gram import interleaved, pair_sums
+from treelens.array_checks import check_positive
+from treelens.kernels.gram import pair_sums
+from treelens.parallel import in_threads
 from treelens.patterns.features import Features
+
+_BLOCK = 32_768  # numbers that are worked on at a time
+_FASTEST_DECAY = 1e6  # beyond, rounding of the sums would decide; learned ones are far smaller
 
 
 @dataclass(frozen=True)
 class MixtureScales:
-    """The numbers of the mixture kernel.
+    """Parameters of the mixture kernel."""
 
-    Attributes
-    ----------
-    gamma : float
-        How fast likeness falls as Tanimoto similarity does.
-    rho : float
-        How fast it falls as L1 distance grows.
-    amplitude : float
-        ``k(G, G)``: the variance of the process.
-    share : float
-        Of the Tanimoto part, from 0 to 1.
-    """
+    gamma: float  # inverse length scale of the Tanimoto part
+    rho: float  # inverse length scale of the L1 part
+    amplitude: float  # k(G, G), the variance of the Gaussian process
+    share: float  # of the Tanimoto part, from 0 to 1
 
-    gamma: float
-    rho: float
-    amplitude: float
-    share: float
+    def validate(self) -> None:
+        check_positive(self.amplitude, "amplitude")
+        for name, most in (("gamma", _FASTEST_DECAY), ("rho", _FASTEST_DECAY), ("share", 1.0)):
+            check_positive(getattr(self, name), name, most, zero=True)
 
     def as_tuple(self) -> tuple[float, float, float, float]:
         return self.gamma, self.rho, self.amplitude, self.share
@@ -44,18 +42,14 @@ class MixtureScales:
 
 @dataclass(frozen=True)
 class CovariateScales:
-    """The numbers of the kernel of covariates, ``amplitude exp(-|x - x'|^2 / (2 length^2))``.
-
-    Attributes
-    ----------
-    amplitude : float
-        The variance of what covariates say.
-    length : float
-        How far covariates, which are standardised, must move for it to change.
-    """
+    """Parameters of the kernel of covariates, ``amplitude exp(-|x - x'|^2 / (2 length^2))``."""
 
     amplitude: float
-    length: float
+    length: float  # covariates are standardised
+
+    def validate(self) -> None:
+        check_positive(self.amplitude, "amplitude", zero=True)
+        check_positive(self.length, "length")
 
     def matrix(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Kernel values between covariates (n_left, d) and (n_right, d)."""
@@ -69,9 +63,11 @@ def mixture_kernel(
     left_diagonal: np.ndarray,
     right_diagonal: np.ndarray,
     *,
+    out: np.ndarray | None = None,
+    upper: bool = False,
     n_jobs: int = 1,
 ) -> np.ndarray:
-    """Overwrite weighted sums of minima with kernel values.
+    """Turn weighted sums of minima into kernel values.
 
     Parameters
     ----------
@@ -79,6 +75,10 @@ def mixture_kernel(
     sums : ndarray, shape (n_left, n_right)
     left_diagonal, right_diagonal : ndarray
         The sums of each graph with itself.
+    out : ndarray, optional
+        Where to write; by default the sums are overwritten.
+    upper : bool
+        Whether only the upper triangle is wanted.
     n_jobs : int
 
     Examples
@@ -88,30 +88,148 @@ def mixture_kernel(
     >>> float(mixture_kernel(scales, np.array([[1.0]]), one, one)[0, 0])  # a graph with itself
     2.0
     """
-    interleaved(
-        lambda k, step: _compiled_mixture.mixture_rows(
-            k, step, False, sums, left_diagonal, right_diagonal, *scales.as_tuple(), sums
-        ),
-        n_jobs,
-    )
-    return sums
+    out = sums if out is None else out
+
+    def fill(rows: slice) -> None:
+        columns = slice(rows.start if upper else 0, None)
+        *_, near, far = _Block.of(
+            scales, sums[rows, columns], left_diagonal[rows], right_diagonal[columns]
+        )
+        near *= scales.amplitude * scales.share
+        far *= scales.amplitude * (1.0 - scales.share)
+        np.add(near, far, out=out[rows, columns])
+
+    in_threads(fill, row_blocks(*sums.shape), n_jobs)
+    return out
+
+
+def row_blocks(n_rows: int, n_columns: int) -> list[slice]:
+    """Return blocks of rows that are small enough to stay in the cache."""
+    step = max(1, _BLOCK // max(n_columns, 1))
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+class _Block(NamedTuple):
+    """What the kernel values of some pairs are made of, arrays of one shape."""
+
+    union: np.ndarray  # left + right - sums, or one where both graphs are empty
+    tanimoto: np.ndarray
+    gap: np.ndarray  # minus the L1 distance
+    near: np.ndarray  # exp(-gamma (1 - tanimoto))
+    far: np.ndarray  # exp(-rho distance)
+
+    @classmethod
+    def of(
+        cls, scales: MixtureScales, sums: np.ndarray, left: np.ndarray, right: np.ndarray
+    ) -> _Block:
+        union = left[:, None] + right
+        union -= sums
+        gap = np.minimum(sums - union, 0.0)
+        empty = None if left.min() > 0.0 else union <= 0.0
+        if empty is not None:
+            union[empty] = 1.0
+        tanimoto = sums / union
+        if empty is not None:  # two graphs without any pattern are the same graph
+            tanimoto[empty] = 1.0
+        near = tanimoto - 1.0
+        near *= scales.gamma
+        far = gap * scales.rho
+        return cls(union, tanimoto, gap, np.exp(near, out=near), np.exp(far, out=far))
+
+
+class MixtureSlopes(NamedTuple):
+    """Derivatives of an objective in what the mixture kernel is made of."""
+
+    own: np.ndarray  # (n,) in each graph's sum with itself
+    scales: np.ndarray  # (4,) in log gamma, log rho, log amplitude and the share
+    covariates: np.ndarray  # (2,) in log amplitude and log length; zeros without covariates
+
+
+def mixture_slopes(
+    scales: MixtureScales,
+    sums: np.ndarray,
+    diagonal: np.ndarray,
+    inverse: np.ndarray,
+    alpha: np.ndarray,
+    *,
+    covariates: tuple[CovariateScales, np.ndarray] | None = None,
+    n_jobs: int = 1,
+) -> MixtureSlopes:
+    """Return derivatives of the log marginal likelihood, with the sign changed.
+
+    For a pair ``i < j`` the derivative in the kernel value, both places in the matrix counted, is
+    ``inverse_ij - mean over columns of alpha_i alpha_j``.
+
+    Parameters
+    ----------
+    scales : MixtureScales
+    sums : ndarray, shape (n, n)
+    diagonal : ndarray, shape (n,)
+    inverse : ndarray, shape (n, n)
+        The upper triangle of the inverse covariance; overwritten with the derivatives in the sums.
+    alpha : ndarray, shape (n, n_columns)
+        ``inverse @ targets``.
+    covariates : (CovariateScales, ndarray), optional
+        The scales of their kernel, and squared distances, shape (n, n).
+    n_jobs : int
+    """
+
+    def slopes_of(rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        columns = slice(rows.start, None)
+        pull = inverse[rows, columns]
+        pull -= (alpha[rows] / alpha.shape[1]) @ alpha[columns].T
+        n_rows = rows.stop - rows.start
+        pull[:, :n_rows] = np.triu(pull[:, :n_rows], 1)
+        in_covariates = np.zeros(2)
+        if covariates is not None:
+            own, squares = covariates[0], covariates[1][rows, columns]
+            values = pull * np.exp(squares * (-0.5 / own.length**2))
+            values *= own.amplitude
+            in_covariates[:] = values.sum(), np.vdot(values, squares) / own.length**2
+        union, tanimoto, gap, near, far = _Block.of(
+            scales, sums[rows, columns], diagonal[rows], diagonal[columns]
+        )
+        near *= pull
+        far *= pull
+        near_total, far_total = near.sum(), far.sum()
+        similarity, distance = np.vdot(near, tanimoto), -np.vdot(far, gap)
+        near *= scales.amplitude * scales.share * scales.gamma
+        far *= scales.amplitude * (1.0 - scales.share) * scales.rho
+        near /= union
+        # dT/dS = (1 + T) / union, dT/ds = -T / union; dD/dS = -2, dD/ds = 1
+        np.multiply(near, tanimoto, out=tanimoto)
+        near += tanimoto
+        near += far
+        near += far
+        pull[...] = near
+        tanimoto += far
+        totals = scales.amplitude * np.array(
+            [
+                scales.share * scales.gamma * (similarity - near_total),
+                -(1.0 - scales.share) * scales.rho * distance,
+                scales.share * near_total + (1.0 - scales.share) * far_total,
+                near_total - far_total,
+            ]
+        )
+        return -tanimoto.sum(axis=1), -tanimoto.sum(axis=0), totals, in_covariates
+
+    blocks = row_blocks(*sums.shape)
+    own, totals, in_covariates = np.zeros(len(sums)), np.zeros(4), np.zeros(2)
+    for rows, found in zip(blocks, in_threads(slopes_of, blocks, n_jobs), strict=True):
+        own[rows] += found[0]
+        own[rows.start :] += found[1]
+        totals += found[2]
+        in_covariates += found[3]
+    return MixtureSlopes(own, totals, in_covariates)
 
 
 @dataclass(frozen=True)
 class MixtureKernel:
-    """A kernel with its weights in place: what a fitted Gaussian process compares graphs by.
+    """The kernel of a fitted Gaussian process."""
 
-    Attributes
-    ----------
-    weights : ndarray, shape (n_patterns,)
-    scales : MixtureScales
-    covariates : CovariateScales, optional
-        Of a kernel of covariates that is added; features must then hold some.
-    """
-
-    weights: np.ndarray
+    weights: np.ndarray  # (n_patterns,)
     scales: MixtureScales
-    covariates: CovariateScales | None = None
+    covariates: CovariateScales | None = None  # of a kernel of covariates that is added
 
     @property
     def variance(self) -> float:
@@ -120,14 +238,15 @@ class MixtureKernel:
 
     def matrix(self, left: Features, right: Features, n_jobs: int = 1) -> np.ndarray:
         """Kernel values between two sides, shape (n_left, n_right)."""
-        sums = pair_sums(left.pairs, right.pairs, self.weights, n_jobs=n_jobs)
+        other = None if left is right else right.pairs  # among themselves: half the work
+        sums = pair_sums(left.pairs, other, self.weights, n_jobs=n_jobs)
         kernel = mixture_kernel(self.scales, sums, left.diagonal, right.diagonal, n_jobs=n_jobs)
         if self.covariates is not None:
             kernel += self.covariate_matrix(left, right)
         return kernel
 
     def covariate_matrix(self, left: Features, right: Features) -> np.ndarray:
-        """The part that covariates add; there must be some."""
+        """The kernel of the covariates alone."""
         assert self.covariates is not None
         assert left.covariates is not None
         assert right.covariates is not None

@@ -1,4 +1,4 @@
-"""The training graphs that are most like a graph, by the learned Tanimoto similarity."""
+"""Nearest graphs by weighted Tanimoto similarity."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treelens.kernels import _compiled_nearest
+from treelens.kernels import _compiled
 from treelens.kernels.gram import interleaved, pair_sums
 from treelens.patterns.features import Features
 
 
 class Nearest(NamedTuple):
-    """Of each graph, its nearest ones, the most similar first."""
+    """Nearest graphs of each graph, the most similar first."""
 
     positions: np.ndarray  # (n_graphs, k)
     similarity: np.ndarray  # (n_graphs, k), from 0 to 1
@@ -26,18 +26,10 @@ def nearest_graphs(
     left_out: np.ndarray | None = None,
     n_jobs: int = 1,
 ) -> Nearest:
-    """The ``k`` most similar of some graphs, or all of them where there are fewer.
+    """The ``k`` most similar of ``others``, or all of them where there are fewer.
 
-    Parameters
-    ----------
-    graphs, others : Features
-        Over the same patterns.
-    weights : ndarray, shape (n_patterns,)
-    k : int
-    left_out : ndarray of int, shape (n_graphs,), optional
-        Which of the others each graph is: it is not its own neighbour.
-    n_jobs : int
-        Threads. The result is the same, bit for bit, for every number of them.
+    ``left_out`` (n_graphs,) is the position of each graph among the others, if it is one of them:
+    it is not its own neighbour.
     """
     sums = pair_sums(graphs.pairs, others.pairs, weights, n_jobs=n_jobs)
     n_graphs, n_others = sums.shape
@@ -48,7 +40,7 @@ def nearest_graphs(
     near = np.empty((n_graphs, n_near), dtype=np.int64)
     alike = np.empty((n_graphs, n_near))
     interleaved(
-        lambda first, step: _compiled_nearest.nearest_rows(
+        lambda first, step: _compiled.nearest_rows(
             first, step, sums, graphs.diagonal, others.diagonal, left_out, near, alike
         ),
         n_jobs,

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-NORMALIZATIONS = ("cosine", "tanimoto")
-
 
 def normalize_kernel(
     kernel: np.ndarray, left_diagonal: np.ndarray, right_diagonal: np.ndarray, how: str | None
 ) -> np.ndarray:
-    """Normalise in place and return a kernel matrix.
+    """Normalise in place and return a kernel matrix (n_left, n_right).
 
     ``"cosine"``: ``k(x, y) / sqrt(k(x, x) k(y, y))``. ``"tanimoto"`` (also called min-max on
     intersections of counts): ``k(x, y) / (k(x, x) + k(y, y) - k(x, y))``. Two graphs that share
-    nothing, empty ones included, get 0.
-
-    Parameters
-    ----------
-    kernel : ndarray, shape (n_left, n_right)
-    left_diagonal, right_diagonal : ndarray, shapes (n_left,) and (n_right,)
-    how : {"cosine", "tanimoto"} or None
+    nothing, empty ones included, get 0. None: no normalisation.
 
     Examples
     --------
@@ -29,7 +21,7 @@ def normalize_kernel(
     """
     if how is None:
         return kernel
-    if how not in NORMALIZATIONS:
+    if how not in ("cosine", "tanimoto"):
         raise ValueError(f"normalize must be None, 'cosine' or 'tanimoto', got {how!r}.")
     for row, own in zip(kernel, left_diagonal, strict=True):  # row by row: no second matrix
         # Both are symmetric in the two graphs to the last bit, and so is the result.

@@ -1,59 +1,84 @@
-"""The random-walk kernel in full: the geometric series over all lengths of common walks.
+"""The random-walk kernel pair by pair: common walks up to some length, or of all lengths.
 
-``K(G, G') = sum_k decay^k 1' W^k 1 = 1' (I - decay W)^-1 1`` with the adjacency matrix ``W`` of
-the direct product of the two graphs: one linear system per pair. The series cut off at some length
-has an explicit feature map (see :mod:`treelens.patterns.paths`) and needs none of this.
+``K(G, G') = sum_k decay^k 1' W^k 1`` with the adjacency matrix ``W`` of the direct product of the
+two graphs; over all lengths it is ``1' (I - decay W)^-1 1``, one linear system per pair. Time and
+memory do not depend on the number of label sequences, which grows exponentially with the length;
+where that number is small, counting them (:mod:`treelens.patterns.paths`) is faster.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels import _compiled_walks
 from treelens.kernels._compiled_walks import WalkedGraphs
-from treelens.kernels.gram import apply_in_place
+from treelens.kernels.gram import apply_in_place, mirrored
 from treelens.patterns.paths import LabelCodes
 
 _TOLERANCE = 1e-9  # of the residual; the kernel value is accurate to about its square
-_DENSE_EIGENVALUES = 64  # up to this many nodes a dense solver beats Lanczos
+_DENSE_EIGENVALUES = 64  # up to this many nodes a dense solver is faster than Lanczos
 
 
 def walked_graphs(graphs: GraphCollection, codes: LabelCodes) -> WalkedGraphs:
-    """A collection with its label codes, in the form the compiled loops read."""
+    """A collection with its label codes, nodes sorted by label within each graph."""
+    firsts = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # (n_nodes,)
+    order = np.lexsort((codes.nodes, firsts))
+    rank = np.empty_like(order)  # old number of a node -> new one
+    rank[order] = np.arange(len(order))
+    degrees = np.diff(graphs.neighbor_offsets)
+    sources = np.repeat(np.arange(len(order)), degrees)
+    targets = rank[firsts[sources] + graphs.neighbors] - firsts[sources]
+    by_source = np.argsort(rank[sources], kind="stable")
     return WalkedGraphs(
-        graphs.node_offsets, graphs.neighbor_offsets, graphs.neighbors,
-        np.ascontiguousarray(codes.nodes), np.ascontiguousarray(codes.edges),
+        graphs.node_offsets, np.concatenate([[0], np.cumsum(degrees[order])]),
+        targets[by_source], codes.nodes[order], codes.edges[by_source],
     )  # fmt: skip
 
 
-def geometric_kernel(
-    left: WalkedGraphs, right: WalkedGraphs | None, decay: float, n_jobs: int = 1
+def walk_kernel(
+    left: WalkedGraphs,
+    right: WalkedGraphs | None,
+    max_length: int | None,
+    decay: float,
+    n_jobs: int = 1,
 ) -> np.ndarray:
-    """Common walks of all lengths, weighted by ``decay ** length``, shape (n_left, n_right).
+    """Common walks weighted by ``decay ** length``, shape (n_left, n_right).
 
-    ``right=None`` pairs ``left`` with itself. The series must converge, see
-    :func:`check_convergence`.
+    ``right=None`` pairs ``left`` with itself. ``max_length=None`` sums over all lengths; the series
+    must converge, see :func:`check_convergence`. Each thread needs a few numbers for every pair of
+    nodes with equal labels of two graphs.
     """
     target = left if right is None else right
     kernel = np.zeros((len(left.node_offsets) - 1, len(target.node_offsets) - 1))
+    n_edge_labels = _n_common_edge_labels(left, target)
 
     def fill(rows: np.ndarray, first: int, last: int) -> None:
-        _compiled_walks.geometric_rows(
-            first, last, left, target, right is None, decay, _TOLERANCE, rows
-        )
+        _compiled_walks.walk_rows(
+            first, last, left, target, right is None, n_edge_labels,
+            -1 if max_length is None else max_length, decay, _TOLERANCE, rows,
+        )  # fmt: skip
 
     apply_in_place(fill, kernel, n_jobs)
     _check_solved(kernel, decay)
-    return kernel if right is not None else np.triu(kernel) + np.triu(kernel, 1).T
+    return kernel if right is not None else mirrored(kernel)
 
 
-def geometric_diagonal(graphs: WalkedGraphs, decay: float) -> np.ndarray:
+def walk_diagonal(graphs: WalkedGraphs, max_length: int | None, decay: float) -> np.ndarray:
     """The kernel of every graph with itself, shape (n_graphs,)."""
-    diagonal = np.empty(len(graphs.node_offsets) - 1)
-    _compiled_walks.geometric_diagonal(graphs, decay, _TOLERANCE, diagonal)
+    n_graphs, n_edge_labels = len(graphs.node_offsets) - 1, _n_common_edge_labels(graphs, graphs)
+    if max_length is None:
+        own = (
+            _compiled_walks.geometric_sum(graphs, i, graphs, i, n_edge_labels, decay, _TOLERANCE)
+            for i in range(n_graphs)
+        )
+    else:
+        own = (
+            _compiled_walks.bounded_sum(graphs, i, graphs, i, n_edge_labels, max_length, decay)
+            for i in range(n_graphs)
+        )
+    diagonal = np.array(list(own))
     _check_solved(diagonal, decay)
     return diagonal
 
@@ -63,58 +88,53 @@ def check_convergence(graphs: WalkedGraphs, decay: float) -> None:
 
     Walk counts of a pair are at most the geometric mean of those of the two graphs with
     themselves, so it is enough that the product of every graph with itself has a spectral radius
-    below ``1 / decay``.
-    """
-    bounds = _radius_bounds(graphs)
-    if decay * bounds.max(initial=0.0) < 1:
-        return
-    graph, radius = _largest_radius(graphs, bounds)
-    if decay * radius < 1:
-        return
-    raise ValueError(
-        f"decay={decay:g} (the lambda of the geometric series) does not converge: the product of "
-        f"graph {graph} with itself has spectral radius {radius:.6g}, and decay times that must "
-        f"be below 1. Use decay < {1 / radius:.6g}, or a finite max_length."
-    )
-
-
-def spectral_radius(graphs: WalkedGraphs, graph: int) -> float:
-    """Spectral radius of the direct product of a graph with itself."""
-    offsets, targets = _compiled_walks.product_graph(graphs, graph, graphs, graph)
-    n = len(offsets) - 1
-    if not len(targets):
-        return 0.0
-    adjacency = sparse.csr_array((np.ones(len(targets)), targets, offsets), shape=(n, n))
-    if n <= _DENSE_EIGENVALUES:
-        return float(np.linalg.eigvalsh(adjacency.toarray())[-1])
-    # Positive start: it is never orthogonal to the non-negative leading eigenvector.
-    largest = eigsh(adjacency, k=1, which="LA", v0=np.ones(n), return_eigenvectors=False)
-    return float(largest[0])
-
-
-def _radius_bounds(graphs: WalkedGraphs) -> np.ndarray:
-    """Upper bounds of the spectral radii of all self-products, shape (n_graphs,).
-
-    No product node has more neighbours than the square of the largest degree.
+    below ``1 / decay``. That radius is at most the square of the largest degree.
     """
     degrees = np.diff(graphs.neighbor_offsets)
     bounds = np.zeros(len(graphs.node_offsets) - 1)
     filled = np.flatnonzero(np.diff(graphs.node_offsets))
     if len(filled):
         bounds[filled] = np.maximum.reduceat(degrees, graphs.node_offsets[filled]) ** 2.0
-    return bounds
-
-
-def _largest_radius(graphs: WalkedGraphs, bounds: np.ndarray) -> tuple[int, float]:
-    """The graph whose self-product has the largest spectral radius, and that radius."""
-    best, largest = 0, 0.0
-    for graph in np.argsort(-bounds, kind="stable").tolist():
-        if bounds[graph] <= largest:
+    if decay * bounds.max(initial=0.0) < 1:
+        return
+    graph, radius = 0, 0.0
+    for candidate in np.argsort(-bounds, kind="stable").tolist():
+        if bounds[candidate] <= radius:
             break
-        radius = spectral_radius(graphs, graph)
-        if radius > largest:
-            best, largest = graph, radius
-    return best, largest
+        found = spectral_radius(graphs, candidate)
+        if found > radius:
+            graph, radius = candidate, found
+    if decay * radius >= 1:
+        raise ValueError(
+            f"decay={decay:g} (the lambda of the geometric series) does not converge: the product "
+            f"of graph {graph} with itself has spectral radius {radius:.6g}, and decay times that "
+            f"must be below 1. Use decay < {1 / radius:.6g}, or a finite max_length."
+        )
+
+
+def spectral_radius(graphs: WalkedGraphs, graph: int) -> float:
+    """Spectral radius of the direct product of a graph with itself."""
+    matching = _compiled_walks.matching_nodes(graphs, graph, graphs, graph)
+    n, n_edge_labels = int(matching[2][-1]), _n_common_edge_labels(graphs, graphs)
+
+    def adjacent(vector: np.ndarray) -> np.ndarray:
+        image = np.empty(n)
+        _compiled_walks.walk_step(
+            graphs, graph, graphs, graph, n_edge_labels, matching, vector.ravel(), image
+        )
+        return image
+
+    if not n:
+        return 0.0
+    if n <= _DENSE_EIGENVALUES:
+        return float(np.linalg.eigvalsh(np.array([adjacent(row) for row in np.eye(n)]))[-1])
+    # A positive start is never orthogonal to the non-negative leading eigenvector.
+    operator = LinearOperator((n, n), matvec=adjacent, dtype=np.float64)
+    return float(eigsh(operator, k=1, which="LA", v0=np.ones(n), return_eigenvectors=False)[0])
+
+
+def _n_common_edge_labels(left: WalkedGraphs, right: WalkedGraphs) -> int:
+    return 1 + int(min(left.edge_codes.max(initial=-1), right.edge_codes.max(initial=-1)))
 
 
 def _check_solved(values: np.ndarray, decay: float) -> None:

@@ -1,7 +1,6 @@
-"""The one table of kernels: what each is called, its formula, and what goes into it.
+"""The table of kernels: names, formulas and pair features.
 
-It feeds ``GraphSVC``, the search, feature maps, explanations, the report, the command line and the
-docs. Nothing heavy is imported here, since ``treelens --help`` reads it.
+Nothing heavy is imported here, since ``treelens --help`` reads it.
 """
 
 from __future__ import annotations
@@ -13,30 +12,22 @@ from dataclasses import dataclass
 class KernelRow:
     """One kernel of the table.
 
-    Attributes
-    ----------
-    name : str
-    pair_feature : {"wasserstein", "optimal-assignment", "subtree"}
-        What the weighted sum ``<W, Z>`` of two graphs adds up: minima of relative frequencies,
-        minima of counts, or products of counts (see :mod:`treelens.patterns.pairs`).
-    has_gamma : bool
-        Whether it has a scale.
-    formula : str
-    words : str
-        The same for people who do not read formulas.
+    ``pair_feature`` is what the weighted sum ``<W, Z>`` of two graphs adds up: "wasserstein" minima
+    of relative frequencies, "optimal-assignment" minima of counts, "subtree" products of counts
+    (see :mod:`treelens.patterns.pairs`).
     """
 
     name: str
     pair_feature: str
     has_gamma: bool
     formula: str
-    words: str
+    words: str  # the formula in plain English
 
 
 _ROWS = (
     KernelRow(
         "wwl", "wasserstein", True, "exp(-gamma (b - <W, Z>))",
-        "two graphs are alike when the shares of their nodes that carry each pattern agree, with "
+        "two graphs are similar when the shares of their nodes that carry each pattern agree, with "
         "weights; similarity falls off exponentially with the distance",
     ),
     KernelRow(
@@ -46,14 +37,14 @@ _ROWS = (
     ),
     KernelRow(
         "tanimoto", "optimal-assignment", False, "k(x,y) / (k(x,x) + k(y,y) - k(x,y))",
-        "two graphs are alike in as much as they hold the same patterns equally often: what they "
-        "share, with weights, divided by what either holds",
+        "two graphs are similar when they contain the same patterns equally often: what they "
+        "share, with weights, divided by what either contains",
     ),
     KernelRow(
         "tanimoto-rbf", "optimal-assignment", True,
         "exp(-gamma (1 - t)), t the tanimoto kernel",
-        "what two graphs share, with weights, divided by what either holds; similarity falls off "
-        "exponentially with the rest",
+        "what two graphs share, with weights, divided by what either contains; similarity falls "
+        "off exponentially with the rest",
     ),
     KernelRow(
         "wl-oa", "optimal-assignment", False, "sum of weighted minima of counts",
@@ -70,19 +61,13 @@ _ROWS = (
     ),
     KernelRow(
         "wl-subtree-cosine", "subtree", False, "k(x,y) / sqrt(k(x,x) k(y,y)) of wl-subtree",
-        "the number of pairs of nodes that carry the same pattern, with weights, freed of the "
-        "size of the graphs",
+        "the number of pairs of nodes that carry the same pattern, with weights, normalised for "
+        "the size of the graphs",
     ),
 )  # fmt: skip
 KERNELS = {row.name: row for row in _ROWS}
 
-# Kernels that explicit features exist for: random ones that come near, and unary ones, exact.
-RANDOM_KERNELS = ("laplacian", "wwl")
-UNARY_KERNELS = ("wl-oa", "wwl-linear", "wl-subtree", "wl-subtree-cosine")
-# The plain weighted sum of every pair feature.
-SUM_KERNELS = {"wasserstein": "wwl-linear", "optimal-assignment": "wl-oa", "subtree": "wl-subtree"}
-
-# What kernels were called before; model files and rows of results have these names.
+# Former names, in rows of results.
 RENAMED_KERNELS = {
     "exponential": "wwl",
     "metric": "laplacian",
@@ -94,18 +79,7 @@ RENAMED_KERNELS = {
 }
 
 
-def check_kernel(name: str, known: tuple[str, ...] = tuple(KERNELS), what: str = "kernel") -> None:
-    """Refuse a kernel that is not known, or that ``what`` has nothing for.
-
-    Examples
-    --------
-    >>> check_kernel("exponential")
-    Traceback (most recent call last):
-    ...
-    ValueError: kernel='exponential' is called 'wwl' now.
-    """
-    if isinstance(name, str) and name in RENAMED_KERNELS:
-        raise ValueError(f"kernel={name!r} is called {RENAMED_KERNELS[name]!r} now.")
-    if name not in known:
-        start = "kernel must be one of" if what == "kernel" else f"{what} exist for the kernels"
-        raise ValueError(f"{start} {', '.join(known)}; got kernel={name!r}.")
+def check_kernel(name: str) -> None:
+    """Raise a ``ValueError`` for the name of a kernel that does not exist."""
+    if name not in KERNELS:
+        raise ValueError(f"kernel must be one of {', '.join(KERNELS)}; got kernel={name!r}.")

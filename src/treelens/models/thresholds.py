@@ -26,6 +26,10 @@ class Threshold(NamedTuple):
     value: float
     code: int
 
+    def validate(self) -> None:
+        if not 0.0 < self.value <= 1.0 or self.code not in (0, 1):
+            raise ValueError("a threshold is above 0 and at most 1, of the class 0 or 1")
+
     def name(self, probabilities: np.ndarray) -> np.ndarray:
         """Classes 0 and 1 from probabilities (n, 2): shape (n,)."""
         named = probabilities[:, self.code] >= self.value

@@ -2,10 +2,10 @@
 
 One pass over all pairs ``i <= j`` works row by row: the similarities ``<W, Z(i, j)>`` of a row are
 summed, turned into losses and slopes on the spot, and the slopes are gathered back into the
-gradient. Nothing of size n² is ever stored. The few patterns that a large part of the graphs hold
-cost most of the work; they are kept as dense columns, which run at vector speed.
+gradient. Nothing of size n² is ever stored. The few patterns that many of the graphs contain cost
+most of the work; they are kept as dense columns, which run at vector speed.
 
-Rows are dealt out to a fixed number of shards, each with its own gradient, so that the sums do not
+Rows are divided among a fixed number of shares, each with its own gradient, so that the sums do not
 depend on the number of threads.
 """
 
@@ -33,7 +33,7 @@ class PairArrays(NamedTuple):
 
 
 class PairLoss(NamedTuple):
-    """What turns a similarity into a loss: ``d = b - s``, margins, smoothing and pair weights."""
+    """Constants of the pair loss at ``d = b - s``, and the weight of a pair of either kind."""
 
     b: float
     alpha1: float
@@ -170,8 +170,7 @@ def _gather_row(pairs, i, start, columns, patterns, x, n_dense, head, row, lanes
 def _slopes_of_row(row, scale, own_scale, codes, own_code, loss, values):
     """Turn similarities into weighted slopes ``d loss / d <W, Z>``, and add the losses to values.
 
-    With ``u`` the depth inside the margin and ``t`` = u cut to [0, sigma], the smoothed hinge is
-    ``t (u - t / 2) / sigma`` and its slope ``t / sigma``: no branches, so it vectorises.
+    The hinge is written without branches (see ``losses.py``), so that the loop vectorises.
     """
     for j in range(len(row)):
         both = own_scale * scale[j]
@@ -236,43 +235,6 @@ def similarity_counts(first, step, pairs, weights, largest, counts):
 
 
 @njit(cache=True, nogil=True)
-def _insert(similarity, graph, nearest, similarities):
-    """Keep the most similar graphs, best first; of equals the one that came first."""
-    if similarity <= similarities[-1]:
-        return
-    place = len(nearest) - 1
-    while place > 0 and similarities[place - 1] < similarity:
-        nearest[place], similarities[place] = nearest[place - 1], similarities[place - 1]
-        place -= 1
-    nearest[place], similarities[place] = graph, similarity
-
-
-@njit(cache=True, nogil=True)
-def nearest_graphs(first, step, pairs, codes, weights, nearest_same, nearest_other):
-    """The most similar graphs with the same and with another label, for some rows.
-
-    Both outputs are (n_graphs, n_neighbors) and hold -1 where there are fewer.
-    """
-    n, k = nearest_same.shape
-    row = np.zeros(n)
-    head = pairs.list_offsets[:-1].copy()
-    room = pairs.dense.shape[0] + 4
-    columns, patterns, x = np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room)
-    best_same, best_other = np.zeros(k), np.zeros(k)
-    for i in range(first, n, step):
-        n_dense = _split_row(pairs, i, columns, patterns, x)
-        _sum_row(pairs, weights, i, 0, columns, patterns, x, n_dense, head, row)
-        best_same[:], best_other[:] = -np.inf, -np.inf
-        nearest_same[i, :], nearest_other[i, :] = -1, -1
-        for j in range(n):
-            similarity = row[j] * pairs.scale[j]
-            if codes[j] != codes[i]:
-                _insert(similarity, j, nearest_other[i], best_other)
-            elif j != i:
-                _insert(similarity, j, nearest_same[i], best_same)
-
-
-@njit(cache=True, nogil=True)
 def shrunk_norm(shift, metric, multiplier):
     """``||p||²`` for ``p = max(-1, metric shift / (metric + multiplier))``, and half its slope.
 
@@ -294,7 +256,7 @@ def shrunk_norm(shift, metric, multiplier):
 def matrix_gather_pass(first, step, pairs, matrix, gradient):
     """``gradient[v] += sum_{i < j} matrix[i, j] combine(a_iv, a_jv)`` over some rows ``i``.
 
-    ``matrix`` (n_graphs, n_graphs) is read above its diagonal only, which must hold zeros.
+    ``matrix`` (n_graphs, n_graphs) is read above its diagonal only, which must be zero.
     """
     n = len(pairs.row_offsets) - 1
     lanes = np.zeros((4, _LANES))

@@ -1,16 +1,15 @@
-"""Compiled loops over single pairs. Plain-Python twins: ``tests/naive/learning.py``.
+"""Compiled stochastic steps on single pairs. Plain-Python twins: ``tests/naive/learning.py``.
 
-Here pairs come one by one, from a list or drawn for stochastic steps. A step costs as much as two
-graphs share, never as much as the vocabulary holds: the weights of one depth are
-``w = 1 + scale * u`` with one number ``scale`` for all, and the running ``||u||²`` tells whether
-they left their ball. Then projecting is one multiplication.
+The cost of a step is the number of patterns that two graphs share, not the size of the vocabulary:
+the weights of one depth are ``w = 1 + scale * u`` with one number ``scale`` for all, and a running
+``||u||²`` shows whether they left their ball. Then projecting is one multiplication.
 
 Cutting at zero stays exact that way: a projection only shrinks ``w - 1``, so a weight that the step
 did not touch and that was not negative before is not negative after.
 
 The mean of all iterates is kept lazily too. With ``elapsed`` the sum of ``scale`` over the steps so
-far, a weight that never changed adds ``u * elapsed``; when ``u`` changes by ``delta``, the part of
-it that the past did not have is noted in ``late``.
+far, a weight that never changed adds ``u * elapsed``; when ``u`` changes by ``delta``, ``late``
+grows by ``delta * elapsed``, which is subtracted at the end.
 """
 
 from typing import NamedTuple
@@ -22,7 +21,7 @@ _SMALLEST_SCALE = 1e-6  # below it the scale is multiplied into u, and starts ag
 
 
 class StepState(NamedTuple):
-    """Weights under way, and their running mean."""
+    """Current weights, and what their running mean needs."""
 
     u: np.ndarray  # (n_patterns,)
     scale: np.ndarray  # (n_depths,)
@@ -33,12 +32,10 @@ class StepState(NamedTuple):
 
 
 class StepRules(NamedTuple):
-    """What every step obeys."""
+    """Constraint, loss and step size."""
 
     level_offsets: np.ndarray  # (n_depths + 1,)
     radii: np.ndarray  # (n_depths,)
-    movable: np.ndarray  # (n_patterns,)
-    ball: bool  # else box
     b: float
     alpha1: float
     alpha2: float
@@ -72,55 +69,19 @@ def _shared_patterns(pairs, i, j, entry_of_pattern, patterns, products):
 
 
 @njit(cache=True, nogil=True)
-def _hinge(distance, same, loss):
-    """Smoothed hinge of one pair, and its slope ``d loss / d <W, Z>``.
+def _slope(distance, same, rules):
+    """Slope ``d loss / d <W, Z>`` of one pair's smoothed hinge.
 
     V1 (different labels) pushes the weights of shared patterns down, V2 (same label) up.
     """
-    inside = distance - loss.alpha2 if same else loss.alpha1 - distance
-    cut = min(max(inside, 0.0), loss.sigma)
-    slope = cut / loss.sigma
-    return slope * (inside - 0.5 * cut), -slope if same else slope
-
-
-@njit(cache=True, nogil=True)
-def listed_similarities(pairs, left, right, weights, similarities):
-    """``<W, Z>`` of listed pairs."""
-    room = np.diff(pairs.row_offsets).max() + 1
-    patterns, products = np.zeros(room, np.int64), np.zeros(room)
-    entry_of_pattern = np.full(len(weights), -1, np.int64)
-    for k in range(len(left)):
-        used = _shared_patterns(pairs, left[k], right[k], entry_of_pattern, patterns, products)
-        similarities[k] = 0.0
-        for a in range(used):
-            similarities[k] += weights[patterns[a]] * products[a]
-
-
-@njit(cache=True, nogil=True)
-def listed_pairs_pass(first, step, pairs, codes, left, right, pair_weights, weights, loss,
-                      with_gradient, gradient):  # fmt: skip
-    """Loss and gradient over listed pairs ``first, first + step, ...``: returns the loss."""
-    room = np.diff(pairs.row_offsets).max() + 1
-    patterns, products = np.zeros(room, np.int64), np.zeros(room)
-    entry_of_pattern = np.full(len(weights), -1, np.int64)
-    total = 0.0
-    for k in range(first, len(left), step):
-        i, j = left[k], right[k]
-        used = _shared_patterns(pairs, i, j, entry_of_pattern, patterns, products)
-        distance = loss.b
-        for a in range(used):
-            distance -= weights[patterns[a]] * products[a]
-        value, slope = _hinge(distance, codes[i] == codes[j], loss)
-        total += pair_weights[k] * value
-        if with_gradient and slope != 0.0:
-            for a in range(used):
-                gradient[patterns[a]] += pair_weights[k] * slope * products[a]
-    return total
+    inside = distance - rules.alpha2 if same else rules.alpha1 - distance
+    slope = min(max(inside, 0.0), rules.sigma) / rules.sigma
+    return -slope if same else slope
 
 
 @njit(cache=True, nogil=True)
 def _set(state, level, pattern, value):
-    """Give one ``u`` a new value, and keep the running sums true."""
+    """Give one ``u`` a new value, and update the running sums."""
     old = state.u[pattern]
     state.squares[level] += (value - old) * (value + old)
     state.late[pattern] += (value - old) * state.elapsed[level]
@@ -139,17 +100,6 @@ def rescale_level(state, level, start, stop):
     state.squares[level] = squares
     state.elapsed[level] = 0.0
     state.scale[level] = 1.0
-
-
-@njit(cache=True, nogil=True)
-def _clip_touched(state, level, radius, patterns, start, stop):
-    """Project on the box: only what the step touched can lie outside."""
-    lowest = max(-radius, -1.0)
-    for a in range(start, stop):
-        pattern = patterns[a]
-        cut = min(max(state.u[pattern], lowest), radius)
-        if cut != state.u[pattern]:
-            _set(state, level, pattern, cut)
 
 
 @njit(cache=True, nogil=True)
@@ -199,7 +149,7 @@ def _project_touched(state, level, radius, patterns, start, stop, low, low_patte
 @njit(cache=True, nogil=True)
 def run_steps(pairs, codes, rules, state, first, second, factors):
     """One projected step for each drawn pair ``(first[t], second[t])``, its loss times a factor."""
-    offsets, radii, movable = rules.level_offsets, rules.radii, rules.movable
+    offsets, radii = rules.level_offsets, rules.radii
     n_levels = len(radii)
     room = np.diff(pairs.row_offsets).max() + 1
     patterns, products = np.zeros(room, np.int64), np.zeros(room)
@@ -219,21 +169,15 @@ def run_steps(pairs, codes, rules, state, first, second, factors):
                 a += 1
             distance -= plain + scale[level] * shift
             ends[level + 1] = a
-        _, slope = _hinge(distance, codes[i] == codes[j], rules)
-        slope *= factors[t]
+        slope = _slope(distance, codes[i] == codes[j], rules) * factors[t]
         for level in range(n_levels):
             start, stop = ends[level], ends[level + 1]
-            if slope != 0.0 and stop > start:
+            if slope != 0.0 and stop > start and radii[level] > 0:
                 move = -rules.step_size * slope / scale[level]
                 for a in range(start, stop):
-                    v = patterns[a]
-                    if movable[v]:
-                        _set(state, level, v, u[v] + move * products[a])
-                if rules.ball:
-                    _project_touched(state, level, radii[level], patterns, start, stop,
-                                     low, low_patterns)  # fmt: skip
-                    if scale[level] < _SMALLEST_SCALE:
-                        rescale_level(state, level, offsets[level], offsets[level + 1])
-                else:
-                    _clip_touched(state, level, radii[level], patterns, start, stop)
+                    _set(state, level, patterns[a], u[patterns[a]] + move * products[a])
+                _project_touched(state, level, radii[level], patterns, start, stop,
+                                 low, low_patterns)  # fmt: skip
+                if scale[level] < _SMALLEST_SCALE:
+                    rescale_level(state, level, offsets[level], offsets[level + 1])
             elapsed[level] += scale[level]

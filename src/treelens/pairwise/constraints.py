@@ -1,16 +1,13 @@
-"""Where the weights may lie: around 1, depth by depth, and never below zero.
+"""The constraint set of the weights: per depth a ball around 1, intersected with ``w >= 0``.
 
-Two sets, both a product over depths: balls ``||w_h - 1||_2 <= radius_h`` cut by ``w >= 0``, and
-boxes ``|w_v - 1| <= radius_h`` cut by ``w >= 0`` (radius 1: the box [0, 2]). Non-negative weights
-keep the kernel positive semi-definite. For each set there is the exact projection and the exact
-minimiser of a linear function, which the solvers' certificate needs.
+Non-negative weights keep the kernel positive semi-definite. There are the exact projection and the
+exact minimiser of a linear function, which the solvers' certificate needs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -20,29 +17,13 @@ CENTER = 1.0
 # A norm this little above the radius counts as on the sphere, so that projecting twice is
 # projecting once although norms are rounded.
 _ON_SPHERE = 1.0 + 1e-12
-_MOST_ROUNDS = 200
+_MAX_ROUNDS = 200
 _FLAT = 1e-150  # slopes so much flatter than the steepest count as zero: their squares would vanish
-
-
-class Constraint(Protocol):
-    """A convex set of weight vectors that holds the vector of ones."""
-
-    @property
-    def level_offsets(self) -> np.ndarray: ...
-
-    @property
-    def radii(self) -> np.ndarray: ...
-
-    def project(self, weights: np.ndarray) -> np.ndarray: ...
-
-    def project_in(self, metric: np.ndarray, weights: np.ndarray) -> np.ndarray: ...
-
-    def linear_minimizer(self, gradient: np.ndarray) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
 class BallConstraint:
-    """Per depth a ball around 1, cut by the non-negative orthant.
+    """Per depth a ball around 1, intersected with the non-negative orthant.
 
     Attributes
     ----------
@@ -60,15 +41,15 @@ class BallConstraint:
     radii: np.ndarray
 
     def project(self, weights: np.ndarray) -> np.ndarray:
-        """The nearest point of the set."""
+        """Return the nearest point of the set."""
         return self._by_level(project_ball, weights)
 
     def project_in(self, metric: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """The nearest point in the norm ``sum_v metric_v x_v²``."""
+        """Return the nearest point in the norm ``sum_v metric_v x_v²``."""
         return self._by_level(project_ball_in, metric, weights)
 
     def linear_minimizer(self, gradient: np.ndarray) -> np.ndarray:
-        """A point of the set where ``<gradient, w>`` is least."""
+        """Return a point of the set that minimises ``<gradient, w>``."""
         return self._by_level(ball_minimizer, gradient)
 
     def _by_level(self, function: Callable[..., np.ndarray], *vectors: np.ndarray) -> np.ndarray:
@@ -78,54 +59,10 @@ class BallConstraint:
         )
 
 
-@dataclass(frozen=True)
-class BoxConstraint:
-    """Per depth an interval around 1 for every weight, cut at zero.
-
-    Examples
-    --------
-    >>> box = BoxConstraint(np.array([0, 2]), np.array([1.0]))
-    >>> box.project(np.array([-3.0, 1.5])).tolist()
-    [0.0, 1.5]
-    """
-
-    level_offsets: np.ndarray
-    radii: np.ndarray
-
-    @property
-    def lower(self) -> np.ndarray:
-        """Smallest weight of each pattern, shape (n_patterns,)."""
-        return np.maximum(CENTER - np.repeat(self.radii, np.diff(self.level_offsets)), 0.0)
-
-    @property
-    def upper(self) -> np.ndarray:
-        """Largest weight of each pattern, shape (n_patterns,)."""
-        return CENTER + np.repeat(self.radii, np.diff(self.level_offsets))
-
-    def project(self, weights: np.ndarray) -> np.ndarray:
-        """The nearest point of the set."""
-        return np.clip(weights, self.lower, self.upper)
-
-    def project_in(self, metric: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """The nearest point in the norm ``sum_v metric_v x_v²``: for a box the same."""
-        return self.project(weights)
-
-    def linear_minimizer(self, gradient: np.ndarray) -> np.ndarray:
-        """A point of the set where ``<gradient, w>`` is least."""
-        corner = np.where(gradient > 0, self.lower, self.upper)
-        return np.where(gradient == 0, CENTER, corner)
-
-
-CONSTRAINT_SETS: dict[str, type[BallConstraint] | type[BoxConstraint]] = {
-    "ball": BallConstraint,
-    "box": BoxConstraint,
-}
-
-
 def project_ball(weights: np.ndarray, radius: float) -> np.ndarray:
-    """Nearest point with ``||w - 1|| <= radius`` and ``w >= 0``.
+    """Return the nearest point with ``||w - 1|| <= radius`` and ``w >= 0``.
 
-    The answer is ``max(0, 1 + (v - 1) / t)`` with the smallest ``t >= 1`` that fits the ball: the
+    It is ``max(0, 1 + (v - 1) / t)`` with the smallest ``t >= 1`` that fits the ball: the
     orthant alone if that suffices, else the ``t`` at which the norm is the radius. Coordinates
     that end at zero are those farthest below 1, so ``t`` is found by trying how many they are.
     """
@@ -139,9 +76,9 @@ def project_ball(weights: np.ndarray, radius: float) -> np.ndarray:
 
 
 def project_ball_in(metric: np.ndarray, weights: np.ndarray, radius: float) -> np.ndarray:
-    """The same with distances measured as ``sum_v metric_v x_v²``.
+    """Return the nearest point with distances measured as ``sum_v metric_v x_v²``.
 
-    Now ``w = max(0, 1 + metric (v - 1) / (metric + multiplier))``. One over the norm is nearly
+    It is ``w = max(0, 1 + metric (v - 1) / (metric + multiplier))``. One over the norm is nearly
     linear in the multiplier, so Newton's method on that finds it in a few rounds; a bracket guards
     it where coordinates leave zero on the way.
     """
@@ -149,7 +86,7 @@ def project_ball_in(metric: np.ndarray, weights: np.ndarray, radius: float) -> n
         return np.full_like(weights, CENTER)
     shift = weights - CENTER
     multiplier, low, high = 0.0, 0.0, np.inf
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         square, slope = _compiled.shrunk_norm(shift, metric, multiplier)
         norm = np.sqrt(square)
         if norm <= radius * _ON_SPHERE and (multiplier == 0 or norm >= radius / _ON_SPHERE):
@@ -162,11 +99,10 @@ def project_ball_in(metric: np.ndarray, weights: np.ndarray, radius: float) -> n
 
 
 def ball_minimizer(gradient: np.ndarray, radius: float) -> np.ndarray:
-    """A point with ``||w - 1|| <= radius`` and ``w >= 0`` where ``<gradient, w>`` is least.
+    """Return a point with ``||w - 1|| <= radius`` and ``w >= 0`` that minimises ``<gradient, w>``.
 
-    It lies where one arrives by walking against the gradient for ever while projecting:
-    ``max(0, 1 - gradient / t)``, with the norm at the radius; or, when every slope is upward and
-    the ball reaches that far, at zero.
+    It is ``max(0, 1 - gradient / t)`` with the norm at the radius; or zero, when no slope is
+    negative and the ball reaches that far.
     """
     steepest = np.abs(gradient).max(initial=0.0)
     if radius == 0 or steepest == 0:
@@ -180,7 +116,7 @@ def ball_minimizer(gradient: np.ndarray, radius: float) -> np.ndarray:
 
 
 def _divisor(shift: np.ndarray, radius: float) -> float:
-    """The ``t > 0`` with ``||max(-1, shift / t)|| == radius``.
+    """Return the ``t > 0`` with ``||max(-1, shift / t)|| == radius``.
 
     With the ``k`` most negative coordinates at -1, ``t_k² = (sum of the other squares) /
     (radius² - k)``; the right ``k`` is the one for which exactly those coordinates are below -t.

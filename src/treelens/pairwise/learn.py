@@ -1,4 +1,4 @@
-"""The one door of this room: pair features and labels in, learned weights out."""
+"""Learning of pattern weights: pair features and labels in, learned weights out."""
 
 from __future__ import annotations
 
@@ -9,45 +9,30 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from treelens.graphs.targets import check_classes
-from treelens.pairwise._compiled import PairArrays, PairLoss
-from treelens.pairwise.batch import projected_gradient
-from treelens.pairwise.certificate import Certificate
-from treelens.pairwise.constraints import (
-    CENTER,
-    CONSTRAINT_SETS,
-    BallConstraint,
-    BoxConstraint,
-)
-from treelens.pairwise.margins import (
-    DistanceQuantiles,
-    choose_margins,
-    listed_weights,
-    local_pairs,
-)
+from treelens.pairwise.constraints import CENTER, BallConstraint
+from treelens.pairwise.losses import choose_margins
 from treelens.pairwise.objective import (
     AllPairsObjective,
-    ListedPairsObjective,
-    Margins,
     curvature_guess,
     largest_pair_norm,
     pair_arrays,
-    pair_weights,
 )
-from treelens.pairwise.quasi_newton import projected_quasi_newton
-from treelens.pairwise.result import LearnedWeights, distance_moved
+from treelens.pairwise.result import Certificate, LearnedWeights
 from treelens.pairwise.settings import LearnerSettings
-from treelens.pairwise.stochastic import Schedule, stochastic_gradient
+from treelens.pairwise.solvers import (
+    projected_gradient,
+    projected_quasi_newton,
+    stochastic_gradient,
+)
 from treelens.parallel import one_blas_thread
 from treelens.patterns.pairs import PairFeatures
-
-Listed = tuple[np.ndarray, np.ndarray]  # first and second graphs of chosen pairs
 
 
 def learn_weights(features: PairFeatures, y: Any, **options: Any) -> LearnedWeights:
     """Learn one weight per pattern from pairs of labelled graphs.
 
     Graphs of different classes should be far apart under ``d = b - <W, Z>``, graphs of one class
-    near. The objective, a weighted mean of smoothed hinges over pairs, is convex.
+    close. The objective, a weighted mean of smoothed hinges over pairs, is convex.
 
     Parameters
     ----------
@@ -79,140 +64,41 @@ def learn_weights(features: PairFeatures, y: Any, **options: Any) -> LearnedWeig
     settings = LearnerSettings(**options)
     settings.check()
     radii = settings.radii(len(features.level_offsets) - 1)
-    codes = check_classes(y, features.n_graphs)[1].astype(np.int32)
-    movable = np.diff(features.lists.offsets) >= settings.min_support  # (n_patterns,)
-    _warn_single_members(codes)
+    codes = check_classes(y, features.n_graphs)[1]
+    if np.bincount(codes).max() < 2:
+        warnings.warn(
+            f"No two of the {len(codes)} graphs share a label: weights are learned from pairs of "
+            "different classes alone.",
+            UserWarning,
+            stacklevel=2,
+        )
     pairs = pair_arrays(features)
-    listed = None
-    if settings.pairs == "local":
-        listed = local_pairs(pairs, codes, settings.n_neighbors, settings.n_jobs)
-    margins = _margins(features, pairs, listed, settings)
+    margins = choose_margins(
+        settings.margins, settings.sigma, settings.b, features, pairs, settings.n_jobs
+    )
     pair_norm = largest_pair_norm(features)
-    if not radii.any() or not _can_learn(features, movable):
-        return _uniform(features, margins, radii, pair_norm)
-    objective = _objective(pairs, codes, movable, margins, listed, settings)
-    constraint = CONSTRAINT_SETS[settings.constraint](features.level_offsets, radii)
-    schedule = _schedule(settings, radii, pair_norm)
-    metric = curvature_guess(features)
+    if not radii.any() or not _can_learn(features):
+        return LearnedWeights(
+            np.full(features.n_patterns, CENTER), np.zeros(0), np.zeros(0), True, 0, margins,
+            np.zeros(len(radii)), radii, pair_norm, "none",
+        )  # fmt: skip
+    objective = AllPairsObjective.from_features(
+        features, codes, margins, settings.balance, settings.n_jobs, pairs
+    )
+    constraint = BallConstraint(features.level_offsets, radii)
+    step_size = settings.step_size
+    if settings.solver == "stochastic" and step_size is None:  # the first steps cross the ball
+        step_size = float(radii.max()) / max(pair_norm, np.finfo(float).tiny)
     # The vectors are short: more BLAS threads would only wait for each other. And with one the
     # sums do not depend on the machine.
     with one_blas_thread():
-        weights, certificate, n_iter = _solve(objective, constraint, schedule, metric, settings)
+        weights, certificate, n_iter = _solve(objective, constraint, features, settings, step_size)
+    moved = [np.linalg.norm(w - CENTER) for w in np.split(weights, features.level_offsets[1:-1])]
     learned = LearnedWeights(
         weights, np.array(certificate.values), np.array(certificate.gaps), certificate.converged,
-        n_iter, margins, distance_moved(weights, features.level_offsets), radii, pair_norm,
-        settings.solver, schedule.step_size if settings.solver == "stochastic" else None,
+        n_iter, margins, np.array(moved), radii, pair_norm, settings.solver,
+        step_size if settings.solver == "stochastic" else None,
     )  # fmt: skip
-    _warn_if_not_there(learned, settings)
-    return learned
-
-
-def _warn_single_members(codes: np.ndarray) -> None:
-    if np.bincount(codes).max() < 2:
-        warnings.warn(
-            f"No two of the {len(codes)} graphs share a label: nothing can be drawn together, "
-            "weights are learned from pairs of different classes alone.",
-            UserWarning,
-            stacklevel=3,
-        )
-
-
-def _can_learn(features: PairFeatures, movable: np.ndarray) -> bool:
-    """Whether some pattern that may move is shared by two graphs; warns if not."""
-    support = np.diff(features.lists.offsets)
-    if (movable & (support >= 2)).any():
-        return True
-    shared = "no two graphs share a pattern"
-    if (support >= 2).any():
-        shared = f"no pattern has the minimum support ({support.max()} graphs is the most)"
-    warnings.warn(
-        f"Nothing to learn: {shared}. The weights stay uniform; a smaller depth gives patterns "
-        "that graphs share.",
-        UserWarning,
-        stacklevel=3,
-    )
-    return False
-
-
-def _margins(
-    features: PairFeatures, pairs: PairArrays, listed: Listed | None, settings: LearnerSettings
-) -> Margins:
-    quantiles = None
-    if isinstance(settings.margins, str) or isinstance(settings.sigma, str):
-        if listed is None:
-            quantiles = DistanceQuantiles.of_all_pairs(features, pairs, settings.b, settings.n_jobs)
-        else:
-            quantiles = DistanceQuantiles.of_listed_pairs(features, pairs, settings.b, *listed)
-    return choose_margins(settings.margins, settings.sigma, settings.b, quantiles)
-
-
-def _objective(
-    pairs: PairArrays,
-    codes: np.ndarray,
-    movable: np.ndarray,
-    margins: Margins,
-    listed: Listed | None,
-    settings: LearnerSettings,
-) -> AllPairsObjective | ListedPairsObjective:
-    loss = PairLoss(
-        margins.b, margins.alpha1, margins.alpha2, margins.sigma,
-        *pair_weights(codes, settings.balance),
-    )  # fmt: skip
-    if listed is None:
-        return AllPairsObjective(pairs, codes, loss, movable, settings.n_jobs)
-    first, second = listed
-    weights = listed_weights(codes[first] == codes[second], settings.balance)
-    return ListedPairsObjective(
-        pairs, codes, loss, movable, first, second, weights, settings.n_jobs
-    )
-
-
-def _solve(
-    objective: AllPairsObjective | ListedPairsObjective,
-    constraint: BallConstraint | BoxConstraint,
-    schedule: Schedule,
-    metric: np.ndarray,
-    settings: LearnerSettings,
-) -> tuple[np.ndarray, Certificate, int]:
-    """Run the chosen solver from uniform weights; returns weights, certificate, iterations."""
-    if settings.solver == "stochastic":
-        rng = np.random.default_rng(settings.random_state)
-        return stochastic_gradient(objective, constraint, schedule, tol=settings.tol, rng=rng)
-    start = np.full(objective.n_patterns, CENTER)
-    limits: dict[str, Any] = {"max_iter": settings.max_iter, "tol": settings.tol}
-    if settings.solver == "batch":
-        weights, certificate = projected_gradient(
-            objective, constraint, start, step_size=settings.step_size, **limits
-        )
-    else:
-        weights, certificate = projected_quasi_newton(
-            objective, constraint, start, metric, **limits
-        )
-    return weights, certificate, len(certificate.values) - 1
-
-
-def _schedule(settings: LearnerSettings, radii: np.ndarray, pair_norm: float) -> Schedule:
-    """The stochastic solver's plan; by itself it begins with steps across the whole ball."""
-    step_size = settings.step_size
-    if step_size is None:
-        step_size = float(radii.max()) / max(pair_norm, np.finfo(float).tiny)
-    return Schedule(
-        settings.n_steps, settings.n_epochs, step_size, settings.halvings, settings.average,
-        settings.n_checks,
-    )  # fmt: skip
-
-
-def _uniform(
-    features: PairFeatures, margins: Margins, radii: np.ndarray, pair_norm: float
-) -> LearnedWeights:
-    """Weights of 1, exactly optimal where nothing may or can move."""
-    return LearnedWeights(
-        np.full(features.n_patterns, CENTER), np.zeros(0), np.zeros(0), True, 0, margins,
-        np.zeros(len(radii)), radii, pair_norm, "none",
-    )  # fmt: skip
-
-
-def _warn_if_not_there(learned: LearnedWeights, settings: LearnerSettings) -> None:
     if not learned.converged and len(learned.gaps):
         limit = "n_steps" if settings.solver == "stochastic" else "max_iter"
         warnings.warn(
@@ -220,5 +106,48 @@ def _warn_if_not_there(learned: LearnedWeights, settings: LearnerSettings) -> No
             f"gap of {learned.gaps[-1]:.2g}, above tol={settings.tol:g}: raise {limit}, or tol, of "
             "the solver.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=2,
         )
+    return learned
+
+
+def _can_learn(features: PairFeatures) -> bool:
+    """Return whether two graphs share a pattern; warn if not."""
+    if (np.diff(features.lists.offsets) >= 2).any():
+        return True
+    warnings.warn(
+        "Nothing to learn: no two graphs share a pattern. The weights stay uniform; a smaller "
+        "depth gives patterns that graphs share.",
+        UserWarning,
+        stacklevel=3,
+    )
+    return False
+
+
+def _solve(
+    objective: AllPairsObjective,
+    constraint: BallConstraint,
+    features: PairFeatures,
+    settings: LearnerSettings,
+    step_size: float | None,
+) -> tuple[np.ndarray, Certificate, int]:
+    """Run the chosen solver from uniform weights; return weights, certificate, iterations."""
+    if settings.solver == "stochastic":
+        assert step_size is not None
+        return stochastic_gradient(
+            objective, constraint, n_steps=settings.n_steps, step_size=step_size,
+            halvings=settings.halvings, average=settings.average, n_checks=settings.n_checks,
+            tol=settings.tol, rng=np.random.default_rng(settings.random_state),
+        )  # fmt: skip
+    start = np.full(objective.n_patterns, CENTER)
+    limits: dict[str, Any] = {"max_iter": settings.max_iter, "tol": settings.tol}
+    if settings.solver == "batch":
+        weights, certificate = projected_gradient(
+            objective.value_and_gradient, constraint, start, step_size=step_size, **limits
+        )
+    else:
+        metric = curvature_guess(features)
+        weights, certificate = projected_quasi_newton(
+            objective.value_and_gradient, constraint, start, metric, **limits
+        )
+    return weights, certificate, len(certificate.values) - 1

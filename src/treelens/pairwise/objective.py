@@ -1,26 +1,22 @@
-"""The learner's objective: a weighted mean of pair losses, with its gradient.
-
-Two sums over pairs behind one small interface: all n² ordered pairs, never written out, and a list
-of chosen pairs (nearest neighbours). Solvers ask for a value and a gradient and know nothing else.
-"""
+"""The objective of learning: a weighted mean of pair losses over all pairs, with its gradient."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from treelens.pairwise import _compiled, _compiled_pairs
+from treelens.pairwise import _compiled
 from treelens.pairwise._compiled import PairArrays, PairLoss
 from treelens.parallel import in_threads
 from treelens.patterns.pairs import PairFeatures, dense_columns
 
-# The pairs are dealt out to so many shares, whatever the number of threads, and the shares are
+# The pairs are divided among this many shares, whatever the number of threads, and the shares are
 # added up in order: that is why the sums are the same, bit for bit, for every n_jobs.
 N_SHARES = 8
-_LEAST_CURVATURE = 1e-3
+_MIN_CURVATURE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -45,52 +41,8 @@ class Margins:
     b: float = 1.0
 
 
-class Objective(Protocol):
-    """A convex function of the weights."""
-
-    @property
-    def n_patterns(self) -> int: ...
-
-    def value(self, weights: np.ndarray) -> float: ...
-
-    def value_and_gradient(self, weights: np.ndarray) -> tuple[float, np.ndarray]: ...
-
-
-class _SumInShares:
-    """What both objectives share: the shares of a sum over pairs, added up in order."""
-
-    movable: np.ndarray
-    n_jobs: int
-
-    def _share(
-        self, k: int, weights: np.ndarray, with_gradient: bool, gradient: np.ndarray
-    ) -> float:
-        """The value of share ``k``; adds its part to ``gradient``."""
-        raise NotImplementedError
-
-    @property
-    def n_patterns(self) -> int:
-        return len(self.movable)
-
-    def value(self, weights: np.ndarray) -> float:
-        """The objective alone: half the work."""
-        return self._pass(weights, False)[0]
-
-    def value_and_gradient(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        """The objective and its gradient, shape (n_patterns,)."""
-        return self._pass(weights, True)
-
-    def _pass(self, weights: np.ndarray, with_gradient: bool) -> tuple[float, np.ndarray]:
-        gradients = np.zeros((N_SHARES, self.n_patterns if with_gradient else 0))
-        values = in_shares(
-            lambda k: self._share(k, weights, with_gradient, gradients[k]), self.n_jobs
-        )
-        gradient = gradients.sum(axis=0)
-        return sum(values), np.where(self.movable, gradient, 0.0) if with_gradient else gradient
-
-
 @dataclass(frozen=True)
-class AllPairsObjective(_SumInShares):
+class AllPairsObjective:
     """The mean loss over all ordered pairs of graphs, a graph with itself included.
 
     Attributes
@@ -101,52 +53,51 @@ class AllPairsObjective(_SumInShares):
     loss : PairLoss
         Margins, and the weight of an unordered pair of either kind; a graph with itself counts
         half.
-    movable : ndarray of bool, shape (n_patterns,)
-        Patterns whose weight may change; the gradient of the others is 0.
     n_jobs : int
     """
 
     pairs: PairArrays
     codes: np.ndarray
     loss: PairLoss
-    movable: np.ndarray
     n_jobs: int = 1
 
-    def _share(
-        self, k: int, weights: np.ndarray, with_gradient: bool, gradient: np.ndarray
-    ) -> float:
-        return _compiled.all_pairs_pass(
-            k, N_SHARES, self.pairs, self.codes, weights, self.loss, with_gradient, gradient
+    @classmethod
+    def from_features(
+        cls,
+        features: PairFeatures,
+        codes: np.ndarray,
+        margins: Margins,
+        balance: bool,
+        n_jobs: int = 1,
+        pairs: PairArrays | None = None,
+    ) -> AllPairsObjective:
+        """Return the objective of pair features; ``pairs`` are their arrays, if at hand."""
+        loss = PairLoss(
+            margins.b, margins.alpha1, margins.alpha2, margins.sigma, *pair_weights(codes, balance)
         )
+        return cls(pairs or pair_arrays(features), codes.astype(np.int32), loss, n_jobs)
 
+    @property
+    def n_patterns(self) -> int:
+        return len(self.pairs.dense_of_pattern)
 
-@dataclass(frozen=True)
-class ListedPairsObjective(_SumInShares):
-    """The weighted mean loss over a list of pairs; see :class:`AllPairsObjective`.
+    def value(self, weights: np.ndarray) -> float:
+        """Return the objective alone: half the work."""
+        return self._pass(weights, False)[0]
 
-    Attributes
-    ----------
-    first, second : ndarray of int32, shape (n_pairs,)
-    pair_weights : ndarray, shape (n_pairs,)
-        Their sum is 1.
-    """
+    def value_and_gradient(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the objective and its gradient, shape (n_patterns,)."""
+        return self._pass(weights, True)
 
-    pairs: PairArrays
-    codes: np.ndarray
-    loss: PairLoss
-    movable: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-    pair_weights: np.ndarray
-    n_jobs: int = 1
+    def _pass(self, weights: np.ndarray, with_gradient: bool) -> tuple[float, np.ndarray]:
+        gradients = np.zeros((N_SHARES, self.n_patterns if with_gradient else 0))
 
-    def _share(
-        self, k: int, weights: np.ndarray, with_gradient: bool, gradient: np.ndarray
-    ) -> float:
-        return _compiled_pairs.listed_pairs_pass(
-            k, N_SHARES, self.pairs, self.codes, self.first, self.second, self.pair_weights,
-            weights, self.loss, with_gradient, gradient,
-        )  # fmt: skip
+        def share(k: int) -> float:
+            return _compiled.all_pairs_pass(
+                k, N_SHARES, self.pairs, self.codes, weights, self.loss, with_gradient, gradients[k]
+            )
+
+        return sum(in_shares(share, self.n_jobs)), gradients.sum(axis=0)
 
 
 def pair_arrays(features: PairFeatures) -> PairArrays:
@@ -161,7 +112,7 @@ def pair_arrays(features: PairFeatures) -> PairArrays:
 
 
 def pair_weights(codes: np.ndarray, balance: bool) -> tuple[float, float]:
-    """Weight of an unordered pair with different and with the same label.
+    """Return the weight of an unordered pair with different and with the same label.
 
     It stands for two ordered pairs; the weights of all n² ordered pairs sum to 1. Balanced,
     either kind has the total weight 1/2.
@@ -174,7 +125,7 @@ def pair_weights(codes: np.ndarray, balance: bool) -> tuple[float, float]:
 
 
 def largest_pair_norm(features: PairFeatures) -> float:
-    """``max ||Z(i, j)||_2`` over all pairs: the loss is that steep in the weights, at most.
+    """Return ``max ||Z(i, j)||_2`` over all pairs, the Lipschitz constant of the loss.
 
     It is reached on the diagonal: ``combine(a, b)² <= combine(a, a) combine(b, b)`` for the
     minimum and for the product, and then Cauchy-Schwarz.
@@ -186,17 +137,16 @@ def largest_pair_norm(features: PairFeatures) -> float:
 
 
 def curvature_guess(features: PairFeatures) -> np.ndarray:
-    """How much each pattern adds to the similarities, relative to the most present one.
+    """Return the mean of ``Z(i, i)`` relative to its largest entry, shape (n_patterns,).
 
-    The mean of ``Z(i, i)``: its spread over the patterns follows that of the objective's
-    curvatures well enough to even them out. Shape (n_patterns,).
+    It varies over the patterns much as the objective's curvature does, and so preconditions it.
     """
     values = features.rows.values if features.minimum else features.rows.values**2
     values = values * np.repeat(features.scale**2, np.diff(features.rows.offsets))
     sums = np.bincount(features.rows.indices, weights=values, minlength=features.n_patterns)
-    return np.maximum(sums / max(sums.max(initial=0.0), np.finfo(float).tiny), _LEAST_CURVATURE)
+    return np.maximum(sums / max(sums.max(initial=0.0), np.finfo(float).tiny), _MIN_CURVATURE)
 
 
 def in_shares(work: Callable[[int], Any], n_jobs: int) -> list[Any]:
-    """``work(k)`` for every share ``k``, in threads."""
+    """Return ``work(k)`` for every share ``k``, computed in threads."""
     return in_threads(work, range(N_SHARES), n_jobs)

@@ -1,13 +1,20 @@
-"""What learning hands on: the weights, and how well they were found."""
+"""Learned weights, and the certificate of how far they can be from the optimum."""
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from treelens.array_checks import check_array, check_positive
+from treelens.pairwise.constraints import BallConstraint
 from treelens.pairwise.objective import Margins
+
+# A gap is relative to the objective, but never to less than this share of its first value: an
+# objective that falls to zero would otherwise never count as converged.
+_MIN_SHARE = 1e-9
+_PATIENCE = 30
+_ROUNDING = 1e-15
 
 
 @dataclass(frozen=True)
@@ -51,8 +58,57 @@ class LearnedWeights:
     solver: str
     step_size: float | None = None
 
+    def validate(self) -> None:
+        check_positive(self.margins.sigma, "sigma")
+        for name in ("weights", "moved", "radii"):
+            check_array(getattr(self, name), name, np.float64, (None,), 0.0)
+        for name in ("history", "gaps"):
+            check_array(getattr(self, name), name, np.float64, (None,))
+        if len(self.moved) != len(self.radii) or min(self.pair_norm, self.step_size or 0.0) < 0:
+            raise ValueError("moved and radii must be of the same length, norm and step positive")
 
-def distance_moved(weights: np.ndarray, level_offsets: np.ndarray) -> np.ndarray:
-    """How far the weights of every depth are from 1, shape (n_depths,)."""
-    parts = itertools.pairwise(level_offsets)
-    return np.array([np.linalg.norm(weights[start:stop] - 1.0) for start, stop in parts])
+
+@dataclass
+class Certificate:
+    """Objective values, and upper bounds of their distance to the optimum.
+
+    A convex function lies above its tangent planes, so the minimum of a tangent plane over the
+    constraint set is a lower bound of the optimum. The best bound so far gives the gap.
+
+    Attributes
+    ----------
+    constraint : BallConstraint
+    tol : float
+        Relative gap that counts as converged.
+    values, gaps : list of float
+        Objective and relative gap after every iteration.
+    lower_bound : float
+    """
+
+    constraint: BallConstraint
+    tol: float
+    values: list[float] = field(default_factory=list)
+    gaps: list[float] = field(default_factory=list)
+    lower_bound: float = -np.inf
+
+    def observe(self, weights: np.ndarray, value: float, gradient: np.ndarray) -> None:
+        """Update the lower bound by the tangent plane at a point."""
+        lowest = self.constraint.linear_minimizer(gradient)
+        self.lower_bound = max(self.lower_bound, value + float(gradient @ (lowest - weights)))
+
+    def record(self, value: float) -> None:
+        """Append the objective at the end of an iteration, and its gap."""
+        self.values.append(value)
+        scale = max(value, _MIN_SHARE * self.values[0], np.finfo(float).tiny)
+        self.gaps.append(max(value - self.lower_bound, 0.0) / scale)
+
+    @property
+    def converged(self) -> bool:
+        return bool(self.gaps and self.gaps[-1] <= self.tol)
+
+    @property
+    def stalled(self) -> bool:
+        """Whether the last 30 iterations lowered the objective by no more than rounding."""
+        if len(self.values) <= _PATIENCE:
+            return False
+        return self.values[-_PATIENCE - 1] - self.values[-1] <= _ROUNDING * abs(self.values[-1])

@@ -1,70 +1,183 @@
-"""All choices of a learner in one place, and their checks."""
+"""Settings of learning and of its solvers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 
-from treelens.pairwise.constraints import CONSTRAINT_SETS
+from treelens._sklearn_compat import BaseEstimator, Interval
 
-SOLVERS = ("quasi-newton", "batch", "stochastic")
-PAIRS = ("all", "local")
+_AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]
+_NOT_NEGATIVE = [Interval(Integral, 0, None, closed="left")]
+_STEP = [Interval(Real, 0, None, closed="neither"), None]
+_TOL = [Interval(Real, 0, None, closed="left")]
+
+
+class QuasiNewton(BaseEstimator):
+    """Projected quasi-Newton on all pairs; converges in tens of iterations.
+
+    Parameters
+    ----------
+    max_iter : int, default=200
+    tol : float, default=1e-4
+        Relative duality gap at which it stops.
+
+    Examples
+    --------
+    >>> import treelens as tl
+    >>> tl.PairwiseWeights(radius=3.0, solver=tl.QuasiNewton(tol=1e-2))
+    PairwiseWeights(radius=3.0, solver=QuasiNewton(tol=0.01))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "max_iter": _AT_LEAST_ONE,
+        "tol": _TOL,
+    }
+
+    def __init__(self, max_iter: int = 200, tol: float = 1e-4) -> None:
+        self.max_iter = max_iter
+        self.tol = tol
+
+
+class ProjectedGradient(BaseEstimator):
+    """Projected gradient on all pairs.
+
+    Parameters
+    ----------
+    max_iter : int, default=200
+    tol : float, default=1e-4
+        Relative duality gap at which it stops.
+    step_size : float or None, default=None
+        None adapts the step; a number makes it constant.
+
+    Examples
+    --------
+    >>> import treelens as tl
+    >>> tl.PairwiseWeights(solver=tl.ProjectedGradient(max_iter=50))
+    PairwiseWeights(solver=ProjectedGradient(max_iter=50))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **QuasiNewton._parameter_constraints,
+        "step_size": _STEP,
+    }
+
+    def __init__(
+        self, max_iter: int = 200, tol: float = 1e-4, step_size: float | None = None
+    ) -> None:
+        self.max_iter = max_iter
+        self.tol = tol
+        self.step_size = step_size
+
+
+class StochasticGradient(BaseEstimator):
+    """Stochastic gradient steps on single pairs, as in the paper, for very many graphs.
+
+    Parameters
+    ----------
+    n_steps : int, default=1_000_000
+    step_size : float or None, default=None
+        Initial step size; None chooses it from the radius.
+    halvings : int, default=8
+        How often the step size is halved; each stage is twice as long as the one before. 0 keeps
+        it constant.
+    average : bool, default=True
+        Whether to return the mean iterate of the last stage instead of the last iterate.
+    n_checks : int, default=10
+        How often to evaluate the full objective; 0 leaves ``history_`` empty.
+    tol : float, default=1e-4
+        Relative duality gap at which it counts as converged.
+
+    Examples
+    --------
+    >>> import treelens as tl
+    >>> tl.PairwiseWeights(solver=tl.StochasticGradient(n_steps=1000))
+    PairwiseWeights(solver=StochasticGradient(n_steps=1000))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_steps": _AT_LEAST_ONE,
+        "step_size": _STEP,
+        "halvings": _NOT_NEGATIVE,
+        "average": ["boolean"],
+        "n_checks": _NOT_NEGATIVE,
+        "tol": _TOL,
+    }
+
+    def __init__(
+        self,
+        n_steps: int = 1_000_000,
+        step_size: float | None = None,
+        halvings: int = 8,
+        average: bool = True,
+        n_checks: int = 10,
+        tol: float = 1e-4,
+    ) -> None:
+        self.n_steps = n_steps
+        self.step_size = step_size
+        self.halvings = halvings
+        self.average = average
+        self.n_checks = n_checks
+        self.tol = tol
+
+
+Solver = QuasiNewton | ProjectedGradient | StochasticGradient
+SOLVER_KINDS: dict[str, type[Solver]] = {
+    "quasi-newton": QuasiNewton,
+    "batch": ProjectedGradient,
+    "stochastic": StochasticGradient,
+}
+
+
+def as_solver(solver: Any) -> Any:
+    """Return the solver of a name with its default settings; a solver is returned as it is."""
+    return SOLVER_KINDS[solver]() if isinstance(solver, str) else solver
+
+
+def solver_name(solver: Any) -> str:
+    return next(name for name, kind in SOLVER_KINDS.items() if type(solver) is kind)
+
+
+def limited(learner: Any, **limits: float) -> Any:
+    """Return a copy of a learner with looser limits on its solver.
+
+    ``tol`` is raised to at least, ``max_iter`` and ``n_steps`` are lowered to at most the given
+    values, where the learner or its solver has such a parameter.
+    """
+    learner = clone(learner)
+    own = learner.get_params(deep=False)
+    if isinstance(own.get("solver"), str) and not own.keys() & limits.keys():
+        learner.set_params(solver=as_solver(learner.solver))
+    changes = {}
+    for name, known in learner.get_params().items():
+        setting = name.removeprefix("solver__")
+        if setting in limits:
+            changes[name] = (max if setting == "tol" else min)(known, limits[setting])
+    return learner.set_params(**changes)
 
 
 @dataclass(frozen=True)
 class LearnerSettings:
-    """What to minimise, where, and how.
+    """Settings of :func:`treelens.pairwise.learn.learn_weights`.
 
-    Attributes
-    ----------
-    radius : float or sequence of float, one per depth
-        Of the ball around 1 (``constraint="ball"``), or half the width of the box around 1
-        (``"box"``; 1 is the box [0, 2]). Weights never fall below 0. With radius 0 they stay 1.
-    solver : {"quasi-newton", "batch", "stochastic"}
-    constraint : {"ball", "box"}
-    margins : "quantile" or (alpha1, alpha2)
-        ``"quantile"`` takes them from the training distances under uniform weights.
-    sigma : "auto" or float
-        ``"auto"`` takes half the interquartile range of those distances.
-    b : float
-        The distance is ``b - <W, Z>``.
-    balance : bool
-        Give pairs with the same and with different labels the total weight 1/2 each.
-    pairs : {"all", "local"}
-        All ordered pairs, or every graph with its ``n_neighbors`` nearest of its own and of other
-        classes.
-    n_neighbors : int
-    min_support : int
-        Patterns that fewer training graphs hold keep the weight 1.
-    max_iter : int
-    tol : float
-        Relative gap at which the solver stops.
-    n_steps, n_epochs, step_size, halvings, average, n_checks
-        Of the stochastic solver; see :class:`~treelens.pairwise.stochastic.Schedule`. Without a
-        ``step_size`` the first one is chosen from the radius. ``step_size`` also makes the step of
-        the batch solver constant.
-    n_jobs : int
-        Threads; the result is the same for every number of them.
-    random_state : int, Generator or None
+    These are the parameters of :class:`treelens.PairwiseWeights` with those of the solvers beside
+    them; ``solver`` is a name.
     """
 
     radius: float | Sequence[float] = 1.0
     solver: str = "quasi-newton"
-    constraint: str = "ball"
     margins: str | tuple[float, float] = "quantile"
     sigma: str | float = "auto"
     b: float = 1.0
     balance: bool = True
-    pairs: str = "all"
-    n_neighbors: int = 10
-    min_support: int = 1
     max_iter: int = 200
     tol: float = 1e-4
     n_steps: int = 1_000_000
-    n_epochs: int | None = None
     step_size: float | None = None
     halvings: int = 8
     average: bool = True
@@ -73,7 +186,7 @@ class LearnerSettings:
     random_state: Any = None
 
     def radii(self, n_depths: int) -> np.ndarray:
-        """One radius per depth, checked."""
+        """Return one radius per depth, checked."""
         radii = np.atleast_1d(np.asarray(self.radius, dtype=np.float64))
         if radii.ndim != 1 or len(radii) not in (1, n_depths):
             raise ValueError(
@@ -84,37 +197,24 @@ class LearnerSettings:
         return np.broadcast_to(radii, (n_depths,)).copy()
 
     def check(self) -> None:
-        """Raise a ValueError that names the parameter if a choice makes no sense."""
-        _check_choice("solver", self.solver, SOLVERS)
-        _check_choice("constraint", self.constraint, tuple(CONSTRAINT_SETS))
-        _check_choice("pairs", self.pairs, PAIRS)
-        self._check_margins()
-        for name in ("n_neighbors", "min_support", "max_iter", "n_steps", "n_epochs", "n_jobs"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value!r}.")
-        if self.n_epochs is not None and self.pairs == "local":
-            raise ValueError("n_epochs pairs all graphs off: use pairs='all', or n_steps.")
-        if self.step_size is not None and not self.step_size > 0:
-            raise ValueError(f"step_size must be positive, got {self.step_size!r}.")
-        for name in ("halvings", "n_checks", "tol"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must not be negative, got {getattr(self, name)!r}.")
-
-    def _check_margins(self) -> None:
+        """Raise a ValueError that names the parameter if a setting is invalid."""
+        _check_choice("solver", self.solver, tuple(SOLVER_KINDS))
         if isinstance(self.margins, str):
             _check_choice("margins", self.margins, ("quantile",), "or a pair (alpha1, alpha2)")
-        else:
-            if len(self.margins) != 2 or not self.margins[0] >= self.margins[1]:
-                raise ValueError(
-                    "margins must be (alpha1, alpha2) with alpha1 >= alpha2, got "
-                    f"{self.margins!r}: different classes should be at least alpha1 apart, equal "
-                    "ones at most alpha2."
-                )
+        elif len(self.margins) != 2 or not self.margins[0] >= self.margins[1]:
+            raise ValueError(
+                "margins must be (alpha1, alpha2) with alpha1 >= alpha2, got "
+                f"{self.margins!r}: different classes should be at least alpha1 apart, equal "
+                "ones at most alpha2."
+            )
         if isinstance(self.sigma, str):
             _check_choice("sigma", self.sigma, ("auto",), "or a positive number")
         elif not self.sigma > 0:
             raise ValueError(f"sigma must be positive, got {self.sigma!r}.")
+        kind = SOLVER_KINDS[self.solver]
+        kind(**{name: getattr(self, name) for name in kind().get_params()})._validate_params()
+        if self.n_jobs < 1:
+            raise ValueError(f"n_jobs must be at least 1, got {self.n_jobs!r}.")
 
 
 def _check_choice(name: str, value: Any, choices: tuple[str, ...], also: str = "") -> None:

@@ -1,7 +1,7 @@
-"""Compiled loops of the patterns room. Plain-Python twins: ``tests/naive/patterns.py``.
+"""Compiled loops of refinement and counting. Plain-Python twins: ``tests/naive/patterns.py``.
 
-Colours are numbered per depth in order of first appearance; -1 is a colour that the vocabulary
-has never seen. A node's *child keys* are ``neighbour colour * n_edge_labels + edge code``, sorted:
+Colours are numbered per depth in order of first appearance; -1 is a colour that is not in the
+vocabulary. A node's *child keys* are ``neighbour colour * n_edge_labels + edge code``, sorted:
 together with the node's own colour they are its pattern one depth further.
 """
 
@@ -32,7 +32,7 @@ def _signature(own_color, n_children, total):
 
 @njit(cache=True, nogil=True)
 def _sift_down(keys, start, root, size):
-    """Let the key at ``root`` sink to its place in the heap ``keys[start:start + size]``."""
+    """Sift the key at ``root`` down in the heap ``keys[start:start + size]``."""
     key, child = keys[start + root], 2 * root + 1
     while child < size:
         if child + 1 < size and keys[start + child + 1] > keys[start + child]:
@@ -113,10 +113,10 @@ def look_up_patterns(
     first_node, last_node, colors, neighbor_offsets, keys, signatures, slots, color_signatures,
     own, child_offsets, child_keys, new_colors,
 ):  # fmt: skip
-    """Colours one depth further from known patterns; what they do not hold stays unseen.
+    """Look up the colours one depth further; patterns that are not known get UNSEEN.
 
-    Equal signatures only point to a candidate: the patterns themselves are compared, and two that
-    collide have two slots. One long loop on purpose: handing these arrays to a helper for every
+    Equal signatures only give a candidate: the patterns themselves are compared, and two that
+    collide have two slots. One long loop on purpose: passing these arrays to a helper for every
     node costs several times the work itself.
     """
     mask = np.uint64(len(slots) - 1)
@@ -150,11 +150,11 @@ def look_up_patterns(
 def number_new_patterns(
     colors, neighbor_offsets, keys, signatures, slots, n_known, founders, new_colors
 ):
-    """Number the patterns of the nodes that ``new_colors`` has as unseen, from ``n_known`` on.
+    """Number the patterns of the nodes that are UNSEEN in ``new_colors``, from ``n_known`` on.
 
-    Numbers follow the order of first appearance. The first node of a pattern is its founder: it
-    is what later nodes are compared with, and what ``slots`` points to by its place in
-    ``founders`` (n_nodes,). Returns the number of founders.
+    Numbers follow the order of first appearance. The first node of a pattern is its founder, which
+    later nodes are compared with; ``slots`` contains positions in ``founders`` (n_nodes,). Returns
+    the number of founders.
     """
     mask = np.uint64(len(slots) - 1)
     n_new = 0
@@ -189,21 +189,11 @@ def number_new_patterns(
 
 
 @njit(cache=True, nogil=True)
-def keys_of_founders(founders, neighbor_offsets, keys, child_offsets, child_keys):
-    """The keys of the founders one after the other; ``child_offsets`` (n_founders + 1,) is set."""
-    for new in range(len(founders)):
-        first = child_offsets[new]
-        start, stop = neighbor_offsets[founders[new]], neighbor_offsets[founders[new] + 1]
-        for a in range(start, stop):
-            child_keys[first + a - start] = keys[a]
-
-
-@njit(cache=True, nogil=True)
 def inverted_lists(colors, node_offsets, n_colors, pattern_offsets, graphs, counts):
-    """For every colour of one depth the graphs that hold it, ascending, and how often.
+    """List for every colour of one depth the graphs that contain it, ascending, and the counts.
 
-    The nodes' graphs are sorted by colour in counting passes; then runs of the same graph, which
-    stand together, are merged. ``pattern_offsets`` (n_colors + 1,), zeros at first, and the first
+    The nodes' graphs are sorted by colour in counting passes; then runs of the same graph are
+    merged. ``pattern_offsets`` (n_colors + 1,), zeros at first, and the first
     entries of ``graphs`` and ``counts`` (n_nodes,) are filled; returns their number.
     """
     for node in range(len(colors)):

@@ -1,7 +1,7 @@
 """Compiled loops for shortest paths and walks. Plain-Python twins: ``tests/naive/paths.py``.
 
 Paths and walks go by integer keys. A small open-addressed table numbers keys in order of first
-appearance: ``slots`` holds numbers, ``known`` the key of each number.
+appearance: ``slots`` contains numbers, ``known`` the key of each number.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ _FIRST_SLOTS = 64  # a power of two; tables stay at most half full
 
 @njit(cache=True, nogil=True)
 def _find_slot(key, slots, known):
-    """The slot of a key: where its number stands, or the free one it would take."""
+    """Return the slot of a key, or the free one that it would take."""
     mask = np.uint64(len(slots) - 1)
     mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
     slot = (mixed ^ (mixed >> np.uint64(32))) & mask
@@ -25,7 +25,7 @@ def _find_slot(key, slots, known):
 
 @njit(cache=True, nogil=True)
 def _table_of(known, n_known, room):
-    """Slots with the known keys entered and room for ``room`` keys in all."""
+    """Return slots with the known keys and room for ``room`` keys in all."""
     size = _FIRST_SLOTS
     while size < 2 * room:
         size *= 2
@@ -37,7 +37,7 @@ def _table_of(known, n_known, room):
 
 @njit(cache=True, nogil=True)
 def _with_room(array, room):
-    """The array, or a copy at least twice as long where ``room`` entries do not fit."""
+    """Return the array, or a copy at least twice as long if ``room`` entries do not fit."""
     if room <= len(array):
         return array
     longer = np.zeros(max(room, 2 * len(array)), array.dtype)
@@ -47,7 +47,7 @@ def _with_room(array, room):
 
 @njit(cache=True, nogil=True)
 def learn_keys(keys):
-    """Number keys in order of first appearance: the number of each, and the distinct keys."""
+    """Number keys in order of first appearance; return the numbers and the distinct keys."""
     numbers = np.empty(len(keys), np.int32)
     known = np.empty(_FIRST_SLOTS // 2, np.int64)
     slots = _table_of(known, 0, len(known))
@@ -68,7 +68,7 @@ def learn_keys(keys):
 
 @njit(cache=True, nogil=True)
 def look_up_keys(keys, known):
-    """The position of each key among the known ones, which are distinct; -1 where it is not."""
+    """Return the position of each key among the distinct known ones, or -1."""
     slots = _table_of(known, len(known), len(known))
     numbers = np.empty(len(keys), np.int32)
     for i in range(len(keys)):
@@ -78,7 +78,7 @@ def look_up_keys(keys, known):
 
 @njit(cache=True, nogil=True)
 def _distances(source, base, neighbor_offsets, neighbors, distance, queue):
-    """Breadth-first search inside one graph; the number of nodes reached, in ``queue`` order.
+    """Search one graph breadth-first; return the number of nodes reached, listed in ``queue``.
 
     ``distance`` must be -1 everywhere; it is filled for the nodes that were reached.
     """
@@ -100,7 +100,7 @@ def _distances(source, base, neighbor_offsets, neighbors, distance, queue):
 
 @njit(cache=True, nogil=True)
 def _triples_of_graph(base, n, neighbor_offsets, neighbors, labels, n_labels):
-    """Distinct triple keys of one graph, in no particular order, and how many pairs have each."""
+    """Return the distinct triple keys of one graph, unordered, and how many pairs have each."""
     known = np.empty(max(n, 8), np.int64)
     counts = np.zeros(max(n, 8))
     slots = _table_of(known, 0, len(known))
@@ -137,8 +137,8 @@ def triples_of_graphs(
     """Count (label, label, distance) over the connected node pairs of the graphs of one share.
 
     The key of a triple is ``(distance * n_labels + smaller code) * n_labels + larger code``.
-    Returns where each graph's entries begin (n_share + 1,), the keys, ascending within a graph,
-    and the number of unordered node pairs with each.
+    Returns offsets by graph (n_share + 1,), the keys, ascending within a graph, and the number of
+    unordered node pairs with each.
     """
     offsets = np.zeros(last_graph - first_graph + 1, np.int64)
     keys = np.empty(1024, np.int64)
@@ -161,7 +161,7 @@ def triples_of_graphs(
 
 @njit(cache=True, nogil=True)
 def _merge_ends(codes, amounts, n_nodes, step_keys, ends, counts):
-    """Sort (step key, end node) codes and add up the amounts of equal ones; how many remain."""
+    """Sort (step key, end node) codes, add up the amounts of equal ones; return their number."""
     order = np.argsort(codes)
     used = 0
     last = np.int64(-1)
@@ -179,7 +179,7 @@ def _merge_ends(codes, amounts, n_nodes, step_keys, ends, counts):
 @njit(cache=True, nogil=True)
 def _one_step_further(ends, end_counts, base, n_nodes, neighbor_offsets, neighbors, arc_keys,
                       codes, amounts, step_keys, new_ends, new_counts):  # fmt: skip
-    """Lengthen the walks that end in ``ends`` by one arc, grouped by the key of that step."""
+    """Extend the walks that end in ``ends`` by one arc, grouped by the key of that step."""
     m = 0
     for i in range(len(ends)):
         node = base + ends[i]
@@ -194,7 +194,7 @@ def _one_step_further(ends, end_counts, base, n_nodes, neighbor_offsets, neighbo
 def _walks_of_graph(
     base, n, neighbor_offsets, neighbors, node_keys, arc_keys, max_length, most_steps
 ):
-    """The entries of one graph, as :func:`walks_of_graphs` describes them, and the steps taken."""
+    """Return the entries of one graph (see :func:`walks_of_graphs`) and the number of steps."""
     lengths, parents = np.empty(64, np.int16), np.empty(64, np.int32)
     keys, totals = np.empty(64, np.int64), np.empty(64)
     # Per length: the ends of the walks at hand, grouped by the key of their last step.
@@ -239,14 +239,14 @@ def _walks_of_graph(
 @njit(cache=True, nogil=True)
 def walks_of_graphs(first_graph, last_graph, node_offsets, neighbor_offsets, neighbors, node_keys,
                     arc_keys, max_length):  # fmt: skip
-    """Count the walks of up to ``max_length`` steps by the labels they meet.
+    """Count the walks of up to ``max_length`` steps by the labels along them.
 
     The label sequences of a graph form a tree: the node labels are its first level, and the
     children of a sequence are its one-step extensions. The tree is walked depth first; at every
     sequence only the nodes in which its walks end are kept, with the number of walks in each. So
     each distinct sequence is visited once, and memory is one list of nodes per length.
 
-    Returns where each graph's entries begin (n_share + 1,) and, for every distinct sequence of
+    Returns offsets by graph (n_share + 1,) and, for every distinct sequence of
     the graph in lexicographic order: its length in steps, the entry (within the graph) of the
     sequence without its last step or -1, the key of the last step, and the number of walks.
     """
@@ -271,7 +271,7 @@ def walks_of_graphs(first_graph, last_graph, node_offsets, neighbor_offsets, nei
 @njit(cache=True, nogil=True)
 def steps_of_walks(node_offsets, neighbor_offsets, neighbors, node_keys, arc_keys, max_length,
                    most_steps):  # fmt: skip
-    """How many steps :func:`walks_of_graphs` takes along arcs; it stops after ``most_steps``."""
+    """Return the steps of :func:`walks_of_graphs` along arcs; stop after ``most_steps``."""
     n_steps = 0
     for graph in range(len(node_offsets) - 1):
         base = node_offsets[graph]

@@ -1,4 +1,4 @@
-"""From graphs to pair features, given a vocabulary: shared by the kernels and the classifier."""
+"""From graphs to pair features, given a vocabulary."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
 
 class SeenGraphs(NamedTuple):
-    """Some graphs as a model sees them: refined once, for deciding, explaining and drawing."""
+    """Colours, histograms and features of graphs, for predicting, explaining and drawing."""
 
     colors: NodeColors  # all depths of the vocabulary
     histograms: PatternHistograms  # the depths in use
@@ -23,44 +23,44 @@ class SeenGraphs(NamedTuple):
 
 
 class Features(NamedTuple):
-    """What a kernel knows of some graphs: pair features and ``<W, Z(G, G)>`` of each graph."""
+    """Pair features of graphs, and ``<W, Z(G, G)>`` of each graph."""
 
     pairs: PairFeatures
-    diagonal: np.ndarray  # (n_graphs,), patterns never seen in training included
+    diagonal: np.ndarray  # (n_graphs,), unseen patterns included
     covariates: np.ndarray | None = None  # (n_graphs, n_covariates), standardised
 
 
 @dataclass(frozen=True)
 class PatternExtractor:
-    """A vocabulary, and the depths and the kind of pair feature that a kernel takes from it."""
+    """A vocabulary with the first depth and the kind of pair feature of a kernel."""
 
     vocabulary: PatternVocabulary
     first_depth: int
     kind: str
 
     def count(self, colors: NodeColors, n_jobs: int = 1) -> PatternHistograms:
-        """Histograms of the depths in use."""
+        """Return histograms of the depths in use."""
         counts = PatternHistograms.from_colors(self.vocabulary, colors, n_jobs)
         return counts.select_depths(self.first_depth, self.vocabulary.depth)
 
     def histograms(self, graphs: GraphCollection, n_jobs: int = 1) -> PatternHistograms:
-        """Histograms of new graphs in terms of the vocabulary."""
+        """Return histograms of new graphs over the patterns of the vocabulary."""
         return self.count(self.vocabulary.transform(graphs, n_jobs), n_jobs)
 
     def pairs(self, histograms: PatternHistograms) -> PairFeatures:
-        """Plain pair features: ``<1, Z>`` is the kernel itself."""
+        """Return pair features without scaling: ``<1, Z>`` is the kernel itself."""
         return PairFeatures.from_histograms(histograms, self.kind, unit=False)
 
     def features(
         self, graphs: GraphCollection, weights: np.ndarray | None = None, n_jobs: int = 1
     ) -> Features:
-        """Features of new graphs."""
+        """Return features of new graphs."""
         return self.look_at(graphs, weights, n_jobs).features
 
     def look_at(
         self, graphs: GraphCollection, weights: np.ndarray | None = None, n_jobs: int = 1
     ) -> SeenGraphs:
-        """Refine new graphs, count their patterns and make their features."""
+        """Refine new graphs, count their patterns and compute their features."""
         colors = self.vocabulary.transform(graphs, n_jobs)
         histograms = self.count(colors, n_jobs)
         pairs = self.pairs(histograms)
@@ -73,10 +73,10 @@ class PatternExtractor:
         histograms: PatternHistograms,
         squares: np.ndarray | None = None,
     ) -> np.ndarray:
-        """What patterns outside the vocabulary, at weight one, add to ``<W, Z(G, G)>``.
+        """Return the part of ``<W, Z(G, G)>`` from unseen patterns, at weight one.
 
-        They match no training graph, but a graph's similarity with itself counts all it holds.
-        ``squares`` are each graph's :func:`sum_of_squares` over all its patterns, if at hand.
+        They match no training graph, but count in a graph's similarity with itself. ``squares``
+        are each graph's :func:`sum_of_squares` over all its patterns, if at hand.
         """
         unseen = histograms.unseen.sum(axis=1)
         if not unseen.any():
@@ -87,8 +87,8 @@ class PatternExtractor:
             return unseen / histograms.n_depths
         if squares is not None:
             return (squares - sum_of_squares(histograms)) / histograms.n_depths
-        # Squares of counts need the unseen patterns told apart: a vocabulary of their own, for the
-        # graphs that hold any.
+        # Squares of counts need the unseen patterns distinguished: fit a vocabulary to the graphs
+        # that contain any.
         strange = np.flatnonzero(unseen)
         vocabulary, colors = PatternVocabulary.fit(
             graphs[strange], self.vocabulary.depth, self.vocabulary.uses_edge_labels
@@ -100,13 +100,13 @@ class PatternExtractor:
 
 
 def sum_of_squares(histograms: PatternHistograms) -> np.ndarray:
-    """Squared counts of every graph: whole numbers, so the order of adding does not matter."""
+    """Return the sum of squared counts of every graph (integers, so exact)."""
     squares = histograms.counts.astype(np.float64) ** 2
     return np.bincount(histograms.graphs, weights=squares, minlength=histograms.n_graphs)
 
 
 def first_depth_of(depth: int, include_depth_zero: bool) -> int:
-    """The shallowest depth in use, or an error when no depth is left."""
+    """Return the shallowest depth in use; raise an error when no depth is left."""
     if depth == 0 and not include_depth_zero:
         raise ValueError(
             "depth=0 with include_depth_zero=False leaves no pattern to compare. Use depth >= 1, "
@@ -116,7 +116,7 @@ def first_depth_of(depth: int, include_depth_zero: bool) -> int:
 
 
 def select_features(features: Features, positions: np.ndarray) -> Features:
-    """The features of some graphs."""
+    """Return the features of some graphs."""
     pairs, rows = features.pairs, features.pairs.rows
     table = sparse.csr_array(
         (rows.values, rows.indices, rows.offsets), shape=(pairs.n_graphs, pairs.n_patterns)

@@ -1,8 +1,7 @@
-"""Several trees of patterns side by side: coarse and fine labels, with and without edge labels.
+"""Patterns under several labellings: structure only, node labels, fine labels, edge labels.
 
-Labels come coarse and fine: the bare structure, the node labels, finer node labels, edge labels.
-Each way of looking is refined by itself (a *tree*); the patterns of all trees stand side by side.
-The coarse label of a node is the ancestor of its fine one: the trees hang together in one forest.
+Each labelling is refined on its own and gives a *tree* of patterns. The coarse label of a node is
+the parent of its fine one, which joins the trees to one forest.
 """
 
 from __future__ import annotations
@@ -13,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from treelens.array_checks import check_array
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import NodeColors, PatternTree, PatternVocabulary
 
-# What a tree looks at: (which node labels, whether edge labels).
+# Labels that a tree uses: (which node labels, whether edge labels).
 TREES = {
     "structure": ("none", False),
     "labels": ("labels", False),
@@ -31,10 +31,10 @@ _PLAIN = tuple(tree for tree, (_, edges) in TREES.items() if not edges)
 
 @dataclass(frozen=True, eq=False)
 class PatternForest:
-    """The patterns of several trees, level by level: tree by tree, in each from depth 0 on.
+    """The patterns of several trees: tree by tree, in each from depth 0 on.
 
     A tree that differs from an earlier one by edge labels only begins at depth 1: at depth 0 the
-    two are the same.
+    two are the same. A vocabulary is a forest of one tree; see :meth:`of_vocabulary`.
 
     Attributes
     ----------
@@ -71,14 +71,29 @@ class PatternForest:
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         object.__setattr__(self, "level_offsets", offsets)
 
-    # --- learning and recognising -----------------------------------------------------------
+    def validate(self) -> None:
+        """Raise ``ValueError`` unless trees, vocabularies and roots belong together."""
+        same = len(self.trees) == len(set(self.trees)) == len(self.vocabularies) == len(self.roots)
+        if not self.trees or not same:
+            raise ValueError("trees must be different ones, each with a vocabulary and roots")
+        sizes = np.diff(self.level_offsets)
+        for tree, vocabulary, roots in zip(self.trees, self.vocabularies, self.roots, strict=True):
+            if vocabulary.depth != self.depth or vocabulary.uses_edge_labels != TREES[tree][1]:
+                raise ValueError(f"the vocabulary of the tree {tree!r} is not of its kind")
+            number = self.trees.index(tree)
+            level = self.levels.index((number, self._first_depth(number)))
+            before = int(self.level_before[level])
+            low, below = (-1, 0) if before < 0 else (0, int(sizes[before]))
+            check_array(roots, f"roots of {tree!r}", np.int64, (int(sizes[level]),), low, below)
+
+    # --- fit and transform ------------------------------------------------------------------
 
     @classmethod
     def fit(
         cls, graphs: GraphCollection, depth: int, trees: tuple[str, ...], n_jobs: int = 1
     ) -> tuple[PatternForest, NodeColors]:
-        """Refine a collection in every way named and join the patterns."""
-        if depth == 0:  # edge labels show from depth 1 on
+        """Refine a collection for every tree; return the forest and the colours of the nodes."""
+        if depth == 0:  # edge labels matter from depth 1 on
             trees = tuple(t for t in trees if t.removesuffix("+edges") not in trees or t in _PLAIN)
         fitted = [
             PatternVocabulary.fit(labelled_for(graphs, tree), depth, TREES[tree][1], n_jobs)
@@ -89,8 +104,15 @@ class PatternForest:
         colors = plain._stacked([colors.colors for _, colors in fitted], graphs)
         return cls(trees, vocabularies, plain._find_roots(colors)), colors
 
+    @classmethod
+    def of_vocabulary(cls, vocabulary: PatternVocabulary) -> PatternForest:
+        """Return the forest of one tree with the patterns of a vocabulary, from depth 0 on."""
+        tree = "labels+edges" if vocabulary.uses_edge_labels else "labels"
+        no_parents = np.full(len(vocabulary.node_alphabet), -1, dtype=np.int64)
+        return cls((tree,), (vocabulary,), (no_parents,))
+
     def transform(self, graphs: GraphCollection, n_jobs: int = 1) -> NodeColors:
-        """Colours of new graphs, a row per level; -1 where the pattern was never seen."""
+        """Return the colours of new graphs, a row per level; -1 for unseen patterns."""
         colors = [
             vocabulary.transform(labelled_for(graphs, tree), n_jobs).colors
             for tree, vocabulary in zip(self.trees, self.vocabularies, strict=True)
@@ -102,7 +124,7 @@ class PatternForest:
         return NodeColors(np.array(rows), graphs.node_offsets)
 
     def _find_roots(self, colors: NodeColors) -> tuple[np.ndarray, ...]:
-        """Where each tree's first level hangs, read off the nodes that carry both."""
+        """Return the parents of each tree's first level, from the nodes that have both."""
         found = []
         for tree in range(len(self.trees)):
             level = self.levels.index((tree, self._first_depth(tree)))
@@ -148,21 +170,19 @@ class PatternForest:
 
     @cached_property
     def level_before(self) -> np.ndarray:
-        """The level that each one refines, -1 for the first: shape (n_levels,).
+        """The level that each one refines, -1 for the first, shape (n_levels,).
 
         One depth less in the same tree; where a tree begins, the same depth of the twin without
         edge labels, or of the next coarser tree.
         """
-        before = []
-        for level, (tree, depth) in enumerate(self.levels):
-            if depth > self._first_depth(tree):
-                before.append(level - 1)
-            else:
-                before.append(self.coarser_level(tree, depth))
+        before = [
+            level - 1 if depth > self._first_depth(tree) else self.coarser_level(tree, depth)
+            for level, (tree, depth) in enumerate(self.levels)
+        ]
         return np.array(before, dtype=np.int64)
 
     def coarser_level(self, tree: int, depth: int) -> int:
-        """The level of the same depth that looks at less: -1 where there is none."""
+        """Return the level of the same depth with coarser labels, or -1."""
         labels = TREES[self.trees[tree]][0]
         twin = [k for k in range(tree) if TREES[self.trees[k]] == (labels, False)]
         order = ("none", "labels", "fine")
@@ -176,7 +196,7 @@ class PatternForest:
 
     @cached_property
     def parents(self) -> np.ndarray:
-        """The pattern that each one refines, -1 where there is none: shape (n_patterns,)."""
+        """The pattern that each one refines, or -1, shape (n_patterns,)."""
         parents = np.full(self.n_patterns, -1, dtype=np.int64)
         for level, (tree, depth) in enumerate(self.levels):
             before = int(self.level_before[level])
@@ -191,7 +211,7 @@ class PatternForest:
     # --- counting ---------------------------------------------------------------------------
 
     def count(self, colors: NodeColors, n_jobs: int = 1) -> PatternHistograms:
-        """How often every graph holds every pattern."""
+        """Return how often every graph contains every pattern."""
         return PatternHistograms.from_levels(
             colors, np.diff(self.level_offsets), self.level_depths, n_jobs
         )
@@ -199,22 +219,16 @@ class PatternForest:
     def unseen_sums(
         self, colors: NodeColors, log_weights: np.ndarray, level_weights: np.ndarray
     ) -> np.ndarray:
-        """What patterns outside the vocabulary add to each graph's own sum: shape (n_graphs,).
+        """Return the weighted sum of each graph's unseen patterns, shape (n_graphs,).
 
         Such a pattern has the weight of its deepest known ancestor, at its own level.
-
-        Parameters
-        ----------
-        colors : NodeColors
-        log_weights : ndarray, shape (n_patterns,)
-            ``theta``: without the levels' weights.
-        level_weights : ndarray, shape (n_levels,)
+        ``log_weights`` (n_patterns,) are those without the ``level_weights`` (n_levels,).
         """
         table, n_graphs = colors.colors, len(colors.node_offsets) - 1
         sums = np.zeros(n_graphs)
         if not (table < 0).any():
             return sums
-        inherited = np.zeros(table.shape)  # theta of the pattern or of its known ancestor
+        inherited = np.zeros(table.shape)  # log weight of the pattern or of its known ancestor
         graph = np.repeat(np.arange(n_graphs), np.diff(colors.node_offsets))
         for level, before in enumerate(self.level_before.tolist()):
             known = table[level] >= 0
@@ -225,13 +239,13 @@ class PatternForest:
             sums += np.bincount(graph[~known], weights=terms, minlength=n_graphs)
         return sums
 
-    # --- reading ----------------------------------------------------------------------------
+    # --- reading patterns -------------------------------------------------------------------
 
     def place(self, pattern: int) -> tuple[int, int]:
-        """Tree, and id in that tree's vocabulary, of a pattern."""
+        """Return the tree of a pattern, and its id in the vocabulary of that tree."""
         if not 0 <= pattern < self.n_patterns:
             raise IndexError(
-                f"Pattern {pattern} does not exist: the forest holds {self.n_patterns}."
+                f"Pattern {pattern} does not exist: the forest has {self.n_patterns} patterns."
             )
         level = int(np.searchsorted(self.level_offsets, pattern, side="right")) - 1
         tree, depth = self.levels[level]
@@ -239,17 +253,17 @@ class PatternForest:
         return tree, int(self.vocabularies[tree].level_offsets[depth]) + color
 
     def tree(self, pattern: int) -> PatternTree:
-        """A pattern unfolded into its rooted tree."""
+        """Unfold a pattern into its rooted tree."""
         tree, inner = self.place(int(pattern))
         return self.vocabularies[tree].tree(inner)
 
     def tree_names(self, patterns: np.ndarray) -> np.ndarray:
-        """The tree of each pattern, which tells ``O`` the element from ``O`` the fine label."""
+        """Return the name of the tree of each pattern."""
         level = np.searchsorted(self.level_offsets, patterns, side="right") - 1
         return np.array([self.trees[tree] for tree, _ in self.levels], dtype=object)[level]
 
     def texts(self, patterns: Any) -> list[str]:
-        """The text form of several patterns."""
+        """Return the text forms of patterns."""
         patterns = np.asarray(patterns, dtype=np.int64)
         for extreme in (patterns.min(initial=0), patterns.max(initial=0)):
             if len(patterns):
@@ -264,7 +278,7 @@ class PatternForest:
 
 
 def labelled_for(graphs: GraphCollection, tree: str) -> GraphCollection:
-    """The graphs with the node labels that a tree looks at."""
+    """Return the graphs with the node labels that a tree uses."""
     if tree not in TREES:
         raise ValueError(f"trees must be among {', '.join(TREES)}; got {tree!r}.")
     labels = TREES[tree][0]
@@ -274,19 +288,17 @@ def labelled_for(graphs: GraphCollection, tree: str) -> GraphCollection:
         return graphs.relabelled(np.zeros(graphs.n_nodes, dtype=np.int32), ("*",))
     if graphs.fine_codes is None or graphs.fine_alphabet is None:
         raise GraphDataError(
-            f"The tree {tree!r} looks at fine node labels, and these graphs have none. Molecules "
-            "have them: give a model that was fitted to molecules SMILES, RDKit molecules or what "
-            "read_smiles returns. To fit other graphs, leave this tree out."
+            f"The tree {tree!r} needs fine node labels, and these graphs have none. Pass SMILES, "
+            "RDKit molecules or the result of read_smiles; to fit other graphs, omit this tree."
         )
     return graphs.relabelled(graphs.fine_codes, graphs.fine_alphabet)
 
 
 def usual_trees(graphs: GraphCollection) -> tuple[str, ...]:
-    """The trees that suit a collection.
+    """Return the default trees of a collection.
 
-    Molecules are seen by element and by fine labels; other graphs by node labels and, where there
-    are any, with edge labels. The bare structure can be added by name. Molecules whose bonds were
-    read with their sides are seen by these as well.
+    Molecules have trees of elements and of fine labels, and one with edge labels if their bonds
+    were read with stereochemistry; other graphs one of node labels and, if any, with edge labels.
     """
     if graphs.fine_codes is not None:
         sides = graphs.recipe is not None and graphs.recipe.bond_label == "order+stereo"

@@ -1,4 +1,4 @@
-"""How often every graph holds every pattern: sparse, in rows by graph and in lists by pattern."""
+"""Sparse counts of the patterns of graphs, in rows by graph and in lists by pattern."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from treelens.array_checks import check_array, check_offsets
 from treelens.parallel import run_in_shares
 from treelens.patterns import _compiled
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
@@ -15,7 +16,7 @@ from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
 @dataclass(frozen=True)
 class SparseRows:
-    """A compressed sparse matrix as three arrays: what the compiled loops take."""
+    """A compressed sparse matrix as three arrays, for compiled loops."""
 
     offsets: np.ndarray  # (n_rows + 1,) int64
     indices: np.ndarray  # (n_entries,) int32, ascending within a row
@@ -25,7 +26,7 @@ class SparseRows:
         return len(self.offsets) - 1
 
     def transposed(self, n_columns: int) -> SparseRows:
-        """The columns as rows; the entries of each come out in ascending order."""
+        """Return the transpose, with ascending indices in every row."""
         shape = (len(self), n_columns)
         turned = sparse.csr_array((self.values, self.indices, self.offsets), shape=shape).tocsc()
         return SparseRows(
@@ -42,15 +43,15 @@ class PatternHistograms:
     offsets : ndarray of int64, shape (n_patterns + 1,)
         Start of each pattern's list in ``graphs`` and ``counts``.
     graphs : ndarray of int32
-        The graphs that hold a pattern, ascending.
+        The graphs that contain a pattern, ascending.
     counts : ndarray of int32
-        How many of the graph's nodes carry it.
+        How many of the graph's nodes have it.
     level_offsets : ndarray of int64, shape (n_depths + 1,)
         Patterns ``level_offsets[k]`` to ``level_offsets[k + 1]`` have depth ``first_depth + k``.
     first_depth : int
     n_nodes : ndarray of int64, shape (n_graphs,)
     unseen : ndarray of int64, shape (n_graphs, n_depths)
-        How many nodes carry a pattern that the vocabulary does not hold.
+        How many nodes have a pattern that is not in the vocabulary.
     level_depths : ndarray of int, shape (n_depths,), optional
         Depth of each level, where they do not simply count up from ``first_depth`` (a forest has
         several trees, each with its own depths).
@@ -89,27 +90,51 @@ class PatternHistograms:
         level_depths: np.ndarray | None = None,
         n_jobs: int = 1,
     ) -> PatternHistograms:
-        """Count colours level by level; ``sizes`` is the number of patterns of each level."""
+        """Count colours level by level; ``sizes`` are the numbers of patterns of the levels."""
         node_offsets = colors.node_offsets
 
         def count(first: int, last: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-            depths = range(first, last)
-            return [_count_level(colors.colors[h], node_offsets, int(sizes[h])) for h in depths]
+            found = []
+            for h in range(first, last):
+                row, size = colors.colors[h], int(sizes[h])
+                offsets = np.zeros(size + 1, dtype=np.int64)
+                graphs, counts = np.empty((2, len(row)), dtype=np.int32)
+                used = _compiled.inverted_lists(row, node_offsets, size, offsets, graphs, counts)
+                found.append((offsets, graphs[:used], counts[:used]))
+            return found
 
         parts = [part for share in run_in_shares(count, len(sizes), n_jobs) for part in share]
         starts = np.concatenate([[0], np.cumsum([len(part[1]) for part in parts])])
         offsets = [part[0][:-1] + start for part, start in zip(parts, starts, strict=False)]
-        n_nodes = np.diff(node_offsets)
         return cls(
             offsets=np.concatenate([*offsets, starts[-1:]]).astype(np.int64),
             graphs=np.concatenate([part[1] for part in parts]),
             counts=np.concatenate([part[2] for part in parts]),
             level_offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
             first_depth=0,
-            n_nodes=n_nodes,
+            n_nodes=np.diff(node_offsets),
             unseen=_count_unseen(colors.colors, node_offsets),
             level_depths=level_depths,
         )
+
+    def validate(self) -> None:
+        """Raise ``ValueError`` unless lists ascend and counts add up to the nodes of each graph."""
+        end, n_levels = 2**31, len(self.level_offsets) - 1
+        check_array(self.n_nodes, "n_nodes", np.int64, (None,), 0, end)
+        check_array(self.graphs, "graphs", np.int32, (None,), 0, self.n_graphs)
+        check_array(self.counts, "counts", np.int32, (len(self.graphs),), 1, end)
+        check_array(self.unseen, "unseen", np.int64, (self.n_graphs, n_levels), 0, end)
+        check_array(self.offsets, "offsets", np.int64, (None,))
+        check_offsets(self.level_offsets, "level_offsets", n_levels, self.n_patterns)
+        check_offsets(self.offsets, "offsets", self.n_patterns, len(self.graphs))
+        if self.level_depths is not None:
+            check_array(self.level_depths, "level_depths", np.int64, (n_levels,), 0, end)
+        inside = np.ones(len(self.graphs), dtype=bool)  # not the first entry of a pattern's list
+        inside[self.offsets[:-1][self.offsets[:-1] < len(self.graphs)]] = False
+        if (np.diff(self.graphs) <= 0)[inside[1:]].any() or (self.n_nodes[self.graphs] == 0).any():
+            raise ValueError("graphs must ascend within a pattern, and have nodes")
+        if (self.nodes_counted() + self.unseen != self.n_nodes[:, None]).any():
+            raise ValueError("counts must add up to n_nodes")
 
     @property
     def n_graphs(self) -> int:
@@ -125,7 +150,7 @@ class PatternHistograms:
 
     @property
     def support(self) -> np.ndarray:
-        """Number of graphs that hold each pattern, shape (n_patterns,)."""
+        """Number of graphs that contain each pattern, shape (n_patterns,)."""
         return np.diff(self.offsets)
 
     @property
@@ -138,16 +163,16 @@ class PatternHistograms:
 
     @property
     def _level_of(self) -> np.ndarray:
-        """Level of each pattern: not its depth, which several levels of a forest may share."""
+        """Level of each pattern; several levels of a forest may have the same depth."""
         return np.repeat(np.arange(self.n_depths), np.diff(self.level_offsets))
 
     def out_of_vocabulary(self) -> np.ndarray:
-        """Fraction of each graph's patterns, over all depths here, that training never saw."""
+        """Return the fraction of each graph's patterns, over all depths, that are unseen."""
         total = np.maximum(self.n_nodes * self.n_depths, 1)
         return self.unseen.sum(axis=1) / total
 
     def nodes_counted(self) -> np.ndarray:
-        """Nodes of each graph that hold a known pattern, shape (n_graphs, n_depths)."""
+        """Return the number of nodes with a known pattern, shape (n_graphs, n_depths)."""
         level = np.repeat(self._level_of, self.support)
         flat = self.graphs.astype(np.int64) * self.n_depths + level
         size = self.n_graphs * self.n_depths
@@ -155,7 +180,7 @@ class PatternHistograms:
         return sums.astype(np.int64).reshape(self.n_graphs, self.n_depths)
 
     def select_depths(self, first: int, last: int) -> PatternHistograms:
-        """The patterns of depths ``first`` to ``last``; views, nothing is counted again."""
+        """Return the patterns of depths ``first`` to ``last``, as views."""
         a, b = first - self.first_depth, last - self.first_depth + 1
         if not 0 <= a < b <= self.n_depths:
             raise ValueError(
@@ -175,7 +200,7 @@ class PatternHistograms:
         )
 
     def select_graphs(self, indices: np.ndarray) -> PatternHistograms:
-        """The rows of some graphs, over the same patterns."""
+        """Return the histograms of some graphs over the same patterns."""
         indices = np.asarray(indices)
         table = self.to_sparse(kind="counts", dtype=np.int32)[indices].tocsc()
         table.sort_indices()
@@ -186,7 +211,7 @@ class PatternHistograms:
         )  # fmt: skip
 
     def select_patterns(self, keep: np.ndarray) -> PatternHistograms:
-        """The patterns of a boolean mask; what is dropped counts as unseen from then on."""
+        """Return the patterns of a boolean mask; the others count as unseen."""
         entry_keep = np.repeat(keep, self.support)
         kept_before = np.concatenate([[0], np.cumsum(keep)]).astype(np.int64)
         dropped = self.unseen.copy()
@@ -202,17 +227,17 @@ class PatternHistograms:
 
     @property
     def frequencies(self) -> np.ndarray:
-        """Counts divided by the number of nodes of their graph, aligned with ``counts``."""
+        """Counts divided by the number of nodes of the graph, aligned with ``counts``."""
         return self.counts / self.n_nodes[self.graphs]
 
     def by_pattern(self, kind: str = "frequencies", factor: float = 1.0) -> SparseRows:
-        """Lists by pattern, with counts or relative frequencies as float64, times a factor."""
+        """Return lists by pattern of counts or relative frequencies, times a factor."""
         values = self.frequencies if kind == "frequencies" else self.counts.astype(np.float64)
         values *= factor  # in place: both are new
         return SparseRows(self.offsets, self.graphs, values)
 
     def to_sparse(self, kind: str = "counts", dtype: Any = np.float64) -> sparse.csr_array:
-        """A scipy matrix, shape (n_graphs, n_patterns)."""
+        """Return a scipy matrix, shape (n_graphs, n_patterns)."""
         values = self.frequencies if kind == "frequencies" else self.counts
         lists = sparse.csc_array(
             (values.astype(dtype), self.graphs, self.offsets),
@@ -221,18 +246,8 @@ class PatternHistograms:
         return lists.tocsr()
 
 
-def _count_level(
-    colors: np.ndarray, node_offsets: np.ndarray, n_colors: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    offsets = np.zeros(n_colors + 1, dtype=np.int64)
-    graphs = np.empty(len(colors), dtype=np.int32)
-    counts = np.empty(len(colors), dtype=np.int32)
-    used = _compiled.inverted_lists(colors, node_offsets, n_colors, offsets, graphs, counts)
-    return offsets, graphs[:used], counts[:used]
-
-
 def _count_unseen(colors: np.ndarray, node_offsets: np.ndarray) -> np.ndarray:
-    """Nodes without a known pattern, shape (n_graphs, n_depths)."""
+    """Return the number of nodes without a known pattern, shape (n_graphs, n_depths)."""
     if not (colors < 0).any():
         return np.zeros((len(node_offsets) - 1, len(colors)), dtype=np.int64)
     before = np.zeros((len(colors), node_offsets[-1] + 1), dtype=np.int64)
@@ -240,23 +255,16 @@ def _count_unseen(colors: np.ndarray, node_offsets: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.diff(before[:, node_offsets], axis=1).T)
 
 
-# Whatever is usual in training, below the first an out-of-vocabulary fraction is no news, above
-# the second the model has not seen most of the graph.
-_LEAST_LIMIT, _MOST_LIMIT = 0.1, 0.5
+# Below the first an out-of-vocabulary fraction is never remarkable, above the second always.
+_MIN_LIMIT, _MAX_LIMIT = 0.1, 0.5
 
 
 def usual_out_of_vocabulary(histograms: PatternHistograms) -> float:
-    """The out-of-vocabulary fraction that a graph like those in training rarely exceeds.
+    """Return the out-of-vocabulary fraction that graphs like the training graphs rarely exceed.
 
-    A pattern that one training graph alone holds would be unseen had that graph been left out.
-    So the share of such patterns in a training graph is what its fraction would have been
-    (patterns left out of the vocabulary for their rarity, which are unseen already, included);
-    the value returned is the 95th percentile of these, at least 0.1 and at most 0.5.
-
-    Parameters
-    ----------
-    histograms : PatternHistograms
-        Of the training graphs, the depths in use.
+    A pattern that occurs in one training graph only would be unseen without that graph. So the
+    share of such patterns (and of those left out of the vocabulary) in a training graph is its
+    leave-one-out fraction; returned is the 95th percentile of these, clipped to [0.1, 0.5].
     """
     alone = histograms.offsets[:-1][histograms.support == 1]
     lonely = np.bincount(
@@ -264,4 +272,4 @@ def usual_out_of_vocabulary(histograms: PatternHistograms) -> float:
     )
     lonely = lonely + histograms.unseen.sum(axis=1)
     shares = lonely / np.maximum(histograms.n_nodes * histograms.n_depths, 1)
-    return float(np.clip(np.quantile(shares, 0.95), _LEAST_LIMIT, _MOST_LIMIT))
+    return float(np.clip(np.quantile(shares, 0.95), _MIN_LIMIT, _MAX_LIMIT))

@@ -1,8 +1,7 @@
-"""The pair feature: what the kernels sum and the learner weighs.
+"""The pair feature: the sparse vector that kernels sum and learning weighs.
 
 All three Weisfeiler-Lehman kernels are linear in one weight per pattern, ``K = <W, Z>``, and differ
-only in the sparse vector ``Z(G, G')`` of a pair of graphs. It stands here, once, for the kernels
-and for the learner.
+only in the sparse vector ``Z(G, G')`` of a pair of graphs.
 """
 
 from __future__ import annotations
@@ -23,12 +22,11 @@ class PairFeatures:
     Attributes
     ----------
     lists : SparseRows
-        By pattern: the graphs that hold it and ``a`` there, shape (n_patterns, n_graphs).
+        By pattern: the graphs that contain it, and ``a``, shape (n_patterns, n_graphs).
     rows : SparseRows
         The same by graph, shape (n_graphs, n_patterns).
     level_offsets : ndarray, shape (n_depths + 1,)
-        Patterns of one depth are neighbours: depth ``k`` is
-        ``level_offsets[k]:level_offsets[k + 1]``.
+        Patterns of depth ``k`` are ``level_offsets[k]:level_offsets[k + 1]``.
     minimum : bool
         Whether ``combine`` is the minimum (else the product).
     scale : ndarray, shape (n_graphs,)
@@ -44,7 +42,7 @@ class PairFeatures:
     def from_histograms(
         cls, histograms: PatternHistograms, kind: str = "wasserstein", unit: bool = True
     ) -> PairFeatures:
-        """The pair feature of one kernel.
+        """Return the pair features of one kernel.
 
         Parameters
         ----------
@@ -53,9 +51,8 @@ class PairFeatures:
         kind : {"wasserstein", "optimal-assignment", "subtree"}
             Minimum of relative frequencies, minimum of counts, product of counts.
         unit : bool
-            Scale graphs so that ``<1, Z(G, G)> == 1``, which puts the three kinds on the common
-            footing ``1 - <1, Z>`` in [0, 1] for learning. Without it ``<1, Z>`` is the plain
-            kernel. (Masses sum to one anyway.)
+            Scale graphs so that ``<1, Z(G, G)> == 1``, so that distances ``1 - <1, Z>`` of all
+            kinds are in [0, 1] for learning. Without it ``<1, Z>`` is the plain kernel.
         """
         if kind not in PAIR_KINDS:
             raise ValueError(f"kind must be one of {PAIR_KINDS}, got {kind!r}.")
@@ -72,7 +69,7 @@ class PairFeatures:
 
     @classmethod
     def of_counts(cls, histograms: PatternHistograms) -> PairFeatures:
-        """Minima of plain counts: ``<W, Z> = sum_v w_v min(count_iv, count_jv)``."""
+        """Return minima of counts: ``<W, Z> = sum_v w_v min(count_iv, count_jv)``."""
         lists = histograms.by_pattern("counts")
         rows = lists.transposed(histograms.n_graphs)
         return cls(lists, rows, histograms.level_offsets, True, np.ones(histograms.n_graphs))
@@ -86,7 +83,7 @@ class PairFeatures:
         return len(self.lists)
 
     def diagonal(self, weights: np.ndarray | None = None) -> np.ndarray:
-        """``<W, Z(G, G)>`` of every graph, shape (n_graphs,)."""
+        """Return ``<W, Z(G, G)>`` of every graph, shape (n_graphs,)."""
         values = self.rows.values if self.minimum else self.rows.values**2
         if weights is not None:
             values = values * weights[self.rows.indices]
@@ -94,7 +91,7 @@ class PairFeatures:
         return np.bincount(graph, weights=values, minlength=self.n_graphs) * self.scale**2
 
 
-# A pattern held by more than this share of the graphs is kept as a dense column; at most so many.
+# Patterns in more than this share of the graphs are kept as dense columns; at most so many.
 _DENSE_SHARE = 0.125
 _MOST_DENSE = 128
 
@@ -102,23 +99,11 @@ _MOST_DENSE = 128
 def dense_columns(
     lists: SparseRows, values: np.ndarray, n_graphs: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The most common patterns as dense columns, which compiled loops sweep at vector speed.
+    """Return the most common patterns as dense columns, for compiled loops at vector speed.
 
-    Few patterns are that common, but they make up most of the entries that pairs share.
-
-    Parameters
-    ----------
-    lists : SparseRows
-        By pattern.
-    values : ndarray
-        Aligned with ``lists.indices``; may be scaled.
-    n_graphs : int
-
-    Returns
-    -------
-    dense_of_pattern : ndarray of int32, shape (n_patterns,)
-        The row of ``dense`` that holds a pattern, or -1.
-    dense : ndarray, shape (n_dense, n_graphs)
+    Few patterns are that common, but they make up most of the entries that pairs share. ``lists``
+    are by pattern, ``values`` aligned with their indices. Returned are the row of each pattern in
+    ``dense`` or -1 (n_patterns,), and ``dense`` (n_dense, n_graphs).
     """
     support = np.diff(lists.offsets)
     common = np.flatnonzero(support > _DENSE_SHARE * n_graphs)

@@ -1,8 +1,8 @@
-"""Shortest paths and walks as patterns: named once, counted per graph, recognised in new graphs.
+"""Shortest paths and walks as patterns, counted per graph and recognised in new graphs.
 
-Both are sparse counts with an explicit feature map, so they end in the same
-:class:`~treelens.patterns.pairs.PairFeatures` as the subtree patterns do. Node and edge labels are
-read through a :class:`~treelens.patterns.vocabulary.PatternVocabulary` of depth 0.
+Both have an explicit sparse feature map, the same
+:class:`~treelens.patterns.pairs.PairFeatures` as subtree patterns. Node and edge labels are encoded
+by a :class:`~treelens.patterns.vocabulary.PatternVocabulary` of depth 0.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from treelens.patterns.vocabulary import PatternVocabulary
 
 
 class LabelCodes(NamedTuple):
-    """Labels of a collection as codes; labels that training never saw have codes of their own."""
+    """Labels of a collection as codes; unseen labels have codes of their own."""
 
     nodes: np.ndarray  # (n_nodes,) int32
-    edges: np.ndarray  # (n_arcs,) int32; all zero where edge labels are left out
+    edges: np.ndarray  # (n_arcs,) int32; all zero without edge labels
     n_node_labels: int
     n_edge_labels: int  # at least 1
 
@@ -33,9 +33,9 @@ class LabelCodes(NamedTuple):
 def read_labels(
     graphs: GraphCollection, known: PatternVocabulary
 ) -> tuple[PatternVocabulary, LabelCodes]:
-    """Codes of node and edge labels, and the vocabulary (depth 0) that lists all of them.
+    """Return the vocabulary (depth 0) extended by all labels, and the codes of the labels.
 
-    Codes in ``known`` are kept, so what is new gets codes that no known pattern holds.
+    Codes in ``known`` do not change, so new labels get codes that no known pattern contains.
     """
     extended, colors = known.extend(graphs)
     edges = np.zeros(len(graphs.neighbors), dtype=np.int32)
@@ -50,19 +50,19 @@ def read_labels(
 
 @dataclass(frozen=True)
 class PathCounts:
-    """How often each graph holds each path or walk, those outside the vocabulary included.
+    """Counts of the paths or walks of each graph, those outside the vocabulary included.
 
     Attributes
     ----------
     offsets : ndarray of int64, shape (n_graphs + 1,)
-        Where the entries of each graph begin.
+        Start of the entries of each graph.
     patterns : ndarray of int32
-        Number of the path or walk; -1 where training never saw it.
+        Number of the path or walk; -1 if unseen.
     counts : ndarray of float64
     weights : ndarray of float64
-        What one match is worth: the kernel is ``sum of weight * count * count'``.
+        The kernel is ``sum of weight * count * count'``.
     level_offsets : ndarray of int64
-        As in :class:`PairFeatures`; the last one is the number of patterns known.
+        As in :class:`PairFeatures`; the last one is the number of known patterns.
     """
 
     offsets: np.ndarray
@@ -75,19 +75,19 @@ class PathCounts:
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     def diagonal(self) -> np.ndarray:
-        """Kernel value of every graph with itself, shape (n_graphs,)."""
+        """Return the kernel value of every graph with itself, shape (n_graphs,)."""
         return np.bincount(
             self._graphs(), self.weights * self.counts**2, minlength=len(self.offsets) - 1
         )
 
     def pair_features(self) -> PairFeatures:
-        """The explicit feature map: ``sqrt(weight) * count`` of every known path or walk."""
+        """Return the feature map: ``sqrt(weight) * count`` of every known path or walk."""
         n_graphs, n_patterns = len(self.offsets) - 1, int(self.level_offsets[-1])
         known = self.patterns >= 0
         sizes = np.bincount(self._graphs()[known], minlength=n_graphs)
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         values = (np.sqrt(self.weights) * self.counts)[known]
-        # Turned over twice, the entries of a row come out in ascending order.
+        # Transposed twice, the indices of a row are ascending.
         lists = SparseRows(offsets, self.patterns[known], values).transposed(n_patterns)
         rows = lists.transposed(n_graphs)
         return PairFeatures(lists, rows, self.level_offsets, False, np.ones(n_graphs))
@@ -100,9 +100,9 @@ class PathCounts:
 class ShortestPathVocabulary:
     """The (label, label, distance) triples of a training collection.
 
-    A triple stands for an unordered pair of different nodes that some path joins: the labels of
-    the two and the number of edges of a shortest path between them. Triples are numbered in order
-    of first appearance, graph by graph.
+    A triple describes an unordered pair of different connected nodes: the labels of the two and
+    the number of edges of a shortest path between them. Triples are numbered in order of first
+    appearance, graph by graph.
 
     Attributes
     ----------
@@ -129,33 +129,30 @@ class ShortestPathVocabulary:
     def fit(
         cls, graphs: GraphCollection, ordered: bool = False, n_jobs: int = 1
     ) -> tuple[ShortestPathVocabulary, PathCounts]:
-        """Name every triple of a collection and count it in every graph."""
+        """Return the vocabulary of a collection and the counts of its graphs."""
         labels, codes = read_labels(graphs, PatternVocabulary.empty(0))
         offsets, keys, counts = _count_triples(graphs, codes, n_jobs)
         patterns, distinct = _compiled_paths.learn_keys(keys)
-        vocabulary = cls(labels, _split_triples(distinct, codes.n_node_labels))
         weights = _direction_weights(keys, codes.n_node_labels, ordered)
-        return vocabulary, PathCounts(
-            offsets, patterns, counts, weights, vocabulary._level_offsets()
-        )
+        levels = np.array([0, len(distinct)], dtype=np.int64)
+        vocabulary = cls(labels, _split_triples(distinct, codes.n_node_labels))
+        return vocabulary, PathCounts(offsets, patterns, counts, weights, levels)
 
     def transform(
         self, graphs: GraphCollection, ordered: bool = False, n_jobs: int = 1
     ) -> PathCounts:
-        """Count the triples of new graphs; those never seen in training get number -1."""
+        """Return the counts of new graphs; unseen triples have the number -1."""
         _, codes = read_labels(graphs, self.labels)
         offsets, keys, counts = _count_triples(graphs, codes, n_jobs)
         low, high, distance = self.triples.T
         known = (distance * codes.n_node_labels + low) * codes.n_node_labels + high
         patterns = _compiled_paths.look_up_keys(keys, known)
         weights = _direction_weights(keys, codes.n_node_labels, ordered)
-        return PathCounts(offsets, patterns, counts, weights, self._level_offsets())
-
-    def _level_offsets(self) -> np.ndarray:
-        return np.array([0, len(self.triples)], dtype=np.int64)
+        levels = np.array([0, len(self.triples)], dtype=np.int64)
+        return PathCounts(offsets, patterns, counts, weights, levels)
 
     def feature_names(self) -> np.ndarray:
-        """One text form per triple: ``"2:C,O"`` (distance, labels in the order of their text)."""
+        """Return a text form of every triple: ``"2:C,O"`` (distance, sorted labels)."""
         alphabet = self.labels.node_alphabet
         names = [
             f"{distance}:" + ",".join(sorted((str(alphabet[low]), str(alphabet[high]))))
@@ -167,7 +164,7 @@ class ShortestPathVocabulary:
 def _count_triples(
     graphs: GraphCollection, codes: LabelCodes, n_jobs: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Offsets by graph, triple keys and counts of a whole collection."""
+    """Return offsets by graph, triple keys and counts."""
 
     def share(first: int, last: int) -> Any:
         return _compiled_paths.triples_of_graphs(
@@ -186,10 +183,10 @@ def _split_triples(keys: np.ndarray, n_labels: int) -> np.ndarray:
 
 
 def _direction_weights(keys: np.ndarray, n_labels: int, ordered: bool) -> np.ndarray:
-    """What a match of two node pairs is worth: 1, or the number of ordered matches.
+    """Return the weight of a match of two node pairs: 1, or the number of ordered matches.
 
-    Seen from both ends, a pair with equal labels gives the same ordered triple twice, so two such
-    pairs match 2 * 2 times; a pair with different labels gives two triples, which match once each.
+    A pair with equal labels gives the same ordered triple twice, so two such pairs match 2 * 2
+    times; a pair with different labels gives two triples, which match once each.
     """
     if not ordered:
         return np.ones(len(keys))
@@ -201,16 +198,16 @@ def _direction_weights(keys: np.ndarray, n_labels: int, ordered: bool) -> np.nda
 
 
 class WalkLevel(NamedTuple):
-    """The label sequences of one length: each is a sequence one step shorter and a last step."""
+    """The label sequences of one length, each a sequence one step shorter and a last step."""
 
     prefix: np.ndarray  # (n_sequences,) int64, number among the sequences one step shorter
     node: np.ndarray  # (n_sequences,) int64, code of the last node label
-    edge: np.ndarray  # (n_sequences,) int64, code of the last edge label; 0 where left out
+    edge: np.ndarray  # (n_sequences,) int64, code of the last edge label, or 0
 
 
 @dataclass(frozen=True)
 class WalkVocabulary:
-    """The label sequences met along walks of 0 to ``max_length`` steps in a training collection.
+    """The label sequences along walks of 0 to ``max_length`` steps in a training collection.
 
     A walk may turn back and visit a node again; a walk and its reverse are two walks. Sequences
     are numbered by length and, within a length, in order of first appearance.
@@ -245,7 +242,7 @@ class WalkVocabulary:
         edge_labels: bool = False,
         n_jobs: int = 1,
     ) -> tuple[WalkVocabulary, PathCounts]:
-        """Name every label sequence of a collection and count it in every graph."""
+        """Return the vocabulary of a collection and the counts of its graphs."""
         labels, codes = read_labels(graphs, PatternVocabulary.empty(0, edge_labels))
         walks = _count_walks(graphs, codes, max_length, n_jobs)
         numbers = np.empty(len(walks.lengths), dtype=np.int32)
@@ -259,7 +256,7 @@ class WalkVocabulary:
         return vocabulary, vocabulary._path_counts(walks, numbers, decay)
 
     def transform(self, graphs: GraphCollection, decay: float = 1.0, n_jobs: int = 1) -> PathCounts:
-        """Count the sequences of new graphs; those never seen in training get number -1."""
+        """Return the counts of new graphs; unseen sequences have the number -1."""
         _, codes = read_labels(graphs, self.labels)
         walks = _count_walks(graphs, codes, len(self.levels) - 1, n_jobs)
         numbers = np.empty(len(walks.lengths), dtype=np.int32)
@@ -278,7 +275,7 @@ class WalkVocabulary:
         return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     def feature_names(self) -> np.ndarray:
-        """One text form per sequence: ``"2:C-C-O"``, with edge labels ``"2:C-[1]-C-[2]-O"``."""
+        """Return a text form of every sequence: ``"2:C-C-O"`` or ``"2:C-[1]-C-[2]-O"``."""
         nodes, edges = self.labels.node_alphabet, self.labels.edge_alphabet
         names: list[str] = []
         texts = [""]
@@ -304,7 +301,7 @@ class WalkVocabulary:
 
 
 class _Walks(NamedTuple):
-    """The distinct label sequences of every graph, each after the one it lengthens."""
+    """The distinct label sequences of every graph, each after its prefix."""
 
     offsets: np.ndarray  # (n_graphs + 1,)
     lengths: np.ndarray  # (n_entries,) steps
@@ -314,10 +311,9 @@ class _Walks(NamedTuple):
     n_step_keys: int
 
     def keys_given(self, numbers: np.ndarray, entries: np.ndarray) -> np.ndarray:
-        """Keys of the entries of one length, given the numbers of those one step shorter.
+        """Return the keys of the entries of one length, given the numbers of their prefixes.
 
-        What lengthens an unknown sequence (number -1) gets a negative key, which no vocabulary
-        holds.
+        The key is negative, hence unknown, if the prefix is unknown (number -1).
         """
         if not len(entries) or self.lengths[entries[0]] == 0:
             return self.step_keys[entries]
@@ -328,7 +324,7 @@ class _Walks(NamedTuple):
 def steps_of_walks(
     graphs: GraphCollection, max_length: int, edge_labels: bool, most_steps: int
 ) -> int:
-    """The work of naming all sequences, in steps along arcs; counting ends after ``most_steps``."""
+    """Return the number of steps along arcs to count all walks; stop after ``most_steps``."""
     _, codes = read_labels(graphs, PatternVocabulary.empty(0, edge_labels))
     return _compiled_paths.steps_of_walks(
         graphs.node_offsets, graphs.neighbor_offsets, graphs.neighbors,
@@ -337,7 +333,7 @@ def steps_of_walks(
 
 
 def _walk_keys(graphs: GraphCollection, codes: LabelCodes) -> tuple[np.ndarray, np.ndarray]:
-    """Keys of beginning a walk at a node (n_nodes,) and of a step along an arc (n_arcs,)."""
+    """Return the keys of starting at a node (n_nodes,) and of a step along an arc (n_arcs,)."""
     graph_starts = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # (n_nodes,)
     arc_starts = np.repeat(graph_starts, np.diff(graphs.neighbor_offsets))  # (n_arcs,)
     node_keys = codes.nodes.astype(np.int64)
@@ -359,7 +355,7 @@ def _count_walks(
     offsets, lengths, parents, step_keys, counts = _joined(
         run_in_shares(share, len(graphs), n_jobs)
     )
-    parents = parents + np.repeat(offsets[:-1], np.diff(offsets))  # now within the whole list
+    parents = parents + np.repeat(offsets[:-1], np.diff(offsets))  # within the whole list
     n_step_keys = codes.n_edge_labels * codes.n_node_labels
     return _Walks(offsets, lengths, parents, step_keys, counts, n_step_keys)
 
@@ -371,7 +367,7 @@ def _split_walks(keys: np.ndarray, codes: LabelCodes) -> WalkLevel:
 
 
 def _joined(parts: list[Any]) -> list[np.ndarray]:
-    """One tuple of arrays from those of the shares; the first array of each holds offsets."""
+    """Join the arrays of the shares; the first array of each are offsets."""
     starts = np.cumsum([0, *(part[0][-1] for part in parts)])
     offsets = [part[0][:-1] + start for part, start in zip(parts, starts, strict=False)]
     others = zip(*(part[1:] for part in parts), strict=True)

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treelens.array_checks import check_array, check_offsets
 from treelens.graphs.collection import GraphCollection
 from treelens.parallel import run_in_shares
 from treelens.patterns import _compiled
 
-# Tests weaken the hash through this mask to force collisions; it never changes a result.
+# Tests weaken the hash by this mask to force collisions; it never changes a result.
 HASH_MASK = np.uint64(0xFFFFFFFFFFFFFFFF)
+_MOST_COLLISIONS = 8  # of different patterns
 _NO_EDGE_CODES = np.empty(0, dtype=np.int32)
 
 
@@ -40,17 +42,23 @@ class PatternLevel:
         return len(self.own)
 
     def signatures(self) -> np.ndarray:
-        """A hash of every pattern, shape (n_colors,)."""
+        """Return a hash of every pattern, shape (n_colors,)."""
         known = np.empty(len(self), dtype=np.uint64)
         _compiled.signatures_of_patterns(self.own, self.child_offsets, self.child_keys, known)
         return known & HASH_MASK
 
-    def most_alike(self) -> int:
-        """How many patterns share one hash at most: 1, or a few by chance, if they differ."""
-        return int(np.unique(self.signatures(), return_counts=True)[1].max(initial=0))
+    def check(self, n_below: int, n_edge_labels: int) -> None:
+        """Raise ``ValueError`` unless own colours and child keys exist one depth down."""
+        check_array(self.own, "own", np.int32, (None,), 0, n_below)
+        n_keys = n_below * n_edge_labels
+        check_array(self.child_keys, "child_keys", np.int64, (None,), 0, n_keys)
+        check_offsets(self.child_offsets, "child_offsets", len(self), len(self.child_keys))
+        equal = np.unique(self.signatures(), return_counts=True)[1].max(initial=0)
+        if equal > _MOST_COLLISIONS:  # a hash table of them would be as slow as a list
+            raise ValueError("the patterns of one depth must differ from each other")
 
     def followed_by(self, other: PatternLevel) -> PatternLevel:
-        """These patterns and then others, which must be of the same depth and kind."""
+        """Return these patterns followed by others of the same depth and kind."""
         if not len(self):
             return other
         return PatternLevel(
@@ -60,12 +68,12 @@ class PatternLevel:
         )
 
     def select(self, keep: np.ndarray, below: np.ndarray, n_edge_labels: int) -> PatternLevel:
-        """Some of these patterns, where those one depth down have other ids: negative for none."""
+        """Return some of the patterns, with the new ids ``below`` of those one depth down."""
         degrees = np.diff(self.child_offsets)
         keys = self.child_keys[np.repeat(keep, degrees)]
         own, children = below[self.own[keep]], below[keys // n_edge_labels]
         if (own < 0).any() or (children < 0).any():
-            raise ValueError("keep holds a pattern without the patterns that it is made of.")
+            raise ValueError("keep contains a pattern without the patterns that it is made of.")
         return PatternLevel(
             own.astype(np.int32),
             np.concatenate([[0], np.cumsum(degrees[keep])]).astype(np.int64),
@@ -73,22 +81,23 @@ class PatternLevel:
         )
 
     def with_edge_labels(self, old: int, new: int) -> PatternLevel:
-        """The same patterns with keys for ``new`` instead of ``old`` edge labels."""
+        """Return the patterns with keys for ``new`` instead of ``old`` edge labels."""
         if old == 0:  # no edge has been seen, so there are no keys
             return self
         keys = self.child_keys // old * new + self.child_keys % old
         return PatternLevel(self.own, self.child_offsets, keys)
 
 
-def learn(
+def refine(
     graphs: GraphCollection,
     colors: np.ndarray,
     edge_codes: np.ndarray | None,
     n_edge_labels: int,
     levels: tuple[PatternLevel, ...],
+    extend: bool,
     n_jobs: int = 1,
 ) -> tuple[np.ndarray, tuple[PatternLevel, ...]]:
-    """Colours at every depth, and the levels extended by the patterns they did not hold.
+    """Return the colours at every depth (depth + 1, n_nodes), and the levels.
 
     Parameters
     ----------
@@ -96,44 +105,34 @@ def learn(
     colors : ndarray of int32, shape (n_nodes,)
         Colours at depth 0.
     edge_codes : ndarray or None
-        Aligned with ``graphs.neighbors``; None leaves edge labels out.
+        Aligned with ``graphs.neighbors``; None ignores edge labels.
     n_edge_labels : int
     levels : tuple of PatternLevel
-        What is known already, one entry per depth from 1 on.
-
-    Returns
-    -------
-    colors : ndarray of int32, shape (depth + 1, n_nodes)
-    levels : tuple of PatternLevel
+        The known patterns, one entry per depth from 1 on.
+    extend : bool
+        Add unknown patterns to the levels; otherwise their colour is -1.
     """
     refined = np.empty((len(levels) + 1, graphs.n_nodes), dtype=np.int32)
     refined[0] = colors
-    new_levels = []
+    offsets, new_levels = graphs.neighbor_offsets, []
     for h, level in enumerate(levels):
         keys, signatures = _child_keys(graphs, refined[h], edge_codes, n_edge_labels, n_jobs)
-        new_levels.append(
-            _learn_level(graphs, refined[h], keys, signatures, level, refined[h + 1], n_jobs)
-        )
-    return refined, tuple(new_levels)
-
-
-def look_up(
-    graphs: GraphCollection,
-    colors: np.ndarray,
-    edge_codes: np.ndarray | None,
-    n_edge_labels: int,
-    levels: tuple[PatternLevel, ...],
-    n_jobs: int = 1,
-) -> np.ndarray:
-    """Colours at every depth from finished levels; -1 where the pattern is unknown."""
-    refined = np.empty((len(levels) + 1, graphs.n_nodes), dtype=np.int32)
-    refined[0] = colors
-    for h, level in enumerate(levels):
-        keys, signatures = _child_keys(graphs, refined[h], edge_codes, n_edge_labels, n_jobs)
-        look_up_level(
-            refined[h], graphs.neighbor_offsets, keys, signatures, level, refined[h + 1], n_jobs
-        )
-    return refined
+        _look_up_level(refined[h], offsets, keys, signatures, level, refined[h + 1], n_jobs)
+        if not extend:
+            continue
+        founders = np.empty(graphs.n_nodes, dtype=np.int32)
+        n_new = _compiled.number_new_patterns(
+            refined[h], offsets, keys, signatures, _empty_table(graphs.n_nodes), len(level),
+            founders, refined[h + 1],
+        )  # fmt: skip
+        founders = founders[:n_new]
+        degrees = np.diff(offsets)[founders]
+        child_offsets = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
+        entries = np.repeat(offsets[founders] - child_offsets[:-1], degrees)
+        entries += np.arange(child_offsets[-1])
+        new = PatternLevel(refined[h][founders], child_offsets, keys[entries])
+        new_levels.append(level.followed_by(new))
+    return refined, tuple(new_levels) if extend else levels
 
 
 def _child_keys(
@@ -143,8 +142,9 @@ def _child_keys(
     n_edge_labels: int,
     n_jobs: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    keys = np.empty(len(graphs.neighbors), dtype=np.int64)  # (n_arcs,)
-    signatures = np.empty(graphs.n_nodes, dtype=np.uint64)  # (n_nodes,)
+    """Return the sorted child keys (n_arcs,) and the signatures (n_nodes,) of all nodes."""
+    keys = np.empty(len(graphs.neighbors), dtype=np.int64)
+    signatures = np.empty(graphs.n_nodes, dtype=np.uint64)
 
     def share(first: int, last: int) -> None:
         _compiled.child_keys_of_nodes(
@@ -158,47 +158,16 @@ def _child_keys(
     return keys, signatures
 
 
-def _learn_level(
-    graphs: GraphCollection,
-    colors: np.ndarray,
-    keys: np.ndarray,
-    signatures: np.ndarray,
-    level: PatternLevel,
-    new_colors: np.ndarray,
-    n_jobs: int,
-) -> PatternLevel:
-    """Name the patterns one depth further; the level with those that it lacked."""
-    look_up_level(colors, graphs.neighbor_offsets, keys, signatures, level, new_colors, n_jobs)
-    founders = np.empty(len(colors), dtype=np.int32)
-    n_new = _compiled.number_new_patterns(
-        colors, graphs.neighbor_offsets, keys, signatures, _empty_table(len(colors)), len(level),
-        founders, new_colors,
-    )  # fmt: skip
-    return level.followed_by(_founded_level(graphs, colors, keys, founders[:n_new]))
-
-
-def _founded_level(
-    graphs: GraphCollection, colors: np.ndarray, keys: np.ndarray, founders: np.ndarray
-) -> PatternLevel:
-    """The patterns of some nodes."""
-    degrees = graphs.neighbor_offsets[founders + 1] - graphs.neighbor_offsets[founders]
-    child_offsets = np.zeros(len(founders) + 1, dtype=np.int64)
-    np.cumsum(degrees, out=child_offsets[1:])
-    child_keys = np.empty(child_offsets[-1], dtype=np.int64)
-    _compiled.keys_of_founders(founders, graphs.neighbor_offsets, keys, child_offsets, child_keys)
-    return PatternLevel(colors[founders], child_offsets, child_keys)
-
-
-def look_up_level(
+def _look_up_level(
     colors: np.ndarray,
     key_offsets: np.ndarray,
     keys: np.ndarray,
     signatures: np.ndarray,
     level: PatternLevel,
     new_colors: np.ndarray,
-    n_jobs: int = 1,
+    n_jobs: int,
 ) -> None:
-    """Find what has these own colours and sorted keys in a level: -1 where it is not there."""
+    """Fill ``new_colors`` with the patterns of a level: -1 where it lacks the pattern."""
     if not len(level):
         new_colors[:] = _compiled.UNSEEN
         return
@@ -216,6 +185,6 @@ def look_up_level(
 
 
 def _empty_table(room: int) -> np.ndarray:
-    """Slots of an open-addressed table that is at most half full with ``room`` patterns in it."""
+    """Return the slots of an open-addressed table, at most half full with ``room`` patterns."""
     size = 1 << max(4, int(2 * room - 1).bit_length())
     return np.full(size, _compiled.UNSEEN, dtype=np.int32)

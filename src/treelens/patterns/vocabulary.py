@@ -1,4 +1,4 @@
-"""The names of all patterns: what each colour is made of, and how to find it again."""
+"""The patterns of a training collection: what each is made of, and how to recognise it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from treelens.array_checks import check_labels
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.labels import translate_codes
 from treelens.patterns import _compiled, refinement
 from treelens.patterns.refinement import PatternLevel
 
-# Patterns unfold into numbers of nodes that grow exponentially with the depth; a text form stops
-# here, and a tree beyond this many nodes is refused.
+# The unfolded tree of a pattern grows exponentially with the depth: texts are cut at this length,
+# and trees beyond this many nodes are an error.
 LONGEST_TEXT = 240
 MOST_TREE_NODES = 100_000
+_NO_CODES = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class PatternTree:
 
 
 def _edge_text(edge: Any) -> str:
-    """What stands before a child: nothing, a sign such as ``=``, or a word and a colon."""
+    """Return the text before a child: nothing, a sign such as ``=``, or a word and a colon."""
     text = "" if edge is None else str(edge)
     return f"{text}:" if text[-1:].isalnum() else text
 
@@ -66,7 +68,7 @@ class NodeColors:
     Attributes
     ----------
     colors : ndarray of int32, shape (depth + 1, n_nodes)
-        Numbered per depth; -1 where the vocabulary has never seen the pattern.
+        Numbered per depth; -1 where the pattern is not in the vocabulary.
     node_offsets : ndarray, shape (n_graphs + 1,)
     """
 
@@ -74,7 +76,7 @@ class NodeColors:
     node_offsets: np.ndarray
 
     def select_graphs(self, indices: np.ndarray) -> NodeColors:
-        """The nodes of some graphs."""
+        """Return the colours of the nodes of some graphs."""
         starts, sizes = self.node_offsets[:-1][indices], np.diff(self.node_offsets)[indices]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(self.node_offsets.dtype)
         nodes = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
@@ -85,10 +87,10 @@ class NodeColors:
 class PatternVocabulary:
     """All patterns of a training collection, depths 0 to ``depth``.
 
-    A pattern of depth ``h`` is a colour of Weisfeiler-Lehman refinement. The vocabulary keeps
+    A pattern of depth ``h`` is a colour of Weisfeiler-Lehman refinement. The vocabulary stores
     what it is made of (its own colour and the multiset of neighbour colours one depth down), so
-    that it can be unfolded into a tree and recognised in new graphs. Pattern ids run through all
-    depths: ``level_offsets[h] + colour``.
+    that it can be unfolded into a tree and recognised in new graphs. Pattern ids are unique over
+    all depths: ``level_offsets[h] + colour``.
 
     Examples
     --------
@@ -112,6 +114,14 @@ class PatternVocabulary:
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         object.__setattr__(self, "level_offsets", offsets)
 
+    def validate(self) -> None:
+        """Raise ``ValueError`` unless labels differ and every pattern is made of known ones."""
+        check_labels(self.node_alphabet, "node_alphabet")
+        check_labels(self.edge_alphabet or (), "edge_alphabet")
+        n_edge_labels = 1 if self.edge_alphabet is None else len(self.edge_alphabet)
+        for n_below, level in zip(np.diff(self.level_offsets), self.levels, strict=False):
+            level.check(int(n_below), n_edge_labels)
+
     @property
     def depth(self) -> int:
         return len(self.levels)
@@ -124,11 +134,11 @@ class PatternVocabulary:
     def uses_edge_labels(self) -> bool:
         return self.edge_alphabet is not None
 
-    # --- learning and recognising colours ---------------------------------------------------
+    # --- fit and transform ------------------------------------------------------------------
 
     @classmethod
     def empty(cls, depth: int, edge_labels: bool = False) -> PatternVocabulary:
-        """A vocabulary that holds nothing yet; :meth:`extend` fills it block by block."""
+        """Return a vocabulary without patterns; :meth:`extend` fills it block by block."""
         level = PatternLevel.empty()
         return cls((), () if edge_labels else None, (level,) * depth)
 
@@ -136,16 +146,16 @@ class PatternVocabulary:
     def fit(
         cls, graphs: GraphCollection, depth: int, edge_labels: bool = False, n_jobs: int = 1
     ) -> tuple[PatternVocabulary, NodeColors]:
-        """Refine a collection and name every pattern it holds."""
+        """Refine a collection; return its vocabulary and the colours of its nodes."""
         return cls.empty(depth, edge_labels).extend(graphs, n_jobs=n_jobs)
 
     def extend(
         self, graphs: GraphCollection, n_jobs: int = 1
     ) -> tuple[PatternVocabulary, NodeColors]:
-        """A vocabulary that also holds the patterns of these graphs, and their colours.
+        """Return the vocabulary with the patterns of these graphs added, and their colours.
 
-        Ids already given never change, and new ones follow the order of first appearance, so
-        reading a collection in blocks gives the same ids as reading it at once.
+        Within a depth, known colours do not change and new ones follow the order of first
+        appearance, so reading a collection in blocks gives the same vocabulary as at once.
         """
         self._check_kind(graphs)
         colors, node_alphabet = _extended_codes(
@@ -158,9 +168,10 @@ class PatternVocabulary:
                 graphs.edge_codes, graphs.edge_alphabet or (), self.edge_alphabet
             )
             if edge_alphabet != self.edge_alphabet and self.n_patterns:
-                known_levels = self._with_edge_alphabet(edge_alphabet).levels
-        refined, levels = refinement.learn(
-            graphs, colors, edge_codes, len(edge_alphabet or ()), known_levels, n_jobs
+                old, new = len(self.edge_alphabet), len(edge_alphabet)
+                known_levels = tuple(level.with_edge_labels(old, new) for level in known_levels)
+        refined, levels = refinement.refine(
+            graphs, colors, edge_codes, len(edge_alphabet or ()), known_levels, True, n_jobs
         )
         extended = PatternVocabulary(
             node_alphabet, edge_alphabet, levels, graphs.degree_labels or self.degree_labels
@@ -168,16 +179,15 @@ class PatternVocabulary:
         return extended, NodeColors(refined, graphs.node_offsets)
 
     def transform(self, graphs: GraphCollection, n_jobs: int = 1) -> NodeColors:
-        """Colours of new graphs; patterns never seen in training are -1 and stay so."""
+        """Return the colours of new graphs; -1 for patterns that are not in the vocabulary."""
         self._check_kind(graphs)
-        colors = _known_codes(graphs.node_codes, graphs.node_alphabet, self.node_alphabet)
+        colors = translate_codes(graphs.node_codes, graphs.node_alphabet, self.node_alphabet)
         edge_codes = None
         if self.edge_alphabet is not None:
-            edge_codes = _known_codes(
-                graphs.edge_codes, graphs.edge_alphabet or (), self.edge_alphabet
-            )
-        refined = refinement.look_up(
-            graphs, colors, edge_codes, len(self.edge_alphabet or ()), self.levels, n_jobs
+            codes = _NO_CODES if graphs.edge_codes is None else graphs.edge_codes
+            edge_codes = translate_codes(codes, graphs.edge_alphabet or (), self.edge_alphabet)
+        refined, _ = refinement.refine(
+            graphs, colors, edge_codes, len(self.edge_alphabet or ()), self.levels, False, n_jobs
         )
         return NodeColors(refined, graphs.node_offsets)
 
@@ -195,16 +205,10 @@ class PatternVocabulary:
                 f"have {theirs}. Label both the same way."
             )
 
-    def _with_edge_alphabet(self, alphabet: tuple[Any, ...] | None) -> PatternVocabulary:
-        """Rewrite the child keys for a longer list of edge labels."""
-        old, new = len(self.edge_alphabet or ()), len(alphabet or ())
-        levels = tuple(level.with_edge_labels(old, new) for level in self.levels)
-        return PatternVocabulary(self.node_alphabet, alphabet, levels, self.degree_labels)
-
     # --- reading patterns -------------------------------------------------------------------
 
     def depth_of(self, pattern: int) -> int:
-        """Depth of a pattern id."""
+        """Return the depth of a pattern id."""
         self._check_pattern(pattern)
         return int(np.searchsorted(self.level_offsets, pattern, side="right")) - 1
 
@@ -218,19 +222,37 @@ class PatternVocabulary:
         """
         depth = self.depth_of(pattern)
         color = pattern - int(self.level_offsets[depth])
-        needed = self._needed_colors(depth, color)
-        n_nodes = self._n_tree_nodes(needed, color)
-        if n_nodes > max_nodes:
-            shown = f"{n_nodes:,}" if n_nodes < 10**9 else f"about 10^{len(str(n_nodes)) - 1}"
+        needed = [{color}]  # colours of each depth that the tree is made of, from 0 on
+        for level in range(depth, 0, -1):
+            needed.insert(0, {c for k in needed[0] for _, c in self.children(level, k)[1]})
+        sizes = dict.fromkeys(needed[0], 1)
+        for level in range(1, depth + 1):
+            sizes = {
+                k: 1 + sum(sizes[c] for _, c in self.children(level, k)[1]) for k in needed[level]
+            }
+        if sizes[color] > max_nodes:
+            n = sizes[color]
+            shown = f"{n:,}" if n < 10**9 else f"about 10^{len(str(n)) - 1}"
             raise GraphDataError(
-                f"Pattern {pattern}, of depth {depth}, unfolds into a tree of {shown} nodes; at "
-                f"most {max_nodes:,} are made. texts() gives its beginning, and "
+                f"Pattern {pattern}, of depth {depth}, unfolds into a tree of {shown} nodes; the "
+                f"limit is {max_nodes:,}. texts() gives its beginning, and "
                 "treelens.explain.decode.unfold_within() its upper layers."
             )
-        return self._unfolded(needed, color)
+        trees = {k: PatternTree(self.node_alphabet[k]) for k in needed[0]}
+        texts = {k: str(tree) for k, tree in trees.items()}
+        for level in range(1, depth + 1):  # from the leaves up, children in the order of texts
+            deeper, longer = {}, {}
+            for k in needed[level]:
+                pairs = list(self.children(level, k)[1])
+                pairs.sort(key=lambda pair: _edge_text(pair[0]) + texts[pair[1]])
+                label = self._root_label(level, k)
+                deeper[k] = PatternTree(label, tuple((edge, trees[c]) for edge, c in pairs))
+                longer[k] = _composed(str(label), pairs, texts)
+            trees, texts = deeper, longer
+        return trees[color]
 
     def parent(self, pattern: int) -> int | None:
-        """The pattern one depth shallower at the same node; None at depth 0."""
+        """Return the pattern of the same node one depth less; None at depth 0."""
         depth = self.depth_of(pattern)
         if depth == 0:
             return None
@@ -238,19 +260,16 @@ class PatternVocabulary:
         return int(self.level_offsets[depth - 1] + self.levels[depth - 1].own[color])
 
     def truncated(self, depth: int) -> PatternVocabulary:
-        """The same vocabulary without the patterns deeper than ``depth``."""
+        """Return the vocabulary without the patterns deeper than ``depth``."""
         return PatternVocabulary(
             self.node_alphabet, self.edge_alphabet, self.levels[:depth], self.degree_labels
         )
 
     def select_patterns(self, keep: np.ndarray) -> PatternVocabulary:
-        """The vocabulary without the patterns that a mask leaves out; the others keep their order.
+        """Return the patterns of a boolean mask (n_patterns,), in the same order.
 
-        Parameters
-        ----------
-        keep : ndarray of bool, shape (n_patterns,)
-            With a pattern it must keep what the pattern is made of. A minimum support does: every
-            graph that holds a pattern holds its parts.
+        With a pattern the mask must keep what the pattern is made of. A minimum support does: every
+        graph that contains a pattern contains its parts.
         """
         masks = np.split(np.asarray(keep, dtype=bool), self.level_offsets[1:-1])
         new_ids = [np.where(mask, np.cumsum(mask) - 1, _compiled.UNSEEN) for mask in masks]
@@ -264,12 +283,11 @@ class PatternVocabulary:
 
     @cached_property
     def _texts(self) -> list[str]:
-        """The text form of every pattern, built level by level from those below."""
+        """The text form of every pattern, built level by level."""
         previous = [str(label) for label in self.node_alphabet]
         texts = list(previous)
         roots = previous  # text of the root's label, per colour
-        for depth in range(1, self.depth + 1):
-            level = self.levels[depth - 1]
+        for depth, level in enumerate(self.levels, start=1):
             roots = [roots[own] for own in level.own.tolist()]
             previous = [
                 _cut(_composed(root, self.children(depth, color)[1], previous))
@@ -279,7 +297,7 @@ class PatternVocabulary:
         return texts
 
     def texts(self, patterns: np.ndarray) -> list[str]:
-        """The text form of several patterns, such as ``"C(C,O)"``; very long ones are cut."""
+        """Return the text forms of patterns, such as ``"C(C,O)"``; very long ones are cut."""
         every, chosen = self._texts, np.asarray(patterns)
         for pattern in (chosen.min(initial=0), chosen.max(initial=0)):
             if len(chosen):
@@ -287,40 +305,11 @@ class PatternVocabulary:
         return [every[pattern] for pattern in chosen.tolist()]
 
     def feature_names(self, first_depth: int = 0) -> np.ndarray:
-        """One name per pattern, from ``first_depth`` on: ``"1:C(C,O)"`` (depth, text form)."""
+        """Return one name per pattern from ``first_depth`` on: ``"1:C(C,O)"`` (depth, text)."""
         patterns = np.arange(self.level_offsets[first_depth], self.n_patterns)
         depths = np.searchsorted(self.level_offsets, patterns, side="right") - 1
         texts = self.texts(patterns)
         return np.array([f"{d}:{t}" for d, t in zip(depths, texts, strict=True)], dtype=object)
-
-    def _needed_colors(self, depth: int, color: int) -> list[set[int]]:
-        """The colours of each depth, from 0 on, that the tree of a colour is put together from."""
-        needed = [{color}]
-        for level in range(depth, 0, -1):
-            needed.append({c for above in needed[-1] for _, c in self.children(level, above)[1]})
-        return needed[::-1]
-
-    def _n_tree_nodes(self, needed: list[set[int]], color: int) -> int:
-        """The size of the tree, which can have more digits than any array's numbers."""
-        sizes = dict.fromkeys(needed[0], 1)
-        for depth, colors in enumerate(needed[1:], start=1):
-            sizes = {c: 1 + sum(sizes[k] for _, k in self.children(depth, c)[1]) for c in colors}
-        return sizes[color]
-
-    def _unfolded(self, needed: list[set[int]], color: int) -> PatternTree:
-        """The tree, put together from the leaves up, children in the order of their texts."""
-        trees = {c: PatternTree(self.node_alphabet[c]) for c in needed[0]}
-        texts = {c: str(tree) for c, tree in trees.items()}
-        for depth, colors in enumerate(needed[1:], start=1):
-            deeper, longer = {}, {}
-            for c in colors:
-                pairs = list(self.children(depth, c)[1])
-                pairs.sort(key=lambda pair: _edge_text(pair[0]) + texts[pair[1]])
-                label = self._root_label(depth, c)
-                deeper[c] = PatternTree(label, tuple((edge, trees[k]) for edge, k in pairs))
-                longer[c] = _composed(str(label), pairs, texts)
-            trees, texts = deeper, longer
-        return trees[color]
 
     def _root_label(self, depth: int, color: int) -> Any:
         for level in self.levels[:depth][::-1]:
@@ -328,7 +317,7 @@ class PatternVocabulary:
         return self.node_alphabet[color]
 
     def children(self, depth: int, color: int) -> tuple[int, Iterator[tuple[Any, int]]]:
-        """Own colour and (edge label, neighbour colour) pairs of a colour, one depth down."""
+        """Return own colour and (edge label, neighbour colour) pairs, one depth down."""
         level = self.levels[depth - 1]
         keys = level.child_keys[level.child_offsets[color] : level.child_offsets[color + 1]]
         if self.edge_alphabet is None:
@@ -340,33 +329,29 @@ class PatternVocabulary:
     def _check_pattern(self, pattern: int) -> None:
         if not 0 <= pattern < self.n_patterns:
             raise IndexError(
-                f"Pattern {pattern} does not exist: the vocabulary holds {self.n_patterns}."
+                f"Pattern {pattern} does not exist: the vocabulary has {self.n_patterns} patterns."
             )
 
 
 def _composed(
     root: str, children: Iterable[tuple[Any, int]], below: Sequence[str] | Mapping[int, str]
 ) -> str:
-    """``root(child,child,...)`` with sorted children, from the texts of these."""
+    """Return ``root(child,child,...)`` with sorted children."""
     inside = ",".join(sorted(_edge_text(e) + below[c] for e, c in children))
     return f"{root}({inside})" if inside else root
 
 
 def _cut(text: str) -> str:
-    """A text that a line can hold.
-
-    Texts that differ only behind the cut are equal as texts, so their order does not matter.
-    """
     return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
 
 
 def _extended_codes(
     codes: np.ndarray | None, alphabet: tuple[Any, ...], known: tuple[Any, ...]
 ) -> tuple[np.ndarray, tuple[Any, ...]]:
-    """Codes in the known alphabet, which grows by labels it lacks in order of appearance."""
-    codes = np.empty(0, np.int32) if codes is None else codes
+    """Return the codes in the known alphabet, and that alphabet extended by new labels."""
+    codes = _NO_CODES if codes is None else codes
     position = {label: code for code, label in enumerate(known)}
-    # Labels count as seen only where a node carries them: a slice keeps its parent's alphabet.
+    # Labels count only where a node has them: a slice keeps the alphabet of its collection.
     first = np.full(len(alphabet), -1)
     first[codes[::-1]] = np.arange(len(codes))[::-1]  # of equal codes the earliest is written last
     present = np.flatnonzero(first >= 0)
@@ -374,9 +359,3 @@ def _extended_codes(
         position.setdefault(alphabet[code], len(position))
     table = np.array([position.get(label, -1) for label in alphabet], dtype=np.int32)
     return (table[codes] if len(codes) else codes), tuple(position)
-
-
-def _known_codes(
-    codes: np.ndarray | None, alphabet: tuple[Any, ...], known: tuple[Any, ...]
-) -> np.ndarray:
-    return translate_codes(np.empty(0, np.int32) if codes is None else codes, alphabet, known)

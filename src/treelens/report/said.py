@@ -16,9 +16,9 @@ from treelens.gp.model import FittedGP
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.models.predictions import Predictions, predicted_codes
+from treelens.models.targets import check_numbers
 from treelens.models.thresholds import Threshold
 from treelens.report.given import codes_of, graph_name, least_certain, surest_of_the_wrong
-from treelens.svm.settings import check_numbers
 
 # A similarity of one up to rounding: the same counts of all patterns.
 _THE_SAME = 1.0 - 1e-9

@@ -17,7 +17,7 @@ from sklearn.metrics import (
 
 from treelens.models.predictions import predicted_codes
 from treelens.svm.model import FittedSVM
-from treelens.svm.search_result import Candidate
+from treelens.svm.search import Candidate
 
 _MOST_CURVE_POINTS = 200
 

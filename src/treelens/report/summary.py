@@ -22,9 +22,8 @@ from treelens.report.patterns import (
 from treelens.report.plain import plain_summary
 from treelens.report.scores import held_out_scores, score_decisions, share_right
 from treelens.report.words import learning_words, score_words, verdict_on_learning
-from treelens.svm.model import FittedSVM
-from treelens.svm.model_bound import model_bound
-from treelens.svm.search_result import Candidate
+from treelens.svm.model import FittedSVM, model_bound
+from treelens.svm.search import Candidate
 
 _MOST_EXAMPLES = 12
 _MOST_CANDIDATES = 10

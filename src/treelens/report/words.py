@@ -21,7 +21,8 @@ def verdict_on_learning(gain: dict[str, Any] | None) -> str:
     if gain is None:
         return "not tried"
     if gain["difference"] > 0:
-        return "helped" if gain["p_value"] < _SIGNIFICANT else "maybe"
+        p_value = gain["p_value"]  # None with a single split
+        return "helped" if p_value is not None and p_value < _SIGNIFICANT else "maybe"
     return "no difference" if gain["difference"] == 0 else "did not help"
 
 
@@ -46,12 +47,19 @@ def learning_words(
 
 
 def _comparison(gain: dict[str, Any], scoring: str) -> str:
+    spread = (
+        "."
+        if gain["p_value"] is None
+        else (
+            f" with a standard error of {100 * gain['standard_error']:.1f} "
+            f"(one-sided p = {gain['p_value']:.2f})."
+        )
+    )
     return (
         f"In the inner cross-validation the best learned weights reached "
         f"{_points(gain['learned_score'])} and the best uniform ones "
         f"{_points(gain['uniform_score'])} ({score_words(scoring)}): a difference of "
-        f"{100 * gain['difference']:+.1f} points with a standard error of "
-        f"{100 * gain['standard_error']:.1f} (one-sided p = {gain['p_value']:.2f})."
+        f"{100 * gain['difference']:+.1f} points{spread}"
     )
 
 

@@ -1,1 +1,1 @@
-"""Models and results in files: whole or not at all, and without pickle."""
+"""Model files: named arrays and JSON in one archive, written whole, read without running code."""

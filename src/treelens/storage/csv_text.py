@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# What a spreadsheet takes for the beginning of a formula, in the wide letters of East Asia as well.
+# The beginnings of a formula, in the wide letters of East Asia as well.
 _FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+# Control and format characters (NUL, byte order mark, zero-width space), separators, and letters
+# that are shown as nothing: a spreadsheet may drop them.
+_INVISIBLE = ("Cc", "Cf", "Zs", "Zl", "Zp")
+_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe0e\ufe0f\uffa0"
 
 
 def csv_text(table: pd.DataFrame, index: bool) -> str:
-    """A table as CSV, with text that begins like a formula made harmless.
+    """Return a table as CSV in which no cell is run as a formula.
 
     Class names, SMILES and labels come from others' files, and a spreadsheet runs a cell such as
     ``=HYPERLINK(...)``. Such cells, and names of columns, get a single quote in front, which
@@ -36,16 +41,25 @@ def csv_text(table: pd.DataFrame, index: bool) -> str:
     if index:
         safe.index = safe.index.map(harmless)
     text = safe.to_csv(index=index, lineterminator="\n")
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # lone surrogates show
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # shows lone surrogates
 
 
 def harmless(value: Any) -> Any:
-    """A cell that no spreadsheet runs; see :func:`csv_text`.
+    """Return a cell that no spreadsheet runs; see :func:`csv_text`.
 
     Examples
     --------
     >>> harmless("@SUM(A1)"), harmless("+1"), harmless(-2.5), harmless("C=C")
     ("'@SUM(A1)", '+1', -2.5, 'C=C')
     """
-    runs = isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value)
+    if not isinstance(value, str) or not value or (value[0].isascii() and value[0].isalnum()):
+        return value
+    shown = (k for k, x in enumerate(value) if not _is_blank(x))
+    visible = value[next(shown, len(value)) :]
+    runs = any(_FORMULA.match(text) and not _NUMBER.fullmatch(text) for text in (value, visible))
     return f"'{value}" if runs else value
+
+
+def _is_blank(letter: str) -> bool:
+    """Whether a character is shown as nothing."""
+    return unicodedata.category(letter) in _INVISIBLE or letter in _BLANK

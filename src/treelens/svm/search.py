@@ -1,9 +1,9 @@
 """Choosing a kernel by cross-validation, with the work shared between grid points.
 
 All graphs are refined and counted once. That leaks nothing: a kernel value depends only on
-patterns that both graphs hold, so the entries between validation and training graphs are the
+patterns that both graphs contain, so the entries between validation and training graphs are the
 same whether or not the vocabulary has other patterns too. What is *learned*, the weights and the
-machine, comes from the training part of each split alone.
+SVM, comes from the training part of each split alone.
 
 For one depth and one weight vector there is one matrix of sums; every kernel, scale and ``C``
 derives from it. Candidates race: after each split those that fall clearly behind are dropped.
@@ -14,24 +14,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
+from treelens.evaluation.validation import corrected_paired_test
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
-from treelens.kernels.voting import class_values, margin_signs, mean_margins, n_classes_of
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import predicted_codes
-from treelens.pairwise.solver_settings import limited
+from treelens.pairwise.settings import limited
 from treelens.parallel import in_threads
-from treelens.patterns.features import Features, select_features
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
-from treelens.svm.search_result import Base, BestParams, Candidate, SearchResult
-from treelens.svm.svm import fit_svm_path, own_margins
+from treelens.svm.solver import decisions_of, fit_svm_path, margins_of, pairwise_hinge_loss
 
 Split = tuple[np.ndarray, np.ndarray]
 # Candidates behind the leader by more than this many standard errors leave the race.
@@ -44,31 +42,102 @@ _SMALL = 1000
 _MOST_REPETITIONS = 5
 # From this many graphs on, larger radii are tried.
 _MANY = 1500
-# Below this many graphs, starting threads costs more than they bring.
+# Below this many graphs, starting threads costs more than it saves.
 _WORTH_THREADS = 500
 
 
-# Outputs of the validation graphs of every split.
-HeldOut = dict[Candidate, list[np.ndarray]]
+class BestParams(TypedDict, total=False):
+    """The chosen settings, with "auto" resolved."""
+
+    kernel: str
+    depth: int
+    weight_radius: float
+    gamma: float | None
+    C: float
+    edge_labels: bool
+    include_depth_zero: bool
+    scoring: str
+    class_weight: Any
+    rare_class: dict[str, Any] | None
+    score: float
+    n_candidates: int
+    n_splits: int
 
 
-class Calibrating(NamedTuple):
-    """Held-out graphs: what probabilities are made from, decision values, and classes."""
+class Base(NamedTuple):
+    """Settings that share one matrix of sums per split."""
 
-    margins: np.ndarray
-    decisions: np.ndarray
-    codes: np.ndarray
+    kind: str
+    depth: int
+    weight_radius: float
+
+
+class Candidate(NamedTuple):
+    """One point of the grid. Ordered so that, among equals, the simpler one comes first."""
+
+    weight_radius: float
+    depth: int
+    kernel: str
+    gamma: float | None
+    C: float
+
+    @property
+    def base(self) -> Base:
+        return Base(KERNELS[self.kernel].pair_feature, self.depth, self.weight_radius)
+
+
+@dataclass
+class SearchResult:
+    """Scores of all candidates that were tried.
+
+    Attributes
+    ----------
+    n_splits : int
+    test_to_train : float
+        Size of a validation part divided by the size of its training part.
+    scores, losses : dict of Candidate to list
+        Score and hinge loss per split; a candidate that left the race has fewer. The loss ranks
+        candidates of equal score.
+    decisions, margins : dict of Candidate to ndarray, shape (n_graphs, n_outputs)
+        Held-out decision values, and values linear in the kernel, averaged over repetitions, of
+        candidates that finished; NaN for graphs that no split held out.
+    """
+
+    n_splits: int
+    test_to_train: float
+    scores: dict[Candidate, list[float]] = field(default_factory=dict)
+    losses: dict[Candidate, list[float]] = field(default_factory=dict)
+    decisions: dict[Candidate, np.ndarray] = field(default_factory=dict, metadata={"nan": True})
+    margins: dict[Candidate, np.ndarray] = field(default_factory=dict)
+
+    def finished(self) -> list[Candidate]:
+        """Candidates scored on every split, the simpler first."""
+        done = [c for c, x in self.scores.items() if len(x) == self.n_splits]
+        return sorted(done, key=lambda c: tuple(-1.0 if x is None else x for x in c))
+
+    def best(self, keep: Callable[[Candidate], bool] = lambda c: True) -> Candidate | None:
+        """The best finished candidate: by score, then by hinge loss, then the simplest."""
+
+        def merit(candidate: Candidate) -> tuple[float, float]:
+            loss = float(np.mean(self.losses[candidate]))
+            return round(self.mean(candidate), 12), -round(loss, 12)
+
+        return max(filter(keep, self.finished()), key=merit, default=None)
+
+    def winner(self) -> Candidate:
+        """The best of all: the leader of a race always finishes."""
+        winner = self.best()
+        assert winner is not None
+        return winner
+
+    def mean(self, candidate: Candidate) -> float:
+        return float(np.mean(self.scores[candidate]))
 
 
 @dataclass(eq=False)
 class KernelSearch:
-    """Scores settings on given splits of one training set.
+    """Scores settings on given splits of one training set."""
 
-    A subclass may say otherwise how outputs are found (``_outputs``), what they mean
-    (``_decisions``, ``_loss``), how weights are learned (``learned``) and where (``leading``).
-    """
-
-    sums_of_all: ClassVar[bool] = True  # made at once; where graphs are many, only those in use
     histograms: PatternHistograms  # of all training graphs, every depth that may be tried
     codes: np.ndarray  # classes 0, 1, ...
     splits: list[Split]
@@ -77,166 +146,143 @@ class KernelSearch:
     sample_weight: np.ndarray
     score: Callable[[np.ndarray, np.ndarray], float]  # of codes and decisions
     n_jobs: int = 1
-    tick: Callable[[str], None] = lambda what: None  # told about every finished unit of work
+    tick: Callable[[str], None] = lambda what: None  # called after every finished unit of work
     final: bool = False  # weights are learned to the learner's own tolerance, not roughly
-    facts: BestParams = field(default_factory=lambda: BestParams())  # about the search itself
 
     def __post_init__(self) -> None:
         if len(self.codes) < _WORTH_THREADS:
             self.n_jobs = 1
 
-    @property
-    def n_classes(self) -> int:
-        return int(self.codes.max()) + 1
-
     def run(self, candidates: Sequence[Candidate], result: SearchResult | None = None,
             race: bool = True) -> SearchResult:  # fmt: skip
         """Score candidates split by split; ``result`` of an earlier stage joins the race."""
-        result = result or SearchResult(len(self.splits), _test_to_train(self.splits))
-        held_out: HeldOut = {c: [] for c in candidates}
+        if result is None:
+            ratios = [len(validation) / len(train) for train, validation in self.splits]
+            result = SearchResult(len(self.splits), float(np.mean(ratios)))
+        held_out: dict[Candidate, list[np.ndarray]] = {c: [] for c in candidates}
         remaining = list(candidates)
         for number in range(len(self.splits)):
             codes = self.codes[self.splits[number][1]]
             for candidate, score, outputs in self._score_split(remaining, number):
                 result.scores.setdefault(candidate, []).append(score)
-                result.losses.setdefault(candidate, []).append(self._loss(codes, outputs))
+                loss = pairwise_hinge_loss(codes, outputs)
+                result.losses.setdefault(candidate, []).append(loss)
                 held_out[candidate].append(outputs)
             if race and number + 1 < len(self.splits):
                 remaining = self._still_racing(remaining, result, number + 1)
-        self._keep({c: held_out[c] for c in remaining}, result)
+        for candidate in remaining:
+            result.decisions[candidate] = self._average(held_out[candidate], decisions_of)
+            result.margins[candidate] = self._average(held_out[candidate], margins_of)
         return result
 
     def _still_racing(
         self, candidates: list[Candidate], result: SearchResult, n_done: int
     ) -> list[Candidate]:
-        """Drop the candidates whose mean so far is clearly below the best mean so far."""
+        """Drop the candidates whose mean so far is clearly below the best mean so far.
+
+        The standard error is that of a share of distinct graphs: repeated folds of the same graphs
+        are not independent.
+        """
         means = {
             c: float(np.mean(x[:n_done])) for c, x in result.scores.items() if len(x) >= n_done
         }
         leader = max(means.values())
-        n_seen = sum(len(validation) for _, validation in self.splits[:n_done])
-        error = np.sqrt(max(leader * (1 - leader), 0.01) / n_seen)
+        n_graphs = len(np.unique(np.concatenate([part for _, part in self.splits[:n_done]])))
+        error = np.sqrt(max(leader * (1 - leader), 0.01) / n_graphs)
         return [c for c in candidates if means[c] >= leader - _RACE_WIDTH * error]
 
     def _score_split(
         self, candidates: list[Candidate], number: int
     ) -> Iterator[tuple[Candidate, float, np.ndarray]]:
         train, validation = self.splits[number]
-        for base, group in by_base(candidates).items():
-            weights = self.weights_for(base, train)
-            features = self.features(base, weights)
-            for candidate, outputs in self._outputs(group, features, weights, train, validation):
-                score = self.score(self.codes[validation], self._decisions(outputs))
+        groups: dict[Base, list[Candidate]] = {}
+        for c in candidates:
+            groups.setdefault(c.base, []).append(c)
+        for base, group in groups.items():
+            for candidate, outputs in self._outputs(base, group, train, validation):
+                score = self.score(self.codes[validation], decisions_of(outputs))
                 yield candidate, score, outputs
             self.tick(f"depth {base.depth}, weight radius {base.weight_radius:g}")
 
-    # --- weights and features -----------------------------------------------------------------
-
-    def weights_for(self, base: Base, train: np.ndarray) -> np.ndarray | None:
-        """Weights learned from the graphs of ``train``; None: uniform."""
-        if base.weight_radius == 0:
-            return None
-        with warnings.catch_warnings():
-            # Rough weights will do to compare candidates; what is chosen is learned in full.
-            warnings.simplefilter("ignore")
-            return self.learn(base, train, rough=not self.final).weights_
-
-    def features(self, base: Base, weights: np.ndarray | None) -> Features:
-        """Of all graphs."""
+    def _outputs(
+        self, base: Base, group: list[Candidate], train: np.ndarray, validation: np.ndarray
+    ) -> Iterator[tuple[Candidate, np.ndarray]]:
+        """Outputs of the validation graphs for candidates of one base."""
+        weights = self.weights_for(base, train)
         histograms = self.histograms.select_depths(self.first_depth, base.depth)
         pairs = PairFeatures.from_histograms(histograms, base.kind, unit=False)
-        return Features(pairs, pairs.diagonal(weights))
-
-    def learn(self, base: Base, train: np.ndarray, rough: bool = False) -> Any:
-        """The learner, fitted to the graphs of ``train``; other patterns keep weight one."""
-        histograms = self.histograms.select_depths(self.first_depth, base.depth)
-        part = histograms if len(train) == histograms.n_graphs else histograms.select_graphs(train)
-        return self.learned(part, self.codes[train], base, rough)
-
-    def learned(
-        self, histograms: PatternHistograms, codes: np.ndarray, base: Base, rough: bool = False
-    ) -> Any:
-        """The learner, fitted to all graphs of some histograms."""
-        learner = clone(self.learner)
-        if rough:
-            learner = limited(learner, tol=_ROUGH_GAP, max_iter=_ROUGH_STEPS)
-        learner.set_params(radius=base.weight_radius)
-        return learner.fit(PairFeatures.from_histograms(histograms, base.kind), codes)
-
-    # --- how a candidate is scored ------------------------------------------------------------
-
-    def _outputs(
-        self,
-        group: list[Candidate],
-        features: Features,
-        weights: np.ndarray | None,
-        train: np.ndarray,
-        validation: np.ndarray,
-    ) -> Iterator[tuple[Candidate, np.ndarray]]:
-        """Of SVMs on the exact kernel, for candidates of one base."""
-        if self.sums_of_all:
-            sums = pair_sums(features.pairs, weights=weights, n_jobs=self.n_jobs)
-            known, new = sums[np.ix_(train, train)], sums[np.ix_(validation, train)]
-        else:
-            left, right = (select_features(features, part).pairs for part in (train, validation))
-            known = pair_sums(left, weights=weights, n_jobs=self.n_jobs)
-            new = pair_sums(right, left, weights, n_jobs=self.n_jobs)
-        own, others = features.diagonal[train], features.diagonal[validation]
+        diagonal = pairs.diagonal(weights)
+        sums = pair_sums(pairs, weights=weights, n_jobs=self.n_jobs)
+        known, new = sums[np.ix_(train, train)], sums[np.ix_(validation, train)]
+        own, others = diagonal[train], diagonal[validation]
 
         def of_kernel(block: list[Candidate]) -> list[np.ndarray]:
             """Candidates that differ only in ``C``: one kernel matrix, several SVMs."""
             kernel = WeightedKernel(block[0].kernel, None, block[0].gamma, float(own.max()))
             svms = fit_svm_path(
-                kernel.of_sums(known, own, own), self.codes[train], self.n_classes,
+                kernel.of_sums(known, own, own), self.codes[train], int(self.codes.max()) + 1,
                 [c.C for c in block], self.sample_weight[train],
             )  # fmt: skip
             new_matrix = kernel.of_sums(new, others, own)
             return [svm.outputs(new_matrix) for svm in svms]
 
         blocks = by_kernel(group)
-        found = in_threads(of_kernel, blocks, self.n_jobs)
-        for block, outputs in zip(blocks, found, strict=True):
+        for block, outputs in zip(blocks, in_threads(of_kernel, blocks, self.n_jobs), strict=True):
             yield from zip(block, outputs, strict=True)
 
-    def _decisions(self, outputs: np.ndarray) -> np.ndarray:
-        return decisions_of(outputs)
+    def weights_for(self, base: Base, train: np.ndarray) -> np.ndarray | None:
+        """Weights learned from the graphs of ``train``; None: uniform."""
+        if base.weight_radius == 0:
+            return None
+        with warnings.catch_warnings():
+            # Rough weights suffice to compare candidates; the chosen ones are learned in full.
+            warnings.simplefilter("ignore")
+            return self.learn(base, train, rough=not self.final).weights_
 
-    def _loss(self, codes: np.ndarray, outputs: np.ndarray) -> float:
-        return pairwise_hinge_loss(codes, outputs)
+    def learn(self, base: Base, train: np.ndarray, rough: bool = False) -> Any:
+        """The learner, fitted to the graphs of ``train``; other patterns keep weight one."""
+        learner = clone(self.learner)
+        if rough:
+            learner = limited(learner, tol=_ROUGH_GAP, max_iter=_ROUGH_STEPS)
+        learner.set_params(radius=base.weight_radius)
+        histograms = self.histograms.select_depths(self.first_depth, base.depth)
+        if len(train) < histograms.n_graphs:
+            histograms = histograms.select_graphs(train)
+        return learner.fit(PairFeatures.from_histograms(histograms, base.kind), self.codes[train])
 
-    def leading(self, result: SearchResult, learned: list[Candidate]) -> list[Candidate]:
-        """Those of the candidates with learned weights that are worth a try."""
-        settings = set(leading_settings(result))
-        return [c for c in learned if c._replace(weight_radius=0.0) in settings]
-
-    # --- what was held out --------------------------------------------------------------------
-
-    def _keep(self, held_out: HeldOut, result: SearchResult) -> None:
-        """Decisions and margins of every graph, the means over repetitions."""
+    def _average(
+        self, outputs: list[np.ndarray], values_of: Callable[[np.ndarray], np.ndarray]
+    ) -> np.ndarray:
+        """Means over repetitions of held-out values, NaN where a graph was never held out."""
         parts = [validation for _, validation in self.splits]
         repetitions = np.bincount(np.concatenate(parts), minlength=len(self.codes))
-        for candidate, outputs in held_out.items():
-            for kept, meaning in ((result.decisions, decisions_of), (result.margins, margins_of)):
-                total = np.zeros((len(self.codes), 1 if self.n_classes == 2 else self.n_classes))
-                for validation, part in zip(parts, outputs, strict=True):
-                    total[validation] += meaning(part)
-                kept[candidate] = total / repetitions.clip(1)[:, None]
-                kept[candidate][repetitions == 0] = np.nan
+        n_classes = int(self.codes.max()) + 1
+        total = np.zeros((len(self.codes), 1 if n_classes == 2 else n_classes))
+        for validation, part in zip(parts, outputs, strict=True):
+            total[validation] += values_of(part)
+        total /= repetitions.clip(1)[:, None]
+        total[repetitions == 0] = np.nan
+        return total
 
-    def calibrating(self, chosen: Candidate, result: SearchResult) -> Calibrating:
-        """What was held out at the chosen settings; a splitter need not cover every graph."""
-        margins = result.margins[chosen]
-        known = np.isfinite(margins).all(axis=1)
-        return Calibrating(margins[known], result.decisions[chosen][known], self.codes[known])
+
+def by_kernel(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+    """Groups of candidates of one base that differ in C alone, C ascending."""
+    groups: dict[tuple[str, float | None], list[Candidate]] = {}
+    for c in candidates:
+        groups.setdefault((c.kernel, c.gamma), []).append(c)
+    return [sorted(group, key=lambda c: c.C) for group in groups.values()]
+
+
+# --- scores -----------------------------------------------------------------------------------
 
 
 def accuracy(codes: np.ndarray, decisions: np.ndarray) -> float:
-    """Share of graphs put into their class."""
+    """Share of graphs whose class is predicted."""
     return float(np.mean(predicted_codes(decisions) == codes))
 
 
 def balanced_accuracy(codes: np.ndarray, decisions: np.ndarray) -> float:
-    """Mean over the classes of the share of their graphs that is recognised."""
+    """Mean recall over the classes."""
     return float(balanced_accuracy_score(codes, predicted_codes(decisions)))
 
 
@@ -258,33 +304,7 @@ SCORES: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
 }
 
 
-def hinge_loss(codes: np.ndarray, decisions: np.ndarray) -> float:
-    """Mean hinge loss of decision values; of several, the lead of the class over the next best."""
-    return float(np.maximum(0.0, 1.0 - own_margins(codes, decisions)).mean())
-
-
-def pairwise_hinge_loss(codes: np.ndarray, outputs: np.ndarray) -> float:
-    """Mean hinge loss of the outputs that are of a graph's class: the SVM's own loss.
-
-    Two classes have one output, and every graph counts for it.
-    """
-    signs = margin_signs(n_classes_of(outputs.shape[1]))[codes]  # (n_graphs, n_pairs)
-    losses = np.maximum(0.0, 1.0 - signs * outputs)
-    return float(losses[signs != 0].mean())
-
-
-def decisions_of(outputs: np.ndarray) -> np.ndarray:
-    """Decision values from the outputs of a kernel machine: votes where there are several."""
-    return outputs if outputs.shape[1] == 1 else class_values(outputs)
-
-
-def margins_of(outputs: np.ndarray) -> np.ndarray:
-    """What is linear in the kernel, per class where there are several."""
-    return outputs if outputs.shape[1] == 1 else mean_margins(outputs.T).T
-
-
-def _test_to_train(splits: list[Split]) -> float:
-    return float(np.mean([len(validation) / len(train) for train, validation in splits]))
+# --- the grid and its two stages --------------------------------------------------------------
 
 
 def grid(
@@ -315,58 +335,60 @@ def staged_search(
     """
     uniform = [c for c in candidates if c.weight_radius == 0]
     learned = [c for c in candidates if c.weight_radius > 0]
-    if not uniform:  # the caller wants learned weights only: search all of them
+    if not uniform:  # learned weights only: search all of them
         result = search.run(learned)
         return result, result.winner()
     result = search.run(uniform)
-    second = search.leading(result, learned)
+    leading = set(leading_settings(result))
+    second = [c for c in learned if c._replace(weight_radius=0.0) in leading]
     if second:
         result = search.run(second, result)
     return result, result.winner()
 
 
 def leading_settings(result: SearchResult) -> list[Candidate]:
-    """Settings to try learned weights at: what finished the race at the best depth of each kernel.
-
-    ``result`` is a finished search with uniform weights.
-    """
-    settings = []
-    for kernel in sorted({c.kernel for c in result.scores}):
-        leader = result.best(lambda c, kernel=kernel: c.kernel == kernel and c.weight_radius == 0)  # type: ignore[misc]
-        if leader is not None:
-            settings += [
-                c
-                for c in result.finished()
-                if c.kernel == kernel and c.depth == leader.depth and c.weight_radius == 0
-            ]
-    return settings
+    """Settings to learn weights at: finished candidates at the best depth of each kernel."""
+    uniform = [c for c in result.finished() if c.weight_radius == 0]
+    leaders = [
+        result.best(lambda c, kernel=kernel: c.kernel == kernel and c.weight_radius == 0)  # type: ignore[misc]
+        for kernel in sorted({c.kernel for c in uniform})
+    ]
+    return [
+        c for leader in leaders for c in uniform
+        if leader is not None and (c.kernel, c.depth) == (leader.kernel, leader.depth)
+    ]  # fmt: skip
 
 
 def radii_for(n_graphs: int) -> tuple[float, ...]:
-    """The radii to try, beside 0, for a training set of this size.
-
-    Many graphs hold many patterns, and the norm of as many weights is larger; few graphs do not
-    support a large one.
-    """
+    """The radii to try, beside 0: larger ones need many graphs, which have many patterns."""
     return (0.3, 1.0, 3.0) if n_graphs < _MANY else (1.0, 10.0, 30.0)
 
 
 def repetitions_for(n_graphs: int) -> int:
-    """How often to repeat a cross-validation: small sets are split anew, to steady the choice."""
+    """How often to repeat a cross-validation: small sets are split several times."""
     return int(np.clip(_SMALL // max(n_graphs, 1), 1, _MOST_REPETITIONS))
 
 
-def by_base(candidates: Sequence[Candidate]) -> dict[Base, list[Candidate]]:
-    """Candidates that share one matrix of sums."""
-    groups: dict[Base, list[Candidate]] = {}
-    for c in candidates:
-        groups.setdefault(c.base, []).append(c)
-    return groups
+def learning_gain(result: SearchResult) -> dict[str, Any] | None:
+    """Paired difference of the best learned and the best uniform candidate on the inner splits.
 
-
-def by_kernel(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Candidates of one base that differ in C alone together, C ascending."""
-    groups: dict[tuple[str, float | None], list[Candidate]] = {}
-    for c in candidates:
-        groups.setdefault((c.kernel, c.gamma), []).append(c)
-    return [sorted(group, key=lambda c: c.C) for group in groups.values()]
+    The test is the corrected resampled t-test of Nadeau and Bengio (2003); its p-value is one-sided
+    (learning is better) and, as the standard error, None with a single split. Both candidates were
+    chosen on these same splits, so it describes the choice rather than proving a gain. None when
+    one of the two kinds has no candidate that finished.
+    """
+    learned = result.best(lambda c: c.weight_radius > 0)
+    uniform = result.best(lambda c: c.weight_radius == 0)
+    if learned is None or uniform is None:
+        return None
+    difference = np.subtract(result.scores[learned], result.scores[uniform])
+    mean, error, p_value = corrected_paired_test(difference, result.test_to_train)
+    return {
+        "difference": mean,
+        "standard_error": error,
+        "p_value": p_value,
+        "learned_score": result.mean(learned),
+        "uniform_score": result.mean(uniform),
+        "learned_candidate": learned._asdict(),
+        "uniform_candidate": uniform._asdict(),
+    }

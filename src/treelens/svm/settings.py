@@ -1,20 +1,21 @@
-"""What a ``GraphSVC`` is asked for: the grid behind "auto", values and splits, checked."""
+"""Settings of a ``GraphSVC``: the grid behind "auto", the inner splits, and their checks."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold
 
-from treelens._sklearn_compat import check_sample_weight
-from treelens.graphs.targets import check_kind
+from treelens.graphs.collection import GraphCollection
 from treelens.kernels.table import KERNELS, check_kernel
+from treelens.models.targets import class_weights
 from treelens.models.thresholds import has_rare_class
-from treelens.patterns.histograms import PatternHistograms
 from treelens.svm.search import Split, repetitions_for
 
 # What "auto" stands for. Wide enough that the choice is rarely at an edge.
@@ -23,18 +24,36 @@ AUTO_DEPTHS = (1, 2, 3, 4, 5, 6)
 AUTO_GAMMAS = (0.1, 1.0, 3.0, 10.0)
 AUTO_CS = (0.1, 1.0, 3.0, 10.0, 100.0)
 
-_NOT_NUMBERS = (
-    "y holds values that are not numbers: a regressor needs one number per graph. For classes "
-    "there are GraphClassifier and StreamingGraphClassifier."
-)
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Training data and all settings of a fit but the candidates; "auto" is resolved."""
+
+    graphs: GraphCollection
+    classes: np.ndarray
+    codes: np.ndarray  # (n_graphs,) positions in classes
+    edge_labels: bool
+    first_depth: int
+    learner: Any  # unfitted; the search sets its radius
+    scoring: str  # a key of treelens.svm.search.SCORES
+    class_weight: Any  # None, "balanced" or a dict
+    cv: Any  # number of folds, or a splitter
+    seed: int
+    n_jobs: int = 1
+    progress: bool | None = False
+
+    @cached_property
+    def sample_weight(self) -> np.ndarray:
+        """One weight per graph."""
+        return class_weights(self.class_weight, self.classes, self.codes)
 
 
 def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> list[Split]:
     """Splits of the training graphs: the user's, or stratified folds, repeated for small sets."""
     if not isinstance(cv, Integral):
         return _checked_splits(cv.split(codes, codes), codes)
-    smallest = int(np.bincount(codes).min())
-    rare = classes.tolist()[int(np.bincount(codes).argmin())]
+    counts = np.bincount(codes)
+    smallest, rare = int(counts.min()), classes.tolist()[int(counts.argmin())]
     if smallest < 2:
         raise ValueError(
             f"Class {rare!r} has one member: cross-validation needs at least 2 of every class. "
@@ -44,7 +63,7 @@ def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> 
     if n_folds < int(cv):
         warnings.warn(
             f"Class {rare!r} has {smallest} members, fewer than cv={cv} folds: "
-            f"cross-validating with {n_folds} folds, so that each holds one of them.",
+            f"cross-validating with {n_folds} folds, so that each contains one of them.",
             UserWarning,
             stacklevel=3,
         )
@@ -54,90 +73,11 @@ def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> 
     return list(splitter.split(codes, codes))
 
 
-def check_numbers(y: Any, n_graphs: int) -> np.ndarray:
-    """The targets of a regression as floats, or an error that says what is wrong with them."""
-    if y is None:
-        raise ValueError("A regressor needs values: call fit(graphs, y).")
-    check_kind(y)
-    try:
-        values = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(_NOT_NUMBERS) from None
-    if values.ndim != 1:
-        raise ValueError(
-            f"y must be one value per graph, one-dimensional; got shape {values.shape}."
-        )
-    if len(values) != n_graphs:
-        raise ValueError(
-            f"There are {n_graphs} graphs but {len(values)} values in y: give one each."
-        )
-    wrong = np.flatnonzero(~np.isfinite(values))
-    if len(wrong):
-        raise ValueError(
-            f"y holds NaN or infinity for {len(wrong)} graphs, the first at position {wrong[0]}: "
-            "drop those graphs or give them a value."
-        )
-    largest, spread = float(np.abs(values).max(initial=0.0)), float(np.ptp(values))
-    if largest > 1e100 or 0.0 < spread < 1e-100:
-        raise ValueError(
-            f"The values of y reach {largest:.3g} and differ by {spread:.3g}: rescale them, their "
-            "squares cannot be computed with."
-        )
-    return values
-
-
-def first_no_number(y: np.ndarray) -> tuple[int, str] | None:
-    """The first value that is no finite number: its position, and words about it.
-
-    Examples
-    --------
-    >>> first_no_number(np.array([1.0, np.nan]))
-    (1, 'y holds nan, which is no number')
-    >>> first_no_number(np.array(["1.5", "< 2"]))
-    (1, "y holds '< 2', which is no number")
-    """
-    if y.dtype.kind in "iubf":
-        suspects = np.flatnonzero(~np.isfinite(y)).tolist()
-    else:
-        suspects = list(range(len(y)))
-    for position in suspects:
-        value = y[position].item() if isinstance(y[position], np.generic) else y[position]
-        if not _is_finite(value):
-            return position, f"y holds {value!r}, which is no number"
-    return None
-
-
-def refuse_classes(y: np.ndarray) -> None:
-    """Raise where texts are the targets and none is a number: dropping some would not help."""
-    if y.dtype.kind in "iubf":
-        return
-    values = y.tolist()
-    if any(isinstance(v, str) and v.strip() for v in values) and not any(map(_is_finite, values)):
-        raise ValueError(_NOT_NUMBERS)
-
-
-def _is_finite(value: Any) -> bool:
-    try:
-        return bool(np.isfinite(float(value)))
-    except (TypeError, ValueError):
-        return False
-
-
-def check_weights(sample_weight: Any, n_graphs: int) -> np.ndarray:
-    """Weights of graphs, one on average, or an error that says what is wrong with them."""
-    if n_graphs < 2:
-        raise ValueError("There is 1 graph: a Gaussian process needs at least 2 to learn from.")
-    weights = check_sample_weight(sample_weight, np.empty((n_graphs, 1)), dtype=np.float64)
-    if not (weights > 0).all():
-        raise ValueError("sample_weight must be above 0 everywhere: drop graphs of no weight.")
-    if weights.max() / weights.min() > 1e6:
-        warnings.warn("sample_weight spans more than six powers of ten.", UserWarning, stacklevel=3)
-    return weights / weights.mean()
-
-
 def _checked_splits(splits: Iterable[Any], codes: np.ndarray) -> list[Split]:
-    """What a splitter of the user's gave, or an error where a machine could not be fitted."""
+    """The splits of the user's splitter; a ``ValueError`` where no SVM could be fitted."""
     checked = [(np.asarray(train), np.asarray(validation)) for train, validation in splits]
+    if not checked:
+        raise ValueError("cv gave no split at all: at least one is needed.")
     for number, (train, validation) in enumerate(checked):
         if len(np.unique(codes[train])) < 2 or not len(validation):
             raise ValueError(
@@ -145,8 +85,6 @@ def _checked_splits(splits: Iterable[Any], codes: np.ndarray) -> list[Split]:
                 f"{len(train)} training graphs and {len(validation)} validation graphs: at least "
                 "2 and 1 are needed. StratifiedKFold keeps every class in every part."
             )
-    if not checked:
-        raise ValueError("cv gave no split at all: at least one is needed.")
     held_out = np.concatenate([validation for _, validation in checked])
     if len(np.unique(codes[held_out])) < len(np.unique(codes)):
         raise ValueError(
@@ -157,7 +95,7 @@ def _checked_splits(splits: Iterable[Any], codes: np.ndarray) -> list[Split]:
 
 
 def resolved_scoring(scoring: str, codes: np.ndarray) -> str:
-    """What "auto" stands for: accuracy, unless a class is so rare that nobody need name it.
+    """The score behind "auto": accuracy, unless a class is rare.
 
     Examples
     --------
@@ -172,7 +110,7 @@ def resolved_scoring(scoring: str, codes: np.ndarray) -> str:
 
 
 def resolved_class_weight(class_weight: Any, scoring: str, codes: np.ndarray) -> Any:
-    """What "auto" stands for: "balanced" with a rare class, but not for a score that ignores it."""
+    """The weights behind "auto": "balanced" for a rare class, unless the score ignores it."""
     if not (isinstance(class_weight, str) and class_weight == "auto"):
         return class_weight
     balanced = scoring in ("auto", "balanced_accuracy") and has_rare_class(codes)
@@ -180,7 +118,7 @@ def resolved_class_weight(class_weight: Any, scoring: str, codes: np.ndarray) ->
 
 
 def rarest_class(classes: np.ndarray, codes: np.ndarray) -> dict[str, Any] | None:
-    """The class that made "auto" balance, and its share, as plain data; None where none is rare."""
+    """The rare class and its share, as plain data; None where no class is rare."""
     if not has_rare_class(codes):
         return None
     counts = np.bincount(codes)
@@ -188,31 +126,8 @@ def rarest_class(classes: np.ndarray, codes: np.ndarray) -> dict[str, Any] | Non
     return {"class": classes.tolist()[rarest], "share": float(counts[rarest] / len(codes))}
 
 
-def warn_if_one_class_is_all(held_out: np.ndarray, classes: np.ndarray) -> None:
-    """``held_out``: class codes that were predicted for graphs held out in the search."""
-    if len(np.unique(held_out)) == 1:
-        warnings.warn(
-            f"The model puts every graph that was held out into the class "
-            f"{classes.tolist()[held_out[0]]!r}: it tells nothing apart, and its accuracy is the "
-            "share of that class. Its decision values may still rank graphs (see the ROC AUC); "
-            "class_weight='balanced' makes it name rare classes.",
-            UserWarning,
-            stacklevel=4,
-        )
-
-
-def warn_if_nothing_shared(histograms: PatternHistograms) -> None:
-    if not (histograms.support >= 2).any():
-        warnings.warn(
-            "Nothing to learn: no two training graphs share a pattern. The weights are uniform and "
-            "predictions hardly more than a guess. Do the node labels name single nodes instead of "
-            "their kinds?",
-            UserWarning,
-            stacklevel=4,
-        )
-
-
 def listed_kernels(kernel: str | Sequence[str]) -> list[str]:
+    """The kernels to try."""
     if isinstance(kernel, str):
         return list(AUTO_KERNELS) if kernel == "auto" else [kernel]
     if not len(kernel):

@@ -1,0 +1,83 @@
+"""Checks of arrays that come from a file, before compiled loops follow their indices unchecked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+LARGEST = 1e100  # no number of a model comes near; products of a few of them do not overflow
+
+
+def check_array(
+    array: np.ndarray,
+    name: str,
+    dtype: Any,
+    shape: tuple[int | None, ...],
+    low: float | None = None,
+    below: float = np.inf,
+) -> None:
+    """Raise ``ValueError`` unless ``array`` has this type, shape (None: any) and range of values.
+
+    Examples
+    --------
+    >>> check_array(np.array([0, 3]), "indices", np.int64, (None,), 0, 3)
+    Traceback (most recent call last):
+    ...
+    ValueError: indices must be at least 0 and below 3
+    """
+    if array.dtype != np.dtype(dtype):
+        raise ValueError(f"{name} must be of type {np.dtype(dtype)}, not {array.dtype}")
+    if len(array.shape) != len(shape) or any(
+        wanted not in (None, length) for wanted, length in zip(shape, array.shape, strict=True)
+    ):
+        wanted = tuple("any" if n is None else n for n in shape)
+        raise ValueError(f"{name} must have the shape {wanted}, not {array.shape}")
+    if low is not None and array.size and not (array.min() >= low and array.max() < below):
+        raise ValueError(f"{name} must be at least {low:g} and below {below:g}")
+
+
+def check_offsets(offsets: np.ndarray, name: str, n_runs: int, n_entries: int) -> None:
+    """Raise ``ValueError`` unless offsets of ``n_runs`` runs ascend from 0 to ``n_entries``."""
+    check_array(offsets, name, np.int64, (n_runs + 1,))
+    falls = offsets[1:] < offsets[:-1]  # differences of huge numbers would wrap around
+    if offsets[0] != 0 or offsets[-1] != n_entries or falls.any():
+        raise ValueError(f"{name} must ascend from 0 to {n_entries}")
+
+
+def check_positions(positions: np.ndarray, name: str, n: int) -> None:
+    """Raise ``ValueError`` unless positions among ``n`` things ascend, each once."""
+    check_array(positions, name, np.int64, (None,), 0, n)
+    if (np.diff(positions) <= 0).any():
+        raise ValueError(f"{name} must ascend")
+
+
+def check_positive(value: float, name: str, most: float = LARGEST, *, zero: bool = False) -> None:
+    """Raise ``ValueError`` unless ``value`` is above 0 (with ``zero``: or 0), up to ``most``."""
+    if not 0.0 <= value <= most or (value == 0.0 and not zero):
+        raise ValueError(f"{name} must be {'at least' if zero else 'above'} 0 and at most {most:g}")
+
+
+def check_classes_ascend(classes: np.ndarray) -> None:
+    """Raise ``ValueError`` unless there are two classes or more, scalars in ascending order."""
+    labels = classes.tolist()
+    scalars = all(isinstance(label, (bool, int, float, str, np.generic)) for label in labels)
+    try:
+        ascend = scalars and all(a < b for a, b in pairwise(labels))
+    except TypeError:
+        ascend = False
+    if classes.ndim != 1 or len(classes) < 2 or not ascend:
+        raise ValueError("classes must be two or more numbers or strings in ascending order")
+
+
+def check_labels(labels: Iterable[Any], name: str) -> None:
+    """Raise ``ValueError`` unless labels are hashable, equal to themselves, and each there once."""
+    known = list(labels)
+    try:
+        distinct = len(set(known)) == len(known) and all(x == x for x in known)
+    except TypeError:
+        distinct = False
+    if not distinct:
+        raise ValueError(f"{name} must be different labels that can be hashed")

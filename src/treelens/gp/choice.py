@@ -1,0 +1,316 @@
+"""Which weights to use: uniform at the best depth, one per level, or one per branch.
+
+The marginal likelihood settles the depth of uniform weights, as all depths have the same number of
+parameters. Learned weights are compared with them on graphs that they were not learned from: every
+candidate is fitted to part of the training graphs, and predicts each of the others from all. A
+richer candidate is preferred only if its gain in log predictive density exceeds the standard error
+of that gain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from treelens.gp.evidence import (
+    EvidenceParameters,
+    EvidenceProblem,
+    PatternHierarchy,
+    level_weights,
+)
+from treelens.gp.posterior import ExactPosterior, LeaveOneOut
+from treelens.gp.search import STAGES, Tick, maximise_evidence
+from treelens.gp.targets import Targets
+from treelens.kernels.mixture import MixtureKernel
+from treelens.models.calibration import calibrated, fit_slope
+from treelens.patterns.features import Features, select_features
+from treelens.patterns.forest import PatternForest
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.pairs import PairFeatures
+
+# Candidates are fitted to so many graphs at most; more would cost time and change few choices.
+LARGEST_PART = 800
+FEWEST, _FEW, _MANY = 20, 400, 1500
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Counts of patterns and targets of the training graphs.
+
+    Attributes
+    ----------
+    forest : PatternForest
+    histograms : PatternHistograms
+    targets : Targets
+    codes : ndarray of int, shape (n_graphs,), optional
+        Classes; None where numbers are predicted.
+    covariates : ndarray, shape (n_graphs, n_covariates), optional
+        Standardised.
+    strength : float
+        Of the prior on the deviations.
+    n_jobs : int
+    device : str
+    """
+
+    forest: PatternForest
+    histograms: PatternHistograms
+    targets: Targets
+    codes: np.ndarray | None = None
+    covariates: np.ndarray | None = None
+    strength: float = 30.0
+    n_jobs: int = 1
+    device: str = "cpu"
+
+    @cached_property
+    def hierarchy(self) -> PatternHierarchy:
+        return PatternHierarchy(self.forest.level_offsets, self.forest.parents)
+
+    @cached_property
+    def features(self) -> Features:
+        pairs = PairFeatures.of_counts(self.histograms)
+        return Features(pairs, np.empty(self.histograms.n_graphs), self.covariates)
+
+    @cached_property
+    def pattern_depths(self) -> np.ndarray:
+        return np.repeat(self.forest.level_depths, np.diff(self.forest.level_offsets))
+
+    def problem(
+        self, positions: np.ndarray, depth: int | None = None
+    ) -> tuple[EvidenceProblem, np.ndarray]:
+        """Return the problem of some graphs, and the mask of the patterns it is about.
+
+        Patterns that these graphs lack do not change their marginal likelihood; those beyond
+        ``depth`` have no weight.
+        """
+        histograms = self.histograms.select_graphs(positions)
+        present = histograms.support > 0
+        if depth is not None:
+            present &= self.pattern_depths <= depth
+        some = self.targets.select(positions)
+        problem = EvidenceProblem(
+            PairFeatures.of_counts(histograms.select_patterns(present)),
+            self.hierarchy.restricted(present), some.values, 1.0 / some.weights, self.strength,
+            self.n_jobs, None if self.covariates is None else self.covariates[positions],
+        )  # fmt: skip
+        return problem, present
+
+    def log_weights(self, parameters: EvidenceParameters) -> np.ndarray:
+        """``theta``, the sum of the deviations of each pattern and its ancestors."""
+        return self.hierarchy.sum_down(parameters.deviations / np.sqrt(self.strength))
+
+    def kernel(self, parameters: EvidenceParameters, depth: int | None = None) -> MixtureKernel:
+        """Return the kernel with parameters of all patterns, those beyond a depth left out."""
+        levels = level_weights(parameters.level_logits)
+        if depth is not None:
+            levels = np.where(self.forest.level_depths <= depth, levels, 0.0)
+        weights = levels[self.hierarchy.level_of] * np.exp(self.log_weights(parameters))
+        return MixtureKernel(weights, parameters.kernel_scales(), parameters.covariate_scales())
+
+    def leave_one_out(
+        self, parameters: EvidenceParameters, depth: int | None, positions: np.ndarray
+    ) -> LeaveOneOut:
+        """Return predictions of some graphs, each from all others among them."""
+        kernel = self.kernel(parameters, depth)
+        some = select_features(self.features, positions)
+        some = some._replace(diagonal=some.pairs.diagonal(kernel.weights))
+        targets = self.targets.select(positions)
+        posterior = ExactPosterior.fit(
+            kernel.matrix(some, some, self.n_jobs), parameters.noise / targets.weights,
+            targets.values, self.n_jobs,
+        )  # fmt: skip
+        return posterior.leave_one_out(targets.values, self.n_jobs)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One kind of weights, and how well it predicts graphs that it was not learned from.
+
+    Attributes
+    ----------
+    weights : {"uniform", "depths", "branches"}
+    depth : int
+    fits : list of EvidenceParameters
+        Of all patterns, one for each part.
+    scores : ndarray, shape (n_graphs,)
+        Log predictive density of each graph from others (numbers), or log probability of its
+        class.
+    descriptors : bool
+        Whether descriptors of molecules stand beside the patterns.
+    """
+
+    weights: str
+    depth: int
+    fits: list[EvidenceParameters]
+    scores: np.ndarray
+    descriptors: bool = False
+
+    @property
+    def start(self) -> EvidenceParameters:
+        """The mean over parts, as a start for the search on all graphs."""
+        return EvidenceParameters(
+            *(np.mean(arrays, axis=0) for arrays in zip(*self.fits, strict=True))
+        )
+
+    def gain_over(self, other: Candidate) -> tuple[float, float]:
+        """Return the mean difference of the scores and its standard error."""
+        gain = self.scores - other.scores
+        if len(gain) < 2:
+            return 0.0, 0.0
+        return float(gain.mean()), float(np.std(gain, ddof=1) / np.sqrt(len(gain)))
+
+
+class Part(NamedTuple):
+    """Graphs that candidates are fitted to, and others that they are compared on."""
+
+    fitted: np.ndarray
+    compared: np.ndarray
+
+
+def parts_of_graphs(positions: np.ndarray, groups: np.ndarray, seed: int) -> list[Part]:
+    """Return parts of the training graphs, each with its share of all groups.
+
+    Up to 400 graphs, each quarter in turn is left out; up to 1,500, two of the quarters; of more,
+    800 graphs are fitted to once and 800 others compared on. Fewer than 20 are too few to compare
+    anything on. ``groups`` (n,) are classes, or tenths of the values.
+    """
+    n = len(positions)
+    if n < FEWEST:
+        return [Part(positions, positions[:0])]
+    shuffled = np.random.default_rng(seed).permutation(n)
+    by_group = shuffled[np.argsort(groups[shuffled], kind="stable")]
+    if n > _MANY:
+        picked = positions[by_group[(np.arange(2 * LARGEST_PART) * n) // (2 * LARGEST_PART)]]
+        return [Part(np.sort(picked[::2]), np.sort(picked[1::2]))]
+    quarter = np.empty(n, dtype=int)
+    quarter[by_group] = np.arange(n) % 4
+    return [
+        Part(positions[quarter != k], positions[quarter == k]) for k in range(4 if n < _FEW else 2)
+    ]
+
+
+def fit_candidates(
+    data: TrainingData,
+    parts: list[Part],
+    depths: list[int],
+    learned: str,
+    *,
+    max_steps: int = 100,
+    tick: Tick = lambda what: None,
+) -> list[Candidate]:
+    """Fit uniform weights and the stages up to ``learned`` to every part, and score them.
+
+    Parameters
+    ----------
+    data : TrainingData
+    parts : list of Part
+    depths : list of int
+        Of uniform weights, the deepest last; learned weights have all of them.
+    learned : {"uniform", "depths", "branches"}
+    max_steps : int
+    tick : callable
+    """
+    deepest, best = depths[-1], depths[-1]
+    found: dict[str, list[EvidenceParameters]] = {stage: [] for stage in STAGES}
+
+    def fit(
+        part: Part, stage: str, depth: int, start: EvidenceParameters | None = None
+    ) -> tuple[EvidenceParameters, float]:
+        return _fit_part(data, part, stage, depth, start, max_steps, tick)
+
+    for number, part in enumerate(parts):
+        if not number:  # the first part settles the depth
+            by_depth: dict[int, tuple[EvidenceParameters, float]] = {}
+            previous: EvidenceParameters | None = None
+            for depth in depths:
+                by_depth[depth] = fit(part, "uniform", depth, previous)
+                previous = by_depth[depth][0]
+            best = min(depths, key=lambda depth: by_depth[depth][1])
+            found["uniform"].append(by_depth[best][0])
+        else:
+            found["uniform"].append(fit(part, "uniform", best, by_depth[best][0])[0])
+        start = by_depth[deepest][0]
+        for stage in STAGES[1 : STAGES.index(learned) + 1]:
+            start, _ = fit(part, stage, deepest, start)
+            found[stage].append(start)
+    return [
+        Candidate(stage, depth, each, _scores(data, parts, each, depth))
+        for stage, each in found.items()
+        if each
+        for depth in [best if stage == "uniform" else deepest]
+    ]
+
+
+def with_descriptors(
+    data: TrainingData,
+    parts: list[Part],
+    candidate: Candidate,
+    *,
+    max_steps: int = 100,
+    tick: Tick = lambda what: None,
+) -> Candidate:
+    """Fit a candidate again to data that has descriptors of molecules among its covariates."""
+    fits = []
+    for part, found in zip(parts, candidate.fits, strict=True):
+        problem, _ = data.problem(part.fitted, candidate.depth)
+        scales = problem.usual_scales.copy()
+        scales[: len(found.scales)] = found.scales
+        start = found._replace(scales=scales)
+        fits.append(
+            _fit_part(data, part, candidate.weights, candidate.depth, start, max_steps, tick)[0]
+        )
+    scores = _scores(data, parts, fits, candidate.depth)
+    return Candidate(candidate.weights, candidate.depth, fits, scores, descriptors=True)
+
+
+def _fit_part(
+    data: TrainingData,
+    part: Part,
+    stage: str,
+    depth: int,
+    start: EvidenceParameters | None,
+    max_steps: int,
+    tick: Tick,
+) -> tuple[EvidenceParameters, float]:
+    """Return the parameters, of all patterns, that a stage finds on one part, and its objective."""
+    problem, present = data.problem(part.fitted, depth)
+    if start is not None:
+        start = start._replace(deviations=start.deviations[present])
+    result = maximise_evidence(
+        problem, stage, start, max_steps=max_steps, device=data.device, tick=tick
+    )
+    return result.parameters.spread(present), result.objective
+
+
+def preferred(candidates: list[Candidate]) -> Candidate:
+    """Return the simplest candidate that none of the richer ones clearly beats."""
+    best = candidates[0]
+    for candidate in candidates[1:]:
+        gain, error = candidate.gain_over(best)
+        if gain > error:
+            best = candidate
+    return best
+
+
+def _scores(
+    data: TrainingData, parts: list[Part], found: list[EvidenceParameters], depth: int
+) -> np.ndarray:
+    """Log predictive densities, or log probabilities of classes, of all graphs compared on."""
+    means, variances = [], []
+    for part, parameters in zip(parts, found, strict=True):
+        if not len(part.compared):
+            return np.empty(0)
+        both = np.concatenate([part.fitted, part.compared])
+        left_out = data.leave_one_out(parameters, depth, both)
+        means.append(left_out.mean[len(part.fitted) :])
+        variances.append(left_out.variance[len(part.fitted) :])
+    mean, variance = np.concatenate(means), np.concatenate(variances)
+    compared = np.concatenate([part.compared for part in parts])
+    if data.codes is None:
+        squares = ((data.targets.values[compared] - mean) ** 2).mean(axis=1)
+        return -0.5 * (squares / variance + np.log(2 * np.pi * variance))
+    codes = data.codes[compared]
+    probabilities = calibrated(mean, fit_slope(mean, codes, np.ones(len(codes))))
+    return np.log(np.maximum(probabilities[np.arange(len(codes)), codes], 1e-300))

@@ -1,0 +1,185 @@
+"""The search for scales and weights that maximise the marginal likelihood.
+
+Weights are learned in stages, each from where the last one ended: the scales of the kernel with
+uniform weights, then also one weight per level, then also one deviation per pattern. The stages
+run on part of the training graphs, where an evaluation is cheap; a few more iterations on all of
+them refine the result. Which stage to trust is decided on the graphs outside that part
+(:mod:`treelens.gp.choice`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import optimize
+
+from treelens.gp.evidence import Evidence, EvidenceParameters, EvidenceProblem
+from treelens.parallel import one_blas_thread
+
+STAGES = ("uniform", "depths", "branches")
+# Lowest and highest gamma, rho, amplitude, noise (as logarithms), and logit of the share; then of
+# covariates amplitude and length.
+SCALE_BOUNDS = np.array(
+    [
+        np.log([1e-2, 1e2]),
+        np.log([1e-5, 1e2]),
+        np.log([1e-3, 1e3]),
+        np.log([1e-5, 1e1]),
+        [-6.0, 6.0],
+        np.log([1e-6, 1e3]),
+        np.log([1e-2, 1e3]),
+    ]
+)
+# A stage has converged when its last iterations gained less than this, in nats per graph.
+_SMALL_GAIN = 1e-3
+_PATIENCE = 2
+_MEMORY = 20  # pairs of steps and gradient changes that L-BFGS keeps
+
+Tick = Callable[[str], None]
+Evaluator = Callable[[EvidenceParameters, str], tuple[float, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class EvidenceStep:
+    """One iteration of the search.
+
+    Attributes
+    ----------
+    stage : {"uniform", "depths", "branches"}
+    objective : float
+        Minus the log posterior, up to a constant: what is minimised.
+    gradient_norm : float
+        The largest entry of its gradient, those aside that a bound stops.
+    n_evaluations : int
+        Of objective and gradient, since the stage began.
+    """
+
+    stage: str
+    objective: float
+    gradient_norm: float
+    n_evaluations: int
+
+
+@dataclass(frozen=True)
+class EvidenceFit:
+    """Where a stage of the search ended.
+
+    Attributes
+    ----------
+    parameters : EvidenceParameters
+    history : tuple of EvidenceStep
+    converged : bool
+        Whether it ended because iterations no longer gained anything.
+    """
+
+    parameters: EvidenceParameters
+    history: tuple[EvidenceStep, ...]
+    converged: bool
+
+    @property
+    def objective(self) -> float:
+        return self.history[-1].objective
+
+
+def starting_parameters(problem: EvidenceProblem) -> EvidenceParameters:
+    """Uniform weights, and scales at which neither part of the kernel is flat."""
+    n_levels, n_patterns = problem.hierarchy.n_levels, problem.hierarchy.n_patterns
+    return EvidenceParameters(problem.usual_scales.copy(), np.zeros(n_levels), np.zeros(n_patterns))
+
+
+def maximise_evidence(
+    problem: EvidenceProblem,
+    stage: str,
+    start: EvidenceParameters | None = None,
+    *,
+    max_steps: int = 100,
+    device: str = "cpu",
+    tick: Tick = lambda what: None,
+) -> EvidenceFit:
+    """Run one stage of the search.
+
+    Parameters
+    ----------
+    problem : EvidenceProblem
+    stage : {"uniform", "depths", "branches"}
+        What of the weights is learned: nothing, one number per level, or every branch as well.
+    start : EvidenceParameters, optional
+    max_steps : int
+    device : str
+        ``"cpu"``, or a GPU such as ``"cuda"``.
+    tick : callable
+        Called at every iteration, for a progress bar.
+    """
+    start = starting_parameters(problem) if start is None else start
+    return _Stage(problem, stage, start, evaluator(problem, device), tick).run(max_steps)
+
+
+def evaluator(problem: EvidenceProblem, device: str) -> Evaluator:
+    """Return objective and gradient as a function of parameters and of what is learned."""
+    if device != "cpu":
+        from treelens.gp.evidence_device import DeviceEvidence
+
+        return DeviceEvidence(problem, device)
+    return Evidence(problem)
+
+
+@dataclass
+class _Stage:
+    """One run of L-BFGS over the first so many parameters."""
+
+    problem: EvidenceProblem
+    stage: str
+    start: EvidenceParameters
+    evaluate: Evaluator
+    tick: Tick
+    history: list[EvidenceStep] = field(default_factory=list)
+    _n_evaluations: int = 0
+    _norms: dict[float, float] = field(default_factory=dict)  # gradient norm by objective
+
+    def run(self, max_steps: int) -> EvidenceFit:
+        n_free, n_scales = self.problem.n_free(self.stage), len(self.problem.usual_scales)
+        lower, upper = np.full(n_free, -np.inf), np.full(n_free, np.inf)
+        lower[:n_scales], upper[:n_scales] = SCALE_BOUNDS[:n_scales].T
+        start = np.clip(self.start.vector(n_free), lower, upper)
+        with one_blas_thread():  # but where large matrices are factored
+            result = optimize.minimize(
+                self._evaluate, start, jac=True, method="L-BFGS-B",
+                bounds=optimize.Bounds(lower, upper), callback=self._note,
+                options={"maxiter": max_steps, "maxcor": _MEMORY, "ftol": 0.0, "gtol": 1e-6},
+            )  # fmt: skip
+        if not self.history:  # it began at a stationary point
+            self._record(float(result.fun))
+        converged = bool(self._has_converged() or result.success)
+        return EvidenceFit(self.start.replaced(result.x), tuple(self.history), converged)
+
+    def _evaluate(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = self.evaluate(self.start.replaced(vector), self.stage)
+        self._n_evaluations += 1
+        self._norms[value] = _projected_norm(vector, gradient, len(self.start.scales))
+        return value, gradient
+
+    def _record(self, value: float) -> None:
+        norm = self._norms.get(value, np.nan)
+        self.history.append(EvidenceStep(self.stage, value, norm, self._n_evaluations))
+
+    def _note(self, intermediate_result: optimize.OptimizeResult) -> None:
+        self._record(float(intermediate_result.fun))
+        self.tick(f"{self.stage}, iteration {len(self.history)}")
+        if self._has_converged():
+            raise StopIteration
+
+    def _has_converged(self) -> bool:
+        values = [step.objective for step in self.history[-_PATIENCE - 1 :]]
+        least = _SMALL_GAIN * self.problem.n_graphs
+        return len(values) > _PATIENCE and values[0] - values[-1] < least
+
+
+def _projected_norm(vector: np.ndarray, gradient: np.ndarray, n_scales: int) -> float:
+    """The largest entry of the gradient that a bound does not stop."""
+    moving, lower, upper = gradient.copy(), *SCALE_BOUNDS[:n_scales].T
+    scales, slopes = vector[:n_scales], gradient[:n_scales]
+    stopped = ((scales <= lower) & (slopes > 0)) | ((scales >= upper) & (slopes < 0))
+    moving[:n_scales][stopped] = 0.0
+    return float(np.abs(moving).max())

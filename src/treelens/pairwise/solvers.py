@@ -1,0 +1,318 @@
+"""Solvers: projected gradient, projected quasi-Newton (the default) and stochastic steps.
+
+Patterns differ in frequency by orders of magnitude, and so does the curvature of the objective;
+plain gradients are slow. The quasi-Newton solver preconditions by a diagonal metric, models the
+remaining curvature by limited-memory BFGS, minimises the model over the constraint set (cheap, as
+it needs no pass over the pairs) and searches along the line to that minimiser. Every evaluation
+costs one pass over the pairs, and nearly every one is a step.
+
+The stochastic solver steps on single pairs, at the cost of the patterns that they share. It is the
+paper's Algorithm 1 with its branches the right way round: V1, which pushes apart, for *different*
+labels, V2 for the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from treelens.pairwise import _compiled_pairs
+from treelens.pairwise._compiled_pairs import StepRules, StepState
+from treelens.pairwise.constraints import CENTER, BallConstraint
+from treelens.pairwise.objective import AllPairsObjective
+from treelens.pairwise.result import Certificate
+
+Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]  # weights to value and gradient
+Draw = tuple[np.ndarray, np.ndarray, np.ndarray]  # first graphs, second graphs, factors
+
+_SHRINK = 0.5
+_GROW = 1.3
+_ROUNDING = 1e-14  # differences of objectives below this, relatively, are noise
+_MEMORY = 20  # steps remembered by the model
+_MODEL_STEPS = 60  # projected gradient steps on the model, at most
+_MODEL_TOL = 1e-3  # relative to the first predicted decrease of the model
+_ENOUGH = 1e-4  # share of the predicted decrease that a step must bring
+_TRIALS = 30
+_CHUNK = 1 << 16
+
+
+def projected_gradient(
+    objective: Objective,
+    constraint: BallConstraint,
+    start: np.ndarray,
+    *,
+    max_iter: int,
+    tol: float,
+    step_size: float | None = None,
+) -> tuple[np.ndarray, Certificate]:
+    """Minimise by projected gradient steps from a point of the constraint set.
+
+    The step is constant with a ``step_size``. Without it the step grows while the parabola of that
+    curvature stays above the objective, and is halved when it does not. Returns the weights and
+    the certificate.
+    """
+    certificate = Certificate(constraint, tol)
+    weights, adaptive = start, step_size is None
+    value, gradient = objective(weights)
+    certificate.observe(weights, value, gradient)
+    certificate.record(value)
+    step = first_step(gradient, constraint) if step_size is None else step_size
+    while len(certificate.values) <= max_iter and not (
+        certificate.converged or certificate.stalled
+    ):
+        candidate = constraint.project(weights - step * gradient)
+        new_value, new_gradient = objective(candidate)
+        certificate.observe(candidate, new_value, new_gradient)
+        move = candidate - weights
+        bound = value + gradient @ move + (move @ move) / (2.0 * step)
+        if adaptive and new_value > bound + _ROUNDING * abs(value):
+            step *= _SHRINK
+            continue
+        weights, value, gradient = candidate, new_value, new_gradient
+        certificate.record(value)
+        if adaptive:
+            step *= _GROW
+    return weights, certificate
+
+
+def first_step(direction: np.ndarray, constraint: BallConstraint) -> float:
+    """Return the step along a direction that is as long as the largest radius."""
+    length = float(np.sqrt(direction @ direction))
+    return float(constraint.radii.max()) / length if length > 0 else 1.0
+
+
+def projected_quasi_newton(
+    objective: Objective,
+    constraint: BallConstraint,
+    start: np.ndarray,
+    metric: np.ndarray,
+    *,
+    max_iter: int,
+    tol: float,
+) -> tuple[np.ndarray, Certificate]:
+    """Minimise by projected quasi-Newton steps; see :func:`projected_gradient`.
+
+    ``metric`` (n_patterns,) is positive: a guess at the curvature in every coordinate, up to a
+    common factor.
+    """
+    certificate = Certificate(constraint, tol)
+    curvature = CurvatureModel(metric)
+    weights = start
+    value, gradient = objective(weights)
+    certificate.observe(weights, value, gradient)
+    certificate.record(value)
+    while len(certificate.values) <= max_iter and not (
+        certificate.converged or certificate.stalled
+    ):
+        target = _next_target(curvature, weights, gradient, constraint)
+        found = _line_search(objective, certificate, weights, target, value, gradient)
+        if found is None:
+            if curvature.empty:
+                break  # not even the gradient itself descends: only rounding is left
+            curvature = CurvatureModel(metric)
+            continue
+        new_weights, value, new_gradient = found
+        curvature.learn(new_weights - weights, new_gradient - gradient)
+        weights, gradient = new_weights, new_gradient
+        certificate.record(value)
+    return weights, certificate
+
+
+class CurvatureModel:
+    """Limited-memory BFGS from the last steps and gradient changes.
+
+    ``B = scale diag(metric) - directions^T middle directions``.
+    """
+
+    def __init__(self, metric: np.ndarray) -> None:
+        self.metric = metric
+        self._steps: list[np.ndarray] = []
+        self._changes: list[np.ndarray] = []
+        self.scale = 1.0
+
+    @property
+    def empty(self) -> bool:
+        return not self._steps
+
+    def learn(self, step: np.ndarray, change: np.ndarray) -> None:
+        """Add a step and its gradient change; steps without curvature are skipped."""
+        product = float(step @ change)
+        if product <= 1e-12 * float(np.sqrt((step @ step) * (change @ change))):
+            return
+        self._steps = [*self._steps, step][-_MEMORY:]
+        self._changes = [*self._changes, change][-_MEMORY:]
+        self.scale = float(change @ (change / self.metric)) / product
+        steps, changes = np.array(self._steps), np.array(self._changes)  # (n_memory, n_patterns)
+        products = steps @ changes.T
+        lower = np.tril(products, -1)
+        bent = self.scale * self.metric * steps
+        self._directions = np.vstack([bent, changes])
+        self._middle = np.linalg.pinv(
+            np.block([
+                [bent @ steps.T, lower],
+                [lower.T, -np.diag(np.diag(products))],
+            ])
+        )  # fmt: skip
+
+    def times(self, vector: np.ndarray) -> np.ndarray:
+        """Return ``B @ vector``."""
+        plain = self.scale * self.metric * vector
+        if self.empty:
+            return plain
+        return plain - (self._middle @ (self._directions @ vector)) @ self._directions
+
+
+def _next_target(
+    curvature: CurvatureModel,
+    weights: np.ndarray,
+    gradient: np.ndarray,
+    constraint: BallConstraint,
+) -> np.ndarray:
+    """Return the minimiser of the model over the set, by spectral projected gradient."""
+    metric = curvature.metric
+    if curvature.empty:
+        direction = gradient / metric
+        reach = first_step(direction, constraint)
+        return constraint.project_in(metric, weights - reach * direction)
+    point, slope = weights, gradient
+    step = 1.0 / curvature.scale
+    first_predicted = 0.0
+    for _ in range(_MODEL_STEPS):
+        move = constraint.project_in(metric, point - step * slope / metric) - point
+        predicted = -float(slope @ move)
+        if predicted <= _MODEL_TOL * first_predicted:
+            break
+        first_predicted = max(first_predicted, predicted)
+        bent = curvature.times(move)
+        bend = float(move @ bent)
+        length = min(1.0, predicted / bend) if bend > 0 else 1.0
+        point, slope = point + length * move, slope + length * bent
+        step = float(move @ (metric * move)) / bend if bend > 0 else step
+    return point
+
+
+def _line_search(
+    objective: Objective,
+    certificate: Certificate,
+    weights: np.ndarray,
+    target: np.ndarray,
+    value: float,
+    gradient: np.ndarray,
+) -> tuple[np.ndarray, float, np.ndarray] | None:
+    """Return the first point on the way to the target where the objective has fallen enough."""
+    move = target - weights
+    slope = float(gradient @ move)
+    length = 1.0
+    if slope >= 0:
+        return None
+    for _ in range(_TRIALS):
+        candidate = weights + length * move
+        new_value, new_gradient = objective(candidate)
+        certificate.observe(candidate, new_value, new_gradient)
+        if new_value <= value + _ENOUGH * length * slope:
+            return candidate, new_value, new_gradient
+        excess = new_value - value - length * slope
+        parabola = -0.5 * slope * length**2 / excess if excess > 0 else 0.0
+        length = float(np.clip(parabola, 0.1 * length, 0.5 * length))
+    return None
+
+
+def stochastic_gradient(
+    objective: AllPairsObjective,
+    constraint: BallConstraint,
+    *,
+    n_steps: int,
+    step_size: float,
+    halvings: int,
+    average: bool,
+    n_checks: int,
+    tol: float,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, Certificate, int]:
+    """Take single-pair projected steps from uniform weights.
+
+    For the parameters see :class:`~treelens.pairwise.settings.StochasticGradient`. Returns the
+    weights, the certificate (one entry per check) and the number of steps, fewer than planned if
+    a check found the tolerance reached.
+    """
+    certificate = Certificate(constraint, tol)
+    n_patterns, n_depths = objective.n_patterns, len(constraint.radii)
+    state = StepState(
+        np.zeros(n_patterns), np.ones(n_depths), np.zeros(n_depths),
+        np.zeros(n_patterns), np.zeros(n_depths), np.zeros(n_patterns),
+    )  # fmt: skip
+    ends = stage_ends(n_steps, halvings)
+    checks = np.linspace(0, ends[-1], n_checks + 1).astype(int)[1:]
+    n_done, n_averaged, stage, stage_start = 0, 0, 0, 0
+    loss = objective.loss
+    rules = StepRules(
+        constraint.level_offsets, constraint.radii, loss.b, loss.alpha1, loss.alpha2, loss.sigma,
+        step_size,
+    )  # fmt: skip
+    if n_checks:
+        _check(objective, certificate, np.full(n_patterns, CENTER))
+    stops = {*ends, *checks.tolist()}
+    for first, second, factors in draw_pairs(objective, n_steps, rng, stops):
+        while stage < halvings and n_done >= ends[stage]:
+            stage, stage_start = stage + 1, n_done
+            rules = rules._replace(step_size=0.5 * rules.step_size)
+            state.total[:] = 0.0
+        _compiled_pairs.run_steps(
+            objective.pairs, objective.codes, rules, state, first, second, factors
+        )
+        for level in range(len(state.scale)):  # clears the rounding of the running sums
+            _compiled_pairs.rescale_level(
+                state, level, *constraint.level_offsets[level : level + 2]
+            )
+        n_done += len(first)
+        n_averaged = n_done - stage_start if average else 0
+        if n_done in checks:
+            _check(objective, certificate, _weights(state, constraint, n_averaged))
+            if certificate.converged:
+                break
+    return _weights(state, constraint, n_averaged), certificate, n_done
+
+
+def stage_ends(n_steps: int, halvings: int) -> list[int]:
+    """Return the number of steps after which each stage ends.
+
+    Every stage has twice as many steps as the one before, so that the noise decays while the
+    weights can still get everywhere.
+    """
+    n_units = 2 ** (halvings + 1) - 1
+    return [n_steps * (2**k - 1) // n_units for k in range(1, halvings + 2)]
+
+
+def draw_pairs(
+    objective: AllPairsObjective, n_steps: int, rng: np.random.Generator, stops: set[int]
+) -> Iterator[Draw]:
+    """Draw ordered pairs with replacement, in chunks that end at each of the ``stops``.
+
+    The factors make the mean over drawn ordered pairs the weighted objective.
+    """
+    n_graphs, loss = len(objective.codes), objective.loss
+    ordered = 0.5 * float(n_graphs) ** 2
+    for done in range(0, n_steps, _CHUNK):
+        size = min(_CHUNK, n_steps - done)
+        first, second = rng.integers(n_graphs, size=(2, size), dtype=np.int32)
+        same = objective.codes[first] == objective.codes[second]
+        factors = np.where(same, loss.weight_same * ordered, loss.weight_different * ordered)
+        inside = sorted(stop - done for stop in stops if 0 < stop - done < size)
+        for start, stop in zip([0, *inside], [*inside, size], strict=True):
+            yield first[start:stop], second[start:stop], factors[start:stop]
+
+
+def _weights(state: StepState, constraint: BallConstraint, n_averaged: int) -> np.ndarray:
+    """Return the mean of the last iterates, or for 0 the last one, of a rescaled state.
+
+    Projecting again only removes rounding.
+    """
+    shift = state.total / n_averaged if n_averaged else state.u
+    return constraint.project(CENTER + shift)
+
+
+def _check(objective: AllPairsObjective, certificate: Certificate, weights: np.ndarray) -> None:
+    value, gradient = objective.value_and_gradient(weights)
+    certificate.observe(weights, value, gradient)
+    certificate.record(value)

@@ -1,0 +1,378 @@
+"""Objects as JSON and named arrays, and back: one writer and one reader for all models.
+
+:func:`to_state` walks the constructor fields of dataclasses and named tuples; :func:`from_state`
+calls the constructors again. Both check every value against the annotation of its field, and know
+only the classes that they are given. In the JSON tree, ``None``, booleans, integers, finite floats,
+strings, lists, and dictionaries with string keys represent themselves. Everything else is an
+object whose first key starts with ``$``:
+
+=====================================  ==========================================================
+``{"$class": "NAME", "FIELD": ...}``   an object of a known class
+``{"$same": "PATH"}``                  the object that was written at this path
+``{"$array": "NAME"}``                 an array of int32, int64 or float64, stored under its path
+``{"$list": ["bool", [...]]}``         a one-dimensional array of another type ("object": any)
+``{"$table": [[name, array], ...]}``   a pandas DataFrame
+``{"$tuple": [...]}``                  a tuple
+``{"$map": [[key, value], ...]}``      a dictionary with other keys, or with one that starts with $
+``{"$numpy": ["float32", value]}``     a numpy scalar
+``{"$float": "nan"}``                  a float that JSON has no number for: nan, inf, -inf
+=====================================  ==========================================================
+
+A class may define any of these:
+
+``__derived__``
+    Names of fields that are not written; the reader passes None for them.
+``to_stored(self)``
+    Returns the object to write in its place, of a known class.
+``validate(self)``
+    Raises ``ValueError`` where the fields do not fit together. Called when an object is written
+    or read, never in computations.
+``from_stored(self)``
+    Returns the object to use, with derived fields filled in. Called after ``validate``.
+
+A dataclass field with ``metadata={"nan": True}`` may contain NaN; floats are finite otherwise.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import math
+import types
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+import numpy as np
+
+from treelens.array_checks import LARGEST
+
+_PLAIN = (bool, int, str, type(None))
+_ARRAY_TYPES = ("int32", "int64", "float64")
+_SCALARS = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "float32", "float64", "str",
+)  # fmt: skip
+_LARGEST_INTEGER = 2**62
+_MAX_TEXT_BYTES = 256 * 2**20  # numpy gives every string the room of the longest
+_DAMAGE = (ValueError, TypeError, LookupError, OverflowError, AttributeError)
+State = tuple[Any, dict[str, np.ndarray]]
+
+
+class StateError(ValueError):
+    """A state that no object has; the message names the place and what is wrong."""
+
+
+class UnstorableError(TypeError):
+    """A value of a type that cannot be stored."""
+
+
+def stored_fields(kind: type) -> list[str]:
+    """Names of the constructor fields of a class that are written."""
+    named: Iterable[str] = getattr(kind, "_fields", ())
+    if is_dataclass(kind):
+        named = (field.name for field in fields(kind) if field.init)
+    return [name for name in named if name not in getattr(kind, "__derived__", ())]
+
+
+def to_state(value: Any, classes: Iterable[type] = ()) -> State:
+    """Return a JSON tree and arrays by name, from which :func:`from_state` makes the value again.
+
+    Examples
+    --------
+    >>> to_state({"label": ("C", 1), "weights": np.array([0.5])})
+    ({'label': {'$tuple': ['C', 1]}, 'weights': {'$array': 'weights'}}, {'weights': array([0.5])})
+    """
+    writer = _Writer(classes)
+    return writer.write(value, ""), writer.arrays
+
+
+def from_state(tree: Any, arrays: Mapping[str, np.ndarray], classes: Iterable[type] = ()) -> Any:
+    """Return the value that :func:`to_state` wrote; anything else is a :class:`StateError`."""
+    return _Reader(arrays, classes).read(tree, "")
+
+
+def _joined(path: str, part: str | int) -> str:
+    return f"{path}.{part}" if path else str(part)
+
+
+def _key_path(path: str, position: int, key: Any) -> str:
+    """Path of a dictionary's entry, in letters that any file system and zip reader takes."""
+    named = isinstance(key, str) and key.isidentifier() and key.isascii()
+    return _joined(path, key if named else position)
+
+
+class _Annotations:
+    """Annotations of the fields of known classes."""
+
+    def __init__(self, classes: Iterable[type]) -> None:
+        self.classes = {kind.__name__: kind for kind in classes}
+        self._hints: dict[type, dict[str, Any]] = {}
+
+    def check(self, kind: type, values: Mapping[str, Any], path: str) -> None:
+        """Raise :class:`StateError` unless every stored field has a value of its type."""
+        if kind not in self._hints:
+            import pandas as pd  # annotations name it, modules import it for type checkers only
+
+            self._hints[kind] = get_type_hints(kind, localns={**self.classes, "pd": pd})
+        known = fields(kind) if is_dataclass(kind) else ()
+        with_nan = {field.name for field in known if field.metadata.get("nan")}
+        for name in stored_fields(kind):
+            hint, nan = self._hints[kind][name], name in with_nan
+            if not fits(values[name], hint, nan=nan):
+                wanted = getattr(hint, "__name__", str(hint).replace("typing.", ""))
+                place = _joined(path, name)
+                raise StateError(f"{place} must be {wanted}, not {_shown(values[name])}")
+
+
+class _Writer:
+    def __init__(self, classes: Iterable[type]) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+        self._annotations = _Annotations(classes)
+        self._paths: dict[int, str] = {}  # by id
+        self._alive: list[Any] = []  # ids must not be used again
+
+    def write(self, value: Any, path: str) -> Any:
+        kind = type(value)
+        if kind in _PLAIN:
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else {"$float": str(value)}
+        if kind is list:
+            return self._items(value, path)
+        if isinstance(value, np.generic):
+            return {"$numpy": [_type_name(value.dtype, path), self.write(value.item(), path)]}
+        if isinstance(value, np.ndarray):
+            return self._array(value, path)
+        if is_dataclass(value) or hasattr(value, "_fields"):
+            return self._object(value, path)
+        if kind is tuple:
+            return {"$tuple": self._items(value, path)}
+        if isinstance(value, Mapping):
+            return self._mapping(value, path)
+        if kind.__name__ == "DataFrame":
+            return self._table(value, path)
+        raise UnstorableError(
+            f"{path} is {repr(value)[:80]}, of type {kind.__name__}: expected integers, floats, "
+            "booleans, strings, numpy scalars, or tuples of these."
+        )
+
+    def _items(self, values: Iterable[Any], path: str) -> list[Any]:
+        return [
+            x if type(x) in _PLAIN else self.write(x, _joined(path, k))
+            for k, x in enumerate(values)
+        ]
+
+    def _mapping(self, value: Mapping[Any, Any], path: str) -> Any:
+        if all(type(key) is str and not key.startswith("$") for key in value):
+            return {
+                key: self.write(x, _key_path(path, k, key))
+                for k, (key, x) in enumerate(value.items())
+            }
+        pairs = enumerate(value.items())
+        return {"$map": [self._items(pair, _joined(path, k)) for k, pair in pairs]}
+
+    def _array(self, value: np.ndarray, path: str) -> Any:
+        if id(value) in self._paths:
+            return {"$array": self._paths[id(value)]}
+        if value.dtype.name in _ARRAY_TYPES and value.ndim in (1, 2):
+            self._remember(value, path)
+            self.arrays[path] = value
+            return {"$array": path}
+        if value.ndim != 1:
+            raise UnstorableError(f"{path} is an array of {value.dtype}, {value.ndim}-dimensional.")
+        name = "object" if value.dtype == object else _type_name(value.dtype, path)
+        return {"$list": [name, self._items(value.tolist(), path)]}
+
+    def _object(self, value: Any, path: str) -> Any:
+        if id(value) in self._paths:
+            return {"$same": self._paths[id(value)]}
+        self._remember(value, path)
+        form = value.to_stored() if hasattr(value, "to_stored") else value
+        self._alive.append(form)
+        kind = type(form)
+        if self._annotations.classes.get(kind.__name__) is not kind:
+            raise UnstorableError(f"{path} is of the class {kind.__name__}, which is not stored.")
+        values = {name: getattr(form, name) for name in stored_fields(kind)}
+        written = {name: self.write(x, _joined(path, name)) for name, x in values.items()}
+        try:  # or the file could not be read
+            self._annotations.check(kind, values, path)
+            if hasattr(form, "validate"):
+                form.validate()
+        except ValueError as error:
+            raise UnstorableError(f"{path or kind.__name__}: {error}.") from error
+        return {"$class": kind.__name__, **written}
+
+    def _table(self, table: Any, path: str) -> Any:
+        if list(table.index) != list(range(len(table))):
+            raise UnstorableError(f"{path} is a table whose rows are not numbered from 0.")
+        columns = [(str(name), table[name].to_numpy()) for name in table.columns]
+        return {"$table": [[name, self._array(x, _joined(path, name))] for name, x in columns]}
+
+    def _remember(self, value: Any, path: str) -> None:
+        self._paths[id(value)] = path
+        self._alive.append(value)
+
+
+def _type_name(dtype: np.dtype[Any], path: str) -> str:
+    name = "str" if dtype.kind == "U" else dtype.name
+    if name not in _SCALARS:
+        raise UnstorableError(f"{path} is of the numpy type {dtype}, which is not stored.")
+    return name
+
+
+class _Reader:
+    def __init__(self, arrays: Mapping[str, np.ndarray], classes: Iterable[type]) -> None:
+        self._arrays = arrays
+        self._annotations = _Annotations(classes)
+        self._objects: dict[str, Any] = {}  # by path
+        self._tags = {
+            "$float": lambda text, path: {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[
+                text
+            ],
+            "$tuple": lambda values, path: tuple(self._items(values, path)),
+            "$map": self._map,
+            "$numpy": lambda parts, path: _scalar_type(parts[0])(self.read(parts[1], path)),
+            "$list": self._list,
+            "$array": self._array,
+            "$same": lambda at, path: self._objects[at],
+            "$table": self._table,
+        }
+
+    def read(self, tree: Any, path: str) -> Any:
+        if isinstance(tree, list):
+            return self._items(tree, path)
+        if not isinstance(tree, dict):
+            return tree
+        tag = next(iter(tree), "")
+        if not tag.startswith("$"):
+            return {
+                key: self.read(x, _key_path(path, k, key))
+                for k, (key, x) in enumerate(tree.items())
+            }
+        try:
+            if tag == "$class":
+                return self._object(tree, path)
+            if len(tree) == 1 and tag in self._tags:
+                return self._tags[tag](tree[tag], path)
+        except StateError:
+            raise
+        except _DAMAGE as error:
+            why = f"no {error}" if isinstance(error, KeyError) else str(error)
+            raise StateError(f"{path} cannot be read ({why[:200]})") from error
+        raise StateError(f"{path} cannot be read ({tag[:40]!r} is unknown)")
+
+    def _items(self, values: Any, path: str) -> list[Any]:
+        if not isinstance(values, list):
+            raise StateError(f"{path} must be a list, not {_shown(values)}")
+        return [
+            self.read(x, _joined(path, k)) if isinstance(x, (list, dict)) else x
+            for k, x in enumerate(values)
+        ]
+
+    def _map(self, pairs: Any, path: str) -> dict[Any, Any]:
+        found = {}
+        for k, pair in enumerate(pairs):
+            key, value = self._items(pair, _joined(path, k))
+            found[key] = value
+        if len(found) < len(pairs):
+            raise StateError(f"{path} has a key twice")
+        return found
+
+    def _array(self, name: Any, path: str) -> np.ndarray:
+        if not isinstance(name, str) or name not in self._arrays:
+            raise StateError(f"{path}: the array {_shown(name)} is missing")
+        return self._arrays[name]
+
+    def _list(self, parts: Any, path: str) -> np.ndarray:
+        name, tree = parts
+        values = self._items(tree, path)
+        if name == "object":
+            return np.fromiter(values, dtype=object, count=len(values))
+        if any(isinstance(x, (list, tuple, dict)) for x in values):
+            raise StateError(f"{path} has an entry that is not a scalar")
+        longest = max((len(str(x)) for x in values), default=0)
+        if name == "str" and 4 * longest * len(values) > _MAX_TEXT_BYTES:
+            raise StateError(f"{path}: {len(values)} strings of {longest} characters are too many")
+        return np.array(values, dtype=_scalar_type(name))
+
+    def _table(self, columns: Any, path: str) -> Any:
+        import pandas as pd
+
+        read = {name: self.read(x, _joined(path, name)) for name, x in columns}
+        for name, x in read.items():
+            if not isinstance(x, np.ndarray) or x.ndim != 1 or not fits(x, np.ndarray, nan=True):
+                raise StateError(f"{path}.{name} must be a column of finite numbers or strings")
+        return pd.DataFrame({k: x.tolist() if x.dtype == object else x for k, x in read.items()})
+
+    def _object(self, tree: dict[str, Any], path: str) -> Any:
+        name = tree["$class"]
+        kind = self._annotations.classes.get(name) if isinstance(name, str) else None
+        if kind is None:
+            raise StateError(f"{path or 'it'} is of an unknown class, {_shown(name)}")
+        names = stored_fields(kind)
+        if set(names) != set(tree) - {"$class"}:
+            raise StateError(f"{path} must have the fields {', '.join(names)}")
+        values = dict.fromkeys(getattr(kind, "__derived__", ()))
+        values.update({name: self.read(tree[name], _joined(path, name)) for name in names})
+        self._annotations.check(kind, values, path)
+        made = kind(**values)
+        if hasattr(made, "validate"):
+            made.validate()
+        self._objects[path] = made.from_stored() if hasattr(made, "from_stored") else made
+        return self._objects[path]
+
+
+def _scalar_type(name: Any) -> Any:
+    if name not in _SCALARS:
+        raise StateError(f"no numpy scalar is called {_shown(name)}")
+    return np.str_ if name == "str" else np.dtype(name).type
+
+
+def _shown(value: Any) -> str:
+    return repr(value)[:60]
+
+
+def fits(value: Any, hint: Any, *, nan: bool = False) -> bool:
+    """Whether a value is of the type that an annotation names, numbers in a sensible range.
+
+    Examples
+    --------
+    >>> fits(1.5, float | None), fits(float("nan"), float), fits(("a", 1), tuple[str, ...])
+    (True, False, False)
+    """
+    origin, args = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (Union, types.UnionType):
+        return any(fits(value, arg, nan=nan) for arg in args)
+    if hint in (int, float):
+        if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+            return bool(-_LARGEST_INTEGER <= value <= _LARGEST_INTEGER)
+        if hint is int or not isinstance(value, (float, np.floating)):
+            return False
+        return bool(-LARGEST <= value <= LARGEST or (nan and value != value))
+    if hint is bool:
+        return isinstance(value, (bool, np.bool_))
+    if hint is np.ndarray:
+        return isinstance(value, np.ndarray) and _is_sensible(value, nan)
+    if is_typeddict(hint):
+        hints = get_type_hints(hint)
+        known = isinstance(value, dict) and set(value) <= set(hints)
+        return known and all(fits(x, hints[name], nan=nan) for name, x in value.items())
+    if origin is tuple and isinstance(value, tuple):
+        if args[1:] != (...,):
+            same = len(args) == len(value)
+            return same and all(fits(x, a, nan=nan) for x, a in zip(value, args, strict=True))
+        return all(fits(x, args[0], nan=nan) for x in value)
+    if origin is list and isinstance(value, list):
+        return all(fits(x, args[0], nan=nan) for x in value)
+    if origin in (dict, collections.abc.Mapping) and isinstance(value, Mapping):
+        return all(fits(k, args[0]) and fits(x, args[1], nan=nan) for k, x in value.items())
+    return isinstance(value, origin or hint)
+
+
+def _is_sensible(array: np.ndarray, nan: bool) -> bool:
+    if array.dtype.kind != "f":
+        return True
+    known = array[~np.isnan(array)] if nan else array
+    return bool((np.abs(known) <= LARGEST).all())

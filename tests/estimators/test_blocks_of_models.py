@@ -1,0 +1,393 @@
+"""GraphClassifier and GraphRegressor fitted to blocks and predicting blocks."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+
+import treelens as tl
+from treelens.gp import landmark_parts, sparse_evidence
+from treelens.gp.blocks import sample_of_blocks
+from treelens.gp.executors import JoblibExecutor, SerialExecutor
+from treelens.gp.landmarks import LandmarkPosterior
+from treelens.graphs.blocks import Block, CollectionBlocks, SmilesBlocks
+from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
+
+SETTINGS = {"depth": 1, "random_state": 0, "exact_size": 60, "n_landmarks": 20, "n_jobs": 1}
+SMILES = ["CCO", "CCN", "c1ccccc1", "CC(=O)O", "CCCl", "C1CC1", "CO", "CN", "CCCC", "OCCO"]
+KINDS = {"classes": tl.GraphClassifier, "numbers": tl.GraphRegressor}
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Graphs, and of each a class and a number that follows its size but for noise."""
+    graphs, classes = tl.make_synthetic(n_per_substructure=15, random_state=0)
+    noise = np.random.default_rng(0).normal(0, 0.5, len(graphs))
+    names = np.where(np.asarray(classes) > 0, "yes", "no")
+    return graphs, {"classes": names, "numbers": graphs.sizes + noise}
+
+
+@pytest.fixture(scope="module")
+def models(data):
+    graphs, targets = data
+    return {
+        kind: make(**SETTINGS).fit(CollectionBlocks(graphs, targets[kind], 33))
+        for kind, make in KINDS.items()
+    }
+
+
+def assert_same_bits(one, other) -> None:
+    one, other = one.model_, other.model_
+    np.testing.assert_array_equal(one.posterior.coefficients, other.posterior.coefficients)
+    np.testing.assert_array_equal(one.posterior.precision_gain, other.posterior.precision_gain)
+    np.testing.assert_array_equal(one.weights, other.weights)
+    assert one.slope == other.slope
+
+
+# --- one model, however graphs come -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("block_size", [7, 50, 10**6])
+def test_blocks_of_any_size_give_the_same_model(data, models, kind, block_size):
+    graphs, targets = data
+    found = KINDS[kind](**SETTINGS).fit(CollectionBlocks(graphs, targets[kind], block_size))
+    assert_same_bits(found, models[kind])
+    assert isinstance(found.model_.posterior, LandmarkPosterior)
+
+
+@pytest.mark.parametrize("executor", [SerialExecutor(), JoblibExecutor(2)])
+def test_executors_give_the_same_model(data, executor, monkeypatch):
+    monkeypatch.setattr(sparse_evidence, "BLOCK", 16)  # several chunks, shared by runs
+    monkeypatch.setattr(landmark_parts, "_CHUNKS_PER_RUN", 1)
+    blocks = CollectionBlocks(data[0], data[1]["classes"], 9)
+    here = tl.GraphClassifier(**SETTINGS).fit(blocks)
+    with parallel_config(backend="threading"):  # where the patches apply
+        there = tl.GraphClassifier(**SETTINGS).fit(blocks, executor=executor)
+    assert_same_bits(here, there)
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {"no": 1.0, "yes": 5.0}])
+def test_with_every_graph_a_landmark_it_is_the_exact_model(data, class_weight):
+    graphs, targets = data
+    y = targets["classes"].copy()
+    y[::3] = "no"  # so that balance changes something
+    settings = {"depth": 1, "random_state": 0, "class_weight": class_weight, "threshold": 0.5}
+    exact = tl.GraphClassifier(**settings).fit(graphs, y)
+    model = tl.GraphClassifier(**settings).fit(CollectionBlocks(graphs, y, 50))
+    for method in ("decision_function", "predict_proba"):
+        expected = getattr(exact, method)(graphs)
+        np.testing.assert_allclose(getattr(model, method)(graphs), expected, atol=1e-5)
+    np.testing.assert_allclose(model.loo_.decisions, exact.loo_.decisions, atol=1e-5)
+
+
+def test_graphs_of_any_kind_are_taken():
+    pytest.importorskip("rdkit")
+    smiles, y = SMILES * 3, [0, 1] * 15
+    model = tl.GraphClassifier(depth=1, random_state=0)
+    expected = model.fit(CollectionBlocks(smiles, y, 7)).decision_function(smiles)
+    pairs = [(smiles[:13], y[:13]), (smiles[13:], y[13:])]
+    for blocks in (pairs, list(CollectionBlocks(smiles, y, 4))):
+        np.testing.assert_array_equal(model.fit(blocks).decision_function(smiles), expected)
+
+
+# --- predicting ---------------------------------------------------------------------------------
+
+
+def answers(model, given) -> list[np.ndarray]:
+    """All predictions for graphs or blocks."""
+    if hasattr(model, "classes_"):
+        methods = ("predict", "predict_proba", "decision_function", "out_of_vocabulary")
+        return [getattr(model, name)(given) for name in methods]
+    return [model.predict(given), *model.predict(given, return_std=True)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_blocks_are_predicted_as_graphs_are(data, models, kind):
+    graphs, targets = data
+    expected = answers(models[kind], graphs)
+    for blocks in (
+        CollectionBlocks(graphs, None, 50),
+        list(CollectionBlocks(graphs, targets[kind], 50)),
+        [(graphs[:90], None), (graphs[:0], None), (list(graphs[90:]), targets[kind][90:])],
+    ):
+        for found, wanted in zip(answers(models[kind], blocks), expected, strict=True):
+            assert found.shape == wanted.shape
+            if wanted.dtype.kind == "f":
+                np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+            else:
+                np.testing.assert_array_equal(found, wanted)
+    with pytest.raises(GraphDataError, match=r"Block 1 .*graphs but 3 targets"):
+        models[kind].predict([(graphs, None), (graphs, targets[kind][:3])])
+
+
+def test_every_model_predicts_blocks(data):
+    """Also those that were fitted in memory, and of several classes."""
+    graphs, _ = data
+    three = np.array(["a", "b", "c"])[np.arange(len(graphs)) % 3]
+    svc = tl.GraphSVC("wwl", 1, 0, 1.0, 1.0, cv=2, random_state=0)
+    for model in (svc, tl.GraphClassifier(depth=1)):
+        model.fit(graphs[::2], three[::2])
+        found, wanted = answers(model, CollectionBlocks(graphs, None, 41)), answers(model, graphs)
+        assert found[1].shape == (len(graphs), 3)
+        for ours, theirs in zip(found[1:], wanted[1:], strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+def test_blocks_are_predicted_one_at_a_time(data, models):
+    loads, held, most_held = [], [], 0
+
+    class Counted:
+        def __init__(self, number) -> None:
+            self.rows = slice(25 * number, 25 * number + 25)
+
+        def load(self):
+            nonlocal most_held
+            gc.collect()
+            most_held = max(most_held, sum(ref() is not None for ref in held))
+            graphs = data[0][self.rows]
+            loads.append(self)
+            held.append(weakref.ref(graphs))
+            return Block(graphs, None)
+
+    parts = [Counted(number) for number in range(-(-len(data[0]) // 25))]
+    assert len(parts) > 3
+    assert len(models["classes"].predict_proba(parts)) == len(data[0])
+    assert loads == parts  # each once, in order
+    assert most_held <= 1  # of the blocks before
+
+
+@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.InvalidMoleculesWarning")
+def test_molecules_of_a_file_are_predicted_in_blocks(tmp_path):
+    pytest.importorskip("rdkit")
+    model = tl.GraphClassifier(depth=1, random_state=0).fit(SMILES * 3, [0, 1] * 15)
+    path = tmp_path / "new.csv"
+    path.write_text("\n".join(["smiles", *SMILES[:4], "bad", "bad too", *SMILES[4:]]) + "\n")
+    blocks = SmilesBlocks(path, target=None, block_size=2, on_invalid="skip")
+    np.testing.assert_allclose(model.predict_proba(blocks), model.predict_proba(SMILES))
+    np.testing.assert_array_equal(model.predict(blocks), model.predict(SMILES))
+    path.write_text("smiles\nbad\n")
+    with pytest.raises(GraphDataError, match="The blocks hold 0 graphs"):
+        model.predict(blocks)
+
+
+def test_graphs_that_look_like_pairs_are_still_graphs():
+    networkx = pytest.importorskip("networkx")
+    paths = [([(0, 1)], {0: "C", 1: "O"}), ([(0, 1)], {0: "C", 1: "N"})] * 3  # GraKeL's tuples
+    model = tl.GraphClassifier(depth=1).fit(paths, ["a", "b"] * 3)
+    assert model.predict(paths).tolist() == ["a", "b"] * 3
+    with pytest.raises(GraphDataError, match="NetworkX graph by itself"):
+        model.predict(networkx.grid_graph((2, 2)))  # its nodes are pairs
+
+
+# --- all that a model does ----------------------------------------------------------------------
+
+
+def test_classes_and_probabilities(data, models):
+    graphs, targets = data
+    model = models["classes"]
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.score(graphs, targets["classes"]) > 0.9
+    chances = model.predict_proba(graphs)
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    assert (chances > 0).all()
+    assert len(model.loo_.predictions) == SETTINGS["exact_size"]
+
+
+def test_nine_of_ten_new_numbers_lie_in_their_intervals(data):
+    graphs, targets = data
+    y = targets["numbers"]
+    model = tl.GraphRegressor(**{**SETTINGS, "n_landmarks": 40})
+    model.fit(CollectionBlocks(graphs[::2], y[::2], 30))
+    mean, std = model.predict(graphs[1::2], return_std=True)
+    assert np.abs(mean - y[1::2]).mean() < 0.5 * np.abs(y - y.mean()).mean()
+    assert 0.75 <= np.mean(np.abs(mean - y[1::2]) < 1.645 * std) <= 1.0
+
+
+@pytest.fixture(params=["fitted", "loaded"])
+def either(request, models, tmp_path):
+    """A function that gives the model of a kind as it was fitted, or out of its file."""
+
+    def of(kind):
+        if request.param == "fitted":
+            return models[kind]
+        models[kind].save(tmp_path / f"{kind}.treelens")
+        return tl.load(tmp_path / f"{kind}.treelens")
+
+    return of
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_brings_back_the_same_model(data, models, either, kind):
+    graphs, model = data[0], either(kind)
+    assert type(model) is KINDS[kind]
+    assert model.get_params() == models[kind].get_params()
+    for given in (graphs, CollectionBlocks(graphs, None, 50)):
+        for found, wanted in zip(answers(model, given), answers(models[kind], given), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_explanations_add_up(data, either, kind):
+    graphs, model = data[0], either(kind)
+    said = model.decision_function if kind == "classes" else model.predict
+    for number in (0, 3):
+        explanation = model.explain(graphs[number])
+        whole = explanation.base + explanation.node_contributions.sum()
+        assert whole == pytest.approx(said(graphs[number : number + 1])[0])
+        assert len(explanation.neighbors)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_report_summary_and_table(data, either, kind, tmp_path):
+    graphs, targets = data
+    model = either(kind)
+    some = graphs[:20], targets[kind][:20]
+    assert "</html>" in model.report(tmp_path / "report.html", *some).read_text("utf-8")
+    assert model.summary(*some)
+    assert model.summary()
+    table = model.predict_table(graphs[:5])
+    assert len(table) == 5
+    assert {"in_domain", "expected_error"} <= set(table)
+    assert len(model.patterns_) == len(model.weights_)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fragments(data, models, kind, tmp_path):
+    graphs, targets = data
+    table = models[kind].fragments_
+    assert len(table) > 0
+    assert (table["support"] <= SETTINGS["exact_size"]).all()  # those of the sample
+    assert len(models[kind].fragments(graphs, targets[kind])) > 0
+    models[kind].save(tmp_path / "m.treelens")
+    loaded = tl.load(tmp_path / "m.treelens")
+    assert len(loaded.fragments(graphs, targets[kind])) > 0
+    with pytest.raises(AttributeError, match="does not hold its training graphs"):
+        _ = loaded.fragments_
+
+
+# --- what is refused ----------------------------------------------------------------------------
+
+
+class Unread:
+    """Blocks that must not be looked at."""
+
+    def __iter__(self):
+        raise AssertionError("read too early")
+
+
+def test_wrong_parameters_are_refused_before_anything_is_read():
+    with pytest.raises(ValueError, match="'n_landmarks' parameter"):
+        tl.GraphClassifier(n_landmarks=0).fit(Unread())
+
+
+def test_what_is_no_iterable_of_blocks_is_refused(data):
+    graphs, y = data[0], data[1]["classes"]
+    model = tl.GraphClassifier(**SETTINGS)
+    with pytest.raises(GraphDataError, match="item 0 is tuple"):
+        model.fit(iter([(graphs, y)]))  # blocks are read twice
+    with pytest.raises(TypeError, match="executor must be one of"):
+        model.fit(CollectionBlocks(graphs, y), executor=3)
+    with pytest.raises(TypeError, match="executor works on blocks"):
+        model.fit(graphs, y, executor=SerialExecutor())
+
+
+@pytest.mark.parametrize("name", ["y", "sample_weight", "covariates"])
+def test_blocks_take_nothing_beside_them(data, models, name):
+    graphs, y = data[0], data[1]["classes"]
+    beside = {name: np.arange(len(graphs), dtype=float)}
+    with pytest.raises(TypeError, match=f"Blocks take no {name} beside them"):
+        tl.GraphClassifier().fit(CollectionBlocks(graphs, y), **beside)
+    if name == "covariates":
+        with pytest.raises(TypeError, match=f"Blocks take no {name} beside them"):
+            models["classes"].predict(CollectionBlocks(graphs), **beside)
+
+
+@pytest.mark.parametrize(
+    ("bad_block", "message"),
+    [
+        (lambda graphs, y: (graphs, None), "holds no targets"),
+        (lambda graphs, y: (graphs, y[:3]), "graphs but 3 targets"),
+        (lambda graphs, y: (graphs, 1), "one class or value per graph"),
+        (lambda graphs, y: ([1, 2], [0, 1]), "item 0 is int 1"),
+        (lambda graphs, y: graphs, r"is GraphCollection.*or a list of \(graphs, y\) pairs"),
+        (lambda graphs, y: "CO", r"is str 'CO': expected SmilesBlocks"),
+        (lambda graphs, y: None, r"is NoneType None: expected SmilesBlocks"),
+    ],
+)
+def test_a_bad_block_is_named_by_its_number(data, bad_block, message):
+    graphs, y = data[0][:30], data[1]["classes"][:30]
+    with pytest.raises(GraphDataError, match=rf"^Block 1 \(counted from 0\).*{message}"):
+        tl.GraphClassifier(**SETTINGS).fit([(graphs, y), bad_block(graphs, y)])
+
+
+def test_targets_that_cannot_be_learned_from_are_named(data):
+    graphs, targets = data
+    broken = targets["numbers"].copy()
+    broken[60] = np.nan
+    regressor, classifier = tl.GraphRegressor(**SETTINGS), tl.GraphClassifier(**SETTINGS)
+    with pytest.raises(
+        GraphDataError, match=r"Block 1 .*graph 10 of it \(60 of all\): y holds nan"
+    ):
+        regressor.fit(CollectionBlocks(graphs, broken, 50))
+    with pytest.raises(GraphDataError, match="one class only"):
+        classifier.fit(CollectionBlocks(graphs, np.zeros(len(graphs), dtype=int)))
+    with pytest.raises(ValueError, match="use GraphClassifier") as caught:
+        regressor.fit(CollectionBlocks(graphs, targets["classes"], 50))
+    assert "Drop" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_blocks_where_graphs_are_expected(data, models, kind, tmp_path):
+    graphs, model = data[0], models[kind]
+    blocks = CollectionBlocks(graphs, data[1][kind], 50)
+    for refusing in (
+        lambda: model.explain(blocks),
+        lambda: model.summary(blocks),
+        lambda: model.report(tmp_path / "r.html", blocks),
+        lambda: model.predict_table(blocks),
+        lambda: model.fragments(blocks),
+        lambda: tl.GraphSVC().fit(blocks, data[1]["classes"]),
+    ):
+        with pytest.raises(GraphDataError, match=r"got blocks.*part\.load\(\)\.graphs"):
+            refusing()
+    with pytest.raises(TypeError, match=r"score\(graphs, y\).*part\.load\(\)\.graphs"):
+        model.score(blocks)
+    beside = model.score(blocks, data[1][kind])
+    assert beside == pytest.approx(model.score(graphs, data[1][kind]))
+
+
+def test_a_class_that_the_sample_lacks_is_named(data):
+    graphs, targets = data
+    seed = int(np.random.RandomState(0).randint(2**31 - 1))  # what random_state=0 leads to
+    blocks = CollectionBlocks(graphs, np.arange(len(graphs)))
+    drawn = sample_of_blocks(blocks, SETTINGS["exact_size"], seed).y
+    y = targets["classes"].astype(object)
+    y[np.setdiff1d(np.arange(len(y)), drawn)[0]] = "odd"
+    with pytest.raises(ValueError, match=r"The class 'odd' .* Raise exact_size"):
+        tl.GraphClassifier(**SETTINGS).fit(CollectionBlocks(graphs, y, 50))
+
+
+def test_blocks_without_graphs_change_nothing(data, models):
+    graphs, y = data[0], data[1]["classes"]
+    blocks = [(graphs[:0], []), (graphs[:70], y[:70]), (graphs[:0], []), (graphs[70:], y[70:])]
+    assert_same_bits(tl.GraphClassifier(**SETTINGS).fit(blocks), models["classes"])
+    with pytest.raises(GraphDataError, match="The blocks hold 0 graphs"):
+        tl.GraphClassifier(**SETTINGS).fit([(graphs[:0], [])])
+    with pytest.raises(GraphDataError, match="The blocks hold 0 graphs"):
+        models["classes"].predict([(graphs[:0], None)])
+
+
+def test_rows_that_cannot_be_read_are_left_out_with_a_warning(tmp_path):
+    pytest.importorskip("rdkit")
+    path = tmp_path / "x.csv"
+    rows = [f"{s},{i % 2}" for i, s in enumerate([*SMILES * 3, "bad one"])]
+    path.write_text("\n".join(["smiles,label", *rows]) + "\n")
+    model = tl.GraphClassifier(depth=1, random_state=0)
+    with pytest.warns(InvalidMoleculesWarning, match="row 31"):
+        model.fit(SmilesBlocks(path, block_size=5, on_invalid="skip"))
+    assert len(model.loo_.predictions) == 30

@@ -1,0 +1,255 @@
+"""Gaussian processes on blocks: the model of all graphs, however these are cut."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import treelens as tl
+from treelens.gp.blocks import sample_of_blocks
+from treelens.gp.landmarks import LandmarkPosterior
+from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks
+from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
+
+SETTINGS = {"depth": 1, "random_state": 0, "exact_size": 40, "n_landmarks": 15, "n_jobs": 1}
+
+
+@pytest.fixture(scope="module")
+def data():
+    graphs, classes = tl.make_synthetic(n_per_substructure=12, random_state=0)
+    sizes = np.diff(graphs.node_offsets).astype(float)
+    return graphs, classes, sizes + np.random.default_rng(0).normal(0, 0.1, len(graphs))
+
+
+def test_a_sample_does_not_depend_on_the_blocks(data):
+    graphs, _, values = data
+    samples = [
+        sample_of_blocks(CollectionBlocks(graphs, values, size), 20, seed=3)
+        for size in (7, 50, 1000)
+    ]
+    for sample in samples[1:]:
+        assert (sample.y == samples[0].y).all()
+        assert list(sample.graphs) == list(samples[0].graphs)
+    assert (samples[0].all_targets == values).all()
+    assert np.isin(samples[0].y, values).all()
+    other = sample_of_blocks(CollectionBlocks(graphs, values, 50), 20, seed=4)
+    assert not np.array_equal(other.y, samples[0].y)
+
+
+class Elsewhere:
+    """An executor that notes what it is asked to do."""
+
+    def __init__(self):
+        self.done = []
+
+    def map(self, function, parts, *shared):
+        for part in parts:
+            self.done.append(function.__name__)
+            yield pickle.loads(pickle.dumps(function(*part, *shared)))
+
+
+def test_an_executor_reads_files_but_not_what_is_in_memory(data, tmp_path):
+    graphs, _, values = data
+    executor, path = Elsewhere(), tmp_path / "molecules.csv"
+    sample_of_blocks(CollectionBlocks(graphs, values, 50), 20, 3, executor=executor)
+    assert executor.done == []
+    rows = "".join(f"{'C' * (1 + i % 9)},{i}\n" for i in range(30))
+    path.write_text("smiles,value\n" + rows + "bad!,31\nCO,32\n")
+    blocks = SmilesBlocks(path, target="value", block_size=8, on_invalid="skip")
+    with pytest.warns(InvalidMoleculesWarning, match=r"row 31 \(line 32\)"):
+        here = sample_of_blocks(blocks, 10, 3)
+    with pytest.warns(InvalidMoleculesWarning, match=r"row 31 \(line 32\)"):
+        there = sample_of_blocks(blocks, 10, 3, executor=executor)
+    assert len(executor.done) == 4
+    assert list(there.graphs) == list(here.graphs)
+    assert (there.all_targets == here.all_targets).all()
+    assert there.part_sizes == here.part_sizes == [8, 8, 8, 7]
+
+
+def test_an_executor_works_on_both_readings(tmp_path):
+    path = tmp_path / "molecules.csv"
+    rows = "".join(f"{'C' * (1 + i % 9)}{'NO'[i % 2]},{i % 9}.5\n" for i in range(60))
+    path.write_text("smiles,value\n" + rows)
+    executor, blocks = Elsewhere(), SmilesBlocks(path, target="value", block_size=25)
+    there = tl.GraphRegressor(**SETTINGS).fit(blocks, executor=executor)
+    assert executor.done == ["_load"] * 3 + ["_sums_of_run"]
+    here = tl.GraphRegressor(**SETTINGS).fit(blocks)
+    graphs = there._train_graphs
+    np.testing.assert_allclose(there.predict(graphs), here.predict(graphs), rtol=1e-9)
+
+
+def test_one_graph_is_too_few(data):
+    graphs, _, values = data
+    with pytest.raises(GraphDataError, match="hold 1 graphs: at least two"):
+        tl.GraphRegressor(**SETTINGS).fit([(graphs[:1], values[:1])])
+
+
+def test_a_sample_is_drawn_evenly():
+    graphs = tl.make_synthetic(n_per_substructure=2, random_state=0)[0]
+    numbers = np.arange(len(graphs), dtype=float)
+    counts = np.zeros(len(graphs))
+    for seed in range(400):
+        drawn = sample_of_blocks(CollectionBlocks(graphs, numbers, 5), 4, seed).y
+        counts[drawn.astype(int)] += 1
+    expected = 400 * 4 / len(graphs)
+    assert np.abs(counts - expected).max() < 5 * np.sqrt(expected)
+
+
+@pytest.mark.parametrize("seeds", [(0, 1), (1, 2), (7, 8), (0, 2**31 - 2)])
+@pytest.mark.parametrize("shift", [-2, -1, 0, 1, 2])
+def test_samples_of_two_seeds_overlap_as_by_chance(seeds, shift):
+    """Also when one is moved along: a seed that were only added would shift the sample."""
+    n, size = 2000, 400
+    graphs = tl.as_graph_collection([([], {0: "C"})])[np.zeros(n, dtype=int)]
+    blocks = CollectionBlocks(graphs, np.arange(n), 500)
+    one, other = (set(sample_of_blocks(blocks, size, seed).y.tolist()) for seed in seeds)
+    share = size / n
+    deviation = np.sqrt(size * share * (1 - share) ** 2)
+    overlap = len(one & {number + shift for number in other})
+    assert abs(overlap - size * share) < 4.5 * deviation
+
+
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
+def test_the_model_does_not_depend_on_the_blocks(data, kind):
+    graphs, classes, values = data
+    kinds = {"numbers": (tl.GraphRegressor, values), "classes": (tl.GraphClassifier, classes)}
+    estimator, y = kinds[kind]
+    models = [estimator(**SETTINGS).fit(CollectionBlocks(graphs, y, size)) for size in (9, 100)]
+    one, other = (model.model_.posterior for model in models)
+    np.testing.assert_allclose(one.coefficients, other.coefficients, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(one.precision_gain, other.precision_gain, rtol=1e-6, atol=1e-6)
+
+
+def test_the_posterior_is_that_of_all_graphs(data):
+    graphs, _, values = data
+    model = tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(graphs, values, 30))
+    assert isinstance(model.model_.posterior, LandmarkPosterior)
+    fitted = model.model_
+    among = fitted.kernel_rows(fitted.basis_graphs)
+    rows = fitted.kernel_rows(fitted.look_at(graphs).features)
+    rough = rows @ np.linalg.solve(among, rows.T) + fitted.noise * np.eye(len(graphs))
+    targets = (values - fitted.target_offset[0]) / fitted.target_scale
+    mean = rows @ np.linalg.solve(among, rows.T @ np.linalg.solve(rough, targets))
+    np.testing.assert_allclose(
+        model.predict(graphs), fitted.target_offset[0] + fitted.target_scale * mean, rtol=1e-4
+    )
+
+
+def test_all_that_a_model_does_works_after_blocks(data, tmp_path):
+    graphs, classes, _ = data
+    model = tl.GraphClassifier(**SETTINGS).fit(CollectionBlocks(graphs, classes, 25))
+    assert model.score(graphs, classes) > 0.8
+    assert model.predict_proba(graphs).sum(axis=1) == pytest.approx(1.0)
+    explanation = model.explain(graphs[3])
+    said = model.decision_function(graphs[3:4])[0]
+    assert explanation.base + explanation.node_contributions.sum() == pytest.approx(said)
+    assert len(model.loo_.predictions) == SETTINGS["exact_size"]
+    model.save(tmp_path / "m.treelens")
+    again = tl.load(tmp_path / "m.treelens")
+    np.testing.assert_allclose(again.predict_proba(graphs), model.predict_proba(graphs))
+    assert model.report(tmp_path / "report.html", graphs, classes).exists()
+
+
+def test_molecules_of_a_file_are_read_in_blocks(tmp_path):
+    pytest.importorskip("rdkit")
+    lines = [f"{'C' * n}{end},{n + 3 * (end == 'N')}" for n in range(1, 16) for end in ("O", "N")]
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(["smiles,value", *lines]) + "\n")
+    blocks = SmilesBlocks(path, target="value", block_size=7)
+    model = tl.GraphRegressor(depth=1, random_state=0, exact_size=20, n_landmarks=10).fit(blocks)
+    assert np.abs(model.predict(["CCCCO", "CCCCN"]) - [4, 7]).max() < 0.7
+
+
+def test_a_class_that_the_sample_lacks_is_named(data):
+    graphs, classes, _ = data
+    odd = np.array([str(c) for c in classes], dtype=object)
+    seed = int(np.random.RandomState(0).randint(2**31 - 1))  # what random_state=0 leads to
+    sample = sample_of_blocks(CollectionBlocks(graphs, np.arange(len(graphs)), 25), 40, seed)
+    odd[np.setdiff1d(np.arange(len(odd)), sample.y)[0]] = "odd"
+    with pytest.raises(ValueError, match="The class 'odd' is in the blocks"):
+        tl.GraphClassifier(**SETTINGS).fit(CollectionBlocks(graphs, odd, 25))
+
+
+def test_blocks_without_targets_are_refused(data):
+    graphs = data[0]
+    with pytest.raises(ValueError, match=r"Block 0 .* holds no targets"):
+        tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(graphs, None, 25))
+    with pytest.raises(TypeError, match="no sample_weight"):
+        tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(graphs, data[2], 25), None, [1.0])
+
+
+def test_a_class_that_the_sample_lacks_is_named_even_if_that_leaves_one(data):
+    graphs = data[0]
+    classes = np.zeros(len(graphs), dtype=int)
+    seed = int(np.random.RandomState(0).randint(2**31 - 1))
+    sample = sample_of_blocks(CollectionBlocks(graphs, np.arange(len(graphs)), 25), 40, seed)
+    classes[np.setdiff1d(np.arange(len(graphs)), sample.y)[:3]] = 1
+    with pytest.raises(ValueError, match=r"The class 1 is in the blocks, 3 of \d+ graphs, but"):
+        tl.GraphClassifier(**SETTINGS).fit(CollectionBlocks(graphs, classes, 25))
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, "n.d.", None])
+@pytest.mark.parametrize("at", [0, 31, 70])
+def test_a_value_that_is_no_number_is_named_by_its_place(data, at, wrong):
+    graphs, _, values = data
+    broken = values.astype(object)
+    broken[at] = wrong
+    if isinstance(wrong, float):
+        broken = broken.astype(float)
+    told = rf"Block {at // 25} \(counted from 0\), graph {at % 25} of it \({at} of all\): y holds "
+    with pytest.raises(ValueError, match=told + ".*which is no number. Drop the graph"):
+        tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(graphs, broken, 25))
+
+
+def test_a_graph_without_a_class_is_named_by_its_place(data):
+    graphs, classes, _ = data
+    broken = classes.astype(object)
+    broken[52] = None
+    with pytest.raises(ValueError, match=r"graph 2 of it \(52 of all\): y holds no class \(None\)"):
+        tl.GraphClassifier(**SETTINGS).fit(CollectionBlocks(graphs, broken, 25))
+
+
+def test_a_molecule_with_a_wrong_value_is_named_by_its_row(tmp_path):
+    pytest.importorskip("rdkit")
+    lines = [f"{'C' * n}O,{n}" for n in range(1, 30)]
+    lines[3], lines[20] = "no smiles,4", "CCCC,inf"
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(["smiles,value", *lines]) + "\n")
+    blocks = SmilesBlocks(path, target="value", block_size=10, on_invalid="skip")
+    told = r"Block 2 .*graph 0 of it \(19 of all\), row 21 of its table: y holds inf"
+    with pytest.warns(UserWarning, match="row 4"), pytest.raises(ValueError, match=told):
+        tl.GraphRegressor(**SETTINGS).fit(blocks)
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+def test_blocks_that_change_between_two_readings_are_refused(data, change):
+    graphs, _, values = data
+
+    class Changing:
+        """Another number of graphs each time."""
+
+        n = len(graphs) - 5
+
+        def __iter__(self):
+            yield graphs[: self.n], values[: self.n]
+            self.n += change
+
+    blocks = Changing()
+    with pytest.raises(ValueError, match=r"held \d+ graphs at first, and \d+ when .* read again"):
+        tl.GraphRegressor(**SETTINGS).fit(blocks)
+
+
+def test_an_empty_block_changes_nothing(data):
+    graphs, classes, _ = data
+    codes = (classes == classes[0]).astype(int)
+    blocks = [(graphs[:50], codes[:50]), (graphs[:0], []), (graphs[50:], codes[50:])]
+    sample = sample_of_blocks(blocks, 40, seed=0)
+    assert sample.all_targets.dtype.kind == "i"
+    assert sample.part_sizes == [50, 0, len(graphs) - 50]
+
+
+def test_targets_of_two_kinds_are_refused(data):
+    graphs, _, _ = data
+    blocks = [(graphs[:50], np.arange(50)), (graphs[50:], ["a"] * (len(graphs) - 50))]
+    with pytest.raises(ValueError, match="give all of them one kind"):
+        sample_of_blocks(blocks, 40, seed=0)

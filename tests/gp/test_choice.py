@@ -1,0 +1,118 @@
+"""The choice of weights: parts, held-out predictions, and the rule that prefers the simpler."""
+
+import numpy as np
+import pytest
+
+from strategies import random_collection
+from treelens.gp.choice import Candidate, TrainingData, fit_candidates, parts_of_graphs, preferred
+from treelens.gp.search import starting_parameters
+from treelens.gp.targets import Targets, class_columns
+from treelens.patterns.forest import PatternForest
+
+
+@pytest.fixture(scope="module")
+def data():
+    graphs = random_collection(np.random.default_rng(0), 60, max_nodes=10)
+    forest, colors = PatternForest.fit(graphs, 2, ("labels",))
+    histograms = forest.count(colors)
+    values = histograms.to_sparse()[:, [3]].toarray().ravel()  # how often a graph has one pattern
+    values = values + 0.1 * np.random.default_rng(1).normal(size=60)
+    targets = Targets.standardized(values[:, None], np.ones(60), None)
+    return TrainingData(forest, histograms, targets)
+
+
+@pytest.mark.parametrize(("n", "n_parts"), [(60, 4), (600, 2), (4000, 1)])
+def test_parts_share_no_graph_and_keep_the_groups(n, n_parts):
+    positions, groups = np.arange(100, 100 + n), np.arange(n) % 10
+    parts = parts_of_graphs(positions, groups, seed=0)
+    assert len(parts) == n_parts
+    for part in parts:
+        assert not set(part.fitted) & set(part.compared)
+        assert set(part.fitted) | set(part.compared) <= set(positions)
+        counts = np.bincount(groups[part.fitted - 100], minlength=10)
+        assert counts.max() - counts.min() <= 1 + len(part.fitted) // 40
+    compared = np.concatenate([part.compared for part in parts])
+    assert len(set(compared)) == len(compared)
+    if n == 60:
+        assert len(compared) == n
+
+
+def test_a_problem_is_about_the_patterns_of_its_graphs_up_to_a_depth(data):
+    problem, present = data.problem(np.arange(20), depth=1)
+    assert problem.hierarchy.n_patterns == present.sum()
+    assert data.pattern_depths[present].max() == 1
+    assert (data.histograms.select_graphs(np.arange(20)).support[present] > 0).all()
+
+
+def test_leave_one_out_agrees_with_refits(data):
+    problem, present = data.problem(np.arange(60))
+    parameters = starting_parameters(problem).spread(present)
+    positions = np.arange(0, 60, 3)
+    left_out = data.leave_one_out(parameters, None, positions)
+    kernel = data.kernel(parameters)
+    features = data.features._replace(diagonal=data.features.pairs.diagonal(kernel.weights))
+    matrix = kernel.matrix(features, features)
+    for k, graph in enumerate(positions):
+        others = np.delete(positions, k)
+        noisy = matrix[np.ix_(others, others)] + parameters.noise * np.eye(len(others))
+        row = matrix[graph, others]
+        mean = row @ np.linalg.solve(noisy, data.targets.values[others])
+        variance = kernel.variance - row @ np.linalg.solve(noisy, row) + parameters.noise
+        np.testing.assert_allclose(left_out.mean[k], mean, atol=1e-6)
+        assert left_out.variance[k] == pytest.approx(variance, rel=1e-6)
+
+
+def test_weights_beyond_a_depth_are_zero(data):
+    _, present = data.problem(np.arange(60))
+    problem, _ = data.problem(np.arange(60))
+    kernel = data.kernel(starting_parameters(problem).spread(present), depth=1)
+    assert (kernel.weights[data.pattern_depths > 1] == 0).all()
+    assert (kernel.weights[data.pattern_depths <= 1] == 1).all()
+
+
+def test_candidates_see_nothing_of_the_graphs_that_they_are_compared_on(data):
+    """Other targets of those graphs change scores, and no parameter."""
+    parts = parts_of_graphs(np.arange(60), np.zeros(60, int), seed=0)[:1]
+    values = data.targets.values.copy()
+    values[parts[0].compared] += 5.0
+    other = TrainingData(data.forest, data.histograms, Targets(
+        values, data.targets.offset, data.targets.scale, data.targets.weights))  # fmt: skip
+    one, two = (fit_candidates(d, parts, [0, 1, 2], "branches") for d in (data, other))
+    for a, b in zip(one, two, strict=True):
+        assert (a.weights, a.depth) == (b.weights, b.depth)
+        for left, right in zip(a.start, b.start, strict=True):
+            np.testing.assert_array_equal(left, right)
+        assert a.scores.mean() > b.scores.mean()
+
+
+def test_learned_weights_win_where_one_pattern_decides(data):
+    parts = parts_of_graphs(np.arange(60), np.zeros(60, int), seed=0)
+    candidates = fit_candidates(data, parts, [0, 1, 2], "branches")
+    assert [c.weights for c in candidates] == ["uniform", "depths", "branches"]
+    assert candidates[1].depth == candidates[2].depth == 2
+    assert all(len(c.scores) == 60 for c in candidates)
+    assert preferred(candidates).weights == "branches"
+
+
+def test_classes_are_scored_by_their_log_probability(data):
+    codes = (data.targets.values[:, 0] > 0).astype(int)
+    targets = Targets.standardized(class_columns(codes, 2), np.ones(60), 1.0)
+    of_classes = TrainingData(data.forest, data.histograms, targets, codes)
+    parts = parts_of_graphs(np.arange(60), codes, seed=0)
+    for candidate in fit_candidates(of_classes, parts, [1], "uniform"):
+        assert (candidate.scores <= 0).all()
+        assert candidate.scores.mean() > np.log(0.5)
+
+
+@pytest.mark.parametrize(
+    ("gains", "expected"),
+    [((0.0, 0.0), "uniform"), ((0.5, 0.5), "depths"), ((0.5, 0.9), "branches"),
+     ((-0.5, 0.4), "branches"), ((0.02, 0.02), "uniform")],
+)  # fmt: skip
+def test_a_richer_candidate_needs_a_gain_beyond_its_standard_error(gains, expected):
+    noise = np.random.default_rng(0).normal(size=(3, 400))
+    base = -np.ones(400)
+    scores = [base, base + gains[0] + noise[1], base + gains[1] + noise[2]]
+    kinds = ("uniform", "depths", "branches")
+    candidates = [Candidate(k, 2, [], s) for k, s in zip(kinds, scores, strict=True)]
+    assert preferred(candidates).weights == expected

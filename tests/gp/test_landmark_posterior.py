@@ -1,0 +1,170 @@
+"""Processes through landmarks: against the exact one, refits, and landmarks by chance."""
+
+import numpy as np
+import pytest
+
+from strategies import random_collection
+from treelens.gp.landmarks import LandmarkFit, LandmarkPosterior, choose_landmarks
+from treelens.gp.posterior import ExactPosterior
+from treelens.kernels.mixture import MixtureKernel, MixtureScales
+from treelens.patterns.features import Features
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.vocabulary import PatternVocabulary
+
+N, N_NEW = 60, 10
+
+
+@pytest.fixture
+def problem():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(N + N_NEW, 3))
+    distance = np.abs(points[:, None] - points[None]).sum(axis=2)
+    kernel = 1.5 * np.exp(-0.4 * distance)
+    return kernel, rng.uniform(0.05, 0.3, size=N), rng.normal(size=(N, 2))
+
+
+def _through(kernel, landmarks, noise, targets, size=25, n_jobs=1):
+    """Conditioned in blocks of ``size`` graphs."""
+    rows = kernel[: len(noise)][:, landmarks]
+
+    def blocks():
+        for start in range(0, len(noise), size):
+            where = slice(start, min(start + size, len(noise)))
+            yield where, rows[where]
+
+    among = kernel[np.ix_(landmarks, landmarks)].copy()
+    return LandmarkPosterior.fit(landmarks, among, blocks, noise, targets, n_jobs)
+
+
+@pytest.mark.interpreted
+def test_every_graph_a_landmark_is_the_exact_process(problem):
+    kernel, noise, targets = problem
+    exact = ExactPosterior.fit(kernel[:N, :N].copy(), noise, targets)
+    left_out = exact.leave_one_out(targets)
+    through, held_out = _through(kernel, np.arange(N), noise, targets)
+    rows = kernel[N:, :N]
+    np.testing.assert_allclose(rows @ through.coefficients, rows @ exact.coefficients, atol=1e-4)
+    np.testing.assert_allclose(through.reduction(rows), exact.reduction(rows), atol=1e-4)
+    np.testing.assert_allclose(held_out.mean, left_out.mean, atol=1e-4)
+    np.testing.assert_allclose(held_out.variance, left_out.variance, atol=1e-4)
+
+
+@pytest.mark.interpreted
+def test_the_mean_and_what_is_left_out_are_those_of_the_covariance_they_stand_for(problem):
+    kernel, noise, targets = problem
+    landmarks = np.arange(0, N, 4)
+    through, left_out = _through(kernel, landmarks, noise, targets)
+    among, cross = kernel[np.ix_(landmarks, landmarks)], kernel[:, landmarks]
+    rough = cross @ np.linalg.solve(among, cross.T)  # (n + n_new, n + n_new)
+    covariance = rough[:N, :N] + np.diag(noise)
+    mean = rough[N:, :N] @ np.linalg.solve(covariance, targets)
+    np.testing.assert_allclose(cross[N:] @ through.coefficients, mean, atol=1e-5)
+    told = np.diagonal(rough[N:, :N] @ np.linalg.solve(covariance, rough[:N, N:]))
+    np.testing.assert_allclose(through.reduction(cross[N:]), told, atol=1e-5)
+    for i in (0, 5, 8, 59):  # refits without one graph; 0 and 8 are landmarks, too
+        others = landmarks[landmarks != i]
+        cross = kernel[:N, others]
+        rough = cross @ np.linalg.solve(kernel[np.ix_(others, others)], cross.T)
+        rest = np.delete(np.arange(N), i)
+        covariance = (rough + np.diag(noise))[np.ix_(rest, rest)]
+        mean = rough[i, rest] @ np.linalg.solve(covariance, targets[rest])
+        told = rough[i, rest] @ np.linalg.solve(covariance, rough[rest, i])
+        np.testing.assert_allclose(left_out.mean[i], mean, atol=1e-5)
+        assert left_out.variance[i] == pytest.approx(1.5 - told + noise[i], abs=1e-5)
+
+
+def test_few_landmarks_are_unsure_rather_than_wrong(problem):
+    kernel, noise, targets = problem
+    exact = ExactPosterior.fit(kernel[:N, :N].copy(), noise, targets)
+    few, left_out = _through(kernel, np.arange(20), noise, targets)
+    beside = slice(20, N)  # the graphs that are no landmarks
+    told_by_all = exact.leave_one_out(targets).variance[beside]
+    assert left_out.variance[beside].mean() > told_by_all.mean()
+    assert (few.reduction(kernel[N:, :20]) <= exact.reduction(kernel[N:, :N]) + 1e-9).all()
+
+
+def test_landmarks_that_repeat_do_no_harm(problem):
+    kernel, noise, targets = problem
+    once, _ = _through(kernel, np.arange(20), noise, targets)
+    twice = np.concatenate([np.arange(20), np.arange(5)])
+    repeated, _ = _through(kernel, twice, noise, targets)
+    np.testing.assert_allclose(
+        kernel[N:][:, twice] @ repeated.coefficients, kernel[N:, :20] @ once.coefficients, atol=1e-4
+    )
+
+
+def test_any_number_of_threads_gives_the_same_result(problem):
+    kernel, noise, targets = problem
+    one, first = _through(kernel, np.arange(40), noise, targets, n_jobs=1)
+    three, second = _through(kernel, np.arange(40), noise, targets, n_jobs=3)
+    np.testing.assert_allclose(one.coefficients, three.coefficients, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(one.precision_gain, three.precision_gain, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(first.mean, second.mean, rtol=1e-7)
+
+
+def _graphs(n=150):
+    """Random graphs; few of them hold what decides the target."""
+    graphs = random_collection(np.random.default_rng(1), n, max_nodes=12)
+    histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 2))
+    pairs = PairFeatures.of_counts(histograms)
+    weights = np.ones(pairs.n_patterns)
+    return MixtureKernel(weights, MixtureScales(2.0, 0.05, 1.0, 0.5)), Features(
+        pairs, pairs.diagonal(weights)
+    )
+
+
+def _doubt(kernel, landmarks, noise, targets):
+    """Squared error times squared open variance, from whole matrices."""
+    through = np.linalg.solve(kernel[np.ix_(landmarks, landmarks)], kernel[landmarks])
+    told = kernel[:, landmarks] @ through
+    mean = told @ np.linalg.solve(told + noise * np.eye(len(kernel)), targets)
+    return (targets - mean)[:, 0] ** 2 * (np.diagonal(kernel) - np.diagonal(told)) ** 2
+
+
+def test_hard_landmarks_are_added_in_rounds_where_the_mean_is_wrong_and_nothing_is_near():
+    kernel, graphs = _graphs()
+    targets = np.random.default_rng(2).normal(size=(150, 1))
+    fit = LandmarkFit(kernel, graphs, np.full(150, 0.1), targets)
+    expected = first = np.arange(0, 150, 15)
+    matrix = kernel.matrix(graphs, graphs)
+    for _ in range(3):
+        doubt = _doubt(matrix, expected, 0.1, targets)
+        doubt[expected] = -1
+        expected = np.sort(np.append(expected, np.argsort(-doubt)[:10]))
+    chosen = choose_landmarks(fit, first, 40)
+    assert chosen.tolist() == expected.tolist()
+    assert choose_landmarks(fit, first, len(first)).tolist() == first.tolist()
+
+
+def test_residuals_through_landmarks_agree_with_the_posterior():
+    kernel, graphs = _graphs()
+    targets = np.random.default_rng(2).normal(size=(150, 2))
+    fit = LandmarkFit(kernel, graphs, np.full(150, 0.1), targets)
+    landmarks = np.arange(0, 150, 4)
+    posterior, _ = fit.through(landmarks)
+    residuals, variance = fit.unexplained(landmarks)
+    everything = kernel.matrix(graphs, graphs)
+    expected = everything[:, landmarks] @ posterior.coefficients
+    np.testing.assert_allclose(targets - residuals, expected, atol=1e-7)
+    assert variance[landmarks].max() < 1e-6
+    assert variance.max() > 0.01
+
+
+def test_hard_landmarks_come_nearer_to_the_exact_mean_than_chance():
+    kernel, graphs = _graphs()
+    rng = np.random.default_rng(3)
+    strange = np.arange(150) % 10 == 0  # a tenth of the graphs are unlike what their likeness says
+    targets = np.where(strange, 3.0, 0.1 * rng.normal(size=150))[:, None]
+    fit = LandmarkFit(kernel, graphs, np.full(150, 0.05), targets)
+    everything = kernel.matrix(graphs, graphs)
+    exact = ExactPosterior.fit(everything.copy(), fit.noise, targets)
+
+    def distance(landmarks):
+        posterior, _ = fit.through(landmarks)
+        mean = everything[:, landmarks] @ posterior.coefficients
+        return np.sqrt(np.mean((mean - everything @ exact.coefficients) ** 2))
+
+    by_chance = [distance(np.sort(rng.choice(150, 40, replace=False))) for _ in range(5)]
+    drawn = np.sort(rng.choice(150, 10, replace=False))
+    assert distance(choose_landmarks(fit, drawn, 40)) < min(by_chance)

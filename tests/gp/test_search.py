@@ -1,0 +1,64 @@
+"""The search for weights by marginal likelihood: it improves, converges, and respects priors."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from gp.test_evidence import _problem, _with_covariates
+from treelens.gp.evidence import evidence_objective
+from treelens.gp.search import STAGES, maximise_evidence
+
+
+def _in_stages(problem):
+    """All stages, each from where the last one ended."""
+    fits, start = [], None
+    for stage in STAGES:
+        fits.append(maximise_evidence(problem, stage, start))
+        start = fits[-1].parameters
+    return fits
+
+
+def test_every_stage_improves_on_the_last_and_converges():
+    problem, _ = _problem(n=40)
+    uniform, depths, branches = _in_stages(problem)
+    for fit, stage in zip((uniform, depths, branches), STAGES, strict=True):
+        assert fit.converged
+        assert {step.stage for step in fit.history} == {stage}
+        objectives = [step.objective for step in fit.history]
+        assert all(later <= earlier + 1e-9 for earlier, later in pairwise(objectives))
+    assert branches.objective <= depths.objective <= uniform.objective
+    assert not uniform.parameters.deviations.any()
+    assert not uniform.parameters.level_logits.any()
+    assert not depths.parameters.deviations.any()
+    assert branches.parameters.deviations.any()
+    value, gradient = evidence_objective(problem, branches.parameters)
+    assert value == pytest.approx(branches.objective)
+    assert branches.history[-1].gradient_norm == pytest.approx(np.abs(gradient).max(), rel=1e-6)
+
+
+def test_a_search_that_is_cut_off_has_not_converged():
+    problem, _ = _problem(n=40)
+    fit = maximise_evidence(problem, "branches", max_steps=2)
+    assert not fit.converged
+    assert len(fit.history) == 2
+
+
+def test_a_strong_prior_leaves_branches_unchanged():
+    problem, _ = _problem(n=40, strength=1e12)
+    weights = problem.weights(_in_stages(problem)[-1].parameters)
+    for level in range(3):
+        here = weights[problem.hierarchy.level_of == level]
+        np.testing.assert_allclose(here, here[0], rtol=1e-4)
+
+
+def test_informative_covariates_get_a_larger_amplitude():
+    problem, *_ = _with_covariates(n=60)
+    targets = np.sin(problem.covariates[:, :1])
+    informed = replace(problem, targets=targets - targets.mean())
+    noise = replace(informed, covariates=np.random.default_rng(1).normal(size=(60, 3)))
+    large, small = (
+        maximise_evidence(p, "uniform").parameters.covariate_scales() for p in (informed, noise)
+    )
+    assert large.amplitude > 5 * small.amplitude

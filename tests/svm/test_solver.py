@@ -1,0 +1,374 @@
+"""The support vector machine on a ready matrix, against its twin, against LIBSVM and by proof."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import SVC
+from sklearn.utils.multiclass import _ovr_decision_function
+
+import treelens as tl
+from naive import svm as naive
+from treelens.models.predictions import predicted_codes
+from treelens.models.targets import class_weights
+from treelens.svm import _compiled
+from treelens.svm import solver as machine
+from treelens.svm.solver import (
+    calibrated_probabilities,
+    class_pairs,
+    class_values,
+    fit_calibration,
+    fit_svm,
+    fit_svm_path,
+    margin_signs,
+    mean_margins,
+)
+
+CS = [0.1, 1.0, 10.0, 100.0]
+# Both solvers stop at a violation of 1e-3: decision values, up to 5 here, may differ a little.
+CLOSE = {"rtol": 2e-3, "atol": 5e-3}
+
+
+def kernel_of(n: int, seed: int, n_features: int = 12, scale: float = 1.0) -> np.ndarray:
+    """A positive semi-definite matrix with a diagonal that varies."""
+    features = np.random.default_rng(seed).normal(size=(n, n_features))
+    return scale * (features @ features.T) / n_features
+
+
+def problem(n: int = 60, n_classes: int = 2, seed: int = 0, scale: float = 1.0):
+    """A kernel matrix and classes that it tells apart in part."""
+    rng = np.random.default_rng(seed)
+    codes = np.arange(n) % n_classes
+    features = rng.normal(size=(n, 12)) + rng.normal(size=(n_classes, 12))[codes]
+    return scale * (features @ features.T) / 12, codes
+
+
+def cost(kernel: np.ndarray, C: float) -> float:
+    return C / np.diagonal(kernel).mean()
+
+
+# --- the compiled loop ----------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+@settings(deadline=None, max_examples=25)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(2, 14),
+    rank=st.integers(1, 6),
+    most_steps=st.sampled_from([0, 1, 3, 300]),
+    C=st.sampled_from([0.1, 1.0, 50.0]),
+)
+def test_the_compiled_loop_equals_its_twin(seed, n, rank, most_steps, C):
+    rng = np.random.default_rng(seed)
+    kernel = kernel_of(n, seed, rank)
+    y = rng.choice([-1.0, 1.0], size=n)
+    bound = C * rng.uniform(0.5, 2.0, size=n)
+    low, high = np.where(y > 0, 0.0, -bound), np.where(y > 0, bound, 0.0)
+    beta, f = np.zeros(n), -y
+    expected = naive.solve_svm(kernel, low, high, 1e-3, most_steps, beta, f)
+    steps = _compiled.solve_svm(kernel, low, high, 1e-3, most_steps, beta, f)
+    assert steps == expected[0]
+    np.testing.assert_allclose(beta, expected[1], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(f, expected[2], rtol=1e-9, atol=1e-9)
+
+
+@settings(deadline=None, max_examples=25)
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 60), C=st.sampled_from(CS))
+def test_the_solution_is_feasible_and_proves_itself(seed, n, C):
+    """Bounds hold exactly, the gradient is the gradient, and the duality gap is small."""
+    rng = np.random.default_rng(seed)
+    kernel = kernel_of(n, seed)
+    codes = np.append(rng.integers(2, size=n - 2), [0, 1])
+    weights = rng.uniform(0.5, 2.0, size=n)
+    fitted = fit_svm(kernel, codes, 2, C, weights)
+    beta, y = fitted.coefficients[0], np.where(codes == 1, 1.0, -1.0)
+    bound = cost(kernel, C) * weights
+    assert (beta * y >= 0).all()
+    assert (beta * y <= bound).all()
+    assert abs(beta.sum()) <= 1e-9 * bound.sum()
+    gap = naive.duality_gap(kernel, y, bound, beta, float(fitted.intercepts[0]))
+    assert -1e-9 * bound.sum() <= gap <= 1e-3 * bound.sum()
+
+
+# --- against LIBSVM -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", CS)
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
+def test_objective_and_decisions_are_those_of_svc(C, scale):
+    kernel, codes = problem(scale=scale)
+    fitted = fit_svm(kernel, codes, 2, C, np.ones(len(codes)))
+    rival = SVC(kernel="precomputed", C=cost(kernel, C)).fit(kernel, codes)
+    exact = SVC(kernel="precomputed", C=cost(kernel, C), tol=1e-8).fit(kernel, codes)
+    np.testing.assert_allclose(
+        fitted.decide(kernel)[:, 0], rival.decision_function(kernel), **CLOSE
+    )
+    y = np.where(codes == 1, 1.0, -1.0)
+    reached, best = (
+        naive.dual_objective(kernel, y, beta) for beta in (fitted.coefficients[0], dense(exact))
+    )
+    assert reached == pytest.approx(best, rel=1e-4)
+
+
+def dense(svc: SVC) -> np.ndarray:
+    """Signed coefficients of a fitted two-class machine, one per training graph."""
+    beta = np.zeros(svc.shape_fit_[0])
+    beta[svc.support_] = svc.dual_coef_[0]
+    return beta
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 1.0, 1: 5.0}, {1: 0.2}])
+def test_class_weights_are_those_of_svc(class_weight):
+    kernel, _ = problem(seed=3)
+    codes = (np.arange(60) % 5 == 0).astype(int)
+    weights = class_weights(class_weight, np.array([0, 1]), codes)
+    fitted = fit_svm(kernel, codes, 2, 1.0, weights)
+    rival = SVC(kernel="precomputed", C=cost(kernel, 1.0), class_weight=class_weight)
+    expected = rival.fit(kernel, codes).decision_function(kernel)
+    np.testing.assert_allclose(fitted.decide(kernel)[:, 0], expected, **CLOSE)
+
+
+# --- several classes -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", CS)
+@pytest.mark.parametrize("n_classes", [3, 4, 7])
+def test_several_classes_are_one_against_one(n_classes, C):
+    kernel, codes = problem(105, n_classes, seed=1)
+    train, new = np.arange(70), np.arange(70, 105)
+    inner, outer = kernel[np.ix_(train, train)], kernel[np.ix_(new, train)]
+    fitted = fit_svm(inner, codes[train], n_classes, C, np.ones(70))
+    rival = SVC(kernel="precomputed", C=cost(inner, C), decision_function_shape="ovo")
+    expected = rival.fit(inner, codes[train]).decision_function(outer)
+    assert fitted.coefficients.shape == (n_classes * (n_classes - 1) // 2, 70)
+    # Ours are positive for the second class of a pair, LIBSVM's for the first.
+    np.testing.assert_allclose(fitted.outputs(outer), -expected, rtol=0.02, atol=0.02)
+
+
+def shares_of(n_classes: int, balanced: bool) -> np.ndarray:
+    shares = np.ones(n_classes) if balanced else np.arange(1.0, n_classes + 1)
+    return shares / shares.sum()
+
+
+@pytest.mark.parametrize("balanced", [True, False])
+@pytest.mark.parametrize("n_classes", [3, 10, 30])
+def test_predictions_are_those_of_svc_up_to_ties(n_classes, balanced):
+    rng = np.random.default_rng(n_classes)
+    codes = rng.choice(n_classes, size=400, p=shares_of(n_classes, balanced))
+    codes[: 2 * n_classes] = np.arange(2 * n_classes) % n_classes
+    points = rng.normal(size=(400, 8)) + rng.normal(size=(n_classes, 8))[codes]
+    kernel = np.exp(-((points[:, None] - points[None]) ** 2).sum(axis=2) / 16)
+    inner, outer = np.ascontiguousarray(kernel[:200, :200]), kernel[200:, :200]
+    for C in CS:
+        fitted = fit_svm(inner, codes[:200], n_classes, C, np.ones(200))
+        predicted = predicted_codes(fitted.decide(outer))
+        clear = np.abs(fitted.outputs(outer)).min(axis=1) > 0.01 / n_classes
+        rival = SVC(kernel="precomputed", C=cost(inner, C), break_ties=True)
+        expected = rival.fit(inner, codes[:200]).predict(outer)
+        np.testing.assert_array_equal(predicted[clear], expected[clear])
+        by_vote = SVC(kernel="precomputed", C=cost(inner, C)).fit(inner, codes[:200])
+        votes = np.sort(np.rint(fitted.decide(outer)), axis=1)
+        untied = clear & (votes[:, -1] > votes[:, -2])
+        assert untied.mean() > 0.7
+        np.testing.assert_array_equal(predicted[untied], by_vote.predict(outer)[untied])
+
+
+def lookalikes(n_classes: int = 10, n: int = 600) -> tuple[np.ndarray, np.ndarray]:
+    """As many kinds of graphs as classes: 45 % of a kind are of its class, the rest of any."""
+    rng = np.random.default_rng(0)
+    codes = np.arange(n) % n_classes
+    kinds = np.where(rng.random(n) < 0.45, codes, rng.integers(n_classes, size=n))
+    points = 3.0 * np.eye(n_classes)[kinds] + 0.1 * rng.normal(size=(n, n_classes))
+    return np.exp(-((points[:, None] - points[None]) ** 2).sum(axis=2) / 4), codes
+
+
+@pytest.mark.parametrize("C", [1.0, 10.0])
+def test_classes_without_a_majority_among_their_look_alikes_are_told_apart(C):
+    """Each class against the rest, every machine says no there, and the guesses are at random."""
+    kernel, codes = lookalikes()
+    inner, outer = np.ascontiguousarray(kernel[:300, :300]), kernel[300:, :300]
+    fitted = fit_svm(inner, codes[:300], 10, C, np.ones(300))
+    right = np.mean(predicted_codes(fitted.decide(outer)) == codes[300:])
+    rest = OneVsRestClassifier(SVC(kernel="precomputed", C=cost(inner, C)))
+    assert right > rest.fit(inner, codes[:300]).score(outer, codes[300:]) + 0.05
+    rival = SVC(kernel="precomputed", C=cost(inner, C)).fit(inner, codes[:300])
+    assert right >= rival.score(outer, codes[300:]) - 0.01
+
+
+def test_enzymes_is_decided_as_by_svc(data_folder):
+    graphs, y = tl.load_dataset("ENZYMES", folder=data_folder)
+    train, new = np.arange(0, 600, 2), np.arange(1, 600, 2)
+    model = tl.GraphSVC("wwl", 1, 0, gamma=1.0, C=10.0, cv=2, random_state=0)
+    model.fit(graphs[train], y[train])
+    kernel = tl.WassersteinWL(depth=1, kernel="wwl", gamma=1.0, include_depth_zero=True)
+    inner = kernel.fit_transform(graphs[train])
+    rival = SVC(kernel="precomputed", C=cost(inner, 10.0), break_ties=True).fit(inner, y[train])
+    expected = rival.predict(kernel.transform(graphs[new]))
+    assert np.mean(model.predict(graphs[new]) == expected) >= 0.99
+
+
+def test_outputs_per_class_are_the_mean_margins():
+    kernel, codes = problem(60, 4, seed=2)
+    fitted = fit_svm(kernel, codes, 4, 3.0, np.ones(60))
+    coefficients, intercepts = fitted.per_class
+    np.testing.assert_allclose(
+        kernel @ coefficients.T + intercepts, mean_margins(fitted.outputs(kernel))
+    )
+
+
+# --- C, and paths of C ----------------------------------------------------------------------
+
+
+def test_cost_is_relative_to_the_mean_diagonal():
+    """A kernel a thousand times as large gives the same decisions at the same C."""
+    kernel, codes = problem(seed=2)
+    small, large = (
+        fit_svm(k, codes, 2, 3.0, np.ones(60)).decide(k) for k in (kernel, 1000.0 * kernel)
+    )
+    np.testing.assert_allclose(small, large, **CLOSE)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_path_equals_cold_starts(n_classes):
+    kernel, codes = problem(n_classes=n_classes, seed=4)
+    path = fit_svm_path(kernel, codes, n_classes, CS, np.ones(60))
+    for C, warm in zip(CS, path, strict=True):
+        cold = fit_svm(kernel, codes, n_classes, C, np.ones(60))
+        np.testing.assert_allclose(warm.decide(kernel), cold.decide(kernel), **CLOSE)
+    separate = {id(m.coefficients) for m in path}
+    assert len(separate) == len(CS)
+    assert not np.shares_memory(path[0].coefficients, path[1].coefficients)
+
+
+def test_the_path_leaves_the_matrix_alone():
+    kernel, codes = problem()
+    before = kernel.copy()
+    fit_svm_path(kernel, codes, 2, CS, np.ones(60))
+    np.testing.assert_array_equal(kernel, before)
+
+
+# --- degenerate matrices --------------------------------------------------------------------
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("value", [0.0, 1.0, 1e-30])
+@pytest.mark.parametrize("C", [0.1, 1000.0])
+def test_a_constant_matrix_gives_the_larger_class(value, C):
+    """All graphs alike (or alike in nothing): the most frequent class, for everyone."""
+    codes = np.array([0] * 4 + [1] * 9)
+    kernel = np.full((13, 13), value)
+    decisions = fit_svm(kernel, codes, 2, C, np.ones(13)).decide(kernel)
+    assert np.isfinite(decisions).all()
+    np.testing.assert_array_equal(predicted_codes(decisions), 1)
+
+
+@pytest.mark.interpreted
+def test_an_identity_matrix():
+    """No graph is like another: the training graphs are learned by heart."""
+    codes = np.array([0] * 6 + [1] * 6)
+    fitted = fit_svm(np.eye(12), codes, 2, 10.0, np.ones(12))
+    np.testing.assert_array_equal(predicted_codes(fitted.decide(np.eye(12))), codes)
+    assert len(fitted.support) == 12
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("C", CS)
+def test_a_class_with_one_member(C):
+    kernel, _ = problem(40, seed=5)
+    codes = (np.arange(40) == 7).astype(int)
+    fitted = fit_svm(kernel, codes, 2, C, np.ones(40))
+    rival = SVC(kernel="precomputed", C=cost(kernel, C)).fit(kernel, codes)
+    np.testing.assert_allclose(
+        fitted.decide(kernel)[:, 0], rival.decision_function(kernel), **CLOSE
+    )
+
+
+def test_a_class_that_is_absent_from_training_is_never_predicted():
+    kernel, codes = problem(30, n_classes=2)
+    for n_classes in (3, 5):
+        fitted = fit_svm(kernel, codes, n_classes, 1.0, np.ones(30))
+        outputs = fitted.outputs(kernel)[:, 1]  # the first class against the absent third
+        np.testing.assert_array_equal(outputs, -1.0)
+        assert set(predicted_codes(fitted.decide(kernel))) <= {0, 1}
+
+
+def test_too_few_steps_are_told(monkeypatch):
+    monkeypatch.setattr(machine, "_MOST_STEPS", 3)
+    kernel, codes = problem()
+    with pytest.warns(ConvergenceWarning, match="in 3 iterations"):
+        fit_svm(kernel, codes, 2, 10.0, np.ones(60))
+
+
+# --- weights of classes, probabilities -------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_calibration_recovers_known_probabilities(n_classes):
+    """Labels drawn with logistic probabilities of the decision values."""
+    rng = np.random.default_rng(0)
+    n_outputs = 1 if n_classes == 2 else n_classes
+    n = 6000
+    decisions = rng.normal(size=(n, n_outputs))
+    logits = np.column_stack([np.zeros(n), decisions[:, 0]]) if n_outputs == 1 else decisions
+    true = np.exp(2 * logits) / np.exp(2 * logits).sum(axis=1, keepdims=True)
+    codes = (true.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+    estimated = calibrated_probabilities(decisions, *fit_calibration(decisions, codes))
+    assert estimated.shape == (n, n_classes)
+    np.testing.assert_allclose(estimated.sum(axis=1), 1.0)
+    assert np.abs(estimated - true).mean() < 0.01
+
+
+def test_no_decision_either_way_is_the_first_class():
+    assert predicted_codes(np.zeros((2, 1))).tolist() == [0, 0]
+    assert predicted_codes(np.zeros((2, 3))).tolist() == [0, 0]
+
+
+# --- votes and margins ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4, 7, 30, 200])
+def test_pairs_are_in_order_and_tell_the_number_of_classes(n_classes):
+    first, second = class_pairs(n_classes)
+    assert list(zip(first, second, strict=True)) == list(combinations(range(n_classes), 2))
+    assert margin_signs(len(first)).shape == (len(first), n_classes)
+
+
+@pytest.mark.parametrize("n_classes", [3, 5])
+def test_margins_and_votes_are_those_counted_one_by_one(n_classes, rng):
+    pairs = list(combinations(range(n_classes), 2))
+    outputs = rng.normal(size=(20, len(pairs)))
+    sums, votes = np.zeros((2, 20, n_classes))
+    for graph, row in enumerate(outputs):
+        for (first, second), value in zip(pairs, row, strict=True):
+            sums[graph, first] -= value
+            sums[graph, second] += value
+            votes[graph, second if value > 0 else first] += 1
+    np.testing.assert_allclose(mean_margins(outputs), sums / (n_classes - 1))
+    values = class_values(outputs)
+    np.testing.assert_array_equal(np.rint(values), votes)
+    np.testing.assert_array_less(np.abs(values - votes), 1 / 3)
+    assert set(margin_signs(len(pairs)).ravel()) == {-1.0, 0.0, 1.0}
+
+
+def test_values_are_those_of_scikit_learn(rng):
+    outputs = rng.normal(size=(30, 10))
+    expected = _ovr_decision_function(outputs > 0, outputs, 5)
+    np.testing.assert_allclose(class_values(outputs), expected)
+
+
+def test_margins_decide_between_equal_votes():
+    """Each class wins once: the one that won by most, and lost by least, is named."""
+    outputs = np.array([[1.0, -2.0, 3.0]])  # 1 beats 0, 0 beats 2, 2 beats 1
+    values = class_values(outputs)
+    np.testing.assert_array_equal(np.rint(values), [[1, 1, 1]])
+    np.testing.assert_allclose(mean_margins(outputs)[0], [0.5, -1.0, 0.5])
+    outputs = np.array([[1.0, -5.0, 3.0]])
+    assert class_values(outputs).argmax() == 0
