@@ -89,7 +89,7 @@ def measure(n: int, folder: Path) -> dict[str, Any]:
     subprocess.run([*here, "--write", str(table), str(n)], check=True)
     fitted = measured([*here, "--fit", str(table), str(model)])
     command = [sys.executable, "-m", "treelens", "predict", str(model), str(table), "--out",
-               str(out), "--part-size", str(PART_SIZE), "--id", "id", "--jobs", "2"]  # fmt: skip
+               str(out), "--id", "id", "--jobs", "2"]  # fmt: skip
     predicted = measured(command)
     with out.open(encoding="utf-8") as lines:
         n_rows = sum(1 for _ in lines) - 1

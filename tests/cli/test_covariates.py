@@ -11,7 +11,7 @@ import pytest
 import treelens as tl
 from cli.conftest import ALCOHOLS, AMINES, QUICK, SMALL, refused, run, write_csv
 from treelens.cli import predict
-from treelens.cli.info import covariate_facts
+from treelens.estimators.fit_summary import covariate_facts
 
 SMILES = ALCOHOLS + AMINES
 
@@ -32,9 +32,10 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def model(measured: Path) -> Path:
     out = measured.with_name("model.treelens")
-    done = run("fit", measured, "--covariates", "temperature,lab", "--out", out, *SMALL)
+    done = run("fit", measured, "--covariates", "temperature,lab", "--out", out, *SMALL,
+               "--descriptors", "no")  # fmt: skip
     assert done.code == 0, done.err
-    assert "Covariates: temperature, lab." in done.out
+    assert "Beside the structure: temperature, lab." in done.out
     assert (
         "40 rows repeat the molecule of another row: 40 of them under other covariates" in done.err
     )
@@ -52,7 +53,7 @@ def test_predictions_tell_what_covariates_add(measured: Path, model: Path):
 
 
 def test_the_model_says_what_it_asks_for(model: Path):
-    assert "Covariates: temperature, lab." in run("info", model).out
+    assert "Beside the structure: temperature, lab." in run("info", model).out
     assert run("info", model, "--json").data["covariates"]["names"] == ["temperature", "lab"]
 
 
@@ -98,7 +99,7 @@ def test_descriptors_are_covariates(measured: Path):
     out = measured.with_name("descriptors.treelens")
     done = run("fit", measured, "--descriptors", "rdkit", "--out", out, *SMALL)
     assert done.code == 0, done.err
-    assert "rdkit:" in done.out
+    assert "descriptors of the molecules" in done.out
     assert run("predict", out, measured).code == 0
 
 

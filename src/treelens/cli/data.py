@@ -123,7 +123,7 @@ def read_data(
     **recipe: Any,
 ) -> MoleculeTable:
     """Graphs of any source, of a table without targets (``target`` is only for a note)."""
-    from treelens.graphs.molecule_table import (
+    from treelens.graphs.table_reader import (
         check_unreadable,
         covariate_names,
         read_table,
@@ -164,7 +164,7 @@ def source_table(source: str) -> Table:
 
 
 def _recipe(reader: str, model: Any, asked: dict[str, Any]) -> Any:
-    from treelens.graphs.molecule_table import recipe_for
+    from treelens.graphs.table_reader import recipe_for
 
     known = None if model is None else model.recipe_
     names = ("atom_label", "hydrogens", "bond_label", "standardize")

@@ -193,11 +193,11 @@ def fit_model(
     """Fit a model, and return it with a summary as plain data."""
     from treelens import GraphClassifier, GraphRegressor, GraphSVC
     from treelens.cli.patterns import top_patterns
+    from treelens.estimators.fit_summary import fit_summary
 
     start = time.perf_counter()
     if method == "svc":
         model: Any = GraphSVC(**settings).fit(data.graphs, data.y)
-        summary = _svc_summary(model)
     else:
         if data.task == "regression" and threshold != "auto":
             raise InputError(
@@ -208,15 +208,14 @@ def fit_model(
         model = GraphRegressor(**settings) if numbers else GraphClassifier(
             **settings, threshold=threshold)  # fmt: skip
         model.fit(data.graphs, data.y, covariates=data.covariates or None)
-        summary = _process_summary(model)
     return model, {
         "method": method,
         "task": data.task,
         "data": _data_facts(data),
-        **summary,
+        **fit_summary(model),
         "recipe": None if model.recipe_ is None else model.recipe_.to_plain(),
         "n_patterns": len(model.weights_),
-        "patterns": top_patterns(model, top),
+        "patterns": top_patterns(model, top) if top else [],
         **_first_fragments(model, data, fragments),
         "seconds": time.perf_counter() - start,
     }
@@ -239,90 +238,6 @@ def _data_facts(data: MoleculeTable) -> dict[str, Any]:
     spread = float(data.y.std())
     values = {"smallest": low, "median": middle, "largest": high, "standard_deviation": spread}
     return {**facts, "values": values}
-
-
-def _process_summary(model: Any) -> dict[str, Any]:
-    from sklearn.base import is_regressor
-
-    from treelens.cli.info import covariate_facts
-
-    return {
-        "leave_one_out": _number_scores(model) if is_regressor(model) else _class_scores(model),
-        "learning_gain": vars(model.learning_gain_),
-        "covariates": covariate_facts(model),
-        "evidence": model.evidence_,
-        "converged": model.converged_,
-        "n_steps": len(model.history_),
-        "depth": model.best_depth_,
-        "weights": model.best_weights_,
-        "descriptors": model.uses_descriptors_,
-        "trees": list(model.model_.weighted.forest.trees),
-    }
-
-
-def _number_scores(model: Any) -> dict[str, Any]:
-    from treelens.evaluation.metrics import number_scores
-
-    found = model.loo_
-    return {
-        "model": number_scores(model.train_values_, found.predictions, found.std),
-        "mean": {"rmse": float(model.train_values_.std()), "r2": 0.0},
-    }
-
-
-def _class_scores(model: Any) -> dict[str, Any]:
-    """Leave-one-out scores; of two classes, recall and precision are those of the second.
-
-    Effects of fragments are effects on the second class, too.
-    """
-    import numpy as np
-
-    from treelens.evaluation.metrics import class_scores
-    from treelens.evaluation.validation import codes_among
-
-    codes, chances = model.train_codes_, model.loo_.probabilities
-    predicted = codes_among(model.loo_.predictions, model.classes_)
-    two = len(model.classes_) == 2
-    counts = np.bincount(codes)
-    scores = {
-        "model": class_scores(codes, predicted, chances, 1 if two else None),
-        "positive": str(model.classes_[1]) if two else None,
-        "majority": {"accuracy": float(counts.max() / counts.sum())},
-        "threshold": None,
-    }
-    if model.threshold_ is not None:
-        value, code = model.threshold_
-        rare = class_scores(codes, predicted, chances, code)
-        scores["threshold"] = {
-            "class": str(model.classes_[code]), "value": value, "asked": str(model.threshold),
-            "recall": rare["recall"], "precision": rare["precision"],
-            "accuracy_most_probable": float(np.mean(chances.argmax(axis=1) == codes)),
-        }  # fmt: skip
-    return scores
-
-
-def _svc_summary(model: Any) -> dict[str, Any]:
-    """Cross-validated scores of the best settings with uniform and with learned weights."""
-    import numpy as np
-
-    codes, scoring = model.train_codes_, model.best_params_["scoring"]
-    counts = np.bincount(codes)
-    majority = {"accuracy": counts.max() / counts.sum(), "roc_auc": 0.5}
-    rows: dict[str, Any] = {}
-    for name, wanted in (("uniform", lambda c: c.weight_radius == 0),
-                         ("learned", lambda c: c.weight_radius > 0)):  # fmt: skip
-        best = model.cv_results_.best(wanted)
-        found = None if best is None else model.cv_results_.scores[best]
-        rows[name] = None if best is None or found is None else {
-            "mean": float(np.mean(found)), "standard_deviation": float(np.std(found)),
-            "n_splits": len(found), **best._asdict(),
-        }  # fmt: skip
-    return {
-        "scoring": scoring,
-        "scores": {"majority": float(majority.get(scoring, 1.0 / len(counts))), **rows},
-        "learning_gain": model.learning_gain_,
-        "choice": model.best_params_,
-    }
 
 
 def _first_fragments(model: Any, data: MoleculeTable, asked: int | None) -> dict[str, Any]:

@@ -7,8 +7,6 @@ from typing import Any
 from treelens.cli import options
 from treelens.cli.console import Output, command
 
-_MOST_GRAPHS = 1000  # training graphs from which the part of covariates is computed
-
 
 def info_cli(
     model: options.ModelPath, as_json: options.Json = False, debug: options.Debug = False
@@ -42,6 +40,8 @@ def model_facts(model: Any) -> dict[str, Any]:
 
 
 def _process_facts(model: Any) -> dict[str, Any]:
+    from treelens.estimators.fit_summary import covariate_facts
+
     fitted = model.model_
     forest, scales = fitted.weighted.forest, fitted.scales
     levels = zip(forest.level_names, fitted.weighted.level_weights.tolist(), strict=True)
@@ -69,34 +69,14 @@ def _svc_facts(model: Any) -> dict[str, Any]:
     return {"kernel": dict(model.best_params_), "sizes": sizes, "levels": {}, "learning": None}
 
 
-def covariate_facts(model: Any) -> dict[str, Any] | None:
-    """How much covariates add to the fitted values, apart from structure; None without any."""
-    import numpy as np
-
-    from treelens.patterns.features import select_features
-
-    fitted = model.model_
-    if fitted.covariates is None:
-        return None
-    some = np.random.default_rng(0).permutation(fitted.training.histograms.n_graphs)
-    graphs = select_features(fitted.training_graphs, some[:_MOST_GRAPHS])
-    added = fitted.from_covariates(graphs)  # (n, n_columns)
-    whole = fitted.kernel_rows(graphs, model._n_jobs()) @ fitted.coefficients.T
-    return {
-        "names": fitted.covariates.table.names,
-        "spread": float(added.std(axis=0).mean()),
-        "spread_of_structure": float((whole - added).std(axis=0).mean()),
-        "length": fitted.covariates.scales.length,
-    }
-
-
 def covariate_sentence(facts: dict[str, Any]) -> str:
-    names = [name.removeprefix("rdkit:") for name in facts["names"]]
-    kind = "Descriptors" if all(name not in names for name in facts["names"]) else "Covariates"
-    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    names = [name for name in facts["names"] if not name.startswith("rdkit:")]
+    n_descriptors = len(facts["names"]) - len(names)
+    shown = names[:5] + ([f"{len(names) - 5} more"] if len(names) > 5 else [])
+    shown += [f"{n_descriptors} descriptors of the molecules"] if n_descriptors else []
     return (
-        f"{kind}: {shown}. Their part of the fitted values has a standard deviation of "
-        f"{facts['spread']:.3g}, that of structure {facts['spread_of_structure']:.3g}."
+        f"Beside the structure: {', '.join(shown)}. Their part of the fitted values has a standard "
+        f"deviation of {facts['spread']:.3g}, that of structure {facts['spread_of_structure']:.3g}."
     )
 
 

@@ -266,8 +266,7 @@ def _predict_table(
             if printed:
                 output.csv(data.decode())
         if sink is not None:
-            text = {f"{each.prefix}class": str for each in models} | {"problem": str}
-            frames = [pd.read_csv(sink.path, dtype=text, keep_default_na=False, na_values=[""])]
+            frames = [_read_back(models, sink.path)]
             sink.finish()
     for note in about_rdkit_warnings(warned or heard()):  # an SDF is parsed before the chunks
         output.note(note)
@@ -276,6 +275,28 @@ def _predict_table(
         for each, name, cells in zip(models, targets, texts, strict=True)
     ]
     return pd.concat(frames, ignore_index=True), truths, sink is not None or printed
+
+
+def _read_back(models: Sequence[NamedModel], path: Path) -> pd.DataFrame:
+    """The predictions in a file, without the columns that name the rows."""
+    import pandas as pd
+
+    from treelens.storage.csv_text import harmless
+
+    wanted = ["problem", *(each.prefix + n for each in models for n in _columns(each.model))]
+    known = {harmless(name): name for name in wanted}
+    text = {harmless(f"{each.prefix}class"): str for each in models} | {"problem": str}
+    found = pd.read_csv(
+        path, dtype=text, usecols=list(known), keep_default_na=False, na_values=[""]
+    )
+    return found.rename(columns=known)
+
+
+def _columns(model: Any) -> list[str]:
+    """The columns of a model that are written."""
+    from treelens.estimators.prediction_table import table_columns
+
+    return [name for name in table_columns(model) if name != "nearest"]
 
 
 def _partial(asked: _Asked, out: Path) -> Any:
@@ -316,9 +337,9 @@ def _predict_chunk(
     """Predict a chunk as each model reads it; models that read alike share the molecules."""
     from treelens.estimators.prediction_table import predict_rows
     from treelens.graphs.alike import without_hydrogens
-    from treelens.graphs.molecule_table import covariate_names, rows_of_table
     from treelens.graphs.rdkit_log import listening
     from treelens.graphs.recipe import GraphRecipe
+    from treelens.graphs.table_reader import covariate_names, rows_of_table
 
     beside = dict.fromkeys(n for each in models for n in covariate_names((), None, each.model))
     records = _common_records(models, asked.smiles, table.columns)
@@ -417,7 +438,7 @@ def _summary(
     output: Output, models: Sequence[NamedModel], whole: pd.DataFrame, truths: Sequence[Any]
 ) -> dict[str, Any]:
     """Counts, scores where the truth is known, and notes on what looks wrong."""
-    from treelens.estimators.prediction_table import summarize_rows, table_columns
+    from treelens.estimators.prediction_table import summarize_rows
 
     bad = whole.index[whole["problem"].fillna("") != ""]
     if len(bad):
@@ -429,7 +450,7 @@ def _summary(
         )
     found = []
     for each, truth in zip(models, truths, strict=True):
-        columns = [name for name in table_columns(each.model) if name != "nearest"]
+        columns = _columns(each.model)
         own = whole[[each.prefix + name for name in columns]].set_axis(columns, axis=1)
         summary = summarize_rows(each.model, own, truth)
         about = f"{each.name}: " if each.prefix else ""
