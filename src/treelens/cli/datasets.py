@@ -58,7 +58,7 @@ def describe_cli(
 
 
 def describe_dataset(name: str, folder: Path | None = None) -> dict[str, Any]:
-    """What a data set holds, as plain data; it is not downloaded for this."""
+    """Facts about a data set as plain data; it is not downloaded for this."""
     import numpy as np
 
     from treelens.graphs.datasets import load_dataset

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -80,25 +79,24 @@ def _rdkit_examples() -> Path | None:
 
 def _inhibitors(folder: Path) -> tuple[MoleculeTable, str]:
     import numpy as np
+    import pandas as pd
 
+    from treelens.graphs.molecule_table import MoleculeTable
     from treelens.graphs.molecules import read_smiles
 
     graphs, _ = read_smiles(folder / _MOLECULES, target=None, names="name", on_invalid="skip")
-    with (folder / _ACTIVITIES).open(newline="", encoding="utf-8") as file:
-        activity_of = {row["Name"]: float(row["Act"]) for row in csv.DictReader(file)}
-    assert graphs.names is not None  # read from the column that was asked for
-    activities = np.array([activity_of[name] for name in graphs.names])
+    activities = pd.read_csv(folder / _ACTIVITIES).set_index("Name")["Act"]
+    assert graphs.names is not None
+    y = activities.loc[list(graphs.names)].to_numpy(dtype=float)
     story = (
-        f"{len(graphs)} molecules with measured activities (pIC50, from {activities.min():g} to "
-        f"{activities.max():g}), which come with RDKit (ChEMBL assay 2321810). Every fifth is held "
-        "out for the report."
+        f"{len(graphs)} molecules with measured activities (pIC50, from {y.min():g} to "
+        f"{y.max():g}), which come with RDKit (ChEMBL assay 2321810). Every fifth is held out for "
+        "the report."
     )
-    from treelens.graphs.molecule_table import MoleculeTable
-
+    rows = np.arange(len(graphs))
     return MoleculeTable(
-        "RDKit's example molecules", graphs, activities, np.arange(len(graphs)), len(graphs),
-        target="pIC50", task="regression",
-    ), story  # fmt: skip
+        "RDKit's example molecules", graphs, y, rows, len(rows), "pIC50", "regression"
+    ), story
 
 
 def _synthetic() -> tuple[MoleculeTable, str]:

@@ -42,6 +42,7 @@ def patterns_cli(
     """Print the patterns of a MODEL: weight, support, and the class or values it goes with."""
     with command(as_json, debug) as output:
         from treelens.estimators.files import load
+        from treelens.estimators.svc import GraphSVC
         from treelens.storage.files import checked_target, whole_file
 
         if out is not None:
@@ -49,7 +50,8 @@ def patterns_cli(
         loaded = load(model)
         result = {
             "model": str(model),
-            **_facts(loaded),
+            "method": "svc" if isinstance(loaded, GraphSVC) else "evidence",
+            "learned": learned_weights(loaded),
             "recipe": None if loaded.recipe_ is None else loaded.recipe_.to_plain(),
             "n_patterns": len(loaded.weights_),
             "patterns": top_patterns(loaded, top, sort),
@@ -59,21 +61,6 @@ def patterns_cli(
                 file.write(csv_text(loaded.patterns_, index=True).encode("utf-8"))
             result["out"] = str(out)
         output.finish(result, _show)
-
-
-def _facts(model: AnyModel) -> dict[str, Any]:
-    """What decided the weights."""
-    from treelens.estimators.svc import GraphSVC
-
-    if isinstance(model, GraphSVC):
-        return {"method": "svc", "choice": model.best_params_, "learned": learned_weights(model)}
-    return {
-        "method": "evidence",
-        "depth": model.best_depth_,
-        "weights": model.best_weights_,
-        "learning_gain": vars(model.learning_gain_),
-        "learned": learned_weights(model),
-    }
 
 
 def learned_weights(model: AnyModel) -> bool:
@@ -127,8 +114,6 @@ def _show(output: Output, result: dict[str, Any]) -> None:
     recipe = result["recipe"]
     source = "graphs from another source" if recipe is None else GraphRecipe.from_plain(recipe)
     output.line(f"Fitted to: {source}")
-    if "learning_gain" in result:
-        output.line(result["learning_gain"]["sentence"])
     show_patterns(output, result["patterns"], result["learned"], result["n_patterns"])
     if "out" in result:
         output.line(f"All patterns: {result['out']}")

@@ -184,7 +184,7 @@ def _common_records(
 
 
 class _Asked(NamedTuple):
-    """What a chunk is predicted with, as a process can be told."""
+    """What a chunk is predicted with; it can be passed to a process."""
 
     models: tuple[str, ...]
     data: str
@@ -223,7 +223,7 @@ def _predict_table(
     output: Output, models: list[NamedModel], asked: _Asked, target: str | None,
     out: Path | None, jobs: int, as_json: bool,
 ) -> tuple[pd.DataFrame, list[Any], bool]:  # fmt: skip
-    """Predict a table in chunks; the last value says whether they are written already."""
+    """Predict a table in chunks; the last value is whether they are written already."""
     import pandas as pd
 
     from treelens.graphs.molecule_notes import about_rdkit_warnings

@@ -26,7 +26,7 @@ DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_o
 _NOT_IN_FILES = "nearest"  # a position among training graphs, which a file does not keep
 
 
-class TellsDomain(HoldsModel):
+class DomainMixin(HoldsModel):
     """Prediction tables and the domain of applicability of Gaussian processes on graphs."""
 
     model_: FittedGP
@@ -99,7 +99,7 @@ def prediction_table(model: Any, graphs: GraphCollection) -> pd.DataFrame:
 
     The index holds the names of the graphs, where they have any.
     """
-    has_domain = isinstance(model, TellsDomain)
+    has_domain = isinstance(model, DomainMixin)
     found = model._decide(graphs, **({"variance": True} if has_domain else {}))
     scale = learned_transform(model.recipe_) if is_regressor(model) else None
     columns = _classes(model, found) if hasattr(model, "classes_") else _numbers(found, scale)
@@ -129,7 +129,7 @@ def table_columns(model: Any) -> list[str]:
         columns = ["prediction", "std" + _suffix(scale), "lower_90", "upper_90"]
     if getattr(model, "covariates_", []) and len(getattr(model, "classes_", [])) < 3:
         columns.append("from_covariates" + _suffix(scale))
-    if not isinstance(model, TellsDomain):
+    if not isinstance(model, DomainMixin):
         return [*columns, "out_of_vocabulary"]
     error = "expected_error" + _suffix(scale)
     return [*columns, "in_domain", error, "similarity", "nearest", "out_of_vocabulary"]

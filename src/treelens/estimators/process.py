@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions
 from treelens.estimators.fragments import ShowsFragments
-from treelens.estimators.prediction_table import TellsDomain
+from treelens.estimators.prediction_table import DomainMixin
 from treelens.explain.contributions import Explanation, explain_decision
 from treelens.gp.blocks import posterior_of_blocks, sample_of_blocks
 from treelens.gp.choice import FEWEST, TrainingData
@@ -60,7 +60,7 @@ class Known(NamedTuple):
     classes: np.ndarray | None = None
 
 
-class GaussianProcessOnGraphs(ShowsFragments, TellsDomain, BaseEstimator):
+class GaussianProcessOnGraphs(ShowsFragments, DomainMixin, BaseEstimator):
     """The regressor and the classifier, but for what ``y`` means: ``_known`` and ``_scored``."""
 
     model_: FittedGP

@@ -58,7 +58,7 @@ class Table(NamedTuple):
     first_row: int = 0  # where these rows begin, if they are a part of the table
 
     def column(self, name: str, parameter: str) -> list[str]:
-        """The stripped values of one column; ``parameter`` is the argument that asked for it."""
+        """The stripped values of one column; ``parameter`` is the argument that named it."""
         matches = self.columns.count(name)
         if matches != 1:
             raise GraphDataError(
@@ -76,7 +76,7 @@ class Table(NamedTuple):
 
 
 def inner_suffix(path: Path) -> str:
-    """The ending that tells the format: ``.csv`` for both ``x.csv`` and ``x.csv.gz``."""
+    """The ending of the format: ``.csv`` for both ``x.csv`` and ``x.csv.gz``."""
     name = path.name.lower().removesuffix(".gz")
     return Path(name).suffix
 
