@@ -149,7 +149,7 @@ def test_what_does_not_exist(molecules, tmp_path):
     refused(fit("MUTAGG", tmp_path), "Did you mean MUTAG?", "treelens datasets list")
     (tmp_path / "x.docx").write_bytes(b"PK")
     refused(fit(tmp_path / "x.docx", tmp_path), "has an unknown ending", ".csv")
-    refused(run("predict", tmp_path / "no.treelens", molecules), "not a model file that exists")
+    refused(run("predict", tmp_path / "no.treelens", molecules), "does not exist")
     refused(run("patterns", molecules), "cannot be read as a model file")
 
 

@@ -85,7 +85,7 @@ def _inhibitors(folder: Path) -> tuple[MoleculeTable, str]:
     from treelens.graphs.molecules import read_smiles
 
     graphs, _ = read_smiles(folder / _MOLECULES, target=None, names="name", on_invalid="skip")
-    activities = pd.read_csv(folder / _ACTIVITIES).set_index("Name")["Act"]
+    activities = pd.read_csv(folder / _ACTIVITIES, dtype={"Name": str}).set_index("Name")["Act"]
     assert graphs.names is not None
     y = activities.loc[list(graphs.names)].to_numpy(dtype=float)
     story = (
