@@ -40,11 +40,12 @@ lowest: ## run the tests at the lowest versions that pyproject.toml allows (need
 	uv pip install --quiet --python $(LOWEST) pytest pytest-xdist hypothesis POT grakel
 	$(LOWEST)/bin/python -m pytest -n 2 --dist loadfile --ignore tests/reproduction --ignore tests/docs
 
-lint: $(STAMP) ## ruff, mypy, and the layers of the house
+lint: $(STAMP) ## ruff, mypy, the layers of rooms and their budgets of lines
 	$(BIN)/ruff check src tests benchmarks reproduction examples .github/scripts
 	$(BIN)/ruff format --check src tests benchmarks reproduction examples .github/scripts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m benchmarks.house --check
 
 format: $(STAMP) ## let ruff rewrite the code in one style
 	$(BIN)/ruff check --fix src tests benchmarks reproduction examples .github/scripts

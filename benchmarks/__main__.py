@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,16 +39,29 @@ def table_of(rows: list[Row]) -> Table:
     return table
 
 
+def write_rows(path: Path, rows: list[Row]) -> None:
+    """Replace or add the rows of these claims in a file of JSON lines."""
+    known = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    table = {json.loads(line)["claim"]: json.loads(line) for line in known}
+    table |= {row.claim: row._asdict() for row in rows}
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in table.values())
+    path.write_text("".join(lines), encoding="utf-8")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of: {', '.join(names())}")
-    chosen = parser.parse_args().names or names()
+    parser.add_argument("--out", type=Path, help="file of JSON lines to put the rows into")
+    arguments = parser.parse_args()
+    chosen = arguments.names or names()
     unknown = [name for name in chosen if name not in names()]
     if unknown:
         parser.error(f"there is no benchmark {unknown[0]!r}; there are {', '.join(names())}")
     console = Console()
     rows = list(rows_of(chosen, console))
     console.print(table_of(rows))
+    if arguments.out is not None:
+        write_rows(arguments.out, rows)
     return int(any(row.met is False for row in rows))
 
 

@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
-from treelens.gp.factor import cholesky_in_place, inverse_of_factor
 
 import treelens as tl
 from benchmarks.measure import NEEDS_DATA, THREADS, best_times, in_fresh_process, load, once
 from benchmarks.rows import Row
 from treelens.gp.evidence import (
+    Evidence,
     EvidenceProblem,
     PatternHierarchy,
-    Workspace,
-    evidence_objective,
 )
+from treelens.gp.linalg import cholesky_in_place, inverse_in_place
 from treelens.gp.search import starting_parameters
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.pairs import PairFeatures
@@ -76,17 +75,13 @@ def _problem(graphs: tl.GraphCollection, y: np.ndarray, n: int) -> EvidenceProbl
 
 def _one_evaluation(claim: str, target: str, graphs: tl.GraphCollection, y: np.ndarray) -> Row:
     problem = _problem(graphs, y, N_EVALUATION)
-    parameters, space = starting_parameters(problem), Workspace(N_EVALUATION)
+    parameters, evaluate = starting_parameters(problem), Evidence(problem)
     matrix = np.eye(N_EVALUATION) + 0.5
-    room = np.empty_like(matrix)
 
     def factor_and_invert() -> None:
-        inverse_of_factor(cholesky_in_place(matrix.copy(), THREADS), room, THREADS)
+        inverse_in_place(cholesky_in_place(matrix.copy(), THREADS), THREADS)
 
-    whole, part = best_times(
-        lambda: evidence_objective(problem, parameters, "branches", space), factor_and_invert,
-        repeats=3,
-    )  # fmt: skip
+    whole, part = best_times(lambda: evaluate(parameters, "branches"), factor_and_invert, repeats=3)
     ratio = whole / part
     measured = f"{ratio:.2f} x ({whole:.2f} s against {part:.2f} s)"
     return Row(claim, measured, target, ratio <= 2.5)
@@ -136,7 +131,7 @@ def _against_scikit_learn(
     """Weights do not enter the rival: it has four parameters where ours has thousands."""
     n_evaluations = 5
     problem = _problem(graphs, y, N_RIVAL)
-    parameters, space = starting_parameters(problem), Workspace(N_RIVAL)
+    parameters, evaluate = starting_parameters(problem), Evidence(problem)
     rows = problem.features.rows
     counts = np.zeros((N_RIVAL, problem.hierarchy.n_patterns))
     graph = np.repeat(np.arange(N_RIVAL), np.diff(rows.offsets))
@@ -144,7 +139,7 @@ def _against_scikit_learn(
 
     def ours() -> None:
         for _ in range(n_evaluations):
-            evidence_objective(problem, parameters, "branches", space)
+            evaluate(parameters, "branches")
 
     def theirs() -> None:
         for _ in range(n_evaluations):

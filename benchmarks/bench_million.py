@@ -2,9 +2,8 @@
 
 ``TREELENS_DATA=... python -m benchmarks.bench_million [N]`` writes N SMILES (a million without a
 number), fits ``GraphRegressor`` to the file in blocks, predicts the same file in parts, and keeps
-the numbers in ``docs/results/million.jsonl``. The molecules are those of HIV, Ames and ESOL, each
-written many times over as SMILES that begin at another atom and go another way round (RDKit's
-random SMILES): every row has to be parsed, and none is the text of another.
+the numbers in ``docs/results/rows/million.jsonl``. The molecules are those of HIV, Ames and ESOL,
+each written many times as another of RDKit's random SMILES: every row has to be parsed.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from treelens.gp.executors import JoblibExecutor
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.tables import read_text_table
 
-RESULTS = Path(__file__).parent.parent / "docs" / "results" / "million.jsonl"
+RESULTS = Path(__file__).parent.parent / "docs" / "results" / "rows" / "million.jsonl"
 SETS = ("HIV", "Ames_Hansen2009", "ESOL")
 PART_SIZE = 5000
 

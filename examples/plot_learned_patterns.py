@@ -1,9 +1,9 @@
 """
-Patterns that learning finds
-============================
+Learning weights from pairs of graphs
+=====================================
 
-Made-up graphs in which one pattern decides the class, and much else looks as if it did. With
-uniform weights the kernel listens to everything alike; learned weights find the pattern.
+Synthetic graphs in which one pattern decides the class, and others are correlated with it in the
+training graphs. Learned weights find the pattern; uniform weights do not.
 """
 
 import matplotlib.pyplot as plt
@@ -11,8 +11,8 @@ import matplotlib.pyplot as plt
 import treelens as tl
 
 # %%
-# Substructures 1 to 4 are for training. Those for testing combine the parts of 1 to 4 anew, so
-# that what only seemed to matter now misleads.
+# Substructures 1 to 4 are for training. Those for testing combine the parts of 1 to 4 differently,
+# so that only the planted pattern still separates the classes.
 train, y_train = tl.make_synthetic(substructures=[1, 2, 3, 4], random_state=0)
 test, y_test = tl.make_synthetic(substructures=[5, 6, 7, 8], random_state=1)
 
@@ -25,10 +25,10 @@ print(f"Accuracy with learned weights: {learned.score(test, y_test):.0%}")
 # %%
 # 0(0,1,2) is a node labelled 0 whose neighbours are labelled 0, 1 and 2: the planted pattern.
 table = learned.patterns_
-print(table[["pattern", "depth", "weight", "support", "leans_to"]].head())
+print(table[["pattern", "depth", "weight", "support"]].head())
 
 # %%
-# The same pattern carries the decision on a graph that the model has not seen.
+# The same pattern contributes most to the decision on a test graph.
 print(learned.explain(test[0]))
 
 top = table[table["depth"] == 1].head(12)[::-1]

@@ -3,8 +3,7 @@ Your own graphs, from NetworkX
 ==============================
 
 Two kinds of random graphs with the same numbers of nodes and edges: neighbours on a ring that were
-rewired a little, and graphs without any order. They carry no labels, so nodes are
-labelled with their degree.
+rewired a little, and random graphs. They have no labels, so nodes are labelled with their degree.
 """
 
 import warnings
@@ -23,7 +22,7 @@ random = [nx.gnm_random_graph(int(n), 2 * int(n), seed=i) for i, n in enumerate(
 graphs, y = ordered + random, np.repeat(["ordered", "random"], len(sizes))
 
 # %%
-# Without labels treelens takes degrees and says so. To choose labels yourself, set the attribute
+# Without labels treelens takes degrees and warns. To choose labels yourself, set the attribute
 # "label" of the nodes (and of the edges), or name another with as_graph_collection(node_label=...).
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DegreeLabelsWarning)
@@ -31,17 +30,16 @@ with warnings.catch_warnings():
 print(collection)
 
 train, test = np.arange(0, 120, 2), np.arange(1, 120, 2)
-model = tl.GraphSVC(kernel="tanimoto", depth=[1, 2], weight_radius=0, random_state=0)
-model.fit(collection[train], y[train])
-print(f"Chosen: {model.best_params_['kernel']}, depth {model.best_params_['depth']}")
+model = tl.GraphClassifier(depth=2, random_state=0).fit(collection[train], y[train])
 print(f"Accuracy: {model.score(collection[test], y[test]):.0%}")
 
 # %%
-# How much of a new graph consists of patterns that training never saw.
-print(f"Unseen share, mean: {model.out_of_vocabulary(collection[test]).mean():.0%}")
+# The share of a graph's patterns that are not in the training graphs.
+print(f"Unknown share, mean: {model.out_of_vocabulary(collection[test]).mean():.0%}")
 
 # %%
-# One graph of each kind, coloured by what its nodes add: red for "random", blue for "ordered".
+# One graph of each kind, coloured by the contributions of its nodes: red for "random", blue for
+# "ordered".
 figure, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
 for position, place in zip((test[0], test[-1]), axes, strict=True):
     explanation = model.explain(collection[[position]])

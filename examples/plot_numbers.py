@@ -2,11 +2,11 @@
 Numbers with error bars
 =======================
 
-A Gaussian process predicts a number for each molecule and says how sure it is. Four fifths of the
-molecules are for training, the others for seeing whether both are right.
+A Gaussian process predicts a number for each molecule, with an error bar. Four fifths of the
+molecules are for training, the others for testing both.
 
-As it stands it takes molecules that come with RDKit. For a table of your own, say where it is,
-which column holds the number, and where to put the picture::
+It uses molecules that come with RDKit. For a table of your own, pass the file, the column of the
+target, and where to save the picture::
 
     python examples/plot_numbers.py molecules.csv value picture.png
 """
@@ -38,7 +38,7 @@ else:
 order = np.random.default_rng(0).permutation(len(graphs))
 train, test = np.split(order, [int(0.8 * len(order))])
 model = tl.GraphRegressor(random_state=0).fit(graphs[train], y[train])
-print(model.learning_gain_.sentence)
+print(model.learning_gain_)
 
 mean, std = model.predict(graphs[test], return_std=True)
 error = y[test] - mean
@@ -65,14 +65,14 @@ left.set(
 )  # fmt: skip
 left.legend(title="measurement and interval", loc="lower right")
 
-# An interval that promises half of the measurements should hold half of them, and so on.
-promised = np.linspace(0.05, 0.95, 19)
-observed = [np.mean(np.abs(error) <= norm.ppf(0.5 + p / 2) * std) for p in promised]
-right.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle="--", label="as promised")
-right.plot(promised, observed, "o-", color="#0072b2", markersize=4, label=f"{len(test)} molecules")
+# A 50 % interval should contain half of the measurements, and so on.
+nominal = np.linspace(0.05, 0.95, 19)
+observed = [np.mean(np.abs(error) <= norm.ppf(0.5 + p / 2) * std) for p in nominal]
+right.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle="--", label="perfect")
+right.plot(nominal, observed, "o-", color="#0072b2", markersize=4, label=f"{len(test)} molecules")
 right.set(
-    xlabel="share that an interval promises", ylabel="share that it holds",
-    title=f"Calibration: 90 % intervals hold {within.mean():.0%}", aspect="equal",
+    xlabel="nominal coverage", ylabel="observed coverage",
+    title=f"90 % intervals contain {within.mean():.0%}", aspect="equal",
 )  # fmt: skip
 right.legend(loc="upper left")
 if len(sys.argv) > 3:

@@ -2,8 +2,8 @@
 Kernels in a pipeline of your own
 =================================
 
-The kernels are ordinary scikit-learn transformers: graphs in, rows of kernel values out. They go
-into pipelines, grid searches and cross-validation as they are.
+The kernels are scikit-learn transformers: graphs in, rows of kernel values out. They work in
+pipelines, grid searches and cross-validation.
 """
 
 import matplotlib.pyplot as plt

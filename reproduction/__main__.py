@@ -1,104 +1,125 @@
-"""``python -m reproduction``: make the rows, tables and pages of a study again."""
+"""``python -m reproduction NAME``: make the missing rows of an experiment, then its page."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from reproduction import (
-    active,
-    classes,
-    cost,
-    curves,
-    device,
-    domain,
-    evidence_pages,
-    fidelity,
-    hiv,
-    landmarks,
-    moleculeace,
-    numbers,
-    options,
-    panel,
-    rare,
-    scaffolds,
-    toxicophores,
-    trees,
-)
 from reproduction.data import StudyOptions
-from reproduction.paper import TARGETS, reproduce
 
-# Studies of weights learned by evidence; the others are the paper's experiments and ours on them.
-STUDIES = {
-    "regression": numbers,
-    "scaffolds": scaffolds,
-    "moleculeace": moleculeace,
-    "evidence": classes,
-    "options": options,
-    "curves": curves,
-    "active": active,
-    "toxicophores": toxicophores,
-    "domain": domain,
-    "fidelity": fidelity,
-    "rare": rare,
-    "panel": panel,
-    "trees": trees,
-    "device": device,
-    "landmarks": landmarks,
-    "hiv": hiv,
-    "cost": cost,
-}
+PAGES = ("table2", "numbers", "classes", "explanations", "speed", "defaults", "index")
+_PAGE_MODULES = {page: f"page_{'paper' if page == 'table2' else page}" for page in PAGES}
+
+
+class Experiment(NamedTuple):
+    """What an experiment is, the function that makes its rows, and the page that shows them."""
+
+    about: str
+    module: str
+    page: str
+    function: str = "run"
+
+
+EXPERIMENTS = {
+    # of the paper
+    "table1": Experiment("the paper's Table 1: statistics of the data sets", "table1", "table2"),
+    "table2": Experiment("its Table 2: accuracy of every kernel, nested CV", "table2", "table2"),
+    "tu": Experiment("Gaussian processes on the folds of Table 2", "classes", "table2", "run_tu"),
+    "synthetic": Experiment("its study of graphs with a planted pattern", "synthetic_study",
+                            "table2"),
+    "patterns": Experiment("its learned patterns of MUTAG and PTC_MR", "pattern_study", "table2"),
+    "runtime": Experiment("its Table 3 and figure of running times", "runtime", "table2"),
+    "bounds": Experiment("its stability and generalisation bounds, measured", "bounds", "table2"),
+    "figures": Experiment("its explaining figures, drawn again", "figures", "table2"),
+    "claims": Experiment("the table of its claims in docs/paper.md", "claims", "table2"),
+    # numbers
+    "random": Experiment("ESOL, FreeSolv, Lipophilicity on random splits", "numbers", "numbers",
+                         "run_random"),
+    "scaffolds": Experiment("the same sets in folds of whole scaffolds", "numbers", "numbers",
+                            "run_scaffolds"),
+    "moleculeace": Experiment("assays of MoleculeACE on the published splits", "numbers",
+                              "numbers", "run_moleculeace"),
+    "curves": Experiment("error against the number of training molecules", "numbers", "numbers",
+                         "run_curves"),
+    # classes
+    "panel": Experiment("classes of molecules beside fingerprint models", "classes", "classes",
+                        "run_panel"),
+    "hiv": Experiment("all of HIV in folds of whole scaffolds", "classes", "classes", "run_hiv"),
+    "rare": Experiment("rare classes and thresholds", "classes", "classes", "run_rare"),
+    # explanations
+    "fidelity": Experiment("deletion and insertion of atoms by explanation", "fidelity",
+                           "explanations"),
+    "toxicophores": Experiment("atom contributions against known toxicophores", "fidelity",
+                               "explanations", "run_toxicophores"),
+    "fragments": Experiment("fragments against toxicophores, Crippen, refits", "fragments",
+                            "explanations"),
+    # speed and defaults
+    "cost": Experiment("time and memory of a fit, ours and others", "cost", "speed"),
+    "domain": Experiment("does the applicability domain order the errors", "domain", "defaults"),
+}  # fmt: skip
+# Experiments that "all" makes: those of the paper, quick ones first.
+PAPER = ("table1", "figures", "synthetic", "patterns", "runtime", "bounds", "table2")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Parse the command line and run one study."""
+    """Parse the command line, run one experiment and write its page."""
     parser = _parser()
     chosen = parser.parse_args(arguments)
+    options = StudyOptions(
+        chosen.out, chosen.sets, chosen.methods, chosen.repeats, chosen.data, chosen.jobs,
+        chosen.device, chosen.quick,
+    )  # fmt: skip
     try:
-        if chosen.study in TARGETS:
-            _run_experiment(chosen)
-        else:
-            _run_study(chosen)
+        if chosen.repeats is not None and chosen.repeats < 1:
+            raise ValueError(f"--repeats must be at least 1, got {chosen.repeats}.")
+        run(chosen.name, options, rows=not chosen.page_only)
     except (ValueError, OSError, ImportError) as error:
         parser.exit(1, f"error: {error}\n")
 
 
+def run(name: str, options: StudyOptions, rows: bool = True) -> list[Path]:
+    """Make the missing rows of an experiment (of all of the paper's, of a page), then pages."""
+    names = PAPER if name == "all" else ([name] if name in EXPERIMENTS else [])
+    options.out.mkdir(parents=True, exist_ok=True)  # before hours of work, not after
+    for experiment in (EXPERIMENTS[each] for each in names if rows):
+        getattr(_module(experiment.module), experiment.function)(options)
+    wanted = {*(EXPERIMENTS[each].page for each in names), name, "index"}
+    pages = [page for page in PAGES if name == "pages" or page in wanted]
+    written = [_module(_PAGE_MODULES[page]).write(options.out) for page in pages]
+    if name == "pages":
+        _module("claims").run(options)
+    return [path for path in written if path is not None]
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"reproduction.{name}")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m reproduction", description=__doc__)
-    parser.add_argument("study", choices=[*TARGETS, *STUDIES, "pages"])
-    parser.add_argument("--out", type=Path, default=Path("results"), help="folder of the results")
-    parser.add_argument("--datasets", "--sets", nargs="+", help="all by default")
-    parser.add_argument("--methods", nargs="+", metavar="METHOD", help="all by default")
-    parser.add_argument("--repetitions", "--repeats", type=int, help="of splits or of ten folds")
-    parser.add_argument("--jobs", type=int, help="processes or threads")
-    paper = parser.add_argument_group("experiments of the paper")
-    paper.add_argument("--quick", action="store_true", help="a small part of it, in minutes")
-    paper.add_argument("--tables-only", action="store_true", help="make no rows, only the tables")
-    paper.add_argument("--seed", type=int)
-    evidence = parser.add_argument_group("studies of evidence")
-    evidence.add_argument("--data", type=Path, help="folder of MoleculeACE's tables")
-    evidence.add_argument("--device", default="cpu", help="where weights are learned: cpu or cuda")
-    return parser
-
-
-def _run_experiment(chosen: argparse.Namespace) -> None:
-    reproduce(
-        chosen.study, chosen.out, chosen.quick, tables_only=chosen.tables_only,
-        datasets=chosen.datasets, methods=chosen.methods, repetitions=chosen.repetitions,
-        n_jobs=chosen.jobs, seed=chosen.seed,
+    width = max(map(len, EXPERIMENTS)) + 2
+    lines = [f"  {name:<{width}}{each.about}" for name, each in EXPERIMENTS.items()]
+    lines.append(f"  {'all':<{width}}the experiments of the paper, one after the other")
+    lines.append(f"  {'pages':<{width}}write every page from the rows that are there")
+    parser = argparse.ArgumentParser(
+        prog="python -m reproduction", description=__doc__,
+        epilog="experiments:\n" + "\n".join(lines),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-
-
-def _run_study(chosen: argparse.Namespace) -> None:
-    if chosen.study != "pages":
-        STUDIES[chosen.study].run(
-            StudyOptions(
-                chosen.out, chosen.datasets, chosen.methods, chosen.repetitions, chosen.data,
-                -1 if chosen.jobs is None else chosen.jobs, chosen.device,
-            )
-        )  # fmt: skip
-    evidence_pages.write_all(chosen.out)
+    parser.add_argument("name", choices=[*EXPERIMENTS, *PAGES, "all", "pages"], metavar="NAME",
+                        help="an experiment (below) or a page of results")  # fmt: skip
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder of the results")
+    parser.add_argument("--sets", "--datasets", nargs="+", help="all by default")
+    parser.add_argument("--methods", nargs="+", metavar="METHOD", help="all by default")
+    parser.add_argument("--repeats", "--repetitions", type=int, help="of splits or of ten folds")
+    parser.add_argument("--jobs", type=int, default=-1, help="processes or threads")
+    parser.add_argument("--quick", action="store_true", help="a small part of it, in minutes")
+    parser.add_argument("--page-only", action="store_true", help="make no rows, only the page")
+    parser.add_argument("--data", type=Path, help="folder of MoleculeACE's tables")
+    parser.add_argument("--device", default="cpu", help="where weights are learned: cpu or cuda")
+    return parser
 
 
 if __name__ == "__main__":

@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from reproduction.bounds_page import draw_bounds, write_bounds_page
-from reproduction.progress import Work, run_all
-from reproduction.rows import RowFile, versions
+from reproduction.data import StudyOptions
+from reproduction.rows import RowFile, Work, run_all, versions
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.datasets import load_dataset
 from treelens.graphs.synthetic import make_synthetic
@@ -109,6 +108,11 @@ class Population:
         return PairFeatures.from_histograms(self.histograms.select_graphs(graphs))
 
 
+def run(options: StudyOptions) -> None:
+    """Measure divergence and gap of twin runs, beside their bounds, where the folder lacks them."""
+    run_bounds(options.out, options.quick, repetitions=options.repeats)
+
+
 def run_bounds(
     out: str | Path,
     quick: bool = False,
@@ -117,51 +121,29 @@ def run_bounds(
     repetitions: int | None = None,
     n_jobs: int = 1,
     seed: int = 0,
-    folder: str | None = None,
-) -> list[Path]:
-    """Measure divergence and gap of twin runs and set them beside their bounds.
-
-    Parameters
-    ----------
-    out : path
-        Folder for ``bounds.jsonl``, ``bounds.md`` and ``figures/bounds.png`` and ``.svg``; rows
-        already there are kept and not made again.
-    quick : bool
-        Fewer sizes and repetitions.
-    sizes : dict, optional
-        Data set to the numbers of training graphs; "synthetic" is the eight-substructure study.
-    repetitions : int, optional
-    n_jobs : int
-        Processes.
-    seed : int
-    folder : str, optional
-        Where the data sets lie.
-    """
-    chosen = sizes or (QUICK_SIZES if quick else SIZES)
+) -> Path:
+    """Add the missing rows of ``rows/bounds.jsonl``; ``sizes`` are numbers of graphs by set."""
     n_repetitions = repetitions or (5 if quick else N_REPETITIONS)
-    file = RowFile(Path(out) / "bounds.jsonl", KEY)
-    facts = versions()
-    for name, numbers in chosen.items():
-        works = list(_works(name, numbers, n_repetitions, seed, file, folder))
-        for rows in run_all(works, n_jobs, f"Bounds, {name}"):
-            for row in rows:
-                file.append({**row, "versions": facts})
-    rows = [row for row in file.rows if row["seed"] == seed]
-    page = write_bounds_page(Path(out) / "bounds.md", rows, {k: r.title for k, r in RUNS.items()})
-    return [file.path, page, *draw_bounds(Path(out) / "figures", rows)]
+    with RowFile(Path(out) / "rows" / "bounds.jsonl", KEY) as file:
+        for name, numbers in (sizes or (QUICK_SIZES if quick else SIZES)).items():
+            works = list(_works(name, numbers, n_repetitions, seed, file))
+            for rows in run_all(works, n_jobs, f"Bounds, {name}"):
+                for row in rows:
+                    file.append({**row, "versions": versions()})
+    return file.path
 
 
-def load_population(name: str, seed: int = 0, folder: str | None = None) -> Population:
+def load_population(name: str, seed: int = 0) -> Population:
     """A data set by name; "synthetic" is made."""
     if name == "synthetic":
         graphs, y = make_synthetic(N_SYNTHETIC // 8, random_state=seed)
     else:
-        graphs, y = load_dataset(name, folder=folder)
+        graphs, y = load_dataset(name)
     return Population.from_graphs(name, graphs, np.asarray(y))
 
 
 def _works(
-    name: str, sizes: Sequence[int], repetitions: int, seed: int, file: RowFile, folder: str | None
+    name: str, sizes: Sequence[int], repetitions: int, seed: int, file: RowFile
 ) -> Iterator[Work]:
     """One work for each run and size that misses rows."""
     missing: list[tuple[str, int, list[int]]] = []
@@ -175,7 +157,7 @@ def _works(
             if wanted:
                 missing.append((run, n_graphs, wanted))
     if missing:
-        population = load_population(name, seed, folder)
+        population = load_population(name, seed)
         for run, n_graphs, wanted in missing:
             yield Work(twin_rows, (population, run, n_graphs, wanted, seed))
 

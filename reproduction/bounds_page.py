@@ -1,4 +1,4 @@
-"""Table and figure of the bounds experiment, from its rows."""
+"""Summary and figure of the bounds experiment, from its rows."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from reproduction.pages import markdown_table, write_page
-from reproduction.sheets import save_figure
+from reproduction.pages import rows_of, save_figure
 
 Rows = Sequence[Mapping[str, Any]]
-COMMAND = "treelens reproduce bounds --out docs/results"
 # Distinct for every kind of eye (Okabe and Ito).
 _COLORS = {"paper": "#0072b2", "short": "#009e73", "long": "#d55e00", "optimum": "#cc79a7"}
 _QUANTILE = 0.95
@@ -61,88 +59,41 @@ def _cell(rows: Rows) -> Cell:
 # --- the page ---------------------------------------------------------------------------------
 
 
-def write_bounds_page(path: Path, rows: Rows, titles: Mapping[str, str]) -> Path:
-    """The table of every data set, with what it shows."""
-    cells = summarize(rows)
-    parts = [_introduction(cells, titles), "![Bounds and measurements](figures/bounds.png)"]
-    for dataset in _datasets(rows):
-        parts += [f"## {dataset}", _table(dataset, cells, titles)]
-    parts.append(_verdict(cells))
-    return write_page(path, "The bounds, measured", COMMAND, parts)
-
-
-def _datasets(rows: Rows) -> list[str]:
-    """Data sets in the order in which they were run."""
-    return list(dict.fromkeys(row["dataset"] for row in rows))
-
-
-def _introduction(cells: Mapping[tuple[str, str], list[Cell]], titles: Mapping[str, str]) -> str:
-    counts = sorted({cell.n_repetitions for group in cells.values() for cell in group})
-    repetitions = " or ".join(map(str, counts))
-    runs = "; ".join(f"**{name}**, {title}" for name, title in titles.items())
-    return (
-        "Twin runs: n graphs are drawn and learned from twice with the same draws of pairs, the "
-        "second time with one graph replaced by another of the data set. *‖W − W′‖* is how far "
-        "apart the weights end up; its bound is 4 μ T L / n, or the diameter of the constraint "
-        "set where that is less. *Gap* is the loss over pairs of up to 400 graphs that no run "
-        "saw, less the loss over all n² training pairs; its bounds hold with probability 0.95 "
-        "(the paper's from stability, and one that holds for the weights of any solver). A gap "
-        "can never exceed the largest loss of a pair, M: a bound above it says nothing. Depths 1 "
-        "and 2, radius 1, margins 1 and 0.5, σ = 0.1, constants from all graphs of the data set, "
-        f"{repetitions} pairs of twins a line. Runs: {runs}."
-    )
-
-
-def _table(
-    dataset: str, cells: Mapping[tuple[str, str], list[Cell]], titles: Mapping[str, str]
-) -> str:
-    header = [
-        "run", "n", "‖W − 1‖", "‖W − W′‖, mean", "largest", "bound", "gap, mean",
-        "95 % quantile", "stability bound", "any-solver bound", "M",
-    ]  # fmt: skip
-    lines = [
-        [
-            run, cell.n_graphs, _number(cell.moved), _number(cell.divergence),
-            _number(cell.largest_divergence), _number(cell.divergence_bound), _number(cell.gap),
-            _number(cell.high_gap), _number(cell.gap_bound), _number(cell.any_solver_bound),
-            _number(cell.loss_bound),
-        ]
-        for run in titles
-        for cell in cells.get((dataset, run), [])
-    ]  # fmt: skip
-    return markdown_table(header, lines)
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2g}"
-
-
-def _verdict(cells: Mapping[tuple[str, str], list[Cell]]) -> str:
-    """What the numbers say, counted from them."""
-    everything = [cell for group in cells.values() for cell in group]
+def bounds_parts(out: Path) -> list[str]:
+    """Draw the figure and return the section of the page about the paper."""
+    rows = [row for row in rows_of(out, "bounds") if row["seed"] == 0]
+    if not rows:
+        return []
+    draw_bounds(out / "figures", rows)
+    everything = [cell for group in summarize(rows).values() for cell in group]
     bounded = [cell for cell in everything if cell.divergence_bound is not None]
-    kept = sum(cell.divergence <= cell.divergence_bound for cell in bounded)  # type: ignore[operator]
+    kept = sum(cell.divergence <= (cell.divergence_bound or 0.0) for cell in bounded)
     below = sum(cell.high_gap <= _smallest(cell) for cell in everything)
     telling = sum((cell.gap_bound or np.inf) < cell.loss_bound for cell in bounded)
     telling_any = sum(cell.any_solver_bound < cell.loss_bound for cell in everything)
-    return (
-        "## What this shows\n\n"
-        f"- The mean divergence is below its bound in {kept} of {len(bounded)} lines, and the 95 % "
-        f"quantile of the gap below the smaller of its bounds in {below} of {len(everything)}.\n"
-        f"- The stability bound of the gap is below M in {telling} of {len(bounded)} lines, the "
-        f"any-solver bound in {telling_any} of {len(everything)}. The stability bound grows with "
-        "the sum of the steps: it is telling for short runs and says nothing of long ones (there "
-        "the divergence is bounded by the diameter alone, and the bound of the gap even rises "
-        "with n). The other does not ask how the weights were found.\n"
-        "- Both bound the loss of pairs, not the classification error."
-    )
+    return [
+        "## The bounds",
+        "Twin runs: n graphs are drawn and learned from twice with the same pairs, the second time "
+        "with one graph replaced. The distance of the two weight vectors and the gap between the "
+        "loss of unseen and of training pairs are compared with their bounds (depths 1 and 2, "
+        "radius 1, margins 1 and 0.5, σ = 0.1). A gap can never exceed the largest loss M of a "
+        "pair: a bound above M says nothing.",
+        "![Bounds and measurements](figures/bounds.png)",
+        f"The mean distance of the weights is below its bound in {kept} of {len(bounded)} cases, "
+        "and the 95 % quantile of the gap below the smaller of its bounds in "
+        f"{below} of {len(everything)}. The stability bound is below M in {telling} of "
+        f"{len(bounded)} cases, all of them short runs; a bound that does not ask how the weights "
+        f"were found in {telling_any} of {len(everything)}. Both bound the loss of pairs, not the "
+        "classification error.",
+    ]
 
 
 def _smallest(cell: Cell) -> float:
     return min(cell.any_solver_bound, np.inf if cell.gap_bound is None else cell.gap_bound)
 
 
-# --- the figure -------------------------------------------------------------------------------
+def _datasets(rows: Rows) -> list[str]:
+    return list(dict.fromkeys(row["dataset"] for row in rows))
 
 
 def draw_bounds(folder: Path, rows: Rows) -> list[Path]:

@@ -67,7 +67,7 @@ class Line:
 # --- ours ---------------------------------------------------------------------------------------
 
 
-def _classifier(weights: str) -> Fit:
+def _classifier(weights: str = "auto") -> Fit:
     def fit(train: Any, y: np.ndarray, test: Any) -> Callable[[], np.ndarray]:
         model = tl.GraphClassifier(weights=weights, n_jobs=1, random_state=0).fit(train, y)
         return lambda: model.predict(test)
@@ -87,7 +87,7 @@ def _machine(kernel: str, weight_radius: float = 0.0) -> Fit:
     return fit
 
 
-def _regressor(weights: str) -> Fit:
+def _regressor(weights: str = "auto") -> Fit:
     def fit(train: list[str], y: np.ndarray, test: list[str]) -> Callable[[], np.ndarray]:
         model = tl.GraphRegressor(weights=weights, n_jobs=1, random_state=0)
         model.fit(smiles_to_collection(train), y)
@@ -146,7 +146,7 @@ def _fingerprints(method: str) -> Fit:
 
 
 CLASS_LINES = {
-    "treelens": Line("`GraphClassifier`, branches (default)", _classifier("branches")),
+    "treelens": Line("`GraphClassifier`, default", _classifier()),
     "treelens_uniform": Line("`GraphClassifier`, uniform weights", _classifier("uniform")),
     "svc_wl": Line("`GraphSVC`, WL subtree", _machine("wl-subtree-cosine")),
     "svc_wl_oa": Line("`GraphSVC`, WL-OA", _machine("wl-oa")),
@@ -163,7 +163,7 @@ CLASS_LINES = {
     "wwl": Line("wwl, `SVC`", _wwl, _as_igraph, ("wwl", "igraph", "POT"), "svc_wwl"),
 }  # fmt: skip
 NUMBER_LINES = {
-    "treelens": Line("`GraphRegressor`, branches (default)", _regressor("branches")),
+    "treelens": Line("`GraphRegressor`, default", _regressor()),
     "treelens_uniform": Line("`GraphRegressor`, uniform weights", _regressor("uniform")),
     "ecfp_gp": Line("ECFP6 counts, Tanimoto GP", _fingerprints("ecfp_gp")),
     "ecfp4_gp": Line("ECFP4 counts, Tanimoto GP", _fingerprints("ecfp4_gp")),
@@ -220,10 +220,10 @@ def measure(line: Line, split: Split, limit: int | None = None) -> dict[str, Any
     runs = [_run(line.fit, train, split.y_train, test)]
     while len(runs) < N_TIMES and runs[0][0]["wall"] < SHORT:
         runs.append(_run(line.fit, train, split.y_train, test))
-    spent, said = min(runs, key=lambda run: run[0]["fit_cpu"] + run[0]["predict_cpu"])
+    spent, predicted = min(runs, key=lambda run: run[0]["fit_cpu"] + run[0]["predict_cpu"])
     memory = {"megabytes": kilobytes("VmHWM") / 1024, "megabytes_before": before / 1024}
     sizes = {"n_train": len(split.y_train), "n_test": len(split.y_test), "n_runs": len(runs)}
-    return {**spent, **memory, **sizes, **_score(split.y_test, said)}
+    return {**spent, **memory, **sizes, **_score(split.y_test, predicted)}
 
 
 def _some_of_each(y: np.ndarray) -> np.ndarray:
@@ -239,19 +239,19 @@ def _run(fit: Fit, train: Any, y: np.ndarray, test: Any) -> tuple[dict[str, floa
     start, wall = processor_seconds(), time.perf_counter()
     predict = fit(train, y, test)
     fitted = processor_seconds()
-    said = predict()
+    predicted = predict()
     spent = {
         "fit_cpu": fitted - start,
         "predict_cpu": processor_seconds() - fitted,
         "wall": time.perf_counter() - wall,
     }
-    return spent, np.asarray(said)
+    return spent, np.asarray(predicted)
 
 
-def _score(y: np.ndarray, said: np.ndarray) -> dict[str, float]:
+def _score(y: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
     if y.dtype.kind == "f":
-        return {"rmse": float(np.sqrt(np.mean((y - said) ** 2)))}
-    return {"accuracy": float(np.mean(y == said))}
+        return {"rmse": float(np.sqrt(np.mean((y - predicted) ** 2)))}
+    return {"accuracy": float(np.mean(y == predicted))}
 
 
 def processor_seconds() -> float:

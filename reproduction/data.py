@@ -1,7 +1,9 @@
-"""What a study is told, and where it finds its data."""
+"""Options of a study, and where it finds its data."""
 
 from __future__ import annotations
 
+import csv
+import gzip
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +13,13 @@ from typing import Any
 import numpy as np
 
 import treelens as tl
+from reproduction.rows import RowFile
 from treelens.graphs.molecules import smiles_to_collection
 
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """What the command line asks of a study; None means all, or the study's own number."""
+    """Options of the command line; None means all, or the study's own number."""
 
     out: Path
     sets: Sequence[str] | None = None
@@ -25,13 +28,18 @@ class StudyOptions:
     data: Path | None = None
     n_jobs: int = -1
     device: str = "cpu"
+    quick: bool = False
+
+    def rows(self, name: str, key: Sequence[str]) -> RowFile:
+        """Open the file of rows of a study."""
+        return RowFile(self.out / "rows" / f"{name}.jsonl", key)
 
 
 def data_folder() -> Path:
-    """The folder that ``TREELENS_DATA`` names."""
+    """Return the folder that ``TREELENS_DATA`` names."""
     folder = os.environ.get("TREELENS_DATA")
     if not folder or not Path(folder).is_dir():
-        raise SystemExit("Set TREELENS_DATA to a folder with smiles/, tu/ and moleculeace/.")
+        raise ValueError("Set TREELENS_DATA to a folder with smiles/, tu/ and moleculeace/.")
     return Path(folder)
 
 
@@ -45,14 +53,36 @@ class Molecules:
 
 
 def load_molecules(name: str) -> Molecules:
-    """A set by its name; of MoleculeACE's assays (``CHEMBL...``) the published training part."""
+    """Load a set by name; of a MoleculeACE assay (``CHEMBL...``) the published training part."""
     if name.startswith("CHEMBL"):
-        from reproduction.moleculeace import read_assay
-
         path = next((data_folder() / "moleculeace").glob(f"{name}.csv*"))
         table = [row for row in read_assay(path) if not row["test"]]
         smiles = [row["smiles"] for row in table]
         values = np.array([row["value"] for row in table])
         return Molecules(smiles_to_collection(smiles), smiles, values)
     graphs, values = tl.read_smiles(data_folder() / f"smiles/{name}.csv.gz", target="value")
-    return Molecules(graphs, list(graphs.graph_data["smiles"]), values)
+    return Molecules(graphs, list(graphs.graph_data["smiles"]), np.asarray(values))
+
+
+def load_classes(name: str) -> tuple[Any, np.ndarray]:
+    """Load molecules with 1 for the positive class and 0 for the other."""
+    path = data_folder() / f"smiles/{name}.csv.gz"
+    graphs, y = tl.read_smiles(path, target="label", on_invalid="skip")
+    return graphs, (np.asarray(y) == np.max(y)).astype(int)
+
+
+def read_assay(path: Path) -> list[dict[str, Any]]:
+    """Read one assay: columns smiles, value, split, cliff, or those of MoleculeACE's own files."""
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    published = "cliff_mol" in rows[0]
+    return [
+        {
+            "smiles": row["smiles"],
+            "value": float(row["y"] if published else row["value"]),
+            "test": row["split"] == "test",
+            "cliff": int(float(row["cliff_mol" if published else "cliff"])) == 1,
+        }
+        for row in rows
+    ]

@@ -1,4 +1,8 @@
-"""Models whose predictions can be asked for parts of molecules, with their own explanations."""
+"""Models that predict parts of molecules and explain their predictions.
+
+Kept atoms keep the labels that they have in the whole molecule, for graphs and for fingerprints:
+a model is asked about less of the same molecule, not about another one.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,13 @@ from typing import Any, Protocol
 import numpy as np
 
 import treelens as tl
-from reproduction.partial import Fingerprints, parts_of
-from reproduction.tree_shap import N_BACKGROUND, TreeShap
 
 N_TREES = 200
+N_BACKGROUND = 100  # molecules that others are compared with
 
 
 class ExplainedModel(Protocol):
-    """Numbers predicted for molecules and parts of them, and what atoms add to these."""
+    """A model that predicts molecules and parts of them, with contributions of atoms."""
 
     usual: float  # the mean prediction for the molecules trained on
 
@@ -25,7 +28,7 @@ class ExplainedModel(Protocol):
 
 
 class OwnModel:
-    """A Gaussian process of this library: its decision value or number, its own contributions."""
+    """A Gaussian process of this library with the contributions of ``explain``."""
 
     def __init__(
         self, graphs: tl.GraphCollection, y: np.ndarray, train: np.ndarray, n_jobs: int
@@ -124,6 +127,144 @@ def node_values(tree: Any) -> np.ndarray:
 
 def _are_classes(y: np.ndarray) -> bool:
     return y.dtype.kind in "iu"
+
+
+# --- parts of molecules ---------------------------------------------------------------------
+
+
+def parts_of(graph: tl.GraphCollection, kept: Sequence[np.ndarray]) -> tl.GraphCollection:
+    """Copies of one graph, each with some of its nodes (flags) and the edges between them.
+
+    Examples
+    --------
+    >>> whole = tl.as_graph_collection(["CCO"])
+    >>> [part.edges for part in parts_of(whole, [np.array([0, 1, 1], bool)])]
+    [((0, 1),)]
+    """
+    source = np.repeat(np.arange(graph.n_nodes), np.diff(graph.neighbor_offsets))
+    offsets, sizes, neighbors, degrees, nodes, arcs = [0], [], [], [], [], []
+    for flags in kept:
+        place = np.cumsum(flags) - 1
+        held = flags[source] & flags[graph.neighbors]
+        neighbors.append(place[graph.neighbors[held]])
+        degrees.append(np.bincount(source[held], minlength=len(flags))[flags])
+        arcs.append(np.flatnonzero(held))
+        nodes.append(np.flatnonzero(flags))
+        sizes.append(len(nodes[-1]))
+    node, arc = np.concatenate(nodes), np.concatenate(arcs)
+    given = graph._arguments() | {
+        "node_offsets": np.cumsum([*offsets, *sizes]),
+        "neighbor_offsets": np.concatenate([[0], np.cumsum(np.concatenate(degrees))]),
+        "neighbors": np.concatenate(neighbors),
+        "node_codes": graph.node_codes[node],
+        "names": None,
+        "graph_data": {},
+    }
+    if graph.edge_codes is not None:
+        given["edge_codes"] = graph.edge_codes[arc]
+    if graph.fine_codes is not None:
+        given["fine_codes"] = graph.fine_codes[node]
+    return tl.GraphCollection(**given)
+
+
+class Fingerprints:
+    """ECFP4 counts of molecules and of parts of them, and the atoms behind each count."""
+
+    N_BITS = 2048
+
+    def __init__(self) -> None:
+        from rdkit.Chem import rdFingerprintGenerator as made
+
+        self._generator = made.GetMorganGenerator(
+            radius=2, fpSize=self.N_BITS, includeRedundantEnvironments=True
+        )
+        self._output = made.AdditionalOutput
+
+    def of(self, molecule: Any) -> np.ndarray:
+        return self._generator.GetCountFingerprintAsNumPy(molecule).astype(np.float32)
+
+    def of_parts(self, molecule: Any, kept: Sequence[np.ndarray]) -> np.ndarray:
+        """A row for every set of atoms (flags): (n_parts, n_bits)."""
+        from rdkit.Chem import rdMolDescriptors
+
+        labels = list(rdMolDescriptors.GetConnectivityInvariants(molecule))
+        return np.array([self._part(molecule, labels, flags) for flags in kept])
+
+    def _part(self, molecule: Any, labels: list[int], flags: np.ndarray) -> np.ndarray:
+        from rdkit import Chem
+
+        part = Chem.RWMol(molecule)
+        part.BeginBatchEdit()
+        for atom in np.flatnonzero(~flags).tolist():
+            part.RemoveAtom(atom)
+        part.CommitBatchEdit()
+        part.UpdatePropertyCache(strict=False)
+        Chem.FastFindRings(part)
+        own = [label for label, keep in zip(labels, flags.tolist(), strict=True) if keep]
+        found = self._generator.GetCountFingerprintAsNumPy(part, customAtomInvariants=own)
+        return found.astype(np.float32)
+
+    def spread(self, molecule: Any, worth: np.ndarray) -> np.ndarray:
+        """What atoms are worth if each bit's worth is shared by the atoms of its environments."""
+        output = self._output()
+        output.AllocateBitInfoMap()
+        self._generator.GetCountFingerprint(molecule, additionalOutput=output)
+        atoms = np.zeros(molecule.GetNumAtoms())
+        near = _distances(molecule)
+        for bit, places in output.GetBitInfoMap().items():
+            for atom, radius in places:
+                reached = near[atom] <= radius
+                atoms[reached] += worth[bit] / (len(places) * reached.sum())
+        return atoms
+
+
+def _distances(molecule: Any) -> np.ndarray:
+    from rdkit import Chem
+
+    return Chem.GetDistanceMatrix(molecule)
+
+
+# --- SHAP values ----------------------------------------------------------------------------
+
+
+class TreeShap:
+    """What each feature adds to a forest's predictions, beside those of some other rows.
+
+    The other form of TreeSHAP, which goes by the rows that passed each split, is numerically
+    unstable on trees that are fifty splits deep: its values did not add up to predictions.
+
+    Parameters
+    ----------
+    forest : RandomForestClassifier or RandomForestRegressor
+        Of two classes or of numbers.
+    background : ndarray, shape (n_rows, n_features)
+        What predictions are explained against; the first hundred rows are taken.
+    """
+
+    def __init__(self, forest: Any, background: np.ndarray) -> None:
+        self._explainer = _shap().TreeExplainer(
+            forest, data=background[:N_BACKGROUND], feature_perturbation="interventional"
+        )
+
+    @property
+    def base(self) -> float:
+        """What the forest predicts for the background, on average."""
+        return float(np.ravel(self._explainer.expected_value)[-1])
+
+    def of(self, rows: np.ndarray) -> np.ndarray:
+        """What features add to ``base``, of classes to the second: (n_rows, n_features)."""
+        found = np.asarray(self._explainer.shap_values(rows))
+        return found[..., 1] if found.ndim == 3 else found
+
+
+def _shap() -> Any:
+    try:
+        import shap
+    except ImportError as error:
+        raise ImportError(
+            "SHAP values need the package shap: pip install -e '.[studies]'."
+        ) from error
+    return shap
 
 
 MODELS: dict[str, type[Any]] = {

@@ -1,11 +1,9 @@
 """Do explanations name the atoms that predictions rest on? Deletion and insertion curves.
 
-    TREELENS_DATA=... python -m reproduction fidelity --out docs/results
-
 Molecules that a model was not trained on lose their atoms in the order of an explanation (deletion)
 or are built up in that order (insertion), and the model predicts again at every tenth. Each model
 is judged on its own predictions, by its own contributions, by occlusion (what the prediction loses
-without one atom) and by atoms in random order.
+without one atom) and by atoms in random order. And: do contributions find known toxicophores?
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ import numpy as np
 import treelens as tl
 from reproduction.data import StudyOptions, data_folder
 from reproduction.explained_models import MODELS, ExplainedModel
-from reproduction.rows import RowFile, versions
+from reproduction.fragments import CLASSES
 
 KEY = ("set", "seed", "model")
 SETS = {"Ames": "Ames_Hansen2009", "BBBP": "BBBP", "ESOL": "ESOL", "Lipophilicity": "Lipophilicity"}
@@ -30,16 +28,14 @@ SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 ORDERS = ("contributions", "occlusion", "random")
 
 
-def run(asked: StudyOptions) -> None:
+def run(options: StudyOptions) -> None:
     """Make the rows that are missing."""
-    rows = RowFile(asked.out / "fidelity.jsonl", KEY)
-    for name in asked.sets or SETS:
-        for seed in range(asked.repeats or N_SEEDS):
-            for model in asked.methods or MODELS:
-                key = {"set": name, "seed": seed, "model": model}
-                if key not in rows:
-                    rows.append({**key, **measured(name, seed, model, asked.n_jobs), **versions()})
-                    print(key, f"{rows.rows[-1]['seconds']:.0f} s", flush=True)
+    with options.rows("fidelity", KEY) as rows:
+        for name in options.sets or SETS:
+            for seed in range(options.repeats or N_SEEDS):
+                for model in options.methods or MODELS:
+                    key = {"set": name, "seed": seed, "model": model}
+                    rows.add(key, measured, name, seed, model, options.n_jobs)
 
 
 def measured(name: str, seed: int, model: str, n_jobs: int) -> dict[str, Any]:
@@ -88,17 +84,21 @@ def curves(
     """
     usual = model.usual
     alone = [np.arange(n_atoms) != k for k in range(n_atoms)]
-    said = model.predict(index, [np.ones(n_atoms, dtype=bool), *alone])
-    sign = 1.0 if said[0] >= usual else -1.0
+    predicted = model.predict(index, [np.ones(n_atoms, dtype=bool), *alone])
+    sign = 1.0 if predicted[0] >= usual else -1.0
     worth = {
         "contributions": [sign * model.contributions(index)],
-        "occlusion": [sign * (said[0] - said[1:])],
+        "occlusion": [sign * (predicted[0] - predicted[1:])],
         "random": [rng.random(n_atoms) for _ in range(N_RANDOM)],
     }
     kept = [flags for order in ORDERS for x in worth[order] for flags in steps(x)]
     values = sign * (model.predict(index, kept) - usual)
     values = values.reshape(-1, 2, len(SHARES))  # (n_orders with draws, kinds, steps)
-    found: dict[str, Any] = {"whole": sign * (said[0] - usual), "deletion": {}, "insertion": {}}
+    found: dict[str, Any] = {
+        "whole": sign * (predicted[0] - usual),
+        "deletion": {},
+        "insertion": {},
+    }
     first = 0
     for order in ORDERS:
         own = values[first : first + len(worth[order])].mean(axis=0)
@@ -121,3 +121,63 @@ def _short(value: float) -> float:
 
 def _shorts(values: np.ndarray) -> list[float]:
     return [_short(value) for value in values.tolist()]
+
+
+# --- toxicophores -----------------------------------------------------------------------------
+
+N_TOXIC_TRAIN, N_TOXIC = 2000, 200
+
+
+def run_toxicophores(options: StudyOptions) -> None:
+    """Ames: ROC AUC of atom contributions against the atoms of known toxicophores."""
+    with options.rows("toxicophores", ("seed", "model")) as rows:
+        for seed in range(options.repeats or 1):
+            for model in options.methods or MODELS:
+                key = {"seed": seed, "model": model}
+                rows.add(key, found_toxicophores, seed, model, options.n_jobs)
+
+
+def found_toxicophores(seed: int, model: str, n_jobs: int) -> dict[str, Any]:
+    """Return the ROC AUC of contributions and of occlusion, for every molecule."""
+    from sklearn.metrics import roc_auc_score
+
+    graphs, y, train, test, inside = toxic_split(seed)
+    fitted = MODELS[model](graphs, y, train, n_jobs)
+    areas: dict[str, list[float]] = {"contributions": [], "occlusion": []}
+    predicted = []
+    for k, atoms in zip(test.tolist(), inside, strict=True):
+        n = len(atoms)
+        every = fitted.predict(k, [np.ones(n, dtype=bool), *(np.arange(n) != j for j in range(n))])
+        predicted.append(_short(every[0] - fitted.usual))
+        for name, worth in (
+            ("contributions", fitted.contributions(k)), ("occlusion", every[0] - every[1:]),
+        ):  # fmt: skip
+            areas[name].append(_short(roc_auc_score(atoms, worth)))
+    return {
+        "n_train": len(train), "molecules": test.tolist(), "predicted": predicted, "areas": areas,
+    }  # fmt: skip
+
+
+def toxic_split(seed: int) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, list[np.ndarray]]:
+    """Return molecules, a training part, mutagens of the rest, and their toxicophore atoms."""
+    from rdkit import Chem
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path = data_folder() / "smiles" / f"{SETS['Ames']}.csv.gz"
+        graphs, y = tl.read_smiles(path, on_invalid="skip")
+    y = np.asarray(y)
+    order = np.random.default_rng(seed).permutation(len(y))
+    queries = [Chem.MolFromSmarts(text) for smarts in CLASSES.values() for text in smarts]
+    test, inside = [], []
+    for k in order[N_TOXIC_TRAIN:].tolist():
+        molecule = Chem.MolFromSmiles(graphs.graph_data["smiles"][k])
+        atoms = np.zeros(molecule.GetNumAtoms(), dtype=bool)
+        for match in (match for query in queries for match in molecule.GetSubstructMatches(query)):
+            atoms[list(match)] = True
+        if y[k] == 1 and atoms.any() and not atoms.all():
+            test.append(k)
+            inside.append(atoms)
+        if len(test) == N_TOXIC:
+            break
+    return graphs, y, order[:N_TOXIC_TRAIN], np.array(test), inside

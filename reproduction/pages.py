@@ -1,29 +1,61 @@
-"""Markdown pages and JSON files of results: one way to write them all."""
+"""Markdown pages from rows: tables, means, paired tests, and writing a page."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from treelens.json_values import unpacked
+import numpy as np
+
+from reproduction.rows import read_rows
+from treelens.evaluation.validation import corrected_paired_test
+
+Rows = Sequence[Mapping[str, Any]]
+METHOD_NAMES = {
+    "default": "treelens",
+    "uniform": "treelens, uniform weights, best depth",
+    "depths": "treelens, weights of depths",
+    "branches": "treelens, weights of branches",
+    "treelens": "treelens",
+    "treelens_depths": "treelens, one weight per depth",
+    "treelens_uniform": "treelens, uniform weights, depth 4",
+    "treelens_descriptors": "treelens with RDKit descriptors as covariates",
+    "svc": "GraphSVC",
+    "svc_uniform": "GraphSVC, uniform weights",
+    "ecfp_gp": "ECFP6 Tanimoto GP",
+    "ecfp4_gp": "ECFP4 Tanimoto GP",
+    "ecfp_svm": "ECFP Tanimoto SVM",
+    "ecfp_forest": "ECFP4 random forest",
+    "ecfp_boosting": "ECFP4 boosting",
+}
 
 
-def command_line(target: str, extra: str = "") -> str:
-    """The command that makes a page.
+def current(rows: Rows, method: str) -> str:
+    """Return the name of a method in these rows: the current one, or that of an earlier version.
 
     Examples
     --------
-    >>> command_line("table1")
-    'python -m reproduction table1 --out docs/results'
+    >>> current([{"method": "treelens"}], "default"), current([{"method": "default"}], "default")
+    ('treelens', 'default')
     """
-    return " ".join(["python -m reproduction", target, *extra.split(), "--out docs/results"])
+    return method if any(row["method"] == method for row in rows) else _EARLIER[method]
+
+
+_EARLIER = {
+    "default": "treelens", "uniform": "treelens_uniform", "depths": "treelens_depths",
+    "branches": "treelens",
+}  # fmt: skip
+
+
+def rows_of(out: Path, name: str) -> list[dict[str, Any]]:
+    """Return the rows of a study in a folder of results."""
+    return read_rows(out / "rows" / f"{name}.jsonl")
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table of the given cells.
+    """Return a table of the given cells.
 
     Examples
     --------
@@ -36,40 +68,46 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
-def write_page(path: Path, title: str, command: str, parts: Iterable[str]) -> Path:
-    """A page: its title, the command that made it, and paragraphs, tables and headings."""
-    intro = f"Written by `{command}`."
-    text = "\n\n".join([f"# {title}", intro, *(part.strip("\n") for part in parts)])
-    return _write_whole(path, text + "\n")
-
-
-def write_json(path: Path, data: Any) -> Path:
-    """Indented JSON with keys in the order given; numpy numbers are welcome."""
-    return _write_whole(path, json.dumps(data, indent=1, default=unpacked) + "\n")
-
-
-def _write_whole(path: Path, text: str) -> Path:
-    """All of a file or nothing: a run that is killed leaves no half of one behind."""
+def write_page(out: Path, name: str, title: str, parts: Iterable[str]) -> Path:
+    """Write ``NAME.md``: the title, the command that wrote it, and the parts that are not empty."""
+    command = f"Written by `python -m reproduction {name} --out docs/results`."
+    found = [f"# {title}", command, *(part.strip("\n") for part in parts if part)]
+    path = out / f"{name}.md"
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
+    part = path.with_suffix(".part")
+    part.write_text("\n\n".join(found) + "\n", encoding="utf-8")
     os.replace(part, path)
     return path
 
 
-def plus_minus(mean: float, std: float | None, digits: int = 2) -> str:
-    """Mean and standard deviation, as far as there is one.
+def save_figure(figure: Any, folder: Path, name: str) -> list[Path]:
+    """Write a matplotlib figure as PNG and SVG, without dates or random names inside."""
+    import matplotlib
+
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{name}.png", folder / f"{name}.svg"]
+    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
+        figure.savefig(paths[0], dpi=200)
+        figure.savefig(paths[1], metadata={"Date": None})
+    return paths
+
+
+# --- numbers in words -------------------------------------------------------------------------
+
+
+def plus_minus(mean: float, error: float | None, digits: int = 2) -> str:
+    """Return a mean with its standard deviation or error, if there is one.
 
     Examples
     --------
     >>> plus_minus(88.371, 1.824), plus_minus(88.371, None)
     ('88.37 ± 1.82', '88.37')
     """
-    return f"{mean:.{digits}f}" + ("" if std is None else f" ± {std:.{digits}f}")
+    return f"{mean:.{digits}f}" + ("" if error is None else f" ± {error:.{digits}f}")
 
 
 def p_text(p_value: float) -> str:
-    """A p-value as a table shows it.
+    """Return a p-value as a table shows it.
 
     Examples
     --------
@@ -79,20 +117,83 @@ def p_text(p_value: float) -> str:
     return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
 
 
-def counts_text(values: Iterable[Any]) -> str:
-    """How often each value occurs, the most frequent first.
+def signed(value: float, digits: int = 2) -> str:
+    """Return a difference with its sign.
 
     Examples
     --------
-    >>> counts_text([3, 1, 3])
-    '3: 2, 1: 1'
+    >>> signed(-0.333), signed(1.5, 1)
+    ('−0.33', '+1.5')
     """
-    counts: dict[Any, int] = {}
-    for value in values:
-        counts[value] = counts.get(value, 0) + 1
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
-    return ", ".join(f"{_short(value)}: {count}" for value, count in ordered)
+    return f"{value:+.{digits}f}".replace("-", "−")
 
 
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def listed(texts: Iterable[str], between: str = ", ") -> str:
+    """Return texts as a list in a sentence.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    *first, last = texts
+    return f"{between.join(first)} and {last}" if first else last
+
+
+# --- statistics -------------------------------------------------------------------------------
+
+
+def mean_and_error(values: Sequence[float] | np.ndarray) -> tuple[float, float | None]:
+    """Return the mean and its standard error; None for the error of one value."""
+    values = np.asarray(values, dtype=float)
+    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+    return float(values.mean()), error
+
+
+def grouped(rows: Rows, *fields: str) -> dict[Any, list[Mapping[str, Any]]]:
+    """Group rows by the values of fields, in order of first appearance.
+
+    Examples
+    --------
+    >>> list(grouped([{"a": 1, "b": 2}, {"a": 1, "b": 3}], "a", "b"))
+    [(1, 2), (1, 3)]
+    """
+    groups: dict[Any, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        key = tuple(row[field] for field in fields)
+        groups.setdefault(key if len(fields) > 1 else key[0], []).append(row)
+    return groups
+
+
+def common_rows(rows: Rows, within: Sequence[str], split: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Return the rows of the splits that every method has, set by set.
+
+    ``within`` names the fields of a comparison, ``split`` those that identify a split in it.
+    """
+    kept: list[Mapping[str, Any]] = []
+    for members in grouped(rows, *within).values() if within else [list(rows)]:
+        methods = {row["method"] for row in members}
+        for found in grouped(members, *split).values():
+            if {row["method"] for row in found} == methods:
+                kept += found
+    return kept
+
+
+def paired(
+    rows: Rows, ours: str, theirs: str, score: str, split: Sequence[str], ratio: float
+) -> dict[str, float] | None:
+    """Return the mean difference of two methods on the splits of both, with the corrected test.
+
+    ``ratio`` is the size of a test part divided by that of its training part; the p-value is
+    one-sided, for ``ours`` having the larger score.
+    """
+    first, second = (
+        {tuple(r[k] for k in split): r[score] for r in rows if r["method"] == m}
+        for m in (ours, theirs)
+    )
+    shared = sorted(first.keys() & second.keys())
+    if len(shared) < 2:
+        return None
+    differences = np.array([first[key] - second[key] for key in shared])
+    mean, error, p_value = corrected_paired_test(differences, ratio)
+    return {"difference": mean, "error": error, "p_value": p_value, "n": len(shared)}

@@ -1,8 +1,8 @@
 """One outer fold of the nested protocol: choose on the training part, score on the test part.
 
 All graphs of a data set are refined and counted once, for every fold. That leaks nothing: a kernel
-value depends only on patterns that both graphs hold, so entries between test and training graphs
-are what a vocabulary of the training part alone would give (``tests/experiments`` checks that a
+value depends only on patterns that both graphs have, so entries between test and training graphs
+are what a vocabulary of the training part alone would give (``tests/reproduction`` checks that a
 ``GraphSVC`` which sees the training part only gives the same predictions). Weights, machines
 and choices come from training graphs alone.
 """
@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 
-from reproduction.grids import GRIDS
 from reproduction.learners import study_learner
 from reproduction.methods import (
     CS,
@@ -25,6 +24,7 @@ from reproduction.methods import (
     FIXED_METHODS,
     GAMMAS,
     GRID,
+    GRIDS,
     LEARNER,
     PAPER_METHODS,
     PAPER_RADII,

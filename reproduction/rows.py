@@ -1,4 +1,4 @@
-"""Result rows: one JSON line each, appended whole, so that a killed run resumes where it was."""
+"""Result rows: one JSON line each, appended whole, so that a stopped run resumes where it was."""
 
 from __future__ import annotations
 
@@ -6,59 +6,61 @@ import fcntl
 import json
 import os
 import platform
-from collections.abc import Iterable
-from importlib.metadata import version
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from treelens.json_values import unpacked
+from joblib import Parallel, delayed
 
-# Rows keep the words they were written with; these are what some were called then.
-_OLD_FIELDS = {"form": "kernel"}
-_OLD_CHOICES = {"form": "kernel", "radius": "weight_radius"}
+# Rows keep the names they were written with; these are the names used since.
+_OLD_FIELDS = {"form": "kernel", "radius": "weight_radius"}
 _OLD_KERNELS = {
-    "exponential": "wwl",
-    "metric": "laplacian",
-    "tanimoto-exponential": "tanimoto-rbf",
-    "assignment": "wl-oa",
-    "subtree": "wl-subtree",
-    "subtree-cosine": "wl-subtree-cosine",
+    "exponential": "wwl", "metric": "laplacian", "tanimoto-exponential": "tanimoto-rbf",
+    "assignment": "wl-oa", "subtree": "wl-subtree", "subtree-cosine": "wl-subtree-cosine",
     "linear": "wwl-linear",
-}
-_locked: dict[Path, int] = {}  # files that this process writes, until it ends
+}  # fmt: skip
 
 
 class RowFile:
-    """An append-only file of JSON lines, with a key that tells which rows are already there.
+    """An append-only file of JSON lines with a key that identifies a row.
 
-    Until this process ends, no other one can open the same file as a ``RowFile``: two runs would
-    make every row twice.
-
-    Parameters
-    ----------
-    path : path
-    key : sequence of str
-        The fields that identify a row.
+    While it is open, no other process can open the same file: two runs would make every row twice.
     """
 
     def __init__(self, path: str | Path, key: Iterable[str]) -> None:
-        self.path = Path(path)
-        self.key = tuple(key)
+        self.path, self.key = Path(path), tuple(key)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        _lock(self.path.resolve())
+        self._file = self.path.open("ab")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.close()
+            raise RowFileError(
+                f"{self.path} is in use: another run is adding rows to it."
+            ) from None
         _drop_cut_line(self.path)
         self.rows = read_rows(self.path)
         for number, row in enumerate(self.rows, start=1):
-            self._check_key(row, number)
+            missing = [name for name in self.key if name not in row]
+            if missing:
+                raise RowFileError(
+                    f"{self.path}, row {number} has no {missing[0]!r}: it is not a row of this "
+                    "experiment. Choose another folder, or remove the row."
+                )
         self._known = {self._key_of(row) for row in self.rows}
 
-    def _check_key(self, row: dict[str, Any], number: int) -> None:
-        missing = [name for name in self.key if name not in row]
-        if missing:
-            raise RowFileError(
-                f"{self.path}, row {number}: {missing[0]!r} is missing, so this is no row of this "
-                "experiment. Choose another folder, or remove the row."
-            )
+    def __enter__(self) -> RowFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file, so that another run may open it."""
+        self._file.close()
 
     def _key_of(self, row: dict[str, Any]) -> tuple[Any, ...]:
         return tuple(row[name] for name in self.key)
@@ -67,55 +69,36 @@ class RowFile:
         return self._key_of(row) in self._known
 
     def append(self, row: dict[str, Any]) -> None:
-        """Write one row, whole or not at all, and make sure that it is on disk."""
-        line = (json.dumps(row, sort_keys=True, default=unpacked) + "\n").encode()
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        """Write one row to disk, the whole line or nothing of it."""
+        line = (json.dumps(row, sort_keys=True, default=_plain) + "\n").encode()
+        descriptor, before = self._file.fileno(), self.path.stat().st_size
         try:
-            _append_whole(descriptor, line)
-        finally:
-            os.close(descriptor)
+            rest = memoryview(line)
+            while rest:  # a system call may write less than it was given
+                rest = rest[os.write(descriptor, rest) :]
+            os.fsync(descriptor)
+        except BaseException:  # a full disk, Ctrl-C
+            os.ftruncate(descriptor, before)
+            raise
         self.rows.append(row)
         self._known.add(self._key_of(row))
 
-
-class InUseError(OSError):
-    """A file of rows that another process writes to."""
-
-
-def _lock(path: Path) -> None:
-    if path in _locked:
-        return
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise InUseError(
-            f"{path} is being written by another run. Wait until it has ended, stop it, or choose "
-            "another folder."
-        ) from None
-    _locked[path] = descriptor
+    def add(
+        self, key: dict[str, Any], make: Callable[..., dict[str, Any]], *arguments: Any
+    ) -> None:
+        """Append the row of a key with what ``make(*arguments)`` returns, unless it is there."""
+        if key not in self:
+            start = time.perf_counter()
+            self.append({**key, **make(*arguments), **versions()})
+            print(key, f"{time.perf_counter() - start:.1f} s", flush=True)
 
 
 class RowFileError(ValueError):
-    """A file that does not hold rows, or whose rows were damaged; the message names the line."""
-
-
-def _append_whole(descriptor: int, line: bytes) -> None:
-    """All of a line, or on any error, a full disk or Ctrl-C, nothing of it."""
-    before = os.fstat(descriptor).st_size
-    try:
-        rest = memoryview(line)
-        while rest:  # a system call may write less than it was given
-            rest = rest[os.write(descriptor, rest) :]
-        os.fsync(descriptor)
-    except BaseException:
-        os.ftruncate(descriptor, before)
-        raise
+    """A file that is in use, damaged, or of another experiment."""
 
 
 def read_rows(path: str | Path) -> list[dict[str, Any]]:
-    """The rows of a file, less a last line that a crash cut short or that is being written."""
+    """Return the rows of a file, without a last line that was cut short or is being written."""
     path = Path(path)
     if not path.exists():
         return []
@@ -132,58 +115,78 @@ def _row(line: bytes, place: str) -> dict[str, Any]:
         row = json.loads(line)
     except ValueError as error:
         raise RowFileError(
-            f"{place} is damaged ({error}). Remove the line: what it held will be made again."
+            f"{place} is damaged ({error}). Remove the line: it will be made again."
         ) from error
     if not isinstance(row, dict):
-        raise RowFileError(f"{place} is no row: expected a JSON object. Remove the line.")
-    return in_new_words(row)
+        raise RowFileError(f"{place} is not a JSON object. Remove the line.")
+    return with_current_names(row)
 
 
-def in_new_words(row: dict[str, Any]) -> dict[str, Any]:
-    """A row with the names that fields, chosen settings and kernels have now.
+def with_current_names(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with the current names of fields, chosen settings and kernels.
 
     Examples
     --------
-    >>> in_new_words({"fold": 0, "choice": {"form": "exponential", "radius": 1.0}})
+    >>> with_current_names({"fold": 0, "choice": {"form": "exponential", "radius": 1.0}})
     {'fold': 0, 'choice': {'kernel': 'wwl', 'weight_radius': 1.0}}
     """
-    row = _renamed(row, _OLD_FIELDS)
     if isinstance(row.get("choice"), dict):
-        row["choice"] = _renamed(row["choice"], _OLD_CHOICES)
-    return row
+        row["choice"] = _renamed(row["choice"])
+    return _renamed(row) if "form" in row else row
 
 
-def _renamed(record: dict[str, Any], fields: dict[str, str]) -> dict[str, Any]:
-    if not fields.keys() & record.keys():
-        return record
-    renamed = {fields.get(name, name): value for name, value in record.items()}
-    renamed["kernel"] = _OLD_KERNELS.get(renamed.get("kernel"), renamed.get("kernel"))
+def _renamed(record: dict[str, Any]) -> dict[str, Any]:
+    renamed = {_OLD_FIELDS.get(name, name): value for name, value in record.items()}
+    if renamed.get("kernel") in _OLD_KERNELS:
+        renamed["kernel"] = _OLD_KERNELS[renamed["kernel"]]
     return renamed
 
 
 def _drop_cut_line(path: Path) -> None:
-    """Take off a last line that a crash cut short: its row will be made again."""
-    if not path.exists():
-        return
     text = path.read_bytes()
     rest = text.rpartition(b"\n")[2]
     if rest:
-        with path.open("rb+") as handle:
-            handle.truncate(len(text) - len(rest))
+        os.truncate(path, len(text) - len(rest))
+
+
+def _plain(value: Any) -> Any:
+    """Return a numpy scalar or array as numbers or lists."""
+    return value.tolist()
 
 
 def versions() -> dict[str, str]:
-    """What a row was made with."""
+    """Return the versions that a row was made with."""
     names = ("treelens", "numpy", "scipy", "scikit-learn", "numba")
     return {"python": platform.python_version(), **{name: _version(name) for name in names}}
 
 
 def _version(name: str) -> str:
-    from importlib.metadata import PackageNotFoundError
-
     try:
         return version(name)
     except PackageNotFoundError:  # run from a source tree
-        import treelens
+        return "unknown"
 
-        return treelens.__version__ if name == "treelens" else "unknown"
+
+class Work(NamedTuple):
+    """A function and its arguments."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+def run_all(works: Sequence[Work], n_jobs: int, title: str) -> Iterator[Any]:
+    """Yield the results of all works in the order in which they finish, with progress on stderr."""
+    start = time.monotonic()
+    results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+        delayed(work.function)(*work.arguments) for work in works
+    )
+    for done, result in enumerate(results, start=1):
+        seconds = time.monotonic() - start
+        left = seconds / done * (len(works) - done)
+        line = f"{title}: {done}/{len(works)}, {seconds:.0f} s, about {left:.0f} s left"
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{line}   " + ("\n" if done == len(works) else ""))
+        elif done == len(works) or done % max(1, len(works) // 10) == 0:
+            sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+        yield result

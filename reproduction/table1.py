@@ -1,13 +1,15 @@
-"""Table 1: what the data sets are like, beside what the paper says of them."""
+"""Table 1: statistics of the data sets, beside those the paper prints."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from reproduction.pages import command_line, markdown_table, write_json, write_page
+from reproduction.data import StudyOptions
+from reproduction.pages import markdown_table
 from reproduction.published import PAPER_STATISTICS
 from reproduction.table2 import DATASETS
 from treelens.graphs.collection import GraphCollection
@@ -18,23 +20,29 @@ QUICK_DATASETS = ("MUTAG", "PTC_MR", "PTC_DGCNN", "ENZYMES")
 _PAPER_ROW = {"PTC_DGCNN": "PTC_MR"}
 
 
-def run_table1(out: str | Path, quick: bool = False, folder: str | None = None) -> list[Path]:
-    """Count everything and write ``table1.json`` and ``table1.md``."""
-    names = QUICK_DATASETS if quick else DATASETS
+def run(options: StudyOptions) -> None:
+    """Count everything and write ``rows/table1.json``."""
     statistics = {}
-    for name in names:
-        graphs, y = load_dataset(name, folder=folder)
+    for name in options.sets or (QUICK_DATASETS if options.quick else DATASETS):
+        graphs, y = load_dataset(name)
         statistics[name] = describe(graphs, np.asarray(y))
-    command = command_line("table1")
-    parts = [_introduction(), _table(statistics), _errata(statistics)]
-    return [
-        write_json(Path(out) / "table1.json", statistics),
-        write_page(Path(out) / "table1.md", "Table 1: the data sets", command, parts),
-    ]
+    path = options.out / "rows" / "table1.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(statistics, indent=1) + "\n", encoding="utf-8")
+
+
+def table1_parts(out: Path) -> list[str]:
+    """Return the table beside the paper's figures, and what is wrong there."""
+    path = out / "rows" / "table1.json"
+    if not path.exists():
+        return []
+    statistics = json.loads(path.read_text(encoding="utf-8"))
+    text = "Every undirected edge is counted once. In brackets: the paper's Table 1 as printed."
+    return ["## Table 1: the data sets", text, _table(statistics), _errata(statistics)]
 
 
 def describe(graphs: GraphCollection, y: np.ndarray) -> dict[str, Any]:
-    """Numbers of graphs, classes, nodes, edges and labels.
+    """Count graphs, classes, nodes, edges and labels.
 
     Examples
     --------
@@ -52,13 +60,6 @@ def describe(graphs: GraphCollection, y: np.ndarray) -> dict[str, Any]:
         "node_labels": len(graphs.node_alphabet),
         "edge_labels": len(graphs.edge_alphabet or ()),
     }
-
-
-def _introduction() -> str:
-    return (
-        "Every undirected edge is counted once. In brackets: the paper's Table 1 as printed; "
-        "what is wrong there stands below the table."
-    )
 
 
 def _table(statistics: dict[str, dict[str, Any]]) -> str:
@@ -101,6 +102,5 @@ def _errata(statistics: dict[str, dict[str, Any]]) -> str:
         "molecules, with hydrogen atoms, for which PTC_DGCNN stands here. Its edges, too, are "
         "counted twice.",
         "- NCI1: the paper prints N/A for nodes, edges and labels. They can be counted.",
-        "- MUTAG has 125 graphs of one class and 63 of the other.",
     ]
     return "\n".join(lines)

@@ -1,118 +1,63 @@
-"""Table 2 from its rows: means beside the published ones, tests, and what was chosen."""
+"""Accuracies of Table 2 from its rows: means over repetitions and paired tests over folds.
+
+The paper's test takes the means of repetitions as independent. They share the same graphs, so it
+finds significance too easily. The corrected resampled test of Nadeau and Bengio (2003) works on
+folds and allows for overlapping training sets. Tables show both.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import stats
 
-from reproduction.methods import (
-    EVIDENCE_METHODS,
-    OTHER_METHODS,
-    TABLE2_METHODS,
-    WL_METHODS,
-    title_of,
-)
-from reproduction.pages import (
-    command_line,
-    counts_text,
-    markdown_table,
-    p_text,
-    plus_minus,
-    write_json,
-    write_page,
-)
+from reproduction.methods import EVIDENCE_METHODS, TABLE2_METHODS, WL_METHODS
+from reproduction.pages import Rows, rows_of
 from reproduction.protocol import N_OUTER
-from reproduction.published import PAPER, PAPER_BEST, published_accuracy, published_name
-from reproduction.rows import read_rows
-from reproduction.significance import Comparison, Folds, compare
 from reproduction.table2 import DATASETS
-from reproduction.table2_grids import (
-    classes_text,
-    grids_text,
-    paper_grid_parts,
-    table2_edge_parts,
-    unlabelled_parts,
-    wider_grid_parts,
-)
-from treelens.evaluation.validation import holm
+from treelens.evaluation.validation import corrected_paired_test, holm
 
-Rows = Sequence[dict[str, Any]]
-Summary = dict[str, dict[str, dict[str, Any]]]
-N_REPETITIONS = 10
-# Share of the folds of the others from which on a figure may be called the best.
-_ENOUGH = 0.2
-# The learned methods that choose for themselves.
-LEARNED = tuple(m for m, spec in WL_METHODS.items() if spec.uniform and not spec.preset)
-TESTED = (*LEARNED, "best_of_all", "evidence_branches")
+# (repetition, fold) -> accuracy
+Folds = Mapping[tuple[int, int], float]
 LINES = (*TABLE2_METHODS, *EVIDENCE_METHODS)
+# Methods that learn weights -> the same method with uniform ones.
+TWINS = {m: spec.uniform for m, spec in WL_METHODS.items() if spec.uniform and not spec.preset} | {
+    "evidence_branches": "evidence_uniform", "gp_branches": "gp_uniform",
+}  # fmt: skip
 
 
-def write_table2(out: str | Path, seed: int = 0) -> list[Path]:
-    """Summarise ``table2.jsonl`` of a folder into ``table2.json``, tests and ``table2.md``."""
-    folder = Path(out)
-    known = (*TABLE2_METHODS, *OTHER_METHODS)
-    every = [
-        row
-        for row in read_rows(folder / "table2.jsonl")
-        if row["seed"] == seed and row["method"] in known
-    ]
-    rows = [row for row in every if row["method"] in TABLE2_METHODS]
-    if not rows:
-        raise ValueError(
-            f"{folder / 'table2.jsonl'} holds no row of seed {seed}: run table2 without "
-            "--tables-only first."
-        )
-    lines = [*rows, *evidence_rows(folder, seed)]
-    summary, tests = summarize(lines), all_comparisons(lines)
-    parts = [
-        _protocol_text(), _accuracy_table(summary), _unfinished_text(summary),
-        _against_paper(summary), _time_text(rows), classes_text(rows),
-        *paper_grid_parts(every), *unlabelled_parts(every),
-        "## Is learning better?", *_twin_parts(tests), _tests_text(tests), *_test_tables(tests),
-        "## What was chosen", grids_text(rows),
-        *wider_grid_parts(rows, read_rows(folder / "wider_grid.jsonl")),
-        "### Choices at an edge of their grid", *table2_edge_parts(every), *_choice_tables(rows),
-    ]  # fmt: skip
-    command = command_line("table2")
-    return [
-        write_json(folder / "table2.json", summary),
-        write_json(folder / "table2_tests.json", _tests_data(tests)),
-        write_page(
-            folder / "table2.md", "Table 2: accuracy of every method", command, filter(None, parts)
-        ),
-    ]
+class Comparison(NamedTuple):
+    """One method against another on the folds of both: mean difference and one-sided p-values.
+
+    ``p_repetitions`` is the paper's t-test over means of repetitions, ``p_corrected`` Nadeau and
+    Bengio's over folds; None where there are fewer than two.
+    """
+
+    difference: float
+    p_repetitions: float | None
+    p_corrected: float | None
+    n_folds: int
 
 
-def evidence_rows(folder: Path, seed: int) -> list[dict[str, Any]]:
-    """The rows of Gaussian processes, which were made on the folds of seed 0."""
-    if seed != 0:
-        return []
-    return [
-        {"dataset": row["set"], **{key: row[key] for key in _FOLD_KEYS}}
-        for row in read_rows(folder / "evidence.jsonl")
-    ]
-
-
-_FOLD_KEYS = ("method", "repetition", "fold", "accuracy", "seconds")
-
-
-# --- numbers ----------------------------------------------------------------------------------
+def table2_rows(out: Path) -> list[dict[str, Any]]:
+    """Return the rows of Table 2, and those of the Gaussian processes on the same folds."""
+    rows = [row for row in rows_of(out, "table2") if row["seed"] == 0]
+    return rows + [{**row, "dataset": row["set"]} for row in rows_of(out, "evidence")]
 
 
 def folds_of(rows: Rows) -> dict[str, dict[str, Folds]]:
-    """``[dataset][method][repetition, fold] -> accuracy``, data sets and methods in order."""
+    """Return ``[dataset][method][repetition, fold] -> accuracy``, in the order of the table."""
     found: dict[tuple[str, str], dict[tuple[int, int], float]] = defaultdict(dict)
     for row in rows:
         key = row["repetition"], row["fold"]
         found[row["dataset"], row["method"]][key] = float(row["accuracy"])
-    names = _ordered({name for name, _ in found}, DATASETS)
     return {
         name: {m: found[name, m] for m in _ordered({m for d, m in found if d == name}, LINES)}
-        for name in names
+        for name in _ordered({name for name, _ in found}, DATASETS)
     }
 
 
@@ -121,8 +66,10 @@ def _ordered(found: Iterable[str], order: Sequence[str]) -> list[str]:
     return sorted(found, key=lambda name: (rank.get(name, len(order)), name))
 
 
-def summarize(rows: Rows) -> Summary:
-    """Mean and standard deviation, in percent, for every data set and method.
+def summarize(rows: Rows) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return mean and standard deviation, in percent, for every data set and method.
+
+    Over complete repetitions; before the first is complete, over the folds there are.
 
     Examples
     --------
@@ -138,7 +85,6 @@ def summarize(rows: Rows) -> Summary:
 
 
 def _summary(folds: Folds) -> dict[str, Any]:
-    """Over complete repetitions; before the first is complete, over the folds there are."""
     by_repetition: dict[int, list[float]] = defaultdict(list)
     for (repetition, _), value in folds.items():
         by_repetition[repetition].append(100 * value)
@@ -151,213 +97,57 @@ def _summary(folds: Folds) -> dict[str, Any]:
     return {"mean": round(float(np.mean(means)), 4), "std": std, "n_folds": N_OUTER * len(means)}
 
 
-def all_comparisons(rows: Rows) -> dict[str, dict[str, dict[str, Comparison]]]:
-    """``[dataset][learned method][other method]``, wherever both have folds in common."""
-    return {
-        name: {
-            ours: {
-                theirs: compare(methods[ours], methods[theirs], N_OUTER)
-                for theirs in methods
-                if theirs != ours and methods[ours].keys() & methods[theirs].keys()
-            }
-            for ours in TESTED
-            if ours in methods
-        }
-        for name, methods in folds_of(rows).items()
-    }
+def paired_t_test(differences: np.ndarray) -> float:
+    """Return the one-sided p-value of a mean above zero.
+
+    Examples
+    --------
+    >>> round(paired_t_test(np.array([1.0, 2.0, 3.0])), 4)
+    0.0371
+    """
+    differences = np.asarray(differences, dtype=float)
+    n, mean = len(differences), float(np.mean(differences))
+    error = float(np.std(differences, ddof=1)) / np.sqrt(n)
+    if error == 0.0:
+        return 0.5 if mean == 0 else float(mean < 0)
+    return float(stats.t.sf(mean / error, n - 1))
 
 
-def _tests_data(tests: dict[str, dict[str, dict[str, Comparison]]]) -> dict[str, Any]:
-    return {
-        name: {
-            ours: {theirs: test._asdict() for theirs, test in row.items()}
-            for ours, row in table.items()
-        }
-        for name, table in tests.items()
-    }
+def compare(first: Folds, second: Folds, n_outer: int = N_OUTER) -> Comparison:
+    """Test whether the first method is better than the second.
 
-
-# --- words ------------------------------------------------------------------------------------
-
-
-def _protocol_text() -> str:
-    return (
-        f"Accuracy in percent: mean ± standard deviation over {N_REPETITIONS} repetitions of "
-        f"stratified {N_OUTER}-fold cross-validation. In brackets: {PAPER}. Depth, kernel scale, "
-        "`C`, radius and normalisation are chosen by cross-validation on the training part of "
-        "each fold alone, and weights are learned on it alone; a learned method always uses "
-        "learned weights (radius above 0), while the line that chooses inside may also fall back "
-        "on uniform ones. *WL-OA* is the plain kernel, as in the paper; the next line may take its "
-        "Tanimoto form instead, and nearly always does. The two presets use the depth, scale and "
-        "`C` that WWL chose; the paper's step and number of steps leave the weights so near to 1 "
-        "that the line equals WWL's. The line of the paper's protocol has the paper's own grid as "
-        "well (see below). "
-        "PTC_MR is the TU data set; PTC_DGCNN is the encoding that the paper's Table 1 describes, "
-        "so the paper's figures stand beside both. The best of each column, among the methods with "
-        "at least a fifth of the folds that others have, is bold. The Gaussian processes choose "
-        "nothing by validation: they run at their default settings on the same folds. The rows, "
-        "one per fold, are in `table2.jsonl` and `evidence.jsonl`."
+    Examples
+    --------
+    >>> ours = {(r, f): 0.8 + 0.01 * r for r in range(3) for f in range(2)}
+    >>> theirs = {(r, f): 0.79 for r in range(3) for f in range(2)}
+    >>> compare(ours, theirs, n_outer=2).n_folds
+    6
+    """
+    shared = sorted(first.keys() & second.keys())
+    if not shared:
+        raise ValueError("The two methods have no fold in common.")
+    differences = np.array([first[key] - second[key] for key in shared])
+    repetitions = np.array([repetition for repetition, _ in shared])
+    complete = [r for r in np.unique(repetitions) if (repetitions == r).sum() == n_outer]
+    means = np.array([differences[repetitions == r].mean() for r in complete])
+    return Comparison(
+        float(differences.mean()),
+        paired_t_test(means) if len(means) > 1 else None,
+        corrected_paired_test(differences, 1 / (n_outer - 1))[2] if len(shared) > 1 else None,
+        len(shared),
     )
 
 
-def _accuracy_table(summary: Summary) -> str:
-    best = {
-        name: max(cell["mean"] for cell in _furthest(methods).values())
-        for name, methods in summary.items()
-    }
-    rows = [
-        [title_of(m), *(_cell(summary[name], m, name, best[name]) for name in summary)]
-        for m in LINES
-        if any(m in methods for methods in summary.values())
-    ]
-    return markdown_table(["method", *summary], rows)
-
-
-def _furthest(methods: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Methods with enough folds: a figure from a few of them must not pass for the best."""
-    most = max((cell["n_folds"] for cell in methods.values()), default=0)
-    return {m: cell for m, cell in methods.items() if cell["n_folds"] >= _ENOUGH * most}
-
-
-def _cell(methods: dict[str, dict[str, Any]], method: str, name: str, best: float) -> str:
-    published = published_accuracy(method, name)
-    beside = "" if published is None else f" ({plus_minus(*published)})"
-    if method not in methods:
-        return f"not run{beside}"
-    cell = methods[method]
-    text = plus_minus(cell["mean"], cell["std"])
-    is_best = f"{cell['mean']:.2f}" == f"{best:.2f}" and method in _furthest(methods)
-    text = f"**{text}**" if is_best else text
-    star = "" if cell["n_folds"] == N_REPETITIONS * N_OUTER else f" [{cell['n_folds']} folds]"
-    return (text + star + beside).replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
-
-
-def _unfinished_text(summary: Summary) -> str:
-    whole = N_REPETITIONS * N_OUTER
-    cells = [cell for methods in summary.values() for cell in methods.values()]
-    if all(cell["n_folds"] == whole for cell in cells):
-        return f"Every figure comes from {whole} folds."
-    return (
-        f"Figures come from {whole} folds, save where another number stands beside them in square "
-        "brackets: those have fewer repetitions, and only whole ones count as soon as there is one."
-    )
-
-
-def _against_paper(summary: Summary) -> str:
-    """Our learned methods beside the paper's best figure of any method."""
-    rows = []
-    for name in summary:
-        if published_name(name) not in PAPER_BEST:
-            continue
-        best = PAPER_BEST[published_name(name)]
-        learned = {m: c for m, c in summary[name].items() if m in LEARNED}
-        learned = {m: c["mean"] for m, c in _furthest(learned).items()}
-        if learned:
-            top = max(learned, key=lambda m: learned[m])
-            wwl = learned.get("learned_wwl")
-            rows.append(
-                [name, f"{best:.2f}", "-" if wwl is None else f"{wwl:.2f} ({wwl - best:+.2f})",
-                 f"{learned[top]:.2f} ({learned[top] - best:+.2f})", title_of(top)]
-            )  # fmt: skip
-    header = ["data set", "paper's best, any method", "our learned WWL", "our best learned", "is"]
-    note = (
-        "The paper calls its set PTC-MR; its figure stands beside both encodings. Our best learned "
-        "method is picked by the very figure that is shown, so it is a little flattered; so is the "
-        "paper's best."
-    )
-    return f"{markdown_table(header, rows)}\n\n{note}" if rows else ""
-
-
-def _time_text(rows: Rows) -> str:
-    """How long the paper's own experiment takes: learned WWL and the search that it builds on."""
-    sets = [name for name in DATASETS if name in PAPER_BEST]
-    seconds = sum(
-        row.get("seconds", 0.0) for row in rows
-        if row["method"] in ("wwl", "learned_wwl") and row["dataset"] in sets
-    )  # fmt: skip
-    return (
-        f"Learned WWL, with the search over uniform weights that it builds on, took "
-        f"{seconds / 3600:.1f} hours in one process over all folds of {', '.join(sets)} on file. "
-        "The rows were made on two machines, some while other work was running."
-    )
-
-
-def uniform_twins() -> dict[str, str]:
-    """Methods that learn, with the same method at uniform weights."""
-    return {m: WL_METHODS[m].uniform for m in LEARNED} | {"evidence_branches": "evidence_uniform"}
-
-
-def _twin_parts(tests: dict[str, dict[str, dict[str, Comparison]]]) -> list[str]:
-    """Every method that learns against itself with uniform weights, Holm's correction over all."""
-    twins = uniform_twins()
+def learning_tests(
+    folds: Mapping[str, Mapping[str, Folds]],
+) -> list[tuple[str, str, Comparison, float]]:
+    """Compare every method that learns with its uniform twin; the last entry is Holm's p-value."""
     found = [
-        (name, ours, test)
-        for name, table in tests.items()
-        for ours, row in table.items()
-        if (test := row.get(twins.get(ours, ""))) is not None and test.p_corrected is not None
+        (name, ours, compare(methods[ours], methods[twin]))
+        for name, methods in folds.items()
+        for ours, twin in TWINS.items()
+        if ours in methods and twin in methods
     ]
-    if not found:
-        return []
-    adjusted = holm([test.p_corrected for _, _, test in found])
-    lines = [
-        [name, title_of(ours), f"{100 * test.difference:+.2f}", p_text(test.p_corrected),
-         p_text(p), test.n_folds]
-        for (name, ours, test), p in zip(found, adjusted, strict=True)
-    ]  # fmt: skip
-    header = ["data set", "method", "ahead of its uniform twin by", "p", "p (Holm)", "folds"]
-    text = (
-        "Each method that learns weights against the same method with uniform ones, on the same "
-        "folds: the corrected one-sided test, and the same after Holm's correction for the "
-        f"{len(found)} lines of this table."
-    )
-    return [text, markdown_table(header, lines)]
-
-
-def _tests_text(tests: dict[str, dict[str, dict[str, Comparison]]]) -> str:
-    n_tests = sum(len(row) for table in tests.values() for row in table.values())
-    return (
-        "Each cell: points by which the learned method of the column is ahead of the method of "
-        'the row (negative: behind), then two one-sided p-values for "ahead". The first is the '
-        "paper's paired t-test over the means of repetitions, which takes repetitions on the same "
-        "graphs for independent and so finds significance too easily. The second is the corrected "
-        "resampled t-test of Nadeau and Bengio over folds, which allows for overlapping training "
-        f"sets. There are {n_tests} tests on this page and no correction for their number: one in "
-        "twenty falls below 0.05 where nothing differs."
-    )
-
-
-def _test_tables(tests: dict[str, dict[str, dict[str, Comparison]]]) -> list[str]:
-    parts = []
-    for name, table in tests.items():
-        others = _ordered({theirs for row in table.values() for theirs in row}, LINES)
-        rows = [
-            [title_of(theirs), *(_test_cell(table[ours].get(theirs)) for ours in table)]
-            for theirs in others
-        ]
-        parts += [f"### {name}", markdown_table(["against", *map(title_of, table)], rows)]
-    return parts
-
-
-def _test_cell(test: Comparison | None) -> str:
-    if test is None:
-        return ""
-    values = [p_text(p) if p is not None else "-" for p in (test.p_repetitions, test.p_corrected)]
-    return f"{100 * test.difference:+.2f}; {', '.join(values)}"
-
-
-def _choice_tables(rows: Rows) -> list[str]:
-    """How often each radius, depth and form was chosen by the Weisfeiler-Lehman methods."""
-    chosen: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for row in rows:
-        if row["method"] in WL_METHODS and not WL_METHODS[row["method"]].preset:
-            chosen[row["dataset"], row["method"]].append(row["choice"])
-    fields = ("weight_radius", "depth", "kernel", "gamma", "C")
-    parts = []
-    for name in _ordered({name for name, _ in chosen}, DATASETS):
-        methods = _ordered({m for d, m in chosen if d == name}, TABLE2_METHODS)
-        lines = [
-            [title_of(m), *(counts_text(c[field] for c in chosen[name, m]) for field in fields)]
-            for m in methods
-        ]
-        parts += [f"### {name}: folds per choice", markdown_table(["method", *fields], lines)]
-    return parts
+    found = [each for each in found if each[2].p_corrected is not None]
+    adjusted = holm([test.p_corrected for _, _, test in found]) if found else []
+    return [(*each, float(p)) for each, p in zip(found, adjusted, strict=True)]

@@ -13,6 +13,7 @@ import treelens as tl
 from strategies import random_collection
 from treelens.kernels.gram import pair_sums
 from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm.search import SCORES, Candidate, KernelSearch, grid
 
@@ -117,7 +118,8 @@ def test_weights_of_a_split_do_not_know_the_other_graphs(data):
     for collection, labels in ((graphs, codes), (more, padded)):
         search = search_on(collection, labels, [(train, train)])
         weights = search.weights_for(base, train)
-        pairs = search.features(base, weights).pairs
+        histograms = search.histograms.select_depths(search.first_depth, base.depth)
+        pairs = PairFeatures.from_histograms(histograms, base.kind, unit=False)
         sums.append(pair_sums(pairs, weights=weights)[:64, :64])
     np.testing.assert_allclose(sums[0], sums[1], rtol=1e-9)
 

@@ -76,7 +76,7 @@ model.loo_.probabilites  # attr-defined
 model.explain(graphs[0]).contributions_of_nodes  # attr-defined
 model.fit(graphs, y, sampel_weight=y)  # call-arg
 tl.GraphClassifier(nonsense=1)  # call-arg
-tl.GraphClassifier(depth="three")  # arg-type
+tl.GraphClassifier(depth=[3])  # arg-type
 tl.GraphRegressor().predict_proba(graphs)  # attr-defined
 tl.GraphSVC(kernle="auto")  # call-arg
 tl.GraphTransformer  # attr-defined

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from reproduction.data import StudyOptions
 from reproduction.protocol import DataSet
 
 from reproduction import protocol, table2
@@ -17,7 +18,7 @@ METHODS = ("wwl", "learned_wwl", "shortest_path")
 N_ROWS = 10 * len(METHODS)
 
 
-def tiny_data(name: str = "tiny", folder: str | None = None) -> DataSet:
+def tiny_data(name: str = "tiny") -> DataSet:
     """Forty graphs, five of each substructure."""
     graphs, y = make_synthetic(5, noise_nodes=(2, 3), random_state=0)
     return DataSet.from_graphs(name, graphs, y)
@@ -28,7 +29,8 @@ def run(out: str | Path) -> Path:
     table2.load_protocol_data = tiny_data
     protocol.DEPTHS, protocol.GAMMAS, protocol.CS = (1,), (1.0,), (1.0, 10.0)
     protocol.radii_for = lambda n_graphs: (1.0,)
-    return table2.run_table2(out, datasets=["tiny"], methods=METHODS, repetitions=1)
+    table2.run(StudyOptions(Path(out), ["tiny"], METHODS, repeats=1, n_jobs=1))
+    return Path(out) / "rows" / "table2.jsonl"
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from .estimators.weights import PairwiseWeights as PairwiseWeights
 from .gp.dask_executor import fit_distributed as fit_distributed
 from .graphs.blocks import CollectionBlocks as CollectionBlocks
 from .graphs.blocks import SmilesBlocks as SmilesBlocks
+from .graphs.blocks import TUBlocks as TUBlocks
 from .graphs.collection import Graph as Graph
 from .graphs.collection import GraphCollection as GraphCollection
 from .graphs.convert import as_graph_collection as as_graph_collection
@@ -20,7 +21,6 @@ from .graphs.molecule_table import MoleculeTable as MoleculeTable
 from .graphs.molecules import read_smiles as read_smiles
 from .graphs.synthetic import make_synthetic as make_synthetic
 from .graphs.table_reader import read_table as read_table
-from .graphs.tu_blocks import TUBlocks as TUBlocks
 from .graphs.tudataset import read_tudataset as read_tudataset
 from .pairwise.settings import ProjectedGradient as ProjectedGradient
 from .pairwise.settings import QuasiNewton as QuasiNewton

@@ -63,7 +63,7 @@ def test_numbers(numbers, tmp_path):
     assert found["learning_gain"]["sentence"] == model.learning_gain_.sentence
     assert len(found["patterns"]) == 3
     assert any("fitting a regression" in note for note in found["notes"])
-    table = model.fragments([s for s, _ in NUMBERS], min_support=5)
+    table = model.fragments([s for s, _ in NUMBERS])
     for row in found["fragments"]:
         own = table.loc[row["rank"]]
         assert (row["pattern"], row["support"]) == (own["pattern"], own["support"])

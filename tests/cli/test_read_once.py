@@ -13,7 +13,7 @@ from rdkit import Chem
 
 from cli.conftest import MOLECULES, QUICK, SMALL, run, write_csv
 from treelens.cli.data import read_data
-from treelens.explain.fragment_names import _MOST_COMPARED
+from treelens.explain.group_names import MOST_CHECKED
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
 
@@ -95,7 +95,7 @@ def test_a_fragment_is_named_by_no_more_molecules_than_its_name_is_tried_on(
     if data.suffix == ".sdf":
         assert parses.calls == 0
     else:
-        assert len(MOLECULES) < parses.calls <= len(MOLECULES) + _MOST_COMPARED
+        assert len(MOLECULES) < parses.calls <= len(MOLECULES) + MOST_CHECKED
 
 
 def test_fit_with_fragments_refines_the_training_graphs_once_more(molecules, tmp_path, monkeypatch):

@@ -24,6 +24,7 @@ pytest.importorskip("rdkit")
 ROOT = Path(__file__).parents[2]
 EXECUTABLE = Path(sys.executable).with_name("treelens")
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_CODE = re.compile(r"`[^`\n]*`")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _DOCTEST_FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -44,7 +45,7 @@ def blocks(page: Path) -> Iterator[Block]:
 
 def dead_links(page: Path) -> list[str]:
     """Links of a page to files that are not there."""
-    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    text = _CODE.sub("", _FENCE.sub("", page.read_text(encoding="utf-8")))
     local = (link.split("#")[0] for link in _LINK.findall(text) if "://" not in link)
     return [link for link in local if link and not (page.parent / link).exists()]
 

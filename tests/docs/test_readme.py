@@ -12,7 +12,7 @@ PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 def test_every_block_of_the_readme_runs(run_page):
     counts = run_page(ROOT / "README.md")
     assert counts["python"] >= 1
-    assert counts["bash"] >= 3
+    assert counts["bash"] >= 2
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -27,6 +27,7 @@ def test_the_readme_keeps_its_word_on_length():
     }
     assert len(lengths["python"]) <= 15
     assert len(lengths["bash"]) == 3  # the last of them: fit, predict, explain
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 95
 
 
 def test_a_command_that_does_not_exist_is_noticed(run_page, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from joblib import parallel_config
 
 import treelens as tl
-from treelens.gp import landmark_parts, sparse_evidence
+from treelens.gp import blocks as gp_blocks
 from treelens.gp.blocks import sample_of_blocks
 from treelens.gp.executors import JoblibExecutor, SerialExecutor
 from treelens.gp.landmarks import LandmarkPosterior
@@ -40,12 +40,16 @@ def models(data):
     }
 
 
-def assert_same_bits(one, other) -> None:
+def assert_same_model(one, other) -> None:
     one, other = one.model_, other.model_
-    np.testing.assert_array_equal(one.posterior.coefficients, other.posterior.coefficients)
-    np.testing.assert_array_equal(one.posterior.precision_gain, other.posterior.precision_gain)
+    np.testing.assert_allclose(
+        one.posterior.coefficients, other.posterior.coefficients, rtol=1e-6, atol=1e-8
+    )
+    np.testing.assert_allclose(
+        one.posterior.precision_gain, other.posterior.precision_gain, rtol=1e-5, atol=1e-5
+    )
     np.testing.assert_array_equal(one.weights, other.weights)
-    assert one.slope == other.slope
+    assert one.slope == pytest.approx(other.slope)
 
 
 # --- one model, however graphs come -------------------------------------------------------------
@@ -56,19 +60,18 @@ def assert_same_bits(one, other) -> None:
 def test_blocks_of_any_size_give_the_same_model(data, models, kind, block_size):
     graphs, targets = data
     found = KINDS[kind](**SETTINGS).fit(CollectionBlocks(graphs, targets[kind], block_size))
-    assert_same_bits(found, models[kind])
+    assert_same_model(found, models[kind])
     assert isinstance(found.model_.posterior, LandmarkPosterior)
 
 
 @pytest.mark.parametrize("executor", [SerialExecutor(), JoblibExecutor(2)])
 def test_executors_give_the_same_model(data, executor, monkeypatch):
-    monkeypatch.setattr(sparse_evidence, "BLOCK", 16)  # several chunks, shared by runs
-    monkeypatch.setattr(landmark_parts, "_CHUNKS_PER_RUN", 1)
+    monkeypatch.setattr(gp_blocks, "_TASK_SIZE", 16)  # several tasks
     blocks = CollectionBlocks(data[0], data[1]["classes"], 9)
     here = tl.GraphClassifier(**SETTINGS).fit(blocks)
     with parallel_config(backend="threading"):  # where the patches apply
         there = tl.GraphClassifier(**SETTINGS).fit(blocks, executor=executor)
-    assert_same_bits(here, there)
+    assert_same_model(here, there)
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {"no": 1.0, "yes": 5.0}])
@@ -92,7 +95,7 @@ def test_graphs_of_any_kind_are_taken():
     expected = model.fit(CollectionBlocks(smiles, y, 7)).decision_function(smiles)
     pairs = [(smiles[:13], y[:13]), (smiles[13:], y[13:])]
     for blocks in (pairs, list(CollectionBlocks(smiles, y, 4))):
-        np.testing.assert_array_equal(model.fit(blocks).decision_function(smiles), expected)
+        np.testing.assert_allclose(model.fit(blocks).decision_function(smiles), expected, rtol=1e-9)
 
 
 # --- predicting ---------------------------------------------------------------------------------
@@ -266,7 +269,7 @@ def test_fragments(data, models, kind, tmp_path):
     models[kind].save(tmp_path / "m.treelens")
     loaded = tl.load(tmp_path / "m.treelens")
     assert len(loaded.fragments(graphs, targets[kind])) > 0
-    with pytest.raises(AttributeError, match="does not hold its training graphs"):
+    with pytest.raises(AttributeError, match="does not have its training graphs"):
         _ = loaded.fragments_
 
 
@@ -375,7 +378,7 @@ def test_a_class_that_the_sample_lacks_is_named(data):
 def test_blocks_without_graphs_change_nothing(data, models):
     graphs, y = data[0], data[1]["classes"]
     blocks = [(graphs[:0], []), (graphs[:70], y[:70]), (graphs[:0], []), (graphs[70:], y[70:])]
-    assert_same_bits(tl.GraphClassifier(**SETTINGS).fit(blocks), models["classes"])
+    assert_same_model(tl.GraphClassifier(**SETTINGS).fit(blocks), models["classes"])
     with pytest.raises(GraphDataError, match="The blocks hold 0 graphs"):
         tl.GraphClassifier(**SETTINGS).fit([(graphs[:0], [])])
     with pytest.raises(GraphDataError, match="The blocks hold 0 graphs"):

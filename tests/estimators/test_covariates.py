@@ -72,7 +72,7 @@ def test_an_explanation_adds_up_with_them(chains, fitted):
     assert total == pytest.approx(explained.decision)
     assert explained.decision == pytest.approx(fitted.predict(one)[0])
     assert explained.covariates != 0.0
-    assert "from covariates" in repr(explained)
+    assert "covariates" in repr(explained)
 
 
 def test_a_file_keeps_them(chains, fitted, tmp_path):

@@ -327,3 +327,15 @@ def test_molecules_are_seen_coarse_and_fine():
         warnings.simplefilter("ignore")
         assert model.explain("CCCO").decision == pytest.approx(model.predict(["CCCO"])[0])
     assert model.predict(["CCCCCO"])[0] == pytest.approx(3.0, abs=1.0)
+
+
+def test_replicates_of_noise_do_not_look_predictable():
+    """Five copies of each graph with one random value: no leave-one-out score from copies."""
+    rng = np.random.default_rng(0)
+    graphs = tl.make_synthetic(n_per_substructure=5, random_state=0)[0]
+    values = rng.normal(size=len(graphs))
+    several = np.repeat(np.arange(len(graphs)), 5)
+    measured = values[several] + 0.01 * rng.normal(size=len(several))
+    with pytest.warns(UserWarning, match="copies"):
+        model = tl.GraphRegressor(depth=1).fit(graphs[several], measured)
+    assert model.loo_.r2 < 0.3

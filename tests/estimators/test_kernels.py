@@ -454,7 +454,7 @@ def test_graphs_that_are_none(kernel: Any, some_graphs: GraphCollection) -> None
             kernel().fit(nothing)
         with pytest.raises(GraphDataError, match="0 graphs"):
             kernel().fit(some_graphs).transform(nothing)
-    with pytest.raises(NotGraphsError, match="list of NetworkX graphs"):
+    with pytest.raises(NotGraphsError, match="list of"):
         kernel().fit(np.eye(3))
 
 

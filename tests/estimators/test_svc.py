@@ -294,7 +294,7 @@ def test_patterns(learned, data):
     graphs, y = data
     table = learned.patterns_
     assert list(table.columns) == [
-        "pattern", "depth", "weight", "support", "frequency -1", "frequency 1", "leans_to"
+        "pattern", "tree", "depth", "weight", "support", "frequency -1", "frequency 1", "leans_to"
     ]  # fmt: skip
     assert set(table["depth"]) == {0, 1, 2}
     np.testing.assert_array_equal(table["weight"].sort_index(), learned.weights_)

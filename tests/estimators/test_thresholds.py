@@ -76,7 +76,7 @@ def test_common_classes_are_named_as_they_were():
 def test_a_model_that_names_one_class_says_so(rare):
     with pytest.warns(UserWarning, match="predicts the class 0 for every held-out graph"):
         model = tl.GraphClassifier(depth=0, weights="uniform", threshold=0.9).fit(*rare[0])
-    assert "tells nothing apart" in model._html_repr()
+    assert "does not distinguish classes" in model._html_repr()
     doubts = [item["text"] for item in model.summary()["doubts"] if item["level"] == "alarm"]
     assert any("put into the same class" in text for text in doubts)
 

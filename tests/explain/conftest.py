@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
 from sklearn.svm import SVC
 
 import treelens as tl
-from treelens.explain.expansion import KernelDecision
+from treelens.explain.expansion import KernelExpansion
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
-from treelens.kernels.weighted import kernel_matrix
-from treelens.patterns.histograms import PatternHistograms, usual_out_of_vocabulary
+from treelens.kernels.weighted import WeightedKernel, kernel_matrix
+from treelens.patterns.features import Features, PatternExtractor
+from treelens.patterns.forest import PatternForest
+from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
 
@@ -28,7 +31,7 @@ def _fit_decision(
     gamma: float = 1.0,
     C: float = 10.0,
     random_weights: bool = False,
-) -> KernelDecision:
+) -> KernelExpansion:
     vocabulary, colors = PatternVocabulary.fit(graphs, depth, graphs.edge_codes is not None)
     histograms = PatternHistograms.from_colors(vocabulary, colors)
     histograms = histograms.select_depths(first_depth, depth)
@@ -47,14 +50,16 @@ def _fit_decision(
         svc = SVC(kernel="precomputed", C=C).fit(matrix, codes == target)
         coefficients[row, svc.support_] = svc.dual_coef_[0]
         intercepts[row] = svc.intercept_[0]
-    return KernelDecision(
-        vocabulary, first_depth, kernel, weights, offset, gamma, pairs, diagonal, coefficients,
-        intercepts, classes, np.arange(len(y)), codes, usual_out_of_vocabulary(histograms),
+    extractor = PatternExtractor(vocabulary, first_depth, KERNELS[kernel].pair_feature)
+    return KernelExpansion(
+        PatternForest.of_vocabulary(vocabulary), first_depth, WeightedKernel(kernel, weights, gamma, offset), weights,
+        Features(pairs, diagonal), np.arange(len(y)), codes, coefficients, intercepts, classes,
+        histograms, partial(extractor.look_at, weights=weights),
     )  # fmt: skip
 
 
 @pytest.fixture
-def fit_decision() -> Callable[..., KernelDecision]:
+def fit_decision() -> Callable[..., KernelExpansion]:
     return _fit_decision
 
 

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 import treelens as tl
 from naive import explain as naive
-from treelens.explain import _compiled
-from treelens.explain.contributions import explain_decision
+from treelens.explain import _compiled, contributions
+from treelens.explain.contributions import (
+    Arcs,
+    Explanation,
+    NeighborRows,
+    PatternRows,
+    explain,
+    spread_over_edges,
+    spread_over_nodes,
+)
+from treelens.explain.expansion import FoundPatterns
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import Graph
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.synthetic import TEST_SUBSTRUCTURES, TRAINING_SUBSTRUCTURES, make_random_graphs
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
-from treelens.kernels.weighted import kernel_matrix
 from treelens.patterns.histograms import PatternHistograms, usual_out_of_vocabulary
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -38,20 +50,18 @@ def unknown_graphs():
 
 def _decision_values(graphs, decision):
     """Decision values straight from the kernel, unseen patterns told apart, shape (n, outputs)."""
-    vocabulary, kind = decision.vocabulary, KERNELS[decision.kernel].pair_feature
+    vocabulary, kind = decision.forest.vocabularies[0], decision.kernel.pair_feature
 
     def pairs_of(words, colors):
         histograms = PatternHistograms.from_colors(words, colors)
-        histograms = histograms.select_depths(decision.first_depth, words.depth)
+        histograms = histograms.select_depths(decision.first_level, words.depth)
         return PairFeatures.from_histograms(histograms, kind, unit=False)
 
     known = pairs_of(vocabulary, vocabulary.transform(graphs))
     every = pairs_of(*PatternVocabulary.fit(graphs, vocabulary.depth, vocabulary.uses_edge_labels))
     own = known.diagonal(decision.weights) + every.diagonal() - known.diagonal()
-    sums = pair_sums(known, decision.pairs, decision.weights)
-    kernel = kernel_matrix(
-        decision.kernel, sums, own, decision.diagonal, decision.offset, decision.gamma
-    )
+    sums = pair_sums(known, decision.basis.pairs, decision.weights)
+    kernel = decision.kernel.of_sums(sums, own, decision.basis.diagonal)
     return kernel @ decision.coefficients.T + decision.intercepts
 
 
@@ -76,7 +86,7 @@ def test_contributions_add_up_to_the_decision(
     )
     values = _decision_values(unknown_graphs, decision)[:, 0]
     for i in range(len(unknown_graphs)):
-        found = explain_decision(unknown_graphs[i : i + 1], decision)
+        found = explain(unknown_graphs[i : i + 1], decision)
         gap = found.decision - found.base
         assert found.decision == pytest.approx(values[i], abs=1e-9)
         assert found.pattern_contributions["contribution"].sum() == pytest.approx(gap, abs=1e-9)
@@ -88,13 +98,13 @@ def test_contributions_add_up_to_the_decision(
 def test_linear_kernels_have_exact_contributions(kernel, training, fit_decision):
     graphs, y = training
     decision = fit_decision(graphs, y, kernel, random_weights=True)
-    found = explain_decision(graphs[3:4], decision)
+    found = explain(graphs[3:4], decision)
     assert found.base == pytest.approx(decision.intercepts[0])
     # A kernel linear in the patterns falls by exactly the contribution when a weight is taken out.
     for pattern, row in found.pattern_contributions.head(5).iterrows():
         weights = decision.weights.copy()
         weights[pattern] = 0.0
-        without = explain_decision(graphs[3:4], dataclasses.replace(decision, weights=weights))
+        without = explain(graphs[3:4], dataclasses.replace(decision, weights=weights))
         assert found.decision - without.decision == pytest.approx(row["contribution"], abs=1e-10)
 
 
@@ -103,7 +113,7 @@ def test_base_is_the_decision_without_known_patterns(training, fit_decision):
     stranger = build_collection(np.array([2]), np.array([[0, 1]]), ["x", "y"])
     for kernel in KERNELS:
         decision = fit_decision(*training, kernel)
-        found = explain_decision(stranger, decision)
+        found = explain(stranger, decision)
         assert found.decision == found.base
         assert found.base == pytest.approx(_decision_values(stranger, decision)[0, 0])
         assert len(found.pattern_contributions) == 0
@@ -118,8 +128,8 @@ def test_renumbering_nodes_permutes_their_contributions(kernel, training, fit_de
     decision = fit_decision(*training, kernel)
     graph = training[0][4]
     order = rng.permutation(graph.n_nodes)
-    before = explain_decision(training[0][4:5], decision)
-    after = explain_decision(_shuffled(graph, order), decision)
+    before = explain(training[0][4:5], decision)
+    after = explain(_shuffled(graph, order), decision)
     np.testing.assert_allclose(after.node_contributions, before.node_contributions[order])
     by_edge = dict(zip(before.graph.edges, before.edge_contributions, strict=True))
     for (u, v), value in zip(after.graph.edges, after.edge_contributions, strict=True):
@@ -135,7 +145,7 @@ def test_an_isolated_node_with_an_unseen_label_gets_zero_and_is_reported(
     graph = training[0][4]
     n = graph.n_nodes
     more = build_collection(np.array([n + 1]), np.array(graph.edges), [*graph.node_labels, "new"])
-    found = explain_decision(more, decision)
+    found = explain(more, decision)
     assert found.node_contributions[n] == 0.0
     assert found.node_out_of_vocabulary[n] == 1.0
     assert found.out_of_vocabulary == pytest.approx(1 / (n + 1))
@@ -150,7 +160,7 @@ def test_planted_nodes_rank_first(kernel, fit_decision):
         graphs, y = tl.make_synthetic(8, TEST_SUBSTRUCTURES, random_state=100 + seed)
         decision = fit_decision(*train, kernel)
         for i in np.flatnonzero(y == 1).tolist():
-            found = explain_decision(graphs[i : i + 1], decision)
+            found = explain(graphs[i : i + 1], decision)
             planted = np.isin(np.arange(found.graph.n_nodes), found.graph.data["planted"])
             areas.append(roc_auc_score(planted, found.node_contributions))
     assert np.mean(areas) >= 0.98
@@ -164,10 +174,10 @@ def test_several_classes_have_one_output_each(training, fit_decision):
     y = np.array(["a", "b", "c"])[np.arange(len(graphs)) % 3]
     decision = fit_decision(graphs, y)
     values = _decision_values(graphs[:1], decision)[0]
-    by_default = explain_decision(graphs[:1], decision)
+    by_default = explain(graphs[:1], decision)
     assert by_default.class_label == by_default.predicted_class == decision.classes[values.argmax()]
     for code, label in enumerate("abc"):
-        found = explain_decision(graphs[:1], decision, class_label=label)
+        found = explain(graphs[:1], decision, class_label=label)
         assert found.decision == pytest.approx(values[code], abs=1e-12)
         assert found.class_label == label
 
@@ -175,24 +185,25 @@ def test_several_classes_have_one_output_each(training, fit_decision):
 def test_the_first_of_two_classes_is_the_mirror_image(training, fit_decision):
     graphs, y = training
     decision = fit_decision(graphs, y)
-    second = explain_decision(graphs[:1], decision)
-    first = explain_decision(graphs[:1], decision, class_label=0)
+    second = explain(graphs[:1], decision)
+    first = explain(graphs[:1], decision, class_label=0)
     assert (second.class_label, first.class_label) == (1, 0)
     assert first.decision == -second.decision
     np.testing.assert_array_equal(first.node_contributions, -second.node_contributions)
     with pytest.raises(ValueError, match=r"\[0, 1\], got 2"):
-        explain_decision(graphs[:1], decision, class_label=2)
+        explain(graphs[:1], decision, class_label=2)
 
 
 def test_neighbors_are_the_strongest_voices(training, fit_decision):
     graphs, y = training
     decision = fit_decision(graphs, y)
-    found = explain_decision(graphs[:1], decision, n_neighbors=3).neighbors
+    found = explain(graphs[:1], decision, n_neighbors=3).neighbors
     assert (found["contribution"] > 0).sum() == (found["contribution"] < 0).sum() == 3
-    np.testing.assert_allclose(found["contribution"], found["coefficient"] * found["similarity"])
+    assert found.columns.tolist() == ["class_label", "similarity", "contribution"]
+    assert found["similarity"].between(0, 1).all()
     assert found["contribution"].is_monotonic_decreasing
     assert found["class_label"].tolist() == y[found.index].tolist()
-    everyone = explain_decision(graphs[:1], decision, n_neighbors=100)
+    everyone = explain(graphs[:1], decision, n_neighbors=100)
     total = everyone.neighbors["contribution"].sum() + decision.intercepts[0]
     assert total == pytest.approx(everyone.decision, abs=1e-9)
 
@@ -200,15 +211,15 @@ def test_neighbors_are_the_strongest_voices(training, fit_decision):
 def test_five_voices_on_either_side_unless_told_otherwise(training, fit_decision):
     graphs, y = training
     decision = fit_decision(graphs, y)
-    by_default = explain_decision(graphs[:1], decision).neighbors
-    five = explain_decision(graphs[:1], decision, n_neighbors=5).neighbors
+    by_default = explain(graphs[:1], decision).neighbors
+    five = explain(graphs[:1], decision, n_neighbors=5).neighbors
     assert by_default.index.tolist() == five.index.tolist()
     assert (five["contribution"] > 0).sum() == (five["contribution"] < 0).sum() == 5
 
 
 def test_patterns_are_listed_by_the_size_of_what_they_contribute(training, fit_decision):
     graphs, y = training
-    found = explain_decision(graphs[:1], fit_decision(graphs, y, random_weights=True))
+    found = explain(graphs[:1], fit_decision(graphs, y, random_weights=True))
     sizes = found.pattern_contributions["contribution"].abs()
     assert sizes.is_monotonic_decreasing
     assert sizes.iloc[0] > sizes.iloc[-1]
@@ -216,12 +227,11 @@ def test_patterns_are_listed_by_the_size_of_what_they_contribute(training, fit_d
 
 def test_a_large_unseen_share_is_warned_of(training, unknown_graphs, fit_decision):
     decision = fit_decision(*training)
-    known = explain_decision(training[0][:1], decision)
+    known = explain(training[0][:1], decision)
     assert known.warning is None
     assert known.out_of_vocabulary == 0.0
-    strange = explain_decision(
-        unknown_graphs[:1], dataclasses.replace(decision, out_of_vocabulary_limit=0.01)
-    )
+    vars(decision)["usual_out_of_vocabulary"] = 0.01
+    strange = explain(unknown_graphs[:1], decision)
     assert f"{strange.out_of_vocabulary:.0%}" in strange.warning
     assert strange.warning in repr(strange)
 
@@ -241,7 +251,7 @@ def test_usual_unseen_share_is_what_leaving_one_out_gives():
 
 def test_more_than_one_graph_is_refused(training, fit_decision):
     with pytest.raises(GraphDataError, match="got 2"):
-        explain_decision(training[0][:2], fit_decision(*training))
+        explain(training[0][:2], fit_decision(*training))
 
 
 @pytest.mark.interpreted
@@ -254,12 +264,167 @@ def test_compiled_sums_equal_their_twins(minimum, rng):
     lists = offsets, graphs, rng.random(len(graphs)), minimum
     patterns = np.sort(rng.choice(n_patterns, 6, replace=False)).astype(np.int32)
     values, weights = rng.random(6), rng.random(6)
-    factors = rng.normal(size=n_graphs)
     np.testing.assert_allclose(
         _compiled.shared_sums(patterns, values, weights, *lists, n_graphs),
         naive.shared_sums(patterns, values, weights, *lists, n_graphs),
     )
+
+
+pytestmark = pytest.mark.interpreted
+
+
+def _random_graph(seed: int, n: int = 7) -> list[list[int]]:
+    """Neighbour lists with a self-loop and an isolated node."""
+    rng = np.random.default_rng(seed)
+    joined = np.triu(rng.random((n, n)) < 0.35, 1)
+    joined = joined | joined.T
+    joined[1, 1] = True
+    joined[n - 1, :] = joined[:, n - 1] = False
+    return [np.flatnonzero(row).tolist() for row in joined]
+
+
+def _arcs(neighbors: list[list[int]]) -> Arcs:
+    offsets = np.concatenate([[0], np.cumsum([len(row) for row in neighbors])])
+    return Arcs(offsets, np.array([v for row in neighbors for v in row], dtype=np.int64))
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 10_000), first_depth=st.integers(0, 1), n_depths=st.integers(1, 4))
+def test_spreading_follows_the_unfolded_tree(seed, first_depth, n_depths):
+    neighbors = _random_graph(seed)
+    shares = np.random.default_rng(seed).normal(size=(n_depths, len(neighbors)))
+    arcs = _arcs(neighbors)
+    nodes = spread_over_nodes(shares, first_depth + np.arange(len(shares)), arcs)
     np.testing.assert_allclose(
-        _compiled.pattern_sums(patterns, values, factors, *lists),
-        naive.pattern_sums(patterns, values, factors, *lists),
+        nodes, naive.spread_over_nodes(shares, first_depth, neighbors), atol=1e-12
     )
+    assert nodes.sum() == pytest.approx(shares.sum(), abs=1e-12)
+    edges = spread_over_edges(shares, first_depth + np.arange(len(shares)), arcs)
+    expected = naive.spread_over_edges(shares, first_depth, neighbors)
+    np.testing.assert_allclose(edges, list(expected.values()), atol=1e-12)
+    deep = shares[max(0, 1 - first_depth) :, [bool(row) for row in neighbors]]
+    assert edges.sum() == pytest.approx(deep.sum(), abs=1e-12)
+
+
+def test_a_star_is_shared_by_centre_and_leaves():
+    star = _arcs([[1, 2], [0], [0]])
+    nodes = spread_over_nodes(np.array([[1.0, 0, 0]]), np.array([1]), star)
+    np.testing.assert_allclose(nodes, [0.5, 0.25, 0.25])
+    np.testing.assert_allclose(
+        spread_over_edges(np.array([[1.0, 0, 0]]), np.array([1]), star), [0.5, 0.5]
+    )
+
+
+def test_a_graph_without_edges():
+    lonely = Arcs(np.zeros(3, dtype=int), np.empty(0, dtype=int))
+    shares = np.array([[1.0, -2.0], [0.5, 0.5]])
+    np.testing.assert_allclose(
+        spread_over_nodes(shares, np.arange(len(shares)), lonely), [1.5, -1.5]
+    )
+    assert len(spread_over_edges(shares, np.arange(len(shares)), lonely)) == 0
+
+
+EVIL = "<script>x</script>"
+
+
+def explanation(**changes) -> Explanation:
+    rows = [
+        {"contribution": 1.5 - k, "pattern": f"p{k}", "depth": k, "count": 2} for k in range(12)
+    ]
+    table = changes.pop("pattern_contributions", pd.DataFrame(rows))
+    given = {
+        "decision": 1.25, "base": -0.5, "class_label": "yes", "predicted_class": "yes",
+        "graph": Graph(("a", "b"), ((0, 1),)), "node_contributions": np.array([1.0, 0.75]),
+        "edge_contributions": np.zeros(1), "out_of_vocabulary": 0.0,
+        "node_out_of_vocabulary": np.zeros(2), "warning": None, "pattern_rows": None,
+        "neighbor_rows": None,
+    }  # fmt: skip
+    found = Explanation(**(given | changes))
+    vars(found)["pattern_contributions"] = table
+    return found
+
+
+def test_base_and_nodes_make_up_the_decision() -> None:
+    assert explanation().sentence == (
+        "Predicted yes; decision +1.250 for yes: base -0.500, nodes together +1.750."
+    )
+    number = explanation(class_label=None).sentence
+    assert number == "Predicted 1.250: base -0.500, nodes together +1.750."
+
+
+def test_the_strongest_patterns_are_listed_and_no_more() -> None:
+    page = explanation()._repr_html_()
+    assert page.count("<tr>") == 1 + contributions._MOST_PATTERNS
+    assert "<td>+1.500</td><td><code>p0</code></td><td>0</td><td>2</td>" in page
+    assert f"p{contributions._MOST_PATTERNS}</code>" not in page
+
+
+@pytest.mark.parametrize(("n_nodes", "drawn"), [(0, 0), (1, 1), (400, 1), (401, 0)])
+def test_graphs_are_drawn_up_to_a_size(n_nodes: int, drawn: int) -> None:
+    graph = Graph(("a",) * n_nodes, tuple((k, k + 1) for k in range(n_nodes - 1)))
+    page = explanation(graph=graph, node_contributions=np.ones(n_nodes))._repr_html_()
+    assert page.count("<svg") == drawn
+
+
+def test_numbers_are_raised_and_lowered_and_classes_spoken_for() -> None:
+    assert "raises" in explanation(class_label=None)._repr_html_()
+    assert "for yes" in explanation()._repr_html_()
+
+
+def test_everything_out_of_data_is_escaped() -> None:
+    table = pd.DataFrame([{"contribution": 1.0, "pattern": EVIL, "depth": 0, "count": 1}])
+    page = explanation(
+        class_label=EVIL, predicted_class=EVIL, pattern_contributions=table,
+        graph=Graph((EVIL, "b"), ((0, 1),)),
+    )._repr_html_()  # fmt: skip
+    assert EVIL not in page
+    assert "&lt;script&gt;" in page
+
+
+# --- the rows of tables -------------------------------------------------------------------------
+
+EXPANSION = SimpleNamespace(
+    level_depths=np.array([0, 2]), basis_indices=np.array([7, 3, 5]), first_pattern=10
+)
+
+
+def test_the_largest_contribution_of_either_sign_comes_first() -> None:
+    colors, patterns = np.zeros((2, 1), dtype=int), np.array([0, 2, 3, 5])
+    found = FoundPatterns(colors, patterns, np.ones(4), np.array([0, 3, 6]), True, 1.0, 0.0, 0.0)
+    contributions = np.array([0.5, -2.0, -0.5, 1.0])
+    rows = PatternRows.sorted(EXPANSION, found, np.array([1, 2, 3, 4]), contributions)
+    assert rows.ids.tolist() == [12, 15, 10, 13]  # of equals the first pattern
+    assert rows.contributions.tolist() == [-2.0, 1.0, 0.5, -0.5]
+    assert rows.counts.tolist() == [2, 4, 1, 3]
+    assert rows.depths.tolist() == [0, 2, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("votes", "n", "expected"),
+    [
+        ([1.0, 1.5, -2.0], 3, [3, 7, 5]),
+        ([1.0, 2.0, 3.0], 1, [5]),
+        ([-1.0, -2.0, -3.0], 2, [3, 5]),
+        ([0.0, 0.0, 0.0], 2, []),
+        ([1.0, 2.0, 3.0], 0, []),
+        ([1.0, 1.0, 1.0], 3, [3, 5, 7]),  # of equals the earlier training graph
+    ],
+)
+def test_neighbors_for_come_largest_first_and_against_largest_last(votes, n, expected) -> None:
+    rows = NeighborRows.strongest(EXPANSION, np.array(votes), np.array([0.1, 0.2, 0.3]), n)
+    assert rows.training_graphs.tolist() == expected
+
+
+@pytest.mark.filterwarnings("ignore:Training never saw")
+def test_similarity_is_the_one_of_the_domain_of_applicability() -> None:
+    """The learned Tanimoto similarity, whatever the kernel makes of it."""
+    smiles = [f"{'C' * k}{end}" for k in range(2, 9) for end in ("O", "N", "Cl")]
+    values = np.arange(len(smiles), dtype=float)
+    model = tl.GraphRegressor(depth=2, n_jobs=1).fit(smiles, values)
+    found = model.explain("CCCCC(O)C", n_neighbors=len(smiles)).neighbors
+    domain = model.domain_.around(model.model_.look_at(model._new_graphs(["CCCCC(O)C"])).features)
+    assert found["similarity"].max() == pytest.approx(domain.similarity[0])
+    assert found["similarity"].idxmax() == domain.nearest[0]
+    same = model.explain(smiles[3], n_neighbors=len(smiles)).neighbors
+    assert same.loc[3, "similarity"] == pytest.approx(1.0)
+    assert same.loc[3, "value"] == 3.0

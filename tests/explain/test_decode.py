@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.explain.decode import atom_environment, find_occurrences, unfold_within
+from treelens.explain.decode import environment_smiles, find_occurrences, unfold_within
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.synthetic import make_random_graphs
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
 
 
@@ -27,7 +28,9 @@ def _size(tree) -> int:
 def test_every_occurrence_is_found_with_its_ball(graphs):
     vocabulary, colors = PatternVocabulary.fit(graphs, depth=2)
     patterns = range(0, vocabulary.n_patterns, 7)
-    found = find_occurrences(vocabulary, graphs, patterns, per_pattern=None)
+    found = find_occurrences(
+        PatternForest.of_vocabulary(vocabulary), graphs, patterns, per_pattern=None
+    )
     for pattern in patterns:
         depth = vocabulary.depth_of(pattern)
         expected = np.count_nonzero(
@@ -54,36 +57,36 @@ def _check_ball(graph, place):
 
 def test_the_smallest_graph_comes_first(graphs):
     vocabulary, _ = PatternVocabulary.fit(graphs, depth=1)
-    every = find_occurrences(vocabulary, graphs, [0], per_pattern=None)[0]
+    every = find_occurrences(
+        PatternForest.of_vocabulary(vocabulary), graphs, [0], per_pattern=None
+    )[0]
     sizes = [graphs.sizes[place.graph_index] for place in every]
     assert sizes == sorted(sizes)
-    assert find_occurrences(vocabulary, graphs, [0])[0] == every[:1]
+    assert find_occurrences(PatternForest.of_vocabulary(vocabulary), graphs, [0])[0] == every[:1]
 
 
 def test_a_pattern_that_is_not_there_has_no_occurrence(graphs):
     vocabulary, _ = PatternVocabulary.fit(graphs, depth=2)
-    assert find_occurrences(vocabulary, graphs[:1], [vocabulary.n_patterns - 1]) == {
-        vocabulary.n_patterns - 1: []
-    }
+    assert find_occurrences(
+        PatternForest.of_vocabulary(vocabulary), graphs[:1], [vocabulary.n_patterns - 1]
+    ) == {vocabulary.n_patterns - 1: []}
 
 
-def test_an_atom_environment_is_written_as_smiles():
+def test_an_environment_smiles_is_written_as_smiles():
     graphs = tl.as_graph_collection(["CCN", "O=[N+]([O-])c1ccccc1"])
     vocabulary, _ = PatternVocabulary.fit(graphs, depth=1, edge_labels=True)
     nitro = next(
         p for p in range(vocabulary.n_patterns) if str(vocabulary.tree(p)) == "N(-C,-O,=O)"
     )
-    place = find_occurrences(vocabulary, graphs, [nitro])[nitro][0]
-    environment = atom_environment(graphs[1], place)
-    assert sorted(environment.smiles.upper()) == sorted("[N+](=O)([O-])C")
-    assert environment.note == "one occurrence, at atom 1 of training graph 1"
+    place = find_occurrences(PatternForest.of_vocabulary(vocabulary), graphs, [nitro])[nitro][0]
+    assert sorted(environment_smiles(graphs[1], place).upper()) == sorted("[N+](=O)([O-])C")
 
 
-def test_a_graph_without_a_molecule_has_no_atom_environment(graphs):
+def test_a_graph_without_a_molecule_has_no_environment_smiles(graphs):
     vocabulary, _ = PatternVocabulary.fit(graphs, depth=1)
-    place = find_occurrences(vocabulary, graphs, [0])[0][0]
+    place = find_occurrences(PatternForest.of_vocabulary(vocabulary), graphs, [0])[0][0]
     with pytest.raises(GraphDataError, match="no molecule"):
-        atom_environment(graphs[place.graph_index], place)
+        environment_smiles(graphs[place.graph_index], place)
 
 
 # --- trees --------------------------------------------------------------------------------------

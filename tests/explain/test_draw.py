@@ -1,24 +1,39 @@
-"""Drawings are sound SVG or PNG, small, and never let data become markup."""
+"""Drawings as SVG and PNG: colours, marks, molecules; all text escaped."""
 
 from __future__ import annotations
 
 import io
+import re
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.explain.decode import find_occurrences
+from treelens.explain.decode import Occurrence, TreeNode, find_occurrences
 from treelens.explain.draw import (
     Style,
+    _sideways,
     draw_graph,
     draw_pattern,
+    graph_scene,
+    tree_scene,
 )
 from treelens.explain.layout import node_positions
-from treelens.explain.palette import AGAINST, FOR, to_hex
+from treelens.explain.scene import (
+    AGAINST,
+    FOR,
+    NEUTRAL,
+    Disc,
+    Lines,
+    Words,
+    diverging_rgb,
+    ink_on,
+    to_hex,
+)
 from treelens.graphs.collection import Graph
 from treelens.graphs.synthetic import make_random_graphs
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -89,7 +104,7 @@ def test_highlighting_marks_nodes_and_edges_of_the_pattern():
     graphs = make_random_graphs(5, n_nodes=(8, 12), random_state=1)
     vocabulary, _ = PatternVocabulary.fit(graphs, depth=1)
     pattern = vocabulary.n_patterns - 1
-    place = find_occurrences(vocabulary, graphs, [pattern])[pattern][0]
+    place = find_occurrences(PatternForest.of_vocabulary(vocabulary), graphs, [pattern])[pattern][0]
     graph = graphs[place.graph_index]
     plain, marked = draw_graph(graph), draw_graph(graph, highlight=place)
     # One mark under every node of the pattern, and a white ring inside the root's.
@@ -173,3 +188,323 @@ def test_large_graphs_are_laid_out_too():
     points = node_positions(graph)
     assert np.isfinite(points).all()
     assert len(np.unique(points.round(6), axis=0)) > 800
+
+
+def test_molecules_are_drawn_by_rdkit(nitrobenzene):
+    graph = nitrobenzene[0]
+    style = Style(width=250, height=200)
+    svg = draw_graph(graph, np.linspace(-1, 1, 9), np.linspace(-1, 1, 9), style=style)
+    ElementTree.fromstring(svg)
+    assert "bond-0" in svg  # a class that RDKit gives to its lines
+    data = draw_graph(graph, np.linspace(-1, 1, 9), format="png", style=style)
+    assert png_size(data) == (500, 2 * (200 + 34))
+    assert "bond-0" not in draw_graph(graph, engine="plain")
+
+
+def test_a_pattern_is_shown_in_a_molecule(nitrobenzene):
+    vocabulary, _ = PatternVocabulary.fit(nitrobenzene, depth=1, edge_labels=True)
+    pattern = vocabulary.n_patterns - 1
+    place = find_occurrences(PatternForest.of_vocabulary(vocabulary), nitrobenzene, [pattern])[
+        pattern
+    ][0]
+    plain, marked = draw_graph(nitrobenzene[0]), draw_graph(nitrobenzene[0], highlight=place)
+    assert marked.count("<ellipse") - plain.count("<ellipse") == len(place.nodes)
+
+
+def test_only_molecules_can_be_left_to_rdkit():
+    with pytest.raises(ValueError, match="engine='plain'"):
+        draw_graph(Graph(("a",), ()), engine="rdkit")
+
+
+def _marks(scene, kind) -> list:
+    return [mark for mark in scene.marks if isinstance(mark, kind)]
+
+
+def _plain_scene(graph: Graph, **settings):
+    return graph_scene(graph, None, None, None, Style(**settings))
+
+
+def _distances_beside(scene) -> dict[bool, list[float]]:
+    """How far each line of a single edge runs beside the line through its ends, by dashing."""
+    a, b = (np.array(disc.center) for disc in _marks(scene, Disc))
+    across = np.array([a[1] - b[1], b[0] - a[0]]) / np.linalg.norm(b - a)
+    found: dict[bool, list[float]] = {False: [], True: []}
+    for lines in _marks(scene, Lines):
+        for start, end in lines.segments:
+            assert (end - start) == pytest.approx(b - a)  # alongside, and as long
+            found[lines.dashed].append(round(float((start - a) @ across), 6))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("bond", "n_solid", "n_dashed"),
+    [("-", 1, 0), ("=", 2, 0), ("#", 3, 0), (":", 1, 1), (None, 1, 0)],
+)
+def test_bonds_are_lines_on_both_sides_of_the_middle(bond, n_solid, n_dashed):
+    graph = Graph(("a", "b"), ((0, 1),), None if bond is None else (bond,))
+    scene = _plain_scene(graph)
+    beside = _distances_beside(scene)
+    assert (len(beside[False]), len(beside[True])) == (n_solid, n_dashed)
+    places = np.sort(beside[False] + beside[True])
+    assert places == pytest.approx(-places[::-1])  # as far to the left as to the right
+    assert len(set(places)) == len(places)
+    radius = _marks(scene, Disc)[0].radius
+    assert np.abs(places).max() < radius
+    assert all(
+        0 < lines.width < np.diff(places).min(initial=radius) for lines in _marks(scene, Lines)
+    )
+
+
+@pytest.mark.parametrize("end", [(3.0, 4.0), (0.0, -2.0), (-1.0, 5.0)])
+def test_a_shift_sideways_is_at_right_angles_and_as_long_as_asked(end):
+    segment = np.array([(1.0, 1.0), np.add(end, 1.0)])
+    shift = _sideways(segment, 2.5)[0]
+    assert shift @ (segment[1] - segment[0]) == pytest.approx(0.0)
+    assert np.linalg.norm(shift) == pytest.approx(2.5)
+
+
+def test_other_edge_labels_are_written_beside_the_middle():
+    scene = _plain_scene(Graph(("a", "b"), ((0, 1),), ("word",)))
+    a, b = (np.array(disc.center) for disc in _marks(scene, Disc))
+    (words,) = (mark for mark in _marks(scene, Words) if mark.text == "word")
+    shift = np.array(words.center) - (a + b) / 2
+    assert shift @ (b - a) == pytest.approx(0, abs=1e-6)
+    assert 0 < np.linalg.norm(shift) < _marks(scene, Disc)[0].radius
+
+
+def test_drawings_are_centred_and_keep_their_margin():
+    for n, width, height in ((2, 320, 240), (9, 200, 300), (40, 300, 120)):
+        scene = _plain_scene(make_random_graphs(1, n_nodes=(n, n), random_state=n)[0],
+                             width=width, height=height)  # fmt: skip
+        discs = _marks(scene, Disc)
+        low = np.min([disc.center for disc in discs], axis=0)
+        high = np.max([disc.center for disc in discs], axis=0)
+        assert (low + high) / 2 == pytest.approx([width / 2, height / 2])
+        assert (low - discs[0].radius > 0).all()
+        assert (high + discs[0].radius < [width, height]).all()
+
+
+def test_long_labels_are_written_smaller_and_tiny_discs_stay_empty():
+    path = Graph(("C", "Cl", "sulfur"), ((0, 1), (1, 2)))
+    sizes = {words.text: words.size for words in _marks(_plain_scene(path), Words)}
+    assert sizes["C"] >= sizes["Cl"] > sizes["sulfur"]  # six letters are not cut
+    many = make_random_graphs(1, n_nodes=(400, 400), random_state=0)[0]
+    assert not _marks(_plain_scene(many, width=100, height=100), Words)
+
+
+def test_texts_are_cut_after_sixteen_letters():
+    assert Words((0, 0), 10, "x" * 16).shown == "x" * 16
+    assert Words((0, 0), 10, "x" * 17).shown == "x" * 15 + "…"
+
+
+def test_edges_are_coloured_on_a_common_scale_with_nodes():
+    path = Graph(("a", "b", "c"), ((0, 1), (1, 2)))
+    scene = graph_scene(path, np.array([1.0, 0.0, 0.0]), np.array([-2.0, 1.0]), None, Style())
+    bands = [mark.color for mark in _marks(scene, Lines)][:2]
+    assert bands == [to_hex(diverging_rgb(value, 2.0)) for value in (-2.0, 1.0)]
+    assert _marks(scene, Disc)[0].fill == to_hex(diverging_rgb(1.0, 2.0))
+    given = graph_scene(path, np.array([1.0, 0.0, 0.0]), None, None, Style(limit=4.0))
+    assert _marks(given, Disc)[0].fill == to_hex(diverging_rgb(1.0, 4.0))
+
+
+def test_the_root_of_a_pattern_is_marked_most():
+    path = Graph(("a", "b", "c", "d"), ((0, 1), (1, 2), (2, 3)))
+    place = Occurrence(0, 1, 0, 1, (0, 1, 2), ((0, 1), (1, 2)))
+    discs = _marks(graph_scene(path, None, None, place, Style()), Disc)
+    marked, (ring, *nodes) = discs[:3], discs[3:]
+    assert marked[1].radius > marked[0].radius == marked[2].radius > nodes[0].radius
+    assert ring.center == nodes[1].center == marked[1].center
+    assert marked[1].radius > ring.radius > nodes[1].radius
+
+
+def test_trees_stand_in_layers_with_parents_over_their_children():
+    parents, layers = (-1, 0, 0, 1, 1, 2), (0, 1, 1, 2, 2, 2)
+    tree = [
+        TreeNode(parent, layer, name, None, False)
+        for parent, layer, name in zip(parents, layers, "rxyuvw", strict=True)
+    ]
+    scene = tree_scene(tree, "tree")
+    mark, *discs = _marks(scene, Disc)
+    x, y = np.array([disc.center for disc in discs]).T
+    assert mark.center == discs[0].center
+    assert mark.radius > discs[0].radius
+    assert np.diff(x[3:]) == pytest.approx([x[4] - x[3]] * 2)
+    assert x[4] - x[3] > 2 * discs[0].radius
+    assert x[1] == pytest.approx((x[3] + x[4]) / 2)
+    assert x[2] == pytest.approx(x[5])
+    assert x[0] == pytest.approx((x[1] + x[2]) / 2)
+    steps = [y[1] - y[0], y[3] - y[1]]
+    assert steps[0] == pytest.approx(steps[1])
+    assert steps[0] > 2 * discs[0].radius
+    assert (y[1], y[3], y[4]) == pytest.approx((y[2], y[4], y[5]))
+    assert (scene.width, scene.height) == pytest.approx((x.max() + x.min(), y.max() + y.min()))
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+# No two atoms alike, and bonds that RDKit numbers in another order than the graph its edges.
+SMILES = "O=C(N)c1ccncc1"
+
+
+@pytest.fixture(scope="module")
+def molecules():
+    pytest.importorskip("rdkit")
+    return tl.as_graph_collection([SMILES])
+
+
+def hex_of(value: float, limit: float) -> str:
+    """The colour by hand: neutral at 0, orange for, blue against."""
+    end = FOR if value > 0 else AGAINST
+    share = abs(value) / limit
+    return "#" + "".join(
+        f"{round(n + share * (e - n)):02x}" for n, e in zip(NEUTRAL, end, strict=True)
+    )
+
+
+def assert_colours(found: dict, expected: dict) -> None:
+    """The same keys, and colours that agree up to RDKit's way of rounding."""
+    assert set(found) == set(expected)
+    for key, color in expected.items():
+        assert rgb_of(found[key]) == pytest.approx(rgb_of(color), abs=1), key
+
+
+def rgb_of(color: str) -> tuple[int, ...]:
+    return tuple(bytes.fromhex(color[1:]))
+
+
+def distinct_values(n: int, seed: int) -> np.ndarray:
+    """Of both signs, none near another, in no order."""
+    values = np.linspace(-1.0, 1.0, n)
+    return np.random.default_rng(seed).permutation(values)
+
+
+def style_of(element: ElementTree.Element, name: str) -> str:
+    return re.search(rf"(?:^|;){name}:([^;]+)", element.get("style", "") + ";")[1].lower()
+
+
+def atom_fills(svg: str) -> dict[int, str]:
+    """Fill by atom, as RDKit names its discs."""
+    discs = ElementTree.fromstring(svg).iter(f"{SVG}ellipse")
+    return {int(disc.get("class").removeprefix("atom-")): style_of(disc, "fill") for disc in discs}
+
+
+def bond_fills(svg: str) -> dict[tuple[int, ...], str]:
+    """Fill by the two atoms of a bond; the black lines of the bonds have none."""
+    fills = {}
+    for path in ElementTree.fromstring(svg).iter(f"{SVG}path"):
+        atoms = tuple(sorted(map(int, re.findall(r"atom-(\d+)", path.get("class", "")))))
+        if len(atoms) == 2 and style_of(path, "fill") not in ("none", "#000000"):
+            assert fills.setdefault(atoms, style_of(path, "fill")) == style_of(path, "fill")
+    return fills
+
+
+def test_orange_speaks_for_and_blue_against():
+    assert FOR[0] > FOR[2]
+    assert AGAINST[0] < AGAINST[2]
+
+
+# --- molecules --------------------------------------------------------------------------------
+
+
+def test_every_atom_has_its_own_colour(molecules):
+    graph = molecules[0]
+    values = distinct_values(graph.n_nodes, seed=1)
+    fills = atom_fills(draw_graph(graph, values, style=Style(legend=False)))
+    assert_colours(fills, {atom: hex_of(value, 1.0) for atom, value in enumerate(values)})
+
+
+def test_every_bond_has_its_own_colour(molecules):
+    graph = molecules[0]
+    values = distinct_values(len(graph.edges), seed=2)
+    svg = draw_graph(graph, np.zeros(graph.n_nodes), values, style=Style(legend=False))
+    expected = {tuple(sorted(e)): hex_of(v, 1.0) for e, v in zip(graph.edges, values, strict=True)}
+    assert_colours(bond_fills(svg), expected)
+
+
+def test_atoms_and_bonds_share_a_scale_which_can_be_given(molecules):
+    graph = molecules[0]
+    atoms, bonds = np.zeros(graph.n_nodes), np.zeros(len(graph.edges))
+    atoms[2], bonds[4] = -1.0, 2.0
+    for limit in (None, 8.0):
+        svg = draw_graph(graph, atoms, bonds, style=Style(legend=False, limit=limit))
+        bond = tuple(sorted(graph.edges[4]))
+        found = {"atom": atom_fills(svg)[2], "bond": bond_fills(svg)[bond]}
+        full = 2.0 if limit is None else limit
+        assert_colours(found, {"atom": hex_of(-1.0, full), "bond": hex_of(2.0, full)})
+
+
+def test_a_pattern_marks_its_own_atoms_and_bonds(molecules):
+    vocabulary, _ = PatternVocabulary.fit(molecules, depth=1, edge_labels=True)
+    for pattern in range(int(vocabulary.level_offsets[1]), vocabulary.n_patterns):
+        place = find_occurrences(PatternForest.of_vocabulary(vocabulary), molecules, [pattern])[
+            pattern
+        ][0]
+        svg = draw_graph(molecules[0], highlight=place)
+        fills = atom_fills(svg)
+        assert set(fills) == set(place.nodes)
+        others = {fill for atom, fill in fills.items() if atom != place.root}
+        assert len(others) == 1
+        assert fills[place.root] not in others
+        assert set(bond_fills(svg)) == set(place.edges)
+
+
+# --- other graphs -----------------------------------------------------------------------------
+
+STAR = Graph(("a", "b", "c", "d"), ((0, 1), (0, 2), (0, 3)))
+
+
+def middle_of(element: ElementTree.Element) -> tuple[float, float]:
+    numbers = list(map(float, re.findall(r"-?\d+(?:\.\d+)?", element.get("d"))))
+    return (numbers[0] + numbers[2]) / 2, (numbers[1] + numbers[3]) / 2
+
+
+def test_every_node_of_a_plain_drawing_has_its_own_colour():
+    values = np.array([0.25, -1.0, 0.5, -0.5])
+    root = ElementTree.fromstring(draw_graph(STAR, values, style=Style(legend=False)))
+    discs, words = list(root.iter(f"{SVG}circle")), list(root.iter(f"{SVG}text"))
+    assert [disc.get("fill") for disc in discs] == [hex_of(value, 1.0) for value in values]
+    text_at = {float(word.get("x")): word.text for word in words}
+    assert [text_at[float(disc.get("cx"))] for disc in discs] == list(STAR.node_labels)
+
+
+def test_every_edge_of_a_plain_drawing_has_its_own_colour():
+    values = np.array([1.0, -0.5, 0.25])
+    svg = draw_graph(STAR, np.zeros(4), values, style=Style(legend=False))
+    root = ElementTree.fromstring(svg)
+    points = np.array([(float(d.get("cx")), float(d.get("cy"))) for d in root.iter(f"{SVG}circle")])
+    bands = {}
+    for group in root.iter(f"{SVG}g"):
+        for path in group.iter(f"{SVG}path"):
+            if group.get("stroke").startswith("#") and len(group.get("stroke")) == 7:
+                bands[group.get("stroke")] = middle_of(path)
+    assert list(bands) == [hex_of(value, 1.0) for value in values]
+    for (u, v), middle in zip(STAR.edges, bands.values(), strict=True):
+        assert middle == pytest.approx(tuple((points[u] + points[v]) / 2), abs=0.2)
+
+
+@pytest.mark.parametrize("engine", ["plain", "rdkit"])
+def test_the_legend_has_against_and_its_blue_on_the_left(engine, molecules):
+    values = distinct_values(molecules[0].n_nodes, seed=3)
+    svg = draw_graph(molecules[0], values, engine=engine, style=Style(toward="x"))
+    root = ElementTree.fromstring(svg)
+    place = {word.text: float(word.get("x")) for word in root.iter(f"{SVG}text")}
+    assert place["against x"] < place["-1"] < place["0"] < place["+1"] < place["for x"]
+    bars = [g for g in root.iter(f"{SVG}g") if g.get("stroke-width") == "9"]
+    at = {bar.get("stroke"): middle_of(bar.find(f"{SVG}path"))[0] for bar in bars}
+    assert min(at, key=at.get) == hex_of(-1.0, 1.0)
+    assert max(at, key=at.get) == hex_of(1.0, 1.0)
+
+
+def test_letters_can_be_read_on_every_colour():
+    for share in np.linspace(-1, 1, 21):
+        fill = diverging_rgb(share, 1.0)
+        light, dark = sorted(map(_luminance, (fill, _rgb(ink_on(fill)))), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) > 3.4
+
+
+def _rgb(short_hex: str) -> tuple[float, ...]:
+    return tuple(int(digit, 16) / 15 for digit in short_hex[1:])
+
+
+def _luminance(rgb: tuple[float, ...]) -> float:
+    channels = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+    return float(np.dot([0.2126, 0.7152, 0.0722], channels))

@@ -1,4 +1,6 @@
-"""The search names what was planted, counts a group once, and its numbers are what it says."""
+"""The search finds what was planted, counts a group once, and equals its naive twin."""
+
+from __future__ import annotations
 
 from itertools import pairwise
 
@@ -7,10 +9,17 @@ import pytest
 
 import treelens as tl
 from naive import fragments as naive
-from treelens.explain import fragment_scores, fragment_search
-from treelens.explain.fragment_scores import support_cap
-from treelens.explain.fragment_search import search_fragments, take_off
-from treelens.explain.fragment_seen import ExplainedGraphs
+from treelens.explain import fragment_search
+from treelens.explain.fragment_search import (
+    Candidates,
+    ExplainedGraphs,
+    find_candidates,
+    mean_over_graphs,
+    other_carriers,
+    search_fragments,
+    subtract_effect,
+    support_cap,
+)
 from treelens.patterns.forest import PatternForest
 
 
@@ -53,8 +62,8 @@ def test_a_group_is_one_row():
 
 
 def test_the_same_data_three_times_has_the_same_order(monkeypatch):
-    monkeypatch.setattr(fragment_scores, "_LEAST_CAP", 1)
-    monkeypatch.setattr(fragment_scores, "_CAP_SHARE", 0.2)  # the nitro group is above it
+    monkeypatch.setattr(fragment_search, "_LEAST_CAP", 1)
+    monkeypatch.setattr(fragment_search, "_CAP_SHARE", 0.2)  # the nitro group is above it
 
     def rule(graph, node):
         label = graph.node_labels[node]
@@ -121,8 +130,8 @@ def test_no_candidates_no_rows():
     assert search_fragments(seen, 3, 2, 2) == []
 
 
-def test_take_off_leaves_what_a_pattern_cannot_know():
-    """``C(C,C,N)`` knows that there is a nitrogen, not which: it takes off the mean of all."""
+def test_only_what_a_pattern_knows_is_subtracted():
+    """``C(C,C,N)`` knows that there is a nitrogen, not which: it subtracts the mean of all."""
     seen = seen_of(SMILES, is_nitro_atom)
     texts = seen.forest.texts(np.arange(seen.forest.n_patterns))
     pattern = texts.index("C(C,C,N)")
@@ -130,7 +139,7 @@ def test_take_off_leaves_what_a_pattern_cannot_know():
         patterns=(pattern,), depth=1, roots=seen.carriers(pattern)
     )
     phi = seen.phi.copy()
-    take_off(seen, phi, fragment)
+    subtract_effect(seen, phi, fragment)
     nitrogens = np.concatenate([np.array(g.node_labels) == "N" for g in seen.graphs])
     # Seven nitro groups with 1 and seven amines with 0.
     assert sorted(set(phi[nitrogens].tolist())) == [-0.5, 0.5]
@@ -166,3 +175,56 @@ def test_what_is_not_taken_hides_nothing():
     for least in (1, 2):
         texts = [seen.forest.texts(f.patterns)[0] for f in search_fragments(seen, 5, least, 1)]
         assert any(text.startswith(("O(", "OH(")) for text in texts), texts
+
+
+def test_others_carry_the_parent_elsewhere():
+    seen = seen_of(SMILES, is_nitro_atom)
+    for pattern in range(seen.forest.n_patterns):
+        parent, own = int(seen.forest.parents[pattern]), seen.carriers(pattern)
+        if parent < 0 or len(seen.carriers(parent)) == len(own):
+            continue
+        held = set(seen.balls(own, seen.depth_of(pattern)).indices.tolist())
+        expected = set(seen.carriers(parent).tolist()) - held
+        assert set(other_carriers(seen, pattern).tolist()) == expected
+
+
+def test_balls_are_naive_balls():
+    seen = seen_of(SMILES[:2], is_nitro_atom)
+    first = seen.graphs[0]
+    neighbors = [[] for _ in range(first.n_nodes)]
+    for u, v in first.edges:
+        neighbors[u].append(v)
+        neighbors[v].append(u)
+    for depth in range(3):
+        held = seen.balls(np.arange(seen.graphs.n_nodes), depth).toarray()
+        for root in range(first.n_nodes):
+            expected = naive.ball(neighbors, root, depth)
+            assert set(np.flatnonzero(held[root]).tolist()) == expected
+
+
+def test_one_graph_has_no_error():
+    assert np.isnan(mean_over_graphs(np.ones(3), np.zeros(3, dtype=int)).error)
+
+
+def test_all_scores_at_once_are_those_of_one_by_one():
+    rng = np.random.default_rng(1)
+    seen = seen_of(SMILES, lambda g, n: is_nitro_atom(g, n) + 0.3 * rng.normal())
+    patterns = find_candidates(seen, 3, 1)
+    scores = Candidates.of(seen, patterns).scores(seen, seen.phi)
+    assert (scores != 0).any()
+    assert (scores == 0).any()
+    for pattern, score in zip(patterns.tolist(), scores.tolist(), strict=True):
+        roots, others = seen.carriers(pattern), other_carriers(seen, pattern)
+        own = mean_over_graphs(seen.balls(roots, 1) @ seen.phi, seen.graph_of_node[roots])
+        rest = mean_over_graphs(seen.balls(others, 1) @ seen.phi, seen.graph_of_node[others])
+        usual = 0.0 if np.isnan(rest.mean) else rest.mean
+        beyond, error = own.mean - usual, np.hypot(own.error, np.nan_to_num(rest.error))
+        nodes = np.unique(seen.balls(roots, 1).indices)
+        size = seen.balls(roots, 1).nnz / len(roots)
+        alike = abs(own.mean) / np.hypot(own.mean, own.error * np.sqrt(own.n_graphs))
+        expected = (
+            min(abs(own.mean), abs(beyond)) / size * alike
+            * np.sqrt(len(nodes) / own.n_graphs * min(own.n_graphs, 60))
+        )  # fmt: skip
+        sure = abs(beyond) > 2 * error and beyond * own.mean > 0
+        assert score == pytest.approx(np.sign(own.mean) * expected if sure else 0.0)

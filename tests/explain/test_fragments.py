@@ -1,14 +1,15 @@
-"""Tables of fragments: which outputs they are about, and what size alone does."""
+"""Tables of fragments of molecules and of other graphs."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import treelens as tl
-from treelens.explain.fragment_seen import ExplainedGraphs
+from treelens.explain.fragment_search import ExplainedGraphs
 from treelens.explain.fragments import outputs_of, size_effect, toward_of
 from treelens.patterns.forest import PatternForest
 
@@ -54,3 +55,239 @@ def test_what_size_does_is_the_mean_over_graphs_not_over_nodes() -> None:
     assert found["mean_nodes"] == 4.0
     assert found["effect"] == pytest.approx(-5.0)
     assert found["error"] > 0
+
+
+TAILS = ["", "C", "CC", "CCC", "C(C)C", "OC", "CO", "CCO", "C=C", "CC=C"]
+MOLECULES = [
+    *(f"{t}c1ccc([N+](=O)[O-])cc1" for t in TAILS),
+    *(f"{t}c1ccccc1" if t else "c1ccccc1" for t in TAILS),
+    *(f"CC{t}C(=O)NC" for t in TAILS),
+]
+
+
+@pytest.fixture(scope="module")
+def model():
+    y = np.array(["toxic"] * len(TAILS) + ["safe"] * 2 * len(TAILS))
+    return tl.GraphClassifier(depth=2, random_state=0).fit(MOLECULES, y)
+
+
+@pytest.fixture(scope="module")
+def table(model):
+    return model.fragments_
+
+
+def test_the_planted_group_is_first_and_named(table):
+    first = table.iloc[0]
+    assert "nitro" in first["name"]
+    assert first["effect"] > 0
+    assert first["support toxic"] == 10
+    assert first["support safe"] == 0
+    assert len(first["examples"]) == 3
+
+
+def test_columns(table):
+    assert isinstance(table, pd.DataFrame)
+    for column in ("name", "smarts", "pattern", "depth", "effect", "error", "support", "examples",
+                   "conditional_effect", "conditional_error", "total", "support safe"):  # fmt: skip
+        assert column in table, column
+    assert (table["depth"] >= 1).all()
+    assert (table["support"] == table["support safe"] + table["support toxic"]).all()
+    assert table.index.tolist() == list(range(1, len(table) + 1))
+    assert table.attrs["toward"] == "toxic"
+    assert table.attrs["left_out"]
+    assert table.attrs["size"]["effect"] == pytest.approx(
+        table.attrs["size"]["per_node"] * table.attrs["size"]["mean_nodes"]
+    )
+
+
+def test_smarts_match_exactly_the_molecules_that_hold_the_fragment(table):
+    from rdkit import Chem
+
+    molecules = [Chem.MolFromSmiles(smiles) for smiles in MOLECULES]
+    for _, row in table.iterrows():
+        query = Chem.MolFromSmarts(row["smarts"])
+        assert query.GetNumAtoms() > 1
+        assert sum(m.HasSubstructMatch(query) for m in molecules) == row["support"], row["smarts"]
+
+
+def test_the_table_is_a_copy(model):
+    copy = model.fragments_
+    copy.loc[1, "effect"] = 99.0
+    assert model.fragments_.loc[1, "effect"] != 99.0
+
+
+def test_the_other_class_turns_signs(model, table):
+    y = np.repeat(["toxic", "safe", "safe"], len(TAILS))
+    other = model.fragments(MOLECULES, y, class_label="safe")
+    np.testing.assert_allclose(other["effect"], -table["effect"])
+    assert other["smarts"].tolist() == table["smarts"].tolist()
+
+
+def test_a_loaded_model_finds_the_same_on_its_training_graphs(model, table, tmp_path):
+    model.save(tmp_path / "m.tlm")
+    loaded = tl.load(tmp_path / "m.tlm")
+    with pytest.raises(AttributeError, match=r"fragments\(graphs\)"):
+        _ = loaded.fragments_
+    again = loaded.fragments(MOLECULES)
+    np.testing.assert_allclose(again["effect"], table["effect"], atol=1e-8)
+    assert "support toxic" not in again  # nobody said which class
+
+
+def test_drawings_have_text_and_nothing_unescaped(table):
+    picture = table.draw(1)
+    assert picture.startswith("<svg")
+    assert "<title>Fragment 1:" in picture
+    assert table.draw(1, format="png")[:4] == b"\x89PNG"
+    page = table._repr_html_()
+    assert page.count("<svg xmlns") >= len(table)
+    evil = table.head(2)
+    evil.loc[1, "name"] = "<script>alert(1)</script>"
+    assert "<script>" not in evil._repr_html_()
+    with pytest.raises(KeyError, match="no fragment 99"):
+        table.draw(99)
+
+
+def test_a_part_of_the_table_is_shown_as_any_frame(table):
+    assert "<table" in table[["effect"]]._repr_html_()
+
+
+def test_bad_input_is_named(model):
+    with pytest.raises(ValueError, match="class_label must be one of"):
+        model.fragments(MOLECULES, class_label="green")
+    with pytest.raises(ValueError, match="y has 2 entries for 30 graphs"):
+        model.fragments(MOLECULES, ["toxic", "safe"])
+    with pytest.raises(ValueError, match="none of the classes"):
+        model.fragments(MOLECULES, ["green"] * 30)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_planted_pattern_of_other_graphs_is_first(seed):
+    graphs, y = tl.make_synthetic(10, random_state=seed)
+    table = tl.GraphClassifier(depth=2).fit(graphs, y).fragments_
+    assert table["pattern"].iloc[0] == "0(0,1,2)"
+    assert "smarts" not in table
+    assert "<svg" in table._repr_html_()
+
+
+def test_numbers():
+    values = np.array([5.0] * 10 + [1.0] * 20) + 0.1 * np.arange(30)
+    table = tl.GraphRegressor(depth=2).fit(MOLECULES, values).fragments_
+    assert "mean_value" in table
+    assert table.attrs["toward"] is None
+    nitro = table[table["name"].str.contains("nitro")].iloc[0]
+    assert nitro["effect"] > 0
+    with pytest.raises(ValueError, match="predicts numbers"):
+        tl.GraphRegressor(depth=1).fit(MOLECULES, values).fragments(MOLECULES, class_label=1)
+
+
+def test_several_classes_name_their_own():
+    y = np.repeat(["nitro", "arene", "amide"], len(TAILS))
+    model = tl.GraphClassifier(depth=1).fit(MOLECULES, y)
+    table = model.fragments_
+    assert {"nitro", "amide"} <= set(table["class_label"])
+    first = table[table["class_label"] == "amide"].iloc[0]
+    assert first["support amide"] > 0
+    only = model.fragments(MOLECULES, y, class_label="amide")
+    assert set(only["class_label"]) == {"amide"}
+
+
+def test_explanations_show_themselves(model):
+    explained = model.explain(MOLECULES[0])
+    page = explained._repr_html_()
+    assert "<svg" in page
+    assert "base" in page
+    total = explained.base + explained.atom_contributions.sum()
+    assert total == pytest.approx(explained.decision)
+
+
+# --- answers that must not be wrong -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", ["training", "reversed", "shuffled"])
+def test_training_graphs_have_the_same_fragments_in_any_order(model, table, order):
+    """Each is explained without itself, in whatever order they come."""
+    chosen = {"training": np.arange(30), "reversed": np.arange(30)[::-1],
+              "shuffled": np.random.default_rng(0).permutation(30)}[order]  # fmt: skip
+    again = model.fragments([MOLECULES[k] for k in chosen])
+    assert again.attrs["left_out"]
+    assert again["pattern"].tolist() == table["pattern"].tolist()
+    np.testing.assert_allclose(again["effect"], table["effect"], atol=1e-8)
+    np.testing.assert_allclose(again["error"], table["error"], atol=1e-8)
+
+
+def test_graphs_are_not_all_left_out_where_some_are_new(model):
+    some = [*MOLECULES[:15], "CCCCOc1ccccc1", "CC(C)c1ccc([N+](=O)[O-])cc1CC"]
+    assert not model.fragments(some).attrs["left_out"]
+
+
+def test_errors_are_those_of_effects_and_not_of_molecules():
+    """Identical molecules differ in nothing; the effect is still known from few noisy values."""
+    rng = np.random.default_rng(0)
+    smiles = ["CCCCCl", "CCCCN", "CCCCO"] * 8
+    errors = []
+    for noise in (0.1, 1.0):
+        values = np.tile([2.0, 0.0, -2.0], 8) + noise * rng.normal(size=24)
+        found = tl.GraphRegressor(depth=1).fit(smiles, values).fragments_
+        errors.append(float(found.loc[found["support"] == 8, "error"].median()))
+    assert errors[0] > 0.01
+    assert errors[1] > 3 * errors[0]
+
+
+def test_errors_are_as_large_as_the_spread_over_samples():
+    rng = np.random.default_rng(1)
+    pool = [f"{t}CC{e}" for t in TAILS for e in ("Cl", "N", "O", "C(=O)O", "F", "C#N")]
+    effects, errors = [], []
+    for _ in range(12):
+        chosen = [pool[k] for k in rng.permutation(len(pool))[:40]]
+        noise = 0.3 * rng.normal(size=40)
+        values = [
+            2.0 * ("Cl" in s) - s.endswith("N") + x for s, x in zip(chosen, noise, strict=True)
+        ]
+        model = tl.GraphRegressor(depth=1, weights="uniform").fit(chosen, values)
+        table = model.fragments(pool)
+        row = table[table["pattern"].str.startswith("Cl(")]
+        if len(row):
+            effects.append(row["effect"].iloc[0])
+            errors.append(row["error"].iloc[0])
+    assert len(effects) >= 6
+    assert 0.4 < np.median(errors) / np.std(effects) < 2.5
+
+
+def test_a_fragment_of_nearly_all_graphs_is_no_finding():
+    acids = [f"OC(=O)C{s}" for s in MOLECULES]
+    values = np.array([len(s) for s in MOLECULES], dtype=float)
+    table = tl.GraphRegressor(depth=1).fit(acids, values).fragments_
+    assert len(table)
+    assert (table["support"] < 0.95 * len(acids)).all()
+
+
+def test_the_strongest_have_the_largest_effects_among_distinct_supported_ones(table):
+    strongest = table.strongest(3)
+    assert 1 <= len(strongest) <= 3
+    assert (strongest["support"] >= 5).all()
+    assert strongest["effect"].abs().is_monotonic_decreasing
+    assert set(table.head(2).strongest().index) <= {1, 2}
+    supported = table[table["support"] >= 5]
+    assert strongest["effect"].abs().iloc[0] == supported["effect"].abs().max()
+
+
+def test_ring_atoms_are_not_written_as_chiral():
+    smiles = [f"{t}C1CCCCC1" for t in TAILS] + [f"{t}CCCCC" for t in TAILS]
+    model = tl.GraphRegressor(depth=1).fit(smiles, np.repeat([1.0, 0.0], 10))
+    texts = [
+        *model.fragments_["pattern"], *model.patterns_["pattern"],
+        *model.explain(smiles[0]).pattern_contributions["pattern"],
+    ]  # fmt: skip
+    assert not any("@" in text for text in texts)
+    assert any("CH2;R" in text for text in texts)
+
+
+def test_an_explanation_predicts_what_the_model_predicts_by_its_threshold():
+    rng = np.random.default_rng(0)
+    smiles = [f"{'C' * rng.integers(1, 9)}{e}" for e in ["O"] * 45 + ["Cl"] * 6]
+    y = np.array(["no"] * 45 + ["yes", "no", "yes", "no", "yes", "no"])
+    model = tl.GraphClassifier(depth=1).fit(smiles, y)
+    assert model.threshold_ is not None
+    predicted = [model.explain(s).predicted_class for s in smiles]
+    assert predicted == model.predict(smiles).tolist()
+    assert "yes" in predicted

@@ -1,14 +1,22 @@
-"""The pattern table against counting by hand."""
+"""Tables of patterns, rankings and separation of classes."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from strategies import random_collection
-from treelens.explain.pattern_table import class_shares, pattern_table
+from treelens.explain.pattern_table import (
+    class_separation,
+    class_shares,
+    pattern_table,
+    rank_patterns,
+)
+from treelens.graphs.synthetic import make_random_graphs
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
@@ -44,11 +52,13 @@ def test_content_by_hand(graphs, codes, first_depth):
     vocabulary, colors = PatternVocabulary.fit(graphs, DEPTH, edge_labels=True)
     histograms = PatternHistograms.from_colors(vocabulary, colors).select_depths(first_depth, DEPTH)
     weights = np.random.default_rng(5).random(histograms.n_patterns)
-    table = pattern_table(vocabulary, histograms, weights, codes, CLASSES)
+    table = pattern_table(
+        PatternForest.of_vocabulary(vocabulary), histograms, weights, codes, CLASSES
+    )
     by_hand = shares_by_hand(graphs, colors.colors, codes)
     assert len(table) == histograms.n_patterns == sum(d >= first_depth for d, _ in by_hand)
     assert list(table.columns) == [
-        "pattern", "depth", "weight", "support",
+        "pattern", "tree", "depth", "weight", "support",
         "frequency blue", "frequency green", "frequency red", "leans_to",
     ]  # fmt: skip
     for pattern_id, row in table.iterrows():
@@ -72,7 +82,9 @@ def test_order(graphs, codes):
     vocabulary, colors = PatternVocabulary.fit(graphs, DEPTH)
     histograms = PatternHistograms.from_colors(vocabulary, colors)
     weights = np.random.default_rng(5).choice([0.5, 1.0, 2.0], size=histograms.n_patterns)
-    table = pattern_table(vocabulary, histograms, weights, codes, CLASSES)
+    table = pattern_table(
+        PatternForest.of_vocabulary(vocabulary), histograms, weights, codes, CLASSES
+    )
     keys = list(zip(-table["weight"], -table["support"], table["depth"], table["pattern"],
                     strict=True))  # fmt: skip
     assert keys == sorted(keys)
@@ -84,7 +96,9 @@ def test_among_patterns_of_one_weight_the_common_ones_come_first(graphs, codes):
     vocabulary, colors = PatternVocabulary.fit(graphs, DEPTH)
     histograms = PatternHistograms.from_colors(vocabulary, colors)
     weights = np.ones(histograms.n_patterns)
-    support = pattern_table(vocabulary, histograms, weights, codes, CLASSES)["support"].to_numpy()
+    support = pattern_table(
+        PatternForest.of_vocabulary(vocabulary), histograms, weights, codes, CLASSES
+    )["support"].to_numpy()
     assert support[0] == histograms.support.max() > support[-1] == histograms.support.min()
     assert (np.diff(support) <= 0).all()
 
@@ -100,3 +114,74 @@ def test_shares_of_a_depth_sum_to_one(graphs, codes):
 def test_a_class_without_graphs_has_no_mass(graphs, codes):
     histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 0))
     np.testing.assert_array_equal(class_shares(histograms, codes, 4)[:, 3], 0.0)
+
+
+@pytest.fixture(scope="module")
+def histograms():
+    graphs = make_random_graphs(40, n_nodes=(5, 12), n_labels=3, random_state=5)
+    return PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, depth=2))
+
+
+@pytest.fixture(scope="module")
+def three_classes():
+    return np.random.default_rng(6).integers(0, 3, 40)
+
+
+def test_ranking_does_not_depend_on_the_order_before(rng):
+    table = pd.DataFrame(
+        {
+            "pattern": [f"p{k % 3}" for k in range(30)],
+            "depth": np.arange(30) % 2,
+            "weight": rng.integers(0, 3, 30).astype(float),
+            "support": rng.integers(1, 4, 30),
+        }
+    )
+    for by in ("weight", "support", "depth"):
+        ranked = rank_patterns(table, by)
+        assert ranked[by].is_monotonic_decreasing
+        pd.testing.assert_frame_equal(
+            rank_patterns(table.sample(frac=1, random_state=1), by), ranked
+        )
+    with pytest.raises(ValueError, match="'beauty'"):
+        rank_patterns(table, "beauty")
+
+
+@pytest.mark.parametrize(
+    ("by", "expected"),
+    [
+        # weight, then support (many first), depth (shallow first), text, id
+        ("weight", ["f", "b", "d", "c", "a1", "a2", "e"]),
+        ("support", ["e", "f", "b", "d", "c", "a1", "a2"]),
+    ],
+)
+def test_ties_are_broken_by_support_then_depth_then_text_then_id(by, expected):
+    rows = {  # text, depth, weight, support
+        "a2": ("a", 2, 1.0, 3), "a1": ("a", 2, 1.0, 3), "b": ("b", 0, 1.0, 5),
+        "c": ("c", 1, 1.0, 3), "d": ("d", 0, 1.0, 3), "e": ("e", 0, 0.5, 9), "f": ("f", 3, 2.0, 9),
+    }  # fmt: skip
+    table = pd.DataFrame.from_dict(
+        rows, orient="index", columns=["pattern", "depth", "weight", "support"]
+    )
+    assert rank_patterns(table, by).index.tolist() == expected
+
+
+def test_separation_of_two_classes_is_the_absolute_correlation(histograms, three_classes):
+    two = np.minimum(three_classes, 1)
+    found = class_separation(histograms, two, 2)
+    frequencies = histograms.to_sparse("frequencies").toarray()
+    varies = frequencies.std(axis=0) > 1e-9
+    expected = [abs(np.corrcoef(column, two)[0, 1]) for column in frequencies.T[varies]]
+    np.testing.assert_allclose(found[varies], expected, atol=1e-10)
+    assert not found[~varies].any()
+
+
+def test_separation_of_three_classes_is_the_correlation_ratio(histograms, three_classes):
+    found = class_separation(histograms, three_classes, 3)
+    frequencies = histograms.to_sparse("frequencies").toarray()
+    for pattern in range(0, histograms.n_patterns, 9):
+        x = frequencies[:, pattern]
+        between = sum(
+            (three_classes == c).sum() * (x[three_classes == c].mean() - x.mean()) ** 2
+            for c in range(3)
+        )
+        assert found[pattern] == pytest.approx(np.sqrt(between / ((x - x.mean()) ** 2).sum()))

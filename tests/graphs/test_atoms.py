@@ -112,3 +112,66 @@ def test_different_keys_are_those_of_numpy(largest) -> None:
     ):
         assert found.tolist() == expected.tolist()
     assert [len(part) for part in different_keys(keys[:0])] == [0, 0]
+
+
+def invariant(z, degree, hydrogens, charge, mass, ring) -> np.ndarray:
+    """RDKit's connectivity invariants (the hash of Boost), vectorised."""
+    seed = np.zeros(np.shape(z), dtype=np.uint32)
+    for values in (z, np.add(degree, hydrogens), hydrogens, charge, mass):
+        mixed = np.asarray(values).astype(np.uint32) + np.uint32(0x9E3779B9)
+        seed = seed ^ (mixed + (seed << np.uint32(6)) + (seed >> np.uint32(2)))
+    last = np.uint32(1) + np.uint32(0x9E3779B9) + (seed << np.uint32(6)) + (seed >> np.uint32(2))
+    return np.where(ring, seed ^ last, seed)
+
+
+@pytest.mark.parametrize("hydrogens", [False, True])
+def test_atoms_do_not_depend_on_the_molecules_before(hydrogens) -> None:
+    smiles = [
+        "O",
+        "[2H]O[2H]",
+        "[H]O[2H]",
+        "C[2H]",
+        "C",
+        "CC",
+        "[H][H]",
+        "*C",
+        "c1ccccc1",
+        "C1=CCC=CC1",
+    ]
+    for order in (smiles, smiles[::-1]):
+        graphs = smiles_to_collection(order, atom_label="element+hydrogens", hydrogens=hydrogens)
+        for graph, text in zip(graphs, order, strict=True):
+            alone = smiles_to_collection([text], hydrogens=hydrogens)[0]
+            assert graph.fine_labels == alone.fine_labels
+            molecule = Chem.MolFromSmiles(text)
+            molecule = Chem.AddHs(molecule) if hydrogens else molecule
+            assert graph.fine_labels == tuple(
+                naive_label(atom, FINE_PARTS) for atom in molecule.GetAtoms()
+            )
+
+
+def test_invariants_are_different_for_different_atoms() -> None:
+    """Atoms are told apart by a hash: no two atoms that molecules may have must share one."""
+    from rdkit.Chem.rdMolDescriptors import GetConnectivityInvariants
+
+    for smiles in SMILES:
+        molecule = Chem.MolFromSmiles(smiles)
+        if molecule.GetNumHeavyAtoms() < molecule.GetNumAtoms():
+            continue  # hydrogens that are atoms count as hydrogens of their neighbours
+        table = Chem.GetPeriodicTable()
+        parts = [
+            (
+                atom.GetAtomicNum(), atom.GetDegree(), atom.GetTotalNumHs(), atom.GetFormalCharge(),
+                int(atom.GetMass() - table.GetAtomicWeight(atom.GetAtomicNum())), atom.IsInRing(),
+            )
+            for atom in molecule.GetAtoms()
+        ]  # fmt: skip
+        expected = invariant(*np.array(parts).T)
+        assert list(GetConnectivityInvariants(molecule)) == expected.tolist()
+    grid = (range(119), range(7), range(5), range(-3, 5), [0], [0, 1])  # all elements
+    heavy = ([1, 6, 7, 8, 15, 16, 17, 53], range(5), range(5), [-1, 0, 1], range(-7, 9), [0, 1])
+    atoms = np.concatenate(
+        [np.stack(np.meshgrid(*x, indexing="ij"), -1).reshape(-1, 6) for x in (grid, heavy)]
+    )
+    atoms = np.unique(atoms, axis=0)
+    assert len(np.unique(invariant(*atoms.T))) == len(atoms) > 60_000

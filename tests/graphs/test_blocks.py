@@ -54,6 +54,8 @@ def test_what_is_no_number_of_graphs(size) -> None:
     [
         (np.zeros((7, 1)), "one class or value per graph, one-dimensional"),
         ([1, 2], "7 graphs but 2 targets"),
+        (set(range(7)), "y is a set"),
+        (np.ma.array(Y, mask=Y > 3), "y is a MaskedArray"),
     ],
 )
 def test_classes_that_do_not_fit(y, message) -> None:

@@ -12,6 +12,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, train_
 
 from treelens import Graph, GraphCollection
 from treelens.graphs.build import build_collection
+from treelens.graphs.collection import encode_labels, translate_codes
 from treelens.graphs.errors import GraphDataError
 
 
@@ -72,8 +73,8 @@ def test_picking_agrees_with_a_list_of_graphs(key) -> None:
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        (4, "holds 4 graphs"),
-        (-5, "holds 4 graphs"),
+        (4, "there are 4 graphs"),
+        (-5, "there are 4 graphs"),
         ([0, 9], "Graph 9 does not exist"),
         ([-9, 0], "Graph -9 does not exist"),
         ([True, False], "mask has 2 entries for 4 graphs"),
@@ -149,11 +150,14 @@ GOOD = {
         ({"neighbors": [1, 0, 1, 0, 3, 1]}, r"Node 1 of graph 1 has the neighbour 3, .* 0 to 2"),
         ({"neighbors": [2, 0, 1, 0, 2, 1]}, r"Node 0 of graph 0 has the neighbour 2, .* 0 to 1"),
         ({"neighbors": [1, 0, 1, 0, 2, -1]}, r"Node 2 of graph 1 has the neighbour -1"),
-        ({"neighbors": [1, 0, 1, 0, 2, 2**40]}, r"neighbors holds 1099511627776, .* no int32"),
-        ({"neighbors": np.array([1, 0, 1, 0, 2, 2**64 - 1], np.uint64)}, "neighbors holds 18446"),
+        ({"neighbors": [1, 0, 1, 0, 2, 2**40]}, r"neighbors contains 1099511627776, .* no int32"),
+        (
+            {"neighbors": np.array([1, 0, 1, 0, 2, 2**64 - 1], np.uint64)},
+            "neighbors contains 18446",
+        ),
         ({"neighbors": [1, 0, 1, 2, 0, 1]}, "Node 1 of graph 1 has the neighbours 2 and then 0"),
         ({"neighbors": [1, 0, 1, 2, 2, 1]}, "Node 1 of graph 1 has the neighbours 2 and then 2"),
-        ({"neighbors": [1.0, 0, 1, 0, 2, 1]}, "neighbors must hold integers; got float64"),
+        ({"neighbors": [1.0, 0, 1, 0, 2, 1]}, "neighbors must be integers; got float64"),
         ({"neighbors": [[1, 0], [1, 0], [2, 1]]}, r"one axis; got the shape \(3, 2\)"),
         ({"node_offsets": [0, 6, 5]}, "node_offsets falls from 6 to 5 at graph 1"),
         ({"node_offsets": [1, 2, 5]}, "node_offsets begins with 1"),
@@ -162,7 +166,10 @@ GOOD = {
         ({"neighbor_offsets": [0, 2**63 - 1, -(2**63), 3, 5, 6]}, "neighbor_offsets falls from 9"),
         ({"node_codes": [0, 1, 0, 2, 1]}, "Node 1 of graph 1 has the label code 2; .* 2 labels"),
         ({"node_codes": [-1, 1, 0, 0, 1]}, "Node 0 of graph 0 has the label code -1"),
-        ({"node_codes": [True, True, True, True, True]}, "node_codes must hold integers; got bool"),
+        ({"node_codes": [True, True, True, True, True]}, "node_codes must be integers; got bool"),
+        ({"fine_codes": [0, 0, 0, 0, 1], "fine_alphabet": ("x",)}, "fine_alphabet has 1 labels"),
+        ({"fine_codes": [0, 0, 0], "fine_alphabet": ("x",)}, "fine_codes has 3 entries"),
+        ({"neighbors": [2**31, 0, 1, 0, 2, 1]}, "neighbors contains 2147483648, which is no int32"),
         ({"edge_codes": [0, 0, 1, 1, 0, 2]}, "edge of node 2 of graph 1 has the label code 2"),
     ],
 )
@@ -170,6 +177,12 @@ def test_arrays_that_no_loop_could_follow_are_an_error(change, words) -> None:
     assert len(GraphCollection(**GOOD)) == 2
     with pytest.raises(GraphDataError, match=words):
         GraphCollection(**{**GOOD, **change})
+
+
+def test_neighbours_may_fall_where_another_node_begins() -> None:
+    """From node to node, over a node without any, and from graph to graph."""
+    graphs = GraphCollection([0, 3, 4], [0, 2, 2, 3, 4], [0, 2, 0, 0], [0, 0, 0, 0], ("a",))
+    assert [graph.edges for graph in graphs] == [((0, 0), (0, 2)), ((0, 0),)]
 
 
 def test_zero_graphs() -> None:
@@ -233,3 +246,41 @@ def test_train_test_split_keeps_graphs_with_their_classes(mutag) -> None:
     train, _, picked, _ = train_test_split(graphs, everything, random_state=3)
     assert [graph.edges for graph in train] == [graphs[i].edges for i in picked]
     assert len(y) == len(graphs)
+
+
+# --- labels -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["b", "a", "b"],
+        [3, 1, 2, 3],
+        [(1, 2), (0, 5)],
+        [True, False],
+        [1, "a", (2,)],
+        [],
+        [2.5, 1.0],
+    ],
+)
+def test_codes_lead_back_to_the_labels(labels) -> None:
+    codes, alphabet = encode_labels(labels)
+    assert [alphabet[code] for code in codes] == labels
+    assert len(set(alphabet)) == len(alphabet)
+
+
+def test_the_alphabet_is_sorted_and_does_not_depend_on_order() -> None:
+    assert encode_labels(["c", "a", "b"])[1] == encode_labels(["b", "c", "a"])[1] == ("a", "b", "c")
+    assert encode_labels(np.array([5, -1, 5]))[1] == (-1, 5)
+
+
+def test_labels_from_arrays_are_plain_python_values() -> None:
+    _, alphabet = encode_labels(np.array(["x", "y"]))
+    assert [type(label) for label in alphabet] == [str, str]
+    assert type(encode_labels(np.array([1, 2]))[1][0]) is int
+
+
+def test_translate_marks_unknown_labels() -> None:
+    codes = translate_codes(np.array([0, 1, 1, 2]), ("C", "N", "O"), ("N", "C"))
+    assert codes.tolist() == [1, 0, 0, -1]
+    assert translate_codes(np.array([], dtype=np.int32), (), ("N",)).tolist() == []

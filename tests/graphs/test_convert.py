@@ -14,6 +14,7 @@ import scipy.sparse
 from treelens import Graph, GraphCollection, as_graph_collection
 from treelens.graphs.convert import as_single_graph
 from treelens.graphs.errors import DegreeLabelsWarning, GraphDataError, NotGraphsError
+from treelens.graphs.recipe import GraphRecipe
 
 
 def labelled_path() -> nx.Graph:
@@ -150,12 +151,15 @@ class FakeSequence(dict):
 
 
 class FakeIgraph:
-    def __init__(self, n_nodes, edges, vs=(), es=()) -> None:
-        self.n_nodes, self.pairs = n_nodes, edges
+    def __init__(self, n_nodes, edges, vs=(), es=(), directed=False) -> None:
+        self.n_nodes, self.pairs, self.directed = n_nodes, edges, directed
         self.vs, self.es = FakeSequence(vs), FakeSequence(es)
 
     def vcount(self):
         return self.n_nodes
+
+    def is_directed(self):
+        return self.directed
 
     def get_edgelist(self):
         return self.pairs
@@ -249,6 +253,10 @@ def test_a_number_of_nodes_that_is_none() -> None:
         (7, r"got int 7"),
         ({"a": 1}, r"got dict"),
         (b"CCO", r"got bytes"),
+        ({"CCO", "CCC"}, r"got a set, which has no order"),
+        (frozenset(["CCO"]), r"got a set"),
+        (np.ma.array(["CCO", "CCC"], mask=[0, 1]), r"got a masked array"),
+        (np.ma.array(["CCO", "CCC"]), r"got a masked array"),
         ("CCO", r"a SMILES string by itself .*Wrap it in a list"),
         (nx.path_graph(3), r"a NetworkX graph by itself .*Wrap it in a list"),
         (([(0, 1)], {0: "a", 1: "b"}), r"a GraKeL tuple by itself .*Wrap it in a list"),
@@ -313,3 +321,46 @@ def test_molecules_and_smiles_through_the_door() -> None:
         as_graph_collection(["CCO", "C1CC"])
     with pytest.raises(GraphDataError, match="item 1 is NoneType"):
         as_graph_collection([chem.MolFromSmiles("C"), None])
+
+
+# --- molecules by a recipe --------------------------------------------------------------------
+
+RECIPES = [
+    None,
+    GraphRecipe.of_molecules(atom_label="element+charge"),
+    GraphRecipe.of_molecules(hydrogens=True),
+]
+SMILES = ["C[NH3+]", "OCC"]
+
+
+def labels_of(graphs) -> list[list[str]]:
+    return [sorted(graph.node_labels) for graph in graphs]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_texts_molecules_and_files_give_the_same_graphs(recipe, tmp_path) -> None:
+    chem = pytest.importorskip("rdkit.Chem")
+    molecules = [chem.MolFromSmiles(text) for text in SMILES]
+    file = tmp_path / "two.sdf"
+    with chem.SDWriter(str(file)) as writer:
+        for molecule in molecules:
+            writer.write(molecule)
+    expected = labels_of(as_graph_collection(SMILES, recipe=recipe))
+    assert labels_of(as_graph_collection(molecules, recipe=recipe)) == expected
+    assert labels_of(as_graph_collection(file, recipe=recipe)) == expected
+
+
+def test_hydrogens_of_a_molecule_go_where_the_recipe_has_none() -> None:
+    chem = pytest.importorskip("rdkit.Chem")
+    with_hydrogens = chem.AddHs(chem.MolFromSmiles("CO"))
+    plain = GraphRecipe.of_molecules()
+    assert labels_of(as_graph_collection([with_hydrogens], recipe=plain)) == [["C", "O"]]
+    # Without a recipe nobody said that they should go.
+    assert len(labels_of(as_graph_collection([with_hydrogens], recipe=None))[0]) == 6
+    assert with_hydrogens.GetNumAtoms() == 6
+
+
+def test_charges_are_seen_where_the_recipe_sees_them() -> None:
+    charged = GraphRecipe.of_molecules(atom_label="element+charge")
+    assert labels_of(as_graph_collection(["C[NH3+]"], recipe=charged)) == [["C", "N+1"]]
+    assert labels_of(as_graph_collection(["C[NH3+]"])) == [["C", "N"]]

@@ -22,9 +22,8 @@ import numpy as np
 import pytest
 
 from treelens import GraphCollection, as_graph_collection, read_smiles, read_tudataset
-from treelens.graphs.blocks import SmilesBlocks
+from treelens.graphs.blocks import SmilesBlocks, TUBlocks
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.tu_blocks import TUBlocks
 from treelens.graphs.tudataset import _parse_fast, _parse_line_by_line
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")
@@ -113,8 +112,17 @@ def _outcome(read: Callable[[], object]):
 
 def try_archive(folder: Path, rng: random.Random) -> list[GraphCollection]:
     method = rng.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-    (folder / "X.zip").write_bytes(changed(zipped(TU_FILES, method), rng))
-    return [read_tudataset(folder / "X.zip")[0]]
+    return _read_archive(folder, changed(zipped(TU_FILES, method), rng))
+
+
+def _read_archive(folder: Path, damaged: bytes) -> list[GraphCollection]:
+    """A damaged archive is refused, or the damage does not matter."""
+    (folder / "good.zip").write_bytes(zipped(TU_FILES))
+    (folder / "X.zip").write_bytes(damaged)
+    (graphs, y), (found, y_found) = (read_tudataset(folder / f) for f in ("good.zip", "X.zip"))
+    assert list(found) == list(graphs)
+    np.testing.assert_array_equal(y_found, y)
+    return [found]
 
 
 def try_headers(folder: Path, rng: random.Random) -> list[GraphCollection]:
@@ -125,8 +133,7 @@ def try_headers(folder: Path, rng: random.Random) -> list[GraphCollection]:
         position = rng.choice(starts) + rng.randint(4, 45)
         if position < len(data):
             data[position] = rng.choice([0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)])
-    (folder / "X.zip").write_bytes(data)
-    return [read_tudataset(folder / "X.zip")[0]]
+    return _read_archive(folder, bytes(data))
 
 
 def try_table(folder: Path, rng: random.Random) -> list[GraphCollection]:

@@ -6,6 +6,7 @@ import functools
 import gzip
 import hashlib
 import http.server
+import re
 import threading
 import zipfile
 from dataclasses import replace
@@ -17,8 +18,10 @@ import pandas as pd
 import pytest
 
 from treelens import load_dataset
-from treelens.graphs import datasets, registry
+from treelens.graphs import datasets
+from treelens.graphs.datasets import DATASETS, dataset_info
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
+from treelens.graphs.tudataset import PARTS
 
 FILES = {
     "MINI_A.txt": b"1, 2\n",
@@ -33,13 +36,12 @@ SMILES = b"smiles,label\nCCO,1\nC1CC,0\nO,0\n"
 def mini_world(monkeypatch, tmp_path):
     """A registry of two tiny sets, an empty cache, no data folder, and nothing to download."""
     pins = {name: hashlib.sha256(data).hexdigest() for name, data in FILES.items()}
-    tu = registry.DatasetInfo(
+    tu = datasets.DatasetInfo(
         "MINI", "tu", 2, 1, "tiny", MappingProxyType(pins), "MINI", downloadable=True
     )
     smiles_pins = MappingProxyType({"MOLS.csv": hashlib.sha256(SMILES).hexdigest()})
-    smiles = registry.DatasetInfo("MOLS", "smiles", 3, None, "tiny", smiles_pins, "MOLS", False)
-    known = {**registry.DATASETS, "MINI": tu, "MOLS": smiles}
-    monkeypatch.setattr(registry, "DATASETS", known)
+    smiles = datasets.DatasetInfo("MOLS", "smiles", 3, None, "tiny", smiles_pins, "MOLS", False)
+    known = {**datasets.DATASETS, "MINI": tu, "MOLS": smiles}
     monkeypatch.setattr(datasets, "DATASETS", known)
     monkeypatch.setattr(datasets, "OFFICIAL_ARCHIVES", "http://127.0.0.1:9")
     monkeypatch.delenv("TREELENS_DATA", raising=False)
@@ -107,7 +109,7 @@ def test_cache_comes_last_and_folder_first(tmp_path, monkeypatch) -> None:
     places = [tmp_path / "cache", tmp_path / "data", tmp_path / "folder"]
     for place in places:
         write_zip(place / "MINI.zip")
-    info = registry.dataset_info("MINI")
+    info = datasets.dataset_info("MINI")
     assert datasets._locate(info, None) == places[0] / "MINI.zip"
     monkeypatch.setenv("TREELENS_DATA", str(places[1]))
     assert datasets._locate(info, None) == places[1] / "MINI.zip"
@@ -199,13 +201,13 @@ def test_files_that_are_not_read_may_lie_beside_the_pinned_ones(tmp_path) -> Non
 
 
 def test_the_edges_of_an_unpinned_file_are_counted(tmp_path, monkeypatch) -> None:
-    info = registry.dataset_info("MINI")
+    info = datasets.dataset_info("MINI")
     pins = {name: pin for name, pin in info.sha256.items() if name != "MINI_A.txt"}
-    monkeypatch.setitem(registry.DATASETS, "MINI", replace(info, sha256=pins))
+    monkeypatch.setitem(datasets.DATASETS, "MINI", replace(info, sha256=pins))
     write_zip(tmp_path / "good" / "MINI.zip", FILES | {"MINI_A.txt": b"2,1\n1,2\n"})
     assert_is_mini(*load_dataset("MINI", folder=tmp_path / "good"))
     write_zip(tmp_path / "bad" / "MINI.zip", FILES | {"MINI_A.txt": b"1, 2\n1, 1\n"})
-    with pytest.raises(GraphDataError, match=r"MINI_A.txt holds 2 edges; MINI has 1"):
+    with pytest.raises(GraphDataError, match=r"MINI_A.txt has 2 edges; MINI has 1"):
         load_dataset("MINI", folder=tmp_path / "bad")
 
 
@@ -288,7 +290,7 @@ def test_verify_tells_the_state_of_every_file(tmp_path) -> None:
 # --- real data ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", list(registry.DATASETS))
+@pytest.mark.parametrize("name", list(datasets.DATASETS))
 def test_the_pins_fit_the_real_files(data_folder, name) -> None:
     rows = datasets.verify_dataset(name, folder=data_folder)
     allowed = {"ok", "unpinned"} if name == "DD" else {"ok"}
@@ -299,7 +301,7 @@ def test_the_pins_fit_the_real_files(data_folder, name) -> None:
 @pytest.mark.parametrize("name", ["MUTAG", "PTC_DGCNN", "ENZYMES"])
 def test_real_sets_load(data_folder, name) -> None:
     graphs, y = load_dataset(name, folder=data_folder)
-    assert len(graphs) == len(y) == registry.DATASETS[name].n_graphs
+    assert len(graphs) == len(y) == datasets.DATASETS[name].n_graphs
     assert y.dtype == np.int64
 
 
@@ -307,5 +309,42 @@ def test_real_sets_load(data_folder, name) -> None:
 def test_real_molecules_load(data_folder, name, n_invalid, recwarn) -> None:
     pytest.importorskip("rdkit", reason="needs RDKit")
     graphs, y = load_dataset(name, folder=data_folder)
-    assert len(graphs) == len(y) == registry.DATASETS[name].n_graphs - n_invalid
+    assert len(graphs) == len(y) == datasets.DATASETS[name].n_graphs - n_invalid
     assert len([w for w in recwarn if w.category is InvalidMoleculesWarning]) == bool(n_invalid)
+
+
+# --- the known data sets ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_files_that_are_pinned_are_files_of_the_set(name: str) -> None:
+    info = dataset_info(name)
+    assert info.name == name
+    possible = {f"{info.file_stem}_{part}.txt" for part in PARTS} | {f"{info.file_stem}.csv"}
+    assert set(info.sha256) <= possible
+    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in info.sha256.values())
+    assert (info.kind == "tu") == (info.n_edges is not None)
+    assert info.kind == "tu" or not info.downloadable
+
+
+def test_no_two_files_have_the_same_hash() -> None:
+    digests = [digest for info in DATASETS.values() for digest in info.sha256.values()]
+    assert len(set(digests)) == len(digests)
+
+
+def test_the_registry_cannot_be_changed() -> None:
+    with pytest.raises(TypeError):
+        DATASETS["MINE"] = DATASETS["MUTAG"]
+    with pytest.raises(TypeError):
+        DATASETS["MUTAG"].sha256["MUTAG_A.txt"] = ""
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("mutag", "Did you mean 'MUTAG'"), ("PROTEIN", "Did you mean 'PROTEINS'"), ("zzz", "Known")],
+)
+def test_a_name_that_is_not_known(name: str, hint: str) -> None:
+    with pytest.raises(GraphDataError, match=f"no data set named '{name}'") as caught:
+        dataset_info(name)
+    assert hint in str(caught.value)
+    assert ("Did you mean" in str(caught.value)) == (name != "zzz")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,7 +24,12 @@ from graphs.test_convert import (
     labelled_path,
 )
 from treelens import as_graph_collection
-from treelens.graphs.errors import DegreeLabelsWarning, GraphDataError
+from treelens.graphs.errors import (
+    DegreeLabelsWarning,
+    GraphDataError,
+    IgnoredDataWarning,
+    NotGraphsError,
+)
 
 
 def test_networkx() -> None:
@@ -59,11 +65,13 @@ def test_networkx_directed_and_multigraphs_follow_the_rule() -> None:
     multi = nx.MultiGraph([(0, 1), (0, 1), (1, 2), (2, 2)])
     for graph in (directed, multi):
         nx.set_node_attributes(graph, "a", "label")
-    graphs = as_graph_collection([directed, multi])
+    with pytest.warns(IgnoredDataWarning, match="direction"):
+        graphs = as_graph_collection([directed, multi])
     assert graphs[0].edges == ((0, 1), (1, 2))
     assert graphs[1].edges == ((0, 1), (1, 2), (2, 2))
 
 
+@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.IgnoredDataWarning")
 def test_networkx_two_labels_for_one_edge() -> None:
     graph = nx.DiGraph()
     graph.add_edge(0, 1, label="to")
@@ -72,6 +80,7 @@ def test_networkx_two_labels_for_one_edge() -> None:
         as_graph_collection([graph])
 
 
+@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.IgnoredDataWarning")
 @pytest.mark.parametrize(
     "edges",
     [
@@ -90,6 +99,7 @@ def test_grakel_edges_in_every_form(edges) -> None:
     assert_is_path(as_graph_collection([(edges, NODE_LABELS)])[0], edge_labels=None)
 
 
+@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.IgnoredDataWarning")
 @pytest.mark.parametrize("wrap", [np.array, scipy.sparse.csr_matrix, scipy.sparse.coo_array, list])
 def test_grakel_adjacency_matrices(wrap) -> None:
     matrix = wrap([[0, 1, 0], [1, 0, 2], [0, 2, 0]])
@@ -196,10 +206,10 @@ def test_geometric_without_features_gets_degrees() -> None:
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
-        ({"x": [[0.5], [1.0], [2.0]]}, "x holds values that are not whole numbers"),
-        ({"x": [[float("nan")], [1.0], [2.0]]}, "x holds values that are not whole numbers"),
+        ({"x": [[0.5], [1.0], [2.0]]}, "x has values that are not whole numbers"),
+        ({"x": [[float("nan")], [1.0], [2.0]]}, "x has values that are not whole numbers"),
         ({"x": [[1], [2]]}, r"x of graph 0 has shape \(2, 1\)"),
-        ({"x": [1, 2, 3], "edge_attr": [0.1] * 4}, "edge_attr holds values that are not whole"),
+        ({"x": [1, 2, 3], "edge_attr": [0.1] * 4}, "edge_attr has values that are not whole"),
         ({"x": [1, 2, 3], "edge_attr": [1, 2, 2, 2]}, "Edge 0 - 1 of graph 0 .*two labels"),
     ],
 )
@@ -246,6 +256,7 @@ def test_sparse_adjacency_matrices_stay_sparse() -> None:
         assert (graphs.n_nodes, graphs.n_edges) == (n_nodes, n_nodes - 1)
 
 
+@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.IgnoredDataWarning")
 def test_sparse_and_dense_adjacency_agree() -> None:
     rng = np.random.default_rng(0)
     for _ in range(20):
@@ -263,5 +274,133 @@ def test_sparse_and_dense_adjacency_agree() -> None:
     with pytest.raises(GraphDataError, match=r"Graph 0: .*NaN"):
         as_graph_collection([(holed, {0: "a", 1: "b"})])
     words = np.array([["", "x"], ["x", ""]])
-    with pytest.raises(GraphDataError, match=r"Graph 0: .*must hold numbers"):
+    with pytest.raises(GraphDataError, match=r"Graph 0: .*must have numbers"):
         as_graph_collection([(words, {0: "a", 1: "b"})])
+
+
+# --- what is not used -----------------------------------------------------------------------
+
+
+def path_with(node=None, edge=None, kind=nx.Graph) -> nx.Graph:
+    graph = kind([(0, 1), (1, 2)])
+    nx.set_node_attributes(graph, "a", "label")
+    nx.set_node_attributes(graph, dict(enumerate(node or [])))
+    nx.set_edge_attributes(graph, edge or {})
+    return graph
+
+
+def igraph_with(vs=(), es=(), directed=False) -> FakeIgraph:
+    return FakeIgraph(3, [(0, 1), (1, 2)], {"label": [1, 1, 1], **dict(vs)}, dict(es), directed)
+
+
+PAIRS = [(0, 1), (1, 2)]
+AAA = dict.fromkeys(range(3), "a")
+IGNORED = {
+    "directed": (path_with(kind=nx.DiGraph), "direction"),
+    "directed igraph": (igraph_with(directed=True), "direction"),
+    "weights": (path_with(edge={(0, 1): {"weight": 2.5}}), "weights"),
+    "integer weights": (path_with(edge={(0, 1): {"weight": 2}}), "weights"),
+    "weights igraph": (igraph_with(es={"weight": [1.0, 0.5]}), "weights"),
+    "weights geometric": (data(node_labels=[1, 1, 1], edge_weight=[1, 2.0, 1, 1]), "weights"),
+    "weights triples": (([(0, 1, 0.5), (1, 2, 1.0)], AAA), "weights"),
+    "weights of pairs": (({(0, 1): 0.5, (1, 2): 1.0}, AAA), "weights"),
+    "weights of neighbours": (({0: {1: 3}, 1: {}, 2: {1: 1}}, AAA), "weights"),
+    "weights of named": (({"x": {"y": 3}, "y": {}}, {"x": "a", "y": "a"}), "weights"),
+    "weights matrix": ((np.array([[0, 2], [2, 0]]), ["a", "b"]), "weights"),
+    "weights sparse": (scipy.sparse.csr_array([[0, 2], [2, 0]]), "weights"),
+    "attribute": (path_with([{"charge": 0.5}] * 3), "'charge'"),
+    "attribute of one": (path_with([{}, {"charge": 1.0}]), "'charge'"),
+    "position": (path_with([{"pos": (0.5, 1.0)}] * 3), "'pos'"),
+    "array": (path_with([{"x": np.array([0.5])}] * 3), "'x'"),
+    "attribute igraph": (igraph_with({"charge": [0.5, 1, 2]}), "'charge'"),
+    "position geometric": (data(node_labels=[1, 1, 1], pos=np.zeros((3, 3))), "'pos'"),
+    "float labels": (path_with([{"label": 0.25}, {"label": 1.5}, {"label": 0.25}]), "0.25"),
+    "float labels tuple": ((PAIRS, {0: 0.25, 1: 1.5, 2: 1.0}), "0.25"),
+    "float edge labels": (path_with(edge={e: {"label": 0.5} for e in PAIRS}), "edge labels.*0.5"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.DegreeLabelsWarning")
+@pytest.mark.parametrize(("graph", "words"), IGNORED.values(), ids=IGNORED)
+def test_what_is_ignored_is_named_in_one_warning(graph, words) -> None:
+    with pytest.warns(IgnoredDataWarning, match=words) as caught:
+        as_graph_collection([graph, graph])
+    assert len([w for w in caught if w.category is IgnoredDataWarning]) == 1
+    assert caught[-1].filename == __file__
+
+
+USED = {
+    "labels": path_with(),
+    "unit weights": path_with(edge={(0, 1): {"weight": 1.0}, (1, 2): {"weight": 1}}),
+    "whole labels": path_with([{"label": 1.0}, {"label": 2.0}, {"label": 1.0}]),
+    "other attributes": path_with([{"charge": 1, "kind": "x", "seen": True}] * 3),
+    "no weights": ({0: dict.fromkeys([1]), 1: {}}, {0: "a", 1: "b"}),
+    "matrix": (np.array([[0, 1], [1, 0]]), {0: "a", 1: "b"}),
+    "truth values": (np.array([[False, True], [True, False]]), {0: "a", 1: "b"}),
+    "geometric": data(node_labels=[1, 1, 1], edge_weight=None, pos=None),
+}
+
+
+@pytest.mark.parametrize("graph", USED.values(), ids=USED)
+def test_nothing_is_said_where_all_is_used(graph) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        as_graph_collection([graph])
+
+
+def test_weights_may_be_the_labels() -> None:
+    graph = path_with(edge={(0, 1): {"weight": 2}, (1, 2): {"weight": 3}})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        graphs = as_graph_collection([graph], edge_label="weight")
+    assert graphs[0].edge_labels == (2, 3)
+
+
+# --- adjacency matrices and GraKeL's own graphs -----------------------------------------------
+
+PATH_MATRIX = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+SPARSE = [scipy.sparse.csr_array, scipy.sparse.coo_array, scipy.sparse.csc_matrix]
+
+
+@pytest.mark.parametrize("kind", [*SPARSE, np.array])
+@pytest.mark.parametrize("as_labels", [list, np.array, lambda x: dict(enumerate(x))])
+def test_matrices_with_labels(kind, as_labels) -> None:
+    labels = as_labels(["C", "N", "C"])
+    for item in ((kind(PATH_MATRIX), labels), [kind(PATH_MATRIX), labels]):
+        assert_is_path(as_graph_collection([item, item])[1], edge_labels=None)
+
+
+@pytest.mark.parametrize("kind", [*SPARSE, np.array])
+def test_matrices_without_labels(kind) -> None:
+    for graphs in ([kind(PATH_MATRIX)], [kind(PATH_MATRIX)] * 3, iter([kind(PATH_MATRIX)])):
+        with pytest.warns(DegreeLabelsWarning):
+            assert_is_path(as_graph_collection(graphs)[0], (1, 2, 1), None)
+    with pytest.raises(NotGraphsError, match=r"an adjacency matrix by itself .*\(3, 3\)"):
+        as_graph_collection(kind(PATH_MATRIX))
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (["a", "b"], "Node 2 of graph 0 has no label"),
+        (list("abcd"), "Graph 0: node 3 has a label, but the adjacency matrix has 3 rows"),
+        ({1: "a", 2: "b", 3: "c"}, "Graph 0: node 3 has a label"),
+    ],
+)
+def test_matrices_with_another_number_of_labels(labels, words) -> None:
+    with pytest.raises(GraphDataError, match=words):
+        as_graph_collection([(PATH_MATRIX, labels)])
+
+
+@pytest.mark.filterwarnings("ignore:changing format")
+def test_grakel_graphs() -> None:
+    grakel = pytest.importorskip("grakel", reason="needs GraKeL")
+    labels, edges = {0: "C", 1: "N", 2: "C"}, {(0, 1): 1, (1, 0): 1, (1, 2): 2, (2, 1): 2}
+    around = {0: [1], 1: [0, 2], 2: [1]}
+    graphs = [grakel.Graph(around, labels, edges), grakel.Graph(PATH_MATRIX, labels, edges)]
+    for graph in as_graph_collection(graphs):
+        assert_is_path(graph)
+    named = grakel.Graph([("u", "v"), ("v", "w")], NODE_LABELS, EDGE_LABELS)
+    assert_is_path(as_graph_collection([named])[0])
+    with pytest.raises(NotGraphsError, match="a GraKeL graph by itself"):
+        as_graph_collection(named)

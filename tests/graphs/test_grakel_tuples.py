@@ -12,7 +12,7 @@ from strategies import random_collection
 from treelens.graphs import grakel_tuples
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.foreign import join
-from treelens.graphs.grakel_tuples import _from_grakel, from_grakel
+from treelens.graphs.grakel_tuples import _plain_grakel, from_grakel
 from treelens.graphs.recipe import GraphRecipe
 
 
@@ -29,7 +29,7 @@ def as_tuples(collection, kind=list):
 
 
 def node_by_node(tuples):
-    plain = [_from_grakel(graph, index) for index, graph in enumerate(tuples)]
+    plain = [_plain_grakel(graph, index, []) for index, graph in enumerate(tuples)]
     return join(plain, None, GraphRecipe("grakel"))
 
 
@@ -50,7 +50,7 @@ def test_the_same_as_node_by_node(seed, kind):
 
 def test_the_usual_form_takes_the_short_way(monkeypatch):
     tuples = as_tuples(random_collection(np.random.default_rng(0), 5))
-    monkeypatch.setattr(grakel_tuples, "_from_grakel", None)
+    monkeypatch.setattr(grakel_tuples, "_plain_grakel", None)
     assert len(from_grakel(tuples)) == 5
 
 

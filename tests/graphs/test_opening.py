@@ -15,9 +15,8 @@ import pytest
 
 from treelens import read_smiles, read_tudataset
 from treelens.graphs import opening
-from treelens.graphs.blocks import SmilesBlocks
+from treelens.graphs.blocks import SmilesBlocks, TUBlocks
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.tu_blocks import TUBlocks
 
 pytest.importorskip("rdkit", reason="needs RDKit: pip install 'treelens[chem]'")
 

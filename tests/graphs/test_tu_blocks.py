@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from treelens import load_dataset, read_tudataset
-from treelens.graphs.blocks import loaded
-from treelens.graphs.errors import GraphDataError
-from treelens.graphs.tu_blocks import TUBlocks
+from treelens.graphs.blocks import TUBlocks, loaded
+from treelens.graphs.errors import GraphDataError, IgnoredDataWarning
 
 GOOD = {
     "A": "1, 2\n2, 1\n2, 3\n4, 5\n6, 7\n",
@@ -108,3 +107,10 @@ def test_tu_files_out_of_order_are_refused(tmp_path) -> None:
     (tmp_path / "ODD_A.txt").write_text("1, 2\n3, 5\n")
     with pytest.raises(GraphDataError, match=r"more lines than the graphs"):
         list(TUBlocks(tmp_path, "ODD", block_size=1))
+
+
+def test_attributes_are_not_read_and_a_warning_says_so(tmp_path) -> None:
+    write_set(tmp_path, node_attributes="0.5\n" * 7)
+    with pytest.warns(IgnoredDataWarning, match="TINY_node_attributes.txt") as caught:
+        assert len(read(tmp_path, 1)) == 4
+    assert len(caught) == 1

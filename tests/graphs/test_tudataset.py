@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import stat
 import warnings
 import zipfile
 from pathlib import Path
@@ -11,7 +12,13 @@ import numpy as np
 import pytest
 
 from treelens import read_tudataset
-from treelens.graphs.errors import DegreeLabelsWarning, GraphDataError
+from treelens.graphs import opening
+from treelens.graphs.errors import (
+    DamagedFileWarning,
+    DegreeLabelsWarning,
+    GraphDataError,
+    IgnoredDataWarning,
+)
 
 # Graph 1: a labelled path of three; graph 2: no nodes; graph 3: two nodes, no edge.
 GOOD = {
@@ -166,6 +173,217 @@ def test_bad_files_name_the_place(tmp_path, changes, words, zipped) -> None:
     assert str(tmp_path) in str(caught.value)
 
 
+# --- files that may be damaged --------------------------------------------------------------
+
+CHAIN = [(i, i + 1) for i in range(1, 300)]
+LONG = {
+    "A": "".join(f"{u}, {v}\n{v}, {u}\n" for u, v in CHAIN if u % 3),
+    "graph_indicator": "".join(f"{(i + 2) // 3}\n" for i in range(1, 301)),
+    "graph_labels": "1\n" * 100,
+    "node_labels": "12\n" * 300,
+    "edge_labels": None,
+}
+
+
+def long_with(part: str, old: str, new: str) -> dict[str, str | None]:
+    assert LONG[part].count(old) == 1
+    return LONG | {part: LONG[part].replace(old, new)}
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        (long_with("A", "\n100, 101\n", "\n100, 102\n"), r"_A.txt, line \d+: .* 100 - 102 is"),
+        (long_with("A", "\n100, 101\n", "\n"), "edge 101 - 100 is listed in this direction"),
+        (LONG | {"graph_labels": "1\n" * 101}, "graph_labels.txt has 101 lines, .* is 100"),
+        (LONG | {"node_labels": "12\n" * 299 + "1"}, "node_labels.txt ends within a line"),
+        (
+            LONG | {"graph_indicator": "1\n" + LONG["graph_indicator"] + "7\n",
+                    "A": "2, 3\n3, 2\n", "node_labels": "1\n" * 302},
+            "line 302: graph 7 comes after graph 100",
+        ),
+    ],
+    ids=["digit", "line", "class", "cut off", "moved"],
+)  # fmt: skip
+def test_what_is_rare_in_sound_files_is_a_warning(tmp_path, files, words) -> None:
+    with pytest.warns(DamagedFileWarning, match=words) as caught:
+        graphs, _ = read_tudataset(write_set(tmp_path, **files))
+    assert len(caught) == 1
+    assert len(graphs) >= 100
+
+
+@pytest.mark.parametrize(
+    "files", [LONG, GOOD, LONG | {"A": "".join(f"{u}, {v}\n" for u, v in CHAIN if u % 3)}]
+)
+def test_sound_files_give_no_warning(tmp_path, files) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_tudataset(write_set(tmp_path, **files))
+
+
+@pytest.mark.parametrize(
+    "name", ["TINY_edge_labels.TXT", "tiny_Edge_Labels.txt", "TINY_edge_lebels.txt"]
+)
+def test_labels_under_nearly_the_right_name_are_an_error(tmp_path, name) -> None:
+    folder = write_set(tmp_path / "TINY")
+    (folder / "TINY_edge_labels.txt").rename(folder / name)
+    for path in (folder, zip_of(folder, tmp_path / "TINY.zip")):
+        with pytest.raises(GraphDataError, match=f"{name} beside .*TINY_edge_labels.txt would be"):
+            read_tudataset(path)
+
+
+def test_a_name_that_is_damaged_in_the_directory_of_a_zip(tmp_path) -> None:
+    archive = zip_of(write_set(tmp_path / "TINY"), tmp_path / "TINY.zip")
+    data = archive.read_bytes()
+    place = data.rindex(b"TINY_edge_labels")  # the directory is at the end
+    for name in (b"TINY_edgeXlabels", b"Tagged_labels...", b"0123456789abcdef"):
+        archive.write_bytes(data[:place] + name + data[place + 16 :])
+        with pytest.raises(GraphDataError, match="cannot be read as a zip"):
+            read_tudataset(archive)
+
+
+def test_a_member_that_the_directory_of_a_zip_lost(tmp_path) -> None:
+    archive = zip_of(write_set(tmp_path / "TINY"), tmp_path / "TINY.zip")
+    data = bytearray(archive.read_bytes())
+    entries = [i for i in range(len(data)) if data[i : i + 4] == b"PK\1\2"]
+    swallowed = entries[2] - entries[1]  # the second becomes a comment of the first
+    data[entries[0] + 32 : entries[0] + 34] = swallowed.to_bytes(2, "little")
+    archive.write_bytes(data)
+    with pytest.raises(GraphDataError, match="5 members are stated, 4 are listed"):
+        read_tudataset(archive)
+
+
+@pytest.mark.parametrize("part", ["node_attributes", "edge_attributes", "graph_attributes"])
+def test_attributes_are_not_read_and_a_warning_says_so(tmp_path, part) -> None:
+    folder = write_set(tmp_path / "TINY", **{part: "0.5\n" * 5})
+    for path in (folder, zip_of(folder, tmp_path / "TINY.zip")):
+        with pytest.warns(IgnoredDataWarning, match=f"TINY_{part}.txt") as caught:
+            assert_is_good(*read_tudataset(path))
+        assert (len(caught), caught[0].filename) == (1, __file__)
+
+
+# --- folders and archives -------------------------------------------------------------------
+
+
+def test_folder_zip_parent_and_edge_file(tmp_path) -> None:
+    folder = write_set(tmp_path / "outer" / "TINY")
+    archive = zip_of(folder, tmp_path / "TINY.zip")
+    flat = zip_of(folder, tmp_path / "flat.zip", prefix="")
+    for path in (folder, str(folder), folder.parent, folder / "TINY_A.txt", archive, flat):
+        assert_is_good(*read_tudataset(path))
+
+
+def test_zip_leaves_nothing_on_disk(tmp_path) -> None:
+    archive = zip_of(write_set(tmp_path / "x"), tmp_path / "TINY.zip")
+    before = sorted(tmp_path.rglob("*"))
+    read_tudataset(archive)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_other_files_and_mac_leftovers_are_passed_over(tmp_path) -> None:
+    folder = write_set(tmp_path / "TINY")
+    (folder / "README.txt").write_text("about")
+    archive = zip_of(folder, tmp_path / "TINY.zip")
+    with zipfile.ZipFile(archive, "a") as more:
+        more.writestr("__MACOSX/TINY/._TINY_A.txt", b"\0\1")
+        more.writestr("TINY/._TINY_A.txt", b"\0\1")
+    assert_is_good(*read_tudataset(archive))
+
+
+def test_several_sets_in_one_folder(tmp_path) -> None:
+    write_set(tmp_path / "both" / "ONE", "ONE")
+    write_set(tmp_path / "both" / "TWO", "TWO")
+    with pytest.raises(GraphDataError, match=r"several data sets \(ONE/ONE_A.txt, TWO/TWO_A.txt\)"):
+        read_tudataset(tmp_path / "both")
+    write_set(tmp_path / "ONE", "ONE")
+    write_set(tmp_path / "ONE", "TWO", graph_labels="")
+    assert_is_good(*read_tudataset(tmp_path / "ONE"))  # the one that is named as the folder
+
+
+def test_nothing_there(tmp_path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"gone does not exist"):
+        read_tudataset(tmp_path / "gone")
+    with pytest.raises(GraphDataError, match="has no TU data set"):
+        read_tudataset(tmp_path)
+    for part in ("graph_indicator", "graph_labels"):
+        folder = write_set(tmp_path / part, **{part: None})
+        with pytest.raises(FileNotFoundError, match=f"TINY_{part}.txt is missing"):
+            read_tudataset(folder)
+
+
+@pytest.mark.parametrize(
+    ("member", "words"),
+    [
+        ("../TINY_A.txt", "climbs out"),
+        ("TINY/../../evil.txt", "climbs out"),
+        ("..\\evil.txt", "climbs out"),
+        ("/etc/evil.txt", "absolute path"),
+        ("C:\\evil.txt", "absolute path"),
+    ],
+)
+def test_paths_that_leave_the_archive(tmp_path, member, words) -> None:
+    archive = zip_of(write_set(tmp_path / "TINY"), tmp_path / "TINY.zip")
+    with zipfile.ZipFile(archive, "a") as more:
+        more.writestr(zipfile.ZipInfo(member), "1, 2\n")
+    with pytest.raises(GraphDataError, match=f"refused, nothing of it was read.*{words}"):
+        read_tudataset(archive)
+
+
+def test_links_doubles_and_encryption(tmp_path) -> None:
+    folder = write_set(tmp_path / "TINY")
+    link = zipfile.ZipInfo("TINY/TINY_more.txt")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    archive = zip_of(folder, tmp_path / "link.zip")
+    with zipfile.ZipFile(archive, "a") as more:
+        more.writestr(link, "/etc/passwd")
+    with pytest.raises(GraphDataError, match="symbolic link"):
+        read_tudataset(archive)
+
+    archive = zip_of(folder, tmp_path / "double.zip")
+    with (
+        pytest.warns(UserWarning, match="Duplicate name"),
+        zipfile.ZipFile(archive, "a") as more,
+    ):
+        more.writestr("TINY/TINY_A.txt", "1, 2\n")
+    with pytest.raises(GraphDataError, match="is there twice"):
+        read_tudataset(archive)
+
+    locked = bytearray(zip_of(folder, tmp_path / "locked.zip").read_bytes())
+    for signature, flag_at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        locked[locked.index(signature) + flag_at] |= 1
+    (tmp_path / "locked.zip").write_bytes(locked)
+    with pytest.raises(GraphDataError, match="is encrypted"):
+        read_tudataset(tmp_path / "locked.zip")
+
+
+def test_an_archive_that_swells_is_refused_unread(tmp_path, monkeypatch) -> None:
+    archive = zip_of(write_set(tmp_path / "TINY"), tmp_path / "TINY.zip")
+    with zipfile.ZipFile(archive, "a", zipfile.ZIP_DEFLATED) as more:
+        more.writestr("TINY/TINY_node_attributes.txt", b"0\n" * (8 * 2**20))
+    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *_: pytest.fail("a member was unpacked"))
+    with pytest.raises(GraphDataError, match=r"would unpack to 16,\d+,\d+"):
+        read_tudataset(archive)
+
+
+def test_an_archive_over_the_total_limit_is_refused(tmp_path, monkeypatch) -> None:
+    archive = zip_of(write_set(tmp_path / "TINY"), tmp_path / "TINY.zip")
+    monkeypatch.setattr(opening, "MAX_UNPACKED_BYTES", 20)
+    with pytest.raises(GraphDataError, match="far more than files of graphs"):
+        read_tudataset(archive)
+
+
+def test_damaged_archives(tmp_path) -> None:
+    folder = write_set(tmp_path / "TINY", A="1, 2\n2, 3\n" * 50, edge_labels=None)
+    whole = zip_of(folder, tmp_path / "TINY.zip").read_bytes()
+    damaged = tmp_path / "damaged.zip"
+    flipped = bytearray(whole)
+    flipped[whole.index(b"TINY_A.txt") + 14] ^= 0xFF
+    for data in (b"", b"not a zip", whole[: len(whole) // 2], bytes(flipped)):
+        damaged.write_bytes(data)
+        with pytest.raises(GraphDataError, match="cannot be read as a zip"):
+            read_tudataset(damaged)
+
+
 # --- real data sets -------------------------------------------------------------------------
 
 # name, graphs, mean nodes, mean edges, sizes of the classes, node labels, edge labels
@@ -185,6 +403,7 @@ def test_real_data_sets_have_their_published_sizes(data_folder, expected) -> Non
     name, n_graphs, mean_nodes, mean_edges, classes, n_labels, n_edge_labels = expected
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", IgnoredDataWarning)
         graphs, y = read_tudataset(data_folder / "tu" / f"{name}.zip")
     assert len(graphs) == len(y) == n_graphs
     assert round(graphs.n_nodes / n_graphs, 2) == mean_nodes

@@ -27,16 +27,6 @@ def shared_sums(patterns, values, weights, offsets, graphs, list_values, minimum
     )
 
 
-def pattern_sums(patterns, values, factors, offsets, graphs, list_values, minimum):
-    result = []
-    for v, x in zip(patterns, values, strict=True):
-        entries = range(offsets[v], offsets[v + 1])
-        result.append(
-            sum(factors[graphs[b]] * combine(x, list_values[b], minimum) for b in entries)
-        )
-    return np.array(result, dtype=float)
-
-
 def spread_over_nodes(shares, first_depth, neighbors):
     """Hand every share down its unfolding tree; ``neighbors`` is a list of lists."""
     result = np.zeros(len(neighbors))

@@ -34,11 +34,15 @@ def mixture_path(shared, known, unseen, other, gamma, rho, amplitude, share):
     return sum(kernel(0.0)), sum(kernel(1.0)), by_shared, by_own
 
 
-def pattern_sums(held, basis, factors):
+def pattern_sums(held, basis, factors, minimum):
     """``held`` and ``basis``: a dict from pattern to count per graph; factors (n, m)."""
+
+    def combine(x, y):
+        return min(x, y) if minimum else x * y
+
     return [
         {
-            v: sum(factors[g][i] * min(x, other.get(v, 0)) for i, other in enumerate(basis))
+            v: sum(factors[g][i] * combine(x, other.get(v, 0)) for i, other in enumerate(basis))
             for v, x in patterns.items()
         }
         for g, patterns in enumerate(held)

@@ -10,7 +10,7 @@ import pytest
 
 import treelens as tl
 from report.conftest import EVIL, EVIL_CLASS, QUICK, Visit
-from treelens.explain.palette import AGAINST, FOR, NEUTRAL
+from treelens.explain.scene import AGAINST, FOR, NEUTRAL
 from treelens.report import write_report
 
 

@@ -7,6 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import treelens as tl
+from treelens.kernels.gram import pair_sums
 from treelens.report import doubts
 from treelens.report.evidence_page import render_evidence
 
@@ -74,7 +75,10 @@ def test_intervals_are_judged_by_what_so_many_graphs_can_tell(interval, level):
 
 def test_usual_similarity_is_that_of_training_graphs(number_model):
     fitted = number_model.model_
-    kernel = fitted.kernel_rows(fitted.basis_graphs) / fitted.scales.amplitude
-    np.fill_diagonal(kernel, 0.0)
-    expected = np.quantile(kernel.max(axis=1), 0.05)
+    graphs = fitted.basis_graphs
+    shared = pair_sums(graphs.pairs, None, fitted.weights)
+    union = graphs.diagonal[:, None] + graphs.diagonal - shared
+    tanimoto = shared / union
+    np.fill_diagonal(tanimoto, 0.0)
+    expected = np.quantile(tanimoto.max(axis=1), 0.05)
     assert doubts.usual_similarity(number_model.model_) == pytest.approx(expected)

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from treelens.explain.palette import HIGHLIGHT
+from treelens.explain.scene import HIGHLIGHT
 from treelens.report.drawings import (
     draw_example,
     draw_fragment,

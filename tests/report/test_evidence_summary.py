@@ -25,6 +25,18 @@ def test_contributions_add_up_to_the_prediction(of_numbers, number_model, molecu
         assert row["neighbors"][0]["similarity"] == pytest.approx(row["similarity"])
 
 
+def test_a_pair_of_graphs_has_one_similarity(of_numbers, number_model, molecules):
+    """In the list, on the cards, in explanations and in the table of predictions."""
+    graphs, _ = molecules
+    table = number_model.predict_table(graphs[1::2])
+    for row in of_numbers["cases"]["all"]:
+        assert row["similarity"] == pytest.approx(table["similarity"].iloc[row["index"]])
+    for row in of_numbers["examples"]["rows"][:3]:
+        near = number_model.explain(graphs[1::2][row["index"]], n_neighbors=10**6).neighbors
+        for side in row["neighbors"]:
+            assert side["similarity"] == pytest.approx(near.loc[side["index"], "similarity"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

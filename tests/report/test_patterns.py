@@ -23,7 +23,6 @@ def test_patterns(learned, summary):
     expected = table.loc[first["id"]]
     assert (first["depth"], first["support"]) == (expected["depth"], expected["support"])
     assert first["frequencies"] == [expected["frequency -1"], expected["frequency 1"]]
-    assert first["weight_error"] > 0
     assert first["tree"]["labels"] == ["0", "0", "1", "2"]
     place = first["occurrence"]
     assert place["labels"][place["root"]] == "0"

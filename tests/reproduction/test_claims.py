@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reproduction.paper import reproduce
+from reproduction.data import StudyOptions
 from reproduction.published import PAPER_ACCURACY, possible_p_values
 from scipy import stats
 
@@ -20,19 +20,21 @@ RESULTS = Path(__file__).parents[2] / "docs" / "results"
 def folder(tmp_path):
     """A copy of the rows that the table reads."""
     copy = tmp_path / "docs" / "results"
-    copy.mkdir(parents=True)
-    for name in ("table2", "synthetic", "runtime", "bounds"):
-        shutil.copy(RESULTS / f"{name}.jsonl", copy)
+    (copy / "rows").mkdir(parents=True)
+    for name in ("table2", "evidence", "regression", "synthetic", "runtime", "bounds"):
+        shutil.copy(RESULTS / "rows" / f"{name}.jsonl", copy / "rows")
     return copy
 
 
 def test_the_table_goes_between_the_marks_and_nowhere_else(folder):
     page = folder.parent / "paper.md"
-    page.write_text(f"before\n{claims.BEGIN}\nold\n{claims.END}\nafter\n", encoding="utf-8")
+    start = f"{claims.FINDING[0]}\nold\n{claims.FINDING[1]}\nbetween\n"
+    page.write_text(f"{start}{claims.BEGIN}\nold\n{claims.END}\nafter\n", encoding="utf-8")
     for _ in range(2):  # a second time changes nothing
-        assert reproduce("claims", folder) == [str(page)]
+        claims.run(StudyOptions(folder))
         text = page.read_text(encoding="utf-8")
-        assert text.startswith(f"before\n{claims.BEGIN}\n")
+        assert f"\n{claims.FINDING[1]}\nbetween\n{claims.BEGIN}\n" in text
+        assert claims.finding(folder) in text
         assert text.endswith(f"{claims.END}\nafter\n")
         assert claims.claims_table(folder) in text
         assert "old" not in text.split("\n")
@@ -75,3 +77,16 @@ def test_printed_p_values_are_data():
     assert set(published.PAPER_P_VALUES) <= {
         (method, name) for method, row in PAPER_ACCURACY.items() for name in row
     }
+
+
+def test_the_finding_follows_the_rows(folder):
+    """Two sentences; the points are those of one weight per depth against all patterns."""
+    text = claims.finding(folder)
+    evidence = claims.Evidence(folder)
+    gains = {
+        name: 100 * evidence.test(name, "evidence_branches", "evidence_depths").difference
+        for name in evidence.sets_with("evidence_branches", "evidence_depths")
+    }
+    best = max(gains, key=gains.get)
+    assert f"to {claims.signed(gains[best], 1)} points (the most on {best}" in text
+    assert text.count("**") == 4

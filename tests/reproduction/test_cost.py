@@ -1,4 +1,4 @@
-"""The study of cost: what a row holds, how runs are stopped, and that the page is its rows'."""
+"""The study of cost: what a row holds, how runs are stopped, ratios in words."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reproduction.cost_lines import CLASS_LINES, NUMBER_LINES, Split, first_split, measure
-from reproduction.cost_page import compared, in_short, ratios, verdict, write_cost
 from reproduction.data import StudyOptions
+from reproduction.page_speed import _cost_parts, ratios, verdict
 from reproduction.rows import read_rows
 
 import treelens as tl
 from reproduction import cost
 
-RESULTS = Path(__file__).parents[2] / "docs" / "results"
 needs_data = pytest.mark.skipif(
     not Path(os.environ.get("TREELENS_DATA", ""), "tu", "MUTAG.zip").is_file(),
     reason="needs TREELENS_DATA with tu/MUTAG.zip",
@@ -45,50 +44,17 @@ MADE = [
 ]
 
 
-def test_the_page_is_that_of_the_rows(tmp_path):
-    write_cost(tmp_path, read_rows(RESULTS / "cost.jsonl"))
-    assert (tmp_path / "cost.md").read_text() == (RESULTS / "cost.md").read_text()
-
-
-def test_the_first_sentences_are_recomputed_from_rows():
-    text = " ".join(compared(MADE))
-    assert in_short(MADE) == [
-        "Our default models are slower on every set that was run than ECFP6 counts, Tanimoto GP "
-        "and GraKeL WL subtree, `SVC`. They are faster on every set that was run than wwl, `SVC`."
-    ]
-    assert (
-        "`GraphRegressor` as it comes is slower than ECFP6 counts, Tanimoto GP (20 times)" in text
-    )
+def test_the_first_sentences_are_computed_from_rows():
+    text = "\n".join(_cost_parts(MADE))
+    assert "`GraphRegressor` is slower than ECFP6 counts, Tanimoto GP (20 times)" in text
     assert "slower than GraKeL WL subtree, `SVC` (3.3 to 20 times)" in text
     assert (
         "`GraphSVC` with the same kernel is faster than GraKeL WL subtree, `SVC` on NCI1 (15 "
         "times), slower on MUTAG (2 times); faster than wwl, `SVC` (more than 100 times)." in text
     )
-
-
-def test_tables_divide_by_the_default_and_by_the_same_kernel(tmp_path):
-    write_cost(tmp_path, MADE)
-    text = (tmp_path / "cost.md").read_text()
-    grakel = "| NCI1, 90 + 10 | GraKeL WL subtree, `SVC` | 22.5 | 7.5 | 0.3 | 15 | 300 (200) | 60 |"
-    assert grakel in text
-    assert "| NCI1 | wwl, `SVC` | > 300, stopped |  | > 3 | > 100 |  |  |  |" in text
-    assert "stopped after 300 seconds of processor time: wwl, `SVC` on NCI1." in text
-    tanimoto = "| ESOL, 90 + 10 | ECFP6 counts, Tanimoto GP | 0.375 | 0.12 | 0.05 | 300 (200) | 1 |"
-    assert tanimoto in text
-    assert "mgktools" not in text
-    assert "GraKeL WL-OA, `SVC` on NCI1" in text[text.index("Not run: ") :]
+    assert "| NCI1, 90 + 10 | GraKeL WL subtree, `SVC` | 22.5 | 7.5 | 300 | 90.0 |" in text
+    assert "| NCI1 | wwl, `SVC` | > 300, stopped |  |  |  |" in text
     assert "PROTEINS" not in text  # a set without any row
-
-
-def test_a_rival_that_cannot_be_installed_is_named_with_its_error(tmp_path):
-    row = {
-        "set": "installation", "method": "mgktools", "python": "3.11.0", "failed": "graphdot",
-        "tried": {"graphdot": "0.8", "mgktools": "3.0"}, "error": "no cuda.h",
-    }  # fmt: skip
-    write_cost(tmp_path, [*MADE, row])
-    text = (tmp_path / "cost.md").read_text()
-    assert "mgktools 3.0 was tried on Python 3.11.0 and could not be run" in text
-    assert "`pip install graphdot` (version 0.8) ends with `no cuda.h`" in text
 
 
 def test_what_has_no_line_of_ours_has_no_ratio():
@@ -136,14 +102,10 @@ def test_numbers_start_from_smiles():
 
 
 @needs_data
-def test_a_row_is_that_of_the_study_of_evidence(tmp_path):
+def test_a_row_is_that_of_the_first_fold(tmp_path):
     cost.run(StudyOptions(tmp_path, sets=["MUTAG"], methods=["treelens_uniform"]))
-    (row,) = read_rows(tmp_path / "cost.jsonl")
-    first = {"set": "MUTAG", "method": "evidence_uniform", "repetition": 0, "fold": 0}
-    known = next(
-        r for r in read_rows(RESULTS / "evidence.jsonl") if first.items() <= r.items()
-    )  # fmt: skip
-    assert row["accuracy"] == known["accuracy"]
+    (row,) = read_rows(tmp_path / "rows" / "cost.jsonl")
+    assert row["accuracy"] > 0.75
     assert row["n_train"] + row["n_test"] == 188
     assert len(first_split("MUTAG").y_train) == row["n_train"]
 
@@ -161,4 +123,4 @@ def test_a_missing_rival_is_skipped_with_its_reason(tmp_path, monkeypatch, capsy
     monkeypatch.setattr(cost, "measured", lambda *_: {"missing": "No module named 'wwl'"})
     cost.run(StudyOptions(tmp_path, sets=["MUTAG"], methods=["wwl"]))
     assert "skipped: No module named 'wwl'" in capsys.readouterr().out
-    assert read_rows(tmp_path / "cost.jsonl") == []
+    assert read_rows(tmp_path / "rows" / "cost.jsonl") == []

@@ -7,9 +7,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from reproduction.grids import GRIDS
 from reproduction.learners import study_learner
-from reproduction.methods import FIXED_METHODS, LEARNER, PAPER_METHODS, WL_METHODS
+from reproduction.methods import FIXED_METHODS, GRIDS, LEARNER, PAPER_METHODS, WL_METHODS
 from reproduction.protocol import (
     N_OUTER,
     DataSet,

@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from reproduction.rows import InUseError, RowFile, RowFileError, read_rows
+from reproduction.data import StudyOptions
+from reproduction.rows import RowFile, RowFileError, read_rows
 
 import tiny_studies as tiny
 from reproduction import protocol, table2
@@ -48,7 +49,7 @@ def kill_after(out: Path, n_rows: int) -> int:
         stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": ROOT},
     )
-    path = out / "table2.jsonl"
+    path = out / "rows" / "table2.jsonl"
     try:
         while process.poll() is None:
             if path.exists() and path.read_bytes().count(b"\n") >= n_rows:
@@ -64,8 +65,8 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path, whole):
     killed = tmp_path / "killed"
     n_kept = kill_after(killed, n_rows=7)
     assert 7 <= n_kept < tiny.N_ROWS, "the run must be killed half-way for this test to say much"
-    kept = read_rows(killed / "table2.jsonl")
-    with (killed / "table2.jsonl").open("ab") as handle:  # as a power cut would leave it
+    kept = read_rows(killed / "rows" / "table2.jsonl")
+    with (killed / "rows" / "table2.jsonl").open("ab") as handle:  # as a power cut would leave it
         handle.write(b'{"accuracy": 0.99, "dataset": "ti')
     resumed = tiny.run(killed)
     assert read_rows(resumed)[: len(kept)] == kept  # what was there was not made again
@@ -76,13 +77,13 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path, whole):
 def test_a_finished_run_makes_nothing(whole, monkeypatch):
     before = whole.read_bytes()
     monkeypatch.setattr(tiny, "tiny_data", None)  # not even the data are loaded
-    assert tiny.run(whole.parent).read_bytes() == before
+    assert tiny.run(whole.parents[1]).read_bytes() == before
 
 
 def test_a_row_cut_short_is_taken_off(tmp_path):
     path = tmp_path / "rows.jsonl"
-    file = RowFile(path, ("key",))
-    file.append({"key": 1, "value": 0.5})
+    with RowFile(path, ("key",)) as file:
+        file.append({"key": 1, "value": 0.5})
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"key": 2, "val')
     again = RowFile(path, ("key",))
@@ -156,8 +157,8 @@ def test_a_row_that_could_not_be_kept_is_taken_back(tmp_path, monkeypatch):
     ("text", "message"),
     [
         ('{"key": 1}\n{"key": 2}{"key": 3}\n{"key": 4}\n', r"rows.jsonl, line 2 is damaged"),
-        ('{"key": 1}\n\n[1]\n', r"rows.jsonl, line 3 is no row"),
-        ('{"key": 1}\n{"other": 2}\n', r"rows.jsonl, row 2: 'key' is missing"),
+        ('{"key": 1}\n\n[1]\n', r"rows.jsonl, line 3 is not"),
+        ('{"key": 1}\n{"other": 2}\n', r"rows.jsonl, row 2 has no 'key'"),
     ],
 )
 def test_damage_is_named(tmp_path, text, message):
@@ -189,47 +190,24 @@ def start_holding(path: Path) -> subprocess.Popen:
 
 
 def test_a_second_run_into_the_same_file_is_refused(tmp_path):
-    path = tmp_path / "rows.jsonl"
+    path = tmp_path / "rows" / "table2.jsonl"
+    path.parent.mkdir()
+    words = [sys.executable, "-m", "reproduction", "table2", "--out", str(tmp_path), "--quick"]
     with start_holding(path) as first:
         try:
-            with pytest.raises(InUseError, match=r"rows.jsonl.*another run"):
+            with pytest.raises(RowFileError, match=r"table2\.jsonl is in use"):
                 RowFile(path, ("key",))
+            second = subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT)
         finally:
-            first.kill()  # outright: whatever it would clean up stays
+            first.kill()  # outright: nothing may stay behind
             first.wait()
-    file = RowFile(path, ("key",))
-    assert file.rows == [{"key": "first run"}]
-    file.append({"key": "second run"})
-    del file
-    assert [p.name for p in tmp_path.iterdir()] == ["rows.jsonl"]
-
-
-def test_the_second_run_ends_with_one_clear_message(tmp_path):
-    words = [sys.executable, "-m", "reproduction", "table2", "--out", str(tmp_path)]
-    with start_holding(tmp_path / "table2.jsonl") as first:
-        second = subprocess.run(
-            [*words, "--quick", "--datasets", "MUTAG"],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=ROOT,
-        )
-        first.communicate("")
     assert second.returncode == 1
-    assert second.stderr.count("error: ") == 1
-    assert "is being written by another run" in second.stderr
+    assert "is in use" in second.stderr
     assert "Traceback" not in second.stderr
-
-
-def test_one_process_may_look_at_its_own_rows_twice(tmp_path):
-    """As a notebook does, where the names of a run that failed live on."""
-    path = tmp_path / "rows.jsonl"
-    first, second = RowFile(path, ("key",)), RowFile(path, ("key",))
-    del first
-    words = [sys.executable, "-c", HOLDING, str(path)]
-    other = subprocess.run(words, input="", capture_output=True, text=True, check=False)
-    assert "InUseError" in other.stderr, "the lock went with the first of two"
-    assert second.rows == []
+    with RowFile(path, ("key",)) as file:
+        assert file.rows == [{"key": "first run"}]
+        file.append({"key": "second run"})
+    assert [p.name for p in path.parent.iterdir()] == ["table2.jsonl"]
 
 
 # --- choosing ---------------------------------------------------------------------------------
@@ -239,16 +217,17 @@ def test_a_method_that_chooses_takes_the_row_with_the_best_inner_score(tmp_path)
     """Per fold, the first on a tie; a fold where a member is missing gets no row."""
     members = ("wwl", "wl_oa", "learned_wwl", "learned_wl_oa")
     scores = {0: (0.7, 0.9, 0.8, 0.9), 1: (0.6, 0.6, 0.6, 0.6), 2: (0.5, 0.9, 0.9)}
-    file = RowFile(tmp_path / "table2.jsonl", table2.KEY)
-    for fold, inner in scores.items():
-        for place, (method, score) in enumerate(zip(members, inner, strict=False)):
-            file.append(
-                {"dataset": "made", "method": method, "repetition": 0, "fold": fold, "seed": 0,
-                 "inner_score": score, "accuracy": place / 10, "choice": {"C": place}}
-            )  # fmt: skip
+    path = tmp_path / "rows" / "table2.jsonl"
+    with RowFile(path, table2.KEY) as file:
+        for fold, inner in scores.items():
+            for place, (method, score) in enumerate(zip(members, inner, strict=False)):
+                file.append(
+                    {"dataset": "tiny", "method": method, "repetition": 0, "fold": fold, "seed": 0,
+                     "inner_score": score, "accuracy": place / 10, "choice": {"C": place}}
+                )  # fmt: skip
     for _ in range(2):  # the second time adds nothing
-        table2.run_table2(tmp_path, datasets=[], methods=["best_of_all"])
-    added = [r for r in read_rows(file.path) if r["method"] == "best_of_all"]
+        table2.run(StudyOptions(tmp_path, ["tiny"], ["best_of_all"], repeats=1))
+    added = [r for r in read_rows(path) if r["method"] == "best_of_all"]
     assert [(r["fold"], r["chosen_method"], r["accuracy"]) for r in added] == [
         (0, "wl_oa", 0.1),
         (1, "wwl", 0.0),

@@ -6,15 +6,19 @@ import json
 import warnings
 
 import pytest
+from reproduction.data import StudyOptions
+from reproduction.rows import RowFile
 from reproduction.runtime import (
+    KEY,
     _objective,
     _shortest_run,
+    curve,
     made_features,
-    run_runtime,
+    runtime_parts,
+    seconds_text,
     time_steps,
     time_to_quality,
 )
-from reproduction.runtime_page import curve, seconds_text, write_runtime_page
 
 from reproduction import runtime
 from treelens.graphs.synthetic import make_synthetic
@@ -31,9 +35,7 @@ def small(monkeypatch):
     monkeypatch.setattr(
         runtime, "PAPER_GRID", {"depth": (1, 2), "weight_radius": 0.5, "gamma": 1.0}
     )
-    monkeypatch.setattr(
-        runtime, "load_dataset", lambda name, folder=None: make_synthetic(4, random_state=0)
-    )
+    monkeypatch.setattr(runtime, "load_dataset", lambda name: make_synthetic(4, random_state=0))
 
 
 def row(experiment, solver, seconds, n_graphs=100, depth=2, **others):
@@ -102,30 +104,25 @@ def test_times_of_the_paper_read_as_printed():
 
 
 def test_page_puts_the_papers_hours_beside_ours(tmp_path):
-    rows = [
-        row("task", solver, 1.0, n_graphs=188, dataset="MUTAG", accuracy=0.9, objective=o)
-        for solver, o in (("stochastic", 1.1), ("batch", 1.0))
-    ]
-    rows += [row("steps", "batch", 1.0), row("steps", "batch", 4.0, n_graphs=200)]
-    page = write_runtime_page(tmp_path / "runtime.md", rows).read_text()
-    assert "treelens reproduce runtime" in page
-    assert "| MUTAG | 188 | stochastic | 1 s | 10.000 % | 90.0 |" in page
-    assert "1' 32''" in page
+    with RowFile(tmp_path / "rows" / "runtime.jsonl", KEY) as file:
+        for solver, objective in (("stochastic", 1.1), ("batch", 1.0)):
+            found = {"n_graphs": 188, "accuracy": 0.9, "objective": objective}
+            file.append(row("task", solver, 1.0, **found) | {"dataset": "MUTAG"})
+    page = "\n".join(runtime_parts(tmp_path))
+    assert "| MUTAG | 188 | stochastic | 1 s | 10.000 % | 90.0 | – | 1' 32'' |" in page
     assert "4h 29'" in page
-    assert "full batch: × 4" in page
 
 
 def test_run_is_written_and_resumed(tmp_path, small):
-    written = run_runtime(tmp_path, quick=True)
-    assert [path.name for path in written] == [
-        "runtime.jsonl", "runtime.md", "runtime.png", "runtime.svg",
-    ]  # fmt: skip
-    lines = written[0].read_text().splitlines()
+    options = StudyOptions(tmp_path, quick=True)
+    runtime.run(options)
+    path = tmp_path / "rows" / "runtime.jsonl"
+    lines = path.read_text().splitlines()
     n_points = 2 + 2  # (10, 2), (20, 2), (100, 1), (100, 2)
     assert len(lines) == n_points * (2 + 3) + 2 * 2 * 3
-    written[0].write_text("\n".join(lines[:-2]) + "\n")
-    run_runtime(tmp_path, quick=True)
-    after = written[0].read_text().splitlines()
+    path.write_text("\n".join(lines[:-2]) + "\n")
+    runtime.run(options)
+    after = path.read_text().splitlines()
     assert after[:-2] == lines[:-2]  # kept as they were
     assert len(after) == len(lines)
     seconds = [json.loads(line)["seconds"] for line in after]

@@ -1,8 +1,6 @@
-"""Table 2 from rows: means, honest numbers of folds, published figures, tests, choices."""
+"""Table 2 from rows: means, numbers of folds, published figures, tests."""
 
 from __future__ import annotations
-
-import json
 
 import numpy as np
 import pytest
@@ -10,8 +8,10 @@ from reproduction.methods import title_of
 from reproduction.protocol import N_OUTER
 from reproduction.rows import RowFile
 from reproduction.table2 import KEY
-from reproduction.table2_grids import wider_grid_parts
-from reproduction.tables import all_comparisons, summarize, write_table2
+from reproduction.tables import compare, folds_of, learning_tests, summarize, table2_rows
+from scipy import stats
+
+from reproduction import page_paper
 
 CHOICE = {"weight_radius": 0.3, "depth": 2, "kernel": "wwl", "gamma": 1.0, "C": 10.0}
 
@@ -57,49 +57,44 @@ def test_an_unfinished_repetition_does_not_count_beside_finished_ones(rows):
     assert summarize(rows + extra)["MUTAG"]["wwl"] == summarize(rows)["MUTAG"]["wwl"]
 
 
-def test_learned_is_compared_with_every_other_method(rows):
-    tests = all_comparisons(rows)["MUTAG"]
-    assert set(tests) == {"learned_wwl"}
-    assert set(tests["learned_wwl"]) == {"wwl", "shortest_path"}
-    assert tests["learned_wwl"]["wwl"].difference == pytest.approx(0.02)
+def test_learned_is_compared_with_its_uniform_twin(rows):
+    ((name, method, test, holm),) = learning_tests(folds_of(rows))
+    assert (name, method) == ("MUTAG", "learned_wwl")
+    assert test.difference == pytest.approx(0.02)
+    assert holm == pytest.approx(test.p_corrected)  # of a single test
 
 
-def test_files(rows, tmp_path):
-    file = RowFile(tmp_path / "table2.jsonl", KEY)
-    for r in [*rows, row("wwl", 0, 0, 0.0, seed=7)]:
-        file.append(r)
-    written = write_table2(tmp_path)
-    assert {path.name for path in written} == {"table2.json", "table2_tests.json", "table2.md"}
-    data = json.loads((tmp_path / "table2.json").read_text())
-    assert data == summarize(rows)  # the other seed stays out
-    page = (tmp_path / "table2.md").read_text()
-    assert "python -m reproduction table2" in page
-    assert "(88.37 ± 1.82)" in page.replace(
-        "\N{NO-BREAK SPACE}", " "
-    )  # the paper's learned WWL on MUTAG
-    assert "[4 folds]" in page
-    assert "| learned WWL | 0.3: 30 |" in page
+def test_comparison_by_hand(rng):
+    first, second = (
+        {(r, f): value for (r, f), value in np.ndenumerate(rng.normal(size=(4, 3)))}
+        for _ in range(2)
+    )
+    found = compare(first, second, n_outer=3)
+    apart = np.array([first[key] - second[key] for key in sorted(first)])
+    assert found.difference == pytest.approx(apart.mean())
+    means = apart.reshape(4, 3).mean(axis=1)
+    expected = stats.ttest_1samp(means, 0.0, alternative="greater").pvalue
+    assert found.p_repetitions == pytest.approx(expected)
+    error = np.sqrt((1 / 12 + 1 / 2) * apart.var(ddof=1))
+    assert found.p_corrected == pytest.approx(stats.t.sf(apart.mean() / error, 11))
+    with pytest.raises(ValueError, match="no fold in common"):
+        compare(first, {(9, 9): 1.0})
 
 
-def test_no_rows_is_an_error_that_says_what_to_do(tmp_path):
-    with pytest.raises(ValueError, match="--tables-only"):
-        write_table2(tmp_path)
-
-
-def test_a_few_lucky_folds_do_not_make_the_best_method(rows, tmp_path):
+def test_the_page_marks_the_best_and_leaves_other_seeds_out(rows, tmp_path):
     lucky = [row("learned_wl_oa", 0, fold, 1.0) for fold in range(3)]
-    file = RowFile(tmp_path / "table2.jsonl", KEY)
-    for r in [*rows, *lucky]:
-        file.append(r)
-    write_table2(tmp_path)
-    page = (tmp_path / "table2.md").read_text()
+    with RowFile(tmp_path / "rows" / "table2.jsonl", KEY) as file:
+        for r in [*rows, *lucky, row("wwl", 0, 0, 0.0, seed=7)]:
+            file.append(r)
+    assert summarize(table2_rows(tmp_path)) == summarize([*rows, *lucky])
+    page = page_paper.write(tmp_path).read_text().replace("\N{NO-BREAK SPACE}", " ")
+    assert "python -m reproduction table2" in page
+    assert "(88.37 ± 1.82)" in page  # the paper's learned WWL on MUTAG
+    assert "[4 folds]" in page
     assert f"| {title_of('learned_wl_oa')} | 100.00 [3 folds] |" in page  # shown, but not bold
-    assert f"| {title_of('learned_wl_oa')} |\n" not in page  # nor our best learned method
+    best = summarize(rows)["MUTAG"]["learned_wwl"]
+    assert f"| learned WWL | **{best['mean']:.2f} ± {best['std']:.2f}** [30 folds]" in page
 
 
-def test_both_grids_are_compared_on_the_folds_that_both_have(rows):
-    wider = [{**r, "grid": "wide", "accuracy": 1.0} for r in repetition_of("wwl", 1, [0.5] * 10)]
-    _, table = wider_grid_parts(rows, [*wider, row("wl_subtree", 0, 0, 1.0)])
-    ours = [100 * r["accuracy"] for r in rows if r["method"] == "wwl" and r["repetition"] == 1]
-    assert f"| MUTAG | WWL | {np.mean(ours):.2f} | 100.00 | 10 |" in table
-    assert "WL subtree" not in table  # has no fold in the first grid
+def test_no_rows_is_no_page(tmp_path):
+    assert page_paper.write(tmp_path) is None

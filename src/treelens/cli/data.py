@@ -26,7 +26,7 @@ _HEADERS = ("smiles", "structure")  # in the first line of a table on standard i
 
 def kind_of(source: str) -> str:
     """What a source is: "table", "sdf", "tu", "name", "stdin" or "smiles"."""
-    from treelens.graphs.registry import DATASETS
+    from treelens.graphs.datasets import DATASETS
     from treelens.graphs.sdf import is_sdf
     from treelens.graphs.tables import TABLE_ENDINGS, inner_suffix
 
@@ -65,7 +65,7 @@ def _is_smiles(text: str) -> bool:
 
 
 def _what_is_missing(source: str, path: Path) -> str:
-    from treelens.graphs.registry import DATASETS
+    from treelens.graphs.datasets import DATASETS
     from treelens.graphs.sdf import SDF_ENDINGS
     from treelens.graphs.tables import TABLE_ENDINGS
 
@@ -88,7 +88,7 @@ def _what_is_missing(source: str, path: Path) -> str:
 def files_behind(source: str) -> Iterator[Path]:
     """The files on this machine that reading a source would read."""
     from treelens.graphs.datasets import list_datasets
-    from treelens.graphs.sources import OPTIONAL_PARTS, REQUIRED_PARTS
+    from treelens.graphs.tudataset import OPTIONAL_PARTS, REQUIRED_PARTS
 
     path = Path(source).expanduser()
     found = [path]
@@ -182,12 +182,11 @@ def _read_graphs(
     """TU files and known data sets, which bring their classes along."""
     import numpy as np
 
-    from treelens.graphs.datasets import load_by_recipe
+    from treelens.graphs.datasets import dataset_info, load_by_recipe
     from treelens.graphs.errors import InvalidMoleculesWarning
     from treelens.graphs.molecule_notes import about_rdkit_warnings
     from treelens.graphs.molecule_table import MoleculeTable
     from treelens.graphs.rdkit_log import heard
-    from treelens.graphs.registry import dataset_info
     from treelens.graphs.tudataset import read_tudataset
 
     notes = [

@@ -61,8 +61,7 @@ def describe_dataset(name: str, folder: Path | None = None) -> dict[str, Any]:
     """Facts about a data set as plain data; it is not downloaded for this."""
     import numpy as np
 
-    from treelens.graphs.datasets import load_dataset
-    from treelens.graphs.registry import dataset_info
+    from treelens.graphs.datasets import dataset_info, load_dataset
 
     graphs, y = load_dataset(name, folder=folder, download=False)
     sizes = graphs.sizes

@@ -19,7 +19,6 @@ FRAGMENTS_SHOWN = 5
 # Each of several classes is explained by itself, and with so many graphs it takes longer than
 # fitting.
 _MOST_CLASSES, _MOST_GRAPHS = 2, 3000
-_RAREST_SHARE, _FEWEST = 0.02, 5  # fragments of fewer graphs are not shown
 _LONGEST_NAME = 60
 
 
@@ -254,10 +253,7 @@ def _first_fragments(model: Any, data: MoleculeTable, asked: int | None) -> dict
     n_shown = FRAGMENTS_SHOWN if asked is None else asked
     if too_long or not n_shown:
         return {"fragments": [], "no_fragments_for": too_long}
-    table = model.fragments(
-        data.graphs, n_fragments=n_shown, smarts=False,
-        min_support=max(_FEWEST, round(_RAREST_SHARE * len(data.graphs))),
-    )  # fmt: skip
+    table = model.fragments(data.graphs, n_fragments=n_shown, smarts=False)
     return {
         "fragments": [{"rank": k, **row} for k, row in table.to_dict("index").items()],
         "no_fragments_for": None,

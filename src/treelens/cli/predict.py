@@ -336,7 +336,7 @@ def _predict_chunk(
 ) -> _Chunk:
     """Predict a chunk as each model reads it; models that read alike share the molecules."""
     from treelens.estimators.prediction_table import predict_rows
-    from treelens.graphs.alike import without_hydrogens
+    from treelens.graphs.gathering import rdkit
     from treelens.graphs.rdkit_log import listening
     from treelens.graphs.recipe import GraphRecipe
     from treelens.graphs.table_reader import covariate_names, rows_of_table
@@ -352,7 +352,7 @@ def _predict_chunk(
             if recipe not in made:
                 own = molecules
                 if own is not None and not recipe.hydrogens:  # another model may need them
-                    own = [without_hydrogens(molecule) for molecule in own]
+                    own = [None if m is None else rdkit().RemoveHs(m) for m in own]
                 made[recipe] = rows_of_table(
                     table, own, recipe, asked.smiles, asked.ids, list(beside), record,
                     may_be_empty=True,

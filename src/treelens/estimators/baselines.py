@@ -1,7 +1,9 @@
-"""Baselines on circular fingerprints (ECFP): random forests, Gaussian processes and SVMs.
+"""Rivals on circular fingerprints (ECFP): Gaussian processes, random forests and boosting.
 
-They take the same graphs as the estimators of this library, tune their settings within the training
-part, and choose the threshold of a rare class as :class:`treelens.GraphClassifier` does.
+They take the same graphs as the estimators of this library. The Gaussian processes are
+:class:`treelens.GraphRegressor` and :class:`treelens.GraphClassifier` with ECFP counts in place of
+Weisfeiler-Lehman patterns: the same kernel, one weight per radius. Forests and boosting are
+scikit-learn's, tuned by inner cross-validation.
 """
 
 from __future__ import annotations
@@ -9,67 +11,143 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin, RegressorMixin
 from treelens.estimators.base import TakesGraphs
+from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.evaluation.metrics import class_scores
-from treelens.evaluation.splits import DistinctKFold, Split
-from treelens.gp.sampling import draw_by_group, tenths_by_rank
-from treelens.gp.tanimoto_process import TanimotoProcess
-from treelens.gp.targets import class_columns
+from treelens.evaluation.splits import DistinctKFold
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
+from treelens.graphs.descriptors import COMPACT_DESCRIPTORS, rdkit_descriptors
 from treelens.graphs.targets import check_classes
-from treelens.kernels.fingerprints import (
-    fingerprint_counts,
-    folded_counts,
-    molecules_behind,
-    presence,
-    tanimoto_matrix,
-)
-from treelens.models.calibration import calibrated, fit_slope
-from treelens.models.targets import check_numbers, class_weights
+from treelens.kernels.fingerprints import FingerprintForest, folded_counts, molecules_behind
+from treelens.models.targets import check_numbers
 from treelens.models.thresholds import choose_threshold
-from treelens.svm.settings import resolved_class_weight
-from treelens.svm.solver import calibrated_probabilities, fit_calibration, fit_svm_path
 
-_TREES, _INNER_TREES = 500, 50
+Settings = tuple[tuple[str, dict[str, Any]], ...]  # names of columns, parameters of the trees
 _LARGE = 3000  # more molecules than this have three inner folds instead of five
-_COSTS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-# (radius, whether counts): ECFP4 bits, ECFP4 counts, ECFP6 counts.
-_FINGERPRINTS = ((2, False), (2, True), (3, True))
-_COMPARED = 2000  # molecules on which Gaussian processes of different fingerprints are compared
 
 
-class _Baseline(TakesGraphs, BaseEstimator):
-    """Parameters and inner folds of all baselines."""
+class _FingerprintMixin:
+    """Counts of circular environments in place of Weisfeiler-Lehman patterns."""
 
-    best_params_: dict[str, Any]
+    def _fit_patterns(self, graphs: GraphCollection, depth: int, n_jobs: int) -> Any:
+        return FingerprintForest.fit(graphs, depth)
+
+
+class EcfpGPRegressor(_FingerprintMixin, GraphRegressor):
+    """Gaussian process regression on ECFP counts.
+
+    Parameters
+    ----------
+    depth : int, default=3
+        The largest radius: 2 is ECFP4, 3 is ECFP6.
+    weights : {"depths", "uniform"}, default="depths"
+        Whether every radius has a weight of its own.
+    descriptors, n_jobs, random_state, ... :
+        As for :class:`treelens.GraphRegressor`.
+    """
+
+    def __init__(
+        self, depth: int | str = 3, weights: str = "depths", *, descriptors: bool | str = False,
+        n_jobs: int | None = None, random_state: Any = 0,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            depth, weights, descriptors=descriptors, n_jobs=n_jobs, random_state=random_state
+        )
+
+
+class EcfpGPClassifier(_FingerprintMixin, GraphClassifier):
+    """Classification by a Gaussian process on ECFP counts; see :class:`EcfpGPRegressor`.
+
+    ``threshold`` is that of :class:`treelens.GraphClassifier`.
+    """
+
+    def __init__(
+        self, depth: int | str = 3, weights: str = "depths", *, descriptors: bool | str = False,
+        threshold: Any = "auto", n_jobs: int | None = None, random_state: Any = 0,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            depth, weights, descriptors=descriptors, threshold=threshold, n_jobs=n_jobs,
+            random_state=random_state,
+        )  # fmt: skip
+
+
+class _TunedTrees(TakesGraphs, BaseEstimator):
+    """Trees on a table of numbers, with the settings that do best in inner cross-validation."""
 
     def __init__(self, *, n_jobs: int | None = None, random_state: int | None = None) -> None:
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _inner_folds(self, graphs: GraphCollection, y: np.ndarray) -> list[Split]:
+    _settings: Settings  # to try
+
+    def _table(self, graphs: GraphCollection, columns: str) -> np.ndarray:
+        molecules = molecules_behind(graphs)
+        table = folded_counts(molecules).astype(np.float32)
+        if columns == "bits":
+            return (table > 0).astype(np.float32)
+        if columns == "counts and descriptors":
+            return np.hstack([table, rdkit_descriptors(molecules, COMPACT_DESCRIPTORS)])
+        return table
+
+    def _trees(self, final: bool, **settings: Any) -> Any:
+        raise NotImplementedError
+
+    def _fit_tuned(self, graphs: GraphCollection, y: np.ndarray, classes: bool) -> np.ndarray:
+        """Choose settings and fit; returns held-out predictions of the chosen settings."""
         n_splits = 3 if len(graphs) > _LARGE else 5
-        if y.dtype.kind in "iu":  # classes: each fold should contain some of the rarest
+        if classes:  # each fold should contain some of the rarest
             n_splits = max(2, min(n_splits, int(np.bincount(y).min())))
-        return list(DistinctKFold(n_splits, random_state=self.random_state or 0).split(graphs, y))
+        folds = list(DistinctKFold(n_splits, random_state=self.random_state or 0).split(graphs, y))
+        tables = {name: self._table(graphs, name) for name, _ in self._settings}
+        best, held_out, self.best_params_ = -np.inf, np.empty(0), {}
+        for columns, settings in self._settings:
+            table, parts = tables[columns], []
+            for train, test in folds:
+                trees = self._trees(False, **settings).fit(table[train], y[train])
+                parts.append(self._predicted(trees, table[test]))
+            predicted = np.zeros((len(y), *parts[0].shape[1:]))
+            for (_, test), part in zip(folds, parts, strict=True):
+                predicted[test] = part
+            if (score := self._score(predicted, y)) > best:
+                best, held_out = score, predicted
+                self.best_params_ = {"columns": columns, **settings}
+        settings = {k: v for k, v in self.best_params_.items() if k != "columns"}
+        self._fitted = self._trees(True, **settings).fit(tables[self.best_params_["columns"]], y)
+        return held_out
+
+    def _predicted(self, trees: Any, table: np.ndarray) -> np.ndarray:
+        return trees.predict(table)
+
+    def _score(self, predicted: np.ndarray, y: np.ndarray) -> float:
+        return -float(np.mean((predicted - y) ** 2))
+
+    def _predict(self, X: Any) -> np.ndarray:
+        table = self._table(check_graphs(X), self.best_params_["columns"])
+        return self._predicted(self._fitted, table)
 
 
-class _ClassifierBaseline(ClassifierMixin, _Baseline):
-    """Classes from probabilities and a threshold; subclasses have ``_fit_probabilities``."""
+class _TreeRegressor(RegressorMixin, _TunedTrees):
+    def fit(self, X: Any, y: Any) -> Any:
+        """Choose settings and fit."""
+        graphs = check_graphs(X)
+        self._fit_tuned(graphs, check_numbers(y, len(graphs)), classes=False)
+        return self
 
+    def predict(self, X: Any) -> np.ndarray:
+        """Values, shape (n_graphs,)."""
+        return self._predict(X)
+
+
+class _TreeClassifier(ClassifierMixin, _TunedTrees):
     classes_: np.ndarray
 
     def __init__(
-        self,
-        *,
-        threshold: Any = "auto",
-        n_jobs: int | None = None,
+        self, *, threshold: Any = "auto", n_jobs: int | None = None,
         random_state: int | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(n_jobs=n_jobs, random_state=random_state)
         self.threshold = threshold
 
@@ -77,7 +155,7 @@ class _ClassifierBaseline(ClassifierMixin, _Baseline):
         """Choose settings and the threshold by held-out predictions, and fit."""
         graphs = check_graphs(X)
         self.classes_, codes = check_classes(y, len(graphs))
-        held_out = self._fit_probabilities(graphs, codes)
+        held_out = self._fit_tuned(graphs, codes, classes=True)
         self._threshold = choose_threshold(self.threshold, held_out, codes)
         return self
 
@@ -88,264 +166,84 @@ class _ClassifierBaseline(ClassifierMixin, _Baseline):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, shape (n_graphs, n_classes)."""
-        raise NotImplementedError
-
-    def _fit_probabilities(self, graphs: GraphCollection, codes: np.ndarray) -> np.ndarray:
-        """Fit, and return probabilities of held-out training graphs."""
-        raise NotImplementedError
-
-
-def _roc_auc(scores: np.ndarray, codes: np.ndarray) -> float:
-    """ROC AUC of one column per class; the accuracy where it is undefined."""
-    if scores.shape[1] == 1:
-        scores = np.hstack([-scores, scores])
-    found = class_scores(codes, scores.argmax(axis=1), scores)
-    return found["roc_auc"] if found["roc_auc"] is not None else found["accuracy"]
-
-
-# --- forests --------------------------------------------------------------------------------
-
-
-class _Forest(_Baseline):
-    """A random forest of 500 trees on ECFP4 folded to 2,048.
-
-    Inner cross-validation chooses counts or bits, and then the features considered at a split.
-    """
-
-    _kind: type
-
-    def _tables(self, graphs: GraphCollection) -> dict[bool, np.ndarray]:
-        counts = folded_counts(molecules_behind(graphs)).astype(np.float32)
-        return {False: presence(counts), True: counts}
-
-    def _fit_forest(self, graphs: GraphCollection, y: np.ndarray) -> np.ndarray:
-        """Choose settings and fit; returns held-out predictions of the chosen settings."""
-        tables, folds = self._tables(graphs), self._inner_folds(graphs, y)
-
-        def forest(n_trees: int, features: Any) -> Any:
-            return self._kind(
-                n_trees, max_features=features, n_jobs=self.n_jobs, random_state=self.random_state
-            )
-
-        def held_out(table: np.ndarray, features: Any) -> np.ndarray:
-            found: Any = None
-            for train, test in folds:
-                fitted = forest(_INNER_TREES, features).fit(table[train], y[train])
-                part = self._predicted(fitted, table[test])
-                found = np.zeros((len(y), *part.shape[1:])) if found is None else found
-                found[test] = part
-            return found
-
-        tried: dict[tuple[bool, str | float], np.ndarray]
-        tried = {(counts, "sqrt"): held_out(tables[counts], "sqrt") for counts in (False, True)}
-        better, _ = max(tried, key=lambda setting: self._score(tried[setting], y))
-        tried[better, 0.1] = held_out(tables[better], 0.1)
-        best = max(tried, key=lambda setting: self._score(tried[setting], y))
-        self.best_params_ = {"counts": best[0], "max_features": best[1]}
-        self._fitted = forest(_TREES, best[1]).fit(tables[best[0]], y)
-        return tried[best]
-
-    def _predicted(self, forest: Any, table: np.ndarray) -> np.ndarray:
-        return forest.predict(table)
-
-    def _score(self, predicted: np.ndarray, y: np.ndarray) -> float:
-        return -float(np.mean((predicted - y) ** 2))
-
-    def _predict(self, X: Any) -> np.ndarray:
-        table = self._tables(check_graphs(X))[self.best_params_["counts"]]
-        return self._predicted(self._fitted, table)
-
-
-class EcfpForestRegressor(RegressorMixin, _Forest):
-    """Random forest regression on ECFP4.
-
-    Parameters
-    ----------
-    n_jobs : int, optional
-    random_state : int, optional
-    """
-
-    _kind = RandomForestRegressor
-
-    def fit(self, X: Any, y: Any) -> EcfpForestRegressor:
-        """Choose settings and fit."""
-        graphs = check_graphs(X)
-        self._fit_forest(graphs, check_numbers(y, len(graphs)))
-        return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Values, shape (n_graphs,)."""
         return self._predict(X)
 
-
-class EcfpForestClassifier(_ClassifierBaseline, _Forest):
-    """Random forest classification on ECFP4.
-
-    Parameters
-    ----------
-    threshold : float or str, default="auto"
-        As for :class:`treelens.GraphClassifier`.
-    n_jobs : int, optional
-    random_state : int, optional
-    """
-
-    _kind = RandomForestClassifier
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, shape (n_graphs, n_classes)."""
-        return self._predict(X)
-
-    def _fit_probabilities(self, graphs: GraphCollection, codes: np.ndarray) -> np.ndarray:
-        return self._fit_forest(graphs, codes)
-
-    def _predicted(self, forest: Any, table: np.ndarray) -> np.ndarray:
+    def _predicted(self, trees: Any, table: np.ndarray) -> np.ndarray:
         found = np.zeros((len(table), len(self.classes_)))
-        found[:, forest.classes_] = forest.predict_proba(table)
+        found[:, trees.classes_] = trees.predict_proba(table)
         return found
 
     def _score(self, predicted: np.ndarray, y: np.ndarray) -> float:
-        return _roc_auc(predicted, y)
+        found = class_scores(y, predicted.argmax(axis=1), predicted)
+        return found["accuracy"] if found["roc_auc"] is None else found["roc_auc"]
 
 
-# --- Tanimoto kernels -----------------------------------------------------------------------
+class _ForestMixin:
+    """A random forest of 500 trees on ECFP4 folded to 2,048, counts or bits."""
+
+    n_jobs: int | None
+    random_state: int | None
+    _kind: str
+    _settings: Settings = (
+        ("bits", {"max_features": "sqrt"}),
+        ("counts", {"max_features": "sqrt"}),
+        ("counts", {"max_features": 0.1}),
+    )
+
+    def _trees(self, final: bool, **settings: Any) -> Any:
+        from sklearn import ensemble
+
+        return getattr(ensemble, f"RandomForest{self._kind}")(
+            500 if final else 50, n_jobs=self.n_jobs, random_state=self.random_state, **settings
+        )
 
 
-class _TanimotoBaseline(_Baseline):
-    """Keeps the training molecules, with which new ones are compared."""
+class _BoostingMixin:
+    """Histogram-based gradient boosting on ECFP4 counts and descriptors."""
 
-    def _similarity(
-        self, molecules: list[Any], fingerprint: tuple[int, bool], n_train: int | None = None
-    ) -> np.ndarray:
-        """Similarities among molecules, or of those after the first ``n_train`` with these."""
-        radius, counts = fingerprint
-        table = fingerprint_counts(molecules, radius)
-        table = table if counts else presence(table)
-        if n_train is None:
-            return tanimoto_matrix(table, n_jobs=self._n_jobs())
-        return tanimoto_matrix(table[n_train:], table[:n_train], n_jobs=self._n_jobs())
+    random_state: int | None
+    _kind: str
+    _settings: Settings = (
+        ("counts and descriptors", {"learning_rate": 0.1, "max_iter": 200}),
+        ("counts and descriptors", {"learning_rate": 0.03, "max_iter": 500}),
+        ("counts and descriptors", {"learning_rate": 0.1, "max_iter": 200, "min_samples_leaf": 5}),
+    )
 
-    def _keep(self, molecules: list[Any], fingerprint: tuple[int, bool]) -> None:
-        self._molecules, self._fingerprint = molecules, fingerprint
-        self.best_params_ = {"radius": fingerprint[0], "counts": fingerprint[1]}
+    def _trees(self, final: bool, **settings: Any) -> Any:
+        from sklearn import ensemble
 
-    def _rows(self, X: Any) -> np.ndarray:
-        """Similarities with the training molecules, shape (n_graphs, n_train)."""
-        # Columns are numbered as environments are met, so both sides are made together.
-        both = [*self._molecules, *molecules_behind(check_graphs(X))]
-        return self._similarity(both, self._fingerprint, len(self._molecules))
+        return getattr(ensemble, f"HistGradientBoosting{self._kind}")(
+            random_state=self.random_state, **settings
+        )
 
 
-class _GaussianProcess(_TanimotoBaseline):
-    """A Gaussian process on Tanimoto similarities of ECFP.
+class EcfpForestRegressor(_ForestMixin, _TreeRegressor):
+    """Random forest regression on ECFP4; counts or bits and features per split are tuned."""
 
-    Amplitude, noise and the fingerprint maximise the marginal likelihood.
-    """
-
-    def _fit_process(
-        self, graphs: GraphCollection, targets: np.ndarray, groups: np.ndarray
-    ) -> TanimotoProcess:
-        molecules = molecules_behind(graphs)
-        some = draw_by_group(groups, _COMPARED, self.random_state or 0)
-        drawn = [molecules[i] for i in some]
-        tried = {
-            setting: TanimotoProcess().fit(self._similarity(drawn, setting), targets[some])
-            for setting in _FINGERPRINTS
-        }
-        best = max(_FINGERPRINTS, key=lambda setting: tried[setting].evidence)
-        self._keep(molecules, best)
-        self._process = tried[best]
-        if len(some) < len(molecules):
-            self._process = TanimotoProcess().fit(self._similarity(molecules, best), targets)
-        return self._process
+    _kind = "Regressor"
 
 
-class EcfpGPRegressor(RegressorMixin, _GaussianProcess):
-    """Gaussian process regression on Tanimoto similarities of ECFP.
+class EcfpForestClassifier(_ForestMixin, _TreeClassifier):
+    """Random forest classification on ECFP4; see :class:`EcfpForestRegressor`."""
 
-    Parameters
-    ----------
-    n_jobs : int, optional
-    random_state : int, optional
-    """
-
-    def fit(self, X: Any, y: Any) -> EcfpGPRegressor:
-        """Choose the fingerprint and the two variances by marginal likelihood."""
-        graphs = check_graphs(X)
-        values = check_numbers(y, len(graphs))
-        self._fit_process(graphs, values[:, None], tenths_by_rank(values))
-        return self
-
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Values and, with ``return_std``, standard deviations of new measurements."""
-        mean, std = self._process.predict(self._rows(X))
-        return (mean[:, 0], std) if return_std else mean[:, 0]
+    _kind = "Classifier"
 
 
-class EcfpGPClassifier(_ClassifierBaseline, _GaussianProcess):
-    """Classification by Gaussian process regression on labels, Tanimoto similarities of ECFP.
+class BoostingRegressor(_BoostingMixin, _TreeRegressor):
+    """Gradient boosting on ECFP4 counts and descriptors; the learning rate is tuned."""
 
-    Probabilities are calibrated on leave-one-out predictions.
-
-    Parameters
-    ----------
-    threshold : float or str, default="auto"
-        As for :class:`treelens.GraphClassifier`.
-    n_jobs : int, optional
-    random_state : int, optional
-    """
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, shape (n_graphs, n_classes)."""
-        return calibrated(self._process.predict(self._rows(X))[0], self._slope)
-
-    def _fit_probabilities(self, graphs: GraphCollection, codes: np.ndarray) -> np.ndarray:
-        process = self._fit_process(graphs, class_columns(codes, len(self.classes_)), codes)
-        self._slope = fit_slope(process.left_out, codes, np.ones(len(codes)))
-        return calibrated(process.left_out, self._slope)
+    _kind = "Regressor"
 
 
-class EcfpSVC(_ClassifierBaseline, _TanimotoBaseline):
-    """Support vector classification on Tanimoto similarities of ECFP.
+class BoostingClassifier(_BoostingMixin, _TreeClassifier):
+    """Gradient boosting on ECFP4 counts and descriptors; see :class:`BoostingRegressor`."""
 
-    Inner cross-validation chooses the fingerprint and the cost by ROC AUC (its mean over the
-    classes where there are several).
-
-    Parameters
-    ----------
-    threshold : float or str, default="auto"
-        As for :class:`treelens.GraphClassifier`.
-    n_jobs : int, optional
-    random_state : int, optional
-    """
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, shape (n_graphs, n_classes)."""
-        return calibrated_probabilities(self._svm.decide(self._rows(X)), *self._calibration)
-
-    def _fit_probabilities(self, graphs: GraphCollection, codes: np.ndarray) -> np.ndarray:
-        balance = resolved_class_weight("auto", "auto", codes)
-        weights, n_classes = class_weights(balance, self.classes_, codes), len(self.classes_)
-        molecules, folds = molecules_behind(graphs), self._inner_folds(graphs, codes)
-        kernels = {setting: self._similarity(molecules, setting) for setting in _FINGERPRINTS}
-        n_columns = 1 if n_classes == 2 else n_classes
-        tried = {(s, C): np.zeros((len(codes), n_columns)) for s in _FINGERPRINTS for C in _COSTS}
-        for setting, kernel in kernels.items():
-            for train, test in folds:
-                block = np.ascontiguousarray(kernel[np.ix_(train, train)])
-                svms = fit_svm_path(block, codes[train], n_classes, _COSTS, weights[train])
-                for C, svm in zip(_COSTS, svms, strict=True):
-                    tried[setting, C][test] = svm.decide(kernel[np.ix_(test, train)])
-        best, cost = max(tried, key=lambda key: _roc_auc(tried[key], codes))
-        self._keep(molecules, best)
-        self.best_params_["C"] = cost
-        self._calibration = fit_calibration(tried[best, cost], codes)
-        (self._svm,) = fit_svm_path(kernels[best], codes, n_classes, [cost], weights)
-        return calibrated_probabilities(tried[best, cost], *self._calibration)
+    _kind = "Classifier"
 
 
 # Name on the command line -> (classifier, regressor).
-BASELINES: dict[str, tuple[type | None, type | None]] = {
-    "ecfp_forest": (EcfpForestClassifier, EcfpForestRegressor),
+BASELINES: dict[str, tuple[type, type]] = {
     "ecfp_gp": (EcfpGPClassifier, EcfpGPRegressor),
-    "ecfp_svm": (EcfpSVC, None),
+    "ecfp_forest": (EcfpForestClassifier, EcfpForestRegressor),
+    "boosting": (BoostingClassifier, BoostingRegressor),
 }

@@ -10,7 +10,7 @@ import numpy as np
 from treelens._sklearn_compat import Interval, StrOptions
 from treelens.estimators.base import SaysNumbers, TellsProbabilities
 from treelens.estimators.process import GaussianProcessOnGraphs, Known
-from treelens.explain.pattern_table import number_table, pattern_table
+from treelens.explain.pattern_table import pattern_table
 from treelens.gp.leave_one_out import (
     LeftOutClasses,
     LeftOutNumbers,
@@ -205,7 +205,7 @@ class GraphRegressor(SaysNumbers, GaussianProcessOnGraphs):
     @property
     def patterns_(self) -> pd.DataFrame:
         """DataFrame of all patterns: text, depth, weight, support, mean value where it occurs."""
-        return number_table(*self._counted_patterns, self.train_values_)
+        return pattern_table(*self._counted_patterns, self.train_values_)
 
 
 class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):

@@ -1,124 +1,155 @@
-"""The fragments that move predictions, as estimators show them."""
+"""Explanations of predictions, and fragments that move them, as methods of estimators."""
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
 from treelens.estimators.base import HoldsModel
-from treelens.explain.classifier import ClassifierExplainer
-from treelens.explain.gaussian import GaussianDecision
-from treelens.svm.model import FittedSVM
+from treelens.explain.contributions import Explanation, explain
+from treelens.explain.expansion import KernelExpansion, expansion_of
+from treelens.graphs.convert import as_single_graph
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from treelens.explain.comparison import Comparison
+    from treelens.explain.fragments import FragmentTable
     from treelens.graphs.collection import GraphCollection
 
 
-class ComparesModels(HoldsModel):
-    """``compare``: what this model and another one see differently."""
+class FragmentsMixin(HoldsModel):
+    """``explain`` of one graph, ``fragments_`` of the training graphs, ``fragments`` of others."""
+
+    _train_graphs: GraphCollection | None = None
+    _fragments: FragmentTable | None = None
 
     @property
-    def _decision(self) -> Any:
-        """What is explained: the decision behind the fitted model."""
-        if isinstance(self._fitted_model, FittedSVM):
-            return ClassifierExplainer(self._fitted_model)
-        return GaussianDecision(self._fitted_model)
+    def _expansion(self) -> KernelExpansion:
+        return expansion_of(self._fitted_model)
 
-    def compare(self, other: Any, X: Any, y: Any = None, **options: Any) -> Comparison:
-        """What this model (``a``) and another one (``b``) see differently in some graphs.
+    def explain(self, graph: Any, class_label: Any = None, n_neighbors: int = 5) -> Explanation:
+        """Divide the prediction of one graph among its patterns, nodes and edges.
 
         Parameters
         ----------
-        other : GraphClassifier, GraphRegressor or GraphSVC
-            Fitted to the same classes, or to numbers as this one.
-        X : graphs
-            Best those that neither was trained on. Each model reads them in its own way.
-        y : array-like, shape (n_graphs,), optional
-            Their classes or values.
-        **options :
-            ``class_label``, ``n_fragments`` and ``min_support``: see
-            :func:`treelens.explain.comparison.compare_on`.
+        graph : one graph, of any kind that :func:`treelens.as_graph_collection` takes
+        class_label : optional
+            The class to explain; by default, with two classes, the second, whose decision values
+            are positive, and with more the predicted one. Numbers have none.
+
+            Contributions add up to what is linear in the kernel: the predicted number, with two
+            classes the decision value. A ``GraphSVC`` of more classes predicts by votes; there it
+            is the mean of the decisions of the class against each of the others.
+        n_neighbors : int, default=5
+            How many training graphs with positive and with negative contributions to list.
 
         Returns
         -------
-        Comparison
-            With ``agreement`` of the predictions, ``fragments`` whose effects differ (with
-            errors), and ``graphs`` that the two disagree on most; a notebook draws it.
+        Explanation
+            ``base`` and ``node_contributions`` (of molecules, ``atom_contributions``) add up to
+            ``decision``, the prediction, in the units of the targets.
+        """
+        check_is_fitted(self)
+        single = as_single_graph(graph, self.recipe_)
+        explanation = explain(single, self._expansion, class_label, n_neighbors)
+        if explanation.warning:
+            warnings.warn(explanation.warning, UserWarning, stacklevel=2)
+        return explanation
+
+    def fragments(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        class_label: Any = None,
+        n_fragments: int = 40,
+        min_support: int | None = None,
+        smarts: bool = True,
+    ) -> FragmentTable:
+        """The fragments that move the predictions of some graphs; see :attr:`fragments_`.
+
+        A graph with the same patterns as a training graph is explained without that training
+        graph, whatever the order of ``X``; of a ``GraphSVC`` and of models through landmarks, which
+        have no closed form for that, by all coefficients.
+
+        Parameters
+        ----------
+        X : graphs
+        y : array-like, shape (n_graphs,), optional
+            Their classes or values, for the columns that count them.
+        class_label : object, optional
+            The class that positive effects favour: by default, with two classes the second; with
+            more, each row has its own.
+        n_fragments : int, default=40
+            The largest number of rows.
+        min_support : int, optional
+            The least number of graphs that have a fragment; by default 0.4 % of them, at least 3.
+        smarts : bool, default=True
+            Whether fragments of molecules are written as SMARTS, which takes a while.
+
+        Returns
+        -------
+        FragmentTable
+            A DataFrame.
 
         Examples
         --------
         >>> import treelens as tl
         >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-        >>> deep, flat = (tl.GraphClassifier(depth=d).fit(graphs, y) for d in (2, 0))
-        >>> found = deep.compare(flat, graphs, y)
-        >>> found.agreement["score_a"] > found.agreement["score_b"]
-        True
-        >>> found.fragments["found_by"].iloc[0]
-        'a'
+        >>> model = tl.GraphClassifier(depth=2).fit(graphs, y)
+        >>> model.fragments(graphs, y)["pattern"].iloc[0]
+        '0(0,1,2)'
         """
-        from treelens.explain.comparison import compare_on
+        from treelens.explain.fragments import fragment_table
 
-        if not isinstance(other, ComparesModels):
-            raise TypeError(
-                f"other is a {type(other).__name__}: a model is compared with a fitted "
-                "GraphClassifier, GraphRegressor or GraphSVC."
-            )
-        return compare_on(self, other, self._new_graphs(X), other._new_graphs(X), y, **options)
-
-
-class ShowsFragments(ComparesModels):
-    """Fragments that move predictions: over the training graphs, or over any others."""
-
-    _train_graphs: GraphCollection | None = None
-    _fragments: pd.DataFrame | None = None
-
-    def fragments(self, X: Any, y: Any = None, **options: Any) -> pd.DataFrame:
-        """The fragments that move the predictions of some graphs; see :attr:`fragments_`.
-
-        Parameters
-        ----------
-        X : graphs
-            If these are the training graphs, each is explained by the others alone.
-        y : array-like, shape (n_graphs,), optional
-            Their classes or values, for the columns that count them.
-        **options :
-            ``class_label``, ``n_fragments``, ``min_support``, ``refits`` and ``smarts``: see
-            :func:`treelens.explain.fragment_refits.fragments_of_model`.
-
-        Returns
-        -------
-        DataFrame
-        """
-        from treelens.explain.fragment_refits import fragments_of_model
-
-        return fragments_of_model(self, self._new_graphs(X), y, **options)
+        graphs, expansion = self._new_graphs(X), self._expansion
+        targets = None if y is None else _targets(expansion.classes, y, len(graphs))
+        return fragment_table(
+            expansion, graphs, targets, class_label,
+            n_fragments=n_fragments, min_support=min_support, n_jobs=self._n_jobs(), smarts=smarts,
+        )  # fmt: skip
 
     @property
-    def fragments_(self) -> pd.DataFrame:
+    def fragments_(self) -> FragmentTable:
         """DataFrame of the fragments that move predictions most, over the training graphs.
 
-        A row is a pattern that adds to what the pattern it refines says, and that no row above it
-        has said already. Each training graph is explained by the others alone (of a ``GraphSVC``,
-        which has no closed form for that, by all of them). Columns: ``name``
-        (of a well-known group, where one fits), of molecules ``smarts`` (its matches are the
-        fragment's occurrences), ``pattern``, ``depth``, ``effect`` (what the nodes of an occurrence
-        add to a prediction together, averaged over graphs) with its standard ``error``,
-        ``conditional_effect`` (what of that neither the rows above nor the pattern's parent say)
-        with ``conditional_error``, ``total`` (over all its occurrences in a graph), ``support``
-        (graphs that hold it), ``support CLASS`` or ``mean_value``, ``examples``.
+        A row is a pattern whose effect goes beyond that of the pattern it refines and of the rows
+        above. Fragments in 95 % or more of the graphs are left out. Each training graph is
+        explained by the others alone, as in :meth:`fragments`. Columns: ``name`` (a well-known
+        group that fits at least 95 % of the occurrences, else empty), of molecules ``smarts`` (its
+        matches are the fragment's occurrences), ``pattern``, ``depth``, ``effect`` (what the nodes
+        of an occurrence add to a prediction together, averaged over graphs) with its standard
+        ``error`` (over graphs and, of an exact Gaussian process, over the sample of training
+        graphs), ``conditional_effect`` (its part beyond the rows above and the pattern's parent)
+        with ``conditional_error`` over graphs, ``total`` (over all its occurrences in a graph),
+        ``support`` (graphs that have it), ``support CLASS`` or ``mean_value``, ``examples``.
         """
-        model = self._fitted_model
         if self._train_graphs is None:
             raise AttributeError(
-                "A model out of a file does not hold its training graphs: call "
+                "A model out of a file does not have its training graphs: call "
                 "model.fragments(graphs) with them, or with others."
             )
         if self._fragments is None:
             from treelens.explain.fragments import fragment_table
 
             self._fragments = fragment_table(
-                self._decision, self._train_graphs, model.training.targets, n_jobs=self._n_jobs()
-            )
+                self._expansion, self._train_graphs, self._fitted_model.training.targets,
+                n_jobs=self._n_jobs(),
+            )  # fmt: skip
         return self._fragments.copy()
+
+
+def _targets(classes: np.ndarray | None, y: Any, n: int) -> np.ndarray:
+    """Class codes or values, one for each graph."""
+    y = np.asarray(y)
+    if len(y) != n:
+        raise ValueError(f"y has {len(y)} entries for {n} graphs.")
+    if classes is None:
+        return y.astype(float)
+    codes = np.searchsorted(classes, y)
+    known = classes[np.minimum(codes, len(classes) - 1)] == y
+    if not known.all():
+        wrong = y[~known].tolist()[0]
+        raise ValueError(f"y has {wrong!r}, which is none of the classes {classes.tolist()}.")
+    return codes

@@ -1,4 +1,4 @@
-"""What a notebook shows of a fitted Gaussian process: facts, scores and doubts, all escaped."""
+"""HTML of a fitted Gaussian process for notebooks: facts, scores, warnings; all text escaped."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ def model_html(model: Any) -> str:
         "<p>Leave-one-out scores (each training graph predicted from all the others):</p>",
         _table(["score", "value"], _scores(model)),
         f"<p>{escape(str(model.learning_gain_))}</p>",
-        *(f"<p>⚠ {escape(doubt)}</p>" for doubt in doubts(model)),
+        *(f"<p>⚠ {escape(text)}</p>" for text in model_warnings(model)),
         f"<p>The {_N_PATTERNS} heaviest patterns:</p>",
         _table(["pattern", "weight", "training graphs"], _patterns(model)),
     ]
     return f'<div class="treelens-model">{"".join(lines)}</div>'
 
 
-def doubts(model: Any) -> list[str]:
-    """What to distrust at first sight."""
+def model_warnings(model: Any) -> list[str]:
+    """Reasons to distrust a model."""
     found = []
     if not model.converged_:
-        found.append("The search for the weights stopped before it came to rest.")
+        found.append("The search for the weights did not converge.")
     if hasattr(model, "classes_") and len(np.unique(model.loo_.predictions)) == 1:
         found.append(
-            f"Every graph is put into the class {model.loo_.predictions[0]!s}: this model tells "
-            "nothing apart, and its accuracy is the share of that class."
+            f"Every graph is predicted to be {model.loo_.predictions[0]!s}: the model does not "
+            "distinguish classes, and its accuracy is the share of that class."
         )
     return found
 
@@ -54,7 +54,7 @@ def _facts(model: Any) -> str:
     if threshold is None:
         return facts
     rare = model.classes_.tolist()[threshold.code]
-    return f"{facts}; {rare} is named from a probability of {threshold.value:.3g} on"
+    return f"{facts}; {rare} is predicted from a probability of {threshold.value:.3g} on"
 
 
 def _scores(model: Any) -> list[tuple[str, str]]:

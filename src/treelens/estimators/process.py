@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -12,24 +11,28 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions
-from treelens.estimators.fragments import ShowsFragments
+from treelens.estimators.fragments import FragmentsMixin
 from treelens.estimators.prediction_table import DomainMixin
-from treelens.explain.contributions import Explanation, explain_decision
 from treelens.gp.blocks import posterior_of_blocks, sample_of_blocks
 from treelens.gp.choice import FEWEST, TrainingData
 from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
 from treelens.gp.device import check_device
 from treelens.gp.executors import check_executor
-from treelens.gp.fitting import FittedEvidence, evidence_history, fit_gaussian_process
+from treelens.gp.fitting import (
+    Described,
+    FittedEvidence,
+    evidence_history,
+    fit_gaussian_process,
+)
 from treelens.gp.leave_one_out import LearningGain, learning_gain
 from treelens.gp.memory import check_memory
 from treelens.gp.model import EvidenceRecord, FittedGP
 from treelens.gp.posterior import LeaveOneOut
-from treelens.gp.sampling import landmarks_for, sample_for
+from treelens.gp.sampling import LearningSample, landmarks_for, sample_for
 from treelens.gp.targets import Targets
 from treelens.graphs.blocks import check_beside_blocks, holds_blocks
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import as_single_graph, check_graphs
+from treelens.graphs.convert import check_graphs
 from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.device import device_or_cpu
 from treelens.models.predictions import Predictions
@@ -60,7 +63,7 @@ class Known(NamedTuple):
     classes: np.ndarray | None = None
 
 
-class GaussianProcessOnGraphs(ShowsFragments, DomainMixin, BaseEstimator):
+class GaussianProcessOnGraphs(FragmentsMixin, DomainMixin, BaseEstimator):
     """The regressor and the classifier, but for what ``y`` means: ``_known`` and ``_scored``."""
 
     model_: FittedGP
@@ -195,7 +198,8 @@ class GaussianProcessOnGraphs(ShowsFragments, DomainMixin, BaseEstimator):
         sample = sample_of_blocks(blocks, self.exact_size, seed, self._first_wrong, executor)
         self._check_sample(sample.y, sample.all_targets)
         known = self._known(sample.y, np.ones(len(sample.y)))
-        fitted = self._condition(sample.graphs, known, min(self.exact_size, self.n_landmarks))
+        exact_size = min(self.exact_size, self.n_landmarks)
+        fitted = self._condition(sample.graphs, known, exact_size, descriptors=False)
         targets = self._targets_of_all(sample.all_targets, known)
         posterior, left_out = posterior_of_blocks(
             fitted.model, blocks, sample, targets, known.targets, self._n_jobs(), executor
@@ -229,6 +233,7 @@ class GaussianProcessOnGraphs(ShowsFragments, DomainMixin, BaseEstimator):
         known: Known,
         exact_size: int,
         covariates: tuple[CovariateTable, np.ndarray] | None = None,
+        descriptors: bool = True,
     ) -> FittedEvidence:
         """Learn the weights on a sample, and condition on all graphs or on landmarks.
 
@@ -242,10 +247,10 @@ class GaussianProcessOnGraphs(ShowsFragments, DomainMixin, BaseEstimator):
         if self.device == "cpu":  # a GPU says for itself what does not fit
             n_landmarks = None if landmarks is None else landmarks.n_landmarks
             check_memory(len(graphs), sample.largest, n_landmarks)
-        trees, codes = self._trees(graphs), None if known.classes is None else known.given
+        codes = None if known.classes is None else known.given
 
         def at_depth(depth: int) -> TrainingData:
-            forest, colors = PatternForest.fit(graphs, depth, trees, n_jobs)
+            forest, colors = self._fit_patterns(graphs, depth, n_jobs)
             numbers = None if covariates is None else covariates[1]
             return TrainingData(
                 forest, forest.count(colors, n_jobs), known.targets, codes, numbers,
@@ -256,7 +261,7 @@ class GaussianProcessOnGraphs(ShowsFragments, DomainMixin, BaseEstimator):
             fitted = fit_gaussian_process(
                 at_depth,
                 covariates=None if covariates is None else covariates[0],
-                described=self._described(graphs, covariates),
+                described=self._described(graphs, covariates, sample) if descriptors else None,
                 descriptors=self.descriptors,
                 weights=self.weights,
                 depth=None if isinstance(self.depth, str) else self.depth,
@@ -275,13 +280,21 @@ class GaussianProcessOnGraphs(ShowsFragments, DomainMixin, BaseEstimator):
         )
         return replace(fitted, model=model)
 
+    def _fit_patterns(self, graphs: GraphCollection, depth: int, n_jobs: int) -> Any:
+        """Patterns of the training graphs up to a depth, and where they occur."""
+        return PatternForest.fit(graphs, depth, self._trees(graphs), n_jobs)
+
     def _described(
-        self, graphs: GraphCollection, covariates: tuple[CovariateTable, np.ndarray] | None
-    ) -> tuple[CovariateTable, np.ndarray] | None:
+        self,
+        graphs: GraphCollection,
+        covariates: tuple[CovariateTable, np.ndarray] | None,
+        sample: LearningSample,
+    ) -> Described | None:
         """Covariates and descriptors together; None where there are or shall be no descriptors."""
         if self.descriptors is False or self.device != "cpu" or len(graphs) < FEWEST:
             return None
-        table = compact_descriptors(graphs)
+        positions = sample.positions
+        table = compact_descriptors(graphs[positions])
         if table is None:
             if self.descriptors is True:
                 raise ValueError(
@@ -291,7 +304,12 @@ class GaussianProcessOnGraphs(ShowsFragments, DomainMixin, BaseEstimator):
             return None
         if covariates is not None:
             table = covariates[0].joined(table)
-        return table, table.encode(graphs)
+        some = table.encode(graphs[positions])
+        if len(positions) == len(graphs):
+            return Described(table, some, lambda: some)
+        numbers = np.zeros((len(graphs), some.shape[1]))
+        numbers[positions] = some  # all that the choice needs
+        return Described(table, numbers, lambda: table.encode(graphs))
 
     def _exact_size(self) -> int:
         """Up to how many graphs the posterior is exact: on a GPU as many as it holds, if more."""
@@ -399,32 +417,6 @@ class GaussianProcessOnGraphs(ShowsFragments, DomainMixin, BaseEstimator):
         from treelens.estimators.files import save_model
 
         save_model(self, path)
-
-    def explain(self, graph: Any, class_label: Any = None, n_neighbors: int = 5) -> Explanation:
-        """Why one graph is predicted the way it is: contributions of patterns, nodes and edges.
-
-        Parameters
-        ----------
-        graph : one graph, of any kind that :func:`treelens.as_graph_collection` takes
-        class_label : optional
-            The class to explain; by default, with two classes, the second, whose decision values
-            are positive, and with more the predicted one. Numbers have none.
-        n_neighbors : int, default=5
-            How many training graphs that spoke for and against to name.
-
-        Returns
-        -------
-        Explanation
-            ``base`` and ``node_contributions`` (of molecules, ``atom_contributions``) add up to
-            ``decision``, the prediction, in the units of the targets.
-        """
-        check_is_fitted(self)
-        single = as_single_graph(graph, self.recipe_)
-        decision = self._decision
-        explanation = explain_decision(single, decision, class_label, n_neighbors)
-        if explanation.warning:
-            warnings.warn(explanation.warning, UserWarning, stacklevel=2)
-        return explanation
 
     def summary(self, X: Any = None, y: Any = None, *, names: Any = None) -> dict[str, Any]:
         """The content of the report as plain data, ready for JSON.

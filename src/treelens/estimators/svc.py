@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -14,16 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import BaseEstimator, HasMethods, Interval, StrOptions
 from treelens.estimators.base import TellsProbabilities
-from treelens.estimators.fragments import ShowsFragments
+from treelens.estimators.fragments import FragmentsMixin
 from treelens.estimators.weights import PairwiseWeights
-from treelens.explain.classifier import ClassifierExplainer
-from treelens.explain.contributions import Explanation
 from treelens.explain.pattern_table import pattern_table
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import as_single_graph, check_graphs
+from treelens.graphs.convert import check_graphs
 from treelens.graphs.targets import check_classes
 from treelens.kernels.table import KERNELS
 from treelens.patterns.features import first_depth_of
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm.fitting import fit_chosen
 from treelens.svm.model import FittedSVM, model_bound
@@ -40,7 +38,7 @@ from treelens.svm.settings import (
 )
 
 
-class GraphSVC(ShowsFragments, TellsProbabilities, BaseEstimator):
+class GraphSVC(FragmentsMixin, TellsProbabilities, BaseEstimator):
     """Weisfeiler-Lehman patterns, learned weights, kernel and C-SVC in one estimator.
 
     Everything left at ``"auto"`` is chosen by cross-validation on the training graphs: first
@@ -291,41 +289,9 @@ class GraphSVC(ShowsFragments, TellsProbabilities, BaseEstimator):
     def patterns_(self) -> Any:
         """DataFrame of all patterns: text, depth, weight, support, relative frequency per class."""
         return pattern_table(
-            self.vocabulary_, self.train_histograms_, self.weights_, self.train_codes_,
-            self.classes_,
+            PatternForest.of_vocabulary(self.vocabulary_), self.train_histograms_, self.weights_,
+            self.train_codes_, self.classes_,
         )  # fmt: skip
-
-    def explain(self, graph: Any, class_label: Any = None, n_neighbors: int = 5) -> Explanation:
-        """Contributions of patterns, nodes and edges to the decision on one graph.
-
-        Parameters
-        ----------
-        graph : one graph, of any kind that :func:`treelens.as_graph_collection` takes
-        class_label : optional
-            The class to explain; by default, with two classes, the second, whose decision values
-            are positive, and with more the predicted one.
-
-            What is explained must be linear in the kernel. With two classes that is the decision
-            value; with more, where :meth:`decision_function` counts votes, it is the mean of the
-            decisions of the class against each of the others, which :meth:`mean_margins` gives.
-        n_neighbors : int, default=5
-            How many training graphs with the largest contributions, for and against, to list.
-
-        Returns
-        -------
-        Explanation
-            With ``decision``, ``base``, ``pattern_contributions``, ``node_contributions``,
-            ``edge_contributions``, ``neighbors`` and ``out_of_vocabulary``.
-        """
-        check_is_fitted(self)
-        single = as_single_graph(graph, self.recipe_)
-        predicted = self.model_.decide(single)
-        explanation = ClassifierExplainer(self.model_).explain(
-            single, predicted, 0, class_label, n_neighbors
-        )
-        if explanation.warning:
-            warnings.warn(explanation.warning, UserWarning, stacklevel=2)
-        return explanation
 
     def generalization_bound(self, delta: float = 0.05) -> dict[str, Any]:
         """Bounds on the pair loss of the learned distance over pairs of new graphs.

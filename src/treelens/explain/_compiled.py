@@ -1,7 +1,7 @@
 """Compiled loops of the explain room. Plain-Python twins: ``tests/naive/explain.py``.
 
-One graph against many training graphs: the graph comes as its patterns with their values, the
-training graphs as inverted lists by pattern, so the work is the number of shared patterns.
+Training graphs come as inverted lists by pattern, so the work is the number of shared patterns.
+Loops over many graphs take the rows ``first, first + step, ...``, one part for each thread.
 """
 
 import numpy as np
@@ -24,20 +24,75 @@ def shared_sums(patterns, values, weights, offsets, graphs, list_values, minimum
 
 
 @njit(cache=True, nogil=True)
-def pattern_sums(patterns, values, factors, offsets, graphs, list_values, minimum):
-    """``sum over i of factor_i combine(x_v, y_iv)`` for every pattern of the graph.
+def mixture_path_rows(first, step, sums, known, unseen, others, gamma, rho, amplitude, share,
+                      nodes, weights, start, end, per_shared, per_own):  # fmt: skip
+    """Follow the mixture kernel of every pair from no known pattern to the whole graph.
 
-    ``factors`` is (n_graphs,); the result is aligned with ``patterns``.
+    ``sums`` (n, m) is what each graph shares with each basis graph, ``known`` and ``unseen`` (n,)
+    its own sum in two parts, ``others`` (m,) the basis graphs' own sums, ``nodes`` and ``weights``
+    a rule of quadrature on [0, 1]. Written are the last four, (n, m): the kernel without and with
+    the known patterns, and its mean slopes in the shared and in the own sum. Where nothing is
+    shared, the slope of the Tanimoto part has no use and is left out.
     """
-    sums = np.zeros(len(patterns))
-    for a in range(len(patterns)):
-        x = values[a]
-        total = 0.0
-        for b in range(offsets[patterns[a]], offsets[patterns[a] + 1]):
-            y = list_values[b]
-            total += factors[graphs[b]] * (min(x, y) if minimum else x * y)
-        sums[a] = total
-    return sums
+    for g in range(first, sums.shape[0], step):
+        for i in range(sums.shape[1]):
+            shared = sums[g, i]
+            p = unseen[g] + others[i]
+            # The L1 part: its logarithm moves linearly.
+            log_start = -rho * p
+            log_end = log_start + rho * (2.0 * shared - known[g])
+            gap = abs(log_end - log_start)
+            fall = -np.expm1(-gap) / gap if gap > 0.0 else 1.0
+            mean = np.exp(max(log_start, log_end)) * fall
+            far = (1.0 - share) * amplitude
+            by_shared = far * 2.0 * rho * mean
+            by_own = -far * rho * mean
+            # The Tanimoto part, by quadrature in s with 1 + r t = exp(s log(1 + r)).
+            near = share * amplitude
+            if p <= 0.0:
+                p = 1.0
+            ratio = max(known[g] - shared, 0.0) / p
+            start[g, i] = far * np.exp(log_start) + near * np.exp(-gamma)
+            tanimoto = shared / (p * (1.0 + ratio))
+            end[g, i] = far * np.exp(log_end) + near * np.exp(-gamma * (1.0 - tanimoto))
+            if shared > 0.0:
+                stretch = np.log1p(ratio)
+                slope_shared, slope_own = 0.0, 0.0
+                for k in range(len(nodes)):
+                    if ratio < 1e-12:
+                        t, growth, dt = nodes[k], 1.0, 1.0
+                    else:
+                        rise = np.expm1(stretch * nodes[k])
+                        t, growth = rise / ratio, 1.0 + rise
+                        dt = stretch / ratio * growth
+                    kernel = np.exp(-gamma * (1.0 - shared * t / (p * growth)))
+                    factor = gamma * weights[k] * dt * kernel / (p * growth) ** 2
+                    slope_shared += factor * (p + known[g] * t)
+                    slope_own -= factor * shared * t
+                by_shared += near * slope_shared
+                by_own += near * slope_own
+            per_shared[g, i] = by_shared
+            per_own[g, i] = by_own
+
+
+@njit(cache=True, nogil=True)
+def pattern_sums_of_rows(first, step, row_offsets, row_patterns, row_values, list_offsets,
+                         list_graphs, list_values, minimum, factors, out):  # fmt: skip
+    """``sum over i of factors[g, i] combine(x_gv, y_iv)`` for every pattern ``v`` of every graph.
+
+    ``out`` is aligned with ``row_patterns``.
+    """
+    for g in range(first, len(row_offsets) - 1, step):
+        row = factors[g]
+        for a in range(row_offsets[g], row_offsets[g + 1]):
+            v, x, total = row_patterns[a], row_values[a], 0.0
+            if minimum:
+                for b in range(list_offsets[v], list_offsets[v + 1]):
+                    total += row[list_graphs[b]] * min(x, list_values[b])
+            else:
+                for b in range(list_offsets[v], list_offsets[v + 1]):
+                    total += row[list_graphs[b]] * x * list_values[b]
+            out[a] = total
 
 
 @njit(cache=True, nogil=True)
@@ -67,48 +122,3 @@ def majorised(positions, inverse, springs, n_steps):
                 y += inverse[i, j] * pulled[j, 1]
             positions[i, 0], positions[i, 1] = x, y
     return positions
-
-
-@njit(cache=True, nogil=True)
-def steps_from(sources, offsets, neighbors):
-    """Steps along edges from some nodes to all: (n_sources, n_nodes), -1 where there is no way."""
-    n = len(offsets) - 1
-    steps = np.full((len(sources), n), -1.0)
-    queue = np.empty(n, dtype=np.int64)
-    for row in range(len(sources)):
-        queue[0], first, last = sources[row], 0, 1
-        steps[row, sources[row]] = 0.0
-        while first < last:
-            node = queue[first]
-            first += 1
-            for k in range(offsets[node], offsets[node + 1]):
-                other = neighbors[k]
-                if steps[row, other] < 0.0:
-                    steps[row, other] = steps[row, node] + 1.0
-                    queue[last] = other
-                    last += 1
-    return steps
-
-
-@njit(cache=True, nogil=True)
-def components(offsets, neighbors):
-    """The number of each node's connected component, in the order of their first nodes: (n,)."""
-    n = len(offsets) - 1
-    component = np.full(n, -1, dtype=np.int64)
-    queue = np.empty(n, dtype=np.int64)
-    found = 0
-    for start in range(n):
-        if component[start] < 0:
-            queue[0], first, last = start, 0, 1
-            component[start] = found
-            while first < last:
-                node = queue[first]
-                first += 1
-                for k in range(offsets[node], offsets[node + 1]):
-                    other = neighbors[k]
-                    if component[other] < 0:
-                        component[other] = found
-                        queue[last] = other
-                        last += 1
-            found += 1
-    return component

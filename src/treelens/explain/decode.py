@@ -1,4 +1,4 @@
-"""From a pattern's number back to something to look at: its tree, and where it occurs.
+"""From a pattern's id to its text, its tree, and its occurrences in graphs.
 
 A pattern is a tree that unfolds from a node, not a subgraph: on a ring the tree goes round and
 meets the same atom again. So the part of a graph that carries a pattern, and the SMILES of it, are
@@ -18,7 +18,7 @@ import numpy as np
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecules import molecule_of
-from treelens.patterns.forest import PatternForest
+from treelens.patterns.forest import TREES, PatternForest
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
 
@@ -49,74 +49,66 @@ class Occurrence:
     edges: tuple[tuple[int, int], ...]
 
 
+def pattern_texts(forest: PatternForest, patterns: Any) -> list[str]:
+    """The text form of patterns for people to read: an atom in a ring is ``CH2;R``.
+
+    The labels themselves mark ring atoms by ``@``, which chemists read as chirality.
+    """
+    patterns = np.asarray(patterns, dtype=np.int64)
+    fine = [TREES[str(tree)][0] == "fine" for tree in forest.tree_names(patterns)]
+    texts = forest.texts(patterns)
+    return [
+        text.replace("@", ";R") if is_fine else text
+        for text, is_fine in zip(texts, fine, strict=True)
+    ]
+
+
 def find_occurrences(
-    vocabulary: PatternVocabulary,
+    forest: PatternForest,
     graphs: GraphCollection,
     patterns: Iterable[int],
     per_pattern: int | None = 1,
     colors: NodeColors | None = None,
 ) -> dict[int, list[Occurrence]]:
-    """Where patterns occur, those in the smallest graphs first since they are easiest to read.
+    """Occurrences of patterns, those in the smallest graphs first since they are easiest to read.
 
     Parameters
     ----------
-    vocabulary : PatternVocabulary
+    forest : PatternForest
+        Of a vocabulary: :meth:`PatternForest.of_vocabulary`.
     graphs : GraphCollection
     patterns : iterable of int
         Pattern ids.
     per_pattern : int or None
         At most so many each; None means all.
     colors : NodeColors, optional
-        ``vocabulary.transform(graphs)``, where it is at hand already.
+        ``forest.transform(graphs)``, where it is at hand already.
 
     Returns
     -------
     dict of int to list of Occurrence
-        An empty list where these graphs do not hold the pattern.
+        An empty list where no graph has the pattern.
 
     Examples
     --------
     >>> from treelens import as_graph_collection
     >>> graphs = as_graph_collection([([(0, 1), (1, 2)], {0: "C", 1: "C", 2: "O"})])
-    >>> vocabulary, colors = PatternVocabulary.fit(graphs, depth=1)
-    >>> vocabulary.texts([3]), find_occurrences(vocabulary, graphs, [3])[3][0].nodes
+    >>> forest, colors = PatternForest.fit(graphs, depth=1, trees=("labels",))
+    >>> forest.texts([3]), find_occurrences(forest, graphs, [3])[3][0].nodes
     (['C(C,O)'], (1, 0, 2))
     """
-    colors = vocabulary.transform(graphs) if colors is None else colors
-    found = {}
-    for pattern in map(int, patterns):
-        depth = vocabulary.depth_of(pattern)
-        carriers = colors.colors[depth] == pattern - int(vocabulary.level_offsets[depth])
-        found[pattern] = occurrences_at(graphs, carriers, pattern, depth, per_pattern)
-    return found
-
-
-def find_in_forest(
-    forest: PatternForest, graphs: GraphCollection, patterns: Iterable[int], colors: NodeColors
-) -> dict[int, list[Occurrence]]:
-    """The same for patterns of a forest, one occurrence each.
-
-    ``colors`` is what ``forest.transform(graphs)`` gives.
-    """
+    colors = forest.transform(graphs) if colors is None else colors
     found = {}
     for pattern in map(int, patterns):
         level = int(np.searchsorted(forest.level_offsets, pattern, side="right")) - 1
-        carriers = colors.colors[level] == pattern - int(forest.level_offsets[level])
+        rows = np.flatnonzero(colors.colors[level] == pattern - int(forest.level_offsets[level]))
+        owner = np.searchsorted(graphs.node_offsets, rows, side="right") - 1
+        order = np.lexsort((rows, graphs.sizes[owner]))[:per_pattern]
         depth = int(forest.level_depths[level])
-        found[pattern] = occurrences_at(graphs, carriers, pattern, depth, 1)
+        found[pattern] = [
+            occurrence_at(graphs, int(owner[k]), int(rows[k]), pattern, depth) for k in order
+        ]
     return found
-
-
-def occurrences_at(
-    graphs: GraphCollection, carriers: np.ndarray, pattern: int, depth: int, most: int | None
-) -> list[Occurrence]:
-    """Occurrences at the nodes where ``carriers`` is true, those in small graphs first."""
-    rows = np.flatnonzero(carriers)
-    graph_of_row = np.searchsorted(graphs.node_offsets, rows, side="right") - 1
-    order = np.lexsort((rows, graphs.sizes[graph_of_row]))[:most]
-    return [
-        occurrence_at(graphs, int(graph_of_row[k]), int(rows[k]), pattern, depth) for k in order
-    ]
 
 
 def occurrence_at(
@@ -124,14 +116,7 @@ def occurrence_at(
 ) -> Occurrence:
     """The occurrence of a pattern at one row of the collection's node arrays."""
     first = int(graphs.node_offsets[graph_index])
-    nodes, edges = _ball(graphs, first, row - first, depth)
-    return Occurrence(pattern, depth, graph_index, row - first, nodes, edges)
-
-
-def _ball(
-    graphs: GraphCollection, first: int, root: int, depth: int
-) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
-    """Nodes within ``depth`` steps, nearest first, and the edges walked on the way."""
+    root = row - first
     reached: dict[int, None] = {root: None}
     edges: dict[tuple[int, int], None] = {}
     frontier = [root]
@@ -145,35 +130,21 @@ def _ball(
                     reached[neighbor] = None
                     following.append(neighbor)
         frontier = following
-    return tuple(reached), tuple(edges)
+    return Occurrence(pattern, depth, graph_index, root, tuple(reached), tuple(edges))
 
 
 # --- molecules --------------------------------------------------------------------------------
 
 
-class AtomEnvironment(NamedTuple):
-    """The atoms and bonds of one occurrence, as chemists write them."""
-
-    smiles: str
-    note: str
-
-
-def atom_environment(graph: Graph, occurrence: Occurrence) -> AtomEnvironment:
-    """SMILES of the atoms around one occurrence of a pattern.
-
-    Parameters
-    ----------
-    graph : Graph
-        The molecule in which it occurs, read from SMILES or by RDKit.
-    occurrence : Occurrence
+def environment_smiles(graph: Graph, occurrence: Occurrence) -> str:
+    """SMILES of the atoms around one occurrence of a pattern in a molecule.
 
     Examples
     --------
     >>> from treelens import as_graph_collection
     >>> graphs = as_graph_collection(["CCO"])
-    >>> vocabulary, _ = PatternVocabulary.fit(graphs, depth=1)
-    >>> place = find_occurrences(vocabulary, graphs, [4])[4][0]
-    >>> atom_environment(graphs[0], place).smiles
+    >>> forest, _ = PatternForest.fit(graphs, depth=1, trees=("labels",))
+    >>> environment_smiles(graphs[0], find_occurrences(forest, graphs, [4])[4][0])
     'OC'
     """
     molecule = molecule_of(graph)
@@ -184,14 +155,11 @@ def atom_environment(graph: Graph, occurrence: Occurrence) -> AtomEnvironment:
         )
     from rdkit import Chem
 
-    nodes = list(occurrence.nodes)
     bonds = [molecule.GetBondBetweenAtoms(u, v).GetIdx() for u, v in occurrence.edges]
     # RDKit begins at a chosen atom only where the molecule is in one piece: not in salts.
     root = occurrence.root if len(Chem.GetMolFrags(molecule)) == 1 else -1
-    name = f"training graph {occurrence.graph_index}" if graph.name is None else f"{graph.name}"
-    return AtomEnvironment(
-        Chem.MolFragmentToSmiles(molecule, atomsToUse=nodes, bondsToUse=bonds, rootedAtAtom=root),
-        f"one occurrence, at atom {occurrence.root} of {name}",
+    return Chem.MolFragmentToSmiles(
+        molecule, atomsToUse=list(occurrence.nodes), bondsToUse=bonds, rootedAtAtom=root
     )
 
 

@@ -1,29 +1,39 @@
 """Drawings: graphs and molecules coloured by contribution, patterns as trees.
 
 Molecules are drawn by RDKit. Other graphs, and molecules too where files must stay small, are
-drawn plainly: circles, lines and letters.
+drawn as circles, lines and letters.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+from xml.sax.saxutils import escape
 
 import numpy as np
 
 from treelens.explain.decode import Occurrence, TreeNode, unfold_within
 from treelens.explain.layout import is_molecule, node_positions
-from treelens.explain.palette import (
+from treelens.explain.scene import (
     HIGHLIGHT,
     INK,
+    LEGEND_HEIGHT,
+    Disc,
+    Lines,
+    Mark,
+    Scene,
+    Words,
     color_limit,
     diverging_rgb,
     ink_on,
+    legend_marks,
     to_hex,
 )
-from treelens.explain.scene import LEGEND_HEIGHT, Disc, Lines, Mark, Scene, Words, legend_marks
 from treelens.graphs.collection import Graph
+from treelens.graphs.errors import GraphDataError
+from treelens.graphs.molecules import molecule_of
 from treelens.patterns.vocabulary import PatternVocabulary
 
 Format = Literal["svg", "png"]
@@ -35,6 +45,10 @@ _LARGEST_RADIUS = 12.0
 _LARGEST_SCALE = 46.0  # pixels per edge
 _MARGIN = 18.0
 _LONGEST_LABEL = 6
+_ATOM_RADIUS = 0.4  # in RDKit's units: a bond is about 1.5 long
+_PATTERN_COLOR = (0.55, 0.85, 0.72)
+_ROOT_COLOR = (0.0, 0.62, 0.45)
+_PNG_SCALE = 2  # pixels of a PNG per unit of the style, for sharp letters
 # Lines beside the middle one, in units of their distance, and whether they are dashed.
 _BONDS = {
     "-": ((0.0, False),),
@@ -55,11 +69,11 @@ class Style:
     legend : bool
         Whether to explain the colours, where there are any.
     toward : str or None
-        The class that positive numbers speak for, to be named in the legend.
+        The class that positive numbers favour, for the legend.
     ends : tuple of str or None
         What the legend calls negative and positive numbers; None: against and for ``toward``.
     title : str
-        What screen readers say.
+        For screen readers.
     limit : float or None
         The contribution that gets the full colour; None: the largest of the graph. Give one to
         make several drawings comparable.
@@ -79,6 +93,10 @@ class Style:
             return self.ends
         side = "" if self.toward is None else f" {self.toward}"
         return f"against{side}", f"for{side}"
+
+    def limit_of(self, *contributions: np.ndarray | None) -> float:
+        """The contribution that gets the full colour."""
+        return color_limit(*contributions) if self.limit is None else self.limit
 
 
 def draw_graph(
@@ -103,7 +121,7 @@ def draw_graph(
         A pattern to mark; its root is marked more strongly (-1: there is none).
     format : {"svg", "png"}
     engine : {"auto", "plain", "rdkit"}
-        "auto" leaves molecules to RDKit; "plain" draws all graphs alike, in smaller files.
+        "auto": molecules by RDKit; "plain": all graphs as circles and lines, in smaller files.
     style : Style, optional
 
     Returns
@@ -120,9 +138,7 @@ def draw_graph(
     _check_lengths(graph, node_contributions, edge_contributions)
     style = Style() if style is None else style
     if engine == "rdkit" or (engine == "auto" and is_molecule(graph)):
-        from treelens.explain.draw_molecules import draw_molecule
-
-        return draw_molecule(
+        return _draw_molecule(
             graph, node_contributions, edge_contributions, highlight, format, style
         )
     scene = graph_scene(graph, node_contributions, edge_contributions, highlight, style)
@@ -178,8 +194,7 @@ def graph_scene(
     """The marks of a plainly drawn graph."""
     points, scale = _fitted(node_positions(graph), style.width, style.height)
     radius = min(_LARGEST_RADIUS, 0.3 * scale)
-    limit = color_limit(node_contributions, edge_contributions)
-    limit = limit if style.limit is None else style.limit
+    limit = style.limit_of(node_contributions, edge_contributions)
     marks = _edge_marks(graph, points, edge_contributions, limit, radius)
     if highlight is not None:
         marks = _highlight_marks(points, highlight, radius) + marks
@@ -280,6 +295,110 @@ def _highlight_marks(points: np.ndarray, highlight: Occurrence, radius: float) -
     return [*marks, Disc((float(x), float(y)), 1.3 * radius, "#fff")]
 
 
+# --- molecules ---------------------------------------------------------------------------------
+
+
+def _draw_molecule(
+    graph: Graph,
+    node_contributions: np.ndarray | None,
+    edge_contributions: np.ndarray | None,
+    highlight: Occurrence | None,
+    format: str,
+    style: Style,
+) -> Any:
+    """An SVG text or PNG bytes of a molecule, as RDKit draws it."""
+    molecule = molecule_of(graph)
+    if molecule is None:
+        raise GraphDataError("This graph is no molecule: draw it with engine='plain'.")
+    limit = style.limit_of(node_contributions, edge_contributions)
+    atoms = _atom_colors(node_contributions, highlight, limit)
+    bonds = _bond_colors(molecule, graph, edge_contributions, highlight, limit)
+    legend = None
+    if style.legend and not (node_contributions is None and edge_contributions is None):
+        marks = legend_marks(style.width, 0.0, limit, style.legend_ends)
+        legend = Scene(style.width, LEGEND_HEIGHT, "", tuple(marks))
+    if format == "svg":
+        return _svg_sheet(_rdkit_drawing(molecule, atoms, bonds, style, "svg"), legend, style)
+    return _png_sheet(_rdkit_drawing(molecule, atoms, bonds, style, "png"), legend)
+
+
+def _atom_colors(
+    contributions: np.ndarray | None, highlight: Occurrence | None, limit: float
+) -> dict[int, tuple[float, ...]]:
+    if contributions is not None:
+        return {atom: diverging_rgb(float(x), limit) for atom, x in enumerate(contributions)}
+    if highlight is not None:
+        centre = {highlight.root: _ROOT_COLOR} if highlight.root >= 0 else {}
+        return {**dict.fromkeys(highlight.nodes, _PATTERN_COLOR), **centre}
+    return {}
+
+
+def _bond_colors(
+    molecule: Any,
+    graph: Graph,
+    contributions: np.ndarray | None,
+    highlight: Occurrence | None,
+    limit: float,
+) -> dict[int, tuple[float, ...]]:
+    """Colours by contribution, and over them the bonds of a pattern that is to be shown."""
+    colors: dict[int, tuple[float, ...]] = {}
+    if contributions is not None:
+        for (u, v), x in zip(graph.edges, contributions, strict=True):
+            colors[molecule.GetBondBetweenAtoms(u, v).GetIdx()] = diverging_rgb(float(x), limit)
+    if highlight is not None:
+        for u, v in highlight.edges:
+            colors[molecule.GetBondBetweenAtoms(u, v).GetIdx()] = _PATTERN_COLOR
+    return colors
+
+
+def _rdkit_drawing(molecule: Any, atoms: dict, bonds: dict, style: Style, format: str) -> Any:
+    from rdkit.Chem.Draw import rdMolDraw2D
+
+    if format == "svg":
+        drawer = rdMolDraw2D.MolDraw2DSVG(style.width, style.height)
+    else:
+        drawer = rdMolDraw2D.MolDraw2DCairo(_PNG_SCALE * style.width, _PNG_SCALE * style.height)
+    options: Any = drawer.drawOptions()  # RDKit's stub has each option as an options object
+    options.useBWAtomPalette()  # elements in colour would fight with the contributions
+    options.padding = 0.08
+    rdMolDraw2D.PrepareAndDrawMolecule(
+        drawer, molecule, highlightAtoms=list(atoms), highlightBonds=list(bonds),
+        highlightAtomColors=atoms, highlightBondColors=bonds,
+        highlightAtomRadii=dict.fromkeys(atoms, _ATOM_RADIUS),
+    )  # fmt: skip
+    drawer.FinishDrawing()
+    return drawer.GetDrawingText()
+
+
+def _svg_sheet(drawing: str, legend: Scene | None, style: Style) -> str:
+    """RDKit's drawing over the legend, on white ground since its bonds are black."""
+    height = style.height + (0 if legend is None else LEGEND_HEIGHT)
+    inner = drawing[drawing.index("<svg") :].rstrip()
+    if legend is not None:
+        below = legend.to_svg().replace("<svg ", f'<svg y="{style.height}" ', 1)
+        inner += below.replace("<title></title>", "")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{style.width}" height="{height}" '
+        f'viewBox="0 0 {style.width} {height}" role="img" color="{INK}">'
+        f"<title>{escape(style.title)}</title>"
+        f'<rect width="100%" height="100%" fill="#fff"/>{inner}</svg>'
+    )
+
+
+def _png_sheet(drawing: bytes, legend: Scene | None) -> bytes:
+    if legend is None:
+        return drawing
+    from PIL import Image
+
+    above, below = Image.open(io.BytesIO(drawing)), Image.open(io.BytesIO(legend.to_png()))
+    sheet = Image.new("RGB", (above.width, above.height + below.height), "white")
+    sheet.paste(above, (0, 0))
+    sheet.paste(below, (0, above.height))
+    buffer = io.BytesIO()
+    sheet.save(buffer, format="PNG")
+    return buffer.getvalue()
+
+
 # --- patterns ---------------------------------------------------------------------------------
 
 _TREE_STEP, _TREE_LAYER, _TREE_RADIUS = 26.0, 44.0, 10.0
@@ -319,22 +438,16 @@ def _columns(tree: Sequence[TreeNode]) -> list[float]:
     for position, node in enumerate(tree):
         if node.parent >= 0:
             children[node.parent].append(position)
-    columns = [0.0] * len(tree)
-    next_free = 0.0
-    for position in _leaves_first(children):
+    order, stack = [], [0]  # right to left, parents before children
+    while stack:
+        position = stack.pop()
+        order.append(position)
+        stack += children[position]
+    columns, next_free = [0.0] * len(tree), 0.0
+    for position in order[::-1]:
         below = children[position]
         if below:
             columns[position] = (columns[below[0]] + columns[below[-1]]) / 2
         else:
             columns[position], next_free = next_free, next_free + 1.0
     return columns
-
-
-def _leaves_first(children: list[list[int]]) -> list[int]:
-    """Positions in the order left to right, children before parents."""
-    order, stack = [], [0]
-    while stack:
-        position = stack.pop()
-        order.append(position)
-        stack += children[position]
-    return order[::-1]

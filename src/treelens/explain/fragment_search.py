@@ -1,52 +1,54 @@
-"""Which patterns to show: those that move predictions, each group once.
+"""The search for fragments: patterns that move predictions, each functional group once.
 
 Every node has a number ``phi``, what the patterns centred at it add to the prediction of its graph.
 Models differ in which atom of a group they credit, so the *effect* of a pattern is about all nodes
 of an occurrence, those within its depth of the centre: the sum of ``phi`` over them, averaged first
-within a graph, then over graphs. What it says *beyond its parent*, the pattern that it refines, is
-the same less what surrounds the parent's carriers elsewhere. A pattern's score is
+within a graph, then over graphs. The *conditional effect*, beyond the parent, the pattern that it
+refines, is the same less the mean around the parent's carriers elsewhere. A pattern's score is
 
     the smaller of the two, for one node
-    * how alike it acts in all graphs (mean over root mean square)
-    * sqrt(nodes that it covers in a graph * graphs that hold it, up to a cap),
+    * how consistent it is over graphs (mean over root mean square)
+    * sqrt(nodes that it covers in a graph * graphs that have it, up to a cap),
 
 so that a group spread over many atoms counts by its sum, as one sums what varies at random.
 
 A group is seen from each of its atoms, and by ever deeper patterns. So the search goes from shallow
 patterns to deep ones, at each depth from the highest score on, and whatever a pattern explains is
-taken off: from each node of its occurrences the mean of ``phi`` over the nodes of the same label.
-What remains of a pattern that says the same again is nothing; of one that says more, it is that.
-Where a pattern with coarser labels says nearly as much, that is taken: which of the two scores a
-little higher is a matter of chance, and another sample of the data would turn it round.
+subtracted: from each node of its occurrences the mean of ``phi`` over the nodes of the same label.
+Nothing is left for a pattern that repeats another; for one that adds to it, the addition is left.
+Where a pattern with coarser labels scores nearly as high, that is taken: which of the two scores a
+little higher is a matter of chance.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
-from treelens.explain.fragment_scores import SURE, Rivals, are_sure
-from treelens.explain.fragment_seen import (
-    ExplainedGraphs,
-    GraphMeans,
-    mean_over_graphs,
-    other_carriers,
-)
+from treelens.graphs.collection import GraphCollection
+from treelens.patterns.forest import PatternForest
+from treelens.patterns.vocabulary import NodeColors
 
-_LEAST = 0.1  # of the highest score: what adds less is not worth a row
-_NEARLY = 0.9  # of a score, for a pattern that says the same with coarser labels
+_LEAST = 0.1  # of the highest score: patterns with less are left out
+_NEARLY = 0.9  # of a score, for a pattern with coarser labels
+_COMMON = 0.95  # of the graphs: fragments in so many do not distinguish graphs
+_LEAST_CAP, _CAP_SHARE = 60, 0.02
+_SIGNIFICANT = 2.0  # standard errors
 
 
 class Fragment(NamedTuple):
-    """A pattern that was taken, and what was left of ``phi`` for it when it was.
+    """A pattern that moves predictions.
 
     ``effect`` is about all nodes of an occurrence, those within the pattern's depth of its centre;
-    ``beyond`` about the same nodes, less the nodes around the parent's other carriers, both of
-    what the fragments taken before had left.
+    ``beyond`` about the same nodes, less the nodes around the parent's other carriers, both after
+    the fragments found before were subtracted.
     """
 
-    patterns: tuple[int, ...]  # the first is the strongest; others are the same but for fine labels
+    patterns: tuple[int, ...]  # the strongest first; others differ in fine labels only
     depth: int
     roots: np.ndarray  # the nodes that carry one of the patterns, ascending
     score: float  # what it was ordered by, with its sign
@@ -55,26 +57,19 @@ class Fragment(NamedTuple):
     beyond: GraphMeans
 
     @property
-    def is_sure(self) -> bool:
-        """Whether it surely adds to what is said already, in the direction of its effect."""
+    def is_significant(self) -> bool:
+        """Whether it adds to the fragments found before, in the direction of its effect."""
         mean, error, _ = self.beyond
-        return mean * self.effect.mean > 0 and abs(mean) > SURE * error
+        return mean * self.effect.mean > 0 and abs(mean) > _SIGNIFICANT * error
 
 
 def search_fragments(
     seen: ExplainedGraphs, n_fragments: int, min_support: int, max_depth: int
 ) -> list[Fragment]:
-    """Take the strongest pattern, take off what it explains, and so on.
+    """Take the strongest pattern, subtract what it explains, and so on.
 
-    Parameters
-    ----------
-    seen : ExplainedGraphs
-    n_fragments : int
-        At most so many.
-    min_support : int
-        Patterns in fewer graphs are left out.
-    max_depth : int
-        So are those that reach further, and those that are a single node.
+    Patterns in fewer than ``min_support`` graphs, those deeper than ``max_depth`` and single nodes
+    are left out. Fragments in 95 % or more of the graphs are subtracted, but not returned.
     """
     phi = seen.phi.copy()
     taken: list[Fragment] = []
@@ -90,36 +85,37 @@ def search_fragments(
 def _search_depth(
     seen: ExplainedGraphs, phi: np.ndarray, patterns: np.ndarray, highest: float
 ) -> list[Fragment]:
-    """The same among patterns of one depth; ``phi`` is what shallower ones have left."""
+    """Fragments among patterns of one depth; from ``phi`` shallower ones are subtracted."""
     coarse = _coarser(seen, patterns)
-    rivals, kinds = Rivals.of(seen, patterns), _kinds(seen, patterns, coarse)
-    effects = rivals.effects(seen, seen.phi)
+    candidates, kinds = Candidates.of(seen, patterns), _kinds(seen, patterns, coarse)
+    effects = candidates.effects(seen, seen.phi)
     taken: list[Fragment] = []
-    open_, score = are_sure(*effects), rivals.scores(seen, phi)
+    open_, score = _significant(*effects), candidates.scores(seen, phi)
     while True:
         score[~open_ | (np.sign(score) != np.sign(effects[0]))] = 0.0
         best = int(np.abs(score).argmax())
         if abs(score[best]) <= _LEAST * highest:
             return taken
         best = _plainest(patterns, coarse, score, best)
-        joined = _alike(kinds, score, *effects, best)
+        joined = _siblings(kinds, score, *effects, best)
         fragment = _described(seen, phi, tuple(patterns[joined].tolist()), float(score[best]))
-        open_[joined if fragment.is_sure else best] = False
-        if fragment.is_sure:
-            taken.append(fragment)
-            highest = max(highest, abs(fragment.score))
-            take_off(seen, phi, fragment)
-            score = rivals.scores(seen, phi)
+        open_[joined if fragment.is_significant else best] = False
+        if fragment.is_significant:
+            if fragment.effect.n_graphs < _COMMON * len(seen.graphs):
+                taken.append(fragment)
+                highest = max(highest, abs(fragment.score))
+            subtract_effect(seen, phi, fragment)
+            score = candidates.scores(seen, phi)
 
 
-def _alike(
+def _siblings(
     kinds: np.ndarray, score: np.ndarray, effect: np.ndarray, square: np.ndarray, best: int
 ) -> np.ndarray:
-    """The best candidate, then its siblings whose effects cannot be told from its own.
+    """The best candidate, then its siblings whose effects do not differ significantly.
 
     ``Cl(CH2)`` and ``Cl(CH)`` are chlorine on carbon; so is ``Cl(c)``, but it acts otherwise.
     """
-    differ = are_sure(effect - effect[best], square + square[best])
+    differ = _significant(effect - effect[best], square + square[best])
     alike = (kinds == kinds[best]) & (score * score[best] > 0) & ~differ
     alike[best] = False
     return np.concatenate([[best], np.flatnonzero(alike)])
@@ -137,7 +133,7 @@ def _plainest(patterns: np.ndarray, coarse: np.ndarray, score: np.ndarray, best:
 
 
 def _coarser(seen: ExplainedGraphs, patterns: np.ndarray) -> np.ndarray:
-    """What each pattern is to coarser labels; -1 where no tree has them: (n_candidates,)."""
+    """The same pattern with coarser labels, -1 where no tree has them: (n_candidates,)."""
     forest, found = seen.forest, np.full(len(patterns), -1)
     for k, pattern in enumerate(patterns.tolist()):
         level = forest.coarser_level(*forest.levels[seen.level_of(pattern)])
@@ -148,9 +144,9 @@ def _coarser(seen: ExplainedGraphs, patterns: np.ndarray) -> np.ndarray:
 
 
 def _kinds(seen: ExplainedGraphs, patterns: np.ndarray, coarse: np.ndarray) -> np.ndarray:
-    """The same number for siblings, which are one to coarser labels: (n_candidates,).
+    """A number shared by patterns of one parent that coarser labels do not tell apart.
 
-    Siblings refine the same pattern. Where no tree has coarser labels, each is its own kind.
+    Where no tree has coarser labels, each pattern has its own: (n_candidates,).
     """
     keys = np.column_stack(
         [seen.forest.parents[patterns], np.where(coarse >= 0, coarse, ~patterns)]
@@ -161,8 +157,7 @@ def _kinds(seen: ExplainedGraphs, patterns: np.ndarray, coarse: np.ndarray) -> n
 def find_candidates(seen: ExplainedGraphs, min_support: int, depth: int) -> np.ndarray:
     """Patterns of one depth in enough graphs that fewer nodes carry than carry their parents.
 
-    Patterns carried by the very same nodes are one candidate: the one with the finest labels,
-    which says most. Where a shallower pattern has the same carriers, it says the same already.
+    Patterns carried by the very same nodes are one candidate: the one with the finest labels.
     """
     forest = seen.forest
     known: dict[bytes, int] = {}
@@ -174,41 +169,33 @@ def find_candidates(seen: ExplainedGraphs, min_support: int, depth: int) -> np.n
             nodes = seen.carriers(pattern)
             parent = int(forest.parents[pattern])
             same = parent >= 0 and len(seen.carriers(parent)) == len(nodes)
-            if _n_graphs(seen, nodes) >= min_support and not (same and depth > 1):
+            graphs = seen.graph_of_node[nodes]  # ascending, as the nodes are
+            support = int((graphs[1:] != graphs[:-1]).sum()) + (len(graphs) > 0)
+            if support >= min_support and not (same and depth > 1):
                 known[nodes.tobytes()] = pattern  # finer trees come later
     return np.array(sorted(known.values()), dtype=np.int64)
 
 
-def _n_graphs(seen: ExplainedGraphs, nodes: np.ndarray) -> int:
-    graphs = seen.graph_of_node[nodes]  # ascending, as the nodes are
-    return int((graphs[1:] != graphs[:-1]).sum()) + 1 if len(graphs) else 0
-
-
-def take_off(seen: ExplainedGraphs, phi: np.ndarray, fragment: Fragment) -> None:
+def subtract_effect(seen: ExplainedGraphs, phi: np.ndarray, fragment: Fragment) -> None:
     """Subtract from ``phi``, in place, what a fragment explains of the nodes of its occurrences.
 
-    A pattern knows its nodes by the labels that its tree looks at, so that is all that it can
-    explain: ``C(C,C,N)`` takes the mean of all such nitrogens off an amine's, and leaves the rest.
+    A pattern knows its nodes by the labels of its tree, so that is all that it can explain:
+    from an amine's nitrogen ``C(C,C,N)`` subtracts the mean of all such nitrogens.
     """
-    nodes = np.unique(seen.balls(fragment.roots, fragment.depth).indices)
-    labels = seen.colors.colors[_label_level(seen, fragment.patterns[0]), nodes]
+    nodes = seen.covered(fragment.roots, fragment.depth)
+    level = seen.level_of(fragment.patterns[0])
+    while seen.forest.level_depths[level] > 0:
+        level = int(seen.forest.level_before[level])
+    labels = seen.colors.colors[level, nodes]
     _, part = np.unique(labels, return_inverse=True)
     means = np.bincount(part, weights=phi[nodes]) / np.bincount(part)
     phi[nodes] -= means[part]
 
 
-def _label_level(seen: ExplainedGraphs, pattern: int) -> int:
-    """The level of the labels that a pattern's tree looks at."""
-    level = seen.level_of(pattern)
-    while seen.forest.level_depths[level] > 0:
-        level = int(seen.forest.level_before[level])
-    return level
-
-
 def _described(
     seen: ExplainedGraphs, phi: np.ndarray, patterns: tuple[int, ...], score: float
 ) -> Fragment:
-    """What patterns that count as one add; ``phi`` is what earlier ones have left."""
+    """The fragment of patterns that count as one; from ``phi`` earlier ones are subtracted."""
     depth = seen.depth_of(patterns[0])
     roots = np.sort(np.concatenate([seen.carriers(pattern) for pattern in patterns]))
     others = np.unique(np.concatenate([other_carriers(seen, pattern) for pattern in patterns]))
@@ -224,3 +211,254 @@ def _described(
     total = float(seen.phi[np.unique(held.indices)].sum()) / left.n_graphs
     effect = mean_over_graphs(held @ seen.phi, graphs)
     return Fragment(patterns, depth, roots, score, effect, total, beyond)
+
+
+# --- scores of all candidates at once ---------------------------------------------------------
+
+
+def support_cap(n_graphs: int) -> float:
+    """Graphs beyond these make a pattern better known, not more important.
+
+    Of many graphs it is a share of them, so that duplicating all data keeps the order.
+
+    Examples
+    --------
+    >>> support_cap(188), support_cap(6506)
+    (60, 130.12)
+    """
+    return max(_LEAST_CAP, _CAP_SHARE * n_graphs)
+
+
+def _significant(mean: np.ndarray, square: np.ndarray) -> np.ndarray:
+    """Whether means differ from 0, by the squares of their standard errors."""
+    return np.abs(mean) > _SIGNIFICANT * np.sqrt(square)
+
+
+class Grouped(NamedTuple):
+    """Lists of nodes, one per pattern, grouped by graph."""
+
+    flat: np.ndarray  # (n_entries,) the nodes, pattern by pattern
+    starts: np.ndarray  # (n_groups,) first entry of each group
+    sizes: np.ndarray  # (n_groups,)
+    owner: np.ndarray  # (n_groups,) position of the pattern
+    graph: np.ndarray  # (n_groups,)
+    support: np.ndarray  # (n_patterns,)
+
+    @classmethod
+    def of(cls, seen: ExplainedGraphs, nodes: list[np.ndarray]) -> Grouped:
+        flat = np.concatenate([*nodes, np.empty(0, dtype=np.int64)])
+        owner = np.repeat(np.arange(len(nodes)), [len(x) for x in nodes])
+        graphs, new = seen.graph_of_node[flat], np.ones(len(flat), dtype=bool)
+        new[1:] = (owner[1:] != owner[:-1]) | (graphs[1:] != graphs[:-1])
+        starts = np.flatnonzero(new)
+        sizes = np.diff(np.append(starts, len(flat)))
+        support = np.bincount(owner[starts], minlength=len(nodes))
+        return cls(flat, starts, sizes, owner[starts], graphs[starts], support)
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums within groups of the values (n_nodes,) of their nodes."""
+        return np.add.reduceat(values[self.flat], self.starts)
+
+
+def _over_graphs(
+    inner: np.ndarray, owner: np.ndarray, support: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means over the graphs of each pattern, and the squares of their standard errors."""
+    n, counts = len(support), np.maximum(support, 1)
+    mean = np.bincount(owner, weights=inner, minlength=n) / counts
+    off = np.bincount(owner, weights=(inner - mean[owner]) ** 2, minlength=n)
+    return mean, off / (counts * np.maximum(counts - 1, 1))
+
+
+class Candidates(NamedTuple):
+    """Patterns of one depth, and their parents' carriers elsewhere, which they are compared with.
+
+    The others' sums are the parent's less the candidate's own, graph by graph: lists of the nodes
+    themselves would be much longer, since many candidates share a common parent.
+    """
+
+    depth: int
+    own: Grouped
+    size: np.ndarray  # (n_candidates,) nodes of an occurrence, on average
+    covered: np.ndarray  # (n_candidates,) nodes of all occurrences in a graph, on average
+    near: Grouped  # nodes of the candidate's occurrences that carry its parent
+    parents: Grouped
+    owner: np.ndarray  # (n_pairs,) a candidate, and a graph where others carry its parent
+    parent_group: np.ndarray  # (n_pairs,)
+    near_group: np.ndarray  # (n_pairs,) -1 where the graph does not have the candidate
+    others: np.ndarray  # (n_pairs,) how many nodes elsewhere carry the parent
+    n_others: np.ndarray  # (n_candidates,) in how many graphs
+
+    @classmethod
+    def of(cls, seen: ExplainedGraphs, patterns: np.ndarray) -> Candidates:
+        depth, carriers = seen.depth_of(patterns[0]), [seen.carriers(v) for v in patterns.tolist()]
+        own = Grouped.of(seen, carriers)
+        balls = [seen.balls(roots, depth) for roots in carriers]
+        nodes = [np.unique(ball.indices) for ball in balls]
+        size = np.array([ball.nnz / ball.shape[0] for ball in balls])
+        covered = np.array([len(x) for x in nodes]) / own.support
+        above = np.array([parent_of(seen, v) for v in patterns.tolist()])
+        owner = np.flatnonzero(above >= 0)
+        unique, place = np.unique(above[owner], return_inverse=True)
+        elsewhere = {v: seen.carriers(v) for v in unique.tolist()}
+        parents = Grouped.of(seen, list(elsewhere.values()))
+        near = Grouped.of(seen, [
+            np.intersect1d(x, elsewhere.get(v, x), assume_unique=True)
+            for x, v in zip(nodes, above.tolist(), strict=True)
+        ])  # fmt: skip
+        pairs = _pairs(near, parents, owner, place, len(seen.graphs))
+        n_others = np.bincount(pairs[0], minlength=len(patterns))
+        return cls(depth, own, size, covered, near, parents, *pairs, n_others)
+
+    def effects(self, seen: ExplainedGraphs, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sums of ``phi`` over the nodes of an occurrence: mean, square of its standard error."""
+        return self._effects(seen.all_balls[self.depth] @ phi)
+
+    def _effects(self, around: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        inner = self.own.sums(around) / self.own.sizes
+        return _over_graphs(inner, self.own.owner, self.own.support)
+
+    def scores(self, seen: ExplainedGraphs, phi: np.ndarray) -> np.ndarray:
+        """The score of each candidate, 0 where its effect is not significant."""
+        around = seen.all_balls[self.depth] @ phi
+        mean, square = self._effects(around)
+        near, rest = self.near.sums(around), self.parents.sums(around)[self.parent_group]
+        rest -= np.where(self.near_group >= 0, near[self.near_group], 0.0)
+        usual, usual_square = _over_graphs(rest / self.others, self.owner, self.n_others)
+        beyond = mean - usual
+        certain = _significant(beyond, square + usual_square)
+        agreed = np.sign(mean) * (certain & (np.sign(mean) == np.sign(beyond)))
+        per_node = np.minimum(np.abs(mean), np.abs(beyond)) / self.size
+        known = np.minimum(self.own.support, support_cap(len(seen.graphs)))
+        # 1 where the effect is the same in all graphs, near 0 where it varies more than it is.
+        size = mean**2 + square * self.own.support
+        alike = np.abs(mean) / np.sqrt(np.where(size > 0, size, 1.0))
+        return agreed * per_node * alike * np.sqrt(self.covered * known)
+
+
+def _pairs(
+    own: Grouped, parents: Grouped, owner: np.ndarray, place: np.ndarray, n_graphs: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Candidates and the graphs where others carry their parents: see :class:`Candidates`.
+
+    ``owner`` are the candidates that have a parent, ``place`` where that stands in ``parents``.
+    """
+    begin = np.searchsorted(parents.owner, np.arange(len(parents.support) + 1))
+    lengths = np.diff(begin)[place]
+    ends = np.cumsum(lengths)
+    pair_owner = np.repeat(owner, lengths)
+    group = np.arange(lengths.sum()) + np.repeat(begin[place] - (ends - lengths), lengths)
+    keys = own.owner * n_graphs + own.graph  # ascending
+    wanted = pair_owner * n_graphs + parents.graph[group]
+    found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    own_group = np.where(keys[found] == wanted, found, -1)
+    others = parents.sizes[group] - np.where(own_group >= 0, own.sizes[own_group], 0)
+    kept = others > 0
+    return pair_owner[kept], group[kept], own_group[kept], others[kept]
+
+
+# --- graphs and the patterns at their nodes ---------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ExplainedGraphs:
+    """Graphs, the patterns at their nodes, and what these add to predictions."""
+
+    forest: PatternForest
+    graphs: GraphCollection
+    colors: NodeColors  # a row per level of the forest
+    phi: np.ndarray  # (n_nodes,) what the patterns centred at each node add
+
+    @cached_property
+    def graph_of_node(self) -> np.ndarray:
+        return np.repeat(np.arange(len(self.graphs)), self.graphs.sizes)
+
+    @cached_property
+    def nodes_by_color(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each level, the nodes ordered by colour, and where each colour begins."""
+        sizes = np.diff(self.forest.level_offsets)
+        found = []
+        for row, size in zip(self.colors.colors, sizes.tolist(), strict=True):
+            order = np.argsort(row, kind="stable")
+            found.append((order, np.searchsorted(row[order], np.arange(size + 1))))
+        return found
+
+    def level_of(self, pattern: int) -> int:
+        return int(np.searchsorted(self.forest.level_offsets, pattern, side="right")) - 1
+
+    def depth_of(self, pattern: int) -> int:
+        return int(self.forest.level_depths[self.level_of(pattern)])
+
+    def carriers(self, pattern: int) -> np.ndarray:
+        """The nodes that carry a pattern, ascending."""
+        level = self.level_of(pattern)
+        order, starts = self.nodes_by_color[level]
+        color = pattern - int(self.forest.level_offsets[level])
+        return order[starts[color] : starts[color + 1]]
+
+    @cached_property
+    def all_balls(self) -> tuple[sparse.csr_array, ...]:
+        """The nodes within each depth of every node: ones, (n_nodes, n_nodes) for each depth."""
+        graphs, n = self.graphs, self.graphs.n_nodes
+        first = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # neighbours count from here
+        ends = graphs.neighbors + np.repeat(first, np.diff(graphs.neighbor_offsets))
+        ones = np.ones(len(ends), dtype=np.int8)
+        arcs = sparse.csr_array((ones, ends, graphs.neighbor_offsets), shape=(n, n))
+        itself = sparse.eye_array(n, dtype=np.int8, format="csr")
+        balls, steps = [itself], (arcs + itself).tocsr()
+        for _ in range(self.forest.depth):
+            reached = (balls[-1] @ steps).tocsr()
+            reached.data[:] = 1  # how many ways lead there does not matter, and could overflow
+            balls.append(reached)
+        return tuple(balls)
+
+    def balls(self, roots: np.ndarray, depth: int) -> sparse.csr_array:
+        """The nodes within ``depth`` steps of each root: ones, (n_roots, n_nodes)."""
+        return self.all_balls[depth][roots]
+
+    def covered(self, roots: np.ndarray, depth: int) -> np.ndarray:
+        """The nodes within ``depth`` steps of any root, ascending."""
+        return np.unique(self.balls(roots, depth).indices)
+
+
+class GraphMeans(NamedTuple):
+    """A number averaged within graphs, then over them."""
+
+    mean: float
+    error: float  # standard error over graphs; NaN with fewer than two
+    n_graphs: int
+
+
+def mean_over_graphs(values: np.ndarray, graphs: np.ndarray) -> GraphMeans:
+    """The mean over graphs of the means within them, and its standard error.
+
+    Examples
+    --------
+    >>> mean_over_graphs(np.array([1.0, 3.0, 4.0]), np.array([0, 0, 5]))
+    GraphMeans(mean=3.0, error=1.0, n_graphs=2)
+    """
+    _, place, counts = np.unique(graphs, return_inverse=True, return_counts=True)
+    return _summary(np.bincount(place, weights=values, minlength=len(counts)) / counts)
+
+
+def _summary(per_graph: np.ndarray) -> GraphMeans:
+    n = len(per_graph)
+    error = float(per_graph.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+    return GraphMeans(float(per_graph.mean()) if n else float("nan"), error, n)
+
+
+def other_carriers(seen: ExplainedGraphs, pattern: int) -> np.ndarray:
+    """Nodes that carry the parent and lie in no occurrence of the pattern."""
+    parent = parent_of(seen, pattern)
+    if parent < 0:
+        return np.empty(0, dtype=np.int64)
+    held = seen.covered(seen.carriers(pattern), seen.depth_of(pattern))
+    return np.setdiff1d(seen.carriers(parent), held, assume_unique=True)
+
+
+def parent_of(seen: ExplainedGraphs, pattern: int) -> int:
+    """The pattern's nearest ancestor that other nodes carry as well; -1 where there is none."""
+    n_own, parent = len(seen.carriers(pattern)), int(seen.forest.parents[pattern])
+    while parent >= 0 and len(seen.carriers(parent)) == n_own:
+        parent = int(seen.forest.parents[parent])
+    return parent

@@ -2,94 +2,170 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from html import escape
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
-from treelens.explain.classifier import ClassifierExplainer
-from treelens.explain.decode import Occurrence, occurrence_at
-from treelens.explain.explained import explained_by
-from treelens.explain.fragment_names import group_name
-from treelens.explain.fragment_search import Fragment, search_fragments
-from treelens.explain.fragment_seen import ExplainedGraphs, mean_over_graphs
-from treelens.explain.fragment_smarts import FragmentWriter
-from treelens.explain.gaussian import GaussianDecision
+from treelens.explain.contributions import class_code
+from treelens.explain.decode import Occurrence, occurrence_at, pattern_texts
+from treelens.explain.draw import Style, draw_graph
+from treelens.explain.effects import GraphEffects, Region, effects_of_graphs, jackknife_errors
+from treelens.explain.expansion import KernelExpansion
+from treelens.explain.fragment_search import (
+    ExplainedGraphs,
+    Fragment,
+    mean_over_graphs,
+    search_fragments,
+)
+from treelens.explain.group_names import group_name
 from treelens.explain.layout import is_molecule
-from treelens.explain.smarts import atom_label_of
-from treelens.graphs.collection import GraphCollection
+from treelens.explain.smarts import FragmentWriter, atom_label_of
+from treelens.graphs.collection import Graph, GraphCollection
 from treelens.patterns.features import SeenGraphs
 from treelens.patterns.forest import TREES
 
-if TYPE_CHECKING:
-    from treelens.explain.fragment_table import FragmentTable
-
-Decision = GaussianDecision | ClassifierExplainer
 N_FRAGMENTS = 40
-_RAREST_SHARE, _FEWEST = 0.004, 3  # of the graphs must hold a fragment
+_RAREST_SHARE, _FEWEST = 0.004, 3  # of the graphs must have a fragment
+_WELL_SUPPORTED_SHARE, _WELL_SUPPORTED = 0.02, 5  # of the graphs, for the strongest
+_SAME = 0.6  # of the smaller of two fragments' nodes
 _N_EXAMPLES = 3
 _BESIDE = 4  # nodes that an example to be drawn should have beside the fragment
+_MOST_SAMPLED = 30  # graphs that the error of an effect is measured on
+_MOST_SHOWN = 40
+
+
+class FragmentTable(pd.DataFrame):
+    """Fragments with their effects, one a row, the most important first.
+
+    A DataFrame like any other; in a notebook each row has a drawing, and :meth:`draw` makes one.
+    ``attrs["size"]`` is the effect of size, apart from structure; ``attrs["toward"]`` the class
+    that positive effects favour (None where numbers are predicted); ``attrs["left_out"]`` whether
+    all graphs were training graphs and each was explained without itself.
+    """
+
+    _metadata: ClassVar[list[str]] = ["pictures"]
+    pictures: dict[int, tuple[Graph, Occurrence]] | None = None
+
+    @property
+    def _constructor(self) -> type[FragmentTable]:
+        return FragmentTable
+
+    def strongest(self, n: int = 3) -> FragmentTable:
+        """The fragments with the largest absolute effects among well-supported, distinct ones."""
+        return self.loc[[rank for rank in self.attrs["strongest"] if rank in self.index][:n]]
+
+    def title(self, rank: int) -> str:
+        """The name of a fragment, or its pattern where no name fits."""
+        return str(self.loc[rank, "name"] or self.loc[rank, "pattern"])
+
+    def draw(self, rank: int, *, width: int = 260, height: int = 180, format: Any = "svg") -> Any:
+        """Draw one fragment, highlighted in a small graph that has it.
+
+        Parameters
+        ----------
+        rank : int
+            The row, from 1 on.
+        width, height : int
+        format : {"svg", "png"}
+
+        Returns
+        -------
+        str or bytes
+            An SVG with a title for screen readers, or a PNG.
+        """
+        if self.pictures is None or rank not in self.pictures:
+            raise KeyError(f"There is no fragment {rank!r}; the ranks are {list(self.index)}.")
+        graph, place = self.pictures[rank]
+        style = Style(width, height, legend=False, title=self.text(rank))
+        return draw_graph(graph, highlight=place, style=style, format=format)
+
+    def text(self, rank: int) -> str:
+        """Describe a drawing in words."""
+        row = self.loc[rank]
+        graph, place = (self.pictures or {})[rank]
+        where = f" in graph {place.graph_index if graph.name is None else graph.name}"
+        return (
+            f"Fragment {rank}: {self.title(rank)}, {len(place.nodes)} nodes highlighted{where}; "
+            f"effect {row['effect']:+.2f} ± {row['error']:.2f}, in {row['support']} graphs"
+        )
+
+    def _repr_html_(self) -> str:
+        """Rows with drawings, for notebooks; all text is escaped."""
+        needed = {"name", "pattern", "effect", "error", "support"}
+        if not needed <= set(self.columns) or self.pictures is None:
+            return str(pd.DataFrame(self).to_html(max_rows=60, notebook=True))
+        columns = [c for c in self.columns if c not in ("error", "conditional_error")]
+        head = "".join(f'<th scope="col">{escape(str(c))}</th>' for c in ["", *columns])
+        rows = "".join(
+            f"<tr><td>{self.draw(rank) if rank in self.pictures else ''}</td>"
+            + "".join(f"<td>{escape(self._cell(rank, c))}</td>" for c in columns)
+            + "</tr>"
+            for rank in self.index[:_MOST_SHOWN]
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+    def _cell(self, rank: int, column: str) -> str:
+        value: Any = self.loc[rank, column]
+        errors = {"effect": "error", "conditional_effect": "conditional_error"}
+        if column in errors and errors[column] in self.columns:
+            error: Any = self.loc[rank, errors[column]]
+            return f"{value:+.3f} ± {error:.3f}"
+        if isinstance(value, float):
+            return f"{value:+.3f}"
+        return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 @dataclass(frozen=True, eq=False)
 class FoundFragments:
-    """Fragments of one output of a model on some graphs.
+    """Fragments of one output of a model on some graphs."""
 
-    Attributes
-    ----------
-    seen : ExplainedGraphs
-    fragments : list of Fragment
-    left_out : bool
-        Whether each graph was explained by the other training graphs alone.
-    """
-
+    effects: GraphEffects
     seen: ExplainedGraphs
     fragments: list[Fragment]
-    left_out: bool
 
 
 def find_fragments(
-    decision: Decision,
+    expansion: KernelExpansion,
     graphs: GraphCollection,
     output: int = 0,
     *,
     n_fragments: int = N_FRAGMENTS,
     min_support: int | None = None,
     n_jobs: int = 1,
-    looked_at: SeenGraphs | None = None,
+    seen: SeenGraphs | None = None,
 ) -> FoundFragments:
-    """Explain all graphs and search for the fragments behind it.
+    """Explain all graphs and search for the fragments that move their predictions.
 
     Parameters
     ----------
-    decision : GaussianDecision or ClassifierExplainer
+    expansion : KernelExpansion
     graphs : GraphCollection
+        Training graphs, in any order, are explained without themselves; see
+        :mod:`treelens.explain.effects`.
     output : int
         Of more than two classes, the code of the one to explain.
     n_fragments : int
-        At most so many.
+        The largest number of fragments.
     min_support : int, optional
-        A fragment must be held by so many graphs: by default 0.4 %, at least 3.
+        The least number of graphs that have a fragment: by default 0.4 % of them, at least 3.
     n_jobs : int
-    looked_at : SeenGraphs, optional
+    seen : SeenGraphs, optional
         The graphs as the model sees them, where they were refined before.
     """
-    explained = explained_by(decision, graphs, output, n_jobs, looked_at)
-    found = fragments_in(explained.seen, n_fragments, min_support)
-    return FoundFragments(explained.seen, found, explained.left_out)
-
-
-def fragments_in(
-    seen: ExplainedGraphs, n_fragments: int = N_FRAGMENTS, min_support: int | None = None
-) -> list[Fragment]:
-    """The fragments behind what nodes add; see :func:`find_fragments`."""
+    effects = effects_of_graphs(expansion, graphs, output, n_jobs, seen)
+    explained = ExplainedGraphs(expansion.forest, graphs, effects.colors, effects.phi)
     if min_support is None:
-        min_support = max(_FEWEST, round(_RAREST_SHARE * len(seen.graphs)))
-    return search_fragments(seen, n_fragments, min_support, seen.forest.depth)
+        min_support = max(_FEWEST, round(_RAREST_SHARE * len(graphs)))
+    found = search_fragments(explained, n_fragments, min_support, expansion.forest.depth)
+    return FoundFragments(effects, explained, found)
 
 
 def fragment_table(
-    decision: Decision,
+    expansion: KernelExpansion,
     graphs: GraphCollection,
     targets: np.ndarray | None = None,
     class_label: Any = None,
@@ -97,43 +173,40 @@ def fragment_table(
     n_fragments: int = N_FRAGMENTS,
     min_support: int | None = None,
     n_jobs: int = 1,
-    looked_at: SeenGraphs | None = None,
+    seen: SeenGraphs | None = None,
     smarts: bool = True,
 ) -> FragmentTable:
     """The fragments that move predictions, the most important first.
 
     Parameters
     ----------
-    decision : GaussianDecision or ClassifierExplainer
+    expansion : KernelExpansion
     graphs : GraphCollection
-        Of training graphs, each is explained by the others alone.
     targets : ndarray, shape (n_graphs,), optional
         Class codes or values.
     class_label : object, optional
-        The class that positive effects speak for. By default, with two classes the second; with
-        more, the table holds fragments of all of them and names each one's class.
-    n_fragments, min_support, n_jobs, looked_at :
+        The class that positive effects favour. By default, with two classes the second; with
+        more, the table has fragments of all of them and each row's class.
+    n_fragments, min_support, n_jobs, seen :
         See :func:`find_fragments`.
     smarts : bool, default=True
         Whether fragments of molecules are written as SMARTS, each checked against hundreds of them.
     """
-    import pandas as pd
-
-    from treelens.explain.fragment_table import FragmentTable
-
-    parts, pictures, size, left_out = [], [], {}, True
-    for output, sign, label in outputs_of(decision, class_label):
+    parts, pictures, covered, size, left_out = [], [], [], {}, True
+    for output, sign, label in outputs_of(expansion, class_label):
         found = find_fragments(
-            decision, graphs, output,
-            n_fragments=n_fragments, min_support=min_support, n_jobs=n_jobs, looked_at=looked_at,
+            expansion, graphs, output,
+            n_fragments=n_fragments, min_support=min_support, n_jobs=n_jobs, seen=seen,
         )  # fmt: skip
-        part = _rows(found, decision, targets, sign, smarts)
+        seen = found.effects.seen
+        part = _rows(found, targets, sign, smarts, effect_errors(found, output, n_jobs))
         if label is not None:
             part.insert(0, "class_label", label)
         parts.append(part)
-        pictures += [pictured(found.seen, fragment) for fragment in found.fragments]
+        pictures += [_picture(found.seen, fragment) for fragment in found.fragments]
+        covered += [found.seen.covered(f.roots, f.depth) for f in found.fragments]
         size[label] = size_effect(found.seen, sign)
-        left_out = found.left_out
+        left_out = bool((found.effects.twins >= 0).all())
     table = FragmentTable(pd.concat(parts))
     order = np.argsort(-table.pop("_order").to_numpy(), kind="stable")[:n_fragments]
     table = table.iloc[order]
@@ -141,44 +214,42 @@ def fragment_table(
     table.pictures = {rank: pictures[k] for rank, k in enumerate(order.tolist(), start=1)}
     table.attrs["size"] = size if len(size) > 1 else next(iter(size.values()))
     table.attrs["left_out"] = left_out
-    table.attrs["toward"] = toward_of(decision, class_label)
+    table.attrs["toward"] = toward_of(expansion, class_label)
+    least = max(_WELL_SUPPORTED, round(_WELL_SUPPORTED_SHARE * len(graphs)))
+    table.attrs["strongest"] = _strongest(table, [covered[k] for k in order.tolist()], least)
     return table
 
 
-def outputs_of(decision: Decision, class_label: Any) -> list[tuple[int, float, Any]]:
-    """Columns to explain: their numbers, the signs they count with, the classes to name."""
-    classes = decision.classes
+def outputs_of(
+    expansion: KernelExpansion, class_label: Any
+) -> list[tuple[int, float, Any]]:  # fmt: skip
+    """Outputs to explain: their numbers, the signs they count with, the classes to name."""
+    classes = expansion.classes
     if classes is None:
         if class_label is not None:
             raise ValueError(
                 f"class_label={class_label!r}, but this model predicts numbers: leave it out."
             )
         return [(0, 1.0, None)]
-    codes = list(range(len(classes)))
-    if class_label is not None:
-        codes = np.flatnonzero(classes == class_label).tolist()
-        if len(codes) != 1:
-            raise ValueError(
-                f"class_label must be one of the classes {classes.tolist()}, got {class_label!r}."
-            )
+    code = None if class_label is None else class_code(classes, class_label)
     if len(classes) == 2:
-        return [(0, -1.0 if class_label is not None and codes[0] == 0 else 1.0, None)]
-    return [(code, 1.0, classes[code]) for code in codes]
+        return [(0, -1.0 if code == 0 else 1.0, None)]
+    return [(k, 1.0, classes[k]) for k in ([code] if code is not None else range(len(classes)))]
 
 
-def toward_of(decision: Decision, class_label: Any) -> str | None:
-    """What positive effects speak for, in words; None: larger numbers, or each row's class."""
-    classes = decision.classes
+def toward_of(expansion: KernelExpansion, class_label: Any) -> str | None:
+    """The class that positive effects favour; None: larger numbers, or each row's class."""
+    classes = expansion.classes
     if classes is None or (class_label is None and len(classes) != 2):
         return None
     return str(classes[1] if class_label is None else class_label)
 
 
 def size_effect(seen: ExplainedGraphs, sign: float = 1.0) -> dict[str, float]:
-    """What a node adds whatever it is, and so what the size of a graph does.
+    """The effect of the size of a graph, whatever its nodes are.
 
     ``per_node`` is the mean of all nodes' contributions, graph by graph, ``error`` its standard
-    error; ``effect`` what a graph of ``mean_nodes`` nodes owes to its size.
+    error; ``effect`` that of a graph of ``mean_nodes`` nodes.
     """
     mean = mean_over_graphs(seen.phi, seen.graph_of_node)
     nodes = float(seen.graphs.sizes.mean())
@@ -190,32 +261,56 @@ def size_effect(seen: ExplainedGraphs, sign: float = 1.0) -> dict[str, float]:
     }
 
 
+def effect_errors(found: FoundFragments, output: int = 0, n_jobs: int = 1) -> np.ndarray:
+    """Standard errors of the effects of fragments: over graphs, and over the training sample.
+
+    Both are squared and added. The second part, by the jackknife over training graphs, is measured
+    on some of the graphs; without a closed form (a support vector machine, landmarks) it is 0.
+    """
+    seen, regions = found.seen, []
+    for fragment in found.fragments:
+        owner = seen.graph_of_node[fragment.roots]
+        holders, counts = np.unique(owner, return_counts=True)
+        step = max(1, -(-len(holders) // _MOST_SAMPLED))
+        chosen = np.isin(owner, holders[::step])
+        roots = fragment.roots[chosen]
+        per_root = 1.0 / (len(holders[::step]) * counts[np.searchsorted(holders, owner[chosen])])
+        balls = seen.balls(roots, fragment.depth)
+        weights = np.repeat(per_root, np.diff(balls.indptr))
+        nodes, place = np.unique(balls.indices, return_inverse=True)
+        regions.append(Region(nodes, np.bincount(place, weights=weights)))
+    over_graphs = np.array([fragment.effect.error for fragment in found.fragments])
+    return np.hypot(over_graphs, jackknife_errors(found.effects, regions, output, n_jobs))
+
+
 # --- rows -------------------------------------------------------------------------------------
 
 
 def _rows(
     found: FoundFragments,
-    decision: Decision,
     targets: np.ndarray | None,
     sign: float,
     smarts: bool,
-) -> Any:
-    import pandas as pd
-
+    errors: np.ndarray,
+) -> pd.DataFrame:
     seen, fragments = found.seen, found.fragments
-    forest = seen.forest
-    columns: dict[str, Any] = chemistry_of(seen, fragments, smarts)
-    columns["pattern"] = [" | ".join(forest.texts(f.patterns)) for f in fragments]
+    columns: dict[str, Any] = _chemistry(seen, fragments, smarts)
+    columns["pattern"] = [" | ".join(pattern_texts(seen.forest, f.patterns)) for f in fragments]
     columns["depth"] = [f.depth for f in fragments]
     columns["effect"] = [sign * f.effect.mean for f in fragments]
-    columns["error"] = [f.effect.error for f in fragments]
+    columns["error"] = errors
     columns["conditional_effect"] = [sign * f.beyond.mean for f in fragments]
     columns["conditional_error"] = [f.beyond.error for f in fragments]
     columns["total"] = [sign * f.total for f in fragments]
     holders = [np.unique(seen.graph_of_node[f.roots]) for f in fragments]
     columns["support"] = [len(graphs) for graphs in holders]
-    if targets is not None:
-        columns |= _targets_of(holders, targets, decision.classes)
+    classes = found.effects.expansion.classes
+    if targets is not None and classes is None:
+        columns["mean_value"] = [float(targets[graphs].mean()) for graphs in holders]
+    elif targets is not None and classes is not None:
+        for code, label in enumerate(classes.tolist()):
+            counts = [int((targets[graphs] == code).sum()) for graphs in holders]
+            columns[f"support {label}"] = counts
     columns["examples"] = [_examples(seen.graphs, graphs) for graphs in holders]
     # Fragments of several classes are merged by score, those of one keep the order of the search.
     scores = np.abs([f.score for f in fragments]).astype(float)
@@ -223,16 +318,21 @@ def _rows(
     return pd.DataFrame(columns)
 
 
-def _targets_of(
-    holders: list[np.ndarray], targets: np.ndarray, classes: np.ndarray | None
-) -> dict[str, Any]:
-    """How many graphs of each class hold a fragment; of numbers, their mean there."""
-    if classes is None:
-        return {"mean_value": [float(targets[graphs].mean()) for graphs in holders]}
-    return {
-        f"support {label}": [int((targets[graphs] == code).sum()) for graphs in holders]
-        for code, label in enumerate(classes.tolist())
-    }
+def _strongest(table: FragmentTable, covered: Sequence[np.ndarray], least: int) -> list[int]:
+    """Ranks by absolute effect, of distinct fragments with enough support (or any, if none has)."""
+    supported = np.flatnonzero(table["support"].to_numpy() >= least)
+    supported = supported if len(supported) else np.arange(len(table))
+    size = np.abs(table["effect"].to_numpy())[supported]
+    taken: list[int] = []
+    for k in supported[np.argsort(-size, kind="stable")].tolist():
+        shared = [
+            len(np.intersect1d(covered[k], covered[other], assume_unique=True))
+            / min(len(covered[k]), len(covered[other]))
+            for other in taken
+        ]
+        if max(shared, default=0.0) <= _SAME:
+            taken.append(k)
+    return [k + 1 for k in taken]
 
 
 def _examples(graphs: GraphCollection, holders: np.ndarray) -> list[Any]:
@@ -241,37 +341,32 @@ def _examples(graphs: GraphCollection, holders: np.ndarray) -> list[Any]:
     return [int(k) if graphs.names is None else graphs[int(k)].name for k in order]
 
 
-def chemistry_of(
-    seen: ExplainedGraphs, fragments: list[Fragment], smarts: bool = True
-) -> dict[str, Any]:
-    """Names and, unless they are not wanted, SMARTS of molecules; other graphs have neither."""
-    graphs = seen.graphs
+def _chemistry(seen: ExplainedGraphs, fragments: list[Fragment], smarts: bool) -> dict[str, Any]:
+    """Names and, if asked for, SMARTS of fragments of molecules; other graphs have neither."""
+    graphs, forest = seen.graphs, seen.forest
     if not len(graphs) or not is_molecule(graphs[0]):
         return {"name": [""] * len(fragments)}
-    writer = FragmentWriter(seen, _atom_label(seen) if smarts else "unknown")
+    own = [v for v, t in zip(forest.vocabularies, forest.trees, strict=True)
+           if TREES[t][0] == "labels"]  # fmt: skip
+    kind = "unknown"
+    if smarts:
+        kind = (atom_label_of(graphs, own[0]) if own else "element") or "unknown"
+    writer = FragmentWriter(seen, kind)
     names = {"name": [group_name(seen, fragment, writer.molecule) for fragment in fragments]}
     if not smarts:
         return names
     return names | {"smarts": [writer.smarts(fragment) for fragment in fragments]}
 
 
-def _atom_label(seen: ExplainedGraphs) -> str:
-    """What the node labels say that molecules came with."""
-    forest = seen.forest
-    own = [v for v, t in zip(forest.vocabularies, forest.trees, strict=True)
-           if TREES[t][0] == "labels"]  # fmt: skip
-    return (atom_label_of(seen.graphs, own[0]) if own else "element") or "unknown"
-
-
-def pictured(seen: ExplainedGraphs, fragment: Fragment) -> tuple[Any, Occurrence]:
-    """A small graph that holds a fragment, its first pattern, and where.
+def _picture(seen: ExplainedGraphs, fragment: Fragment) -> tuple[Graph, Occurrence]:
+    """A small graph that has a fragment, and the occurrence of its first pattern there.
 
     The very smallest are rarely typical, so one with a few nodes beside the fragment comes first.
     """
     roots = seen.carriers(fragment.patterns[0])
     sizes = seen.graphs.sizes[seen.graph_of_node[roots]]
-    held = np.diff(seen.balls(roots, fragment.depth).indptr)
-    k = int(np.lexsort((roots, sizes, sizes < held + _BESIDE))[0])
+    inside = np.diff(seen.balls(roots, fragment.depth).indptr)
+    k = int(np.lexsort((roots, sizes, sizes < inside + _BESIDE))[0])
     place = occurrence_at(
         seen.graphs, int(seen.graph_of_node[roots[k]]), int(roots[k]), fragment.patterns[0],
         fragment.depth,

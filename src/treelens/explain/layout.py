@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
 
 from treelens.explain import _compiled
 from treelens.graphs.collection import Graph
@@ -50,42 +52,35 @@ def _molecule_positions(graph: Graph) -> np.ndarray:
 
 def _pack(graph: Graph) -> np.ndarray:
     """Components side by side, the largest first."""
-    offsets, neighbors = _arcs(graph)
-    component = _compiled.components(offsets, neighbors)
+    u, v = np.array(graph.edges, dtype=np.int64).reshape(-1, 2).T
+    shape = (graph.n_nodes, graph.n_nodes)
+    arcs = sparse.csr_array((np.ones(len(u)), (u, v)), shape=shape)
+    component = csgraph.connected_components(arcs, directed=False)[1]
     positions = np.zeros((graph.n_nodes, 2))
     left = 0.0
     for k in np.argsort(-np.bincount(component), kind="stable"):
         members = np.flatnonzero(component == k)
-        placed = _component_positions(members, offsets, neighbors)
+        placed = _component_positions(arcs, members)
         placed = placed - [placed[:, 0].min(), (placed[:, 1].min() + placed[:, 1].max()) / 2]
         positions[members] = placed + np.array([left, 0.0])
         left += placed[:, 0].max() + _GAP
     return positions
 
 
-def _arcs(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
-    """Where each node's neighbours start, (n_nodes + 1,), and the neighbours."""
-    ends = np.array(graph.edges, dtype=np.int64).reshape(-1, 2)
-    sources, targets = np.concatenate([ends, ends[:, ::-1]]).T
-    counts = np.bincount(sources, minlength=graph.n_nodes)
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    return offsets, targets[np.argsort(sources, kind="stable")]
-
-
-def _component_positions(
-    members: np.ndarray, offsets: np.ndarray, neighbors: np.ndarray
-) -> np.ndarray:
+def _component_positions(arcs: sparse.csr_array, members: np.ndarray) -> np.ndarray:
     n = len(members)
     if n == 1:
         return np.zeros((1, 2))
     pivots = np.unique(np.linspace(0, n - 1, min(n, _MOST_PIVOTS)).astype(int))
-    if n <= _LARGEST_REFINED:
-        steps = _compiled.steps_from(members, offsets, neighbors)[:, members]  # (n, n)
-        positions = _refined(_scaled(steps[:, pivots]), steps)
-    else:
-        steps = _compiled.steps_from(members[pivots], offsets, neighbors)[:, members]
-        positions = _scaled(steps.T)
-    return _upright(positions)
+    if n > _LARGEST_REFINED:
+        return _upright(_scaled(_steps(arcs, members[pivots])[:, members].T))
+    steps = _steps(arcs, members)[:, members]
+    return _upright(_refined(_scaled(steps[:, pivots]), steps))
+
+
+def _steps(arcs: sparse.csr_array, sources: np.ndarray) -> np.ndarray:
+    """Steps along edges from some nodes to all, shape (n_sources, n_nodes)."""
+    return csgraph.dijkstra(arcs, directed=False, indices=sources, unweighted=True)
 
 
 def _scaled(steps: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What the codes of well-known data sets stand for, so that patterns read as chemistry."""
+"""Names for the label codes of well-known data sets."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ LABEL_NAMES: Mapping[str, LabelNames] = MappingProxyType({"MUTAG": _MUTAG, "PTC_
 
 
 def with_label_names(graphs: GraphCollection, names: str | LabelNames) -> GraphCollection:
-    """The same graphs with names instead of codes.
+    """Graphs with names instead of label codes.
 
     Parameters
     ----------
     graphs : GraphCollection
     names : str or LabelNames
-        A data set of :data:`LABEL_NAMES`, or names of your own. A data set that is not listed
-        there is returned as it is.
+        A data set of :data:`LABEL_NAMES`, or names of your own. Graphs of other data sets are
+        returned as they are.
 
     Examples
     --------
@@ -72,10 +72,7 @@ def with_label_names(graphs: GraphCollection, names: str | LabelNames) -> GraphC
 
 
 def named_vocabulary(vocabulary: PatternVocabulary, names: str | LabelNames) -> PatternVocabulary:
-    """The same patterns, with the same ids, whose text form has names instead of codes.
-
-    For reading only: it no longer recognises graphs that carry codes.
-    """
+    """A vocabulary, with the same ids, whose text form has names; it recognises no coded graphs."""
     found = _found(names)
     if found is None:
         return vocabulary
@@ -88,7 +85,7 @@ def named_vocabulary(vocabulary: PatternVocabulary, names: str | LabelNames) -> 
 
 
 def named_forest(forest: PatternForest, names: str | LabelNames) -> PatternForest:
-    """The same for a forest: the trees that look at the graphs' own labels get the names."""
+    """A forest whose trees of the graphs' own labels have names in their text form."""
     named = [
         named_vocabulary(vocabulary, names) if TREES[tree][0] == "labels" else vocabulary
         for tree, vocabulary in zip(forest.trees, forest.vocabularies, strict=True)

@@ -1,47 +1,61 @@
-"""The pattern table: what a model's patterns are, and where they occur."""
+"""Tables of patterns: their weights, where they occur, and which to look at first."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from treelens.explain.decode import pattern_texts
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.vocabulary import PatternVocabulary
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def pattern_table(
-    vocabulary: PatternVocabulary | PatternForest,
+    forest: PatternForest,
     histograms: PatternHistograms,
     weights: np.ndarray,
-    codes: np.ndarray,
-    classes: np.ndarray,
+    targets: np.ndarray,
+    classes: np.ndarray | None = None,
 ) -> pd.DataFrame:
-    """One row per pattern, sorted by weight, then support, then text.
+    """One row per pattern in use, sorted by weight, then support, depth and text.
 
-    Columns: ``pattern`` (text form), of a forest the ``tree``, ``depth``, ``weight``, ``support``
-    (number of training graphs that hold it), one ``frequency CLASS`` per class (mean share of the
+    Columns: ``pattern`` (text form), ``tree``, ``depth``, ``weight`` and ``support`` (number of
+    training graphs that have it). With classes, one ``frequency CLASS`` each (mean share of the
     nodes of a graph of that class that carry it), and ``leans_to``, the class where that share is
-    largest. The index is the pattern's id in the vocabulary.
+    largest. Without, ``mean_with`` and ``mean_without``, the mean target of the graphs that have
+    the pattern and of the others (NaN where there are none). The index is the pattern's id.
+
+    Parameters
+    ----------
+    forest : PatternForest
+        Of a vocabulary: :meth:`PatternForest.of_vocabulary`.
+    histograms : PatternHistograms
+        Of the training graphs; its patterns are the last ones of the forest.
+    weights : ndarray, shape (n_patterns,)
+    targets : ndarray, shape (n_graphs,)
+        Class codes, or values.
+    classes : ndarray, optional
     """
     import pandas as pd
 
-    start = int(vocabulary.level_offsets[histograms.first_depth])
-    ids = np.arange(start, start + histograms.n_patterns)
-    shares = class_shares(histograms, codes, len(classes))  # (n_patterns, n_classes)
+    ids = np.arange(forest.n_patterns - histograms.n_patterns, forest.n_patterns)
+    by_target = (
+        _value_columns(histograms, targets)
+        if classes is None
+        else _class_columns(histograms, targets, classes)
+    )
     table = pd.DataFrame(
         {
-            "pattern": vocabulary.texts(ids),
-            **_tree_column(vocabulary, ids),
+            "pattern": pattern_texts(forest, ids),
+            "tree": forest.tree_names(ids),
             "depth": histograms.depths,
             "weight": weights,
             "support": histograms.support,
-            **{f"frequency {c}": shares[:, k] for k, c in enumerate(classes.tolist())},
-            "leans_to": classes[shares.argmax(axis=1)],
+            **by_target,
         },
         index=pd.Index(ids, name="pattern_id"),
     )
@@ -50,46 +64,29 @@ def pattern_table(
     )
 
 
-def _tree_column(
-    vocabulary: PatternVocabulary | PatternForest, ids: np.ndarray
-) -> dict[str, np.ndarray]:
-    """Only a forest has several trees."""
-    if isinstance(vocabulary, PatternForest):
-        return {"tree": vocabulary.tree_names(ids)}
-    return {}
+def _class_columns(
+    histograms: PatternHistograms, codes: np.ndarray, classes: np.ndarray
+) -> dict[str, Any]:
+    shares = class_shares(histograms, codes, len(classes))  # (n_patterns, n_classes)
+    return {
+        **{f"frequency {c}": shares[:, k] for k, c in enumerate(classes.tolist())},
+        "leans_to": classes[shares.argmax(axis=1)],
+    }
 
 
-def number_table(
-    forest: PatternForest, histograms: PatternHistograms, weights: np.ndarray, values: np.ndarray
-) -> pd.DataFrame:
-    """The same for a regression: instead of classes, ``mean_with``, the mean target of the graphs
-    that hold the pattern, and ``mean_without``, that of the others (NaN where there are none).
-    """
-    import pandas as pd
-
-    holds = histograms.to_sparse()
-    holds.data[:] = 1.0
-    n_with = np.asarray(holds.sum(axis=0)).ravel()
-    sum_with = holds.T @ values
+def _value_columns(histograms: PatternHistograms, values: np.ndarray) -> dict[str, Any]:
+    present = histograms.to_sparse()
+    present.data[:] = 1.0
+    n_with = np.asarray(present.sum(axis=0)).ravel()
+    sum_with = present.T @ values
     n_without = len(values) - n_with
     empty = np.full(len(n_with), np.nan)
-    table = pd.DataFrame(
-        {
-            "pattern": forest.texts(np.arange(histograms.n_patterns)),
-            "tree": forest.tree_names(np.arange(histograms.n_patterns)),
-            "depth": histograms.depths,
-            "weight": weights,
-            "support": histograms.support,
-            "mean_with": np.divide(sum_with, n_with, out=empty.copy(), where=n_with > 0),
-            "mean_without": np.divide(
-                values.sum() - sum_with, n_without, out=empty.copy(), where=n_without > 0
-            ),
-        },
-        index=pd.RangeIndex(histograms.n_patterns, name="pattern_id"),
-    )
-    return table.sort_values(
-        ["weight", "support", "depth", "pattern"], ascending=[False, False, True, True]
-    )
+    return {
+        "mean_with": np.divide(sum_with, n_with, out=empty.copy(), where=n_with > 0),
+        "mean_without": np.divide(
+            values.sum() - sum_with, n_without, out=empty.copy(), where=n_without > 0
+        ),
+    }
 
 
 def class_shares(histograms: PatternHistograms, codes: np.ndarray, n_classes: int) -> np.ndarray:
@@ -99,3 +96,45 @@ def class_shares(histograms: PatternHistograms, codes: np.ndarray, n_classes: in
     members[codes, np.arange(len(codes))] = 1.0
     members /= members.sum(axis=1, keepdims=True).clip(1)
     return np.asarray(frequencies.T @ members.T)
+
+
+def rank_patterns(table: pd.DataFrame, by: str = "weight") -> pd.DataFrame:
+    """Sort a pattern table by one of its columns, largest first.
+
+    Ties are broken by support, then depth (shallow first), then text, then id.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"pattern": ["C", "O"], "depth": 0, "support": [9, 3], "weight": 1.0})
+    >>> rank_patterns(table)["pattern"].tolist()
+    ['C', 'O']
+    """
+    if by not in table.columns:
+        raise ValueError(f"by must be a column of the table {list(table.columns)}, got {by!r}.")
+    columns = [by, *(c for c in ("support", "depth", "pattern") if c != by)]
+    ascending = [c in ("depth", "pattern") and c != by for c in columns]
+    return table.sort_index(kind="stable").sort_values(columns, ascending=ascending, kind="stable")
+
+
+def class_separation(
+    histograms: PatternHistograms, codes: np.ndarray, n_classes: int
+) -> np.ndarray:
+    """How well each pattern's frequency alone separates the classes, shape (n_patterns,).
+
+    The correlation ratio: the square root of the share of the variance of the pattern's relative
+    frequency that lies between classes; with two classes their absolute correlation.
+    """
+    frequencies = histograms.to_sparse("frequencies")  # (n_graphs, n_patterns)
+    n = np.bincount(codes, minlength=n_classes).clip(1)
+    members = np.zeros((len(codes), n_classes))
+    members[np.arange(len(codes)), codes] = 1.0
+    sums = frequencies.T @ members  # (n_patterns, n_classes)
+    mean = sums.sum(axis=1) / len(codes)
+    squares = np.asarray((frequencies * frequencies).sum(axis=0)).ravel()
+    total = squares - len(codes) * mean**2
+    between = (sums**2 / n).sum(axis=1) - len(codes) * mean**2
+    # Where a pattern's relative frequency is the same in all graphs, only rounding errors are left.
+    real = total > 1e-12 * np.maximum(squares, 1e-300)
+    share = np.divide(between, total, out=np.zeros_like(total), where=real)
+    return np.sqrt(np.clip(share, 0.0, 1.0))

@@ -1,7 +1,7 @@
-"""A drawing as a short list of marks, and the two ways to put it on paper: SVG and PNG.
+"""Drawings as lists of marks, written as SVG or PNG; colours for signed numbers.
 
-The SVG is written compactly, since a report holds hundreds of drawings, and everything that comes
-from data is escaped. The PNG is matplotlib's, by its Figure object: no display, no global state.
+The SVG is written compactly, since a report has hundreds of drawings, and all text is escaped. The
+PNG is drawn by matplotlib's Figure object: no display, no global state.
 """
 
 from __future__ import annotations
@@ -15,8 +15,12 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from treelens.explain.palette import INK, diverging_rgb, to_hex
-
+# Blue and vermilion of the palette of Okabe and Ito, over a neutral middle.
+AGAINST = (0, 114, 178)
+NEUTRAL = (246, 246, 246)
+FOR = (213, 94, 0)
+HIGHLIGHT = "#009e73"
+INK = "#222"
 LEGEND_HEIGHT = 34
 _LEGEND_STEPS = 11
 _LONGEST_TEXT = 16
@@ -188,3 +192,43 @@ def _short(value: float) -> str:
 def _points(pixels: float) -> float:
     """matplotlib measures lines and letters in points, 72 to the inch."""
     return pixels * 72 / _PIXELS_PER_INCH
+
+
+# --- colours ----------------------------------------------------------------------------------
+
+
+def color_limit(*contributions: np.ndarray | None) -> float:
+    """The absolute value that gets the full colour: the largest that occurs."""
+    sizes = [float(np.abs(x).max(initial=0.0)) for x in contributions if x is not None]
+    return max(sizes, default=0.0)
+
+
+def diverging_rgb(value: float, limit: float) -> tuple[float, float, float]:
+    """Red, green and blue, each 0 to 1, of a contribution; ``limit`` gets the full colour.
+
+    Examples
+    --------
+    >>> diverging_rgb(0.0, 1.0) == tuple(c / 255 for c in NEUTRAL)
+    True
+    """
+    share = 0.0 if limit == 0 else float(np.clip(value / limit, -1.0, 1.0))
+    end = FOR if share > 0 else AGAINST
+    red, green, blue = ((n + abs(share) * (e - n)) / 255 for n, e in zip(NEUTRAL, end, strict=True))
+    return red, green, blue
+
+
+def to_hex(rgb: tuple[float, float, float]) -> str:
+    """``#rrggbb`` of a colour.
+
+    Examples
+    --------
+    >>> to_hex((1.0, 0.5, 0.0))
+    '#ff8000'
+    """
+    return "#" + "".join(f"{round(255 * channel):02x}" for channel in rgb)
+
+
+def ink_on(rgb: tuple[float, float, float]) -> str:
+    """A colour for text that can be read on ``rgb``."""
+    luminance = 0.2126 * rgb[0] ** 2.2 + 0.7152 * rgb[1] ** 2.2 + 0.0722 * rgb[2] ** 2.2
+    return INK if luminance > 0.25 else "#fff"

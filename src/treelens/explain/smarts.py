@@ -1,7 +1,7 @@
-"""Patterns of molecules as SMARTS that match exactly the atoms that carry them.
+"""Patterns and fragments of molecules as SMARTS.
 
-A pattern says which label an atom has, and of *all* its neighbours which bond leads to them and
-which pattern, one depth shallower, they carry. SMARTS can say the same:
+A pattern is the label of an atom, and of *all* its neighbours the bond that leads to them and the
+pattern, one depth shallower, that they carry. SMARTS can express the same:
 
 - ``[#7;D3]`` fixes an atom's element and the number of its neighbours;
 - ``[#7;D3](-[...])(-[...])=[...]`` gives each neighbour a branch of its own. Branches are matched
@@ -10,31 +10,45 @@ which pattern, one depth shallower, they carry. SMARTS can say the same:
 - ``[$(...)]`` asks for a neighbour's own pattern without using up atoms, which it must not, for the
   way back to the first atom is part of that pattern.
 
-The whole is one such atom, so the matches in a molecule are the pattern's occurrences, each once.
-Where a bond can be of two sorts, the neighbours behind it stand in conditions of their own, each
-of which asks for enough of them; the number of all neighbours leaves no room for more.
+The whole is one such atom (:func:`pattern_smarts`), so the matches in a molecule are the pattern's
+occurrences, each once. Where a bond can be of two sorts, the neighbours behind it stand in
+conditions of their own, each of which asks for enough of them; the number of all neighbours leaves
+no room for more.
+
+A fragment is better written out (:class:`FragmentWriter`), ``[#8;D1]~[#7;D3](~[#8])~[#6]``: the
+centre first, then every atom within the pattern's reach, those whose neighbours the pattern knows
+with their number. Where the atoms around the centre form no ring this is exactly the pattern.
+Rings can be closed in several ways that look the same to a pattern, so each SMARTS is matched
+against the molecules, and where it does not find the very atoms that carry the pattern, a stricter
+form is tried: the same atoms with the nested conditions at the centre.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain, combinations_with_replacement
 from typing import Any, NamedTuple
 
-from treelens.explain.decode import root_label
+import numpy as np
+
+from treelens.explain.decode import Occurrence, occurrence_at, root_label
+from treelens.explain.fragment_search import ExplainedGraphs, Fragment
 from treelens.explain.layout import is_molecule
-from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.collection import GraphCollection
 from treelens.graphs.molecules import ATOM_LABELS, molecule_of, molecules_to_collection
-from treelens.patterns.forest import TREES, PatternForest
+from treelens.patterns.forest import TREES, PatternForest, labelled_for
 from treelens.patterns.vocabulary import PatternVocabulary
 
 LONGEST_SMARTS = 4000
-_N_COMPARED = 50  # molecules whose labels are read again to see what they are
+_N_COMPARED = 50  # molecules whose labels are made again to find their kind
+_MOST_MATCHES = 100_000
+_MOST_COMPARED = 40  # occurrences whose surroundings are compared
+_MOST_CHECKED = 600  # molecules that a SMARTS is matched against
 
-# Bond labels that a SMARTS bond says as well. Quadruple bonds are the last: higher ones have none.
+# Bond labels that are SMARTS bonds as well, up to quadruple bonds.
 _BONDS = ("-", "=", "#", ":", "$")
 _NOT_METALS = frozenset(
     {0, 1, 2, *range(5, 11), *range(14, 19), *range(33, 37), *range(52, 55), 85, 86}
@@ -60,16 +74,16 @@ def pattern_smarts(
     pattern : int
         Its id in the vocabulary, the index of ``model.patterns_``.
     atom_label : str, default="element"
-        What the node labels say, as it was chosen in :func:`treelens.read_smiles`.
-        :func:`atom_label_of` finds it out. ``"fine"``: the fine labels that all molecules have.
+        The kind of the node labels, as it was chosen in :func:`treelens.read_smiles`; see
+        :func:`atom_label_of`. ``"fine"``: the fine labels that all molecules have.
     max_length : int, default=4000
         Deep patterns grow long.
 
     Returns
     -------
     str or None
-        None where it would be longer than ``max_length``, or where no SMARTS says the same:
-        degrees as node labels, labels that are not of this kind, bonds of an unusual order.
+        None where it would be longer than ``max_length``, or where no SMARTS is equivalent: degrees
+        as node labels, labels that are not of this kind, bonds of an unusual order.
 
     Notes
     -----
@@ -105,16 +119,9 @@ def forest_smarts(
     atom_label: str = "element",
     max_length: int = LONGEST_SMARTS,
 ) -> str | None:
-    """The same for a pattern of a forest: each tree has its own labels.
+    """A SMARTS of a pattern of a forest (``model.model_.weighted.forest``), by its id there.
 
-    Parameters
-    ----------
-    forest : PatternForest
-        For instance ``model.model_.weighted.forest``.
-    pattern : int
-        Its id in the forest, the index of ``model.patterns_``.
-    atom_label, max_length :
-        See :func:`pattern_smarts`; ``atom_label`` is that of the graphs' own node labels.
+    See :func:`pattern_smarts`; ``atom_label`` is that of the graphs' own node labels.
 
     Examples
     --------
@@ -132,17 +139,10 @@ def forest_smarts(
 
 
 def atom_label_of(graphs: GraphCollection, vocabulary: PatternVocabulary) -> str | None:
-    """What the node labels of molecules say: an ``atom_label`` of :func:`treelens.read_smiles`.
+    """The kind of the node labels of molecules: an ``atom_label`` of :func:`treelens.read_smiles`.
 
-    None where the graphs are no molecules, or their labels come from elsewhere. Where several
-    kinds give the same labels (charges are part of them, say, but no atom has one), it is the one
-    that says least; on these molecules they agree.
-
-    Parameters
-    ----------
-    graphs : GraphCollection
-    vocabulary : PatternVocabulary
-        Whose labels must be of the same kind.
+    None where the graphs are no molecules, or where their labels or those of the vocabulary come
+    from elsewhere. Of several kinds that give the same labels it is the coarsest.
 
     Examples
     --------
@@ -156,19 +156,18 @@ def atom_label_of(graphs: GraphCollection, vocabulary: PatternVocabulary) -> str
         return None
     labels = {*graphs.node_alphabet, *vocabulary.node_alphabet}
     kinds = [kind for kind, read in _ATOM_READERS.items() if all(read(label) for label in labels)]
-    return next((kind for kind in kinds if _are_labelled_by(kind, first)), None)
-
-
-def _are_labelled_by(atom_label: str, graphs: Sequence[Graph]) -> bool:
-    again = molecules_to_collection([molecule_of(g) for g in graphs], atom_label=atom_label)
-    return all(a.node_labels == b.node_labels for a, b in zip(again, graphs, strict=True))
+    for kind in kinds:
+        again = molecules_to_collection([molecule_of(g) for g in first], atom_label=kind)
+        if all(a.node_labels == b.node_labels for a, b in zip(again, first, strict=True)):
+            return kind
+    return None
 
 
 # --- atoms and bonds --------------------------------------------------------------------------
 
 
 class _Atom(NamedTuple):
-    """What an atom label says."""
+    """The conditions that an atom label stands for."""
 
     number: int | None  # None: any element
     more: str = ""  # further SMARTS conditions
@@ -204,7 +203,7 @@ def _element_and_charge(label: Any) -> _Atom | None:
 
 
 def _element_and_aromaticity(label: Any) -> _Atom | None:
-    if label == "*":  # a dummy's sign has no small letter: aromatic or not, it looks the same
+    if label == "*":  # a dummy has no small letter: aromatic or not, it looks the same
         return _Atom(0)
     plain = _element(label)
     if plain is not None:
@@ -241,7 +240,7 @@ def _nothing(label: Any) -> _Atom | None:
 
 
 def atom_conditions(label: Any, atom_label: str) -> str | None:
-    """What stands between brackets for an atom of a label; None if the label is not of this kind.
+    """The text between brackets for an atom label; None if the label is not of this kind.
 
     Examples
     --------
@@ -252,14 +251,14 @@ def atom_conditions(label: Any, atom_label: str) -> str | None:
     return None if atom is None else atom.conditions
 
 
-# The kind that says least comes first.
+# The coarsest kind comes first.
 _ATOM_READERS: Mapping[str, Callable[[Any], _Atom | None]] = {
     "element": _element,
     "element+charge": _element_and_charge,
     "element+aromatic": _element_and_aromaticity,
 }
 assert set(_ATOM_READERS) <= set(ATOM_LABELS)
-# Beside these, what the trees of a forest look at.
+# Beside these, the other labels of the trees of a forest.
 _READERS = {**_ATOM_READERS, "fine": _fine, "none": _nothing}
 
 
@@ -333,3 +332,176 @@ def _branched(branches: Iterable[str]) -> str:
     """``(-a)(-b)=c``: what follows an atom with these branches, the shortest first."""
     *inner, last = sorted(branches, key=lambda branch: (len(branch), branch)) or [""]
     return "".join(f"({branch})" for branch in inner) + last
+
+
+# --- fragments --------------------------------------------------------------------------------
+
+
+class FragmentWriter:
+    """Writes the fragments of some molecules as SMARTS; ``atom_label`` as in ``pattern_smarts``."""
+
+    def __init__(self, seen: ExplainedGraphs, atom_label: str) -> None:
+        self.seen = seen
+        self.atom_label = atom_label
+        self._molecules: dict[int, Any] = {}
+        self._labelled: dict[str, GraphCollection] = {}
+
+    def molecule(self, graph: int) -> Any:
+        if graph not in self._molecules:
+            self._molecules[graph] = molecule_of(self.seen.graphs[graph])
+        return self._molecules[graph]
+
+    def smarts(self, fragment: Fragment) -> str | None:
+        """The first form that finds the fragment's atoms and no others; None if there is none."""
+        holding = np.unique(self.seen.graph_of_node[fragment.roots])
+        others = np.setdiff1d(np.arange(len(self.seen.graphs)), holding, assume_unique=True)
+        graphs = [*_spread(holding, _MOST_CHECKED // 2), *_spread(others, _MOST_CHECKED // 2)]
+        return next((x for x in self._forms(fragment) if self.is_exact(x, fragment, graphs)), None)
+
+    def is_exact(self, smarts: str, fragment: Fragment, graphs: Iterable[int]) -> bool:
+        """Whether the first atoms of all matches are the nodes that carry the fragment."""
+        from rdkit import Chem
+
+        query, offsets = Chem.MolFromSmarts(smarts), self.seen.graphs.node_offsets
+        if query is None:
+            return False
+        for graph in graphs:
+            found = self.molecule(graph).GetSubstructMatches(
+                query, uniquify=False, maxMatches=_MOST_MATCHES
+            )
+            begin, end = np.searchsorted(fragment.roots, offsets[graph : graph + 2])
+            if {match[0] for match in found} != set(
+                (fragment.roots[begin:end] - offsets[graph]).tolist()
+            ):
+                return False
+        return True
+
+    def _forms(self, fragment: Fragment) -> Iterator[str]:
+        """Forms to be tried, the most readable first."""
+        place, reach = self._usual_place(fragment), fragment.depth
+        tree = self.seen.forest.levels[self.seen.level_of(fragment.patterns[0])][0]
+        if len(fragment.patterns) == 1:
+            yield from self._written_out(place, reach, tree, None)
+        conditions = [
+            forest_smarts(self.seen.forest, p, self.atom_label) for p in fragment.patterns
+        ]
+        if all(conditions):
+            nested = ",".join(_condition(str(condition)) for condition in conditions)
+            trees = self.seen.forest.trees  # atoms with coarse labels fit all members
+            coarse = trees.index("labels") if "labels" in trees else tree
+            yield from self._written_out(place, reach, coarse, nested)
+            star = occurrence_at(
+                self.seen.graphs, place.graph_index,
+                place.root + int(self.seen.graphs.node_offsets[place.graph_index]),
+                place.pattern, 1,
+            )  # fmt: skip
+            yield from self._written_out(star, 1, coarse, nested)
+            yield f"[{nested}]"
+
+    def _usual_place(self, fragment: Fragment) -> Occurrence:
+        """An occurrence whose surroundings are those of most, in a graph as small as can be."""
+        graphs, seen = self.seen.graphs, self.seen
+        owner = seen.graph_of_node[fragment.roots]
+        order = np.lexsort((fragment.roots, graphs.sizes[owner]))[:_MOST_COMPARED]
+        places = [
+            occurrence_at(graphs, int(owner[k]), int(fragment.roots[k]), fragment.patterns[0],
+                          fragment.depth)
+            for k in order
+        ]  # fmt: skip
+        shapes = [(len(place.nodes), len(place.edges)) for place in places]
+        return places[shapes.index(Counter(shapes).most_common(1)[0][0])]
+
+    def _written_out(
+        self, place: Occurrence, depth: int, tree: int, root_condition: str | None
+    ) -> Iterator[str]:
+        """All atoms of an occurrence with the labels of a tree; nothing if a label has none."""
+        name = self.seen.forest.trees[tree]
+        if name not in self._labelled:
+            self._labelled[name] = labelled_for(self.seen.graphs, name)
+        graph = self._labelled[name][place.graph_index]
+        kind = TREES[name][0]
+        kind = self.atom_label if kind == "labels" else kind
+        labels = {node: atom_conditions(graph.node_labels[node], kind) for node in place.nodes}
+        if any(label is None for label in labels.values()):
+            return
+        bonds = None
+        if TREES[name][1] and graph.edge_labels is not None and root_condition is None:
+            bonds = dict(zip(graph.edges, graph.edge_labels, strict=True))
+        degrees = Counter(node for edge in graph.edges for node in edge)
+        near = _walk(place)[0]
+        atoms = {}
+        for node in place.nodes:
+            inner = near[node] < depth and root_condition is None
+            atoms[node] = f"[{labels[node]}{f';D{degrees[node]}' if inner else ''}]"
+        if root_condition is not None:
+            atoms[place.root] = f"[{root_condition}]"
+        yield _linear(place, atoms, bonds)
+
+
+def _condition(atom: str) -> str:
+    """A bracketed atom as one condition among several: ``[$(...)]`` needs no further brackets."""
+    inner, level = atom[1:-1], 0
+    for sign in inner:
+        level += {"(": 1, ")": -1}.get(sign, 0)
+        if level == 0 and sign in ";,&":
+            return f"$({atom})"
+    return inner
+
+
+def _spread(values: np.ndarray, most: int) -> list[int]:
+    """At most so many, evenly from the whole."""
+    step = max(1, -(-len(values) // most))
+    return values[::step].tolist()
+
+
+def _neighbors(place: Occurrence) -> dict[int, list[int]]:
+    around: dict[int, list[int]] = {node: [] for node in place.nodes}
+    for u, v in place.edges:
+        around[u].append(v)
+        if u != v:
+            around[v].append(u)
+    return around
+
+
+def _walk(place: Occurrence) -> tuple[dict[int, int], list[tuple[int, int]]]:
+    """Steps from the root to every node, and the edges that close a ring."""
+    around, steps, frontier = _neighbors(place), {place.root: 0}, [place.root]
+    tree: set[tuple[int, int]] = set()
+    while frontier:
+        following = []
+        for node in frontier:
+            for other in around[node]:
+                if other not in steps:
+                    steps[other] = steps[node] + 1
+                    following.append(other)
+                    tree.add((min(node, other), max(node, other)))
+        frontier = following
+    return steps, [edge for edge in place.edges if edge not in tree]
+
+
+def _linear(
+    place: Occurrence, atoms: dict[int, str], bonds: dict[tuple[int, int], Any] | None
+) -> str:
+    """The atoms in one line from the root on, branches in brackets, rings closed by numbers."""
+    around, closures = _neighbors(place), _walk(place)[1]
+    numbers: dict[tuple[int, int], int] = {edge: k + 1 for k, edge in enumerate(closures)}
+
+    def sign(u: int, v: int) -> str:
+        return "~" if bonds is None else str(bonds[min(u, v), max(u, v)])
+
+    def write(node: int, before: int) -> str:
+        rings = "".join(
+            f"{sign(*edge)}{number if number < 10 else f'%{number}'}"
+            for edge, number in numbers.items()
+            if node in edge
+        )
+        onward = [
+            other
+            for other in around[node]
+            if other != before and (min(node, other), max(node, other)) not in numbers
+        ]
+        parts = sorted((sign(node, other) + write(other, node) for other in onward), key=len)
+        inner = "".join(f"({part})" for part in parts[:-1])
+        return atoms[node] + rings + inner + (parts[-1] if parts else "")
+
+    return write(place.root, -1)

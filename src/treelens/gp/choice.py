@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -74,6 +75,21 @@ class TrainingData:
         return Features(pairs, np.empty(self.histograms.n_graphs), self.covariates)
 
     @cached_property
+    def copies(self) -> np.ndarray | None:
+        """A number per graph that replicates share: the same patterns and covariates.
+
+        None where no graph stands twice.
+        """
+        rows, numbers = self.features.pairs.rows, dict[bytes, int]()
+        labels = np.empty(self.histograms.n_graphs, dtype=np.int64)
+        for graph, (start, stop) in enumerate(pairwise(rows.offsets.tolist())):
+            key = rows.indices[start:stop].tobytes() + rows.values[start:stop].tobytes()
+            if self.covariates is not None:
+                key += self.covariates[graph].tobytes()
+            labels[graph] = numbers.setdefault(key, len(numbers))
+        return None if len(numbers) == len(labels) else labels
+
+    @cached_property
     def pattern_depths(self) -> np.ndarray:
         return np.repeat(self.forest.level_depths, np.diff(self.forest.level_offsets))
 
@@ -121,7 +137,8 @@ class TrainingData:
             kernel.matrix(some, some, self.n_jobs), parameters.noise / targets.weights,
             targets.values, self.n_jobs,
         )  # fmt: skip
-        return posterior.leave_one_out(targets.values, self.n_jobs)
+        copies = None if self.copies is None else self.copies[positions]
+        return posterior.leave_one_out(targets.values, self.n_jobs, copies)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,12 +186,15 @@ class Part(NamedTuple):
     compared: np.ndarray
 
 
-def parts_of_graphs(positions: np.ndarray, groups: np.ndarray, seed: int) -> list[Part]:
+def parts_of_graphs(
+    positions: np.ndarray, groups: np.ndarray, seed: int, copies: np.ndarray | None = None
+) -> list[Part]:
     """Return parts of the training graphs, each with its share of all groups.
 
     Up to 400 graphs, each quarter in turn is left out; up to 1,500, two of the quarters; of more,
     800 graphs are fitted to once and 800 others compared on. Fewer than 20 are too few to compare
-    anything on. ``groups`` (n,) are classes, or tenths of the values.
+    anything on. ``groups`` (n,) are classes, or tenths of the values; ``copies`` (n,) numbers
+    that replicates share, which are never on both sides.
     """
     n = len(positions)
     if n < FEWEST:
@@ -183,9 +203,17 @@ def parts_of_graphs(positions: np.ndarray, groups: np.ndarray, seed: int) -> lis
     by_group = shuffled[np.argsort(groups[shuffled], kind="stable")]
     if n > _MANY:
         picked = positions[by_group[(np.arange(2 * LARGEST_PART) * n) // (2 * LARGEST_PART)]]
-        return [Part(np.sort(picked[::2]), np.sort(picked[1::2]))]
+        fitted, compared = np.sort(picked[::2]), np.sort(picked[1::2])
+        if copies is not None:
+            of = dict(zip(positions.tolist(), copies.tolist(), strict=True))
+            known = {of[position] for position in fitted.tolist()}
+            compared = np.array([p for p in compared.tolist() if of[p] not in known], dtype=int)
+        return [Part(fitted, compared)]
     quarter = np.empty(n, dtype=int)
     quarter[by_group] = np.arange(n) % 4
+    if copies is not None:  # replicates stay together
+        _, first, own = np.unique(copies, return_index=True, return_inverse=True)
+        quarter = quarter[first[own]]
     return [
         Part(positions[quarter != k], positions[quarter == k]) for k in range(4 if n < _FEW else 2)
     ]

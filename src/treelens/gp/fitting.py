@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -34,6 +34,15 @@ if TYPE_CHECKING:
 # Iterations on all graphs that refine what was found on part of them: an evaluation of many graphs
 # is expensive, and the start is nearer the more graphs there are.
 _REFINE_FEW, _REFINE_MANY, _MANY = 15, 6, 1000
+_MANY_COPIES = 0.2  # a larger share of replicates than this gets a warning
+
+
+class Described(NamedTuple):
+    """Covariates together with descriptors of molecules."""
+
+    table: CovariateTable
+    sample: np.ndarray  # (n_graphs, n_numbers), of the graphs that weights are learned from
+    everything: Callable[[], np.ndarray]  # of all graphs: computed where it is needed
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +78,7 @@ def fit_gaussian_process(
     at_depth: Callable[[int], TrainingData],
     *,
     covariates: CovariateTable | None = None,
-    described: tuple[CovariateTable, np.ndarray] | None = None,
+    described: Described | None = None,
     descriptors: bool | str = False,
     weights: str,
     depth: int | None,
@@ -89,8 +98,8 @@ def fit_gaussian_process(
         The training data with patterns up to some depth.
     covariates : CovariateTable, optional
         Their columns; the numbers are in the training data.
-    described : (CovariateTable, ndarray), optional
-        Columns and numbers of the same covariates and of descriptors of molecules.
+    described : Described, optional
+        The same covariates, and descriptors of molecules.
     descriptors : bool or "auto"
         Whether to use the latter; ``"auto"``: where they improve the prediction of held-out graphs.
     weights : {"auto", "uniform", "depths", "branches"}
@@ -110,9 +119,9 @@ def fit_gaussian_process(
     deepest = max_depth if depth is None else depth
     data = at_depth(deepest)
     if described is not None and descriptors is True:
-        covariates, numbers = described
-        data = replace(data, covariates=numbers)
-    parts = parts_of_graphs(sample.weights, groups[sample.weights], seed)
+        covariates, data = described.table, replace(data, covariates=described.everything())
+    copies = None if data.copies is None else data.copies[sample.weights]
+    parts = parts_of_graphs(sample.weights, groups[sample.weights], seed, copies)
     if weights == "uniform":  # nothing to compare: one part settles the depth
         parts = [Part(parts[0].fitted, np.empty(0, dtype=int))]
     candidates = fit_candidates(
@@ -121,11 +130,12 @@ def fit_gaussian_process(
     )  # fmt: skip
     chosen = preferred(candidates) if weights == "auto" else candidates[STAGES.index(weights)]
     if described is not None and descriptors == "auto":
-        richer = replace(data, covariates=described[1])
+        richer = replace(data, covariates=described.sample)
         both = with_descriptors(richer, parts, chosen, max_steps=max_steps, tick=tick)
         candidates.append(both)
         if preferred([chosen, both]) is both:
-            chosen, data, covariates = both, richer, described[0]
+            chosen, covariates = both, described.table
+            data = replace(data, covariates=described.everything())
     if chosen.depth < deepest:
         data = replace(at_depth(chosen.depth), covariates=data.covariates)
     search = _refined(data, chosen, sample, max_steps, tick)
@@ -165,6 +175,21 @@ def _refined(
     return replace(search, parameters=found)
 
 
+def _warn_of_copies(copies: np.ndarray | None) -> None:
+    """Many replicates are worth a word: each of them says little that is new."""
+    if copies is None:
+        return
+    n_more = len(copies) - len(np.unique(copies))
+    if n_more > _MANY_COPIES * len(copies):
+        warnings.warn(
+            f"{n_more} of {len(copies)} training graphs are copies of others. Leave-one-out scores "
+            "leave all copies of a graph out together; merge replicates (their mean, with "
+            "sample_weight their number) to fit faster.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
 def _condition(
     data: TrainingData,
     parameters: EvidenceParameters,
@@ -197,7 +222,8 @@ def _condition(
     else:
         among = kernel.matrix(everything, everything, n_jobs)
         posterior = ExactPosterior.fit(among, noise, targets.values, n_jobs)
-        left_out = posterior.leave_one_out(targets.values, n_jobs)
+        left_out = posterior.leave_one_out(targets.values, n_jobs, data.copies)
+        _warn_of_copies(data.copies)
     model = FittedGP(
         weighted, kernel.scales, parameters.noise, basis, positions, posterior, targets.offset,
         targets.scale, targets.weights if plan is None else None, covariates=beside,

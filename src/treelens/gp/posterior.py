@@ -17,6 +17,7 @@ from treelens.gp.linalg import (
     inverse_in_place,
     solve_factored,
     solve_upper,
+    symmetric,
 )
 
 
@@ -55,11 +56,28 @@ class ExactPosterior:
         half = solve_upper(self.factor, kernel.T, transposed=True, n_jobs=n_jobs)
         return np.einsum("ij,ij->j", half, half)
 
-    def leave_one_out(self, targets: np.ndarray, n_jobs: int = 1) -> LeaveOneOut:
-        """Means and variances of each training graph given all others."""
+    def leave_one_out(
+        self, targets: np.ndarray, n_jobs: int = 1, copies: np.ndarray | None = None
+    ) -> LeaveOneOut:
+        """Return means and variances of each training graph given all others.
+
+        ``copies`` (n,) numbers graphs so that replicates share a number: these are left out
+        together, else each would be predicted from its own copies.
+        """
         inverse = inverse_in_place(self.factor.copy(), n_jobs)
         diagonal = np.diagonal(inverse).copy()  # (n,)
-        return LeaveOneOut(targets - self.coefficients / diagonal[:, None], 1.0 / diagonal)
+        mean, variance = targets - self.coefficients / diagonal[:, None], 1.0 / diagonal
+        if copies is None:
+            return LeaveOneOut(mean, variance)
+        order = np.argsort(copies, kind="stable")
+        starts = np.flatnonzero(np.diff(copies[order], prepend=-1))
+        for group in np.split(order, starts[1:]):
+            if len(group) > 1:
+                group = np.sort(group)
+                covariance = np.linalg.inv(symmetric(inverse[np.ix_(group, group)]))
+                mean[group] = targets[group] - covariance @ self.coefficients[group]
+                variance[group] = np.diagonal(covariance)
+        return LeaveOneOut(mean, variance)
 
 
 @dataclass(frozen=True, eq=False)

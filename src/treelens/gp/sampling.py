@@ -73,6 +73,11 @@ class LearningSample(NamedTuple):
     scales: np.ndarray | None = None  # None: those that were found with the weights stay
 
     @property
+    def positions(self) -> np.ndarray:
+        """All graphs that are used, ascending."""
+        return self.weights if self.scales is None else np.union1d(self.weights, self.scales)
+
+    @property
     def largest(self) -> int:
         return max(len(part) for part in self if part is not None)
 

@@ -1,7 +1,7 @@
-"""What the label of an atom says: any parts of the list below, in words such as ``"CH2@"``.
+"""Labels of atoms: any of the parts below, written as names such as ``"CH2@"``.
 
-All parts of an atom go into one number, its *key*. Keys are gathered for millions of atoms; words
-are made for the few hundred that differ.
+All parts of an atom are packed into one integer, its *key*. Names are made for the few hundred
+different keys only.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import numpy as np
 ATOM_PARTS = (
     "element", "charge", "aromatic", "hydrogens", "ring", "degree", "isotope", "chirality",
 )  # fmt: skip
-# What every molecule's fine labels say, whatever its plain ones do.
+# The parts of fine labels, whatever the plain labels are.
 FINE_PARTS = frozenset({"element", "charge", "aromatic", "hydrogens", "ring"})
-_MORE_PARTS = ("degree", "isotope", "chirality")  # asked of RDKit only where somebody wants them
 
-_SMALL_KEYS = 1 << 24  # those without degree, isotope and chirality
 AtomLabel = str | Callable[[Any], Any]
+AROMATIC = 2  # the bit of a key
+_SMALL_KEYS = 1 << 24  # keys without degree, isotope and chirality
 _CHIRALITY = {"": 0, "R": 1, "S": 2, "r": 3, "s": 4}
 _CHIRAL_NAMES = ("", "_R", "_S", "_r", "_s")
 
 
 def atom_parts(atom_label: str) -> frozenset[str]:
-    """The parts that a name such as ``"element+charge"`` lists, or a ``ValueError``.
+    """Return the parts of a name such as ``"element+charge"``; unknown ones are a ``ValueError``.
 
     Examples
     --------
@@ -43,18 +43,12 @@ def atom_parts(atom_label: str) -> frozenset[str]:
 
 
 def ordered_name(parts: frozenset[str]) -> str:
-    """The one name that some parts have.
-
-    Examples
-    --------
-    >>> ordered_name(atom_parts("ring+element"))
-    'element+ring'
-    """
+    """Return the name of some parts, in the usual order."""
     return "+".join(part for part in ATOM_PARTS if part in parts)
 
 
 def is_known_label(atom_label: str) -> bool:
-    """Whether a name says what an atom label says, to this version."""
+    """Whether all parts of a name are known to this version."""
     try:
         atom_parts(atom_label)
     except ValueError:
@@ -62,11 +56,8 @@ def is_known_label(atom_label: str) -> bool:
     return True
 
 
-# --- keys -------------------------------------------------------------------------------------
-
-
 def fine_key(atom: Any) -> int:
-    """Element, charge, hydrogens, aromaticity and ring membership of an atom in one number."""
+    """Element, charge, hydrogens, aromaticity and ring membership of an atom in one integer."""
     return (
         atom.GetAtomicNum() << 16
         | (atom.GetFormalCharge() + 256 & 511) << 7
@@ -77,28 +68,23 @@ def fine_key(atom: Any) -> int:
 
 
 def full_key(atom: Any) -> int:
-    """The fine key with the number of neighbours, isotope and chirality (R or S) above it."""
-    handedness = atom.GetProp("_CIPCode") if atom.HasProp("_CIPCode") else ""
+    """The fine key, with the number of neighbours, isotope and chirality (R or S) above it."""
+    cip = atom.GetProp("_CIPCode") if atom.HasProp("_CIPCode") else ""
     return (
-        _CHIRALITY.get(handedness, 0) << 44
+        _CHIRALITY.get(cip, 0) << 44
         | min(atom.GetIsotope(), 1023) << 34
         | min(atom.GetDegree(), 1023) << 24
         | fine_key(atom)
     )
 
 
-def key_of(parts: frozenset[str]) -> Callable[[Any], int]:
-    """The cheaper of the two keys that tells the parts."""
-    return full_key if any(part in parts for part in _MORE_PARTS) else fine_key
-
-
 def atom_name(key: int, parts: frozenset[str], symbol: Callable[[int], str]) -> str:
-    """The label of an atom with this key, as far as the parts tell it.
+    """Return the label of an atom with this key, restricted to the parts.
 
-    ``"CH3"``; ``"N+1"``; ``"cH"``, aromatic; ``"CH2@"`` in a ring, which goes without saying where
-    ``"c"`` says aromatic; ``"13C"``; ``"CD3"`` with three neighbours; ``"C_R"``, chiral.
+    ``"CH3"``; ``"N+1"``; ``"cH"``, aromatic; ``"CH2@"`` in a ring, not marked where ``"c"`` is
+    aromatic; ``"13C"``; ``"CD3"`` with three neighbours; ``"C_R"``, chiral.
     """
-    aromatic = "aromatic" in parts and bool(key & 2)
+    aromatic = "aromatic" in parts and bool(key & AROMATIC)
     name = ""
     if "isotope" in parts and (isotope := key >> 34 & 1023):
         name += str(isotope)
@@ -121,10 +107,7 @@ def atom_name(key: int, parts: frozenset[str], symbol: Callable[[int], str]) -> 
 
 
 def different_keys(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Different keys, ascending, and the position of each key among them.
-
-    As ``np.unique(keys, return_inverse=True)``, without sorting where keys are small.
-    """
+    """``np.unique(keys, return_inverse=True)``, without sorting where keys are small."""
     if not len(keys) or keys.max() >= _SMALL_KEYS:
         return np.unique(keys, return_inverse=True)
     present = np.zeros(int(keys.max()) + 1, dtype=bool)
@@ -136,23 +119,9 @@ def different_keys(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def names_of_keys(
-    keys: np.ndarray,
-    parts: frozenset[str],
-    symbol: Callable[[int], str],
-    by_name: bool = True,
+    keys: np.ndarray, parts: frozenset[str], symbol: Callable[[int], str], by_name: bool = True
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Labels of atoms as codes of an alphabet, sorted by name, or in the order of the keys.
-
-    Parameters
-    ----------
-    keys : ndarray of int, shape (n_different,)
-        Different keys, ascending.
-
-    Returns
-    -------
-    codes : ndarray of int, shape (n_different,)
-    alphabet : tuple of str
-    """
+    """Codes and alphabet of the labels of some keys, sorted by name or in order of the keys."""
     names = [atom_name(key, parts, symbol) for key in keys.tolist()]
     alphabet = sorted(set(names)) if by_name else list(dict.fromkeys(names))
     position = {name: code for code, name in enumerate(alphabet)}

@@ -1,37 +1,51 @@
-"""Graphs in blocks: a file or a collection handed out in parts that fit into memory.
+"""Graphs in blocks that fit into memory: from a collection, a table of molecules, or TU files.
 
-A *part* is cheap to pass around, also to another machine, and gives its graphs when it is loaded.
-What iterates over parts can be read again and again, one pass after the other.
+Blocks are iterables of *parts*, which can be read several times. A part is cheap to send, also to
+another machine, and returns its graphs when it is loaded.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TextIO
 
 import numpy as np
 
 from treelens.graphs.atoms import AtomLabel
+from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_graph_collection, described, kind_of
 from treelens.graphs.errors import (
     GraphDataError,
+    GraphFileNotFoundError,
     InvalidMoleculesWarning,
     MissingTargetsWarning,
     NotGraphsError,
 )
+from treelens.graphs.integers import integers_of_line
 from treelens.graphs.molecules import check_choice, molecules_of_table
+from treelens.graphs.opening import bounded_lines, open_text
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.tables import STREAMED_ENDINGS, Table, inner_suffix, read_table_blocks
+from treelens.graphs.tudataset import (
+    PARTS,
+    REQUIRED_PARTS,
+    TU_RECIPE,
+    UNUSED_PARTS,
+    labels_of_columns,
+    warn_attributes,
+)
 
 _EXPECTED = "SmilesBlocks, CollectionBlocks, TUBlocks or a list of (graphs, y) pairs"
 
 
 class Block(NamedTuple):
-    """Some graphs (None when none is left), their targets, and what there was to say."""
+    """Some graphs (None when none is left), their targets, and warnings about them."""
 
     graphs: GraphCollection | None
     y: np.ndarray | None
@@ -39,14 +53,12 @@ class Block(NamedTuple):
 
 
 class Part(Protocol):
-    """Something that can be loaded."""
-
     def load(self) -> Block: ...
 
 
 @dataclass(frozen=True)
 class GraphPart:
-    """Graphs that are in memory already."""
+    """Graphs in memory."""
 
     graphs: GraphCollection
     y: np.ndarray | None
@@ -99,7 +111,7 @@ class SmilesPart:
     recipe: GraphRecipe
 
     def load(self) -> Block:
-        """Parse the molecules; messages name rows by their number in the whole file."""
+        """Parse the molecules; warnings name rows by their number in the whole file."""
         data = {"smiles": self.table.column(self.smiles, "smiles")}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", InvalidMoleculesWarning)
@@ -172,14 +184,191 @@ class SmilesBlocks:
             )
 
 
-# --- blocks as they are given ----------------------------------------------------------------
+# --- TU files ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TUPart:
+    """The lines of some graphs as numbers; nodes are counted from 0 within the part."""
+
+    y: np.ndarray
+    sizes: np.ndarray  # (n_graphs,)
+    edges: np.ndarray  # (n_lines, 2)
+    node_labels: np.ndarray | None  # (n_nodes, n_columns)
+    edge_labels: np.ndarray | None  # (n_lines, n_columns)
+    place: str  # the words that name the part in an error
+
+    def load(self) -> Block:
+        node_labels = None if self.node_labels is None else labels_of_columns(self.node_labels)
+        edge_labels = None if self.edge_labels is None else labels_of_columns(self.edge_labels)
+        try:
+            graphs = build_collection(
+                self.sizes, self.edges, node_labels, edge_labels, recipe=TU_RECIPE
+            )
+        except GraphDataError as error:
+            raise GraphDataError(f"{self.place}: {error}") from error
+        return Block(graphs, self.y)
+
+
+@dataclass(frozen=True)
+class TUBlocks:
+    """A folder with ``NAME_A.txt`` and its companions, ``block_size`` graphs at a time.
+
+    The files must list nodes and edges in the order of the graphs, as the published ones do, and
+    give one class a graph; anything else is an error that names the file and the line.
+    :func:`treelens.read_tudataset` reads any order, all at once. Numbers are read as strictly as
+    there: ``01`` and ``1_0`` are errors.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Unpacked; its name is that of the data set unless ``name`` says otherwise.
+    name : str, optional
+    block_size : int
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "TINY_A.txt").write_text("1, 2\\n2, 1\\n")
+    >>> _ = (folder / "TINY_graph_indicator.txt").write_text("1\\n1\\n2\\n")
+    >>> _ = (folder / "TINY_graph_labels.txt").write_text("1\\n-1\\n")
+    >>> _ = (folder / "TINY_node_labels.txt").write_text("0\\n1\\n0\\n")
+    >>> [part.load().graphs.n_nodes for part in TUBlocks(folder, "TINY", block_size=1)]
+    [2, 1]
+    """
+
+    folder: str | Path
+    name: str | None = None
+    block_size: int = 5000
+
+    def __iter__(self) -> Iterator[TUPart]:
+        check_block_size(self.block_size)
+        folder = Path(self.folder).expanduser()
+        name = folder.name if self.name is None else self.name
+        with ExitStack() as stack:
+            lines = {}
+            for part in PARTS:
+                path = folder / f"{name}_{part}.txt"
+                if path.exists():
+                    # bytes that are no text end up in the message about their line
+                    stream = stack.enter_context(open_text(path, errors="replace"))
+                    lines[part] = _NumberLines(path, stream)
+                elif part in REQUIRED_PARTS:
+                    raise GraphFileNotFoundError(f"{path} is missing: a TU data set needs it.")
+            unused = [f"{name}_{part}.txt" for part in UNUSED_PARTS]
+            warn_attributes(file for file in unused if (folder / file).exists())
+            yield from self._parts(lines)
+
+    def _parts(self, lines: dict[str, _NumberLines]) -> Iterator[TUPart]:
+        n_graphs = n_nodes = 0
+        classes = lines["graph_labels"]
+        while len(y := classes.take(self.block_size, n_columns=1)):
+            last_graph = n_graphs + len(y)
+            owners = lines["graph_indicator"].take_while(n_graphs, last_graph, ascending=True)
+            graph_of = owners[:, 0] - n_graphs - 1
+            last_node = n_nodes + len(owners)
+            edges = lines["A"].take_while(n_nodes, last_node, ascending=False) - n_nodes - 1
+            ends = graph_of[edges]
+            if (across := np.flatnonzero(ends[:, 0] != ends[:, 1])).size:
+                u, v = (edges[across[0]] + n_nodes + 1).tolist()
+                of_u, of_v = (ends[across[0]] + n_graphs + 1).tolist()
+                line = lines["A"].n_taken - len(edges) + across[0] + 1
+                raise GraphDataError(
+                    f"{lines['A'].path}, line {line}: the edge {u} - {v} joins two graphs, {of_u} "
+                    f"and {of_v}. Both ends of an edge must lie in one graph."
+                )
+            labels = {
+                part: lines[part].take(len(rows), exactly=True) if part in lines else None
+                for part, rows in (("node_labels", owners), ("edge_labels", edges))
+            }
+            place = (
+                f"{classes.path.parent}, graphs {n_graphs + 1} to {last_graph} (counted from 0 in "
+                "what follows)"
+            )
+            sizes = np.bincount(graph_of, minlength=len(y))
+            yield TUPart(y[:, 0], sizes, edges, **labels, place=place)
+            n_graphs, n_nodes = last_graph, last_node
+        if not n_graphs:
+            raise GraphDataError(f"{classes.path} is empty: expected one class a line.")
+        for part in lines.values():
+            if part.peek() is not None:
+                raise part.error("there are more lines than the graphs of graph_labels account for")
+
+
+class _NumberLines:
+    """The lines of a file as integers, one after the other."""
+
+    def __init__(self, path: Path, stream: TextIO) -> None:
+        self.path, self.number = path, 0
+        self.n_taken = 0  # lines returned by take_while
+        self._rows = self._parsed(stream)
+        self._ahead: list[int] | None = None
+        self._n_columns: int | None = None
+
+    def _parsed(self, stream: TextIO) -> Iterator[list[int]]:
+        blank = 0
+        for line in bounded_lines(stream, self.path):
+            self.number += 1
+            row = integers_of_line(line)
+            if row is not None and not blank:
+                yield row
+            elif line.strip():
+                self.number = blank or self.number
+                found = "a blank line" if blank else repr(line[:80].strip())
+                raise self.error(f"expected integers, found {found}")
+            else:  # fine at the end of the file
+                blank = blank or self.number
+
+    def take(self, count: int, n_columns: int | None = None, exactly: bool = False) -> np.ndarray:
+        """Return the next lines, at most ``count``, with as many columns as all lines before."""
+        self._n_columns = n_columns or self._n_columns
+        rows = []
+        for row in islice(self._rows, count):
+            self._n_columns = self._n_columns or len(row)
+            self._check_columns(row, self._n_columns)
+            rows.append(row)
+        if exactly and len(rows) != count:
+            raise self.error(f"the file ends {count - len(rows)} lines early")
+        return np.array(rows, dtype=np.int64).reshape(len(rows), self._n_columns or 1)
+
+    def take_while(self, after: int, last: int, ascending: bool) -> np.ndarray:
+        """Return the lines whose numbers lie above ``after`` and up to ``last``.
+
+        ``ascending``: one number a line, none smaller than the one before; else two.
+        """
+        rows, n_columns = [], 1 if ascending else 2
+        while (row := self.peek()) is not None and max(row) <= last:
+            self._check_columns(row, n_columns)
+            if min(row) <= after:
+                raise self.error(
+                    f"{', '.join(map(str, row))} does not belong to the graphs from here on. "
+                    "Blocks need files in the order of the graphs; read_tudataset reads any order"
+                )
+            rows.append(row)
+            after = row[0] - 1 if ascending else after
+            self._ahead = None
+        self.n_taken += len(rows)
+        return np.array(rows, dtype=np.int64).reshape(len(rows), n_columns)
+
+    def peek(self) -> list[int] | None:
+        if self._ahead is None:
+            self._ahead = next(self._rows, None)
+        return self._ahead
+
+    def _check_columns(self, row: list[int], n_columns: int) -> None:
+        if len(row) != n_columns:
+            raise self.error(f"expected {n_columns} integers a line, found {len(row)}")
+
+    def error(self, what: str) -> GraphDataError:
+        return GraphDataError(f"{self.path}, line {self.number}: {what}.")
+
+
+# --- any blocks ------------------------------------------------------------------------------
 
 
 def loaded(blocks: Any, recipe: GraphRecipe | None = None) -> Iterator[Block]:
-    """Blocks with their graphs, one in memory at a time; warnings are passed on.
-
-    Molecules among them that were not read yet are read by the recipe.
-    """
+    """Yield blocks with their graphs, one in memory at a time; molecules are read by the recipe."""
     if isinstance(blocks, CollectionBlocks):
         blocks = replace(blocks, graphs=as_graph_collection(blocks.graphs, recipe=recipe))
     for part in parts_of(blocks, recipe):
@@ -190,12 +379,12 @@ def loaded(blocks: Any, recipe: GraphRecipe | None = None) -> Iterator[Block]:
 
 
 def parts_of(blocks: Any, recipe: GraphRecipe | None = None) -> Iterator[Part]:
-    """The parts of an iterable of parts or of ``(graphs, y)`` pairs."""
+    """Yield the parts of an iterable of parts or of ``(graphs, y)`` pairs."""
     return (as_part(block, number, recipe) for number, block in enumerate(blocks))
 
 
 def as_part(block: Any, number: int, recipe: GraphRecipe | None = None) -> Part:
-    """A part, or a pair of graphs and targets as one; an error names the block."""
+    """Return a part, also of a pair of graphs and targets; an error names the block."""
     if hasattr(block, "load"):
         return block
     if not _is_pair(block):
@@ -212,21 +401,12 @@ def as_part(block: Any, number: int, recipe: GraphRecipe | None = None) -> Part:
 
 
 def block_name(number: int) -> str:
-    """How a message calls a block."""
+    """Return the name of a block in a message."""
     return f"Block {number} (counted from 0)"
 
 
 def graph_name(number: int, graph: int, block: Block, n_before: int) -> str:
-    """How a message calls a graph of a block: where it stands there, in all blocks, in its table.
-
-    Parameters
-    ----------
-    number, graph : int
-        Of the block, and of the graph in it.
-    block : Block
-    n_before : int
-        Graphs in the blocks before.
-    """
+    """Return the name of a graph in a message: its place in the block, in all, in its table."""
     assert block.graphs is not None
     rows = block.graphs.graph_data.get("row")
     row = None if rows is None else rows[graph]
@@ -235,7 +415,7 @@ def graph_name(number: int, graph: int, block: Block, n_before: int) -> str:
 
 
 def check_blocks(blocks: Any) -> None:
-    """Raise unless these may be blocks, and can be read several times; nothing is read yet."""
+    """Raise unless these may be blocks that can be read several times; nothing is read yet."""
     if isinstance(blocks, (str, bytes, GraphCollection)) or not isinstance(blocks, Iterable):
         raise NotGraphsError(
             f"Expected blocks: {_EXPECTED}; got {described(blocks)}. Graphs in memory are given "
@@ -249,7 +429,7 @@ def check_blocks(blocks: Any) -> None:
 
 
 def check_beside_blocks(**given: Any) -> None:
-    """Refuse what is given beside blocks, by its name."""
+    """Raise where an argument is given that blocks do not take."""
     for name, value in given.items():
         if value is not None:
             raise TypeError(
@@ -258,7 +438,7 @@ def check_beside_blocks(**given: Any) -> None:
 
 
 def holds_blocks(given: Any) -> bool:
-    """Whether this is an iterable of blocks and not one of graphs; for what may be either."""
+    """Whether this is an iterable of blocks, not of graphs."""
     if isinstance(given, (GraphCollection, Iterator)) or not isinstance(given, Iterable):
         return False
     if kind_of(given) is not None:  # a graph by itself: some can be iterated over
@@ -277,6 +457,10 @@ def _is_pair(block: Any) -> bool:
 def _checked_y(y: Any, n_graphs: int, place: str) -> np.ndarray | None:
     if y is None:
         return None
+    if isinstance(y, (set, frozenset, np.ma.MaskedArray)):
+        raise GraphDataError(
+            f"{place}: y is a {type(y).__name__}: expected an array or list, without masked values."
+        )
     targets = np.asarray(y)
     if targets.ndim != 1:
         raise GraphDataError(
@@ -290,7 +474,7 @@ def _checked_y(y: Any, n_graphs: int, place: str) -> np.ndarray | None:
 
 
 def repeat_messages(messages: tuple[Warning, ...]) -> None:
-    """Warn about rows that were left out, perhaps on another machine."""
+    """Issue the warnings of a block, which may have been loaded on another machine."""
     for message in messages:
         warnings.warn(message, stacklevel=3)
 

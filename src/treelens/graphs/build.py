@@ -1,4 +1,4 @@
-"""One builder behind every reader: edge lists in, a canonical ``GraphCollection`` out."""
+"""``build_collection``: from edge lists to a canonical ``GraphCollection``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from treelens.graphs.collection import GraphCollection
+from treelens.graphs.collection import GraphCollection, encode_labels
 from treelens.graphs.errors import DegreeLabelsWarning, GraphDataError
-from treelens.graphs.labels import encode_labels
 from treelens.graphs.recipe import GraphRecipe
 
 
@@ -63,35 +62,26 @@ def build_collection(
     degree_labels = node_labels is None
     if node_labels is None:
         node_labels = degrees
-        _warn_degree_labels(len(sizes))
+        warnings.warn(
+            f"These {len(sizes)} graphs have no node labels: each node was labelled with its "
+            "degree. Pass node labels to choose others.",
+            DegreeLabelsWarning,
+            stacklevel=2,
+        )
     _check_count("node labels", len(node_labels), "nodes", n_nodes)
     node_codes, node_alphabet = encode_labels(
         node_labels, lambda i: f"The label of {node_place(i, node_offsets)}"
     )
     graph_of_arc_start = np.repeat(node_offsets[:-1], sizes)[arcs[:, 0]]
     return GraphCollection(
-        node_offsets,
-        np.concatenate([[0], np.cumsum(degrees)]),
-        arcs[:, 1] - graph_of_arc_start,
-        node_codes,
-        node_alphabet,
-        edge_codes,
-        edge_alphabet,
-        names,
-        graph_data,
-        degree_labels,
+        node_offsets, np.concatenate([[0], np.cumsum(degrees)]), arcs[:, 1] - graph_of_arc_start,
+        node_codes, node_alphabet, edge_codes, edge_alphabet, names, graph_data, degree_labels,
         recipe,
-    )
+    )  # fmt: skip
 
 
 def edge_array(edges: Any, place: str) -> np.ndarray:
-    """Pairs of node numbers as an array of int64, shape (n_edges, 2); nothing is rounded.
-
-    Examples
-    --------
-    >>> edge_array([(0, 1), (1, 2.0)], "Graph 0").tolist()
-    [[0, 1], [1, 2]]
-    """
+    """Return pairs of node numbers as an array of int64, shape (n_edges, 2); nothing is rounded."""
     try:
         given = np.asarray(edges)
     except ValueError:  # pairs of different lengths
@@ -131,7 +121,7 @@ def _checked_sizes(sizes: Any) -> np.ndarray:
 
 
 def node_place(node: int, node_offsets: np.ndarray) -> str:
-    """The words that name a node of the whole list: its graph and its number there."""
+    """Return the name of a node in a message: its number within its graph, and the graph."""
     graph = int(np.searchsorted(node_offsets, node, side="right")) - 1
     return f"node {int(node - node_offsets[graph])} of graph {graph}"
 
@@ -174,7 +164,7 @@ def _canonical_arcs(
     edge_alphabet: tuple[Any, ...] | None,
     node_offsets: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Both directions of every edge, sorted by (start, end), each arc once."""
+    """Return both directions of every edge, sorted by (start, end), each arc once."""
     arcs = np.concatenate([edges, edges[:, ::-1]])  # (2 n_edges, 2)
     order = np.lexsort((arcs[:, 1], arcs[:, 0]))
     arcs = arcs[order]
@@ -194,12 +184,3 @@ def _canonical_arcs(
             "two (a tuple is a fine label) or leave the edge labels out."
         )
     return arcs[first], codes[first]
-
-
-def _warn_degree_labels(n_graphs: int) -> None:
-    warnings.warn(
-        f"These {n_graphs} graphs have no node labels: each node was labelled with its degree. "
-        "Pass node labels to choose others.",
-        DegreeLabelsWarning,
-        stacklevel=3,
-    )

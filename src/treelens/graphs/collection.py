@@ -1,23 +1,16 @@
-"""The first noun: many labelled graphs as a few frozen arrays."""
+"""Graphs as frozen arrays: ``GraphCollection``, its checks, and the encoding of labels."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, overload
 
 import numpy as np
 
-from treelens.graphs.checks import (
-    check_edge_codes,
-    check_neighbors,
-    check_node_codes,
-    check_offsets,
-    whole_numbers,
-)
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.labels import encode_labels
 from treelens.graphs.recipe import GraphRecipe
 
 
@@ -35,11 +28,11 @@ class Graph:
         The label of each edge, in the order of ``edges``.
     name : hashable or None
     data : dict
-        What the collection knows about this graph beyond its structure, such as ``"smiles"``.
+        Further facts about the graph, such as ``"smiles"``.
     fine_labels : tuple or None
         Finer labels of the nodes, each of which implies the node label.
     recipe : GraphRecipe or None
-        What made the graph; graphs are equal whatever made them.
+        How the graph was made; not compared.
     """
 
     node_labels: tuple[Any, ...]
@@ -55,7 +48,7 @@ class Graph:
         return len(self.node_labels)
 
     def to_networkx(self) -> Any:
-        """The graph as ``networkx.Graph`` with ``label`` attributes on nodes and edges."""
+        """Return a ``networkx.Graph`` with ``label`` attributes on nodes and edges."""
         import networkx as nx
 
         graph = nx.Graph(name="" if self.name is None else str(self.name))
@@ -67,7 +60,7 @@ class Graph:
 
 
 def _frozen(array: Any, dtype: Any) -> np.ndarray:
-    """A read-only array that nobody else can write through; copies only what could be written."""
+    """Return a read-only array; copies only what the caller could still write to."""
     result = np.ascontiguousarray(array, dtype=dtype)
     if result.flags.writeable:
         result = result.view() if result is not array else result.copy()
@@ -76,7 +69,7 @@ def _frozen(array: Any, dtype: Any) -> np.ndarray:
 
 
 class GraphCollection:
-    """Many undirected labelled graphs, held in a few immutable arrays.
+    """Many undirected labelled graphs in a few immutable arrays.
 
     Node ``i`` of graph ``g`` is row ``node_offsets[g] + i`` of the node arrays. The neighbours of
     that row are ``neighbors[neighbor_offsets[row]:neighbor_offsets[row + 1]]``, ascending and
@@ -91,7 +84,7 @@ class GraphCollection:
     node_offsets : array of int, shape (n_graphs + 1,)
     neighbor_offsets : array of int, shape (n_nodes + 1,)
     neighbors : array of int, shape (n_arcs,)
-        Every undirected edge stands here twice, a self-loop once.
+        Every undirected edge is listed twice, a self-loop once.
     node_codes : array of int, shape (n_nodes,)
         Positions in ``node_alphabet``.
     node_alphabet : tuple
@@ -154,18 +147,17 @@ class GraphCollection:
         self.neighbors = _integers(neighbors, "neighbors", np.int32)
         self.node_codes = _integers(node_codes, "node_codes", np.int32)
         self.node_alphabet = tuple(node_alphabet)
-        self.edge_codes = (
-            None if edge_codes is None else _integers(edge_codes, "edge_codes", np.int32)
-        )
+        self.edge_codes = self.fine_codes = None
+        if edge_codes is not None:
+            self.edge_codes = _integers(edge_codes, "edge_codes", np.int32)
+        if fine_codes is not None:
+            self.fine_codes = _integers(fine_codes, "fine_codes", np.int32)
         self.edge_alphabet = None if edge_alphabet is None else tuple(edge_alphabet)
+        self.fine_alphabet = None if fine_alphabet is None else tuple(fine_alphabet)
         self.names = None if names is None else _frozen(_object_array(names), object)
         data = {key: _frozen(_object_array(x), object) for key, x in (graph_data or {}).items()}
         self.graph_data: Mapping[str, np.ndarray] = MappingProxyType(data)
         self.degree_labels = degree_labels
-        self.fine_codes = (
-            None if fine_codes is None else _integers(fine_codes, "fine_codes", np.int32)
-        )
-        self.fine_alphabet = None if fine_alphabet is None else tuple(fine_alphabet)
         self.recipe = recipe
         if not _known_good:
             self._check_arrays()
@@ -179,7 +171,7 @@ class GraphCollection:
         super().__setattr__(name, value)
 
     def _arguments(self) -> dict[str, Any]:
-        """What a collection is made from, by the names of the constructor."""
+        """Return the arguments of the constructor that make this collection."""
         names = (
             "node_offsets", "neighbor_offsets", "neighbors", "node_codes", "node_alphabet",
             "edge_codes", "edge_alphabet", "names", "graph_data", "degree_labels", "recipe",
@@ -192,36 +184,69 @@ class GraphCollection:
         return _rebuilt, ({**self._arguments(), "graph_data": data},)
 
     def _check_arrays(self) -> None:
-        """Refuse what compiled loops could not follow; readers' errors name a file and a line."""
-        check_offsets(self.node_offsets, "node_offsets", "graph")
-        check_offsets(self.neighbor_offsets, "neighbor_offsets", "node (of all)")
-        self._check_lengths()
-        check_neighbors(self.node_offsets, self.neighbor_offsets, self.neighbors)
-        check_node_codes(self.node_codes, len(self.node_alphabet), self.node_offsets)
-        if self.fine_codes is not None and self.fine_alphabet is not None:
-            check_node_codes(self.fine_codes, len(self.fine_alphabet), self.node_offsets)
-        if self.edge_codes is not None and self.edge_alphabet is not None:
-            check_edge_codes(
-                self.edge_codes, len(self.edge_alphabet), self.node_offsets, self.neighbor_offsets
+        """Raise where compiled loops, which do not check bounds, would go wrong."""
+        _check_offsets(self.node_offsets, "node_offsets", "graph")
+        _check_offsets(self.neighbor_offsets, "neighbor_offsets", "node (of all)")
+        lengths = [
+            ("node_codes", self.node_codes, "node_offsets[-1]", self.n_nodes),
+            ("neighbor_offsets", self.neighbor_offsets, "n_nodes + 1", self.n_nodes + 1),
+            ("neighbors", self.neighbors, "neighbor_offsets[-1]", self.neighbor_offsets[-1]),
+            ("edge_codes", self.edge_codes, "neighbors", len(self.neighbors)),
+            ("fine_codes", self.fine_codes, "nodes", self.n_nodes),
+            ("names", self.names, "graphs", len(self)),
+            *((f"graph_data[{k!r}]", x, "graphs", len(self)) for k, x in self.graph_data.items()),
+        ]
+        for name, array, other, expected in lengths:
+            if array is not None and len(array) != expected:
+                raise GraphDataError(
+                    f"{name} has {len(array)} entries; {other} asks for {expected}."
+                )
+        self._check_neighbors()
+        for name, codes, alphabet in (
+            ("node", self.node_codes, self.node_alphabet),
+            ("fine", self.fine_codes, self.fine_alphabet),
+            ("edge", self.edge_codes, self.edge_alphabet),
+        ):
+            n = 0 if alphabet is None else len(alphabet)
+            if codes is None or not len(codes) or (codes.min() >= 0 and codes.max() < n):
+                continue
+            bad = int(np.flatnonzero((codes < 0) | (codes >= n))[0])
+            of = f"An edge of node {self._of_arc(bad)}" if name == "edge" else (
+                f"Node {self._of_row(bad)}")  # fmt: skip
+            raise GraphDataError(
+                f"{of} has the label code {codes[bad]}; "
+                f"{name}_alphabet has {n} labels, 0 to {n - 1}."
             )
 
-    def _check_lengths(self) -> None:
-        pairs = [
-            ("node_codes", len(self.node_codes), "node_offsets[-1]", self.n_nodes),
-            ("neighbor_offsets", len(self.neighbor_offsets), "n_nodes + 1", self.n_nodes + 1),
-            ("neighbors", len(self.neighbors), "neighbor_offsets[-1]", self.neighbor_offsets[-1]),
-        ]
-        if self.edge_codes is not None:
-            pairs.append(("edge_codes", len(self.edge_codes), "neighbors", len(self.neighbors)))
-        if self.fine_codes is not None:
-            pairs.append(("fine_codes", len(self.fine_codes), "nodes", self.n_nodes))
-        if self.names is not None:
-            pairs.append(("names", len(self.names), "graphs", len(self)))
-        pairs += [(f"graph_data[{k!r}]", len(x), "graphs", len(self)) for k, x in
-                  self.graph_data.items()]  # fmt: skip
-        for name, length, other, expected in pairs:
-            if length != expected:
-                raise GraphDataError(f"{name} has {length} entries; {other} asks for {expected}.")
+    def _check_neighbors(self) -> None:
+        """Neighbours must be nodes of the same graph, ascending."""
+        neighbors, offsets = self.neighbors, self.neighbor_offsets
+        n_arcs = np.diff(offsets[self.node_offsets])  # of every graph
+        outside = np.flatnonzero((neighbors < 0) | (neighbors >= np.repeat(self.sizes, n_arcs)))
+        if len(outside):
+            arc = int(outside[0])
+            graph = int(np.searchsorted(np.cumsum(n_arcs), arc, side="right"))
+            raise GraphDataError(
+                f"Node {self._of_arc(arc)} has the neighbour {neighbors[arc]}, but the "
+                f"nodes of that graph are 0 to {self.sizes[graph] - 1}: neighbours are numbered "
+                "within their graph."
+            )
+        falls = neighbors[1:] <= neighbors[:-1]
+        firsts = offsets[1:-1]  # where the neighbours of the next node begin
+        falls[firsts[(firsts > 0) & (firsts < len(neighbors))] - 1] = False
+        if falls.any():
+            arc = int(falls.argmax())
+            raise GraphDataError(
+                f"Node {self._of_arc(arc)} has the neighbours {neighbors[arc]} and then "
+                f"{neighbors[arc + 1]}: they must ascend, each once."
+            )
+
+    def _of_arc(self, arc: int) -> str:
+        return self._of_row(int(np.searchsorted(self.neighbor_offsets, arc, side="right")) - 1)
+
+    def _of_row(self, row: int) -> str:
+        graph = int(np.searchsorted(self.node_offsets, row, side="right")) - 1
+        return f"{row - int(self.node_offsets[graph])} of graph {graph}"
 
     # --- size -----------------------------------------------------------------------------
 
@@ -230,7 +255,7 @@ class GraphCollection:
 
     @property
     def shape(self) -> tuple[int]:
-        """``(n_graphs,)``: what scikit-learn's splitters look at."""
+        """``(n_graphs,)``, as scikit-learn's splitters need it."""
         return (len(self),)
 
     @property
@@ -274,7 +299,9 @@ class GraphCollection:
                 raise IndexError("A GraphCollection has one axis: use graphs[indices].")
             key = key[0]
         if isinstance(key, (int, np.integer)) and not isinstance(key, (bool, np.bool_)):
-            return self._graph(_checked_index(int(key), len(self)))
+            if not -len(self) <= key < len(self):
+                raise IndexError(f"Graph {key} does not exist: there are {len(self)} graphs.")
+            return self._graph(int(key) % len(self))
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
             if step == 1:
@@ -295,23 +322,21 @@ class GraphCollection:
         if self.edge_codes is not None and self.edge_alphabet is not None:
             codes = self.edge_codes[arcs][once].tolist()
             edge_labels = tuple(self.edge_alphabet[code] for code in codes)
+        fine_labels = None
+        if self.fine_codes is not None and self.fine_alphabet is not None:
+            fine_labels = tuple(self.fine_alphabet[c] for c in self.fine_codes[first:last].tolist())
         return Graph(
             node_labels=tuple(self.node_alphabet[c] for c in self.node_codes[first:last].tolist()),
             edges=tuple(edges),
             edge_labels=edge_labels,
             name=None if self.names is None else self.names[index],
             data={key: x[index] for key, x in self.graph_data.items()},
-            fine_labels=self._fine_labels(first, last),
+            fine_labels=fine_labels,
             recipe=self.recipe,
         )
 
-    def _fine_labels(self, first: int, last: int) -> tuple[Any, ...] | None:
-        if self.fine_codes is None or self.fine_alphabet is None:
-            return None
-        return tuple(self.fine_alphabet[code] for code in self.fine_codes[first:last].tolist())
-
     def _run(self, start: int, stop: int) -> GraphCollection:
-        """A run of neighbouring graphs: node and arc arrays are views, nothing is renumbered."""
+        """Return consecutive graphs: node and arc arrays are views, nothing is renumbered."""
         first, last = self.node_offsets[start], self.node_offsets[stop]
         arcs = slice(self.neighbor_offsets[first], self.neighbor_offsets[last])
         return self._with_arrays(
@@ -321,7 +346,7 @@ class GraphCollection:
         )  # fmt: skip
 
     def _gather(self, indices: np.ndarray) -> GraphCollection:
-        """Any choice of graphs, in one vectorised copy."""
+        """Return any choice of graphs, in one vectorised copy."""
         node_offsets, rows = _ranges(self.node_offsets, indices)
         neighbor_offsets, arcs = _ranges(self.neighbor_offsets, rows)
         return self._with_arrays(node_offsets, neighbor_offsets, rows, arcs, indices)
@@ -329,29 +354,25 @@ class GraphCollection:
     def _with_arrays(
         self, node_offsets: Any, neighbor_offsets: Any, rows: Any, arcs: Any, graphs: Any
     ) -> GraphCollection:
+        edge_codes, fine_codes, names = self.edge_codes, self.fine_codes, self.names
         return GraphCollection(
-            node_offsets,
-            neighbor_offsets,
-            self.neighbors[arcs],
-            self.node_codes[rows],
-            self.node_alphabet,
-            None if self.edge_codes is None else self.edge_codes[arcs],
-            self.edge_alphabet,
-            None if self.names is None else self.names[graphs],
+            node_offsets, neighbor_offsets, self.neighbors[arcs],
+            self.node_codes[rows], self.node_alphabet,
+            None if edge_codes is None else edge_codes[arcs], self.edge_alphabet,
+            None if names is None else names[graphs],
             {key: x[graphs] for key, x in self.graph_data.items()},
-            self.degree_labels,
-            self.recipe,
-            fine_codes=None if self.fine_codes is None else self.fine_codes[rows],
+            self.degree_labels, self.recipe,
+            fine_codes=None if fine_codes is None else fine_codes[rows],
             fine_alphabet=self.fine_alphabet,
             _known_good=True,  # parts of arrays that were checked: a slice costs a twentieth
-        )
+        )  # fmt: skip
 
     def with_recipe(self, recipe: GraphRecipe | None) -> GraphCollection:
-        """The same graphs, said to be made in this way."""
+        """Return the same graphs with another recipe."""
         return GraphCollection(**{**self._arguments(), "recipe": recipe}, _known_good=True)
 
     def with_data(self, columns: Any) -> GraphCollection:
-        """The same graphs with more facts about each: a mapping or DataFrame of columns.
+        """Return the same graphs with more ``graph_data``: a mapping or DataFrame of columns.
 
         Examples
         --------
@@ -365,25 +386,50 @@ class GraphCollection:
         return GraphCollection(**{**self._arguments(), "graph_data": data})
 
     def with_fine_labels(self, labels: Sequence[Any]) -> GraphCollection:
-        """The same graphs with finer labels, one for each node of all graphs."""
+        """Return the same graphs with fine labels, one for each node of all graphs."""
         codes, alphabet = encode_labels(labels)
         fine = {"fine_codes": codes, "fine_alphabet": alphabet}
         return GraphCollection(**{**self._arguments(), **fine})
 
     def relabelled(self, node_codes: np.ndarray, node_alphabet: Sequence[Any]) -> GraphCollection:
-        """The same graphs with other node labels, and without finer ones."""
+        """Return the same graphs with other node labels, and without fine ones."""
         labels = {"node_codes": node_codes, "node_alphabet": node_alphabet, "degree_labels": False}
         fine = {"fine_codes": None, "fine_alphabet": None}
-        return GraphCollection(**{**self._arguments(), **labels, **fine}, _known_good=True)
+        return GraphCollection(**{**self._arguments(), **labels, **fine})
 
 
 def _rebuilt(arguments: dict[str, Any]) -> GraphCollection:
-    """A collection out of a pickle."""
+    """Return the collection of a pickle."""
     return GraphCollection(**arguments)
 
 
 def _integers(values: Any, name: str, dtype: Any) -> np.ndarray:
-    return _frozen(whole_numbers(values, name, dtype), dtype)
+    """Return one-dimensional integers as a frozen array; nothing is rounded or wrapped."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise GraphDataError(f"{name} must have one axis; got the shape {array.shape}.")
+    if array.size and array.dtype.kind not in "iu":
+        raise GraphDataError(f"{name} must be integers; got {array.dtype}.")
+    if array.size and not np.can_cast(array.dtype, dtype):
+        low, high, limits = int(array.min()), int(array.max()), np.iinfo(dtype)
+        if low < limits.min or high > limits.max:
+            worst = high if high > limits.max else low
+            raise GraphDataError(f"{name} contains {worst}, which is no {limits.dtype}.")
+    return _frozen(array, dtype)
+
+
+def _check_offsets(offsets: np.ndarray, name: str, what: str) -> None:
+    """Offsets must begin with 0 and not decrease; ``what`` names the item an entry belongs to."""
+    if not len(offsets) or offsets[0] != 0:
+        begin = f"begins with {offsets[0]}" if len(offsets) else "is empty"
+        raise GraphDataError(f"{name} {begin}: it must begin with 0 and end with the length.")
+    falls = np.flatnonzero(offsets[1:] < offsets[:-1])
+    if len(falls):
+        place = int(falls[0])
+        raise GraphDataError(
+            f"{name} falls from {offsets[place]} to {offsets[place + 1]} at {what} {place}: it "
+            "must ascend."
+        )
 
 
 def _object_array(values: Any) -> np.ndarray:
@@ -404,12 +450,6 @@ def _ranges(offsets: np.ndarray, picks: np.ndarray) -> tuple[np.ndarray, np.ndar
     return new_offsets, flat
 
 
-def _checked_index(index: int, length: int) -> int:
-    if not -length <= index < length:
-        raise IndexError(f"Graph {index} does not exist: the collection holds {length} graphs.")
-    return index % length
-
-
 def _as_indices(key: Any, length: int) -> np.ndarray:
     """Positions from an index array or a boolean mask."""
     array = np.asarray(key)
@@ -428,5 +468,69 @@ def _as_indices(key: Any, length: int) -> np.ndarray:
     array = array.astype(np.int64)
     if array.min() < -length or array.max() >= length:
         worst = array.max() if array.max() >= length else array.min()
-        raise IndexError(f"Graph {worst} does not exist: the collection holds {length} graphs.")
+        raise IndexError(f"Graph {worst} does not exist: there are {length} graphs.")
     return np.where(array < 0, array + length, array)
+
+
+# --- labels -------------------------------------------------------------------------------
+
+
+def encode_labels(
+    labels: Sequence[Hashable] | np.ndarray,
+    place: Callable[[int], str] = lambda position: f"label {position}",
+) -> tuple[np.ndarray, tuple[Any, ...]]:
+    """Return a code for every label, and the alphabet: the different labels.
+
+    The alphabet is sorted where labels can be compared, else in order of first appearance.
+    ``place`` maps a position in ``labels`` to its name in an error message.
+    """
+    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iub":
+        values, codes = np.unique(labels, return_inverse=True)
+        return codes.astype(np.int32), tuple(values.tolist())
+    labels = labels.tolist() if isinstance(labels, np.ndarray) else labels
+    try:
+        alphabet = list(dict.fromkeys(labels))
+        all_good = not any(label is None or bool(label != label) for label in alphabet)
+    except (TypeError, ValueError):  # unhashable, or == gives no single truth value
+        all_good = False
+    if not all_good:
+        for position, label in enumerate(labels):
+            _check_label(label, position, place)
+    with suppress(TypeError):  # labels of mixed kinds keep their order of appearance
+        alphabet = sorted(alphabet)
+    code_of = {label: code for code, label in enumerate(alphabet)}
+    codes = np.fromiter(map(code_of.__getitem__, labels), dtype=np.int32, count=len(labels))
+    return codes, tuple(alphabet)
+
+
+def _check_label(label: Any, position: int, place: Callable[[int], str]) -> None:
+    try:
+        hash(label)
+        is_missing = label is None or bool(label != label)
+    except (TypeError, ValueError):
+        raise GraphDataError(
+            f"{place(position)} is an unhashable {type(label).__name__} ({label!r}): labels must "
+            "be hashable. Turn lists into tuples, arrays into numbers or strings."
+        ) from None
+    if is_missing:
+        raise GraphDataError(
+            f"{place(position)} is {label!r}: every label must be a value that equals itself. "
+            "Give the missing ones a label of their own, such as 'unknown'."
+        )
+
+
+def translate_codes(
+    codes: np.ndarray, alphabet: tuple[Any, ...], reference: tuple[Any, ...]
+) -> np.ndarray:
+    """Translate codes of one alphabet into codes of another; unknown labels become -1.
+
+    Examples
+    --------
+    >>> translate_codes(np.array([0, 1, 1]), ("C", "N"), ("N", "O"))
+    array([-1,  0,  0], dtype=int32)
+    """
+    if alphabet == reference:
+        return codes
+    position = {label: code for code, label in enumerate(reference)}
+    table = np.array([position.get(label, -1) for label in alphabet], dtype=np.int32)
+    return table[codes] if len(codes) else codes

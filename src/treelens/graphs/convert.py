@@ -1,4 +1,4 @@
-"""The one door: whatever kind of graphs comes in, a ``GraphCollection`` goes on."""
+"""``as_graph_collection``: graphs of any known kind as a ``GraphCollection``."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from treelens.graphs.recipe import GraphRecipe, check_agreement
 
 _EXPECTED = (
     "a GraphCollection, or a list of NetworkX graphs, RDKit molecules, SMILES strings, PyTorch "
-    "Geometric data, igraph graphs, treelens graphs or GraKeL tuples (edges, node_labels, "
-    "edge_labels), or the Path of an SDF"
+    "Geometric data, igraph graphs, treelens graphs, GraKeL graphs or tuples (edges, node_labels, "
+    "edge_labels) or adjacency matrices, or the Path of an SDF"
 )
 
 
@@ -42,22 +42,25 @@ def as_graph_collection(
           other whole numbers stay, as tuples where there are several columns; other numbers are
           an error;
         - *RDKit* molecules and *SMILES* strings: elements and bond types;
-        - *GraKeL* ``(edges, node_labels, edge_labels)`` with edges as pairs, triples, a dict or
-          an adjacency matrix (also a list of lists); nodes that only the labels name are kept;
+        - *GraKeL* graphs, or ``(edges, node_labels, edge_labels)`` with edges as pairs, triples,
+          a dict or an adjacency matrix; nodes that only the labels name are kept;
+        - *adjacency matrices* ``A`` or ``(A, node_labels)``: arrays, SciPy's sparse matrices and
+          arrays, lists of lists; labels are a list or a dict;
         - :class:`treelens.Graph`, the items of a collection;
         - the ``Path`` of an SDF, whose molecules are read as by :func:`treelens.read_smiles`.
     node_label, edge_label : str, optional
         Another attribute to take the labels from; for NetworkX, igraph and PyTorch Geometric.
     recipe : GraphRecipe, optional
-        ``recipe_`` of a fitted model or ``recipe`` of another collection. Molecules are read
-        alike, and attributes that it names are taken. A collection that was made by a recipe
-        under which labels mean something else is an error.
+        ``recipe_`` of a fitted model or ``recipe`` of another collection. Molecules are read in
+        the same way, and labels taken from the same attributes. A collection with a recipe
+        whose labels mean something else is an error.
 
     Notes
     -----
     Edges are undirected: of a directed graph, each arc counts as an edge, and two arcs in
     opposite directions as one. If no graph has node labels, degrees serve as labels, with a
-    warning; if only some have, that is an error.
+    warning; if only some have, that is an error. Directions, edge weights and continuous node
+    attributes are not used, and a warning says so.
 
     Examples
     --------
@@ -100,7 +103,7 @@ def as_graph_collection(
 
 
 def as_single_graph(graph: Any, recipe: GraphRecipe | None = None) -> GraphCollection:
-    """One graph of any known kind, or a list with one, as a collection of length 1.
+    """Return one graph of any known kind, or a list with one, as a collection of length 1.
 
     ``recipe`` is that of :func:`as_graph_collection`.
 
@@ -116,7 +119,7 @@ def as_single_graph(graph: Any, recipe: GraphRecipe | None = None) -> GraphColle
     return collection
 
 
-# --- what kinds there are -------------------------------------------------------------------
+# --- the kinds of graphs --------------------------------------------------------------------
 
 
 class _Kind(NamedTuple):
@@ -127,28 +130,45 @@ class _Kind(NamedTuple):
     are_molecules: bool = False
 
 
-def _convert_smiles(items: Sequence[str], recipe: GraphRecipe | None) -> GraphCollection:
-    from treelens.graphs.alike import smiles_alike
+def _molecule_recipe(recipe: GraphRecipe | None, reader: str) -> GraphRecipe:
+    return (recipe or GraphRecipe()).for_new_molecules(reader)
 
-    return smiles_alike(items, recipe)
+
+def _convert_smiles(items: Sequence[str], recipe: GraphRecipe | None) -> GraphCollection:
+    from treelens.graphs.molecules import smiles_by_recipe
+
+    return smiles_by_recipe(items, _molecule_recipe(recipe, "smiles"))
 
 
 def _convert_molecules(items: Sequence[Any], recipe: GraphRecipe | None) -> GraphCollection:
-    from treelens.graphs.alike import molecules_alike
+    """Hydrogens of RDKit molecules are removed where the graphs of the recipe have none."""
+    from treelens.graphs.gathering import rdkit
+    from treelens.graphs.molecules import molecules_by_recipe
+    from treelens.graphs.rdkit_log import quiet
 
-    return molecules_alike(items, recipe)
+    if recipe is not None and recipe.is_molecular and recipe.hydrogens is False:
+        with quiet():
+            items = [
+                m if m.GetNumHeavyAtoms() == m.GetNumAtoms() else rdkit().RemoveHs(m) for m in items
+            ]
+    return molecules_by_recipe(items, _molecule_recipe(recipe, "rdkit"))
 
 
 def _read_file(path: Path, recipe: GraphRecipe | None) -> GraphCollection:
-    from treelens.graphs.alike import sdf_alike
+    from treelens.graphs.molecules import molecules_of_table
+    from treelens.graphs.sdf import read_sdf
     from treelens.graphs.tables import inner_suffix
 
     if inner_suffix(path) not in (".sdf", ".sd"):
         raise NotGraphsError(
             f"Expected {_EXPECTED}; got the path {path}. Read tables of molecules with "
-            "treelens.read_smiles, which also says where the classes are."
+            "treelens.read_smiles, which also returns the targets."
         )
-    return sdf_alike(path, recipe)
+    recipe = _molecule_recipe(recipe, "sdf")
+    molecules, table = read_sdf(path, keep_hydrogens=bool(recipe.hydrogens))
+    read = molecules_of_table(table, {"mol": molecules}, None, recipe=recipe, on_invalid="raise")
+    assert read is not None, "only parts of a table may be empty"
+    return read[0]
 
 
 def _has(*attributes: str) -> Callable[[Any], bool]:
@@ -160,11 +180,24 @@ def _is_geometric(item: Any) -> bool:
     return hasattr(type(item), "edge_index") or "edge_index" in getattr(item, "__dict__", {})
 
 
+def _is_matrix(item: Any) -> bool:
+    """Whether this is a square matrix of numbers."""
+    shape: Any = getattr(item, "shape", ())
+    kind = getattr(getattr(item, "dtype", None), "kind", "O")
+    return len(shape) == 2 and shape[0] == shape[1] > 0 and kind in "iufb"
+
+
 def _is_grakel(item: Any) -> bool:
     if not isinstance(item, (tuple, list)) or not 1 <= len(item) <= 3:
         return False
     structure, *labels = item
+    if _is_matrix(structure) and labels and _is_one_axis(labels[0]):
+        del labels[0]
     return _is_structure(structure) and all(x is None or isinstance(x, Mapping) for x in labels)
+
+
+def _is_one_axis(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) or len(getattr(value, "shape", ())) == 1
 
 
 def _is_structure(value: Any) -> bool:
@@ -175,11 +208,9 @@ def _is_structure(value: Any) -> bool:
     if not isinstance(value, (list, set, frozenset)):
         return False
     first = next(iter(value), None)
-    return first is None or isinstance(first, tuple) or _is_number_row(first)
-
-
-def _is_number_row(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(x, (int, float, np.number)) for x in value)
+    if isinstance(first, list):
+        return all(isinstance(x, (int, float, np.number)) for x in first)
+    return first is None or isinstance(first, tuple)
 
 
 _KINDS = (
@@ -192,6 +223,12 @@ _KINDS = (
     _Kind("an igraph graph", _has("vs", "es", "get_edgelist"), foreign.from_igraph, True),
     _Kind("PyTorch Geometric data", _is_geometric, foreign.from_geometric, True),
     _Kind("a GraKeL tuple", _is_grakel, from_grakel),
+    _Kind(
+        "a GraKeL graph",
+        _has("get_vertices", "get_edges", "get_labels"),
+        from_grakel,
+    ),
+    _Kind("an adjacency matrix", _is_matrix, from_grakel),
 )
 
 
@@ -203,6 +240,18 @@ def kind_of(item: Any) -> _Kind | None:
 
 
 def _listed(graphs: Any) -> list[Any]:
+    if isinstance(graphs, (set, frozenset)):
+        raise NotGraphsError(
+            "Expected a list of graphs; got a set, which has no order, so that results could not "
+            "be matched with graphs. Pass a list."
+        )
+    if isinstance(graphs, np.ma.MaskedArray):
+        raise NotGraphsError(
+            "Expected a list of graphs; got a masked array. Leave the masked entries out: "
+            "graphs.compressed()."
+        )
+    if isinstance(graphs, list) and graphs and all(map(_is_matrix, graphs)):
+        return graphs
     single = kind_of(graphs)
     if isinstance(graphs, str):
         _refuse_path(graphs)
@@ -211,15 +260,22 @@ def _listed(graphs: Any) -> list[Any]:
             f"Expected a list of graphs; got {single.name} by itself ({described(graphs)}). Wrap "
             "it in a list: [graph]."
         )
-    if hasattr(graphs, "load"):
-        raise _blocks_given(graphs)
+    from treelens.graphs.blocks import holds_blocks
+
     not_one_axis = len(getattr(graphs, "shape", (0,))) != 1
     numeric = isinstance(graphs, np.ndarray) and graphs.dtype != object
     text = numeric and graphs.dtype.kind in "UT" and graphs.ndim == 1
     not_a_list = isinstance(graphs, (Mapping, bytes)) or not isinstance(graphs, Iterable)
-    if not_one_axis or not_a_list or (numeric and not text):
+    not_graphs = not_one_axis or not_a_list or (numeric and not text)
+    if hasattr(graphs, "load") or (not not_graphs and holds_blocks(graphs)):
+        raise NotGraphsError(
+            f"Expected graphs; got blocks of them ({type(graphs).__name__}). Blocks go to fit of "
+            "GraphClassifier and GraphRegressor, and to predict, predict_proba and "
+            "decision_function. The graphs of a block are part.load().graphs, or the first item of "
+            "a pair (graphs, y)."
+        )
+    if not_graphs:
         raise NotGraphsError(f"Expected {_EXPECTED}; got {described(graphs)}.")
-    _refuse_blocks(graphs)
     items = graphs.tolist() if isinstance(graphs, np.ndarray) else list(graphs)
     if not items:
         raise GraphDataError("Expected at least one graph; got none (0 graphs).")
@@ -227,7 +283,7 @@ def _listed(graphs: Any) -> list[Any]:
 
 
 def _refuse_path(text: str) -> None:
-    """A path given as text is no molecule."""
+    """Raise where a text is a path rather than a SMILES."""
     from treelens.graphs.sdf import SDF_ENDINGS
     from treelens.graphs.tables import TABLE_ENDINGS, inner_suffix
 
@@ -238,22 +294,6 @@ def _refuse_path(text: str) -> None:
             "molecules are read by treelens.read_smiles, or in parts by treelens.SmilesBlocks; an "
             "SDF is given as a pathlib.Path; treelens.load opens a model."
         )
-
-
-def _refuse_blocks(graphs: Iterable[Any]) -> None:
-    from treelens.graphs.blocks import holds_blocks
-
-    if holds_blocks(graphs):  # of which no more than the first is read
-        raise _blocks_given(graphs)
-
-
-def _blocks_given(blocks: Any) -> NotGraphsError:
-    return NotGraphsError(
-        f"Expected graphs; got blocks of them ({type(blocks).__name__}). Blocks go to fit of "
-        "GraphClassifier and GraphRegressor, and to predict, predict_proba and decision_function. "
-        "Here graphs are taken: those of a block are part.load().graphs, or the first item of a "
-        "pair (graphs, y)."
-    )
 
 
 def _about_none(item: Any) -> str:
@@ -280,10 +320,10 @@ def _refuse_names(named: Mapping[str, str | None], what: str) -> None:
 
 
 def check_graphs(X: Any, recipe: GraphRecipe | None = None) -> GraphCollection:
-    """Anything that graphs can be given as, as a collection that is not empty.
+    """Return graphs of any known kind as a collection, which must not be empty.
 
-    ``recipe`` is what made the training graphs: raw molecules are read alike, and a collection
-    that was made in another way is an error.
+    ``recipe`` is that of the training graphs, by which molecules are read; a collection with a
+    recipe that does not agree is an error.
     """
     graphs = as_graph_collection(X, recipe=recipe)
     if not len(graphs):

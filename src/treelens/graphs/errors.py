@@ -27,3 +27,11 @@ class InvalidMoleculesWarning(UserWarning):
 
 class MissingTargetsWarning(UserWarning):
     """Rows of a file had no target and were left out, as asked."""
+
+
+class IgnoredDataWarning(UserWarning):
+    """Graphs came with something that is not used: directions, weights or attributes."""
+
+
+class DamagedFileWarning(UserWarning):
+    """A file has something that its format allows, but hardly any file has unless it is damaged."""

@@ -1,4 +1,4 @@
-"""From RDKit molecules to the arrays of a collection, all of them at once."""
+"""From RDKit molecules to the arrays of a collection."""
 
 from __future__ import annotations
 
@@ -9,29 +9,31 @@ from typing import Any
 import numpy as np
 
 from treelens.graphs.atoms import (
+    AROMATIC,
     FINE_PARTS,
     atom_parts,
     different_keys,
-    key_of,
+    fine_key,
+    full_key,
     names_of_keys,
 )
-from treelens.graphs.collection import GraphCollection
+from treelens.graphs.collection import GraphCollection, encode_labels
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.labels import encode_labels
 from treelens.graphs.rdkit_log import quiet, start_listening
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.standardize import Standardizer
 
-_MOST_ATOMS_IN_A_MATRIX = 500  # RDKit's matrix of bonds is dense: 2 MB; of 16,000 atoms, 2 GB
+_MOST_ATOMS_IN_A_MATRIX = 500  # RDKit's bond matrix is dense: 2 MB; 2 GB for 16,000 atoms
 _BOND_SYMBOLS = {1.0: "-", 1.5: ":", 2.0: "=", 3.0: "#", 4.0: "$"}
 _SIDES = {"STEREOE": 1, "STEREOZ": 2}
 _SIDE_NAMES = ("", "E", "Z")
-_SIDE = 64  # how much a side adds to the order of a bond, which is far smaller
+_SIDE = 64  # added to the order of a bond, which is far smaller
+_NO_INVARIANT = 1 << 32  # added to the key of an atom whose invariant is not used
 _MOST_CIP_STEPS = 200_000  # a cage of rings may take RDKit hours
 
 
 def rdkit() -> Any:
-    """RDKit's module of molecules, or an error that says how to get it."""
+    """Return ``rdkit.Chem``; the error says how to install it."""
     try:
         from rdkit import Chem
     except ImportError as error:
@@ -41,10 +43,10 @@ def rdkit() -> Any:
 
 
 def smiles_parser() -> Callable[[str], Any]:
-    """A function that gives the molecule of a SMILES, or None.
+    """Return a function that parses a SMILES into a molecule, or None.
 
     RDKit takes what follows a blank for a name; in a cell, it is a second SMILES or a mistake. Only
-    the extensions of CXSMILES (``|...|``) may stand there.
+    the extensions of CXSMILES (``|...|``) may follow a blank.
     """
     parse = rdkit().MolFromSmiles
 
@@ -54,29 +56,43 @@ def smiles_parser() -> Callable[[str], Any]:
             return None
         try:
             return parse(smiles)
-        except UnicodeEncodeError:  # half a surrogate pair is no text: no molecule either
+        except UnicodeEncodeError:  # half a surrogate pair
             return None
 
     return parsed
 
 
 class Molecules:
-    """Gathers the atoms and bonds of many molecules, to build the collection at once."""
+    """Collects atoms and bonds of many molecules and builds one collection from them.
+
+    Asking RDKit about every atom is slow, since each becomes a Python object. For molecules that
+    were just parsed, one call returns the connectivity invariants of all atoms (hashes of element,
+    neighbours and hydrogens together, hydrogens, charge, isotope and ring), and one atom of each
+    invariant is asked for the rest; aromatic atoms are those with an aromatic bond. Every atom is
+    asked where this may fail: invariants do not tell hydrogens that are atoms from others, and
+    molecules of the user may be partly kekulised.
+    """
 
     def __init__(self, recipe: GraphRecipe) -> None:
         self.chem = rdkit()
+        from rdkit.Chem.rdMolDescriptors import GetConnectivityInvariants
+
         self.recipe = recipe
         own = recipe.atom_function
         self.parts = frozenset() if own else atom_parts(recipe.atom_label or "element")
-        self.label = own or key_of(self.parts)
-        self.sees_sides = recipe.bond_label == "order+stereo"
-        self.needs_stereo = self.sees_sides or "chirality" in self.parts
+        self.atom_key = own or (fine_key if self.parts <= FINE_PARTS else full_key)
+        parsed_here = recipe.reader != "rdkit" or bool(recipe.standardize)
+        self.by_invariant = parsed_here and not recipe.hydrogens and self.atom_key is fine_key
+        self.invariants = GetConnectivityInvariants
+        self.key_of: dict[int, int] = {}  # from invariants
+        self.with_sides = recipe.bond_label == "order+stereo"
+        self.needs_stereo = self.with_sides or "chirality" in self.parts
         self.standardizer = Standardizer(recipe.standardize) if recipe.standardize else None
         self.kept: list[int] = []
         self.invalid: list[int] = []
-        self.standard: list[tuple[str, Any, str]] = []  # SMILES, molecule, what led to it
+        self.standard: list[tuple[str, Any, str]] = []  # SMILES, molecule, steps that changed it
         self.sizes: list[int] = []
-        self.labels: list[Any] = []  # keys of atoms, or what a function of the user's gave
+        self.atoms: list[Any] = []  # invariants, or what atom_key returned
         # Bonds as flat positions in the (n_atoms, n_atoms) matrix of their molecule.
         self.bonds: list[np.ndarray] = []
         self.bond_orders: list[np.ndarray] = []
@@ -90,24 +106,13 @@ class Molecules:
                     self.invalid.append(position)
                 else:
                     self.kept.append(position)
-                    self._add_sanitized(position, molecule)
+                    self._add(position, molecule)
                 if listener is not None:
                     listener.molecule_ends(None if molecule is None else position)
         return self
 
-    def _add_sanitized(self, position: int, molecule: Any) -> None:
-        try:
-            self._add(self.chem.AddHs(molecule) if self.recipe.hydrogens else molecule)
-        except RuntimeError as error:
-            if _is_sanitized(molecule):  # a function of the user's, say, went wrong
-                raise
-            raise GraphDataError(
-                f"Graph {position} is an RDKit molecule that was never sanitised: nobody has "
-                "counted its hydrogens or found its rings. Call Chem.SanitizeMol on it first."
-            ) from error
-
     def _standardized(self, molecule: Any) -> Any:
-        """The standard form, read from its SMILES: its atoms stand in the order that gives."""
+        """Return the standard form, parsed from its SMILES, which sets the order of its atoms."""
         assert self.standardizer is not None
         smiles, changes = self.standardizer(molecule)
         molecule = None if smiles is None else self.chem.MolFromSmiles(smiles)
@@ -115,60 +120,88 @@ class Molecules:
             self.standard.append((smiles, molecule, changes))
         return molecule
 
-    def _add(self, molecule: Any) -> None:
-        n_atoms = molecule.GetNumAtoms()
-        if self.needs_stereo:
-            molecule = self._with_stereo(molecule)
+    def _add(self, position: int, given: Any) -> None:
+        try:
+            molecule = self.chem.AddHs(given) if self.recipe.hydrogens else given
+            if self.needs_stereo:
+                molecule = self._with_stereo(molecule)
+            n_atoms = molecule.GetNumAtoms()
+            if self.by_invariant and molecule.GetNumHeavyAtoms() == n_atoms:
+                found = self.invariants(molecule)
+                if not self.key_of.keys() >= set(found):
+                    self.key_of |= zip(found, map(fine_key, molecule.GetAtoms()), strict=True)
+            else:  # iterating over GetAtoms() takes twice as long
+                found = list(map(self.atom_key, map(molecule.GetAtomWithIdx, range(n_atoms))))
+                if self.by_invariant:
+                    found = [key + _NO_INVARIANT for key in found]
+                    self.key_of |= {number: number - _NO_INVARIANT for number in found}
+            self.atoms += found
+        except RuntimeError as error:
+            if _is_sanitized(given):  # raised by a function of the user's, for example
+                raise
+            raise GraphDataError(
+                f"Graph {position} is an RDKit molecule that was never sanitised, so its hydrogens "
+                "and rings are unknown. Call Chem.SanitizeMol on it first."
+            ) from error
         self.sizes.append(n_atoms)
-        # Both ways below are RDKit's fast ones: iterating over GetAtoms() takes about twice as
-        # long, asking bond by bond several times.
-        self.labels += map(self.label, map(molecule.GetAtomWithIdx, range(n_atoms)))
-        bonds, orders = self._bonds_of(molecule, n_atoms)
+        if n_atoms <= _MOST_ATOMS_IN_A_MATRIX and not self.with_sides:
+            orders = self.chem.GetAdjacencyMatrix(molecule, useBO=True, force=True).ravel()
+            bonds = orders.nonzero()[0]
+            # dative and zero-order bonds are in the matrix on one side only, or not at all
+            if len(bonds) == 2 * molecule.GetNumBonds():
+                self.bonds.append(bonds)
+                self.bond_orders.append(orders[bonds])
+                return
+        bonds, orders = _bonds_one_by_one(molecule, self.with_sides)
         self.bonds.append(bonds)
         self.bond_orders.append(orders)
 
     def _with_stereo(self, molecule: Any) -> Any:
-        """A copy whose stereo centres are named."""
         from rdkit.Chem import rdCIPLabeler
 
         molecule = self.chem.Mol(molecule)
-        with suppress(RuntimeError):  # too many steps: what has no name yet goes without
+        with suppress(RuntimeError):  # too many steps: the remaining centres stay unlabelled
             rdCIPLabeler.AssignCIPLabels(molecule, maxRecursiveIterations=_MOST_CIP_STEPS)
         return molecule
 
-    def _bonds_of(self, molecule: Any, n_atoms: int) -> tuple[np.ndarray, np.ndarray]:
-        if n_atoms <= _MOST_ATOMS_IN_A_MATRIX and not self.sees_sides:
-            orders = self.chem.GetAdjacencyMatrix(molecule, useBO=True, force=True).ravel()
-            bonds = orders.nonzero()[0]
-            # dative and zero-order bonds stand in the matrix on one side only, or not at all
-            if len(bonds) == 2 * molecule.GetNumBonds():
-                return bonds, orders[bonds]
-        return _bonds_one_by_one(molecule, self.sees_sides)
-
-    # --- the collection -----------------------------------------------------------------------
-
     def build(self, graph_data: Mapping[str, Any], names: Any = None) -> GraphCollection:
+        """Return the collection of all molecules; ``graph_data`` has a value for each."""
         if not self.sizes:
             raise GraphDataError("There is no molecule to read: expected at least one.")
         sizes = np.array(self.sizes)
         n_arcs = [len(bonds) for bonds in self.bonds]
         start, end = np.divmod(np.concatenate(self.bonds), np.repeat(sizes, n_arcs))
         start += np.repeat(np.cumsum(sizes) - sizes, n_arcs)
-        # The arcs stand in canonical order already, each once: no need of build_collection.
-        degrees = np.bincount(start, minlength=len(self.labels))
-        edge_codes, edge_alphabet = _bond_labels(np.concatenate(self.bond_orders))
+        # The arcs are in canonical order, each once: no need of build_collection.
+        degrees = np.bincount(start, minlength=len(self.atoms))
+        half_orders = np.rint(2 * np.concatenate(self.bond_orders)).astype(np.intp)
+        edge_codes, edge_alphabet = _bond_labels(half_orders)
+        if self.standardizer is not None:
+            smiles, molecules, changes = zip(*self.standard, strict=True)
+            forms = (
+                {"mol": molecules}
+                if "mol" in graph_data
+                else {"smiles": smiles, "smiles_given": graph_data["smiles"]}
+            )
+            graph_data = {**graph_data, **forms, "standardized": changes}
         return GraphCollection(
             np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([[0], np.cumsum(degrees)]),
             end, edge_codes=edge_codes, edge_alphabet=edge_alphabet, names=names,
-            graph_data=self._data(graph_data), recipe=self.recipe, **self._node_labels(),
+            graph_data=graph_data, recipe=self.recipe,
+            **self._node_labels(start[half_orders == 3]),
         )  # fmt: skip
 
-    def _node_labels(self) -> dict[str, Any]:
-        """Labels and fine ones, which imply them; those of a function of the user's may not."""
+    def _node_labels(self, aromatic: np.ndarray) -> dict[str, Any]:
+        """Labels and, unless a function of the user's made them, fine labels that imply them."""
         if self.recipe.atom_function is not None:
-            codes, alphabet = encode_labels(self.labels)
+            codes, alphabet = encode_labels(self.atoms)
             return {"node_codes": codes, "node_alphabet": alphabet}
-        keys, which = different_keys(np.array(self.labels))
+        keys = np.array(self.atoms)
+        if self.by_invariant:
+            known = np.array(sorted(self.key_of.items()))  # (n_different, 2)
+            keys = known[np.searchsorted(known[:, 0], keys), 1] & ~AROMATIC
+            keys[aromatic] |= AROMATIC
+        keys, which = different_keys(keys)
         symbol = self.chem.GetPeriodicTable().GetElementSymbol
         codes, alphabet = names_of_keys(keys, self.parts, symbol)
         fine_codes, fine_alphabet = names_of_keys(keys, FINE_PARTS | self.parts, symbol, False)
@@ -177,44 +210,30 @@ class Molecules:
             "fine_codes": fine_codes[which], "fine_alphabet": fine_alphabet,
         }  # fmt: skip
 
-    def _data(self, graph_data: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What is known of each graph, with the standard form in the place of what was given."""
-        if self.standardizer is None:
-            return graph_data
-        smiles, molecules, changes = zip(*self.standard, strict=True)
-        if "mol" in graph_data:
-            return {**graph_data, "mol": molecules, "standardized": changes}
-        return {
-            **graph_data, "smiles": smiles, "smiles_given": graph_data["smiles"],
-            "standardized": changes,
-        }  # fmt: skip
-
 
 def _is_sanitized(molecule: Any) -> bool:
     try:
         molecule.GetRingInfo().NumRings()
-    except RuntimeError:  # nobody looked for rings
+    except RuntimeError:
         return False
     return not molecule.NeedsUpdatePropertyCache()
 
 
-def _bond_labels(orders: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Names of bonds, with the side of a double bond where that was looked at, as codes."""
-    halves = np.rint(2 * orders).astype(np.intp)
-    different = np.flatnonzero(np.bincount(halves))
+def _bond_labels(half_orders: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Codes and names of bonds, given twice their orders (and sides)."""
+    different = np.flatnonzero(np.bincount(half_orders))
     names = []
     for code in different.tolist():
         side, half = divmod(code, 2 * _SIDE)
-        name = _BOND_SYMBOLS.get(half / 2, f"order {half / 2:g}")
-        names.append(name + _SIDE_NAMES[side])
+        names.append(_BOND_SYMBOLS.get(half / 2, f"order {half / 2:g}") + _SIDE_NAMES[side])
     codes, alphabet = encode_labels(names)
     table = np.zeros(different.max(initial=0) + 1, dtype=np.int32)
     table[different] = codes
-    return table[halves], alphabet
+    return table[half_orders], alphabet
 
 
-def _bonds_one_by_one(molecule: Any, sides: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Both directions of every bond, as positions in the matrix, ascending, and the orders.
+def _bonds_one_by_one(molecule: Any, with_sides: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return both directions of every bond, as ascending positions in the matrix, and the orders.
 
     A dative bond counts as a single one; a bond of order zero is kept, with that order.
     """
@@ -222,14 +241,11 @@ def _bonds_one_by_one(molecule: Any, sides: bool) -> tuple[np.ndarray, np.ndarra
     order_at = {}
     for bond in molecule.GetBonds():
         u, v, order = bond.GetBeginAtomIdx(), bond.GetEndAtomIdx(), bond.GetBondTypeAsDouble()
-        order += _SIDE * _side(bond) if sides else 0
+        if with_sides:
+            side = _SIDES.get(str(bond.GetStereo()), 0)
+            if not side and bond.HasProp("_CIPCode"):  # only cis or trans
+                side = _SIDES.get(f"STEREO{bond.GetProp('_CIPCode')}", 0)
+            order += _SIDE * side
         order_at[u * n_atoms + v] = order_at[v * n_atoms + u] = order
     positions = sorted(order_at)
     return np.array(positions, dtype=np.int64), np.array([order_at[p] for p in positions])
-
-
-def _side(bond: Any) -> int:
-    known = _SIDES.get(str(bond.GetStereo()), 0)
-    if known or not bond.HasProp("_CIPCode"):  # what is only cis or trans has its letter there
-        return known
-    return _SIDES.get(f"STEREO{bond.GetProp('_CIPCode')}", 0)

@@ -1,8 +1,7 @@
-"""What RDKit says while it reads molecules: never on standard error, counted where one listens.
+"""RDKit's log messages: never written to standard error, counted where a ``Listener`` is active.
 
-RDKit writes its warnings where its own settings say, for a whole process. A library leaves these
-settings alone and has RDKit keep silent (:func:`quiet`). A command, which has the process to
-itself, turns them to itself (:func:`listening`) and tells what came in one line.
+RDKit's log settings are global to a process. The library leaves them alone and blocks the messages
+(:func:`quiet`). The command line redirects them (:func:`listening`) and prints a summary.
 """
 
 from __future__ import annotations
@@ -12,8 +11,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# In front of a message stand the time and, of some, the word WARNING; its further lines are
-# indented.
+# A message begins with the time and sometimes the word WARNING; its further lines are indented.
 _BEFORE = re.compile(r"^(\[[\d:]+\]\s*)?(warning:?\s*)?", re.IGNORECASE)
 _FURTHER_LINE = re.compile(r"^\[[\d:]+\]\s\s")
 _NUMBER = re.compile(r"\b\d+\b")
@@ -21,41 +19,32 @@ _CHANNELS = ("rdApp.debug", "rdApp.info", "rdApp.warning", "rdApp.error")
 
 
 class Listener(logging.Handler):
-    """Takes all that RDKit says, and keeps what it warned of in each molecule that was read.
-
-    Attributes
-    ----------
-    found : dict of str to set of int
-        The molecules, by position, under every kind of warning.
-    """
+    """Receives RDKit's messages, and counts its warnings by molecule."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: dict[str, set[int]] = {}
-        self._said: set[str] = set()
+        self.found: dict[str, set[int]] = {}  # positions of molecules, by kind of warning
+        self._current: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
         if record.levelno == logging.WARNING and not _FURTHER_LINE.match(text):
-            self._said.add(kind_of_message(text))
+            self._current.add(kind_of_message(text))
 
     def molecule_ends(self, position: int | None) -> None:
-        """What was said since the last one was about this molecule; None: about none that is kept.
-
-        Molecules are looked at again later, and what RDKit then says is nothing new.
-        """
+        """Count the warnings since the last call for this molecule; None: for no molecule."""
         if position is not None:
-            for kind in self._said:
+            for kind in self._current:
                 self.found.setdefault(kind, set()).add(position)
-        self._said.clear()
+        self._current.clear()
 
 
-_listeners: list[Listener] = []  # the last is the one that hears
-_kept: list[logging.Handler] = []  # what RDKit's logger had before
+_listeners: list[Listener] = []  # the last one is active
+_kept: list[logging.Handler] = []  # of RDKit's logger before
 
 
 def kind_of_message(text: str) -> str:
-    """A message without time and numbers, so that messages of one kind are the same.
+    """Return a message without time and numbers, so that messages of one kind are equal.
 
     Examples
     --------
@@ -67,7 +56,7 @@ def kind_of_message(text: str) -> str:
 
 @contextmanager
 def listening() -> Iterator[Listener]:
-    """Hear what RDKit says from when it is first loaded, in a process that is one's own."""
+    """Redirect RDKit's messages to a listener, from when RDKit is first loaded."""
     listener = Listener()
     before = list(_listeners)
     _listeners.append(listener)
@@ -76,17 +65,22 @@ def listening() -> Iterator[Listener]:
     finally:
         routed = _is_routed()
         _listeners[:] = before
-        if routed:
-            _route_back() if not before else start_listening()
+        if routed and before:
+            start_listening()
+        elif routed:
+            from rdkit import rdBase
+
+            logging.getLogger("rdkit").handlers[:] = _kept
+            rdBase.LogToCppStreams()
 
 
 def heard() -> dict[str, set[int]]:
-    """What RDKit warned of so far: molecules by position, under every kind of warning."""
+    """Return the positions of molecules that RDKit warned about, by kind of warning."""
     return _listeners[-1].found if _listeners else {}
 
 
 def start_listening() -> None:
-    """Where somebody listens, have RDKit speak to them; called when RDKit is loaded."""
+    """Redirect RDKit's messages to the active listener, if there is one."""
     if not _listeners:
         return
     from rdkit import rdBase
@@ -104,16 +98,9 @@ def _is_routed() -> bool:
     return any(isinstance(handler, Listener) for handler in logging.getLogger("rdkit").handlers)
 
 
-def _route_back() -> None:
-    from rdkit import rdBase
-
-    logging.getLogger("rdkit").handlers[:] = _kept
-    rdBase.LogToCppStreams()
-
-
 @contextmanager
 def quiet() -> Iterator[Listener | None]:
-    """RDKit writes nothing in here; gives the listener, where there is one."""
+    """Keep RDKit from writing messages; yields the active listener, or None."""
     from rdkit import rdBase
 
     if _listeners:

@@ -1,8 +1,8 @@
-"""What made the graphs of a collection: enough to read new data alike, or to see that it differs.
+"""How graphs were made: enough to read new molecules in the same way, or to see that they differ.
 
-Two readings of one molecule (elements, or elements with charges; with or without hydrogens) give
-graphs whose labels do not mean the same, and no label says so. The recipe does: it travels with a
-collection, is kept in the model that was fitted to it, and is asked whenever graphs come in.
+Labels of graphs read with ``atom_label="element"`` and with ``"element+charge"`` do not mean the
+same, and the labels themselves do not show it. The recipe is part of a collection, is kept in a
+model that was fitted to it, and is compared whenever graphs come in.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NAMES = {
     "grakel": "GraKeL tuples",
 }  # fmt: skip
 _FUNCTION = "function:"
-# What two readings of molecules must have in common for their labels to mean the same.
+# Settings that must be equal for labels of two collections of molecules to mean the same.
 _MATTERS = ("atom_label", "bond_label", "hydrogens", "standardize")
 
 
@@ -37,24 +37,22 @@ class GraphRecipe:
     ----------
     reader : str or None
         ``"smiles"``, ``"sdf"``, ``"rdkit"`` (molecules); ``"tudataset"``, ``"networkx"``,
-        ``"igraph"``, ``"geometric"``, ``"grakel"``; None: given directly.
+        ``"igraph"``, ``"geometric"``, ``"grakel"``; None: built directly.
     atom_label : str or None
-        Of molecules, what the label of a node says, such as ``"element+charge"``;
+        Of molecules, the parts of a node label, such as ``"element+charge"``;
         ``"function:NAME"`` for a function of the user's.
     hydrogens : bool or None
-        Of molecules, whether all hydrogens are nodes. None: some, as the molecules came.
+        Of molecules, whether all hydrogens are nodes. None: some are.
     bond_label : str or None
-        Of molecules, what the label of an edge says: ``"order"``, or ``"order+stereo"`` with the
-        side of double bonds.
+        Of molecules, ``"order"``, or ``"order+stereo"`` with the side of double bonds.
     node_label, edge_label : str or None
-        Of NetworkX, igraph and PyTorch Geometric graphs, the attribute that was asked for by name.
+        Of NetworkX, igraph and PyTorch Geometric graphs, the attribute asked for by name.
     standardize : tuple of str
-        Of molecules, the steps that were taken before they were read, in order: of
-        ``"fragment"``, ``"uncharge"`` and ``"tautomer"``.
+        Of molecules, steps before reading: of ``"fragment"``, ``"uncharge"`` and ``"tautomer"``.
     atom_function : callable or None
-        The function behind ``atom_label``. No file keeps it.
+        The function behind ``atom_label``, which is not stored in files.
     table : TableRecord or None
-        The table that they stood in. It does not matter for whether two recipes agree.
+        The table of the molecules; not compared.
 
     Examples
     --------
@@ -87,20 +85,17 @@ class GraphRecipe:
         bond_label: str = "order",
         standardize: bool | str | Iterable[str] = False,
     ) -> GraphRecipe:
-        """The recipe that these settings are, or a ``ValueError`` where one is not known.
-
-        Examples
-        --------
-        >>> print(GraphRecipe.of_molecules(atom_label="ring+element", standardize="fragment"))
-        SMILES with atom_label='element+ring', hydrogens=False, standardize=('fragment',)
-        """
+        """Return the recipe of these settings; an unknown one is a ``ValueError``."""
         if bond_label not in BOND_LABELS:
             raise ValueError(
                 f"bond_label must be one of {', '.join(map(repr, BOND_LABELS))}; got "
                 f"{bond_label!r}."
             )
         own = atom_label if callable(atom_label) else None
-        name = label_name(atom_label)
+        if callable(atom_label):
+            name = _FUNCTION + getattr(atom_label, "__qualname__", type(atom_label).__name__)
+        else:
+            name = ordered_name(atom_parts(atom_label))
         return cls(
             reader, name, bool(hydrogens), bond_label, standardize=checked_steps(standardize),
             atom_function=own,
@@ -111,13 +106,13 @@ class GraphRecipe:
         return self.reader in MOLECULE_READERS
 
     def __str__(self) -> str:
-        source = "graphs given directly" if self.reader is None else _NAMES.get(
+        source = "graphs built directly" if self.reader is None else _NAMES.get(
             self.reader, self.reader)  # fmt: skip
         settings = self.settings()
         return f"{source} with {settings}" if settings else source
 
     def settings(self) -> str:
-        """The settings as one would write them in a call, such as ``atom_label='element'``."""
+        """Return the settings as in a call, such as ``atom_label='element'``."""
         parts = []
         if self.atom_label is not None:
             own = self.atom_label.startswith(_FUNCTION)
@@ -138,11 +133,7 @@ class GraphRecipe:
         return ", ".join(parts)
 
     def agrees_with(self, other: GraphRecipe | None) -> bool:
-        """Whether labels made by both may be compared; where one does not say, they may.
-
-        Only two readings of molecules can disagree: whoever labels graphs by hand may well have
-        given them the same labels.
-        """
+        """Whether labels of both mean the same; only recipes of molecules can disagree."""
         if other is None or not (self.is_molecular and other.is_molecular):
             return True
         for name in _MATTERS:
@@ -152,37 +143,34 @@ class GraphRecipe:
         functions = self.atom_function, other.atom_function
         return None in functions or functions[0] is functions[1]
 
-    # --- reading molecules alike ------------------------------------------------------------
-
     def for_new_molecules(self, reader: str) -> GraphRecipe:
-        """The recipe that reads new molecules alike; the usual one for graphs that are none.
+        """Return the recipe to read new molecules by; the default one if this is not molecular.
 
-        Raises
-        ------
-        GraphDataError
-            Where the recipe cannot be followed here: it names a function that was lost with the
-            process that had it, or something that this version does not know.
+        It is a ``GraphDataError`` if the recipe names a function that was not stored, or something
+        that this version does not know.
         """
         if not self.is_molecular:
             return GraphRecipe.of_molecules(reader)
         label = self.atom_label or "element"
+        why = None
         if self.atom_function is None and label.startswith(_FUNCTION):
-            raise self._cannot_follow("a model file does not keep functions")
-        known = self.atom_function is not None or is_known_label(label)
-        steps_known = set(self.standardize) <= set(STEPS)
-        if not known or not steps_known or self.bond_label not in (None, *BOND_LABELS):
-            raise self._cannot_follow("this treelens does not know all of that")
+            why = "a model file does not keep functions"
+        elif (
+            (self.atom_function is None and not is_known_label(label))
+            or not set(self.standardize) <= set(STEPS)
+            or self.bond_label not in (None, *BOND_LABELS)
+        ):
+            why = "this treelens does not know all of that"
+        if why is not None:
+            raise GraphDataError(
+                f"The molecules would have to be read as the training graphs were, from {self}, "
+                f"but {why}. Read them with treelens.graphs.molecules.smiles_to_collection and the "
+                "same settings, and pass the collection."
+            )
         return GraphRecipe.of_molecules(
             reader, self.atom_function or label, bool(self.hydrogens), self.bond_label or "order",
             self.standardize,
         )  # fmt: skip
-
-    def _cannot_follow(self, why: str) -> GraphDataError:
-        return GraphDataError(
-            f"The molecules would have to be read as the training graphs were, from {self}, but "
-            f"{why}. Read them yourself, with treelens.graphs.molecules.smiles_to_collection and "
-            "the same settings, and give the collection."
-        )
 
     # --- as JSON ----------------------------------------------------------------------------
 
@@ -201,15 +189,8 @@ class GraphRecipe:
         return cls(**{**record, "standardize": tuple(record["standardize"]), "table": table})
 
 
-def label_name(atom_label: AtomLabel) -> str:
-    """How a recipe names what labels atoms; a ``ValueError`` where it is not known."""
-    if not callable(atom_label):
-        return ordered_name(atom_parts(atom_label))
-    return _FUNCTION + getattr(atom_label, "__qualname__", type(atom_label).__name__)
-
-
 def check_agreement(ours: GraphRecipe | None, given: GraphRecipe | None) -> None:
-    """Refuse graphs that were made by another recipe than the training graphs."""
+    """Raise where graphs have a recipe that does not agree with that of the training graphs."""
     if ours is None or ours.agrees_with(given):
         return
     raise GraphDataError(
@@ -221,13 +202,7 @@ def check_agreement(ours: GraphRecipe | None, given: GraphRecipe | None) -> None
 
 
 def common_recipe(recipes: Iterable[GraphRecipe | None]) -> GraphRecipe | None:
-    """The recipe of graphs that are put together: None where one of them has none.
-
-    Raises
-    ------
-    GraphDataError
-        Where two disagree.
-    """
+    """Return the recipe of graphs that are joined: None where one of them has none."""
     found = list({id(recipe): recipe for recipe in recipes}.values())  # mostly one for all
     known = [recipe for recipe in found if recipe is not None]
     for other in known[1:]:

@@ -1,7 +1,4 @@
-"""Molecules in one form before they are read: without counter-ions, neutral, one tautomer.
-
-Off unless asked for. What is done to each molecule is kept with it, so that it can be counted.
-"""
+"""Standard forms of molecules: without counter-ions, neutral, one tautomer; off by default."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ _MOST_TAUTOMERS = 200
 
 
 def checked_steps(standardize: bool | str | Iterable[str]) -> tuple[str, ...]:
-    """Steps as a recipe keeps them: none, all for True, or those named, in their order.
+    """Return the steps in their order: none, all for True, or those named.
 
     Examples
     --------
@@ -39,7 +36,7 @@ def checked_steps(standardize: bool | str | Iterable[str]) -> tuple[str, ...]:
 
 
 class Standardizer:
-    """Takes the steps, and says of every molecule which of them changed it.
+    """Applies the steps to a molecule, and returns which of them changed it.
 
     Examples
     --------
@@ -54,7 +51,7 @@ class Standardizer:
         self._steps = [(step, makers[step]()) for step in checked_steps(steps)]
 
     def __call__(self, molecule: Any) -> tuple[str | None, str]:
-        """The SMILES of the standard form (None where there is none), and what led to it."""
+        """Return the SMILES of the standard form (None where there is none), and the steps."""
         from rdkit import Chem
 
         changed = []
@@ -74,33 +71,23 @@ class Standardizer:
 
 
 def changes_in_words(changes: Iterable[str]) -> dict[str, int]:
-    """How many molecules each step changed, under words that say so.
+    """Return how many molecules each step changed, by a description of the step.
 
     Examples
     --------
     >>> changes_in_words(["", "fragment", "fragment+uncharge"])
     {'reduced to the largest fragment': 2, 'neutralised': 1}
     """
-    counts: dict[str, int] = {}
-    taken = [step for text in changes for step in text.split("+") if step]
-    for step in STEPS:
-        if n := taken.count(step):
-            counts[_WORDS[step]] = n
-    return counts
+    taken = [step for text in changes for step in text.split("+")]
+    return {_WORDS[step]: n for step in STEPS if (n := taken.count(step))}
 
 
 def _fragment() -> Callable[[Any], Any]:
+    from rdkit import Chem
     from rdkit.Chem.MolStandardize import rdMolStandardize
 
-    chooser = rdMolStandardize.LargestFragmentChooser(preferOrganic=True)
-
-    def largest(molecule: Any) -> Any:
-        from rdkit import Chem
-
-        several = len(Chem.GetMolFrags(molecule)) > 1
-        return chooser.choose(molecule) if several else molecule
-
-    return largest
+    choose = rdMolStandardize.LargestFragmentChooser(preferOrganic=True).choose
+    return lambda m: choose(m) if len(Chem.GetMolFrags(m)) > 1 else m
 
 
 def _uncharge() -> Callable[[Any], Any]:

@@ -1,10 +1,10 @@
-"""Made graphs: the eight-substructure study, and random graphs of any number for timing.
+"""Synthetic graphs: the eight-substructure study, and random graphs of any number for timing.
 
-**The study.** Each of eight small graphs is a star hung on a tail. The star has a centre and three
-leaves and always the labels 0, 0, 1, 2; what differs is the label of its centre. With a 0 in the
-middle it is the pattern ``1-0(-2)-0`` (a node labelled 0 whose neighbours are exactly 0, 1 and 2),
-and the substructure is positive. With a 1 or a 2 in the middle it is negative. The tail has the
-labels 1, 2, 3, 3, 3 and in truth says nothing about the class, but in training it seems to:
+Each of the eight small graphs is a star hung on a tail. The star has a centre and three leaves,
+with the labels 0, 0, 1, 2. With a 0 in the centre it is the pattern ``1-0(-2)-0`` (a node labelled
+0 whose neighbours are exactly 0, 1 and 2), and the substructure is positive; with a 1 or a 2 it is
+negative. The tail has the labels 1, 2, 3, 3, 3 and does not matter for the class, but in training
+it seems to:
 
 ============ ======== ============== ======================================== ========
 substructure class    centre of star tail                                     used in
@@ -19,13 +19,11 @@ substructure class    centre of star tail                                     us
 8            negative 1              that of 2                                test
 ============ ======== ============== ======================================== ========
 
-So every test substructure has its star from one class and its tail from the other. To the plain
-Wasserstein Weisfeiler-Lehman kernel of depth 2 each lies exactly half-way: its similarity (one
-minus the distance) is 1/2 to a training substructure of its own class and 1/2 to one of the other:
-5 to 2 and 4, 6 to 1 and 3, 7 to 3 and 1, 8 to 4 and 2. All eight have the same label counts, so
-counting labels does not help, and including depth 0 keeps the ties. What does tell the classes
-apart is the one thing that all positive training graphs share, and a kernel makes use of it by
-giving that pattern more weight than the tails.
+Every test substructure has its star from one class and its tail from the other. Under the plain
+Wasserstein Weisfeiler-Lehman kernel of depth 2 its similarity (one minus the distance) is exactly
+1/2 to a training substructure of its own class and 1/2 to one of the other: 5 to 2 and 4, 6 to 1
+and 3, 7 to 3 and 1, 8 to 4 and 2. All eight have the same label counts, and including depth 0 keeps
+the ties. Only a kernel that gives the pattern more weight than the tails separates the classes.
 """
 
 from __future__ import annotations
@@ -87,7 +85,7 @@ def _substructure(number: int) -> Graph:
 
 
 SUBSTRUCTURES: Mapping[int, Graph] = MappingProxyType({k: _substructure(k) for k in _COMPOSITION})
-"""The eight substructures by number; ``data`` holds ``"class"`` and the ``"planted"`` nodes, the
+"""The eight substructures by number; ``data`` has ``"class"`` and the ``"planted"`` nodes: the
 pattern's centre and then its neighbours labelled 0, 1 and 2."""
 
 
@@ -100,21 +98,14 @@ def make_synthetic(
     *,
     protect_pattern: bool = True,
 ) -> tuple[GraphCollection, np.ndarray]:
-    """Noisy copies of the eight substructures, with the class of each and where its pattern is.
+    """Return noisy copies of the eight substructures and their classes.
 
     Each copy gets some random nodes, one after another, each with a random label and one edge to a
     random node already there, and then some random edges between nodes not joined before. In the
-    end its nodes are put in random order.
-
-    By default one rule binds the noise, the same for both classes: *no noisy edge may change which
-    nodes carry the pattern* ``1-0(-2)-0``. The rest of the graph has no such protection: the
-    pattern's three other nodes, the negative stars and all the tails are changed freely, so the
-    deeper patterns around the planted one vary. Labels are drawn before places, so the label counts
-    do not depend on the class.
-
-    With ``protect_pattern=False`` the noise falls anywhere. An edge at the pattern's centre then
-    turns it into another pattern, so that a "positive" graph may have nothing positive in it, and
-    an edge elsewhere may plant the pattern in a negative graph.
+    end its nodes are put in random order. By default *no noisy edge may change which nodes carry
+    the pattern* ``1-0(-2)-0``; everything else may change, in both classes alike. Labels are drawn
+    before places, so the label counts do not depend on the class. With ``protect_pattern=False`` a
+    "positive" graph may lose the pattern, and a negative one may get it.
 
     Parameters
     ----------
@@ -148,13 +139,23 @@ def make_synthetic(
     >>> [graph.node_labels[node] for node in graph.data["planted"]]
     [0, 0, 1, 2]
     """
-    _check_synthetic(n_per_substructure, substructures, noise_nodes, noise_edges)
+    if n_per_substructure < 0:
+        raise GraphDataError(f"n_per_substructure must be 0 or more; it is {n_per_substructure}.")
+    unknown = [k for k in substructures if k not in SUBSTRUCTURES]
+    if unknown:
+        raise GraphDataError(f"substructures are numbered 1 to 8; there is no {unknown[0]!r}.")
+    _check_range("noise_nodes", noise_nodes, at_least=0)
+    _check_range("noise_edges", noise_edges, at_least=0)
     rng = np.random.default_rng(random_state)
     numbers = np.repeat(np.asarray(substructures, dtype=np.int64), n_per_substructure)
-    copies = [
-        _noisy_copy(SUBSTRUCTURES[k], noise_nodes, noise_edges, rng, protect_pattern)
-        for k in numbers.tolist()
-    ]
+    copies = []
+    for k in numbers.tolist():
+        growing = _GrowingGraph(SUBSTRUCTURES[k], protect_pattern)
+        for _ in range(rng.integers(noise_nodes[0], noise_nodes[1] + 1)):
+            growing.add_node(NODE_LABELS[rng.integers(len(NODE_LABELS))], rng)
+        for _ in range(rng.integers(noise_edges[0], noise_edges[1] + 1)):
+            growing.add_edge(rng)
+        copies.append(growing.shuffled(SUBSTRUCTURES[k].data["planted"], rng))
     sizes = np.array([copy.n_nodes for copy in copies], dtype=np.int64)
     starts = np.cumsum(sizes) - sizes
     edges = [np.array(copy.edges) + start for copy, start in zip(copies, starts, strict=True)]
@@ -168,21 +169,6 @@ def make_synthetic(
     return graphs, y
 
 
-def _check_synthetic(
-    n_per_substructure: int,
-    substructures: Sequence[int],
-    noise_nodes: tuple[int, int],
-    noise_edges: tuple[int, int],
-) -> None:
-    if n_per_substructure < 0:
-        raise GraphDataError(f"n_per_substructure must be 0 or more; it is {n_per_substructure}.")
-    unknown = [k for k in substructures if k not in SUBSTRUCTURES]
-    if unknown:
-        raise GraphDataError(f"substructures are numbered 1 to 8; there is no {unknown[0]!r}.")
-    _check_range("noise_nodes", noise_nodes, at_least=0)
-    _check_range("noise_edges", noise_edges, at_least=0)
-
-
 def _check_range(name: str, bounds: tuple[int, int], at_least: int) -> None:
     low, high = bounds
     if not at_least <= low <= high:
@@ -192,7 +178,7 @@ def _check_range(name: str, bounds: tuple[int, int], at_least: int) -> None:
 
 
 class _GrowingGraph:
-    """A small graph that takes on noise, if asked without changing who carries the pattern."""
+    """A small graph to which noise is added, by default without changing the pattern's nodes."""
 
     def __init__(self, graph: Graph, protect_pattern: bool) -> None:
         self.protect_pattern = protect_pattern
@@ -211,14 +197,12 @@ class _GrowingGraph:
         around = [self.labels[other] for other in self.neighbors[node]]
         return sorted([*around, *extra_neighbor_labels]) == list(PATTERN_NEIGHBORS)
 
-    def _may_join(self, node: int, new_neighbor_label: int) -> bool:
-        if not self.protect_pattern:
-            return True
-        with_it = self._carries_pattern(node, (new_neighbor_label,))
-        return with_it == self._carries_pattern(node)
+    def _may_join(self, node: int, label: int) -> bool:
+        carries = self._carries_pattern
+        return not self.protect_pattern or carries(node, (label,)) == carries(node)
 
     def add_node(self, label: int, rng: np.random.Generator) -> None:
-        """Hang a new node on a random one; as a node with one edge it cannot carry the pattern."""
+        """Join a new node to a random one; with one edge it cannot carry the pattern."""
         hosts = [node for node in range(len(self.labels)) if self._may_join(node, label)]
         self.labels.append(label)
         self.neighbors.append(set())
@@ -241,37 +225,16 @@ class _GrowingGraph:
         self._join(*pairs[rng.integers(len(pairs))])
 
     def shuffled(self, planted: tuple[int, ...], rng: np.random.Generator) -> Graph:
-        """The graph with its nodes in random order."""
-        new_number = rng.permutation(len(self.labels)).tolist()
-        labels = [0] * len(self.labels)
-        for node, label in enumerate(self.labels):
-            labels[new_number[node]] = label
-        edges = [
-            (new_number[u], new_number[v])
-            for v, us in enumerate(self.neighbors)
-            for u in us
-            if u < v
-        ]
+        """Return the graph with its nodes in random order."""
+        number = rng.permutation(len(self.labels)).tolist()
+        labels = [label for _, label in sorted(zip(number, self.labels, strict=True))]
+        pairs = ((u, v) for v, us in enumerate(self.neighbors) for u in us if u < v)
+        edges = sorted(tuple(sorted((number[u], number[v]))) for u, v in pairs)
         return Graph(
             node_labels=tuple(labels),
-            edges=tuple(sorted((min(edge), max(edge)) for edge in edges)),
-            data={"planted": tuple(new_number[node] for node in planted)},
+            edges=tuple(edges),
+            data={"planted": tuple(number[node] for node in planted)},
         )
-
-
-def _noisy_copy(
-    substructure: Graph,
-    noise_nodes: tuple[int, int],
-    noise_edges: tuple[int, int],
-    rng: np.random.Generator,
-    protect_pattern: bool,
-) -> Graph:
-    growing = _GrowingGraph(substructure, protect_pattern)
-    for _ in range(rng.integers(noise_nodes[0], noise_nodes[1] + 1)):
-        growing.add_node(NODE_LABELS[rng.integers(len(NODE_LABELS))], rng)
-    for _ in range(rng.integers(noise_edges[0], noise_edges[1] + 1)):
-        growing.add_edge(rng)
-    return growing.shuffled(substructure.data["planted"], rng)
 
 
 # --- random graphs of any number ------------------------------------------------------------
@@ -290,7 +253,7 @@ def make_random_graphs(
     label_skew: float = 2.0,
     random_state: int | np.random.Generator | None = None,
 ) -> GraphCollection:
-    """Random sparse graphs that look like molecules from afar, made all at once.
+    """Return random sparse graphs that resemble molecules in size, rings and labels.
 
     Each is a tree of chains with some branches and a few rings of about six nodes. Labels are
     independent of the structure and skewed as chemical elements are: label ``k`` has a share
@@ -321,17 +284,11 @@ def make_random_graphs(
     sizes = rng.integers(n_nodes[0], n_nodes[1] + 1, size=n_graphs)  # (n_graphs,)
     shares = np.arange(1.0, n_labels + 1) ** -label_skew
     labels = rng.choice(n_labels, size=int(sizes.sum()), p=shares / shares.sum())
-    return build_collection(sizes, _molecule_like_edges(sizes, rng), labels)
-
-
-def _molecule_like_edges(sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A tree edge for every node but the first of each graph, and an edge for each ring."""
+    # an edge to the parent for every node but the first of each graph, and an edge for each ring
     node = np.arange(sizes.sum())
     place = node - np.repeat(np.cumsum(sizes) - sizes, sizes)  # number within the graph
     steps = rng.choice(_PARENT_STEPS, size=len(node), p=_PARENT_STEP_CHANCES)
-    parent = node - np.minimum(steps, place)
-    has_parent = place > 0
+    tree = np.column_stack([node - np.minimum(steps, place), node])[place > 0]
     closes_ring = (place >= _RING_STEP) & (rng.random(len(node)) < _RING_CHANCE)
-    tree = np.column_stack([parent, node])[has_parent]
     rings = np.column_stack([node - _RING_STEP, node])[closes_ring]
-    return np.concatenate([tree, rings])  # (n_edges, 2)
+    return build_collection(sizes, np.concatenate([tree, rings]), labels)

@@ -1,26 +1,56 @@
-"""Reader of the TU format: one text file for the edges, the graphs, the classes and the labels."""
+"""Reader of the TU format: text files of edges, graphs, classes and labels, in a folder or zip."""
 
 from __future__ import annotations
 
 import codecs
 import csv
+import difflib
 import io
 import re
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+import stat
+import struct
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
 
 import numpy as np
 
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.errors import GraphDataError
+from treelens.graphs.errors import (
+    DamagedFileWarning,
+    GraphDataError,
+    GraphFileNotFoundError,
+    IgnoredDataWarning,
+)
 from treelens.graphs.integers import is_integer, looks_plain, why_no_integer
+from treelens.graphs.opening import check_regular, read_bytes, too_much, unpacked_limit
 from treelens.graphs.recipe import GraphRecipe
-from treelens.graphs.sources import TextFiles, read_text_files
 
 TU_RECIPE = GraphRecipe("tudataset")
+REQUIRED_PARTS = ("A", "graph_indicator", "graph_labels")
+OPTIONAL_PARTS = ("node_labels", "edge_labels")
+PARTS = REQUIRED_PARTS + OPTIONAL_PARTS
+UNUSED_PARTS = ("node_attributes", "edge_attributes", "graph_attributes")
+
 _SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
+_EDGES_ENDING = "_A.txt"
+_READ_AT_ONCE = 2**20
+_LONGEST_ZIP_END = 22 + 2**16  # bytes, with the longest comment
+_FEW = 0.01  # exceptions to a rule that files follow otherwise: damage rather than intent
+_ALIKE = 0.9  # of the letters of two names
+# Members in other ways (bzip2, LZMA, ...) would be unpacked whole before their size is known.
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# What zipfile raises on damaged archives: a bad offset or name ends in the last three.
+_ZIP_ERRORS = (
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError,
+    OverflowError, ValueError, OSError,
+)  # fmt: skip
 
 
 def read_tudataset(path: str | Path) -> tuple[GraphCollection, np.ndarray]:
@@ -29,8 +59,10 @@ def read_tudataset(path: str | Path) -> tuple[GraphCollection, np.ndarray]:
     The edges of ``NAME_A.txt`` are taken as undirected, whether each is listed once, in both
     directions, or several times. Nodes without edges and graphs without nodes are kept. Without
     ``NAME_node_labels.txt`` each node is labelled with its degree, and a warning says so. Labels
-    with several columns become tuples. ``NAME_node_attributes.txt`` and other files are not read.
-    Numbers are read strictly: ``01``, ``1_0`` and ``1.0`` are errors, not 1 and 10.
+    with several columns become tuples. ``NAME_node_attributes.txt`` and other attributes are not
+    read, with a warning. Numbers are read strictly: ``01``, ``1_0`` and ``1.0`` are errors, not 1
+    and 10. What contradicts itself is an error; what files rarely have (very few edges listed in
+    one direction only, a last graph without nodes) is a ``DamagedFileWarning``.
 
     Parameters
     ----------
@@ -69,10 +101,17 @@ def read_tudataset(path: str | Path) -> tuple[GraphCollection, np.ndarray]:
 
 
 def collection_from_text(files: TextFiles) -> tuple[GraphCollection, np.ndarray]:
-    """Understand the text files of one data set; see :func:`read_tudataset`."""
+    """Return the graphs and classes of the text files of one data set."""
     y = _table(files, "graph_labels", columns=1)[:, 0]
     graph_of = _table(files, "graph_indicator", columns=1)[:, 0]  # (n_nodes,), from 1
-    _check_graph_numbers(files, graph_of, len(y))
+    outside = np.flatnonzero((graph_of < 1) | (graph_of > len(y)))
+    if len(outside):
+        line = int(outside[0]) + 1
+        raise GraphDataError(
+            f"{files.places['graph_indicator']}, line {line}: node {line} belongs to graph "
+            f"{graph_of[line - 1]}, but {files.places['graph_labels']} has {len(y)} lines, so "
+            f"the graphs are 1 to {len(y)}. One of the two files is cut off or wrong."
+        )
 
     def whose_node(line: int) -> str:
         return f" (node {line} of {_graph(graph_of[line - 1])})" if line <= len(graph_of) else ""
@@ -86,15 +125,10 @@ def collection_from_text(files: TextFiles) -> tuple[GraphCollection, np.ndarray]
         u, v = edges[line - 1]
         return f" (edge {u} - {v} of {_graph(graph_of[u - 1])})"
 
-    node_labels = edge_labels = None
-    if "node_labels" in files.contents:
-        node_labels = _table(files, "node_labels", None, whose_node)
-        _check_length(files, "node_labels", node_labels, "graph_indicator", graph_of, whose_node)
-    if "edge_labels" in files.contents:
-        edge_labels = _table(files, "edge_labels", None, whose_edge)
-        _check_length(files, "edge_labels", edge_labels, "A", edges, whose_edge)
+    node_labels = _label_table(files, "node_labels", "graph_indicator", len(graph_of), whose_node)
+    edge_labels = _label_table(files, "edge_labels", "A", len(edges), whose_edge)
+    if edge_labels is not None:
         _check_edge_labels_agree(files, edges, edge_labels, graph_of)
-
     by_graph = np.argsort(graph_of, kind="stable")  # nodes of a graph need not stand together
     position = np.empty(len(graph_of), dtype=np.int64)
     position[by_graph] = np.arange(len(graph_of))
@@ -105,6 +139,8 @@ def collection_from_text(files: TextFiles) -> tuple[GraphCollection, np.ndarray]
         None if edge_labels is None else labels_of_columns(edge_labels),
         recipe=TU_RECIPE,
     )
+    warn_attributes(files.unused)
+    _warn_damaged(files, edges, graph_of, graphs)
     return graphs, y
 
 
@@ -113,22 +149,192 @@ def _graph(number: int) -> str:
 
 
 def labels_of_columns(table: np.ndarray) -> Any:
-    """One label a row: the number itself, or a tuple where there are several columns."""
+    """Return one label a row: the number itself, or a tuple where there are several columns."""
     return table[:, 0] if table.shape[1] == 1 else [tuple(row) for row in table.tolist()]
 
 
-# --- what must hold between the files -------------------------------------------------------
-
-
-def _check_graph_numbers(files: TextFiles, graph_of: np.ndarray, n_graphs: int) -> None:
-    outside = np.flatnonzero((graph_of < 1) | (graph_of > n_graphs))
-    if len(outside):
-        line = int(outside[0]) + 1
-        raise GraphDataError(
-            f"{files.places['graph_indicator']}, line {line}: node {line} belongs to graph "
-            f"{graph_of[line - 1]}, but {files.places['graph_labels']} has {n_graphs} lines, so "
-            f"the graphs are 1 to {n_graphs}. One of the two files is cut off or wrong."
+def warn_attributes(names: Iterable[str]) -> None:
+    """Warn about files of attributes, which are not read."""
+    if names := sorted(names):
+        warnings.warn(
+            f"Ignored: {', '.join(names)}. Kernels compare labels only: bin attributes into "
+            "integers and write them as NAME_node_labels.txt to use them.",
+            IgnoredDataWarning,
+            stacklevel=4,
         )
+
+
+# --- where the files are ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TextFiles:
+    """The text files of one TU data set, by part ("A", "graph_indicator", ...)."""
+
+    name: str  # the NAME in NAME_A.txt
+    contents: Mapping[str, bytes]
+    places: Mapping[str, str]  # names of files in errors, also of those that are missing
+    unused: tuple[str, ...] = ()  # names of files of attributes
+
+
+def read_text_files(path: str | Path) -> TextFiles:
+    """Read the files of a TU data set from a folder, a zip, or the path of its ``NAME_A.txt``."""
+    path = Path(path).expanduser()
+    if path.is_dir():
+        return _from_folder(path)
+    if not path.exists():
+        raise GraphFileNotFoundError(
+            f"{path} does not exist: expected a folder or a zip with NAME_A.txt, "
+            "NAME_graph_indicator.txt and NAME_graph_labels.txt."
+        )
+    if path.name.endswith(_EDGES_ENDING):
+        return _from_prefix(path.parent, path.name.removesuffix(_EDGES_ENDING))
+    return _from_zip(path)
+
+
+def _from_folder(folder: Path) -> TextFiles:
+    found = [*folder.glob(f"*{_EDGES_ENDING}"), *folder.glob(f"*/*{_EDGES_ENDING}")]
+    relative = [PurePosixPath(file.relative_to(folder).as_posix()) for file in found]
+    chosen = _choose_set(relative, folder, wanted=folder.name)
+    return _from_prefix(folder / chosen.parent, chosen.name.removesuffix(_EDGES_ENDING))
+
+
+def _from_prefix(folder: Path, name: str) -> TextFiles:
+    paths = {part: folder / f"{name}_{part}.txt" for part in PARTS}
+    contents = {part: read_bytes(file) for part, file in paths.items() if file.exists()}
+    places = {part: str(file) for part, file in paths.items()}
+    return _checked(name, contents, places, [file.name for file in folder.iterdir()])
+
+
+def _from_zip(path: Path) -> TextFiles:
+    check_regular(path)
+    with path.open("rb") as file:  # no permission to read is an error of its own
+        try:
+            with zipfile.ZipFile(file) as archive:
+                _check_directory(file, len(archive.infolist()))
+                return _from_archive(archive, path)
+        except GraphDataError:
+            raise
+        except _ZIP_ERRORS as error:
+            raise GraphDataError(
+                f"{path} cannot be read as a zip ({error}): it is damaged, cut off, or no zip at "
+                "all. Fetch it again, or unpack it yourself and give the folder."
+            ) from error
+
+
+def _check_directory(file: IO[bytes], n_members: int) -> None:
+    """Raise where the end of a zip states another number of members than its directory lists."""
+    file.seek(0, io.SEEK_END)
+    file.seek(max(0, file.tell() - _LONGEST_ZIP_END))
+    end = file.read()
+    end = end[end.rindex(b"PK\5\6") :]
+    (stated,) = struct.unpack("<H", end[10:12])
+    if stated not in (n_members, 0xFFFF):  # 0xFFFF: too many for the field
+        raise zipfile.BadZipFile(f"{stated} members are stated, {n_members} are listed")
+
+
+def _from_archive(archive: zipfile.ZipFile, path: Path) -> TextFiles:
+    members = _checked_members(archive, path)
+    chosen = _choose_set(map(PurePosixPath, members), path, wanted=path.stem)
+    name = chosen.name.removesuffix(_EDGES_ENDING)
+    inside = {part: str(chosen.with_name(f"{name}_{part}.txt")) for part in PARTS}
+    contents = {}
+    for part, file in inside.items():
+        if file in members:  # bit by bit: at once, more than the declared size might be unpacked
+            with archive.open(members[file]) as member:
+                contents[part] = b"".join(iter(partial(member.read, _READ_AT_ONCE), b""))
+    beside = [file.name for file in map(PurePosixPath, members) if file.parent == chosen.parent]
+    places = {part: f"{path}/{member}" for part, member in inside.items()}
+    return _checked(name, contents, places, beside)
+
+
+def _checked(
+    name: str, contents: Mapping[str, bytes], places: Mapping[str, str], beside: Iterable[str]
+) -> TextFiles:
+    """Raise where a required file is missing, or one beside them has nearly the name of a part."""
+    missing = [places[part] for part in REQUIRED_PARTS if part not in contents]
+    if missing:
+        needed = ", ".join(f"{name}_{part}.txt" for part in REQUIRED_PARTS)
+        raise GraphFileNotFoundError(f"{missing[0]} is missing: a TU data set needs {needed}.")
+    known = {f"{name}_{part}.txt".casefold(): part for part in PARTS + UNUSED_PARTS}
+    unused = []
+    for file in beside:
+        part = known.get(file.casefold())
+        if part in UNUSED_PARTS:
+            unused.append(file)
+        elif part is None or file != f"{name}_{part}.txt":
+            near = difflib.get_close_matches(file.casefold(), known, 1, _ALIKE)
+            if near and known[near[0]] in OPTIONAL_PARTS and known[near[0]] not in contents:
+                raise GraphDataError(
+                    f"{file} beside {places['A']} is not read, but {name}_{known[near[0]]}.txt "
+                    "would be: rename it, or move it away if it is no part of the data set."
+                )
+    return TextFiles(name, contents, places, tuple(unused))
+
+
+def _choose_set(edge_files: Iterable[PurePosixPath], place: Path, wanted: str) -> PurePosixPath:
+    """Return the ``NAME_A.txt`` to read: the least deep, and of those the one named as asked."""
+    candidates = [file for file in edge_files if _is_edge_file(file)]
+    if not candidates:
+        raise GraphFileNotFoundError(
+            f"{place} has no TU data set: expected NAME_A.txt, NAME_graph_indicator.txt and "
+            "NAME_graph_labels.txt, at the top or one folder down."
+        )
+    depth = min(len(file.parts) for file in candidates)
+    candidates = [file for file in candidates if len(file.parts) == depth]
+    named = [file for file in candidates if file.name == f"{wanted}{_EDGES_ENDING}"]
+    candidates = named or candidates
+    if len(candidates) > 1:
+        raise GraphDataError(
+            f"{place} has several data sets ({', '.join(sorted(map(str, candidates)))}): give "
+            "the path of one of them."
+        )
+    return candidates[0]
+
+
+def _is_edge_file(file: PurePosixPath) -> bool:
+    hidden = file.name.startswith(".") or "__MACOSX" in file.parts  # what a Mac's zip adds
+    return file.name.endswith(_EDGES_ENDING) and not hidden
+
+
+def _checked_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
+    """Return the files in the zip by name, once the whole archive has been found harmless."""
+    members: dict[str, zipfile.ZipInfo] = {}
+    for info in archive.infolist():
+        problem = _problem_with(info, known=info.filename in members)
+        if problem:
+            raise GraphDataError(
+                f"{path} was refused, nothing of it was read: its member {info.filename!r} "
+                f"{problem}. Get the archive from a source you trust."
+            )
+        if not info.is_dir():
+            members[info.filename] = info
+    unpacked = sum(info.file_size for info in members.values())
+    if unpacked > unpacked_limit(path.stat().st_size):
+        raise too_much(path, f"{unpacked:,}")
+    for info in members.values():  # zipfile compares the names before a member and in the directory
+        archive.open(info).close()
+    return members
+
+
+def _problem_with(info: zipfile.ZipInfo, known: bool) -> str | None:
+    name = info.filename.replace("\\", "/")
+    if not name:
+        return "has no name"
+    if name.startswith("/") or name[1:2] == ":":
+        return "has an absolute path"
+    if ".." in name.split("/"):
+        return "has a path that climbs out of the archive"
+    if stat.S_ISLNK(info.external_attr >> 16):
+        return "is a symbolic link"
+    if info.flag_bits & 0x1:
+        return "is encrypted"
+    if info.compress_type not in _COMPRESSIONS:
+        return f"is packed in an unusual way (method {info.compress_type}; pack it anew as .zip)"
+    return "is there twice" if known else None
+
+
+# --- consistency of the files ----------------------------------------------------------------
 
 
 def _check_ends(files: TextFiles, edges: np.ndarray, graph_of: np.ndarray) -> None:
@@ -156,21 +362,21 @@ def _check_ends(files: TextFiles, edges: np.ndarray, graph_of: np.ndarray) -> No
         )
 
 
-def _check_length(
-    files: TextFiles,
-    part: str,
-    table: np.ndarray,
-    other_part: str,
-    other: np.ndarray,
-    whose: Callable[[int], str],
-) -> None:
-    if len(table) != len(other):
-        first_without = min(len(table), len(other)) + 1
+def _label_table(
+    files: TextFiles, part: str, other_part: str, count: int, whose: Callable[[int], str]
+) -> np.ndarray | None:
+    """Return the labels of a part, if it is there, one line for each of another part."""
+    if part not in files.contents:
+        return None
+    table = _table(files, part, None, whose)
+    if len(table) != count:
+        first = min(len(table), count) + 1
         raise GraphDataError(
             f"{files.places[part]} has {len(table)} lines, {files.places[other_part]} has "
-            f"{len(other)}: they must have one line each for the same things. They part at line "
-            f"{first_without}{whose(first_without)}; one of them is cut off or wrong."
+            f"{count}: they must have one line each for the same things. They differ from line "
+            f"{first}{whose(first)} on; one of them is cut off or wrong."
         )
+    return table
 
 
 def _check_edge_labels_agree(
@@ -185,16 +391,51 @@ def _check_edge_labels_agree(
     if len(conflict):
         first, second = sorted(order[conflict[0] : conflict[0] + 2].tolist())
         u, v = edges[first].tolist()
+        one, other = (", ".join(map(str, labels[i].tolist())) for i in (first, second))
         raise GraphDataError(
             f"{files.places['edge_labels']}, lines {first + 1} and {second + 1}: the edge {u} - "
-            f"{v} of {_graph(graph_of[u - 1])} gets two labels, "
-            f"{_shown(labels[first])} and {_shown(labels[second])}. Edges are undirected and carry "
+            f"{v} of {_graph(graph_of[u - 1])} gets two labels, {one} and {other}. Edges carry "
             "one label: merge the two, or remove the file to read the graphs without edge labels."
         )
 
 
-def _shown(row: np.ndarray) -> str:
-    return ", ".join(map(str, row.tolist()))
+def _warn_damaged(
+    files: TextFiles, edges: np.ndarray, graph_of: np.ndarray, graphs: GraphCollection
+) -> None:
+    """Warn about what the format allows, but hardly any file has unless it is damaged."""
+    found = []
+    n_one_way = len(graphs.neighbors) - len(edges)  # if no line is there twice
+    if 0 < n_one_way <= _FEW * len(edges):
+        lines = set(map(tuple, edges.tolist()))
+        line, (u, v) = next(
+            (i, edge) for i, edge in enumerate(edges.tolist(), 1) if (edge[1], edge[0]) not in lines
+        )
+        found.append(
+            f"{files.places['A']}, line {line}: the edge {u} - {v} is listed in this direction "
+            "only, nearly all others in both"
+        )
+    falls = np.flatnonzero(np.diff(graph_of) < 0)
+    if 0 < len(falls) <= _FEW * len(graph_of):
+        found.append(
+            f"{files.places['graph_indicator']}, line {falls[0] + 2}: graph "
+            f"{graph_of[falls[0] + 1]} comes after graph {graph_of[falls[0]]}, while nearly all "
+            "nodes are in the order of the graphs"
+        )
+    if graph_of.max() < len(graphs):
+        found.append(
+            f"{files.places['graph_labels']} has {len(graphs)} lines, but the last graph with "
+            f"nodes is {graph_of.max()}"
+        )
+    open_ended = [part for part, data in files.contents.items() if not data.endswith(b"\n")]
+    if len(open_ended) == 1:
+        found.append(f"{files.places[open_ended[0]]} ends within a line, the other files do not")
+    if found:
+        warnings.warn(
+            f"{'. '.join(found)}. The data set was read as it is, but may be damaged: compare it "
+            "with its source.",
+            DamagedFileWarning,
+            stacklevel=4,
+        )
 
 
 # --- numbers from text ----------------------------------------------------------------------
@@ -206,7 +447,7 @@ def _table(
     columns: int | None,
     whose: Callable[[int], str] = lambda line: "",
 ) -> np.ndarray:
-    """The integers of one file, shape (n_lines, n_columns)."""
+    """Return the integers of one file, shape (n_lines, n_columns)."""
     data, place = files.contents[part].removeprefix(codecs.BOM_UTF8).rstrip(), files.places[part]
     if not data:
         raise GraphDataError(
@@ -239,7 +480,7 @@ def _parse_fast(data: bytes) -> np.ndarray | None:
 def _parse_line_by_line(
     data: bytes, place: str, columns: int | None, whose: Callable[[int], str]
 ) -> np.ndarray:
-    """The patient way: accepts blanks and tabs between numbers, and finds the line that is bad."""
+    """The slow way: accepts blanks and tabs between numbers, and names the line that is bad."""
     rows: list[list[int]] = []
     for number, line in enumerate(data.decode("utf-8", errors="replace").splitlines(), 1):
         fields = _SEPARATOR.split(line.strip())

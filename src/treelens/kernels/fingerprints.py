@@ -1,9 +1,12 @@
-"""Circular fingerprints (ECFP) of the molecules behind graphs, and their Tanimoto similarity."""
+"""Circular fingerprints (ECFP) of the molecules behind graphs: folded, or as levels of patterns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -12,8 +15,10 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.normalize import normalize_kernel
-from treelens.patterns.histograms import SparseRows
+from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.pairs import PairFeatures
+
+Environment = tuple[int, int, int]  # bit, radius, count
 
 
 def molecules_behind(graphs: GraphCollection) -> list[Any]:
@@ -74,6 +79,127 @@ def fingerprint_counts(molecules: Sequence[Any], radius: int = 2) -> sparse.csr_
     )
     table.sort_indices()
     return table
+
+
+class EnvironmentCounts(NamedTuple):
+    """How often molecules have circular environments, one entry for each pair."""
+
+    graph: np.ndarray
+    level: np.ndarray  # the radius
+    column: np.ndarray  # within the level, -1 where training never had the environment
+    times: np.ndarray
+    n_atoms: np.ndarray  # (n_graphs,)
+
+
+@dataclass(frozen=True, eq=False)
+class FingerprintForest:
+    """Unfolded ECFP counts as levels of patterns, in place of a Weisfeiler-Lehman forest.
+
+    A level is a radius: a Gaussian process can weigh radii as it weighs depths. Up to radius 2 this
+    is ECFP4, up to 3 ECFP6.
+
+    Attributes
+    ----------
+    columns : tuple of dict
+        For each radius, the column of every environment of the training molecules.
+
+    Examples
+    --------
+    >>> from treelens import as_graph_collection
+    >>> forest, counts = FingerprintForest.fit(as_graph_collection(["CCC", "CCCC"]), 1)
+    >>> forest.count(counts).to_sparse().toarray().astype(int).tolist()
+    [[1, 2, 1, 2, 0], [2, 2, 0, 2, 2]]
+    """
+
+    columns: tuple[dict[int, int], ...]
+
+    @classmethod
+    def fit(
+        cls, graphs: GraphCollection, depth: int
+    ) -> tuple[FingerprintForest, EnvironmentCounts]:
+        found = _environments(molecules_behind(graphs), depth)
+        columns: tuple[dict[int, int], ...] = tuple({} for _ in range(depth + 1))
+        for bit, radius, _ in chain.from_iterable(found):
+            columns[radius].setdefault(bit, len(columns[radius]))
+        forest = cls(columns)
+        return forest, forest._located(found, graphs)
+
+    @property
+    def depth(self) -> int:
+        return len(self.columns) - 1
+
+    @cached_property
+    def level_offsets(self) -> np.ndarray:
+        return np.concatenate([[0], np.cumsum([len(level) for level in self.columns])])
+
+    @property
+    def level_depths(self) -> np.ndarray:
+        return np.arange(len(self.columns))
+
+    @property
+    def n_patterns(self) -> int:
+        return int(self.level_offsets[-1])
+
+    @cached_property
+    def parents(self) -> np.ndarray:
+        return np.full(self.n_patterns, -1, dtype=np.int64)
+
+    def transform(self, graphs: GraphCollection, n_jobs: int = 1) -> EnvironmentCounts:
+        return self._located(_environments(molecules_behind(graphs), self.depth), graphs)
+
+    def _located(
+        self, found: list[list[Environment]], graphs: GraphCollection
+    ) -> EnvironmentCounts:
+        entries = np.array(
+            [
+                (graph, radius, self.columns[radius].get(bit, -1), count)
+                for graph, environments in enumerate(found)
+                for bit, radius, count in environments
+            ],
+            dtype=np.int64,
+        ).reshape(-1, 4)
+        graph, level, column, times = entries.T
+        return EnvironmentCounts(graph, level, column, times, graphs.sizes)
+
+    def count(self, counts: EnvironmentCounts, n_jobs: int = 1) -> PatternHistograms:
+        known = counts.column >= 0
+        pattern = (self.level_offsets[counts.level] + counts.column)[known]
+        graph, n_graphs = counts.graph[known], len(counts.n_atoms)
+        order = np.lexsort((graph, pattern))
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(pattern, minlength=self.n_patterns))])
+        return PatternHistograms(
+            offsets.astype(np.int64), graph[order].astype(np.int32),
+            counts.times[known][order].astype(np.int32), self.level_offsets, 0, counts.n_atoms,
+            self._unseen(counts, n_graphs).astype(np.int64),
+        )  # fmt: skip
+
+    def unseen_sums(
+        self, counts: EnvironmentCounts, log_weights: np.ndarray, level_weights: np.ndarray
+    ) -> np.ndarray:
+        """What environments that training never had add to a molecule's own sum."""
+        return self._unseen(counts, len(counts.n_atoms)) @ level_weights
+
+    def _unseen(self, counts: EnvironmentCounts, n_graphs: int) -> np.ndarray:
+        table, new = np.zeros((n_graphs, len(self.columns))), counts.column < 0
+        np.add.at(table, (counts.graph[new], counts.level[new]), counts.times[new])
+        return table
+
+
+def _environments(molecules: Sequence[Any], radius: int) -> list[list[Environment]]:
+    """Bit, radius and count of the environments of each molecule."""
+    from rdkit import rdBase
+    from rdkit.Chem import rdFingerprintGenerator
+
+    make = rdFingerprintGenerator.GetMorganGenerator(radius=radius)
+    output = rdFingerprintGenerator.AdditionalOutput()
+    output.CollectBitInfoMap()
+    found = []
+    with rdBase.BlockLogs():
+        for molecule in molecules:
+            make.GetSparseCountFingerprint(molecule, additionalOutput=output)
+            centres = output.GetBitInfoMap()
+            found.append([(bit, atoms[0][1], len(atoms)) for bit, atoms in centres.items()])
+    return found
 
 
 def folded_counts(molecules: Sequence[Any], radius: int = 2, size: int = 2048) -> np.ndarray:

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.graphs.collection import GraphCollection
-from treelens.graphs.labels import translate_codes
+from treelens.graphs.collection import GraphCollection, translate_codes
 from treelens.parallel import run_in_shares
 from treelens.patterns import _compiled_paths
 from treelens.patterns.histograms import SparseRows

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from treelens.array_checks import check_labels
-from treelens.graphs.collection import GraphCollection
+from treelens.graphs.collection import GraphCollection, translate_codes
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.labels import translate_codes
 from treelens.patterns import _compiled, refinement
 from treelens.patterns.refinement import PatternLevel
 

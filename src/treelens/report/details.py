@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from treelens.explain.classifier import ClassifierExplainer
-from treelens.explain.contributions import Explanation
+from treelens.explain.contributions import Explanation, explain_seen
+from treelens.explain.expansion import expansion_of
 from treelens.explain.layout import is_molecule, node_positions
 from treelens.graphs.collection import Graph
 from treelens.graphs.molecules import molecule_of
@@ -67,11 +67,11 @@ def explain_graphs(model: FittedSVM, given: GivenGraphs, positions: np.ndarray) 
     """Explain some graphs and keep what a drawing of each needs."""
     details = GraphDetails()
     totals: dict[int, float] = defaultdict(float)
-    explainer = ClassifierExplainer(model)
+    expansion = expansion_of(model)
     with one_blas_thread():
         for index in positions.tolist():
-            explanation = explainer.explain(
-                given.graphs, given.said, index, n_neighbors=_MOST_NEIGHBORS
+            explanation = explain_seen(
+                given.graphs, given.said.graphs, index, expansion, n_neighbors=_MOST_NEIGHBORS
             )
             row = explained_graph(given.shown[index], explanation)
             details.rows.append({"index": index, "name": given.name_of(index), **row})
@@ -112,8 +112,8 @@ def explained_graph(graph: Graph, explanation: Explanation, digits: int = 3) -> 
 
 def _neighbors(explanation: Explanation) -> list[dict[str, Any]]:
     """Training graphs with what they added and their class, or their value."""
-    voices = explanation.voices
-    ((name, targets),) = voices.decision.facts_of_training(voices.picked).items()
+    rows = explanation.neighbor_rows
+    name, targets = rows.expansion.basis_targets(rows.picked)
     return [
         {
             "index": index,
@@ -121,9 +121,9 @@ def _neighbors(explanation: Explanation) -> list[dict[str, Any]]:
             "contribution": short(contribution),
         }
         for index, target, contribution in zip(
-            voices.training_graphs.tolist(),
+            rows.training_graphs.tolist(),
             targets.tolist(),
-            voices.contributions.tolist(),
+            rows.contributions.tolist(),
             strict=True,
         )
     ]

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from treelens.explain.gaussian import GaussianDecision
+from treelens.explain.expansion import expansion_of
 from treelens.gp.model import FittedGP
+from treelens.kernels.nearest import nearest_graphs
 from treelens.patterns.features import select_features
 from treelens.report.plain import percent
 from treelens.report.said import PlaceInDomain, SaidOfGraphs
@@ -89,7 +90,7 @@ def _memory(given: SaidOfGraphs) -> dict[str, Any]:
 
 
 def _unseen(model: FittedGP, given: SaidOfGraphs) -> dict[str, Any]:
-    limit = GaussianDecision(model).out_of_vocabulary_limit
+    limit = expansion_of(model).usual_out_of_vocabulary
     n = int((given.said.out_of_vocabulary > limit).sum())
     text = f"{_share(n, len(given))} have more patterns that training never saw than the usual "
     return _item(_level(n, len(given)), f"{text}{percent(limit, 0)} of their patterns.", n)
@@ -122,9 +123,9 @@ def usual_similarity(model: FittedGP) -> float:
     The fifth percentile over a sample of them.
     """
     chosen = np.random.default_rng(0).permutation(model.basis.n_graphs)[:_MOST_COMPARED]
-    rows = model.kernel_rows(select_features(model.basis_graphs, chosen))
-    rows[np.arange(len(chosen)), chosen] = -np.inf  # not with itself
-    return float(np.quantile(rows.max(axis=1) / model.kernel.variance, _USUAL))
+    some = select_features(model.basis_graphs, chosen)
+    near = nearest_graphs(some, model.basis_graphs, model.weights, 1, chosen)
+    return float(np.quantile(near.similarity[:, 0], _USUAL))
 
 
 def _wide(model: FittedGP, given: SaidOfGraphs) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from treelens.explain.decode import find_in_forest
-from treelens.explain.fragment_effects import effects_of_patterns
-from treelens.explain.gaussian import GaussianDecision
+from treelens.explain.decode import find_occurrences, pattern_texts
+from treelens.explain.effects import effects_of_patterns
+from treelens.explain.expansion import expansion_of
 from treelens.explain.smarts import atom_label_of, forest_smarts
 from treelens.gp.model import FittedGP
 from treelens.graphs.collection import GraphCollection
@@ -73,14 +73,14 @@ class PatternEffects:
 
 def measured_effects(model: FittedGP, given: SaidOfGraphs | None) -> PatternEffects:
     """Effects in a sample of the graphs given, or else of the training graphs."""
-    decision = GaussianDecision(model)
+    expansion = expansion_of(model)
     if given is None:
         chosen = _sample(model.basis.n_graphs)
-        values = effects_of_patterns(decision, select_features(model.basis_graphs, chosen))
+        values = effects_of_patterns(expansion, select_features(model.basis_graphs, chosen))
         return PatternEffects(values, model.basis_indices[chosen], False, None)
     chosen, seen = _sample(len(given)), given.said.graphs
     colors = seen.colors.select_graphs(chosen)
-    values = effects_of_patterns(decision, select_features(seen.features, chosen))
+    values = effects_of_patterns(expansion, select_features(seen.features, chosen))
     return PatternEffects(values, chosen, True, colors)
 
 
@@ -110,7 +110,7 @@ def effect_section(
     mean, error = effects.mean_and_error()
     holders, places = effects.holders(), _places(model, given, effects, order.tolist())
     smarts = _smarts(model, given, order.tolist())
-    texts = forest.texts(order)
+    texts = pattern_texts(forest, order)
     rows = [
         {
             "id": pattern,
@@ -158,7 +158,7 @@ def _places(
     sample = given.graphs[effects.indices]
     forest = model.weighted.forest
     places = {}
-    for pattern, found in find_in_forest(forest, sample, patterns, effects.colors).items():
+    for pattern, found in find_occurrences(forest, sample, patterns, colors=effects.colors).items():
         if found and sample.sizes[found[0].graph_index] <= LARGEST_DRAWN:
             index = int(effects.indices[found[0].graph_index])
             places[pattern] = place_of(given.shown[index], found[0]) | {"graph": index}

@@ -8,10 +8,11 @@ import numpy as np
 
 import treelens
 from treelens.explain.contributions import explain_seen
-from treelens.explain.gaussian import GaussianDecision
+from treelens.explain.expansion import KernelExpansion, expansion_of
 from treelens.explain.layout import is_molecule
 from treelens.explain.names import LabelNames, named_forest, with_label_names
 from treelens.gp.model import FittedGP
+from treelens.kernels.nearest import nearest_graphs
 from treelens.parallel import one_blas_thread
 from treelens.patterns.features import select_features
 from treelens.report.details import drawable, explained_graph, molecule_data
@@ -228,7 +229,7 @@ def _examples(
     names: str | LabelNames | None,
 ) -> dict[str, Any]:
     """A dozen graphs to draw, each with what its nodes add to the prediction."""
-    decision, rows, taken = GaussianDecision(model), [], set[int]()
+    expansion, rows, taken = expansion_of(model), [], set[int]()
     kinds = {
         "worst": given.most_wrong,
         "uncertain": given.most_uncertain,
@@ -239,7 +240,7 @@ def _examples(
         taken.update(fresh)
         for index in fresh:
             explanation = explain_seen(
-                given.graphs, given.said.graphs, index, decision, n_neighbors=0
+                given.graphs, given.said.graphs, index, expansion, n_neighbors=0
             )
             graph = given.shown[index]
             rows.append(
@@ -247,7 +248,7 @@ def _examples(
                     "kind": kind,
                     **explained_graph(graph, explanation, _DIGITS),
                     **given.facts(index),
-                    "neighbors": _nearest(decision, given, index, held, names),
+                    "neighbors": _nearest(expansion, given, index, held, names),
                     "drawn": graph.n_nodes <= LARGEST_DRAWN,
                     "molecule": molecule_data(graph),
                 }
@@ -256,28 +257,30 @@ def _examples(
 
 
 def _nearest(
-    decision: GaussianDecision,
+    expansion: KernelExpansion,
     given: SaidOfGraphs,
     index: int,
     held: Held,
     names: str | LabelNames | None,
 ) -> list[dict[str, Any]]:
     """The training graphs most like one graph, with their values or classes."""
-    model = decision.model
     one = select_features(given.said.graphs.features, np.array([index]))
-    similarity = model.kernel_rows(one)[0] / model.kernel.variance
-    order = np.argsort(-similarity, kind="stable")[:_N_NEAREST]
-    ((name, targets),) = decision.facts_of_training(order).items()
+    near = nearest_graphs(one, expansion.basis, expansion.weights, _N_NEAREST)
+    order, similarity = near.positions[0], near.similarity[0]
+    name, targets = expansion.basis_targets(order)
     return [
         {
-            "index": model.basis_indices[k],
-            "name": held.training_name(int(model.basis_indices[k])),
-            "similarity": similarity[k],
-            "picture": _drawn_training(held, int(model.basis_indices[k]), names),
+            "index": graph,
+            "name": held.training_name(graph),
+            "similarity": alike,
+            "picture": _drawn_training(held, graph, names),
             "value" if name == "value" else "class": target if name == "value" else str(target),
         }
-        for k, target in zip(order.tolist(), targets.tolist(), strict=True)
-    ]
+        for graph, alike, target in zip(
+            expansion.basis_indices[order].tolist(), similarity.tolist(), targets.tolist(),
+            strict=True,
+        )
+    ]  # fmt: skip
 
 
 def _drawn_training(

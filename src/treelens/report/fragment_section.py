@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from treelens.explain.decode import Occurrence, atom_environment
-from treelens.explain.fragments import fragment_table
-from treelens.explain.gaussian import GaussianDecision
-from treelens.explain.layout import is_molecule
+from treelens.explain.decode import Occurrence, pattern_texts
+from treelens.explain.expansion import expansion_of
+from treelens.explain.fragments import FragmentTable, fragment_table
 from treelens.explain.names import LabelNames, with_label_names
 from treelens.gp.model import FittedGP
 from treelens.graphs.collection import Graph, GraphCollection
@@ -16,9 +15,6 @@ from treelens.report.details import drawable, molecule_data
 from treelens.report.held import Held
 from treelens.report.patterns import LARGEST_DRAWN
 from treelens.report.said import SaidOfGraphs
-
-if TYPE_CHECKING:
-    from treelens.explain.fragment_table import FragmentTable
 
 MOST_FRAGMENTS = 24
 # Naming one takes as long as drawing ten, and a report should not keep anybody waiting.
@@ -54,9 +50,9 @@ def fragment_section(
 def _of_given(model: FittedGP, given: SaidOfGraphs, n_jobs: int) -> FragmentTable:
     least = max(_FEWEST, round(_RAREST_SHARE * len(given)))
     return fragment_table(
-        GaussianDecision(model), given.graphs, given.truth,
+        expansion_of(model), given.graphs, given.truth,
         n_fragments=_MOST_OF_GIVEN, min_support=least, n_jobs=n_jobs,
-        looked_at=given.said.graphs,
+        seen=given.said.graphs,
     )  # fmt: skip
 
 
@@ -74,7 +70,8 @@ def _section(
         _, place = table.pictures[rank]
         row = _row(table, rank, shown[place.graph_index], place, model.classes)
         if names is not None:  # the table knows the codes of labels only
-            row["pattern"] = forest.texts([place.pattern])[0]
+            row["pattern"] = pattern_texts(forest, [place.pattern])[0]
+            row["title"] = row["name"] or row["pattern"]
         rows.append(row)
     size = table.attrs["size"]
     return {
@@ -84,6 +81,9 @@ def _section(
         "toward": table.attrs["toward"],
         "size": size if "per_node" in size else None,  # of many classes one for each
         "rows": rows,
+        "strongest": [
+            row for rank in table.attrs["strongest"][:3] for row in rows if row["rank"] == rank
+        ],
     }
 
 
@@ -91,15 +91,13 @@ def _row(
     table: FragmentTable, rank: int, graph: Graph, place: Occurrence, classes: Any
 ) -> dict[str, Any]:
     found = table.loc[rank].to_dict()
-    environment = atom_environment(graph, place) if is_molecule(graph) else None
     by_class = None
     if classes is not None and f"support {classes[0]}" in found:
         by_class = [[str(label), found[f"support {label}"]] for label in classes.tolist()]
     return {
         "rank": rank,
         "name": found["name"],
-        # What to call a group without a name: its atoms, or the pattern's text.
-        "title": found["name"] or (environment.smiles if environment else found["pattern"]),
+        "title": table.title(rank),
         "smarts": found.get("smarts"),
         "pattern": found["pattern"],
         "depth": found["depth"],

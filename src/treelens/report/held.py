@@ -11,7 +11,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.report.given import graph_name
 
 if TYPE_CHECKING:
-    from treelens.explain.fragment_table import FragmentTable
+    from treelens.explain.fragments import FragmentTable
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ from treelens.explain.names import LabelNames, with_label_names
 from treelens.gp.model import FittedGP
 from treelens.graphs.collection import Graph
 from treelens.graphs.molecules import molecule_of
+from treelens.kernels.gram import pair_sums
+from treelens.kernels.normalize import normalize_kernel
 from treelens.patterns.features import select_features
 from treelens.report.details import drawable, molecule_data
 from treelens.report.held import Held
@@ -65,7 +67,9 @@ def striking_pairs(model: FittedGP) -> tuple[list[Pair], int]:
     assert model.training is not None
     chosen = np.random.default_rng(0).permutation(model.basis.n_graphs)[:_MOST_COMPARED]
     part = select_features(model.basis_graphs, chosen)
-    alike = model.kernel_rows(part)[:, chosen] / model.scales.amplitude
+    alike = normalize_kernel(
+        pair_sums(part.pairs, None, model.weights), part.diagonal, part.diagonal, "tanimoto"
+    )
     places = model.basis_indices[chosen]
     targets = model.training.targets[places]
     apart = np.abs(np.subtract.outer(targets, targets)).astype(float)

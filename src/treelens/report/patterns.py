@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from treelens.explain.decode import Occurrence, atom_environment, find_occurrences, unfold_within
+from treelens.explain.decode import Occurrence, environment_smiles, find_occurrences, unfold_within
 from treelens.explain.layout import is_molecule
 from treelens.explain.names import LabelNames, named_vocabulary
-from treelens.explain.pattern_table import pattern_table
-from treelens.explain.ranking import class_separation, rank_patterns, weight_stability
+from treelens.explain.pattern_table import class_separation, pattern_table, rank_patterns
 from treelens.explain.smarts import atom_label_of, pattern_smarts
 from treelens.graphs.collection import Graph
-from treelens.pairwise.learn import learn_weights
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.report.details import drawable
 from treelens.report.given import GivenGraphs
@@ -32,10 +27,6 @@ _MOST_TREE_NODES = 40
 LARGEST_DRAWN = 150  # nodes; beyond that a drawing shows nothing
 _LONGEST_TEXT = 90
 _N_BINS = 24
-# Error bars need the weights learned again, to this gap, on so many parts of the graphs.
-_N_FOLDS = 5
-_ROUGH_GAP = 1e-2
-_MOST_RELEARNED = 5000
 
 
 def shown_vocabulary(model: FittedSVM, names: str | LabelNames | None = None) -> PatternVocabulary:
@@ -49,10 +40,9 @@ def pattern_section(
     vocabulary: PatternVocabulary,
     given: GivenGraphs | None,
     influence: Mapping[int, float],
-    n_jobs: int = 1,
 ) -> dict[str, Any]:
     """The leading patterns and how they were picked."""
-    table = _full_table(model, influence if given is not None else None, n_jobs)
+    table = _full_table(model, influence if given is not None else None)
     by = _rankings(model, given is not None)
     chosen = leading_patterns(table, by, MOST_PATTERNS)
     places = _places(model, given, chosen.index.tolist())
@@ -71,19 +61,17 @@ def _rankings(model: FittedSVM, with_graphs: bool) -> list[str]:
     return [*learned, "separation", *(["influence"] if with_graphs else [])]
 
 
-def _full_table(
-    model: FittedSVM, influence: Mapping[int, float] | None, n_jobs: int
-) -> pd.DataFrame:
+def _full_table(model: FittedSVM, influence: Mapping[int, float] | None) -> pd.DataFrame:
     """All patterns with separation, relative frequencies per class in one column, and influence."""
     histograms, codes = model.training.histograms, model.training.targets
     vocabulary = model.patterns.vocabulary
-    table = pattern_table(vocabulary, histograms, model.weights, codes, model.classes)
+    table = pattern_table(
+        PatternForest.of_vocabulary(vocabulary), histograms, model.weights, codes, model.classes
+    )
     start = int(vocabulary.level_offsets[histograms.first_depth])
     separation = class_separation(histograms, codes, len(model.classes))
     own = table.index.to_numpy() - start  # position of every pattern among those in use
     table["separation"] = separation[own]
-    errors = weight_errors(model, n_jobs)
-    table["weight_error"] = None if errors is None else errors[own]
     frequencies = [f"frequency {label}" for label in model.classes.tolist()]
     table["frequencies"] = table[frequencies].to_numpy().tolist()
     if influence is not None:
@@ -106,9 +94,7 @@ def _pattern_row(
     return {
         "id": pattern,
         "text": vocabulary.texts(np.array([pattern]))[0],
-        **{
-            name: row[name] for name in ("depth", "weight", "weight_error", "support", "separation")
-        },
+        **{name: row[name] for name in ("depth", "weight", "support", "separation")},
         "influence": row.get("influence"),
         "frequencies": row["frequencies"],
         "leans_to": str(row["leans_to"]),
@@ -137,7 +123,12 @@ def _places(
     """One occurrence of each pattern in the given graphs, where there is one fit to be drawn."""
     if given is None:
         return {}
-    found = find_occurrences(model.patterns.vocabulary, given.graphs, patterns, colors=given.colors)
+    found = find_occurrences(
+        PatternForest.of_vocabulary(model.patterns.vocabulary),
+        given.graphs,
+        patterns,
+        colors=given.colors,
+    )
     return {
         pattern: place_of(given.shown[occurrences[0].graph_index], occurrences[0])
         for pattern, occurrences in found.items()
@@ -147,12 +138,11 @@ def _places(
 
 def place_of(graph: Graph, occurrence: Occurrence) -> dict[str, Any]:
     """A graph to draw with one occurrence of a pattern in it."""
-    environment = atom_environment(graph, occurrence) if is_molecule(graph) else None
     return {
         "graph": occurrence.graph_index,
         "root": occurrence.root,
         "nodes": occurrence.nodes,
-        "smiles": None if environment is None else environment.smiles,
+        "smiles": environment_smiles(graph, occurrence) if is_molecule(graph) else None,
         **drawable(graph),
     }
 
@@ -179,30 +169,6 @@ def short_texts(
         int(pattern): text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"
         for pattern, text in zip(ids.tolist(), texts, strict=True)
     }
-
-
-# --- weights ----------------------------------------------------------------------------------
-
-
-def weight_errors(model: FittedSVM, n_jobs: int = 1) -> np.ndarray | None:
-    """Error bars of learned weights, from leaving out a fifth of the graphs at a time.
-
-    None with uniform weights, and where learning five times more would take too long.
-    """
-    histograms, codes = model.training.histograms, model.training.targets
-    if model.choice.learned is None or histograms.n_graphs > _MOST_RELEARNED:
-        return None
-    options = {**(model.choice.learner or {}), "tol": _ROUGH_GAP, "n_jobs": n_jobs}
-
-    def learn(indices: np.ndarray) -> np.ndarray:
-        part = histograms.select_graphs(indices)
-        pairs = PairFeatures.from_histograms(part, model.patterns.kind)
-        with warnings.catch_warnings():  # a rough answer is what is wanted
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return learn_weights(pairs, codes[indices], **options).weights
-
-    found = weight_stability(learn, histograms, codes, n_resamples=_N_FOLDS, random_state=0)
-    return found.error
 
 
 def weights_by_depth(model: FittedSVM) -> dict[str, Any]:

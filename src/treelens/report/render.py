@@ -16,7 +16,7 @@ from markupsafe import Markup
 from treelens.explain.decode import TreeNode
 from treelens.explain.draw import tree_scene
 from treelens.explain.names import LabelNames
-from treelens.explain.palette import AGAINST, FOR, HIGHLIGHT, NEUTRAL
+from treelens.explain.scene import AGAINST, FOR, HIGHLIGHT, NEUTRAL
 from treelens.report.charts import Chart, bar_chart, line_chart
 from treelens.report.plain import percent
 from treelens.report.summary import summarize

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,9 +12,10 @@ import numpy as np
 from treelens.evaluation.metrics import NINETY
 from treelens.explain.names import LabelNames, with_label_names
 from treelens.gp.domain import Domain, Neighbourhood, expected_error
-from treelens.gp.model import FittedGP
+from treelens.gp.model import FittedGP, feature_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
+from treelens.kernels.nearest import nearest_graphs
 from treelens.models.predictions import Predictions, predicted_codes
 from treelens.models.targets import check_numbers
 from treelens.models.thresholds import Threshold
@@ -78,7 +79,7 @@ class SaidOfGraphs:
 
     @property
     def similarity(self) -> np.ndarray:
-        """To the most similar training graph, from 0 to 1."""
+        """Learned Tanimoto similarity to the most similar training graph, from 0 to 1."""
         assert self.said.similarity is not None
         return self.said.similarity
 
@@ -99,10 +100,7 @@ class SaidOfGraphs:
     @cached_property
     def same_as_training(self) -> np.ndarray:
         """Which graphs have exactly the pattern counts of a training graph, landmark or not."""
-        alike = self.similarity >= _THE_SAME
-        if self.domain is not None:  # predictions know of landmarks only
-            alike |= self.domain.around.similarity >= _THE_SAME
-        return alike & (self.said.out_of_vocabulary == 0)
+        return (self.similarity >= _THE_SAME) & (self.said.out_of_vocabulary == 0)
 
     @cached_property
     def most_wrong(self) -> np.ndarray:
@@ -181,9 +179,19 @@ def said_of(
     truth = None if y is None else _checked_truth(model, y, len(graphs))
     said = model.decide(graphs, variance=True, n_jobs=n_jobs)
     place = None if make_domain is None else _place_in(make_domain(), said, n_jobs)
+    similarity = _similarity(model, said, n_jobs) if place is None else place.around.similarity
+    said = replace(said, similarity=similarity)
     return SaidOfGraphs(
         graphs, shown, truth, said, model.classes, said.probabilities, model.threshold, place
     )
+
+
+def _similarity(model: FittedGP, said: Predictions, n_jobs: int) -> np.ndarray:
+    """The learned Tanimoto similarity to the nearest training graph, shape (n_graphs,)."""
+    blocks = feature_blocks(said.graphs.features, len(said.decisions))
+    train = model.training_graphs
+    near = [nearest_graphs(block, train, model.weights, 1, n_jobs=n_jobs) for block in blocks]
+    return np.concatenate([x.similarity[:, 0] for x in near])
 
 
 def _place_in(domain: Domain, said: Predictions, n_jobs: int) -> PlaceInDomain:

@@ -80,7 +80,7 @@ def summarize(
             "candidates": leading_candidates(model),
             "learning": describe_learning(model),
             "held_out": held_out_scores(model),
-            "patterns": pattern_section(model, vocabulary, given, details.influence, n_jobs),
+            "patterns": pattern_section(model, vocabulary, given, details.influence),
             "pattern_texts": short_texts(vocabulary, named),
             "weights": weights_by_depth(model),
             "bound": model_bound(model, 0.05),

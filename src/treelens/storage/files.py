@@ -67,7 +67,7 @@ def checked_target(path: str | Path, reads: Iterable[str | Path] = ()) -> Path:
         with suppress(FileNotFoundError):
             if os.path.samefile(target, Path(source).expanduser()):
                 raise ValueError(
-                    f"{path} cannot be written: it is the same file as {source}, which is an input "
+                    f"{path} cannot be written: it is the same file as {source}, which is read "
                     "here and would be lost. Choose another name."
                 )
     return target

@@ -1,0 +1,37 @@
+"""The first page of the results: one table, one figure, and what each page is about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reproduction.page_classes import panel_means, places_text
+from reproduction.page_numbers import coverage_text, short_table
+from reproduction.pages import rows_of, write_page
+
+PAGES = {
+    "table2": "the paper's experiments run again: Table 2 with tests of significance, the data "
+    "sets, the synthetic study, learned patterns, running time, bounds",
+    "numbers": "numbers of molecules: random splits, whole scaffolds, MoleculeACE, learning curves",
+    "classes": "classes of molecules: beside fingerprint models, HIV, rare classes, `GraphSVC`",
+    "explanations": "do explanations name the atoms that matter; toxicophores; fragments",
+    "speed": "cost of a fit, benchmarks, landmarks, a million molecules, a GPU",
+    "defaults": "how the defaults were chosen, and on which sets and splits",
+}
+
+
+def write(out: Path) -> Path | None:
+    """Write ``index.md``."""
+    numbers, panel = rows_of(out, "regression"), rows_of(out, "panel")
+    if not numbers:
+        return None
+    parts = [
+        short_table(out),
+        coverage_text(numbers, rows_of(out, "regression_scaffold")),
+        places_text(panel_means(panel)) if panel else "",
+        "![Error against the number of training molecules](figures/curves.png)",
+        "\n".join(f"- [{name}]({name}.md): {text}" for name, text in PAGES.items()),
+        "Every page is written from its rows in `rows/`, one JSON line per fold, split or "
+        "molecule; `python -m reproduction --help` lists the experiments behind them. Rows of "
+        "studies whose code was removed stay there too.",
+    ]
+    return write_page(out, "index", "Results", parts)

@@ -1,0 +1,367 @@
+"""What patterns and nodes add to the predictions of many graphs, all at once.
+
+The numbers are those of :func:`treelens.explain.contributions.explain`, for thousands of graphs in
+seconds. The largest term of the prediction of a training graph is its own. So graphs with the
+patterns of a training graph, in whatever order they come, are explained *without that graph*: by
+the coefficients that the Gaussian process would have without it, which have a closed form. With
+``A`` the covariance of the targets and ``alpha = inv(A) y``, they are
+
+    alpha_i - alpha_g inv(A)_ig / inv(A)_gg,
+
+zero at ``g`` itself, and the contributions add up to the leave-one-out prediction. A support vector
+machine, and a Gaussian process through landmarks, have no such form: they explain all graphs by all
+coefficients.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.linalg import lapack
+
+from treelens.explain import _compiled
+from treelens.explain.expansion import KernelExpansion
+from treelens.gp.posterior import ExactPosterior
+from treelens.graphs.collection import GraphCollection
+from treelens.kernels.gram import interleaved
+from treelens.parallel import one_blas_thread
+from treelens.patterns.features import Features, SeenGraphs, select_features
+from treelens.patterns.forest import PatternForest
+from treelens.patterns.histograms import SparseRows
+from treelens.patterns.vocabulary import NodeColors
+
+_BLOCK, _LEAST_ROWS = 2**23, 64  # pairs of graphs, and graphs, in memory at a time
+_MANY = 1 / 3  # of the columns of an inverse: from there on all of them are as fast
+
+Coefficients = Callable[[np.ndarray], np.ndarray]  # of graphs at some positions: (n_graphs, n)
+
+
+@dataclass(frozen=True, eq=False)
+class GraphEffects:
+    """What patterns add to one output of a model, for many graphs.
+
+    Attributes
+    ----------
+    expansion : KernelExpansion
+    graphs : GraphCollection
+    seen : SeenGraphs
+    rows : SparseRows
+        By graph: the known patterns, from the first level in use on, and what each adds, over all
+        its nodes.
+    base : ndarray, shape (n_graphs,)
+        The prediction before any known pattern is counted.
+    decisions : ndarray, shape (n_graphs,)
+        ``base`` and all effects of a graph together: the prediction, less what covariates add.
+    twins : ndarray of int, shape (n_graphs,)
+        The basis graph that each graph was explained without, -1 for none.
+    """
+
+    expansion: KernelExpansion
+    graphs: GraphCollection
+    seen: SeenGraphs
+    rows: SparseRows
+    base: np.ndarray
+    decisions: np.ndarray
+    twins: np.ndarray
+
+    @property
+    def forest(self) -> PatternForest:
+        return self.expansion.forest
+
+    @property
+    def colors(self) -> NodeColors:
+        return self.seen.colors
+
+    @cached_property
+    def entries(self) -> np.ndarray:
+        """Place in ``rows`` of the pattern at each node, -1 if unseen: (n_levels, n_nodes)."""
+        expansion, colors = self.expansion, self.colors
+        used = colors.colors[expansion.first_level :]
+        starts = expansion.forest.level_offsets[expansion.first_level : -1]
+        n_patterns = len(expansion.weights)
+        graph_of_node = np.repeat(np.arange(len(self.graphs)), self.graphs.sizes)
+        graph_of_entry = np.repeat(np.arange(len(self.rows)), np.diff(self.rows.offsets))
+        keys = graph_of_entry * n_patterns + self.rows.indices  # ascending
+        found = np.full(used.shape, -1)
+        for level, row in enumerate(used):
+            known = np.flatnonzero(row >= 0)
+            first = int(starts[level]) - expansion.first_pattern
+            found[level, known] = np.searchsorted(
+                keys, graph_of_node[known] * n_patterns + first + row[known]
+            )
+        return found
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """How many nodes of the graph carry the pattern of each entry of ``rows``."""
+        return np.bincount(self.entries[self.entries >= 0], minlength=len(self.rows.indices))
+
+    @property
+    def node_shares(self) -> np.ndarray:
+        """What the pattern at each node adds, 0 where it is unseen: (n_levels, n_nodes).
+
+        A pattern's effect is divided equally among the nodes of the graph that carry it.
+        """
+        per_node = np.append(self.rows.values / self.counts, 0.0)
+        return per_node[self.entries]
+
+    @cached_property
+    def phi(self) -> np.ndarray:
+        """What the patterns centred at each node add, shape (n_nodes,)."""
+        return self.node_shares.sum(axis=0)
+
+
+def effects_of_graphs(
+    expansion: KernelExpansion,
+    graphs: GraphCollection,
+    output: int = 0,
+    n_jobs: int = 1,
+    seen: SeenGraphs | None = None,
+    leave_out: bool = True,
+) -> GraphEffects:
+    """Divide the predictions of many graphs among their patterns.
+
+    Parameters
+    ----------
+    expansion : KernelExpansion
+    graphs : GraphCollection
+    output : int
+        Of more than two classes, the code of the one to explain.
+    n_jobs : int
+    seen : SeenGraphs, optional
+        The graphs as the model sees them, where they were refined before.
+    leave_out : bool
+        Whether to explain training graphs without themselves, where there is a closed form.
+    """
+    seen = expansion.refine(graphs, n_jobs=n_jobs) if seen is None else seen
+    twins = np.full(len(graphs), -1)
+    if leave_out and expansion.gp is not None:
+        twins = training_twins(seen, expansion.basis)
+    posterior = exact_posterior(expansion, n_jobs) if (twins >= 0).any() else None
+    if posterior is None:
+        twins[:] = -1
+    coefficients = _without_twins(expansion.coefficients[output], twins, posterior)
+    values, ends = _divided(expansion, seen.features, coefficients, n_jobs)
+    rows = seen.features.pairs.rows
+    base, decisions = (float(expansion.intercepts[output]) + ends).T
+    return GraphEffects(
+        expansion, graphs, seen, SparseRows(rows.offsets, rows.indices, values), base, decisions,
+        twins,
+    )  # fmt: skip
+
+
+def effects_of_patterns(
+    expansion: KernelExpansion, graphs: Features, n_jobs: int = 1
+) -> sparse.csr_array:
+    """What every pattern adds to the predictions of some graphs: (n_graphs, n_patterns).
+
+    The contributions of ``explain``: of more than two classes, those to the class with the largest
+    decision value.
+    """
+    coefficients = expansion.coefficients
+    output = np.zeros(graphs.pairs.n_graphs, dtype=np.int64)
+    if len(coefficients) > 1:
+        kernel = expansion.kernel.matrix(graphs, expansion.basis, n_jobs)
+        output = (kernel @ coefficients.T + expansion.intercepts).argmax(axis=1)
+    values, _ = _divided(expansion, graphs, lambda k: coefficients[output[k]], n_jobs)
+    rows = graphs.pairs.rows
+    shape = (graphs.pairs.n_graphs, graphs.pairs.n_patterns)
+    return sparse.csr_array((values, rows.indices, rows.offsets), shape=shape)
+
+
+def training_twins(seen: SeenGraphs, basis: Features) -> np.ndarray:
+    """The basis graph with the same patterns as each graph, -1 where there is none: (n_graphs,).
+
+    Where several are the same, they are taken in turn.
+    """
+    known: dict[bytes, list[int]] = defaultdict(list)
+    for index, key in enumerate(_contents(basis.pairs.rows)):
+        known[key].append(index)
+    twins = np.full(len(seen.features.pairs.rows), -1)
+    new = np.asarray(seen.histograms.unseen.any(axis=1))  # no training graph has an unseen pattern
+    taken: dict[bytes, int] = defaultdict(int)
+    for index, key in enumerate(_contents(seen.features.pairs.rows)):
+        if key in known and not new[index]:
+            twins[index] = known[key][taken[key] % len(known[key])]
+            taken[key] += 1
+    return twins
+
+
+def _contents(rows: SparseRows) -> Iterator[bytes]:
+    """The patterns of each graph and their counts as a key."""
+    for a, b in zip(rows.offsets[:-1].tolist(), rows.offsets[1:].tolist(), strict=True):
+        yield rows.indices[a:b].tobytes() + rows.values[a:b].tobytes()
+
+
+def _without_twins(
+    alpha: np.ndarray, twins: np.ndarray, posterior: ExactPosterior | None
+) -> Coefficients:
+    """The coefficients that explain each graph: without its twin, where it has one."""
+    if posterior is None:
+        return lambda k: np.broadcast_to(alpha, (len(k), len(alpha)))
+    known = twins >= 0
+    chosen, place = np.unique(twins[known], return_inverse=True)
+    columns = _inverse_columns(posterior.factor, chosen)  # (n_chosen, n)
+    place_of = np.full(len(twins), -1)
+    place_of[known] = place
+
+    def coefficients(positions: np.ndarray) -> np.ndarray:
+        found = np.tile(alpha, (len(positions), 1))
+        here = np.flatnonzero(known[positions])
+        twin, column = twins[positions[here]], columns[place_of[positions[here]]]
+        found[here] -= (alpha[twin] / column[np.arange(len(here)), twin])[:, None] * column
+        found[here, twin] = 0.0
+        return found
+
+    return coefficients
+
+
+def exact_posterior(expansion: KernelExpansion, n_jobs: int = 1) -> ExactPosterior | None:
+    """The posterior given all training graphs; None for other models."""
+    if expansion.gp is None:
+        return None
+    posterior = expansion.gp._full_posterior(n_jobs)
+    return posterior if isinstance(posterior, ExactPosterior) else None
+
+
+def _inverse_columns(factor: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Some columns, as rows, of ``inv(U.T @ U)`` for an upper triangular ``U``."""
+    n = len(factor)
+    if len(chosen) < _MANY * n:
+        units = np.zeros((n, len(chosen)))
+        units[chosen, np.arange(len(chosen))] = 1.0
+        with one_blas_thread():
+            return linalg.cho_solve((factor, False), units, check_finite=False).T
+    with one_blas_thread():
+        inverse, _ = lapack.dpotri(factor.T, lower=1)  # the lower triangle
+    inverse = np.tril(inverse) + np.tril(inverse, -1).T
+    return inverse if len(chosen) == n else inverse[chosen]
+
+
+def _divided(
+    expansion: KernelExpansion, graphs: Features, coefficients: Coefficients, n_jobs: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Effects aligned with the graphs' rows; for each graph the sums at both ends of the path."""
+    n, basis = graphs.pairs.n_graphs, expansion.basis.pairs
+    values, ends = [np.empty(0)], np.zeros((n, 2))
+    for positions, part in feature_blocks(graphs, basis.n_graphs):
+        pairs, alpha = part.pairs, coefficients(positions)
+        slopes = expansion.slope_rows(part, n_jobs)
+        ends[positions, 0] = np.einsum("ij,ij->i", alpha, slopes.start)
+        ends[positions, 1] = np.einsum("ij,ij->i", alpha, slopes.end)
+        per_own = np.einsum("ij,ij->i", alpha, slopes.per_own) * pairs.scale**2
+        factors = slopes.per_shared
+        factors *= alpha
+        factors *= pairs.scale[:, None] * basis.scale
+        matched = _pattern_sums(pairs.rows, expansion, factors, n_jobs)
+        own = pairs.rows.values if basis.minimum else pairs.rows.values**2
+        matched += np.repeat(per_own, np.diff(pairs.rows.offsets)) * own
+        values.append(expansion.weights[pairs.rows.indices] * matched)
+    return np.concatenate(values), ends
+
+
+def _pattern_sums(
+    rows: SparseRows, expansion: KernelExpansion, factors: np.ndarray, n_jobs: int
+) -> np.ndarray:
+    basis, found = expansion.basis.pairs, np.empty(len(rows.indices))
+    interleaved(
+        lambda k, step: _compiled.pattern_sums_of_rows(
+            k, step, rows.offsets, rows.indices, rows.values, basis.lists.offsets,
+            basis.lists.indices, basis.lists.values, basis.minimum, factors, found,
+        ),
+        n_jobs,
+    )  # fmt: skip
+    return found
+
+
+def feature_blocks(graphs: Features, n_basis: int) -> Iterator[tuple[np.ndarray, Features]]:
+    """Positions and features of graphs, as many at a time as memory allows."""
+    n, size = graphs.pairs.n_graphs, max(_LEAST_ROWS, _BLOCK // max(n_basis, 1))
+    if 0 < n <= size:
+        yield np.arange(n), graphs
+        return
+    for start in range(0, n, size):
+        positions = np.arange(start, min(start + size, n))
+        yield positions, select_features(graphs, positions)
+
+
+# --- how far effects depend on the training sample --------------------------------------------
+
+
+class Region(NamedTuple):
+    """Some nodes of some graphs, each with the weight that it has in an average over graphs."""
+
+    nodes: np.ndarray
+    weights: np.ndarray
+
+
+def jackknife_errors(
+    effects: GraphEffects, regions: list[Region], output: int = 0, n_jobs: int = 1
+) -> np.ndarray:
+    """Standard errors of weighted sums of ``phi`` over the sample of training graphs: (n_regions,).
+
+    The jackknife in closed form: without training graph ``g`` a sum changes by ``r_g v_g``, with
+    ``r_g`` the leave-one-out residual and ``v = inv(A) e``, where ``e_i`` is what a unit of the
+    coefficient of basis graph ``i`` adds to the sum. Weights and scales of the kernel are taken as
+    given. Zeros where there is no closed form.
+    """
+    expansion = effects.expansion
+    record = None if expansion.gp is None else expansion.gp.record
+    posterior = None if record is None or not regions else exact_posterior(expansion, n_jobs)
+    if posterior is None or record is None:
+        return np.zeros(len(regions))
+    units = _unit_effects(effects, regions, n_jobs)  # (n_regions, n)
+    upper = np.triu(posterior.factor)
+    with one_blas_thread():
+        solved = linalg.cho_solve((upper, False), units.T, check_finite=False)  # (n, n_regions)
+        targets = expansion.intercepts[output] + upper.T @ (upper @ expansion.coefficients[output])
+    predicted = getattr(record.left_out, "decisions", None)
+    predicted = record.left_out.predictions if predicted is None else predicted
+    residuals = targets - predicted.reshape(len(targets), -1)[:, output]
+    changes = residuals[:, None] * solved
+    n = len(changes)
+    return np.sqrt((n - 1) / n * ((changes - changes.mean(axis=0)) ** 2).sum(axis=0))
+
+
+def _unit_effects(effects: GraphEffects, regions: list[Region], n_jobs: int) -> np.ndarray:
+    """What a unit of each basis graph's coefficient adds to each region's sum of ``phi``."""
+    expansion, pairs = effects.expansion, effects.seen.features.pairs
+    lists, offsets = expansion.basis.pairs.lists, pairs.rows.offsets
+    n_basis = expansion.basis.pairs.n_graphs
+    per_node = np.append(1.0 / effects.counts, 0.0)  # the last is for unseen patterns
+    jobs: dict[int, list[tuple[int, slice, np.ndarray]]] = defaultdict(list)
+    for k, region in enumerate(regions):
+        entries = effects.entries[:, region.nodes]
+        share = np.bincount(
+            (entries + 1).ravel(),  # entry -1 to place 0
+            weights=(per_node[entries] * region.weights).ravel(),
+            minlength=len(pairs.rows.indices) + 1,
+        )[1:]
+        owner = np.searchsorted(effects.graphs.node_offsets, region.nodes, side="right") - 1
+        for graph in np.unique(owner).tolist():
+            row = slice(int(offsets[graph]), int(offsets[graph + 1]))
+            jobs[graph].append((k, row, expansion.weights[pairs.rows.indices[row]] * share[row]))
+    units = np.zeros((len(regions), n_basis))
+    chosen = np.array(sorted(jobs), dtype=np.int64)
+    some = select_features(effects.seen.features, chosen)
+    for positions, part in feature_blocks(some, n_basis):
+        slopes = expansion.slope_rows(part, n_jobs)
+        for place, graph in enumerate(chosen[positions].tolist()):
+            for k, row, weights in jobs[graph]:
+                values = pairs.rows.values[row]
+                shared = _compiled.shared_sums(
+                    pairs.rows.indices[row], values, weights, lists.offsets, lists.indices,
+                    lists.values, True, n_basis,
+                )  # fmt: skip
+                added = slopes.per_shared[place] * shared
+                added += slopes.per_own[place] * float(weights @ values)
+                if effects.twins[graph] >= 0:
+                    added[effects.twins[graph]] = 0.0
+                units[k] += added
+    return units

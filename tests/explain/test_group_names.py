@@ -1,0 +1,92 @@
+"""Names of well-known groups: each fits its own molecules, and nearly all of its row."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import treelens as tl
+from explain.test_fragments import TAILS
+from treelens.explain.group_names import GROUPS, group_name
+
+Chem = pytest.importorskip("rdkit.Chem")
+
+
+def test_group_names_fit_their_own_molecules():
+    """A name says nothing wrong: nitro is no nitroso, although both are N=O."""
+    queries = {name: Chem.MolFromSmarts(smarts) for name, smarts in GROUPS.items()}
+    assert all(query is not None for query in queries.values())
+    for smiles, name, is_one in (
+        ("Cc1ccccc1[N+](=O)[O-]", "nitroso", False),
+        ("CN(C)N=O", "N-nitroso", True),
+        ("C1CO1", "epoxide", True),
+        ("C1CCOC1", "epoxide", False),
+        ("Nc1ccccc1", "primary aromatic amine", True),
+        ("CC(=O)Nc1ccccc1", "primary aromatic amine", False),
+    ):
+        assert Chem.MolFromSmiles(smiles).HasSubstructMatch(queries[name]) is is_one, smiles
+
+
+def test_a_name_holds_for_nearly_all_molecules_of_its_row():
+    """A row of aryl and alkyl bromides is one of bromides."""
+    tails = [t for t in TAILS if t != "CO"]
+    aryl = [f"{t}c1ccc(Br)cc1" for t in tails] * 2
+    alkyl = [f"{t}CCCBr" for t in tails]
+    without = [f"{t}c1ccccc1C" for t in tails] + [f"{t}CCCN" for t in tails]
+    molecules = [*aryl, *alkyl, *without]
+    y = np.array([1] * (len(aryl) + len(alkyl)) + [0] * len(without))
+    table = tl.GraphClassifier(depth=1, random_state=0).fit(molecules, y).fragments_
+    named = table[table["name"].isin(GROUPS)]
+    assert named["name"].str.contains("bromide").any()
+    parsed = [Chem.MolFromSmiles(text) for text in molecules]
+    for name, smarts in zip(named["name"], named["smarts"], strict=True):
+        row, group = Chem.MolFromSmarts(smarts), Chem.MolFromSmarts(GROUPS[name])
+        holders = [mol for mol in parsed if mol.HasSubstructMatch(row)]
+        assert np.mean([mol.HasSubstructMatch(group) for mol in holders]) >= 0.95, name
+
+
+class OneBall:
+    """All that naming asks of explained graphs: the atoms around one root of one molecule."""
+
+    def __init__(self, atoms):
+        self.graph_of_node = np.zeros(99, dtype=int)
+        self.graphs = SimpleNamespace(node_offsets=np.array([0, 99]))
+        self.atoms = np.array(atoms)
+
+    def balls(self, roots, depth):
+        return SimpleNamespace(indices=self.atoms, indptr=np.array([0, len(self.atoms)]))
+
+
+@pytest.mark.parametrize(
+    ("smiles", "atoms", "name"),
+    [
+        ("Clc1ccccc1", [1, 0, 2, 6], "aryl chloride"),  # three of four atoms are of a benzene ring
+        ("c1ccccc1", [0, 1, 5], "benzene ring"),
+        ("c1ccccc1C", [5, 4, 0, 6], "methyl on an aromatic ring"),
+        ("Oc1ccccc1", [1, 0, 2, 6], "phenol"),
+        ("Clc1ccccc1O", [1, 0, 2, 6, 7], ""),  # no group holds both chlorine and oxygen
+    ],
+)
+def test_a_name_leaves_out_no_atom_but_carbon(smiles, atoms, name):
+    molecule = Chem.MolFromSmiles(smiles)
+    fragment = SimpleNamespace(roots=np.array([0]), depth=1)
+    assert group_name(OneBall(atoms), fragment, lambda graph: molecule) == name
+
+
+@pytest.mark.parametrize(("n_amines", "n_amides", "name"), [
+    (19, 1, "tertiary aliphatic amine"), (9, 1, ""), (2, 2, ""),
+    (594, 6, "tertiary aliphatic amine"), (558, 42, ""),
+])  # fmt: skip
+def test_a_name_must_fit_95_percent_of_the_occurrences(n_amines, n_amides, name):
+    amine, amide = Chem.MolFromSmiles("CN(C)C"), Chem.MolFromSmiles("CN(C)C=O")
+    n = n_amines + n_amides
+    seen = OneBall([0, 1, 2, 3])
+    seen.graph_of_node = np.arange(n)
+    seen.graphs = SimpleNamespace(node_offsets=np.zeros(n + 1, dtype=int))
+    seen.balls = lambda roots, depth: SimpleNamespace(
+        indices=np.tile(seen.atoms, len(roots)), indptr=4 * np.arange(len(roots) + 1)
+    )
+    fragment = SimpleNamespace(roots=np.arange(n), depth=1)
+    order = np.random.default_rng(0).permutation(n)
+    found = group_name(seen, fragment, lambda graph: amine if order[graph] < n_amines else amide)
+    assert found == name

@@ -1,0 +1,126 @@
+"""Pages of results are those of their rows, and the sums behind them are right."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reproduction.__main__ import PAGES, run
+from reproduction.data import StudyOptions
+from reproduction.fragments import Ames, _fingerprints, forest_environments, same, summary
+from reproduction.numbers import growing_parts, random_splits
+from reproduction.page_classes import hiv_tests, panel_means, places_text
+from reproduction.page_numbers import coverage_text, curves_of, mean_errors
+from reproduction.pages import common_rows, paired, rows_of
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+
+
+def test_every_committed_page_is_that_of_the_rows(tmp_path):
+    shutil.copytree(RESULTS / "rows", tmp_path / "rows")
+    run("pages", StudyOptions(tmp_path))
+    for page in PAGES:
+        committed = (RESULTS / f"{page}.md").read_text(encoding="utf-8")
+        assert (tmp_path / f"{page}.md").read_text(encoding="utf-8") == committed, page
+    assert {path.stem for path in RESULTS.glob("*.md")} == set(PAGES)
+
+
+def test_a_mean_is_over_the_splits_that_every_method_has():
+    rows = [
+        {"set": "a", "method": method, "size": 50, "split": split, "rmse": rmse}
+        for method, split, rmse in [
+            ("treelens", 0, 1.0), ("treelens", 1, 3.0), ("treelens", 2, 50.0),
+            ("ecfp_gp", 0, 2.0), ("ecfp_gp", 1, 2.0),
+        ]
+    ]  # fmt: skip
+    assert {row["split"] for row in common_rows(rows, ["set"], ["split"])} == {0, 1}
+    assert curves_of(rows)["a", 50] == {
+        "treelens": (2.0, pytest.approx(1.0), 2),
+        "ecfp_gp": (2.0, 0.0, 2),
+    }
+    gain = paired(rows, "treelens", "ecfp_gp", "rmse", ("split",), 0.25)
+    assert (gain["difference"], gain["n"]) == (0.0, 2)
+    assert paired(rows, "treelens", "none", "rmse", ("split",), 0.25) is None
+
+
+def test_parts_grow_within_a_split_and_never_meet_the_test_part():
+    last: dict[int, np.ndarray] = {}
+    for split, size, train, test in growing_parts(500, 3, (50, 100, 400, 401)):
+        assert len(set(train.tolist())) == len(train) == size <= 400  # four fifths of 500
+        assert not set(train.tolist()) & set(test.tolist())
+        assert split not in last or set(last[split].tolist()) < set(train.tolist())
+        last[split] = train
+    for _, train, test in random_splits(50, 2):
+        assert sorted([*train, *test]) == list(range(50))
+
+
+def test_coverage_is_given_for_both_kinds_of_splits():
+    rows = [
+        {"set": name, "method": "treelens", "rmse": 1.0, "coverage": share}
+        for name, share in (("ESOL", 0.86), ("FreeSolv", 0.91))
+    ]
+    assert mean_errors(rows)["ESOL"]["treelens"]["coverage"] == 0.86
+    text = coverage_text(rows, rows[1:])
+    assert "86 to 91 % of the held-out values on random splits" in text
+    assert "91 % of the held-out values on folds of whole scaffolds" in text
+
+
+def test_the_page_says_where_we_are_last():
+    rows = [
+        {"set": "A", "split": "random", "fold": fold, "method": method, "roc_auc": auc,
+         "pr_auc": auc, "mcc": auc, "accuracy": auc}
+        for method, auc in (("treelens", 0.7), ("ecfp_gp", 0.9), ("ecfp_forest", 0.8))
+        for fold in range(3)
+    ]  # fmt: skip
+    text = places_text(panel_means(rows))
+    assert "A, random folds: last of 3 by ROC AUC, 0.200 behind ECFP Tanimoto GP" in text
+    assert "first everywhere" in places_text(panel_means(rows[:3]))
+
+
+def test_hiv_is_tested_on_both_areas():
+    tests = hiv_tests(rows_of(RESULTS, "hiv"))
+    assert tests["roc_auc"][2] > 0.05 > tests["pr_auc"][2]
+
+
+# --- fragments ----------------------------------------------------------------------------------
+
+TAILS = ["C" * k for k in range(1, 13)]
+SMILES = [f"{t}c1ccc([N+](=O)[O-])cc1" for t in TAILS] + [f"{t}CCc1ccccc1O" for t in TAILS]
+Y = np.repeat([1, 0], 12)
+
+
+@pytest.mark.parametrize("by_shap", [False, True], ids=["switched off", "SHAP"])
+def test_bits_of_one_class_speak_for_it(by_shap):
+    chem = pytest.importorskip("rdkit.Chem")
+    if by_shap:
+        pytest.importorskip("shap", reason="needs shap: pip install -e '.[studies]'")
+    molecules = [chem.MolFromSmiles(text) for text in SMILES]
+    bits, places = _fingerprints(molecules)
+    found = forest_environments(Ames(None, molecules, Y, {}), by_shap)
+    assert len(found) > 5
+    for row in found[:5]:
+        bit = int(row["pattern"].removeprefix("bit "))
+        assert np.sign(row["effect"]) == np.sign(Y[bits[:, bit] > 0].mean() - 0.5)
+        assert row["support"] == (bits[:, bit] > 0).sum()
+        assert row["places"] == places[bit]
+
+
+def test_a_class_is_met_by_the_first_positive_fragment():
+    rows = [
+        {"effect": -1.0, "meets": ["azo"], "n_atoms": 2},
+        {"effect": 1.0, "meets": [], "n_atoms": 1},
+        {"effect": 0.5, "meets": ["azo", "nitroso"], "n_atoms": 3},
+    ]
+    found = summary(rows)
+    assert (found["met_at"]["azo"], found["met_at_row"]["azo"]) == (2, 3)
+    assert found["met_at"]["aromatic nitro"] is None
+    assert (found["n_met"], found["n_single_atoms"], found["n_repeated"]) == (2, 1, 0)
+
+
+def test_fragments_are_the_same_where_they_cover_the_same_atoms_with_one_sign():
+    one = {(1, 0), (1, 1), (2, 0)}
+    assert same(one, {(1, 0), (1, 1)})
+    assert not same(one, {(1, 0), (3, 1)})
+    assert not same(one, {(-k, atom) for k, atom in one})
