@@ -12,6 +12,7 @@ from cli.conftest import FAST, refused, run, tiny_tu, write_csv
 from cli.test_fit import NUMBERS
 from treelens.cli import evaluate
 from treelens.cli.evaluate import rival_of
+from treelens.estimators.baselines import BASELINES
 
 
 @pytest.fixture
@@ -20,23 +21,30 @@ def numbers(tmp_path: Path) -> Path:
 
 
 def test_classes_have_all_the_scores_and_baselines_stand_beside(ringed):
-    done = run("evaluate", ringed, *FAST, "--split", "scaffold", "--baselines", "--json")
+    done = run("evaluate", ringed, *FAST, "--split", "scaffold", "--models",
+               "evidence,evidence_uniform,ecfp_gp", "--json")  # fmt: skip
     assert done.code == 0, done.err
     found = done.data
-    names = ["evidence", "evidence_uniform", "ecfp_forest", "ecfp_gp", "ecfp_svm"]
+    names = ["evidence", "evidence_uniform", "ecfp_gp"]
     assert [row["model"] for row in found["models"]] == names
     for row in found["models"]:
         for score in ("roc_auc", "pr_auc", "mcc", "accuracy", "balanced_accuracy", "recall"):
             assert len(row["scores"][score]) == 2
             assert row[score] == pytest.approx(np.mean(row["scores"][score]))
     against = {t["model"]: t["against"] for t in found["tests"]}
-    assert against == {
-        "evidence": "evidence_uniform", "ecfp_forest": "evidence", "ecfp_gp": "evidence",
-        "ecfp_svm": "evidence",
-    }  # fmt: skip
+    assert against == {"evidence": "evidence_uniform", "ecfp_gp": "evidence"}
     assert (found["tested"], found["positive"], found["split"]) == ("roc_auc", "acid", "scaffold")
     assert found["positive_share"] == pytest.approx(15 / 40)
     assert found["models"][0]["roc_auc"] > 0.9
+
+
+def test_baselines_are_added_by_their_names():
+    assert evaluate._model_names("evidence", True) == ["evidence", *evaluate.BASELINE_NAMES]
+    assert set(evaluate.BASELINE_NAMES) == set(BASELINES)
+    for name in evaluate.BASELINE_NAMES:
+        for k, task in enumerate(("classification", "regression")):
+            made = evaluate._model(name, task, "auto", "auto", "auto", 0, 1)
+            assert type(made) is BASELINES[name][k]
 
 
 def test_the_table_for_people(ringed):
@@ -49,13 +57,14 @@ def test_the_table_for_people(ringed):
 
 
 def test_numbers(numbers):
-    done = run("evaluate", numbers, *FAST, "--baselines", "--json")
+    done = run(
+        "evaluate", numbers, *FAST, "--models", "evidence,evidence_uniform,ecfp_gp", "--json"
+    )
     assert done.code == 0, done.err
     rows = {row["model"]: row for row in done.data["models"]}
-    assert list(rows) == ["evidence", "evidence_uniform", "ecfp_forest", "ecfp_gp"]
+    assert list(rows) == ["evidence", "evidence_uniform", "ecfp_gp"]
     assert all(len(row["scores"]["rmse"]) == 2 for row in rows.values())
     assert {"rmse", "mae", "r2", "nlpd", "coverage"} <= set(rows["evidence"])
-    assert rows["ecfp_forest"]["nlpd"] is None
     assert rows["ecfp_gp"]["nlpd"] is not None
     assert rows["evidence"]["rmse"] < done.data["mean_rmse"]
     shown = run("evaluate", numbers, *FAST, "--models", "evidence_uniform")
@@ -65,7 +74,6 @@ def test_numbers(numbers):
         run("evaluate", numbers, "--models", "evidence,wwl"),
         "--models wwl: it learns classes, and this is a regression",
     )
-    refused(run("evaluate", numbers, "--models", "ecfp_svm"), "ecfp_svm: it learns classes")
     refused(run("evaluate", numbers, "--folds", 30), "Use 20 folds")
 
 
@@ -142,7 +150,7 @@ def test_graphs_that_are_no_molecules_have_no_fingerprints(tmp_path):
     folder = tiny_tu(tmp_path / "TINY")
     done = run("evaluate", folder, "--models", "evidence_uniform", "--baselines", *FAST)
     assert done.code == 0, done.err
-    assert "ecfp_gp is left out: these graphs were not read from molecules" in done.err
+    assert "these graphs were not read from molecules" in done.err
 
 
 def test_a_model_that_names_one_class_is_called_that(tmp_path):

@@ -24,12 +24,10 @@ SVC_KERNELS = {
     "wwl": ("wwl",),
     "wl_tanimoto": ("tanimoto-rbf",),
 }
-BASELINE_NAMES = ("ecfp_forest", "ecfp_gp", "ecfp_svm")
+BASELINE_NAMES = ("ecfp_gp", "ecfp_forest", "boosting")
 KNOWN = (*EVIDENCE, "svc", *SVC_KERNELS, *(f"learned_{name}" for name in SVC_KERNELS),
          *BASELINE_NAMES)  # fmt: skip
 WITH_COVARIATES = "+covariates"  # after the name of a model that takes them
-# Tanimoto kernels of more training molecules than this take more memory than most people have.
-_MOST_COMPARED = 12_000
 _SPLITS = {
     "random": "random folds, copies of a molecule together",
     "scaffold": "folds of whole Murcko scaffolds",
@@ -52,15 +50,16 @@ Models_ = Annotated[
         "--models",
         help="Which to compare: evidence (what 'treelens fit' does), evidence_branches, "
         "evidence_depths, evidence_uniform; for classes also svc (what 'treelens fit --method svc' "
-        "does), wl_subtree, wl_oa, wwl, wl_tanimoto, each also as learned_NAME; ecfp_forest, "
-        "ecfp_gp, ecfp_svm. Those without a uniform counterpart are tested against the first.",
+        "does), wl_subtree, wl_oa, wwl, wl_tanimoto, each also as learned_NAME; for molecules also "
+        "ecfp_gp, ecfp_forest, boosting. Others than evidence and learned_NAME are tested against "
+        "the first.",
     ),
 ]
 Baselines_ = Annotated[
     bool,
     typer.Option(
         "--baselines",
-        help="Add fingerprint models: ecfp_forest, ecfp_gp and, for classes, ecfp_svm, each tuned "
+        help="Add ecfp_gp, ecfp_forest and boosting: models on fingerprints and descriptors, tuned "
         "within the training part.",
     ),
 ]
@@ -131,7 +130,7 @@ def evaluate_cli(
                                           standardize_steps),
             task=task, transform=transform, duplicates=duplicates, missing=missing, several=False,
         )  # fmt: skip
-        names = _possible(names, baselines, table, 1 - 1 / folds, output.note)
+        names = _possible(names, baselines, table, output.note)
         chosen = {
             name: _model(name, table.task, depth, descriptors, threshold, seed, jobs)
             for name in names
@@ -163,25 +162,12 @@ def _model_names(models: str, baselines: bool) -> list[str]:
     return list(dict.fromkeys(asked))
 
 
-def _possible(
-    names: list[str], baselines: bool, table: MoleculeTable, share: float, note: Any
-) -> list[str]:
-    """Names without the baselines of ``--baselines`` that cannot run here, with a note each."""
-    n_train = int(len(table.graphs) * share)
-    molecular = bool({"smiles", "mol"} & set(table.graphs.graph_data))
-    kept = []
-    for name in names:
-        if not baselines or name not in BASELINE_NAMES:
-            kept.append(name)
-        elif name == "ecfp_svm" and table.task == "regression":
-            continue  # there is none for numbers
-        elif not molecular:
-            note(f"{name} is left out: these graphs were not read from molecules.")
-        elif name != "ecfp_forest" and n_train > _MOST_COMPARED:
-            note(f"{name} is left out: it compares all pairs of {n_train:,} molecules.")
-        else:
-            kept.append(name)
-    return kept
+def _possible(names: list[str], baselines: bool, table: MoleculeTable, note: Any) -> list[str]:
+    """Names without the baselines of ``--baselines`` where the graphs are no molecules."""
+    if not baselines or {"smiles", "mol"} & set(table.graphs.graph_data):
+        return names
+    note("the baselines are left out: these graphs were not read from molecules.")
+    return [name for name in names if name not in BASELINE_NAMES]
 
 
 def _model(
@@ -199,9 +185,8 @@ def _model(
         if regression:
             return GraphRegressor(**settings, progress=False)
         return GraphClassifier(**settings, threshold=threshold, progress=False)
-    kind = BASELINES[name][regression] if name in BASELINE_NAMES else None
-    if kind is not None:
-        return kind(n_jobs=options.checked_jobs(jobs), random_state=seed)
+    if name in BASELINE_NAMES:
+        return BASELINES[name][regression](n_jobs=options.checked_jobs(jobs), random_state=seed)
     if regression:
         raise InputError(
             f"--models {name}: it learns classes, and this is a regression. Use of "
