@@ -15,9 +15,9 @@ import treelens as tl
 from reproduction.data import StudyOptions, load_classes
 from reproduction.protocol import N_OUTER, outer_split
 from treelens.estimators.baselines import (
+    BoostingClassifier,
     EcfpForestClassifier,
     EcfpGPClassifier,
-    EcfpSVC,
 )
 from treelens.evaluation.metrics import class_scores
 from treelens.evaluation.splits import DistinctKFold, ScaffoldKFold
@@ -51,8 +51,8 @@ PANEL_METHODS: dict[str, Callable[..., Any]] = {
         scoring="roc_auc", weight_radius=0.0, progress=False, **options
     ),
     "ecfp_forest": EcfpForestClassifier,
-    "ecfp_gp": EcfpGPClassifier,
-    "ecfp_svm": EcfpSVC,
+    "ecfp_gp_radii": EcfpGPClassifier,
+    "boosting": BoostingClassifier,
 }
 OURS = ("default", "uniform", "branches")
 PANEL_SCORES = ("roc_auc", "pr_auc", "mcc", "accuracy")

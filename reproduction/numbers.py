@@ -17,11 +17,11 @@ from treelens.graphs.molecules import smiles_to_collection
 
 SETS = ("FreeSolv", "ESOL", "Lipophilicity")
 METHODS = (
-    "default", "uniform", "depths", "branches", "ecfp_gp", "ecfp4_gp", "ecfp_forest",
-    "ecfp_boosting",
+    "default", "uniform", "depths", "branches", "ecfp_gp_radii", "ecfp4_gp_radii",
+    "ecfp_forest", "ecfp_boosting",
 )  # fmt: skip
 CURVE_SETS = ("ESOL", "Lipophilicity", "CHEMBL244_Ki")
-CURVE_METHODS = ("default", "uniform", "ecfp_gp", "ecfp_forest")
+CURVE_METHODS = ("default", "uniform", "ecfp_gp_radii", "ecfp_forest")
 SIZES = (50, 100, 200, 400, 800, 1600, 3000)
 N_SPLITS, N_FOLDS, N_CURVES = 20, 5, 5
 # Our methods with their settings; the others are rivals. Uniform weights have the depth of the

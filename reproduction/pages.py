@@ -26,7 +26,10 @@ METHOD_NAMES = {
     "svc_uniform": "GraphSVC, uniform weights",
     "ecfp_gp": "ECFP6 Tanimoto GP",
     "ecfp4_gp": "ECFP4 Tanimoto GP",
+    "ecfp_gp_radii": "ECFP6 GP, a weight per radius",
+    "ecfp4_gp_radii": "ECFP4 GP, a weight per radius",
     "ecfp_svm": "ECFP Tanimoto SVM",
+    "boosting": "boosting on ECFP4 and descriptors",
     "ecfp_forest": "ECFP4 random forest",
     "ecfp_boosting": "ECFP4 boosting",
 }

@@ -11,10 +11,12 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-from treelens.gp.tanimoto_process import TanimotoProcess
+from reproduction.tanimoto_gp import TanimotoProcess
+from treelens.estimators.baselines import EcfpGPRegressor
 from treelens.kernels.fingerprints import fingerprint_counts, parsed_smiles, tanimoto_matrix
 
-_RADIUS = {"ecfp_gp": 3, "ecfp4_gp": 2}
+_RADIUS = {"ecfp_gp": 3, "ecfp4_gp": 2}  # amplitude times Tanimoto similarity
+_WEIGHTED = {"ecfp_gp_radii": 3, "ecfp4_gp_radii": 2}  # our kernel, with a weight per radius
 # What no training molecule has only takes time there.
 _SEEN_ONLY = ("ecfp_boosting", "ecfp4_rbf_gp")
 # About how far two molecules lie apart in counts: from 1, the search may end with noise alone.
@@ -38,6 +40,9 @@ def fit_rival(
     Fingerprints of all molecules are made together, as unfolded counts have to be.
     """
     n = len(train)
+    if method in _WEIGHTED:
+        weighted = EcfpGPRegressor(_WEIGHTED[method], n_jobs=n_jobs).fit(list(train), values)
+        return lambda: weighted.predict(list(test), return_std=True)
     molecules = parsed_smiles([*train, *test])
     if method in _RADIUS:
         counts = fingerprint_counts(molecules, _RADIUS[method])

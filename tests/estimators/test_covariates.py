@@ -122,6 +122,6 @@ def test_a_report_tells_them_from_atoms(chains, fitted, tmp_path):
     text = fitted.report(tmp_path / "report.html", new, y[60:]).read_text()
     assert "(covariates) =" in text
     assert "<dt>Covariates</dt><dd>temperature" in text
-    row = fitted.summary(new, y[60:])["examples"]["rows"][0]
+    row = fitted.summary(new, y[60:])["cards"]["rows"][0]
     explained = fitted.explain(new[row["index"]])
     assert row["covariates"] == pytest.approx(explained.covariates, abs=0.01)

@@ -77,8 +77,8 @@ def test_a_model_that_names_one_class_says_so(rare):
     with pytest.warns(UserWarning, match="predicts the class 0 for every held-out graph"):
         model = tl.GraphClassifier(depth=0, weights="uniform", threshold=0.9).fit(*rare[0])
     assert "does not distinguish classes" in model._html_repr()
-    doubts = [item["text"] for item in model.summary()["doubts"] if item["level"] == "alarm"]
-    assert any("put into the same class" in text for text in doubts)
+    alarms = [item["text"] for item in model.summary()["checks"] if item["level"] == "alarm"]
+    assert any("put into the same class" in text for text in alarms)
 
 
 def test_what_cannot_be_is_refused(rare):

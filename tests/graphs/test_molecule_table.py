@@ -311,6 +311,8 @@ def test_python_predicts_in_the_units_of_the_table(tmp_path):
         np.testing.assert_allclose(table["prediction"], found)
         np.testing.assert_allclose(table["upper_90"], 10 ** (mean + 1.6448536 * std), rtol=1e-6)
         np.testing.assert_allclose(table["std_log10"], std)
+        with pytest.raises(ValueError, match="above 0"):  # targets of a report have units, too
+            each.summary(graphs[:3], -y[:3])
     with pytest.raises(ValueError, match="above 0"):
         tl.GraphRegressor(depth=1).fit(graphs, -y)
 

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.report import summarize
-from treelens.report.render import render
 
 QUICK = {"gamma": 1.0, "C": 10.0, "cv": 2, "random_state": 0, "progress": False}
 BROWSER_OPTIONS = [
@@ -56,7 +54,7 @@ class Outline(HTMLParser):
 
 
 class Visit:
-    """A page that was opened, with what went wrong and what it asked for."""
+    """A page that was opened, with its errors and its requests."""
 
     def __init__(self, browser, path, **options) -> None:
         self.page = browser.new_context(**options).new_page()
@@ -67,18 +65,14 @@ class Visit:
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(path.as_uri())
 
-    def texts(self) -> list[str]:
-        rows = self.page.locator("#pattern-table tbody:visible")
-        return [row.get_attribute("data-text") for row in rows.all()]
-
     def open_all(self) -> None:
-        """What is folded away, as a reader would open it."""
         for details in self.page.locator("details").all():
             details.evaluate("details => details.open = true")
 
-    def numbers(self, key: str) -> list[float]:
-        rows = self.page.locator("#pattern-table tbody:visible")
-        return [float(row.get_attribute(f"data-{key}")) for row in rows.all()]
+    def values(self, table: str, column: int) -> list[float]:
+        """Numbers of the visible rows of a table."""
+        rows = self.page.locator(f"#{table} tbody tr:visible").all()
+        return [float(r.locator("td, th").nth(column).get_attribute("data-value")) for r in rows]
 
     def close(self) -> None:
         self.page.context.close()
@@ -99,11 +93,10 @@ def synthetic():
 
 
 @pytest.fixture(scope="session")
-def learned(synthetic):
-    """A model with learned weights, trained on three quarters of the synthetic graphs."""
+def svm_model(synthetic):
+    """An SVM with learned weights on every second of the synthetic graphs."""
     graphs, y = synthetic
-    train = np.arange(len(y)) % 4 != 0
-    return tl.GraphSVC("wwl", 2, 3.0, **QUICK).fit(graphs[train], y[train])
+    return tl.GraphSVC("wwl", 2, 3.0, **QUICK).fit(graphs[::2], y[::2])
 
 
 @pytest.fixture(scope="session")
@@ -134,18 +127,36 @@ def class_model(synthetic):
 
 
 @pytest.fixture(scope="session")
-def evidence_reports(number_model, molecules, class_model, synthetic, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("evidence")
-    given = {"numbers": (number_model, molecules), "classes": (class_model, synthetic)}
+def cases(number_model, class_model, svm_model, molecules, synthetic):
+    """A model of each kind with all of its graphs: every second was trained on."""
     return {
-        name: model.report(folder / f"{name}.html", graphs[1::2], y[1::2])
-        for name, (model, (graphs, y)) in given.items()
+        "numbers": (number_model, *molecules),
+        "classes": (class_model, *synthetic),
+        "svm": (svm_model, *synthetic),
     }
 
 
 @pytest.fixture(scope="session")
-def summary(learned, synthetic):
-    return summarize(learned.model_, *synthetic)
+def summaries(cases):
+    """Summaries on the graphs that were not trained on."""
+    return {name: model.summary(X[1::2], y[1::2]) for name, (model, X, y) in cases.items()}
+
+
+@pytest.fixture(scope="session")
+def reports(cases, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reports")
+    return {
+        name: model.report(folder / f"{name}.html", X[1::2], y[1::2])
+        for name, (model, X, y) in cases.items()
+    }
+
+
+@pytest.fixture(scope="session")
+def hostile():
+    """Graphs and classes whose labels are markup."""
+    star = ([(0, 1), (0, 2)], {0: EVIL, 1: "b", 2: EVIL}, {(0, 1): EVIL, (0, 2): "x"})
+    path = ([(0, 1), (1, 2)], {0: "b", 1: EVIL, 2: "b"}, {(0, 1): "x", (1, 2): EVIL})
+    return tl.as_graph_collection([star, path] * 6), [EVIL_CLASS, "plain"] * 6
 
 
 @pytest.fixture(scope="session")
@@ -159,20 +170,3 @@ def browser():
         found = driver.chromium.launch(executable_path=place, args=BROWSER_OPTIONS)
         yield found
         found.close()
-
-
-@pytest.fixture(scope="session")
-def page(summary):
-    return render(summary)
-
-
-@pytest.fixture(scope="session")
-def of_numbers(number_model, molecules):
-    graphs, y = molecules
-    return number_model.summary(graphs[1::2], y[1::2])
-
-
-@pytest.fixture(scope="session")
-def of_classes(class_model, synthetic):
-    graphs, y = synthetic
-    return class_model.summary(graphs[1::2], y[1::2])

@@ -30,9 +30,9 @@ def violations(visit: Visit, axe: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["numbers", "classes"])
-def test_the_report_folded_and_unfolded(browser, evidence_reports, axe, name, width, scheme):
-    visit = Visit(browser, evidence_reports[name], viewport=WIDTHS[width], color_scheme=scheme,
+@pytest.mark.parametrize("name", ["numbers", "classes", "svm"])
+def test_the_report_folded_and_unfolded(browser, reports, axe, name, width, scheme):
+    visit = Visit(browser, reports[name], viewport=WIDTHS[width], color_scheme=scheme,
                   bypass_csp=True)  # fmt: skip
     assert violations(visit, axe) == []
     visit.open_all()

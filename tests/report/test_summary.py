@@ -1,4 +1,4 @@
-"""The summary is plain data, and its numbers are right."""
+"""The summary of any model: plain data that agrees with the model."""
 
 from __future__ import annotations
 
@@ -6,112 +6,143 @@ import json
 
 import numpy as np
 import pytest
-from sklearn import metrics
 
 import treelens as tl
 from report.conftest import QUICK
-from treelens.report import summarize
+
+KINDS = ["numbers", "classes", "svm"]
 
 
-def test_the_summary_is_plain_data(summary):
-    text = json.dumps(summary, allow_nan=False)
-    assert json.loads(text) == summary
+@pytest.mark.parametrize("name", KINDS)
+def test_plain_data_with_the_same_keys(summaries, name):
+    summary = summaries[name]
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+    assert set(summary) == set(summaries["numbers"])
+    assert summary["noun"] == ("molecule" if name == "numbers" else "graph")
+    assert (summary["svm"] is None) == (name != "svm")
+    assert (summary["gp"] is None) == (name == "svm")
 
 
-def test_a_summary_of_the_model_alone(learned):
-    found = summarize(learned.model_)
+@pytest.mark.parametrize("name", KINDS)
+def test_the_model_alone(cases, name):
+    model, graphs, _ = cases[name]
+    found = model.summary()
     json.dumps(found, allow_nan=False)
-    for name in ("data", "scores", "map", "graphs", "examples"):
-        assert found[name] is None
-    assert found["held_out"]["n_graphs"] == found["model"]["n_training_graphs"] == 48
-    assert found["patterns"]["rows"][0]["occurrence"] is None
+    assert [found[key] for key in ("data", "scores", "cards", "predictions", "domain")] == [
+        None
+    ] * 5
+    n_train = len(graphs[::2])
+    assert found["validation"]["n_graphs"] == found["model"]["n_training_graphs"] == n_train
+    assert not found["fragments"]["of_given"]
+    assert found["patterns"]["rows"]
 
 
-def test_model_summary_is_the_same(learned, synthetic, summary):
-    assert learned.summary(*synthetic) == summary
+@pytest.mark.parametrize("name", KINDS)
+def test_a_model_from_a_file(cases, summaries, name, tmp_path):
+    model, graphs, y = cases[name]
+    model.save(tmp_path / "model.treelens")
+    loaded = tl.load(tmp_path / "model.treelens")
+    found, expected = loaded.summary(graphs[1::2], y[1::2]), summaries[name]
+    for key in ("model", "validation", "scores", "learning", "predictions"):
+        assert found[key] == expected[key] or np.allclose(
+            list(_numbers(found[key])), list(_numbers(expected[key])), rtol=1e-6, atol=1e-9
+        )
+    alone = loaded.summary()
+    if loaded._train_graphs is None:
+        assert alone["fragments"] is None
+        assert alone["pairs"] is None
 
 
-def test_every_graph_is_explained(learned, synthetic, summary):
-    graphs, _ = synthetic
-    rows = summary["graphs"]["rows"]
-    assert [row["index"] for row in rows] == list(range(len(graphs)))
-    row, explanation = rows[5], learned.explain(graphs[5])
-    np.testing.assert_allclose(row["contributions"], explanation.node_contributions, rtol=5e-3)
-    assert sum(row["contributions"]) == pytest.approx(row["decision"] - row["base"], abs=0.02)
-    assert row["labels"] == [str(label) for label in graphs[5].node_labels]
-    assert row["edges"] == [node for edge in graphs[5].edges for node in edge]
-    for pattern, _ in row["patterns"]:
-        assert str(pattern) in summary["pattern_texts"]
+def _numbers(value):
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for part in value:
+            yield from _numbers(part)
+    elif isinstance(value, (int, float)):
+        yield value
 
 
-def test_doubtful_cases_come_in_order(learned, synthetic):
-    graphs, y = synthetic
-    wrong_on_purpose = np.where(np.arange(len(y)) < 3, -y, y)
-    found = summarize(learned.model_, graphs, wrong_on_purpose)["examples"]
-    right = learned.predict(graphs) == wrong_on_purpose
-    assert found["n_wrong"] == int((~right).sum()) >= 3
-    of_predicted = [row["probability"] for row in found["most_wrong"]]
-    assert of_predicted == sorted(of_predicted, reverse=True)
-    assert all(row["class"] != row["predicted"] for row in found["most_wrong"])
-    doubt = [abs(row["probability"] - 0.5) for row in found["most_uncertain"]]
-    assert doubt == sorted(doubt)
+def test_a_model_of_landmarks(molecules):
+    graphs, y = molecules
+    settings = {"exact_size": 20, "n_landmarks": 10, "learning_size": 20, "random_state": 0}
+    model = tl.GraphRegressor(depth=1, **settings).fit(graphs[::2], y[::2])
+    found = model.summary(graphs[1::2], y[1::2])
+    json.dumps(found, allow_nan=False)
+    assert found["model"]["n_basis_graphs"] < found["model"]["n_training_graphs"]
 
 
-def test_more_than_two_classes(synthetic):
-    graphs, _ = synthetic
-    y = np.array(["one", "two", "three"])[np.asarray(graphs.graph_data["substructure"], int) % 3]
-    model = tl.GraphSVC("wwl", 1, 0, **QUICK).fit(graphs, y)
-    found = summarize(model.model_, graphs, y)
-    decisions = model.decision_function(graphs)
-    expected = [
-        metrics.roc_auc_score(y == label, decisions[:, code])
-        for code, label in enumerate(model.classes_)
-    ]
-    assert [curve["auc"] for curve in found["scores"]["roc"]] == pytest.approx(expected)
-    assert np.array(found["scores"]["confusion"]).shape == (3, 3)
-    assert found["graphs"]["rows"][0]["toward"] == str(model.predict(graphs[:1])[0])
+def test_a_model_of_blocks(molecules, tmp_path):
+    graphs, y = molecules
+    blocks = tl.CollectionBlocks(graphs, y, 15)
+    model = tl.GraphRegressor(depth=1, exact_size=12, n_landmarks=6, random_state=0).fit(blocks)
+    model.save(tmp_path / "m.treelens")
+    for fitted in (model, tl.load(tmp_path / "m.treelens")):
+        found = fitted.summary(graphs, y)
+        assert found["model"]["n_in_all"] == len(y)
+        assert found["validation"]["n_graphs"] == 12
+        assert found["scores"]["n_graphs"] == len(y) - 12
+        assert any("in blocks" in check["text"] for check in found["checks"])
 
 
-def test_learning_is_told_in_words(synthetic):
+def test_learning_of_a_gaussian_process(summaries, cases):
+    gain, found = cases["numbers"][0].learning_gain_, summaries["numbers"]["learning"]
+    assert found["sentence"] in gain.sentence
+    scores = {row["weights"]: row["score"] for row in found["compared"]}
+    assert list(scores.values()) == pytest.approx(list(gain.compared.values()))
+    assert sum(row["used"] for row in found["compared"]) == 1
+
+
+def test_learning_of_an_svm(synthetic, summaries):
     graphs, y = synthetic
     model = tl.GraphSVC("wwl", 2, [0.0, 3.0], **QUICK).fit(graphs, y)
-    found = summarize(model.model_)["learning"]
-    gain = model.learning_gain_
-    assert found["gain"]["difference"] == gain["difference"]
-    assert f"{100 * gain['difference']:+.1f} points" in found["words"]
-    uniform = tl.GraphSVC("wwl", 1, 0, **QUICK).fit(graphs, y)
-    assert summarize(uniform.model_)["learning"]["verdict"] == "not tried"
-    assert summarize(uniform.model_)["weights"]["uniform"]
+    found, gain = model.summary()["learning"], model.learning_gain_
+    assert f"{100 * gain['difference']:+.1f}" in found["sentence"]
+    scores = [row["score"] for row in found["compared"]]
+    assert scores == pytest.approx([gain["uniform_score"], gain["learned_score"]])
+    assert summaries["svm"]["learning"]["compared"] == []  # only one kind was tried
 
 
-def test_a_loaded_model_gives_the_same_summary(learned, synthetic, summary, tmp_path):
-    learned.save(tmp_path / "model.treelens")
-    assert tl.load(tmp_path / "model.treelens").summary(*synthetic) == summary
+@pytest.mark.parametrize("name", KINDS)
+def test_weights_by_depth(cases, summaries, name):
+    model, levels = cases[name][0], summaries[name]["learning"]["levels"]
+    assert sum(level["n_patterns"] for level in levels) == len(model.model_.weights)
+    assert sum(level["share"] for level in levels) == pytest.approx(1.0)
+    assert max(level["max"] for level in levels) == pytest.approx(model.model_.weights.max())
+
+
+@pytest.mark.parametrize("name", ["numbers", "classes"])
+def test_the_domain_is_that_of_the_estimator(cases, summaries, name):
+    model, graphs, _ = cases[name]
+    found, table = summaries[name]["domain"], model.domain(graphs[1::2])
+    assert found["n_inside"] == table["in_domain"].sum()
+    assert found["least_similarity"] == pytest.approx(model.domain_.least_similarity)
+    furthest = table["similarity"].nsmallest(len(found["furthest"]))
+    assert [row["similarity"] for row in found["furthest"]] == pytest.approx(furthest.tolist())
+    inside = table["in_domain"].tolist()
+    assert summaries[name]["predictions"]["in_domain"] == inside
+    counted = found["quality"]["inside"]["n_graphs"] + found["quality"]["outside"]["n_graphs"]
+    assert counted == summaries[name]["scores"]["n_graphs"]
+
+
+@pytest.mark.parametrize("name", ["classes", "svm"])
+def test_classes_read_as_text(cases, summaries, name):
+    model, graphs, y = cases[name]
+    assert model.summary(graphs[1::2], y[1::2].astype(str))["scores"] == summaries[name]["scores"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"y": [1]}, "without X"),
-        ({"X": "graphs", "y": [1, -1]}, "one class for each of the 64 graphs"),
-        ({"X": "graphs", "y": [1] * 63 + [7]}, r"y\[63\] is 7, a class that the model never"),
-    ],
+    "model", [tl.GraphClassifier(depth=1), tl.GraphSVC("tanimoto", 1, 0, C=10.0, cv=2)]
 )
-def test_what_does_not_fit_is_refused(learned, synthetic, arguments, message):
-    if "X" in arguments:
-        arguments = {**arguments, "X": synthetic[0]}
-    with pytest.raises(ValueError, match=message):
-        summarize(learned.model_, **arguments)
-
-
-def test_classes_read_as_text_are_recognised(learned, synthetic, summary):
-    graphs, y = synthetic
-    assert summarize(learned.model_, graphs, y.astype(str))["scores"] == summary["scores"]
-
-
-def test_names_instead_of_codes(mutag):
+def test_names_instead_of_codes(mutag, model):
     graphs, y = mutag
-    model = tl.GraphSVC("tanimoto", 1, 0, C=10.0, cv=2, random_state=0, progress=False)
-    found = summarize(model.fit(graphs, y).model_, graphs[:20], y[:20], names="MUTAG")
-    assert "C(:C,:C,:C)" in [row["text"] for row in found["patterns"]["rows"]]
-    assert {"C", "N", "O"} <= set(found["graphs"]["rows"][0]["labels"])
+    found = model.fit(graphs[::4], y[::4]).summary(graphs[1::4], y[1::4], names="MUTAG")
+    assert all(row["pattern"][0].isupper() for row in found["fragments"]["rows"])
+    assert any(row["text"].startswith("O(") for row in found["patterns"]["rows"])
+    labels = [label for row in found["cards"]["rows"] for label in row["drawing"]["labels"]]
+    assert {"C", "N", "O"} <= set(labels)
+
+
+def test_names_of_an_unknown_data_set_change_nothing(cases):
+    model, graphs, _ = cases["svm"]
+    assert model.summary(graphs[1:9], names="x.csv") == model.summary(graphs[1:9])

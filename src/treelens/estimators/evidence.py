@@ -37,20 +37,28 @@ if TYPE_CHECKING:
 
 
 class GraphRegressor(SaysNumbers, GaussianProcessOnGraphs):
-    """Numbers from graphs: a Gaussian process whose pattern weights are learned by evidence.
+    """Gaussian process regression on graphs, with weights of patterns that are learned.
 
-    Graphs are compared by how often each Weisfeiler-Lehman pattern occurs in them. How much a
-    pattern weighs is learned under a prior: one weight for each depth, and for each *branch* of the
-    tree of patterns, so that a rare pattern borrows from the more common ones that it refines. The
-    marginal likelihood ("evidence") decides, which charges for every freedom it uses; there is
-    nothing to cross-validate.
+    Graphs are compared by how often each Weisfeiler-Lehman pattern occurs in them. Weights of
+    patterns are learned under a prior: one for each depth, and one for each *branch* of the tree of
+    patterns, so that a rare pattern borrows from the more common ones that it refines. Scales of
+    the kernel and weights maximise the marginal likelihood. Learned weights are used only where
+    they predict graphs better that they were not learned from.
 
     Parameters
     ----------
-    depth : int, default=4
-        The number of Weisfeiler-Lehman iterations: how many bonds a pattern reaches.
-    weights : {"branches", "depths", "uniform"}, default="branches"
-        What is learned: every branch, one weight per depth, or nothing.
+    depth : int or "auto", default="auto"
+        The number of Weisfeiler-Lehman iterations: how many bonds a pattern reaches. ``"auto"``:
+        of uniform weights the depth up to 4 with the largest marginal likelihood; learned weights
+        use all depths up to 4.
+    weights : {"auto", "uniform", "depths", "branches"}, default="auto"
+        Uniform weights, one weight per depth, or a weight for every branch. ``"auto"`` prefers the
+        simpler one unless the richer one predicts held-out training graphs better by more than the
+        standard error of the difference.
+    descriptors : bool or "auto", default="auto"
+        Of molecules, whether 21 descriptors (logP, polar surface, donors, rings, charge, ...) have
+        a kernel of their own beside the patterns. ``"auto"``: where they improve predictions of
+        held-out training molecules, by the same rule. Not with blocks, nor on a GPU.
     trees : "auto" or sequence of str, default="auto"
         Ways of looking at the graphs whose patterns stand side by side: ``"structure"``,
         ``"labels"``, ``"labels+edges"``, ``"fine"``, ``"fine+edges"``. By default molecules are
@@ -66,20 +74,20 @@ class GraphRegressor(SaysNumbers, GaussianProcessOnGraphs):
         free memory cannot hold is refused before it begins. On a GPU, left at its default, as many
         as its memory holds: some 75,000 in 141 GB.
     n_landmarks : int, default=3000
-        How many graphs predictions then go through: a quarter of them drawn by chance, the others
-        in three rounds where the landmarks so far say wrong and know little (with a rare class,
-        half and half). Time is that of
-        ``n_landmarks**2`` for every training graph.
+        How many graphs predictions then go through: a quarter of them drawn at random, the others
+        in three rounds where the landmarks so far predict worst (with a rare class, half and half).
+        Time is proportional to ``n_landmarks**2`` for every training graph.
     max_steps : int, default=100
-        Steps of each stage of the search.
+        Iterations of each stage of the search on part of the graphs; on all of them there are at
+        most 15, and above 1,000 graphs 6.
     device : str, default="cpu"
         Where weights are learned, all graphs are conditioned on and predictions are made:
         ``"cuda"`` is a GPU, through CuPy and numba-cuda (extra ``gpu``). Results agree with the
         CPU's to rounding, and a model fitted there predicts on a CPU as well.
     n_jobs : int, optional
-        Threads; -1 means all processors. The result does not depend on it.
-    random_state : int, RandomState or None, default=None
-        For the samples; with fewer than ``learning_size`` graphs nothing is random.
+        Threads; -1 means all processors. Another number may change the last digits of a result.
+    random_state : int, RandomState or None, default=0
+        Deals graphs to the parts that weights are compared on, and draws samples and landmarks.
     progress : bool, optional
         Whether to show a progress bar; by default only on a terminal.
 
@@ -94,12 +102,16 @@ class GraphRegressor(SaysNumbers, GaussianProcessOnGraphs):
         columns) times the priors, of the graphs that weights were learned on. The priors' own
         constants are left out, so it compares models of the same patterns.
     history_ : DataFrame
-        ``stage``, ``evidence``, ``gradient_norm`` and ``n_evaluations`` after every step.
+        ``stage``, ``evidence``, ``gradient_norm`` and ``n_evaluations`` after every iteration on
+        all graphs that weights are learned from.
     converged_ : bool
+    best_depth_ : int
+    best_weights_ : {"uniform", "depths", "branches"}
+    uses_descriptors_ : bool
     loo_ : LeftOutNumbers
-        What the model says of each training graph from all the others, and the scores of that.
+        Predictions of each training graph from all the others, with their scores.
     learning_gain_ : LearningGain
-        Learned against uniform weights by leave-one-out predictive density.
+        Learned weights against uniform ones at the best depth, on held-out training graphs.
 
     Examples
     --------
@@ -129,7 +141,7 @@ class GraphRegressor(SaysNumbers, GaussianProcessOnGraphs):
 
     @property
     def loo_(self) -> LeftOutNumbers:
-        """What the model says of each training graph from all the others."""
+        """Predictions of each training graph from all the others."""
         return self._fitted_model.record.left_out
 
     @property
@@ -209,15 +221,16 @@ class GraphRegressor(SaysNumbers, GaussianProcessOnGraphs):
 
 
 class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):
-    """Classes of graphs: a Gaussian process whose pattern weights are learned by evidence.
+    """Gaussian process classification of graphs, with weights of patterns that are learned.
 
     As :class:`GraphRegressor`, with the classes coded as numbers: +1 and -1 for two, one column
-    each for more, all with the same kernel. Decision values are posterior means, and probabilities
-    are a logistic map of these that leave-one-out predictions were calibrated by.
+    each for more, all with the same kernel. Decision values are posterior means; probabilities are
+    a logistic function of these that is calibrated on leave-one-out predictions.
 
     Parameters
     ----------
-    depth, weights, trees, prior_strength, learning_size, exact_size, n_landmarks, max_steps :
+    depth, weights, descriptors, trees, prior_strength, learning_size, exact_size, n_landmarks, \
+max_steps :
         As for :class:`GraphRegressor`. Where a class is rare (of two, below 25 %), weights are
         learned from it whole and three times as many of the others, and the scales of the
         kernel then fitted in the true proportions; predictions are made from all graphs.
@@ -238,7 +251,8 @@ class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):
     threshold_ : Threshold or None
         What ``predict`` names the rarer class by; None: the most probable class is named.
     loo_ : LeftOutClasses
-    model_, weights_, evidence_, history_, converged_, learning_gain_ :
+    model_, weights_, best_depth_, best_weights_, uses_descriptors_, evidence_, history_, \
+converged_, learning_gain_ :
         As for :class:`GraphRegressor`.
 
     Examples
@@ -323,7 +337,7 @@ class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):
 
     @property
     def loo_(self) -> LeftOutClasses:
-        """What the model says of each training graph from all the others."""
+        """Predictions of each training graph from all the others."""
         return self._fitted_model.record.left_out
 
     def predict(self, X: Any, *, covariates: Any = None) -> np.ndarray:

@@ -429,29 +429,14 @@ class GaussianProcessOnGraphs(FragmentsMixin, DomainMixin, BaseEstimator):
         names : str, optional
             A data set whose label codes have names: ``"MUTAG"`` shows elements instead of numbers.
         """
-        from treelens.report import summarize_evidence
+        from treelens.report import summarize
 
         check_is_fitted(self)
-        y = self._on_learned_scale(y, self.recipe_)
-        return summarize_evidence(
-            self.model_, X, y, names=names, n_jobs=self._n_jobs(), held=self._held
-        )
+        return summarize(self, X, self._on_learned_scale(y, self.recipe_), names=names)
 
     def report(self, path: str | Path, X: Any = None, y: Any = None, *, names: Any = None) -> Path:
         """Write the report: one HTML file that needs nothing else; see :meth:`summary`."""
-        from treelens.report import write_evidence_report
+        from treelens.report import write_report
 
         check_is_fitted(self)
-        y = self._on_learned_scale(y, self.recipe_)
-        return write_evidence_report(
-            self.model_, path, X, y, names=names, n_jobs=self._n_jobs(), held=self._held
-        )
-
-    @property
-    def _held(self) -> Any:
-        """What a report takes from the estimator, made when it is needed."""
-        from treelens.report.held import Held
-
-        graphs = self._train_graphs
-        fragments: Any = None if graphs is None else lambda: self.fragments_
-        return Held(lambda: self.domain_, graphs, fragments)
+        return write_report(self, path, X, self._on_learned_scale(y, self.recipe_), names=names)

@@ -348,14 +348,14 @@ class GraphSVC(FragmentsMixin, TellsProbabilities, BaseEstimator):
         from treelens.report import summarize
 
         check_is_fitted(self)
-        return summarize(self.model_, X, y, names=names, n_jobs=self._n_jobs())
+        return summarize(self, X, y, names=names)
 
     def report(self, path: Any, X: Any = None, y: Any = None, *, names: Any = None) -> Any:
         """Write the report as one self-contained HTML file; see :meth:`summary`."""
         from treelens.report import write_report
 
         check_is_fitted(self)
-        return write_report(self.model_, path, X, y, names=names, n_jobs=self._n_jobs())
+        return write_report(self, path, X, y, names=names)
 
     def save(self, path: Any) -> None:
         """Write the model to a file that :func:`treelens.load` reads, without pickle."""

@@ -6,10 +6,18 @@ which is Fortran, the transpose of such a matrix is one whose lower triangle cou
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 import numpy as np
 from scipy.linalg import blas, lapack
 
 from treelens.parallel import blas_threads
+
+_LARGE = 1500  # rows; of a smaller matrix a second thread mostly waits for the first
+
+
+def _threads(matrix: np.ndarray, n_jobs: int) -> AbstractContextManager[None]:
+    return blas_threads(n_jobs if len(matrix) >= _LARGE else 1)
 
 
 class NotPositiveDefiniteError(ValueError):
@@ -32,7 +40,7 @@ def cholesky_in_place(matrix: np.ndarray, n_jobs: int = 1) -> np.ndarray:
     array([[2., 1.],
            [0., 2.]])
     """
-    with blas_threads(n_jobs):
+    with _threads(matrix, n_jobs):
         _, failed = lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
     if failed:
         raise NotPositiveDefiniteError
@@ -41,14 +49,14 @@ def cholesky_in_place(matrix: np.ndarray, n_jobs: int = 1) -> np.ndarray:
 
 def inverse_in_place(factor: np.ndarray, n_jobs: int = 1) -> np.ndarray:
     """Overwrite the upper triangle of a factor ``U`` with that of ``inv(U.T @ U)``."""
-    with blas_threads(n_jobs):
+    with _threads(factor, n_jobs):
         lapack.dpotri(factor.T, lower=1, overwrite_c=1)
     return factor
 
 
 def solve_factored(factor: np.ndarray, right: np.ndarray, n_jobs: int = 1) -> np.ndarray:
     """Return ``inv(U.T @ U) @ right`` for ``right`` of shape (n, p)."""
-    with blas_threads(n_jobs):
+    with _threads(factor, n_jobs):
         return lapack.dpotrs(factor.T, right, lower=1)[0]
 
 
@@ -59,7 +67,7 @@ def solve_upper(
 
     The squared columns of the first sum to the quadratic forms of ``right`` (n, p).
     """
-    with blas_threads(n_jobs):
+    with _threads(factor, n_jobs):
         return blas.dtrsm(1.0, factor.T, right, lower=1, trans_a=0 if transposed else 1)
 
 
@@ -71,7 +79,7 @@ def quadratic_forms(matrix: np.ndarray, rows: np.ndarray, n_jobs: int = 1) -> np
     >>> quadratic_forms(np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([[1.0, 1.0], [0.0, 2.0]]))
     array([ 7., 12.])
     """
-    with blas_threads(n_jobs):
+    with _threads(matrix, n_jobs):
         half = blas.dtrmm(1.0, matrix.T, rows.T)  # (m, n), from one triangle: half the work
     return 2.0 * np.einsum("ji,ij->i", half, rows) - rows**2 @ np.diagonal(matrix)
 

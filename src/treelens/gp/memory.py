@@ -1,27 +1,31 @@
-"""How much memory a fit will take, said before it begins."""
+"""How much memory a fit takes, checked before it begins."""
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
+from pathlib import Path
 
 from treelens.gp.landmarks import BLOCK
 
 _BYTES = 8  # of a number in double precision
+# Limit and use of the control group of this process, of versions 2 and 1.
+_CGROUPS = (
+    ("memory.max", "memory.current"),
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+)
 
 
 def bytes_needed(n_graphs: int, n_learning: int, n_landmarks: int | None) -> int:
-    """The largest matrices that are held at once, in bytes.
+    """Return the size of the largest matrices that exist at once, in bytes.
 
-    Learning holds three matrices of the graphs that weights are learned on; conditioning exactly,
-    three of all graphs; through landmarks, eight of landmarks and four of a block by landmarks.
+    Learning takes two matrices of the graphs that weights are learned from; the exact posterior
+    three of all graphs; landmarks eight matrices of landmarks and four of a block by landmarks.
 
     Examples
     --------
     >>> round(bytes_needed(10_000, 3_000, None) / 2**30, 1)
     2.2
     """
-    learning = 3 * n_learning**2
+    learning = 2 * n_learning**2
     if n_landmarks is None:
         conditioning = 3 * n_graphs**2
     else:
@@ -30,10 +34,10 @@ def bytes_needed(n_graphs: int, n_learning: int, n_landmarks: int | None) -> int
 
 
 def check_memory(n_graphs: int, n_learning: int, n_landmarks: int | None) -> None:
-    """Refuse, before any work, what the machine's memory cannot hold."""
-    available = _available_bytes()
+    """Refuse, before any work, what the available memory cannot hold."""
+    available = available_bytes()
     needed = bytes_needed(n_graphs, n_learning, n_landmarks)
-    if available is not None and needed > available:
+    if needed > available:
         raise MemoryError(
             f"Fitting {n_graphs} graphs would take about {needed / 2**30:.1f} GiB, and "
             f"{available / 2**30:.1f} GiB are free. Lower exact_size (beyond it predictions go "
@@ -41,12 +45,15 @@ def check_memory(n_graphs: int, n_learning: int, n_landmarks: int | None) -> Non
         )
 
 
-def _available_bytes() -> int | None:
-    """Free memory, where the system tells."""
-    with suppress(OSError), open("/proc/meminfo", encoding="ascii") as lines:
-        for line in lines:
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    with suppress(AttributeError, OSError, ValueError):
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return None
+def available_bytes(cgroups: Path = Path("/sys/fs/cgroup")) -> int:
+    """Return the memory that is free, within the limit of a container where there is one."""
+    import psutil
+
+    available = int(psutil.virtual_memory().available)
+    for limit_file, use_file in _CGROUPS:
+        try:
+            limit = int((cgroups / limit_file).read_text())
+            available = min(available, max(limit - int((cgroups / use_file).read_text()), 0))
+        except (OSError, ValueError):  # no such group, or no limit ("max")
+            continue
+    return available

@@ -1,32 +1,37 @@
-"""From a summary to one HTML file that needs nothing else."""
+"""From the summary of a model to one HTML file that needs nothing else."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from jinja2 import BytecodeCache, Environment, FunctionLoader, StrictUndefined
-from jinja2.bccache import Bucket
+import numpy as np
+import pandas as pd
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from treelens.explain.decode import TreeNode
-from treelens.explain.draw import tree_scene
+from treelens.explain.decode import Occurrence, TreeNode
+from treelens.explain.draw import Style, draw_graph, tree_scene
 from treelens.explain.names import LabelNames
-from treelens.explain.scene import AGAINST, FOR, HIGHLIGHT, NEUTRAL
-from treelens.report.charts import Chart, bar_chart, line_chart
-from treelens.report.plain import percent
+from treelens.explain.scene import LEGEND_HEIGHT, Scene, legend_marks
+from treelens.graphs.collection import Graph
+from treelens.report.charts import charts_of
+from treelens.report.formats import Units, number, percent
 from treelens.report.summary import summarize
+from treelens.storage.csv_text import csv_text
 from treelens.storage.files import checked_target, whole_file
-from treelens.svm.model import FittedSVM
 
-_SCRIPTS = ("drawing.js", "panel.js", "map.js", "table.js")
-_MINUS = "\N{MINUS SIGN}"
-# One sign for each class, as path data of about 12 by 12; classes beyond these repeat them.
-_SHAPES = (
+MOST_LISTED = 300  # rows of the table of predictions; the download has more
+_CARD, _FRAGMENT, _NEIGHBOR, _PAIR = (330, 230), (210, 130), (150, 110), (250, 170)
+_N_STRONGEST = 3  # nodes that the text of a drawing names
+_LONGEST_NAME = 60
+# One symbol for each class, as path data of about 12 by 12; more classes repeat them.
+_SYMBOLS = (
     "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0Z",
     "M-4.5 -4.5H4.5V4.5H-4.5Z",
     "M0 -5.5L5.5 4.5H-5.5Z",
@@ -38,176 +43,208 @@ _SHAPES = (
 
 
 def write_report(
-    model: FittedSVM,
+    model: Any,
     path: str | Path,
     X: Any = None,
     y: Any = None,
     *,
     names: str | LabelNames | None = None,
-    n_jobs: int = 1,
 ) -> Path:
-    """Write the report on a model: one HTML file, whole or not at all.
+    """Write the report on a fitted model as one self-contained HTML file.
 
     Parameters
     ----------
-    model : FittedSVM
-        ``model_`` of a fitted ``GraphSVC``.
+    model : GraphRegressor, GraphClassifier or GraphSVC
+        A fitted model.
     path : str or Path
-    X, y, names, n_jobs : optional
+        Where to write. It is checked before the work begins.
+    X, y, names : optional
         See :func:`treelens.report.summarize`.
 
     Returns
     -------
     Path
-        Where it was written.
 
     Examples
     --------
     >>> import pathlib, tempfile
     >>> import treelens as tl
     >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-    >>> model = tl.GraphSVC("wwl", 2, 0, 1.0, 10.0).fit(graphs, y)
+    >>> model = tl.GraphSVC("wwl", 2, 0, 1.0, 10.0).fit(graphs[::2], y[::2])
     >>> path = pathlib.Path(tempfile.mkdtemp(), "report.html")
-    >>> write_report(model.model_, path, graphs, y).read_text(encoding="utf-8")[:15]
+    >>> write_report(model, path, graphs[1::2], y[1::2]).read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
-    return write_page(path, lambda: render(summarize(model, X, y, names=names, n_jobs=n_jobs)))
-
-
-def write_page(path: str | Path, make_page: Callable[[], str]) -> Path:
-    """Write a page, whole or not at all; a place that cannot be written is refused at once."""
     target = checked_target(path)
-    page = make_page()
+    page = render(summarize(model, X, y, names=names))
     with whole_file(target) as file:
         file.write(page.encode("utf-8"))
     return Path(path)
 
 
 def render(summary: Mapping[str, Any]) -> str:
-    """The page of a summary."""
-    return fill_template(
-        "report.html", _SCRIPTS, summary, page_data=page_data(summary), charts=charts_of(summary)
+    """Return the page of a summary."""
+    units, noun = Units.of(summary["model"]["training_values"]), summary["noun"]
+    script, predictions = _asset("report.js"), summary["predictions"]
+    cards = summary["cards"]["rows"] if summary["cards"] else []
+    limit = max((abs(x) for row in cards for x in row["contributions"]), default=0.0)
+    scores = summary["scores"] or summary["validation"] or {}
+    rows = []
+    if predictions is not None:
+        columns = [values[:MOST_LISTED] for values in predictions.values()]
+        rows = [dict(zip(predictions, row, strict=True)) for row in zip(*columns, strict=True)]
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            **summary,
+            units=units,
+            style=Markup(_asset("report.css")),
+            script=Markup(script),
+            script_hash=_hash(script),
+            symbols=_SYMBOLS,
+            prediction_rows=rows,
+            page_data={"thresholds": scores.get("thresholds")},
+            charts={
+                name: charts_of(summary[name], units, noun) for name in ("scores", "validation")
+            },
+            draw=_Drawings(units, noun, limit),
+            legend=_legend(cards, limit),
+            downloads=_downloads(summary),
+        )
     )
 
 
-def fill_template(
-    template: str,
-    scripts: Sequence[str],
-    summary: Mapping[str, Any],
-    filters: Mapping[str, Callable[..., str]] | None = None,
-    **parts: Any,
-) -> str:
-    """A whole page: the template with the summary, its patterns drawn, style and scripts."""
-    script = "\n".join(_asset(name) for name in scripts)
-    environment = _environment()
-    environment.filters.update(filters or {})
-    return environment.get_template(template).render(
-        **summary,
-        style=Markup(_asset("report.css")),
-        script=Markup(script),
-        script_hash=_hash(script),
-        shapes=_SHAPES,
-        trees={row["id"]: tree_drawing(row) for row in summary["patterns"]["rows"]},
-        **parts,
-    )  # fmt: skip
+# --- drawings ---------------------------------------------------------------------------------
 
 
-def page_data(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """What the scripts of the page need."""
-    graphs = summary["graphs"]
+class _Drawings:
+    """Draws graphs of a summary as SVG, each with a text for screen readers; text is escaped."""
+
+    def __init__(self, units: Units, noun: str, limit: float) -> None:
+        self.units, self.noun, self.limit = units, noun, limit
+
+    def card(self, row: Mapping[str, Any]) -> Markup | None:
+        """Draw a graph coloured by contribution."""
+        if row["drawing"] is None:
+            return None
+        labels, values = row["drawing"]["labels"], row["contributions"]
+        strongest = sorted(range(len(values)), key=lambda k: -abs(values[k]))[:_N_STRONGEST]
+        words = ", ".join(f"{labels[k]} {k} {self.units.signed(values[k])}" for k in strongest)
+        name = "" if row["name"] is None else f" ({row['name'][:_LONGEST_NAME]})"
+        title = f"{self.noun} {row['index']}{name}, coloured by contribution; strongest: {words}"
+        return self._draw(row["drawing"], _CARD, title, np.array(values))
+
+    def fragment(self, row: Mapping[str, Any]) -> Markup | None:
+        """Draw a fragment, highlighted in a graph that has it."""
+        title = (
+            f"Fragment {row['rank']}: {row['title'][:_LONGEST_NAME]}; "
+            f"effect {self.units.signed(row['effect'])}"
+        )
+        return self._draw(row["drawing"], _FRAGMENT, title)
+
+    def training(self, row: Mapping[str, Any], small: bool = True) -> Markup | None:
+        """Draw a training graph with its value or class."""
+        target = row["class"] if "class" in row else self.units(row["value"])
+        name = str(row["index"] if row["name"] is None else row["name"])[:_LONGEST_NAME]
+        title = f"Training {self.noun} {name}, {target}"
+        return self._draw(row["drawing"], _NEIGHBOR if small else _PAIR, title)
+
+    def tree(self, row: Mapping[str, Any]) -> Markup:
+        """Draw the tree of a pattern."""
+        tree, nodes = row["drawing"], []
+        layers: list[int] = []
+        columns = (tree[name] for name in ("parents", "labels", "edge_labels", "cut"))
+        for parent, label, edge_label, cut in zip(*columns, strict=True):
+            layers.append(0 if parent < 0 else layers[parent] + 1)
+            nodes.append(TreeNode(parent, layers[-1], label, edge_label, cut))
+        return Markup(tree_scene(nodes, f"pattern {row['text']}").to_svg())
+
+    def _draw(
+        self,
+        data: Mapping[str, Any] | None,
+        size: tuple[int, int],
+        title: str,
+        contributions: np.ndarray | None = None,
+    ) -> Markup | None:
+        if data is None:
+            return None
+        title = title[0].upper() + title[1:]
+        place, marked = None, data["highlight"]
+        if marked is not None:
+            edges = tuple((u, v) for u, v in marked["edges"])
+            place = Occurrence(0, 0, 0, marked["root"], tuple(marked["nodes"]), edges)
+        style = Style(*size, legend=False, title=title, limit=self.limit)
+        return Markup(draw_graph(_graph(data), contributions, highlight=place, style=style))
+
+
+def _graph(data: Mapping[str, Any]) -> Graph:
+    ends, labels = data["edges"], data["edge_labels"]
+    edges = tuple(zip(ends[::2], ends[1::2], strict=True))
+    about = dict(data["molecule"] or {})
+    if "mol" in about:
+        from rdkit import Chem
+
+        about["mol"] = Chem.MolFromMolBlock(about["mol"], removeHs=False)
+    edge_labels = None if labels is None else tuple(labels)
+    return Graph(tuple(data["labels"]), edges, edge_labels, data=about)
+
+
+def _legend(cards: list[dict[str, Any]], limit: float) -> Markup | None:
+    """Draw the colour scale of the cards."""
+    if not cards or not limit:
+        return None
+    toward = {row["toward"] for row in cards}
+    if toward == {None}:
+        ends = ("lowers", "raises")
+    elif len(toward) == 1:
+        ends = (f"against {cards[0]['toward']}", f"for {cards[0]['toward']}")
+    else:
+        ends = ("against", "for the class")
+    marks = legend_marks(_CARD[0], 0.0, limit, ends)
+    return Markup(Scene(_CARD[0], LEGEND_HEIGHT, "Colour scale", tuple(marks)).to_svg())
+
+
+# --- downloads --------------------------------------------------------------------------------
+
+
+def _downloads(summary: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return data addresses of the tables as CSV; None where there is no table."""
+    predictions, fragments = summary["predictions"], summary["fragments"]
     return {
-        "classes": summary["model"]["classes"],
-        "shapes": _SHAPES,
-        "map": summary["map"],
-        "graphs": [] if graphs is None else graphs["rows"],
-        "pattern_texts": summary["pattern_texts"],
-        **drawing_data(summary),
+        "fragments": _address([_flat(row) for row in fragments["rows"]]) if fragments else None,
+        "predictions": None if predictions is None else _address(predictions),
     }
 
 
-def drawing_data(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """What the scripts need to draw patterns where they occur."""
-    return {
-        "occurrences": {
-            row["id"]: row["occurrence"] for row in summary["patterns"]["rows"] if row["occurrence"]
-        },
-        "colors": {"for": FOR, "against": AGAINST, "neutral": NEUTRAL, "highlight": HIGHLIGHT},
-    }
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a fragment as one line, with a column for each class."""
+    columns = ("rank", "name", "smarts", "pattern", "depth", "class_label", "effect", "error")
+    flat = {name: row[name] for name in (*columns, "support", "mean_with", "mean_without")}
+    flat |= {f"support {label}": n for label, n in row["by_class"] or []}
+    flat["examples"] = "; ".join(row["examples"])
+    return {name: value for name, value in flat.items() if value is not None}
 
 
-def charts_of(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """All charts of the page; None or empty where there is nothing to draw."""
-    edges = summary["weights"]["bin_edges"]
-    data = summary["data"]
-    return {
-        "roc": {name: roc_chart(summary[name]) for name in ("held_out", "scores")},
-        "weights": [
-            bar_chart(edges, depth["counts"]) for depth in summary["weights"]["depths"]
-        ],
-        "learning": _learning_curve(summary["learning"]["curve"]),
-        "unseen": None
-        if data is None or not data["unseen"]["most"]
-        else bar_chart(data["unseen"]["bin_edges"], data["unseen"]["counts"]),
-    }  # fmt: skip
-
-
-def tree_drawing(row: Mapping[str, Any]) -> Markup:
-    """The SVG of a pattern's tree; the scene escapes the labels."""
-    tree, nodes = row["tree"], []
-    layers: list[int] = []
-    columns = (tree[name] for name in ("parents", "labels", "edge_labels", "cut"))
-    for parent, label, edge_label, cut in zip(*columns, strict=True):
-        layers.append(0 if parent < 0 else layers[parent] + 1)
-        nodes.append(TreeNode(parent, layers[-1], label, edge_label, cut))
-    return Markup(tree_scene(nodes, f"pattern {row['text']}").to_svg())
-
-
-def roc_chart(scores: Mapping[str, Any] | None) -> Chart | None:
-    if scores is None or not scores["roc"]:
-        return None
-    lines = [(c["false_positive_rate"], c["true_positive_rate"]) for c in scores["roc"]]
-    return line_chart(lines, (0.0, 1.0), (0.0, 1.0))
-
-
-def _learning_curve(curve: Mapping[str, Any] | None) -> Chart | None:
-    if curve is None or len(curve["objective"]) < 2:
-        return None
-    values = curve["objective"]
-    low, high = min(values), max(values)
-    room = 0.05 * (high - low) or 1.0
-    steps = list(range(len(values)))
-    return line_chart([(steps, values)], (0.0, steps[-1]), (low - room, high + room))
+def _address(table: Any) -> str:
+    text = csv_text(pd.DataFrame(table), index=False)
+    # The byte order mark makes spreadsheets read UTF-8.
+    data = base64.b64encode(text.encode("utf-8-sig")).decode("ascii")
+    return f"data:text/csv;charset=utf-8;base64,{data}"
 
 
 # --- Jinja ------------------------------------------------------------------------------------
 
 
-class _CompiledOnce(BytecodeCache):
-    """Keeps compiled templates while the process lives: compiling takes longer than filling in."""
-
-    def __init__(self) -> None:
-        self._code: dict[str, bytes] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        if bucket.key in self._code:
-            bucket.bytecode_from_string(self._code[bucket.key])
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        self._code[bucket.key] = bucket.bytecode_to_string()
-
-
-_COMPILED = _CompiledOnce()
-
-
+@lru_cache(maxsize=1)
 def _environment() -> Environment:
+    """Return the templates, kept once compiled: compiling takes longer than rendering."""
     environment = Environment(
         loader=FunctionLoader(_asset), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, bytecode_cache=_COMPILED,
+        trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters.update(
-        percent=percent, number=number, signed=signed, leading_classes=leading_classes
-    )
-    # tojson writes <, > and & as escapes, so that no label can end the script element.
+    environment.filters |= {"percent": percent, "number": number}
+    # tojson escapes <, > and &, so that no label can end the script element.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return environment
 
@@ -217,34 +254,6 @@ def _asset(name: str) -> str:
 
 
 def _hash(script: str) -> str:
-    """What the page's security policy lets run: this script and no other."""
+    """Return the hash by which the page's security policy allows this script and no other."""
     digest = hashlib.sha256(script.encode("utf-8")).digest()
     return "sha256-" + base64.b64encode(digest).decode("ascii")
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """A number as people write it: few digits, thousands apart."""
-    if value is None:
-        return "–"
-    if float(value).is_integer() and abs(value) < 1e15:
-        text = f"{int(value):,}"
-    else:
-        text = f"{value:,.{digits}g}" if abs(value) < 1000 else f"{value:,.0f}"
-    return text.replace("-", _MINUS)
-
-
-def signed(value: float, digits: int = 2) -> str:
-    """A number with its sign."""
-    return f"{value:+.{digits}f}".replace("-", _MINUS)
-
-
-def leading_classes(frequencies: Sequence[float], most: int = 6) -> list[tuple[int, float]]:
-    """The classes with the largest values, in their own order.
-
-    Examples
-    --------
-    >>> leading_classes([0.1, 0.5, 0.3], most=2)
-    [(1, 0.5), (2, 0.3)]
-    """
-    order = sorted(range(len(frequencies)), key=lambda code: -frequencies[code])[:most]
-    return [(code, frequencies[code]) for code in sorted(order)]

@@ -1,4 +1,4 @@
-"""The content of the report as plain data."""
+"""The content of the report on a fitted model, as plain data."""
 
 from __future__ import annotations
 
@@ -7,172 +7,315 @@ from typing import Any
 import numpy as np
 
 import treelens
-from treelens.explain.names import LabelNames
+from treelens.explain.expansion import expansion_of
+from treelens.explain.layout import is_molecule
+from treelens.explain.names import LABEL_NAMES, LabelNames, named_forest
+from treelens.gp.model import FittedGP
+from treelens.graphs.descriptors import PREFIX
+from treelens.graphs.recipe import MOLECULE_READERS
 from treelens.kernels.table import KERNELS
-from treelens.report.details import GraphDetails, choose_graphs, explain_graphs
-from treelens.report.diagnostics import class_balance, diagnose, known_from_training
-from treelens.report.given import GivenGraphs, facts_of, look_at
-from treelens.report.graph_map import map_of_graphs
-from treelens.report.patterns import (
-    pattern_section,
-    short_texts,
-    shown_vocabulary,
-    weights_by_depth,
-)
-from treelens.report.plain import plain_summary
-from treelens.report.scores import held_out_scores, score_decisions, share_right
-from treelens.report.words import learning_words, score_words, verdict_on_learning
-from treelens.svm.model import FittedSVM, model_bound
-from treelens.svm.search import Candidate
+from treelens.parallel import one_blas_thread
+from treelens.report.cards import card_section, pair_section
+from treelens.report.checks import checks_of
+from treelens.report.formats import plain_summary
+from treelens.report.fragments import fragment_section, pattern_section
+from treelens.report.predicted import PredictedGraphs, graph_name, predict_graphs
+from treelens.report.scores import scores_of_test_set, validation_scores
 
-_MOST_EXAMPLES = 12
+MOST_PREDICTIONS = 20_000  # rows that the page carries
 _MOST_CANDIDATES = 10
+_MOST_FURTHEST = 6
+_LONGEST_TEXT = 90
+_KINDS_OF_WEIGHTS = {
+    "uniform": "uniform weights at the best depth",
+    "depths": "one weight per depth",
+    "branches": "a weight per pattern",
+}
+_SCORE_NAMES = {"balanced_accuracy": "balanced accuracy", "roc_auc": "area under the ROC curve"}
 
 
 def summarize(
-    model: FittedSVM,
-    X: Any = None,
-    y: Any = None,
-    *,
-    names: str | LabelNames | None = None,
-    n_jobs: int = 1,
+    model: Any, X: Any = None, y: Any = None, *, names: str | LabelNames | None = None
 ) -> dict[str, Any]:
-    """Everything that the report shows, as data that ``json.dumps`` takes.
+    """Return everything that the report shows, as data that ``json.dumps`` takes.
 
     Parameters
     ----------
-    model : FittedSVM
-        ``model_`` of a fitted ``GraphSVC``.
-    X, y : graphs and their classes, optional
-        What to show and to score; without them the summary is about the model alone.
+    model : GraphRegressor, GraphClassifier or GraphSVC
+        A fitted model.
+    X, y : graphs and their values or classes, optional
+        Test graphs to predict, and to score where ``y`` is given; training graphs among them are
+        left out of the scores. Without them the summary is about the model alone.
     names : str or LabelNames, optional
-        Names for label codes: a data set of ``treelens.explain.names.LABEL_NAMES`` or your own.
-    n_jobs : int
+        Names for label codes: a data set of ``treelens.explain.names.LABEL_NAMES``, or your own.
 
     Returns
     -------
     dict
-        With the keys ``treelens`` (version), ``model``, ``candidates``, ``learning``,
-        ``held_out`` (scores of the inner cross-validation), ``patterns``, ``weights``, ``bound``,
-        and, about the graphs given or else None, ``data``, ``scores``, ``map``, ``graphs``
-        and ``examples``.
+        With the keys ``treelens`` (version), ``kind`` ("numbers" or "classes"), ``noun``
+        ("molecule" or "graph"), ``model``, ``svm`` or ``gp`` (settings; the other is None),
+        ``learning``, ``validation`` (scores on the training graphs by leave-one-out, or in the
+        cross-validation of an SVM), ``scores`` (on the test set), ``checks``, ``fragments``,
+        ``pairs`` (similar training graphs with different targets), ``patterns``,
+        ``pattern_texts``, and, None without graphs, ``data``, ``domain``, ``cards`` and
+        ``predictions``.
 
     Examples
     --------
     >>> import treelens as tl
     >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-    >>> model = tl.GraphSVC("wwl", 2, 0, 1.0, 10.0).fit(graphs, y)
-    >>> found = summarize(model.model_, graphs, y)
-    >>> found["model"]["n_training_graphs"], found["scores"]["accuracy"]
-    (40, 1.0)
+    >>> model = tl.GraphClassifier(depth=2).fit(graphs[::2], y[::2])
+    >>> found = summarize(model, graphs[1::2], y[1::2])
+    >>> found["kind"], found["scores"]["n_graphs"], found["validation"]["n_graphs"]
+    ('classes', 20, 20)
     """
-    given = look_at(model, X, y, names, n_jobs)
-    vocabulary = shown_vocabulary(model, names)
-    details = GraphDetails()
-    about_graphs: dict[str, Any] = dict.fromkeys(("data", "scores", "map", "graphs", "examples"))
-    if given is not None:
-        details, about_graphs = _about_graphs(model, given)
-    named = {pattern for row in details.rows for pattern, _ in row["patterns"]}
-    return plain_summary(
-        {
+    estimator, model = model, model.model_
+    if isinstance(names, str) and names not in LABEL_NAMES:
+        names = None  # a file of that name has its own labels
+    given = predict_graphs(estimator, X, y, names)
+    forest = expansion_of(model).forest
+    forest = forest if names is None else named_forest(forest, names)
+    noun = _noun(estimator, given)
+    validation, scores = validation_scores(model), scores_of_test_set(model, given)
+    is_gp = isinstance(model, FittedGP)
+    with one_blas_thread():
+        cards = None if given is None else card_section(estimator, given, names)
+        found = {
             "treelens": treelens.__version__,
-            "model": describe_model(model),
-            "candidates": leading_candidates(model),
-            "learning": describe_learning(model),
-            "held_out": held_out_scores(model),
-            "patterns": pattern_section(model, vocabulary, given, details.influence),
-            "pattern_texts": short_texts(vocabulary, named),
-            "weights": weights_by_depth(model),
-            "bound": model_bound(model, 0.05),
-            **about_graphs,
+            "kind": "numbers" if model.classes is None else "classes",
+            "noun": noun,
+            "model": _model(estimator),
+            "svm": None if is_gp else _svm(model),
+            "gp": _gp(model) if is_gp else None,
+            "learning": _learning(estimator),
+            "validation": validation,
+            "scores": scores,
+            "checks": checks_of(model, given, validation, scores, noun),
+            "fragments": fragment_section(estimator, forest, given, names),
+            "pairs": pair_section(estimator, names),
+            "patterns": pattern_section(model, forest, given),
+            "pattern_texts": _pattern_texts(forest, cards),
+            "data": None if given is None else _data(given),
+            "domain": None if given is None else _domain(estimator, given),
+            "cards": cards,
+            "predictions": None
+            if given is None
+            else {name: values[:MOST_PREDICTIONS] for name, values in given.columns.items()},
         }
-    )
+    return plain_summary(found)
 
 
-def _about_graphs(model: FittedSVM, given: GivenGraphs) -> tuple[GraphDetails, dict[str, Any]]:
-    chosen = choose_graphs(given)
-    details = explain_graphs(model, given, chosen)
-    known = known_from_training(model, given)
-    examples = {
-        "most_uncertain": facts_of(given, given.most_uncertain[:_MOST_EXAMPLES]),
-        "most_wrong": facts_of(given, given.most_wrong[:_MOST_EXAMPLES]),
-        "n_wrong": None if given.codes is None else len(given.most_wrong),
-    }
-    return details, {
-        "data": diagnose(model, given, known),
-        "scores": _scores(given, known),
-        "map": map_of_graphs(model, given, chosen),
-        "graphs": {"n_all": len(given), "n_shown": len(chosen), "rows": details.rows},
-        "examples": examples,
-    }
-
-
-def _scores(given: GivenGraphs, known: np.ndarray) -> dict[str, Any] | None:
-    """Scores on all graphs given and, as ``new_graphs``, on those unlike any training graph."""
-    if given.codes is None:
-        return None
-    scores = score_decisions(given.codes, given.decisions, given.classes)
-    return {**scores, "new_graphs": share_right(given.codes[~known], given.predicted[~known])}
+def _noun(estimator: Any, given: PredictedGraphs | None) -> str:
+    recipe, train = estimator.model_.recipe, estimator._train_graphs
+    graphs = given.graphs if given is not None else train
+    if recipe is not None and recipe.reader in MOLECULE_READERS:
+        return "molecule"
+    return "molecule" if graphs is not None and is_molecule(graphs[0]) else "graph"
 
 
 # --- the model --------------------------------------------------------------------------------
 
 
-def describe_model(model: FittedSVM) -> dict[str, Any]:
-    """What the model is, and how it was chosen."""
-    best, training, vocabulary = model.choice.best_params, model.training, model.patterns.vocabulary
+def _model(estimator: Any) -> dict[str, Any]:
+    """Return facts about a model of any kind."""
+    model, forest = estimator.model_, expansion_of(estimator.model_).forest
+    classes, targets, recipe = model.classes, model.training.targets, model.recipe
+    table = None if recipe is None else recipe.table
+    names, values, shares = getattr(estimator, "covariates_", []), None, None
+    if classes is None:
+        values = {"mean": targets.mean(), "std": targets.std(), "min": targets.min()}
+        values["max"] = targets.max()
+    else:
+        counts = np.bincount(targets, minlength=len(classes))
+        shares = [
+            {"class": str(label), "n": n, "share": n / len(targets)}
+            for label, n in zip(classes.tolist(), counts.tolist(), strict=True)
+        ]
     return {
-        **best,
-        "formula": KERNELS[best["kernel"]].formula,
-        "kernel_words": KERNELS[best["kernel"]].words,
-        "score_words": score_words(best["scoring"]),
-        "classes": [str(label) for label in model.classes.tolist()],
-        "training_classes": class_balance(training.targets, model.classes),
-        "n_training_graphs": training.histograms.n_graphs,
-        "n_support_graphs": len(getattr(model.decision, "basis_indices", ())),
-        "n_patterns": training.histograms.n_patterns,
-        "first_depth": training.histograms.first_depth,
-        "node_labels": len(vocabulary.node_alphabet),
-        "degree_labels": vocabulary.degree_labels,
-        "recipe": None if model.recipe is None else str(model.recipe),
+        "estimator": type(estimator).__name__,
+        "classes": [] if classes is None else [str(label) for label in classes.tolist()],
+        "training_classes": shares,
+        "training_values": values,
+        "target": None if table is None or not table.target else table.target_in_words,
+        "n_training_graphs": len(targets),
+        "n_in_all": model.training.n_in_all,
+        "n_basis_graphs": len(expansion_of(model).basis_indices),
+        "n_patterns": len(model.weights),
+        "trees": list(forest.trees),
+        "depth": forest.depth,
+        "recipe": None if recipe is None else str(recipe),
+        "covariates": [name for name in names if not name.startswith(PREFIX)],
+        "descriptors": [name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX)],
     }
 
 
-def leading_candidates(model: FittedSVM) -> list[dict[str, Any]]:
-    """The best settings of the search, with the mean and the spread of their scores."""
-    result, best = model.choice.cv_results, dict(model.choice.best_params)
-    ordered = sorted(result.finished(), key=result.mean, reverse=True)[:_MOST_CANDIDATES]
-    chosen = tuple(best[name] for name in Candidate._fields)
-    return [
+def _gp(model: FittedGP) -> dict[str, Any]:
+    record = model.record
+    assert record is not None
+    return {
+        "noise": float(model.target_scale * np.sqrt(model.noise)),
+        "amplitude": float(model.target_scale * np.sqrt(model.scales.amplitude)),
+        "gamma": model.scales.gamma,
+        "rho": model.scales.rho,
+        "share": model.scales.share,
+        "log_marginal_likelihood": record.evidence,
+        "converged": bool(record.converged),
+        "n_iterations": len(record.history),
+    }
+
+
+def _svm(model: Any) -> dict[str, Any]:
+    """Return the settings of an SVM and the candidates that scored best."""
+    best, result = model.choice.best_params, model.choice.cv_results
+    leading = sorted(result.finished(), key=result.mean, reverse=True)[:_MOST_CANDIDATES]
+    candidates = [
         {
             **candidate._asdict(),
             "score": result.mean(candidate),
-            "spread": float(np.std(result.scores[candidate])),
-            "chosen": tuple(candidate) == chosen,
+            "std": float(np.std(result.scores[candidate])),
+            "chosen": all(best[name] == value for name, value in candidate._asdict().items()),
         }
-        for candidate in ordered
+        for candidate in leading
     ]
+    kernel = KERNELS[best["kernel"]]
+    scoring = _SCORE_NAMES.get(best["scoring"], best["scoring"])
+    extra = {"formula": kernel.formula, "words": kernel.words, "score_name": scoring}
+    return {**best, **extra, "candidates": candidates}
 
 
-def describe_learning(model: FittedSVM) -> dict[str, Any]:
-    """Whether learning beat uniform weights, and how the weights were found."""
-    gain, best = model.choice.learning_gain, model.choice.best_params
-    verdict = verdict_on_learning(gain)
-    headline, words = learning_words(gain, verdict, best["weight_radius"], best["scoring"])
+def _learning(estimator: Any) -> dict[str, Any]:
+    """Return which weights are used and how they compare with others on held-out graphs."""
+    model = estimator.model_
+    if isinstance(model, FittedGP):
+        assert model.record is not None
+        gain, used = model.record.learning_gain, model.record.learned
+        used += " with descriptors" if estimator.uses_descriptors_ else ""
+        sentence = gain.sentence.removeprefix("Used: ")
+        measure = "mean log predictive density" if model.classes is None else "mean log probability"
+        compared = [
+            {"weights": name.replace(kind, _KINDS_OF_WEIGHTS[kind], 1), "score": score}
+            | {"used": name == used}
+            for name, score in gain.compared.items()
+            for kind in [name.split(" ")[0]]
+        ]
+    else:
+        sentence, compared, measure = _svm_learning(model)
     return {
-        "verdict": verdict,
-        "headline": headline,
-        "words": words,
-        "gain": gain,
-        "curve": None if model.choice.learned is None else _curve(model.choice.learned),
+        "sentence": sentence,
+        "measure": measure,
+        "compared": compared,
+        "levels": _levels(model),
     }
 
 
-def _curve(result: Any) -> dict[str, Any]:
+def _svm_learning(model: Any) -> tuple[str, list[dict[str, Any]], str]:
+    gain, best = model.choice.learning_gain, model.choice.best_params
+    learned = best["weight_radius"] > 0
+    used = "learned weights" if learned else "uniform weights"
+    measure = _SCORE_NAMES.get(best["scoring"], best["scoring"])
+    if gain is None:
+        return f"{used}; no other weights were compared.", [], measure
+    compared = [
+        {"weights": f"{name} weights", "score": gain[f"{name}_score"], "used": used == learned}
+        for name, used in (("uniform", False), ("learned", True))
+    ]
+    error = "" if gain["p_value"] is None else f" ± {100 * gain['standard_error']:.1f}"
+    p_value = "" if gain["p_value"] is None else f" (one-sided p = {gain['p_value']:.2f})"
+    sentence = (
+        f"{used}. In cross-validation the {measure} of learned weights differs from that of "
+        f"uniform weights by {100 * gain['difference']:+.1f}{error} points{p_value}."
+    )
+    return sentence, compared, measure
+
+
+def _levels(model: Any) -> list[dict[str, Any]]:
+    """Return the weights of every depth of every tree, and its part of all similarity."""
+    expansion, histograms = expansion_of(model), model.training.histograms
+    forest, weights = expansion.forest, expansion.weights
+    per_pattern = np.repeat(np.arange(histograms.n_patterns), histograms.support)
+    counts = np.bincount(per_pattern, histograms.counts, minlength=histograms.n_patterns)
+    total = float(weights @ counts)
+    levels = []
+    for k in range(expansion.first_level, len(forest.levels)):
+        start, stop = forest.level_offsets[k : k + 2] - expansion.first_pattern
+        part = weights[start:stop]
+        if not len(part):
+            continue
+        levels.append(
+            {
+                "tree": forest.trees[forest.levels[k][0]],
+                "depth": forest.levels[k][1],
+                "n_patterns": len(part),
+                "mean": part.mean(),
+                "min": part.min(),
+                "max": part.max(),
+                "share": float(part @ counts[start:stop]) / total if total > 0 else 0.0,
+            }
+        )
+    return levels
+
+
+# --- the graphs -------------------------------------------------------------------------------
+
+
+def _data(given: PredictedGraphs) -> dict[str, Any]:
+    sizes = given.graphs.sizes
     return {
-        "objective": result.history,
-        "gaps": result.gaps,
-        "converged": result.converged,
-        "n_iter": result.n_iter,
-        "solver": result.solver,
+        "n_graphs": len(given),
+        "n_in_training": int(given.in_training.sum()),
+        "n_wrong": None
+        if given.classes is None or given.truth is None
+        else int((given.predicted != given.truth).sum()),
+        "n_nodes": {"mean": sizes.mean(), "min": sizes.min(), "max": sizes.max()},
+    }
+
+
+def _domain(estimator: Any, given: PredictedGraphs) -> dict[str, Any] | None:
+    """Return how many graphs are in the domain of applicability, and those furthest outside."""
+    if given.domain is None or given.in_domain is None:
+        return None
+    furthest = np.argsort(given.similarity, kind="stable")[:_MOST_FURTHEST].tolist()
+    model, train = estimator.model_, estimator._train_graphs
+    rows = []
+    for index in furthest:
+        row = given.row(index)
+        target = model.training.targets[row["nearest"]]
+        if model.classes is None:
+            row["nearest_value"] = target
+        else:
+            row["nearest_class"] = str(model.classes[target])
+        rows.append(row | {"nearest_name": graph_name(train, row["nearest"])})
+    return {
+        "n_inside": int(given.in_domain.sum()),
+        "largest_error": given.domain.largest_error,
+        "least_similarity": given.domain.least_similarity,
+        "quality": _quality(given, given.in_domain),
+        "furthest": rows,
+    }
+
+
+def _quality(given: PredictedGraphs, inside: np.ndarray) -> dict[str, Any] | None:
+    """Return RMSE or accuracy of the test set, inside and outside of the domain."""
+    if given.truth is None or not len(given.test):
+        return None
+    quality = {}
+    for name, wanted in (("inside", True), ("outside", False)):
+        here = given.test[inside[given.test] == wanted]
+        truth, predicted = given.truth[here], given.predicted[here]
+        value = None
+        if len(here) and given.classes is None:
+            value = float(np.sqrt(np.mean((predicted - truth) ** 2)))
+        elif len(here):
+            value = float(np.mean(predicted == truth))
+        quality[name] = {"n_graphs": len(here), "value": value}
+    return quality
+
+
+def _pattern_texts(forest: Any, cards: dict[str, Any] | None) -> dict[int, str]:
+    """Return the texts of the patterns that cards refer to, cut to a line."""
+    rows = [] if cards is None else cards["rows"]
+    ids = np.array(sorted({p for row in rows for p, _ in row["patterns"]}), dtype=np.int64)
+    return {
+        pattern: text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"
+        for pattern, text in zip(ids.tolist(), forest.texts(ids), strict=True)
     }

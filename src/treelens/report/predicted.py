@@ -1,0 +1,254 @@
+"""The graphs that a report is about: predictions, neighbours, domain, each computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from treelens.evaluation.metrics import NINETY
+from treelens.explain.names import LabelNames, with_label_names
+from treelens.gp.domain import Domain, expected_error
+from treelens.gp.model import FittedGP, feature_blocks
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import check_graphs
+from treelens.kernels.nearest import nearest_graphs
+from treelens.models.predictions import Predictions
+from treelens.models.targets import check_numbers
+from treelens.patterns.features import Features
+from treelens.patterns.histograms import PatternHistograms
+
+_FEWEST_NEW = 0.1  # of the graphs must be new for a test set; below, they are the training table
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedGraphs:
+    """Graphs, their targets where known, and the predictions of a model.
+
+    Attributes
+    ----------
+    graphs : GraphCollection
+    shown : GraphCollection
+        The same graphs with label names instead of codes.
+    truth : ndarray, shape (n_graphs,), or None
+        Values, or classes as positions in ``classes``.
+    predictions : Predictions
+    classes : ndarray or None
+        None where numbers are predicted.
+    nearest : ndarray of int, shape (n_graphs,)
+        Position of the most similar training graph.
+    similarity : ndarray, shape (n_graphs,)
+        The learned Tanimoto similarity to it, from 0 to 1.
+    in_training : ndarray of bool, shape (n_graphs,)
+        Whether a training graph has exactly the same pattern counts.
+    domain : Domain or None
+        None for a model without a domain of applicability.
+    expected_error, in_domain : ndarray, shape (n_graphs,), or None
+    """
+
+    graphs: GraphCollection
+    shown: GraphCollection
+    truth: np.ndarray | None
+    predictions: Predictions
+    classes: np.ndarray | None
+    nearest: np.ndarray
+    similarity: np.ndarray
+    in_training: np.ndarray
+    domain: Domain | None = None
+    expected_error: np.ndarray | None = None
+    in_domain: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.graphs)
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        assert self.predictions.probabilities is not None
+        return self.predictions.probabilities
+
+    @cached_property
+    def std(self) -> np.ndarray:
+        assert self.predictions.variance is not None
+        return np.sqrt(self.predictions.variance)
+
+    @cached_property
+    def predicted(self) -> np.ndarray:
+        """Values, or classes as positions in ``classes``."""
+        if self.classes is None:
+            return self.predictions.mean[:, 0]
+        return self.predictions.predicted_codes
+
+    @cached_property
+    def test(self) -> np.ndarray:
+        """Positions of the graphs that scores are computed on: none of them was trained on.
+
+        Empty without targets, and where nearly all graphs were trained on: what is left of a
+        training table (rows that were dropped before the fit) is not a test set.
+        """
+        new = np.flatnonzero(~self.in_training)
+        if self.truth is None or len(new) < _FEWEST_NEW * len(self):
+            return new[:0]
+        return new
+
+    @cached_property
+    def most_wrong(self) -> np.ndarray:
+        """Positions by error, the largest first; of classes the wrong ones, the surest first."""
+        if self.truth is None:
+            return np.empty(0, dtype=np.int64)
+        if self.classes is None:
+            return np.argsort(-np.abs(self.truth - self.predicted), kind="stable")
+        wrong = np.flatnonzero(self.predicted != self.truth)
+        return wrong[np.argsort(self.probabilities[wrong, self.truth[wrong]], kind="stable")]
+
+    @cached_property
+    def most_uncertain(self) -> np.ndarray:
+        """Positions by width of the interval, or by how close the two likeliest classes are."""
+        if self.classes is None:
+            return np.argsort(-self.std, kind="stable")
+        two = np.sort(self.probabilities, axis=1)[:, -2:]
+        return np.argsort(two[:, 1] - two[:, 0], kind="stable")
+
+    @cached_property
+    def most_similar(self) -> np.ndarray:
+        """Positions by similarity to a training graph, without training graphs themselves."""
+        order = np.argsort(-self.similarity, kind="stable")
+        return order[~self.in_training[order]]
+
+    @cached_property
+    def columns(self) -> dict[str, list[Any]]:
+        """The predictions as a table, by column."""
+        columns: dict[str, Any] = {
+            "index": np.arange(len(self)),
+            "name": [graph_name(self.graphs, i) for i in range(len(self))],
+            **(self._number_columns() if self.classes is None else self._class_columns()),
+            "similarity": self.similarity,
+            "nearest": self.nearest,
+            "in_training": self.in_training,
+            "unseen_patterns": self.predictions.out_of_vocabulary,
+            "n_nodes": self.graphs.sizes,
+        }
+        if self.in_domain is not None and self.expected_error is not None:
+            columns |= {"in_domain": self.in_domain, "expected_error": self.expected_error}
+        return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in columns.items()}
+
+    def _number_columns(self) -> dict[str, Any]:
+        mean, half = self.predicted, NINETY * self.std
+        columns = {
+            "predicted": mean,
+            "std": self.std,
+            "lower_90": mean - half,
+            "upper_90": mean + half,
+        }
+        if self.truth is not None:
+            columns |= {"measured": self.truth, "error": mean - self.truth}
+        return columns
+
+    def _class_columns(self) -> dict[str, Any]:
+        assert self.classes is not None
+        codes, labels = self.predicted, [str(label) for label in self.classes.tolist()]
+        own = self.probabilities[np.arange(len(codes)), codes]
+        columns: dict[str, Any] = {
+            "predicted": [labels[code] for code in codes.tolist()],
+            "probability": own,
+            "probability_wrong": 1.0 - own,
+        }
+        if self.truth is not None:
+            columns["class"] = [labels[code] for code in self.truth.tolist()]
+        return columns
+
+    def row(self, index: int) -> dict[str, Any]:
+        """Return one prediction."""
+        return {name: values[index] for name, values in self.columns.items()}
+
+
+def predict_graphs(
+    estimator: Any, X: Any, y: Any, names: str | LabelNames | None = None
+) -> PredictedGraphs | None:
+    """Return predictions of the graphs of a report, None without graphs."""
+    if X is None:
+        if y is not None:
+            raise ValueError("y was given without X: give the graphs that these belong to.")
+        return None
+    model, n_jobs = estimator.model_, estimator._n_jobs()
+    graphs = check_graphs(X, model.recipe)
+    truth = None
+    if y is not None and model.classes is None:
+        truth = check_numbers(y, len(graphs))
+    elif y is not None:
+        truth = class_codes(y, model.classes, len(graphs))
+    is_gp = isinstance(model, FittedGP)
+    found = model.decide(graphs, n_jobs=n_jobs, **({"variance": True} if is_gp else {}))
+    features, domain = found.graphs.features, None
+    if is_gp:
+        domain = estimator.domain_
+        around = domain.around(features, n_jobs)
+        nearest, similarity = around.nearest, around.similarity
+        expected = expected_error(np.sqrt(found.variance), around)
+    else:
+        train = training_features(model)
+        parts = [
+            nearest_graphs(block, train, model.weights, 1, n_jobs=n_jobs)
+            for block in feature_blocks(features, len(graphs))
+        ]
+        nearest = np.concatenate([part.positions[:, 0] for part in parts])
+        similarity = np.concatenate([part.similarity[:, 0] for part in parts])
+    trained = set(histogram_keys(model.training.histograms))
+    known = [key in trained for key in histogram_keys(found.graphs.histograms)]
+    return PredictedGraphs(
+        graphs, graphs if names is None else with_label_names(graphs, names), truth, found,
+        model.classes, nearest, similarity, np.array(known, dtype=bool), domain,
+        expected if domain else None, domain.holds(expected, around) if domain else None,
+    )  # fmt: skip
+
+
+def class_codes(y: Any, classes: np.ndarray, n_graphs: int) -> np.ndarray:
+    """Return classes as positions in ``classes``; the text "1" stands for the class 1."""
+    y = np.asarray(y)
+    if y.shape != (n_graphs,):
+        raise ValueError(
+            f"y must have one class for each of the {n_graphs} graphs; got the shape {y.shape}."
+        )
+    position: dict[Any, int] = {str(label): code for code, label in enumerate(classes.tolist())}
+    position |= {label: code for code, label in enumerate(classes.tolist())}
+    codes = [position.get(label, position.get(str(label), -1)) for label in y.tolist()]
+    if -1 in codes:
+        place = codes.index(-1)
+        raise ValueError(
+            f"y[{place}] is {y.tolist()[place]!r}, which is none of the classes of the model, "
+            f"{classes.tolist()}. Leave out such graphs, or leave out y."
+        )
+    return np.array(codes, dtype=np.int64)
+
+
+def graph_name(graphs: GraphCollection | None, index: int) -> str | None:
+    """Return the name of a graph, else its SMILES, else None."""
+    if graphs is None:
+        return None
+    if graphs.names is not None and graphs.names[index] is not None:
+        return str(graphs.names[index])
+    smiles = graphs.graph_data.get("smiles")
+    return None if smiles is None or smiles[index] is None else str(smiles[index])
+
+
+def training_features(model: Any) -> Features:
+    """Return the features of all training graphs, of which the basis may be a part."""
+    if isinstance(model, FittedGP):
+        return model.training_graphs
+    pairs = model.patterns.pairs(model.training.histograms)
+    return Features(pairs, pairs.diagonal(model.kernel.weights))
+
+
+def histogram_keys(histograms: PatternHistograms) -> list[Any]:
+    """Return one key per graph, equal for equal pattern counts; an unseen pattern equals none."""
+    table = histograms.to_sparse("counts", dtype=np.int32)  # (n_graphs, n_patterns)
+    indices = table.indices.astype(np.int32)  # scipy chooses a width by the size of the table
+    unseen = np.asarray(histograms.unseen.any(axis=1)).tolist()
+    spans = zip(table.indptr[:-1].tolist(), table.indptr[1:].tolist(), strict=True)
+    return [
+        position
+        if unseen[position]
+        else (indices[start:stop].tobytes(), table.data[start:stop].tobytes())
+        for position, (start, stop) in enumerate(spans)
+    ]

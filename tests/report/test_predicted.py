@@ -1,0 +1,138 @@
+"""The graphs of a report: known or new, their order, their classes and names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treelens as tl
+from treelens.evaluation.metrics import NINETY
+from treelens.models.predictions import Predictions
+from treelens.models.thresholds import Threshold
+from treelens.report.predicted import PredictedGraphs, class_codes, graph_name
+
+
+@pytest.mark.parametrize("name", ["numbers", "svm"])
+def test_training_graphs_have_no_test_score(cases, name):
+    model, graphs, y = cases[name]
+    found = model.summary(graphs[::2], y[::2])
+    assert found["scores"] is None
+    assert all(found["predictions"]["in_training"])
+
+
+def test_scores_leave_out_training_graphs(cases):
+    model, graphs, y = cases["numbers"]
+    found = model.summary(graphs, y)["scores"]
+    new = model.predict(graphs[1::2]) - y[1::2]
+    assert found["n_graphs"] == len(new)
+    assert found["rmse"] == pytest.approx(np.sqrt(np.mean(new**2)))
+    assert found["points"]["index"] == list(range(1, len(y), 2))
+
+
+def test_rows_that_were_dropped_from_a_training_table_are_no_test_set(cases):
+    model, graphs, y = cases["numbers"]
+    table = [*range(0, len(y), 2), 1, 3]  # all training rows and two others
+    assert model.summary(graphs[table], y[table])["scores"] is None
+
+
+def test_through_landmarks_all_training_graphs_are_known(molecules):
+    graphs, y = molecules
+    model = tl.GraphRegressor(depth=1, exact_size=10, n_landmarks=5, random_state=0)
+    assert model.fit(graphs[::2], y[::2]).summary(graphs[::2], y[::2])["scores"] is None
+
+
+@pytest.mark.parametrize("name", ["numbers", "classes", "svm"])
+def test_similarity_is_the_same_everywhere(summaries, name):
+    summary = summaries[name]
+    columns = summary["predictions"]
+    assert 0.0 <= min(columns["similarity"]) <= max(columns["similarity"]) <= 1.0
+    for row in summary["cards"]["rows"]:
+        nearest = row["neighbors"][0]
+        assert nearest["similarity"] == pytest.approx(columns["similarity"][row["index"]])
+        assert nearest["similarity"] == pytest.approx(row["similarity"])
+
+
+def predicted(truth=None, classes=None, **more) -> PredictedGraphs:
+    """Four graphs with predictions of no model."""
+    graphs = tl.as_graph_collection([([(0, 1)], {0: "a", 1: "b"})] * 4)
+    given = {
+        "decisions": np.array([[1.0], [2.0], [3.0], [4.0]]), "margins": np.zeros((4, 1)),
+        "out_of_vocabulary": np.array([0.0, 0.0, 0.5, 0.0]), "graphs": None,
+        "variance": np.array([4.0, 1.0, 9.0, 1.0]),
+    }  # fmt: skip
+    similarity = np.array([0.2, 1.0, 1.0, 0.9])
+    known = np.array([False, True, False, False])
+    return PredictedGraphs(
+        graphs, graphs, truth, Predictions(**given, **more), classes, np.arange(4), similarity,
+        known,
+    )  # fmt: skip
+
+
+CLASSES = np.array(["no", "yes"])
+CHANCES = np.array([[0.9, 0.1], [0.4, 0.6], [0.55, 0.45], [0.2, 0.8]])
+
+
+def test_orders_of_numbers():
+    found = predicted(np.array([1.5, 2.0, 0.0, 3.0]))
+    assert found.most_wrong.tolist() == [2, 3, 0, 1]
+    assert found.most_uncertain.tolist() == [2, 0, 1, 3]
+    assert found.most_similar.tolist() == [2, 3, 0]  # without the training graph
+    assert predicted().most_wrong.tolist() == []
+
+
+def test_orders_of_classes():
+    chances = {"classes": CLASSES, "probabilities": CHANCES}
+    assert predicted(**chances).predicted.tolist() == [1, 1, 1, 1]  # the sign of the decision
+    found = predicted(np.zeros(4, int), **chances, threshold=Threshold(0.45, 1))
+    assert found.predicted.tolist() == [0, 1, 1, 1]
+    assert found.most_wrong.tolist() == [3, 1, 2]
+    assert found.most_uncertain.tolist() == [2, 1, 3, 0]
+
+
+def test_rows():
+    row = predicted(np.array([1.5, 2.0, 0.0, 3.0])).row(2)
+    assert (row["predicted"], row["measured"], row["error"]) == (3.0, 0.0, 3.0)
+    assert row["upper_90"] - row["predicted"] == pytest.approx(3.0 * NINETY)
+    assert "in_domain" not in row
+    assert "measured" not in predicted().row(0)
+    row = predicted(np.zeros(4, int), CLASSES, probabilities=CHANCES).row(1)
+    assert (row["predicted"], row["probability"], row["class"]) == ("yes", 0.6, "no")
+    assert row["probability_wrong"] == pytest.approx(0.4)
+
+
+def test_classes_and_their_texts():
+    classes = np.array([-1, 1])
+    assert class_codes(["1", "-1"], classes, 2).tolist() == [1, 0]
+    assert class_codes([1, -1, 1], classes, 3).tolist() == [1, 0, 1]
+    assert class_codes([1.0, -1.0], classes, 2).tolist() == [1, 0]
+    assert class_codes([1, 2], np.array(["1", "2"]), 2).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("numbers", {"y": [1.0]}, "without X"),
+        ("numbers", {"X": ["CC", "CCC"], "y": [1.0]}, "2 graphs but 1 values"),
+        ("numbers", {"X": ["CC"], "y": ["high"]}, "not numbers"),
+        ("svm", {"y": [1]}, "without X"),
+        ("svm", {"X": None, "y": [1, -1]}, "one class for each of the 64 graphs"),
+        ("classes", {"X": None, "y": [1] * 63 + [7]}, r"y\[63\] is 7"),
+    ],
+)
+def test_wrong_arguments(cases, name, arguments, message):
+    model, graphs, _ = cases[name]
+    if arguments.get("X", 0) is None:
+        arguments = {**arguments, "X": graphs}
+    with pytest.raises(ValueError, match=message):
+        model.summary(**arguments)
+
+
+def test_names_of_graphs():
+    pytest.importorskip("rdkit")
+    plain = tl.as_graph_collection(["CCO", "CN"])
+    named = tl.GraphCollection(**(plain._arguments() | {"names": ["ethanol", None]}))
+    assert [graph_name(plain, 1), graph_name(named, 0), graph_name(named, 1)] == [
+        "CN", "ethanol", "CN",
+    ]  # fmt: skip
+    assert graph_name(tl.as_graph_collection([([(0, 1)], {0: "a", 1: "b"})]), 0) is None
+    assert graph_name(None, 3) is None
