@@ -26,7 +26,7 @@ import treelens as tl
 from benchmarks.rows import Row
 from treelens.gp.executors import JoblibExecutor
 from treelens.graphs.blocks import SmilesBlocks
-from treelens.graphs.tables import read_table
+from treelens.graphs.tables import read_text_table
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "rows" / "million.jsonl"
 SETS = ("HIV", "Ames_Hansen2009", "ESOL")
@@ -39,7 +39,8 @@ def random_smiles(n: int, seed: int = 0) -> Iterator[tuple[str, int]]:
 
     RDLogger.DisableLog("rdApp.*")  # some rows of HIV hold no molecule
     folder = Path(os.environ["TREELENS_DATA"], "smiles")
-    texts = [s for name in SETS for s in read_table(folder / f"{name}.csv.gz").column("smiles", "")]
+    tables = [read_text_table(folder / f"{name}.csv.gz") for name in SETS]
+    texts = [smiles for table in tables for smiles in table.column("smiles", "")]
     found = [molecule for molecule in map(Chem.MolFromSmiles, texts) if molecule is not None]
     order = np.random.default_rng(seed).permutation(len(found))
     for k in range(n):
@@ -87,7 +88,7 @@ def measure(n: int, folder: Path) -> dict[str, Any]:
     subprocess.run([*here, "--write", str(table), str(n)], check=True)
     fitted = measured([*here, "--fit", str(table), str(model)])
     command = [sys.executable, "-m", "treelens", "predict", str(model), str(table), "--out",
-               str(out), "--part-size", str(PART_SIZE), "--id", "id", "--jobs", "2"]  # fmt: skip
+               str(out), "--id", "id", "--jobs", "2"]  # fmt: skip
     predicted = measured(command)
     with out.open(encoding="utf-8") as lines:
         n_rows = sum(1 for _ in lines) - 1

@@ -46,7 +46,7 @@ def rows() -> Iterator[Row]:
     claims = [
         *(f"`GraphClassifier().fit`, {n:,} molecules of Ames, two threads" for n in FITS),
         f"`treelens fit`, {N_COLD} molecules of ESOL, nothing compiled before",
-        *(f"`treelens predict --part-size 5000`, {N_PREDICTED:,} molecules of HIV, two "
+        *(f"`treelens predict`, {N_PREDICTED:,} molecules of HIV, two "
           f"processes, {n:,} landmarks" for n in LANDMARKS),
     ]  # fmt: skip
     targets = [
@@ -81,8 +81,7 @@ def predicted_a_second(data: Path, made: Path, n_landmarks: int) -> float:
     model, out = made / "l.treelens", made / "out.csv"
     in_fresh_process(_LANDMARKS, str(model), str(n_landmarks))
     table = _some_rows(data / "smiles" / "HIV.csv.gz", N_PREDICTED, made / "long.csv")
-    command = ["predict", str(model), str(table), "--out", str(out), "--part-size", "5000",
-               "--jobs", "2"]  # fmt: skip
+    command = ["predict", str(model), str(table), "--out", str(out), "--jobs", "2"]
     return N_PREDICTED / _seconds(command, dict(os.environ))
 
 

@@ -18,18 +18,8 @@ ALCOHOLS = [f"{'C' * n}O" for n in range(2, 12)] + [f"{'C' * n}C(C)O" for n in r
 AMINES = [f"{'C' * n}N" for n in range(2, 12)] + [f"{'C' * n}C(C)N" for n in range(1, 11)]
 MOLECULES = [(s, "alcohol") for s in ALCOHOLS] + [(s, "amine") for s in AMINES]
 # The smallest search there is: the tests are about the command, not the model.
-QUICK = [
-    "--method",
-    "svc",
-    "--depth",
-    "1",
-    "--weight-radius",
-    "0",
-    "--kernel",
-    "wwl-linear",
-    "--jobs",
-    "1",
-]
+QUICK = ["--method", "svc", "--depth", "1", "--weight-radius", "0", "--kernel", "wwl-linear",
+         "--jobs", "1"]  # fmt: skip
 # The same for the usual method.
 SMALL = ["--depth", "1", "--jobs", "1"]
 FORMULA = '=HYPERLINK("http://example.org","x")'
@@ -47,6 +37,34 @@ def write_csv(path: Path, rows: list[tuple[Any, ...]], header: str = "smiles,lab
     lines = [header, *(",".join(map(str, row)) for row in rows)]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
+
+
+def tiny_tu(folder: Path, n: int = 8) -> Path:
+    """Class 1: a path with a 9 in the middle; class 0: a triangle without."""
+    edges, owner, labels, classes = [], [], [], []
+    for graph in range(2 * n):
+        first, positive = 3 * graph + 1, graph % 2
+        edges += [(first, first + 1), (first + 1, first + 2)]
+        edges += [] if positive else [(first, first + 2)]
+        owner += [graph + 1] * 3
+        labels += [graph % 3, 9 if positive else 8, graph % 3]
+        classes.append(positive)
+    files = {"A": [f"{u}, {v}" for u, v in edges], "graph_indicator": owner,
+             "node_labels": labels, "graph_labels": classes}  # fmt: skip
+    folder.mkdir()
+    for part, lines in files.items():
+        (folder / f"{folder.name}_{part}.txt").write_text("\n".join(map(str, lines)) + "\n")
+    return folder
+
+
+def refused(done: Finished, *words: str) -> None:
+    """One message, with these words, exit code 2, and nothing on standard output."""
+    assert done.code == 2
+    assert done.out == ""
+    assert "Traceback" not in done.err
+    assert done.err.count("Error: ") == 1
+    for word in words:
+        assert word in done.err, done.err
 
 
 class Finished:

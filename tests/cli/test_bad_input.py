@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from cli.conftest import ALCOHOLS, AMINES, MOLECULES, QUICK, run, write_csv
+from cli.conftest import ALCOHOLS, AMINES, MOLECULES, QUICK, refused, run, write_csv
 from treelens.graphs import opening
 
 
@@ -16,22 +16,12 @@ def fit(path, tmp_path, *more):
     return run("fit", path, "--out", tmp_path / "m.treelens", *QUICK, *more)
 
 
-def refused(done, *words):
-    """One message, with these words, exit code 2, and nothing on standard output."""
-    assert done.code == 2
-    assert done.out == ""
-    assert "Traceback" not in done.err
-    assert done.err.count("Error: ") == 1
-    for word in words:
-        assert word in done.err, done.err
-
-
 def test_a_missing_column_lists_those_that_exist(molecules, tmp_path):
     refused(
         fit(molecules, tmp_path, "--target", "lable"),
-        "no column 'lable' (--target)", "Did you mean 'label'?", "'smiles', 'label'",
+        "no column 'lable'", "Did you mean 'label'?", "'smiles', 'label'",
     )  # fmt: skip
-    refused(fit(molecules, tmp_path, "--smiles", "structure"), "no column 'structure' (--smiles)")
+    refused(fit(molecules, tmp_path, "--smiles", "structure"), "no column 'structure'")
 
 
 def test_columns_that_must_be_named(tmp_path):
@@ -66,7 +56,7 @@ def test_five_hundred_classes(tmp_path):
 def test_floats_look_like_regression(tmp_path):
     rows = [(s, 5 + 0.13 * i) for i, (s, _) in enumerate(MOLECULES)]
     data = write_csv(tmp_path / "x.csv", rows)
-    refused(fit(data, tmp_path), "looks like regression", "40 different numbers", "(the median)")
+    refused(fit(data, tmp_path), "measurement", "40 different numbers", "(the median)")
     counts = write_csv(tmp_path / "y.csv", [(s, 7 * i) for i, (s, _) in enumerate(MOLECULES)])
     refused(fit(counts, tmp_path), "measurement (regression)")
 
@@ -109,7 +99,7 @@ def test_duplicate_rows_are_told_and_can_be_dropped(tmp_path):
         done = fit(data, tmp_path, "--duplicates", how, "--json")
         assert done.data["data"]["n_graphs"] == n_graphs
     refused(fit(data, tmp_path, "--duplicates", "error"), "4 rows repeat", "--duplicates")
-    refused(fit(data, tmp_path, "--duplicates", "all"), "expected one of merge, first, keep")
+    refused(fit(data, tmp_path, "--duplicates", "all"), "must be one of 'merge', 'first', 'keep'")
 
 
 def test_a_bom_semicolons_and_windows_lines_are_read(tmp_path):
@@ -158,7 +148,7 @@ def test_what_does_not_exist(molecules, tmp_path):
     refused(fit(tmp_path / "molecule.csv", tmp_path), "neither a file", "molecules.csv?")
     refused(fit("MUTAGG", tmp_path), "Did you mean MUTAG?", "treelens datasets list")
     (tmp_path / "x.docx").write_bytes(b"PK")
-    refused(fit(tmp_path / "x.docx", tmp_path), "has an ending that tells nothing", ".csv")
+    refused(fit(tmp_path / "x.docx", tmp_path), "has an unknown ending", ".csv")
     refused(run("predict", tmp_path / "no.treelens", molecules), "does not exist")
     refused(run("patterns", molecules), "cannot be read as a model file")
 
@@ -171,7 +161,7 @@ def test_what_does_not_exist(molecules, tmp_path):
 def test_options_with_a_wrong_value(option, value, molecules, tmp_path):
     out = tmp_path / "m.treelens"
     done = run("fit", molecules, "--out", out, "--method", "svc", f"{option}={value}")
-    refused(done, option, value, "xpected" if option != "--kernel" else "no such kernel")
+    refused(done, option, value, "xpected")
 
 
 def test_errors_as_json(molecules):
@@ -196,17 +186,12 @@ def test_a_place_that_cannot_be_written_is_found_before_the_work(molecules, tmp_
         done = run("fit", molecules, "--out", out, *QUICK)
         assert done.code == 1
         assert words in done.err
-        assert "Learning from" not in done.err
+        assert "Fitting" not in done.err
 
 
 def test_only_one_kind_of_molecule_is_fine_to_predict(model, tmp_path):
     data = write_csv(tmp_path / "x.csv", [(s, "amine") for s in AMINES])
     assert run("predict", model, data).code == 0
-
-
-def test_a_file_without_any_molecule(model, tmp_path):
-    data = write_csv(tmp_path / "x.csv", [("?",), ("!",)], "smiles")
-    refused(run("predict", model, data), "None is left")
 
 
 @pytest.mark.parametrize("rest", ["", "n/a"])
@@ -216,7 +201,7 @@ def test_too_few_rows_left_are_neither_classes_nor_numbers(rest, tmp_path):
     done = run("fit", data, "--out", tmp_path / "m.treelens", "--max-invalid", 0.5)
     assert done.code == 2
     error = next(line for line in done.err.splitlines() if line.startswith("Error: "))
-    assert "2 rows of 5 with a graph and a target ('value') are left" in error
+    assert "2 of 5 rows have a molecule and a target ('value')" in error
     assert "rows without a label, left out: 2" in error
     assert "too few to learn from" in error
     assert "class" not in error

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from cli.conftest import QUICK, run, write_csv
-from treelens.cli.console import visible
+from treelens.cli.console import visible, with_options
 
 
 def test_names_of_classes_do_nothing_to_a_terminal(strange_model, tmp_path):
@@ -16,7 +16,7 @@ def test_names_of_classes_do_nothing_to_a_terminal(strange_model, tmp_path):
         ("predict", strange_model, data),
         ("predict", strange_model, data, "--out", tmp_path / "out.csv"),
         ("patterns", strange_model),
-    ):
+    ):  # fmt: skip
         done = run(*words)
         assert done.code == 0, done.err
         assert not set("\x1b\x07\r") & set(done.out + done.err), words
@@ -40,6 +40,13 @@ def test_a_file_name_that_is_no_text_can_be_printed(model, tmp_path):
     done = run("predict", model, data, "--out", tmp_path / "out\udce4.csv")
     assert done.code == 0, done.err
     assert "out\\udce4.csv" in done.out
+
+
+def test_parameters_of_the_library_are_options_here():
+    text = "no column 'x' (target='x'). Use on_missing='skip', max_invalid=0.31, smiles=COLUMN."
+    assert with_options(text) == (
+        "no column 'x' (--target x). Use --missing skip, --max-invalid 0.31, --smiles COLUMN."
+    )
 
 
 def test_what_can_be_seen_stays():

@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 
 import treelens as tl
-from cli.conftest import ALCOHOLS, AMINES, QUICK, SMALL, run, write_csv
-from cli.test_bad_input import refused
-from treelens.cli.covariates import covariate_facts
-from treelens.cli.data import read_data, read_training_data
+from cli.conftest import ALCOHOLS, AMINES, QUICK, SMALL, refused, run, write_csv
+from treelens.cli import predict
+from treelens.estimators.fit_summary import covariate_facts
 
 SMILES = ALCOHOLS + AMINES
 
@@ -33,9 +32,10 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def model(measured: Path) -> Path:
     out = measured.with_name("model.treelens")
-    done = run("fit", measured, "--covariates", "temperature,lab", "--out", out, *SMALL)
+    done = run("fit", measured, "--covariates", "temperature,lab", "--out", out, *SMALL,
+               "--descriptors", "no")  # fmt: skip
     assert done.code == 0, done.err
-    assert "Covariates: temperature, lab." in done.out
+    assert "Beside the structure: temperature, lab." in done.out
     assert (
         "40 rows repeat the molecule of another row: 40 of them under other covariates" in done.err
     )
@@ -53,7 +53,7 @@ def test_predictions_tell_what_covariates_add(measured: Path, model: Path):
 
 
 def test_the_model_says_what_it_asks_for(model: Path):
-    assert "Covariates: temperature, lab." in run("info", model).out
+    assert "Beside the structure: temperature, lab." in run("info", model).out
     assert run("info", model, "--json").data["covariates"]["names"] == ["temperature", "lab"]
 
 
@@ -61,7 +61,7 @@ def test_the_parts_of_covariates_and_structure_are_those_of_the_same_values(meas
     """Both of what the model says of its training graphs: they add up to it."""
     loaded = tl.load(model)
     facts = covariate_facts(loaded)
-    said = read_data(str(measured), covariates=loaded.covariates_).graphs
+    said = tl.read_table(measured, model=loaded).graphs
     table = loaded.predict_table(said)
     structure = table["prediction"] - table["from_covariates"]
     assert facts["spread"] == pytest.approx(table["from_covariates"].std(ddof=0), rel=1e-9)
@@ -85,49 +85,6 @@ def test_a_report_and_fragments_read_them_too(measured: Path, model: Path):
     assert run("fragments", model, measured).code == 0
 
 
-@pytest.fixture
-def repeated(tmp_path: Path) -> Path:
-    """Each alcohol twice at 25 degrees, and the first five also at 60."""
-    rows = [(smiles, k, "25") for k, smiles in enumerate(ALCOHOLS)]
-    rows += [(smiles, k + 1, "25.0") for k, smiles in enumerate(ALCOHOLS)]
-    rows += [(smiles, k + 100, "60") for k, smiles in enumerate(ALCOHOLS[:5])]
-    return write_csv(tmp_path / "repeated.csv", rows, "smiles,value,degrees")
-
-
-def test_rows_are_merged_where_covariates_agree(repeated: Path):
-    notes: list[str] = []
-    data = read_training_data(
-        str(repeated), "value", note=notes.append, task="regression", covariates=["degrees"]
-    )
-    assert data.y.tolist() == [*(k + 0.5 for k in range(20)), *range(100, 105)]
-    assert data.graphs.graph_data["degrees"].tolist() == ["25"] * 20 + ["60"] * 5
-    assert data.groups.tolist() == [*range(20), *range(5)]  # folds part no molecule
-    assert notes == [
-        "25 rows repeat the molecule of another row: 5 of them under other covariates (degrees), "
-        "kept as measurements of their own, which 'treelens evaluate' has on one side of every "
-        "split; 20 under the same ones: each molecule counts once, with the mean of its values."
-    ]
-    assert data.counts == {
-        "rows of repeated molecules (merge)": 20,
-        "rows of repeated molecules under other covariates": 5,
-    }
-
-
-def test_without_covariates_all_rows_of_a_molecule_are_merged(repeated: Path):
-    notes: list[str] = []
-    data = read_training_data(str(repeated), "value", note=notes.append, task="regression")
-    assert len(data.graphs) == 20
-    assert any("5 repeated molecules with values far apart" in note for note in notes)
-    assert notes[-1].endswith("row: each molecule counts once, with the mean of its values.")
-
-
-def test_what_was_asked_for_about_repeats_stays_so(repeated: Path):
-    more = {"task": "regression", "covariates": ["degrees"]}
-    for how, n in (("keep", 45), ("first", 20)):
-        data = read_training_data(str(repeated), "value", duplicates=how, **more)
-        assert len(data.graphs) == n
-
-
 def test_evaluate_puts_them_beside_structure_alone(measured: Path):
     done = run("evaluate", measured, "--covariates", "temperature,lab", "--models", "evidence",
                "--folds", "3", "--json", *SMALL)  # fmt: skip
@@ -138,26 +95,17 @@ def test_evaluate_puts_them_beside_structure_alone(measured: Path):
     assert (test["model"], test["against"]) == ("evidence+covariates", "evidence")
 
 
-def test_parts_read_them_too(measured: Path, model: Path):
-    whole, parts = measured.with_name("whole.csv"), measured.with_name("parts.csv")
-    assert run("predict", model, measured, "--out", whole).code == 0
-    done = run("predict", model, measured, "--out", parts, "--part-size", 30)
-    assert done.code == 0, done.err
-    a, b = (pd.read_csv(path)["from_covariates"] for path in (whole, parts))
-    np.testing.assert_allclose(a, b, atol=1e-8)
-
-
 def test_descriptors_are_covariates(measured: Path):
     out = measured.with_name("descriptors.treelens")
     done = run("fit", measured, "--descriptors", "rdkit", "--out", out, *SMALL)
     assert done.code == 0, done.err
-    assert "rdkit:" in done.out
+    assert "descriptors of the molecules" in done.out
     assert run("predict", out, measured).code == 0
 
 
 def test_a_file_without_the_column_is_refused(measured: Path, model: Path, tmp_path: Path):
     poor = write_csv(tmp_path / "poor.csv", [(s,) for s in SMILES], "smiles")
-    refused(run("predict", model, poor), "has no column 'temperature', which is a covariate")
+    refused(run("predict", model, poor), "has no column 'temperature' (covariates)")
 
 
 @pytest.mark.parametrize(
@@ -166,9 +114,9 @@ def test_a_file_without_the_column_is_refused(measured: Path, model: Path, tmp_p
         (["--covariates", "pressure"], "has no column 'pressure'"),
         (["--covariates", ","], "names no column"),
         (["--covariates", "value", "--target", "value"], "what is to be predicted"),
-        (["--covariates", "smiles"], "that column is the molecules"),
-        (["--descriptors", "mordred"], "known are rdkit"),
-        (["--covariates", "lab", *QUICK], "support vector machines take none"),
+        (["--covariates", "smiles"], "is the molecules"),
+        (["--descriptors", "mordred"], "mordred"),
+        (["--covariates", "lab", *QUICK], "option of --method evidence"),
     ],
 )
 def test_what_cannot_be_is_said(measured: Path, options: list[str], message: str):
@@ -176,7 +124,7 @@ def test_what_cannot_be_is_said(measured: Path, options: list[str], message: str
     assert not measured.with_name("no.treelens").exists()
 
 
-def test_a_cell_that_is_no_number_is_named_by_its_row(measured: Path, model: Path, tmp_path: Path):
+def test_a_cell_that_is_no_number_is_named_by_its_row(measured, model, tmp_path, monkeypatch):
     lines = measured.read_text().splitlines()
     cells = lines[8].split(",")
     lines[8] = ",".join([*cells[:2], "warm", cells[3]])
@@ -187,7 +135,8 @@ def test_a_cell_that_is_no_number_is_named_by_its_row(measured: Path, model: Pat
     assert fitted.code == 2
     assert "for 1 of 80 graphs, the first at row 9: 'warm'" in fitted.err
     out = tmp_path / "p.csv"
-    for more in ([], ["--part-size", 4]):
-        done = run("predict", model, wrong, "--out", out, "--jobs", 1, *more)
+    for rows in (5000, 4):
+        monkeypatch.setattr(predict, "CHUNK_ROWS", rows)
+        done = run("predict", model, wrong, "--out", out, "--jobs", 1)
         assert done.code == 2
         assert "'temperature' holds numbers in the training graphs; here row 9 holds" in done.err

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from cli.conftest import run
-from cli.test_commands import tiny_tu
+from cli.conftest import run, tiny_tu
 
 
 def test_datasets_are_listed_described_and_verified(data_folder):

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from cli.conftest import FAST, run, write_csv
-from cli.test_bad_input import refused
-from cli.test_commands import tiny_tu
-from cli.test_evidence import NUMBERS
-from treelens.cli.evaluate_models import models_for
+from cli.conftest import FAST, refused, run, tiny_tu, write_csv
+from cli.test_fit import NUMBERS
+from treelens.cli import evaluate
+from treelens.cli.evaluate import rival_of
+from treelens.estimators.baselines import BASELINES
 
 
 @pytest.fixture
@@ -21,57 +21,64 @@ def numbers(tmp_path: Path) -> Path:
 
 
 def test_classes_have_all_the_scores_and_baselines_stand_beside(ringed):
-    done = run("evaluate", ringed, *FAST, "--split", "scaffold", "--baselines", "--json")
+    done = run("evaluate", ringed, *FAST, "--split", "scaffold", "--models",
+               "evidence,evidence_uniform,ecfp_gp", "--json")  # fmt: skip
     assert done.code == 0, done.err
     found = done.data
-    names = ["evidence", "evidence_uniform", "ecfp_forest", "ecfp_gp", "ecfp_svm"]
+    names = ["evidence", "evidence_uniform", "ecfp_gp"]
     assert [row["model"] for row in found["models"]] == names
     for row in found["models"]:
         for score in ("roc_auc", "pr_auc", "mcc", "accuracy", "balanced_accuracy", "recall"):
             assert len(row["scores"][score]) == 2
             assert row[score] == pytest.approx(np.mean(row["scores"][score]))
     against = {t["model"]: t["against"] for t in found["tests"]}
-    assert against == {
-        "evidence": "evidence_uniform", "ecfp_forest": "evidence", "ecfp_gp": "evidence",
-        "ecfp_svm": "evidence",
-    }  # fmt: skip
+    assert against == {"evidence": "evidence_uniform", "ecfp_gp": "evidence"}
     assert (found["tested"], found["positive"], found["split"]) == ("roc_auc", "acid", "scaffold")
     assert found["positive_share"] == pytest.approx(15 / 40)
     assert found["models"][0]["roc_auc"] > 0.9
 
 
+def test_baselines_are_added_by_their_names():
+    assert evaluate._model_names("evidence", True) == ["evidence", *evaluate.BASELINE_NAMES]
+    assert set(evaluate.BASELINE_NAMES) == set(BASELINES)
+    for name in evaluate.BASELINE_NAMES:
+        for k, task in enumerate(("classification", "regression")):
+            made = evaluate._model(name, task, "auto", "auto", "auto", 0, 1)
+            assert type(made) is BASELINES[name][k]
+
+
 def test_the_table_for_people(ringed):
     done = run("evaluate", ringed, *FAST, "--models", "evidence_uniform,ecfp_gp", "--score", "mcc")
     assert done.code == 0, done.err
-    for words in ("ROC AUC", "PR AUC", "MCC", "balanced", "majority class", "62.5 %",
+    for words in ("ROC AUC", "PR AUC", "MCC", "balanced", "frequent", "62.5 %",
                   "Differences of MCC, positive is better", "about the class 'acid' (37.5 %",
                   "random folds"):  # fmt: skip
         assert words in done.out, words
 
 
 def test_numbers(numbers):
-    done = run("evaluate", numbers, *FAST, "--baselines", "--json")
+    done = run(
+        "evaluate", numbers, *FAST, "--models", "evidence,evidence_uniform,ecfp_gp", "--json"
+    )
     assert done.code == 0, done.err
     rows = {row["model"]: row for row in done.data["models"]}
-    assert list(rows) == ["evidence", "evidence_uniform", "ecfp_forest", "ecfp_gp"]
+    assert list(rows) == ["evidence", "evidence_uniform", "ecfp_gp"]
     assert all(len(row["scores"]["rmse"]) == 2 for row in rows.values())
     assert {"rmse", "mae", "r2", "nlpd", "coverage"} <= set(rows["evidence"])
-    assert rows["ecfp_forest"]["nlpd"] is None
     assert rows["ecfp_gp"]["nlpd"] is not None
     assert rows["evidence"]["rmse"] < done.data["mean_rmse"]
     shown = run("evaluate", numbers, *FAST, "--models", "evidence_uniform")
-    for words in ("RMSE", "MAE", "NLPD", "within 90 %", "mean of the values", "negative is better"):
+    for words in ("RMSE", "MAE", "NLPD", "within 90 %", "mean of all", "negative is better"):
         assert words in shown.out
     refused(
         run("evaluate", numbers, "--models", "evidence,wwl"),
         "--models wwl: it learns classes, and this is a regression",
     )
-    refused(run("evaluate", numbers, "--models", "ecfp_svm"), "ecfp_svm: it learns classes")
-    refused(run("evaluate", numbers, "--folds", 30), "Use --folds 20")
+    refused(run("evaluate", numbers, "--folds", 30), "Use 20 folds")
 
 
 def test_the_published_kernels_are_still_there(molecules):
-    done = run("evaluate", molecules, "--kernels", "wl_oa,wwl,learned_wl_oa", *FAST, "--json")
+    done = run("evaluate", molecules, "--models", "wl_oa,wwl,learned_wl_oa", *FAST, "--json")
     assert done.code == 0, done.err
     assert [row["model"] for row in done.data["models"]] == ["wl_oa", "wwl", "learned_wl_oa"]
     assert done.data["majority"] == 0.5
@@ -80,16 +87,60 @@ def test_the_published_kernels_are_still_there(molecules):
     ]  # fmt: skip
     refused(run("evaluate", molecules, "--models", "magic"), "--models magic: there is no such")
     few = run("evaluate", molecules, "--models", "wl_oa", "--folds", 30)
-    refused(few, "Use --folds 20")
+    refused(few, "Use 20 folds")
     several = run("evaluate", molecules, "--depth", "1,2")
-    refused(several, "--depth 1,2: evidence takes one depth", "--models")
+    refused(several, "--depth 1,2: expected")
 
 
 def test_a_learned_kernel_learns_even_where_uniform_is_as_good(molecules):
     graphs, y = tl.read_smiles(molecules)  # every kernel gets all of these right
-    made = models_for(["wwl", "learned_wwl"], "classification", "1", None, seed=0, jobs=1)
-    assert made["wwl"].fit(graphs, y).best_params_["weight_radius"] == 0
-    assert made["learned_wwl"].fit(graphs, y).fitted_.best_params_["weight_radius"] > 0
+    plain, learned = (
+        evaluate._model(name, "classification", "1", "auto", "auto", 0, 1)
+        for name in ("wwl", "learned_wwl")
+    )
+    assert plain.fit(graphs, y).best_params_["weight_radius"] == 0
+    assert learned.fit(graphs, y).fitted_.best_params_["weight_radius"] > 0
+
+
+@pytest.mark.parametrize(("positive", "share"), [("acid", 15 / 40), ("other", 25 / 40)])
+def test_the_share_is_that_of_the_positive_class(positive, share, ringed):
+    args = ["evaluate", ringed, *FAST, "--models", "evidence_uniform", "--positive", positive]
+    assert run(*args, "--json").data["positive_share"] == pytest.approx(share)
+    assert f"{positive!r} ({100 * share:.1f} %" in run(*args).out
+
+
+def test_one_test_part_has_no_spread_and_no_p_value(tmp_path):
+    rows = [(s, y, "train" if k % 4 else "test") for k, (s, y) in enumerate(NUMBERS)]
+    data = write_csv(tmp_path / "x.csv", rows, "smiles,value,part")
+    done = run("evaluate", data, "--split", "column=part", "--depth", 1, "--jobs", 1)
+    assert done.code == 0, done.err
+    assert "one test part" in done.out
+    assert "±" not in done.out
+    assert "P-values" not in done.out
+
+
+def test_what_learns_is_tested_against_itself_without():
+    names = ["wl_oa", "wwl", "learned_wwl", "evidence", "evidence_uniform"]
+    assert [rival_of(name, names) for name in names] == [
+        None, "wl_oa", "wwl", "evidence_uniform", "wl_oa",
+    ]  # fmt: skip
+    with_them = ["evidence+covariates", "evidence_uniform+covariates"]
+    names = [*with_them, "evidence", "evidence_uniform", "ecfp_forest"]
+    assert [rival_of(name, names) for name in names] == [
+        "evidence", "evidence+covariates", "evidence_uniform", "evidence", "evidence",
+    ]  # fmt: skip
+    alone = ["evidence_uniform+covariates", "evidence_uniform", "ecfp_forest"]
+    assert [rival_of(name, alone) for name in alone] == [
+        "evidence_uniform", None, "evidence_uniform",
+    ]  # fmt: skip
+
+
+def test_what_cannot_be_asked_for(ringed, tmp_path):
+    for option, value in (("--split", "best"), ("--score", "rmse"), ("--positive", "base"),
+                          ("--threshold", "high"), ("--models", "magic")):  # fmt: skip
+        refused(run("evaluate", ringed, option, value), value)
+    folder = tiny_tu(tmp_path / "TINY")
+    refused(run("evaluate", folder, "--split", "time=x", *FAST), "has no columns")
 
 
 # --- splits -------------------------------------------------------------------------------------
@@ -99,7 +150,7 @@ def test_graphs_that_are_no_molecules_have_no_fingerprints(tmp_path):
     folder = tiny_tu(tmp_path / "TINY")
     done = run("evaluate", folder, "--models", "evidence_uniform", "--baselines", *FAST)
     assert done.code == 0, done.err
-    assert "ecfp_gp is left out: these graphs were not read from molecules" in done.err
+    assert "these graphs were not read from molecules" in done.err
 
 
 def test_a_model_that_names_one_class_is_called_that(tmp_path):
@@ -108,4 +159,4 @@ def test_a_model_that_names_one_class_is_called_that(tmp_path):
     path = write_csv(tmp_path / "x.csv", rows)
     done = run("evaluate", path, "--models", "evidence_uniform", *FAST, "--threshold", "0.5")
     assert done.code == 0, done.err
-    assert "evidence_uniform names one class throughout in 2 of 2 test parts" in done.out
+    assert "evidence_uniform predicts one class throughout in 2 of 2 test parts" in done.out

@@ -35,7 +35,7 @@ def test_a_table_of_smiles_goes_all_the_way(molecules, tmp_path):
     fitted = execute("fit", molecules, "--target", "label", "--out", model, *QUICK)
     assert fitted.returncode == 0, fitted.stderr
     assert "\x1b" not in fitted.stdout + fitted.stderr  # piped: no colour codes
-    assert "majority class" in fitted.stdout
+    assert "most frequent class" in fitted.stdout
     predicted = execute("predict", model, molecules, "--out", predictions)
     assert predicted.returncode == 0, predicted.stderr
     # Another process, the same bits: decimal text holds a float exactly.
@@ -90,7 +90,7 @@ def test_ctrl_c_in_the_middle_of_a_fit(tmp_path):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     assert process.stderr is not None
-    assert "Learning from" in process.stderr.readline()
+    assert "Fitting" in process.stderr.readline()
     time.sleep(2.0)  # well into the work
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)

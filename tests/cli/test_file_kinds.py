@@ -87,15 +87,6 @@ def test_parquet_without_its_library_says_what_to_install(tmp_path, monkeypatch)
     assert "Traceback" not in done.err
 
 
-def test_parquet_cannot_be_predicted_in_parts(tmp_path):
-    data = write_parquet(tmp_path / "x.parquet", ROWS)
-    model = tmp_path / "m.treelens"
-    assert run("fit", data, "--target", "value", "--out", model, *SMALL).code == 0
-    done = run("predict", model, data, "--out", tmp_path / "p.csv", "--part-size", 5)
-    assert done.code == 2
-    assert "cannot be read in parts" in done.err
-
-
 def test_a_record_that_cannot_be_read_is_named(tmp_path):
     data, model, out = tmp_path / "x.sdf", tmp_path / "m.treelens", tmp_path / "p.csv"
     text = gzip.decompress(write_sdf(tmp_path / "packed", ROWS).read_bytes()).decode()

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import treelens as tl
+from cli.conftest import SMALL, run, write_csv
 from treelens.cli.main import app
 
 SMILES = [*("C" * k + "c1ccccc1[N+](=O)[O-]" for k in range(1, 9)),
@@ -38,3 +39,23 @@ def test_table_json_and_csv(files):
     assert len(result["fragments"]) <= 3
     assert result["left_out"]
     assert result["fragments"][0]["support 1"] + result["fragments"][0]["support 0"] > 0
+
+
+def test_rows_that_fit_left_out_become_no_test_set(tmp_path, monkeypatch):
+    """Molecules with contradictory classes are not learned, and no test of the model either."""
+    rows = [(s, "acid" if k < 8 else "base") for k, s in enumerate(SMILES)]
+    rows += [(s, "base") for s in SMILES[:3]]
+    data = write_csv(tmp_path / "x.csv", rows)
+    model, given = tmp_path / "m.treelens", []
+    assert run("fit", data, "-o", model, *SMALL, "--fragments", 0).code == 0
+    monkeypatch.setattr(
+        tl.GraphClassifier, "report", lambda self, path, X, y, **_: given.append((X, y))
+    )
+    done = run("explain", model, data, "--target", "label", "-o", tmp_path / "r.html")
+    assert done.code == 0, done.err
+    ((graphs, y),) = given
+    fitted = tl.load(model)
+    assert len(graphs) == len(y) == len(fitted.train_codes_) == 13
+    assert y.tolist() == fitted.classes_[fitted.train_codes_].tolist()
+    one = write_csv(tmp_path / "one.csv", [("CCO", "acid")])  # too little to learn, not to explain
+    assert run("explain", model, one, "--target", "label", "-o", tmp_path / "r.html").code == 0

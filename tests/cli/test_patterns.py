@@ -15,7 +15,7 @@ def test_patterns(model, tmp_path):
     assert differences == sorted(differences, key=abs, reverse=True)
     assert differences == [row["frequency amine"] - row["frequency alcohol"] for row in shown]
     assert min(differences) < 0 < max(differences)
-    assert "amine less alcohol" in run("patterns", model).out
+    assert "amine - alcohol" in run("patterns", model).out
     assert {"O", "N"} <= {row["pattern"] for row in shown}
     by_support = run("patterns", model, "--sort", "support", "--json").data["patterns"]
     assert by_support[0]["pattern"] == "C"

@@ -1,58 +1,304 @@
-"""Predictions for new graphs: rows, columns, and what is told of them."""
+"""``treelens predict``: rows, columns and scores, of one model or of several."""
 
 from __future__ import annotations
 
+import io
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
+import pytest
+from typer.testing import CliRunner
 
 import treelens as tl
-from cli.conftest import MOLECULES, QUICK, run, write_csv
+from cli.conftest import (
+    ALCOHOLS,
+    AMINES,
+    MOLECULES,
+    QUICK,
+    SMALL,
+    refused,
+    run,
+    tiny_tu,
+    write_csv,
+)
+from treelens.cli.main import app
+
+ROWS = [
+    (f"m{k}", s, round(0.37 * s.count("C") + 2.0 * s.count("N"), 3),
+     round(2.0 * 1.5 ** s.count("C"), 2), "amine" if "N" in s else "alcohol")
+    for k, s in enumerate(ALCOHOLS + AMINES)
+]  # fmt: skip
+HEADER = "id,smiles,logP,IC50 (nM),kind"
+TARGETS = ("logP", "IC50 (nM)", "kind")
+NEW = [("n1", "CCCCO"), ("n2", "no smiles"), ("n3", "CCCN"), ("n4", "")]
 
 
-def test_predict_keeps_unreadable_rows_empty(model, tmp_path):
-    data = write_csv(tmp_path / "new.csv", [("CCCCO",), ("no molecule",), ("CCCCCN",)], "smiles")
-    out = tmp_path / "predictions.csv"
-    done = run("predict", model, data, "--out", out)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("several")
+
+
+@pytest.fixture(scope="module")
+def models(folder: Path) -> list[Path]:
+    """Numbers, numbers on a logarithmic scale, classes."""
+    data = write_csv(folder / "train.csv", ROWS, HEADER)
+    paths = [folder / f"{k}.treelens" for k in range(3)]
+    for target, path in zip(TARGETS, paths, strict=True):
+        scale = ["--transform", "log10"] if "IC50" in target else []
+        done = run("fit", data, "--target", target, "-o", path, *SMALL, *scale, "--fragments", 0)
+        assert done.code == 0, done.err
+    return paths
+
+
+@pytest.fixture(scope="module")
+def charged(folder: Path, models: list[Path]) -> Path:
+    """A model that reads molecules in another way than the others."""
+    done = run("fit", folder / "train.csv", "--target", "IC50 (nM)", "-o", folder / "c.treelens",
+               "--atom-label", "element+charge", "--standardize", *SMALL)  # fmt: skip
     assert done.code == 0, done.err
-    assert "1 of 3 rows could not be read" in done.err
-    assert "row 2 (line 3) 'no molecule'" in done.err
-    table = pd.read_csv(out, float_precision="round_trip")
+    return folder / "c.treelens"
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Path:
+    return write_csv(tmp_path / "new.csv", NEW, "id,smiles")
+
+
+def predicted(path: Path, *arguments: object) -> pd.DataFrame:
+    done = run("predict", *arguments, "--out", path, "--jobs", 1)
+    assert done.code == 0, done.err
+    return pd.read_csv(path, keep_default_na=False, na_values=[""])
+
+
+# --- one model ------------------------------------------------------------------------------------
+
+
+def test_rows_that_cannot_be_read_stay_empty(model, new, tmp_path):
+    done = run("predict", model, new, "--out", tmp_path / "p.csv")
+    assert "2 of 4 rows could not be read" in done.err
+    table = predicted(tmp_path / "p.csv", model, new)
     assert list(table.columns) == [
-        "row", "smiles", "class", "probability", "decision", "out_of_vocabulary",
-        "probability alcohol", "probability amine", "problem",
+        "row", "id", "smiles", "class", "probability", "decision", "probability alcohol",
+        "probability amine", "out_of_vocabulary", "problem",
     ]  # fmt: skip
     assert table["class"].tolist()[::2] == ["alcohol", "amine"]
-    assert table.iloc[1, 2:8].isna().all()
-    assert table["problem"][1] == "non-ring atom 0 marked aromatic"
-    expected = tl.load(model)
-    np.testing.assert_array_equal(
-        table["decision"][[0, 2]], expected.decision_function(["CCCCO", "CCCCCN"])
-    )
-    assert table["probability"][0] == expected.predict_proba(["CCCCO"])[0, 0]
+    assert table.iloc[[1, 3], 3:9].isna().all(axis=None)
+    assert table["problem"].isna().tolist() == [True, False, True, False]
+    assert table["problem"][3] == "an empty cell"
+    fitted = tl.load(model)
+    good = ["CCCCO", "CCCN"]
+    np.testing.assert_array_equal(table["decision"][[0, 2]], fitted.decision_function(good))
+    assert table["probability"][0] == fitted.predict_proba(good)[0, 0]
 
 
-def test_predict_prints_csv_or_json_and_counts_hits(model, molecules):
-    done = run("predict", model, molecules, "--target", "label")
-    assert len(done.out.splitlines()) == 41
-    assert "Accuracy: 100.0 %" in done.err
-    done = run("predict", model, molecules, "--target", "label", "--json")
-    assert done.data["accuracy"] == 1.0
-    assert done.data["predictions"][0]["class"] == "alcohol"
+def test_numbers_with_intervals(models, new, tmp_path):
+    table = predicted(tmp_path / "p.csv", models[0], new)
+    mean, std = tl.load(models[0]).predict(["CCCCO", "CCCN"], return_std=True)
+    np.testing.assert_array_equal(table["prediction"][[0, 2]], mean)
+    np.testing.assert_array_equal(table["std"][[0, 2]], std)
+    width = (table["upper_90"] - table["lower_90"])[0]
+    assert width == pytest.approx(2 * 1.6448536 * std[0])
+    assert set(table["in_domain"].dropna()) <= {True, False}
 
 
-def test_predict_says_when_the_graphs_are_strange(model, tmp_path):
+def test_the_terminal_and_python_predict_in_units_of_the_table(models, new, tmp_path):
+    table = predicted(tmp_path / "p.csv", models[1], new)
+    fitted = tl.load(models[1])
+    good = ["CCCCO", "CCCN"]
+    np.testing.assert_array_equal(table["prediction"][[0, 2]], fitted.predict(good))
+    mean = fitted.predict(good, return_std=True)[0]
+    log_mean = fitted.predict(good, learned_scale=True)
+    np.testing.assert_allclose(10**log_mean, mean)
+    np.testing.assert_allclose(
+        table["upper_90"][[0, 2]], 10 ** (log_mean + 1.6448536 * table["std_log10"][[0, 2]]),
+        rtol=1e-6,
+    )  # fmt: skip
+    assert table["prediction"][0] == pytest.approx(2.0 * 1.5**4, rel=0.2)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "log10", "classes", "svc"])
+def test_scores_where_the_truth_is_known(kind, models, model, folder, tmp_path):
+    which = {"numbers": 0, "log10": 1, "classes": 2}.get(kind, 2)
+    path = model if kind == "svc" else models[which]
+    rows = [(*row[:2], *(("",) * 3 if k == 5 else row[2:])) for k, row in enumerate(ROWS)]
+    data = write_csv(tmp_path / "x.csv", rows, HEADER)
+    done = run("predict", path, data, "--target", TARGETS[which], "--json")
+    assert "1 row without" in done.err
+    found, truth = done.data, [row[2 + which] for k, row in enumerate(ROWS) if k != 5]
+    assert found["n_scored"] == 39
+    said = [row for k, row in enumerate(found["predictions"]) if k != 5]
+    if which == 2:
+        assert found["accuracy"] == np.mean([r["class"] == t for r, t in
+                                             zip(said, truth, strict=True)])  # fmt: skip
+        assert (found["positive"], found["roc_auc"]) == ("amine", 1.0)
+        return
+    scale = np.log10 if kind == "log10" else (lambda x: x)
+    errors = scale(np.array([r["prediction"] for r in said])) - scale(np.array(truth))
+    assert found["rmse"] == pytest.approx(np.sqrt(np.mean(errors**2)))
+    assert "rmse" not in run("predict", path, data, "--json").data
+
+
+def test_truths_of_another_kind(models, model, folder, tmp_path):
+    refused(run("predict", models[0], folder / "train.csv", "--target", "kind"), "numbers", "row 1")
+    odd = write_csv(tmp_path / "x.csv", [("CCO", "x"), ("CCN", "y")])
+    assert "None of the true classes" in run("predict", model, odd, "--target", "label").err
+    refused(run("predict", model, odd, "--target", "lable"), "Did you mean 'label'")
+
+
+def test_graphs_of_other_labels_are_noticed(model, tmp_path):
     data = write_csv(tmp_path / "new.csv", [("[Si][Ge]",), ("[Se][Ge]",)], "smiles")
-    done = run("predict", model, data)
+    assert "100.0 % of the patterns" in run("predict", model, data).err
+    nothing = write_csv(tmp_path / "x.csv", [("?",), ("!",)], "smiles")
+    done = run("predict", model, nothing)
     assert done.code == 0
-    assert "Training never saw 100.0 %" in done.err
+    assert "2 of 2 rows could not be read" in done.err
+    refused(run("predict", model, write_csv(tmp_path / "e.csv", [])), "no rows")
 
 
-def test_predict_with_several_classes(tmp_path):
+def test_several_classes(tmp_path):
     rows = [*MOLECULES, *((f"{'C' * n}F", "fluoride") for n in range(2, 12))]
     data = write_csv(tmp_path / "three.csv", rows)
     assert run("fit", data, "-o", tmp_path / "m.treelens", *QUICK).code == 0
-    done = run("predict", tmp_path / "m.treelens", data, "--target", "label", "--json")
-    assert done.data["accuracy"] > 0.9
-    row = done.data["predictions"][-1]
+    found = run("predict", tmp_path / "m.treelens", data, "--target", "label", "--json").data
+    assert found["accuracy"] > 0.9
+    row = found["predictions"][-1]
     assert row["class"] == "fluoride"
-    assert row["probability"] == max(row[f"probability {c}"] for c in done.data["predicted"])
+    assert row["probability"] == max(row[f"probability {c}"] for c in found["predicted"])
+
+
+def test_columns_that_name_the_rows(model, folder, tmp_path):
+    for ids, expected in (("kind,id", ["kind", "id"]), ("none", []),
+                          ("all", ["id", "logP", "IC50 (nM)", "kind"])):  # fmt: skip
+        table = predicted(tmp_path / "p.csv", model, folder / "train.csv", "--id", ids)
+        assert table.columns[1 : 2 + len(expected)].tolist() == [*expected, "smiles"]
+    refused(run("predict", model, folder / "train.csv", "--id", "number"), "no column 'number'")
+    data = write_csv(tmp_path / "x.csv", [("CCO", "a", 7)], "smiles,class,row")
+    table = predicted(tmp_path / "p.csv", model, data, "--id", "class,row")
+    assert table.columns[:4].tolist() == ["row", "class (given)", "row (given)", "smiles"]
+
+
+# --- other places for molecules -----------------------------------------------------------------
+
+
+def test_one_smiles_and_standard_input(models):
+    expected = tl.load(models[1]).predict(["CCO", "CCCN"])
+    found = run("predict", models[1], "CCO", "--json").data
+    assert found["predictions"][0]["prediction"] == pytest.approx(expected[0])
+    for text in ("CCO first\nCCCN second\n", "name,smiles\nfirst,CCO\nsecond,CCCN\n",
+                 "SMILES\nCCO\nCCCN\n"):  # fmt: skip
+        done = CliRunner().invoke(app, ["predict", str(models[1]), "-"], input=text)
+        assert done.exit_code == 0, done.stderr
+        table = pd.read_csv(io.StringIO(done.stdout))
+        np.testing.assert_allclose(table["prediction"], expected)
+        if "first" in text:
+            assert table["name"].tolist() == ["first", "second"]
+    done = CliRunner().invoke(app, ["predict", str(models[1]), "-"], input="")
+    assert done.exit_code == 2
+    refused(run("predict", models[1], "CC(O"), "nor a SMILES")
+
+
+# --- several models -------------------------------------------------------------------------------
+
+
+def test_each_model_says_what_it_says_alone_under_its_target(models, new, tmp_path):
+    together = predicted(tmp_path / "all.csv", *models, new)
+    shared = ["row", "id", "smiles"]
+    names = [*shared]
+    for path, target in zip(models, TARGETS, strict=True):
+        alone = predicted(tmp_path / "one.csv", path, new)
+        own = alone.drop(columns=[*shared, "problem"])
+        names += [f"{target}_{name}" for name in own]
+        found = together[[f"{target}_{name}" for name in own]].set_axis(list(own), axis=1)
+        pd.testing.assert_frame_equal(found, own)
+        pd.testing.assert_frame_equal(together[[*shared, "problem"]], alone[[*shared, "problem"]])
+    assert together.columns.tolist() == [*names, "problem"]
+    done = run("predict", *models, new)
+    assert done.err.count("could not be read") == 1
+    for name in TARGETS:
+        assert f"{name}: predicted " in done.err
+
+
+def test_models_that_read_molecules_otherwise_get_their_own(models, charged, new, tmp_path):
+    together = predicted(tmp_path / "all.csv", models[0], charged, new)
+    alone = predicted(tmp_path / "one.csv", charged, new)
+    assert together["IC50 (nM)_prediction"].equals(alone["prediction"])
+    assert together["IC50 (nM)_standard_smiles"].equals(alone["standard_smiles"])
+    assert "logP_standard_smiles" not in together
+
+
+def test_scores_of_each_model(models, folder, tmp_path):
+    some = [models[0], models[2]]
+    done = run("predict", *some, folder / "train.csv", "--target", "kind,logP", "--json")
+    numbers, classes = done.data["models"]
+    assert numbers["target"] == "logP"
+    assert numbers["r2"] > 0.9
+    assert classes["accuracy"] > 0.9
+    other = write_csv(tmp_path / "x.csv", ROWS, "id,smiles,found,mass,class")
+    done = run("predict", *some, other, "--target", "found,class", "--json")
+    assert done.data["models"][0]["r2"] == pytest.approx(numbers["r2"])
+    one = run("predict", *some, folder / "train.csv", "--target", "kind", "--json").data["models"]
+    assert "r2" not in one[0]
+    assert one[1]["n_scored"] == len(ROWS)
+    refused(
+        run("predict", *models, folder / "train.csv", "--target", "logP,smiles"),
+        "these are 2 columns for 3 models",
+    )
+
+
+def test_models_that_cannot_stand_side_by_side(models, charged, new, tmp_path):
+    out = tmp_path / "p.csv"
+    refused(run("predict", models[1], charged, new, "--out", out), "both predict 'IC50 (nM)'")
+    assert not out.exists()
+    other = tmp_path / "tu.treelens"
+    assert run("fit", tiny_tu(tmp_path / "tu"), "--out", other, *SMALL).code == 0
+    refused(run("predict", models[0], other, new), "was fitted to molecules", "one after the other")
+
+
+def test_two_columns_of_smiles_can_be_chosen_from(models, tmp_path):
+    data = write_csv(tmp_path / "other.csv", [(row[1], row[3]) for row in ROWS], "Structure,weight")
+    other = tmp_path / "other.treelens"
+    assert run("fit", data, "--target", "weight", "--out", other, *SMALL).code == 0
+    both = write_csv(tmp_path / "both.csv", [("CCO", "CCN")], "smiles,Structure")
+    refused(run("predict", models[0], other, both), "the table has both", "--smiles COLUMN")
+    assert run("predict", models[0], other, both, "--smiles", "Structure").code == 0
+    one = write_csv(tmp_path / "one.csv", [("CCO", 1)], "Structure,x")
+    assert run("predict", models[0], other, one).code == 0
+
+
+# --- model and data in each other's place ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["m.treelens", "m.bin", "m.csv", "m.zip", "m"])
+def test_a_model_alone_misses_the_data(name, model, tmp_path):
+    done = run("predict", shutil.copy(model, tmp_path / name))
+    assert done.code == 2
+    assert "DATA: it is missing" in done.err
+
+
+@pytest.mark.parametrize("name", ["m.treelens", "m.bin", "m"])
+def test_a_model_in_the_place_of_the_data(name, model, molecules, tmp_path):
+    odd = shutil.copy(model, tmp_path / name)
+    for words in (["predict", model, odd], ["predict", molecules, odd], ["fragments", model, odd],
+                  ["explain", model, odd, "-o", tmp_path / "r.html"], ["evaluate", odd],
+                  ["fit", odd, "-o", tmp_path / "n"]):  # fmt: skip
+        refused(run(*words), "is in the place of the data, but is a model")
+
+
+def test_a_model_that_is_called_like_a_table(model, tmp_path):
+    odd = shutil.copy(model, tmp_path / "m.csv")
+    refused(run("predict", model, odd), "m.csv is a model, whatever its name")
+    refused(run("fit", odd, "--out", tmp_path / "n"), "m.csv is a model, whatever its name")
+
+
+def test_data_in_the_place_of_the_model(model, molecules, tmp_path):
+    for command in ("predict", "explain", "fragments"):
+        refused(run(command, molecules, molecules), "cannot be read as a model", "after the model")
+    refused(run("info", molecules), "cannot be read as a model file")
+    refused(run("predict", model, "gone.treelens"), "there is no such file")
+    half = tmp_path / "half.treelens"
+    half.write_bytes(model.read_bytes()[:1000])
+    refused(run("predict", half, molecules), "cut off, damaged")
+    assert "Missing argument 'MODEL'" in run("predict", molecules).err
+    assert run("predict", model, "--help").code == 0

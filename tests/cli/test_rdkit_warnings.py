@@ -17,7 +17,7 @@ WARNED = ["[H-].[Na+]", "[H][H].[H+]", "[H]*CC", "F/C(/Cl)=C(/F)/Cl"]
 # No molecules: too many bonds, aromatic rings that cannot be drawn, no SMILES.
 UNREADABLE = ["CC(C)(C)(C)C", "n1cccc1", "c1ccc1c", "C1CC"]
 ROWS = [*((s, "alcohol") for s in [*WARNED, *UNREADABLE]), *MOLECULES]
-OURS = ("Note: ", "Learning from ", "Predictions: ", "Report: ", f"{len(ROWS)} rows; ")
+OURS = ("Note: ", "Fitting ", "Predictions: ", "Report: ", f"{len(ROWS)} rows; ")
 
 
 def on_stderr(*arguments: object, folder: Path) -> list[str]:
@@ -61,10 +61,9 @@ def test_fit_counts_what_rdkit_warned_of(folder):
     "words",
     [
         ["predict", "m.treelens", "x.csv", "--out", "p.csv"],
-        ["predict", "m.treelens", "x.csv", "--out", "q.csv", "--part-size", 3, "--jobs", 2],
         ["explain", "m.treelens", "x.csv", "--target", "label", "--out", "r.html"],
     ],
-    ids=["predict", "in parts", "explain"],
+    ids=["predict", "explain"],
 )
 def test_every_command_counts_each_molecule_once(words, folder):
     told = told_once(on_stderr(*words, folder=folder))

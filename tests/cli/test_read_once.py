@@ -12,10 +12,12 @@ import pytest
 from rdkit import Chem
 
 from cli.conftest import MOLECULES, QUICK, SMALL, run, write_csv
+from treelens.cli.data import read_data
 from treelens.explain.group_names import MOST_CHECKED
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
 
+PLAIN = [*SMALL, "--descriptors", "no"]  # which are computed from the molecules
 _opened: Counter[str] = Counter()
 
 
@@ -69,7 +71,7 @@ def data(request, tmp_path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("options", [SMALL, QUICK], ids=["evidence", "svc"])
+@pytest.mark.parametrize("options", [PLAIN, QUICK], ids=["evidence", "svc"])
 def test_a_file_is_opened_once_and_its_molecules_are_parsed_once(data, tmp_path, options, parses):
     model = tmp_path / "m.treelens"
     before = Counter(_opened)
@@ -82,7 +84,7 @@ def test_a_file_is_opened_once_and_its_molecules_are_parsed_once(data, tmp_path,
     assert parses.calls == (0 if data.suffix == ".sdf" else len(MOLECULES))
 
 
-@pytest.mark.parametrize("options", [SMALL, QUICK], ids=["evidence", "svc"])
+@pytest.mark.parametrize("options", [PLAIN, QUICK], ids=["evidence", "svc"])
 def test_a_fragment_is_named_by_no_more_molecules_than_its_name_is_tried_on(
     data, tmp_path, options, parses
 ):
@@ -124,11 +126,8 @@ def test_a_known_data_set_is_opened_once_and_parsed_once(data_folder, parses):
     path = data_folder / "smiles" / "PTC_MR.csv.gz"
     if not path.exists():
         pytest.skip("needs smiles/PTC_MR.csv.gz in TREELENS_DATA")
-    from treelens.cli.data import read_data
-    from treelens.cli.reading import Reading
-
     before = Counter(_opened)
-    found = read_data("PTC_MR_smiles", reading=Reading("element+charge"))
+    found = read_data("PTC_MR_smiles", atom_label="element+charge")
     assert found.graphs.recipe.atom_label == "element+charge"
     assert _opened[str(path)] - before[str(path)] == 1
     assert parses.calls == len(found.graphs)

@@ -10,8 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from cli.conftest import FORMULA, QUICK, run, write_csv
-from cli.test_commands import tiny_tu
+from cli.conftest import FORMULA, QUICK, run, tiny_tu, write_csv
 from treelens.cli import demo
 
 
@@ -24,7 +23,7 @@ def refused_untouched(folder: Path, *words: object) -> None:
     done = run(*words)
     assert done.code == 2, done.err
     assert done.err.count("Error: ") == 1
-    assert "which is read here and would be lost. Choose another name." in done.err
+    assert "would be lost. Choose another name." in done.err
     assert contents(folder) == before
 
 

@@ -68,3 +68,9 @@ def test_the_domain_is_made_once_and_anew_after_another_fit() -> None:
     assert model.domain_ is first
     model.fit(GRAPHS[:12], VALUES[:12])
     assert model.domain_ is not first
+
+
+def test_a_million_threads_are_as_many_as_there_can_be() -> None:
+    model = tl.GraphRegressor(**FEW, n_jobs=10**6).fit(GRAPHS, VALUES)
+    one = tl.GraphRegressor(**FEW, n_jobs=1).fit(GRAPHS, VALUES)
+    np.testing.assert_allclose(model.predict(OTHERS), one.predict(OTHERS))

@@ -16,6 +16,16 @@ def _graphs(**columns):
     return as_graph_collection([ONE] * n).with_data(columns)
 
 
+def test_an_infinite_covariate_is_named_by_its_place() -> None:
+    from treelens.gp.covariates import CovariateColumn
+    from treelens.graphs.errors import GraphDataError
+
+    with pytest.raises(GraphDataError, match="'heat' is infinite at position 1"):
+        CovariateColumn.of("heat", np.array([1.0, np.inf]))
+    with pytest.raises(GraphDataError, match="'heat' is infinite at row 8"):
+        CovariateColumn("heat").encoded(np.array([1.0, -np.inf]), [3, 7])
+
+
 def test_numbers_are_standardised_by_the_training_graphs():
     table = CovariateTable.fit(_graphs(t=[1.0, 3.0]), ["t"])
     assert table.encode(_graphs(t=[1.0, 3.0, 5.0]))[:, 0].tolist() == [-1.0, 1.0, 3.0]

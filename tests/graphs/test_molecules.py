@@ -13,7 +13,7 @@ from treelens import as_graph_collection, read_smiles
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.graphs.molecules import molecule_of, molecules_to_collection, smiles_to_collection
-from treelens.graphs.tables import read_table
+from treelens.graphs.tables import read_text_table
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")
 
@@ -159,7 +159,7 @@ def test_what_parquet_stores_otherwise_is_read_as_it_is_meant(tmp_path, ending) 
     frame.to_parquet(plain)
     packed = ending.endswith("gz")
     path.write_bytes(gzip.compress(plain.read_bytes()) if packed else plain.read_bytes())
-    table = read_table(path)
+    table = read_text_table(path)
     assert table.columns == ["id", "smiles", "label"]
     assert table.rows == [["a", "CCO", "1"], ["b", "O", ""], ["c", "C", "0"]]
 

@@ -8,7 +8,7 @@ from treelens import read_smiles
 from treelens.graphs import opening
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.errors import GraphDataError, MissingTargetsWarning
-from treelens.graphs.tables import read_table
+from treelens.graphs.tables import read_table_blocks, read_text_table
 from treelens.graphs.targets import as_target, is_missing
 
 TEXT = "smiles,label,note\nCCO,1,café µM\nO,0,naïve\n"
@@ -21,7 +21,7 @@ TEXT = "smiles,label,note\nCCO,1,café µM\nO,0,naïve\n"
 def test_latin_letters_are_read_with_a_warning(tmp_path, encoding) -> None:
     (tmp_path / "x.csv").write_bytes(TEXT.encode(encoding))
     with pytest.warns(UserWarning, match=r"x\.csv is not UTF-8 \(byte 27\): it was read as Latin"):
-        table = read_table(tmp_path / "x.csv")
+        table = read_text_table(tmp_path / "x.csv")
     assert table.column("note", "x") == ["café µM", "naïve"]
 
 
@@ -29,7 +29,7 @@ def test_latin_letters_are_read_with_a_warning(tmp_path, encoding) -> None:
 @pytest.mark.parametrize("separator", [",", "\t", ";"])
 def test_unicode_as_spreadsheets_save_it(tmp_path, encoding, separator, recwarn) -> None:
     (tmp_path / "x.csv").write_bytes(TEXT.replace(",", separator).encode(encoding))
-    assert read_table(tmp_path / "x.csv").column("note", "x") == ["café µM", "naïve"]
+    assert read_text_table(tmp_path / "x.csv").column("note", "x") == ["café µM", "naïve"]
     assert not recwarn.list
 
 
@@ -39,10 +39,32 @@ def test_a_line_without_an_end_is_found_before_all_is_read(tmp_path, monkeypatch
     for before in (0, 1, 5, 90, 200):
         head = "smiles,label\n" + "C,1\n" * before
         (tmp_path / "x.csv").write_text(head + "C" * 98 + ",1\nC,1\n")
-        read_table(tmp_path / "x.csv")  # a hundred letters are a line
+        read_text_table(tmp_path / "x.csv")  # a hundred letters are a line
         (tmp_path / "x.csv").write_text(head + "C" * 99 + ",1\nC,1\n")
         with pytest.raises(GraphDataError, match=rf"line {before + 2}: the line is longer than 10"):
-            read_table(tmp_path / "x.csv")
+            read_text_table(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize("name", ["x.smi", "x.csv"])
+def test_only_line_ends_end_lines(tmp_path, name) -> None:
+    """Not the separators of Unicode, which Python's splitlines takes for line ends."""
+    header = "" if name == "x.smi" else "smiles name\n".replace(" ", ",")
+    between = " " if name == "x.smi" else ","
+    text = header + "".join(f"C{between}a\u2028b\x85c\x0bd{end}" for end in ("\n", "\r\n"))
+    (tmp_path / name).write_bytes(text.encode())
+    table = read_text_table(tmp_path / name)
+    assert table.column("smiles", "") == ["C", "C"]
+    assert len(set(table.column("name", ""))) == 1
+    (block,) = read_table_blocks(tmp_path / name, 10)
+    assert block == table
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8-sig", "utf-8"])
+def test_blocks_have_the_encodings_of_the_whole(tmp_path, encoding, recwarn) -> None:
+    (tmp_path / "x.csv").write_bytes((TEXT + "C,1,é").encode(encoding))
+    (block,) = read_table_blocks(tmp_path / "x.csv", 10)
+    assert block == read_text_table(tmp_path / "x.csv")
+    assert block.column("note", "") == ["café µM", "naïve", "é"]
 
 
 # --- targets ----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import pytest
 
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.targets import check_classes, check_none_missing
+from treelens.models.targets import check_numbers
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,34 @@ def test_nan_among_texts_is_no_class_called_nan():
 def test_what_cannot_be_classes(y, message):
     with pytest.raises(ValueError, match=message):
         check_classes(y, 2)
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [({"a", "b"}, "is a set"), ({"a": 1, "b": 2}, "is a dict"),
+     (np.array([1j, 2]), "complex"), ([1j, 2.0], "complex"),
+     (np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"), "dates"),
+     (pd.Series(pd.to_datetime(["2020-01-01", "2021-01-01"])), "dates"),
+     (np.ma.array([1.0, 2.0], mask=[0, 1]), "masked for 1 graphs"),
+     ([1, "1"], "a number and a text")],
+    ids=["set", "dict", "complex array", "complex list", "dates", "series", "masked", "1 and '1'"],
+)  # fmt: skip
+def test_kinds_that_would_be_converted_in_silence(y, words):
+    with pytest.raises(GraphDataError, match=words):
+        check_classes(y, 2)
+    if words != "a number and a text":
+        with pytest.raises(GraphDataError, match=words):
+            check_numbers(y, 2)
+
+
+def test_a_masked_array_without_a_mask_is_an_array():
+    assert check_classes(np.ma.array([1, 2]), 2)[1].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("names", [("active", "Active"), ("a", "a ")])
+def test_classes_that_differ_in_capitals_or_blanks_are_pointed_out(names):
+    with pytest.warns(UserWarning, match="differ in capitals or blanks"):
+        check_classes([*names, "other"], 3)
 
 
 def test_graphs_without_a_class_are_counted():

@@ -1,4 +1,4 @@
-"""What every command shares: where output goes, how errors end, what the exit codes mean."""
+"""What all commands share: where output goes, how errors end, and the exit codes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from treelens.json_values import plain
 OK, FAILED, BAD_INPUT, STOPPED = 0, 1, 2, 130
 EXIT_CODES = (
     "Exit codes: 0 done; 1 the work failed (no room, no permission, no network, a missing "
-    "package); 2 the command or its input is not right; 130 stopped by Ctrl-C, nothing half "
-    "written."
+    "package); 2 the command or its input is not right; 130 stopped by Ctrl-C, no output file is "
+    "left half written."
 )
 # Without a terminal there is no width to fit; wide enough that tables need not fold.
 _WIDTH_OF_A_FILE = 160
@@ -29,6 +29,15 @@ _WIDTH_OF_A_FILE = 160
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+
+
+# Parameters of the library, which its messages name, and the options they are here.
+_PARAMETERS = {
+    "smiles": "--smiles", "target": "--target", "names": "--id", "task": "--task",
+    "transform": "--transform", "unit": "--units", "covariates": "--covariates",
+    "duplicates": "--duplicates", "max_invalid": "--max-invalid", "on_missing": "--missing",
+}  # fmt: skip
+_PARAMETER = re.compile(rf"\b({'|'.join(_PARAMETERS)})=(?:'([^']*)'|([\w.+-]+))")
 
 
 class InputError(ValueError):
@@ -43,18 +52,20 @@ class Output:
         self.notes: list[str] = []
 
     def note(self, text: str) -> None:
-        """Something to know that is not the result."""
-        self.notes.append(text)
-        typer.echo(visible(f"Note: {text}"), err=True)
+        """Print something to know that is not the result, once."""
+        text = with_options(text)
+        if text not in self.notes:
+            self.notes.append(text)
+            typer.echo(visible(f"Note: {text}"), err=True)
 
     def progress(self, text: str) -> None:
-        """What is going on; for people only."""
+        """Print what is going on, for people only."""
         typer.echo(_one_line(text), err=True)
 
     def finish(
         self, result: dict[str, Any], show: Callable[[Output, dict[str, Any]], None]
     ) -> None:
-        """The result of the command: as JSON, or shown to a person."""
+        """Print the result of the command, as JSON or for people."""
         if self.as_json:
             whole = plain({**result, "notes": self.notes}, other=str)
             typer.echo(json.dumps(whole, indent=2))
@@ -97,6 +108,17 @@ def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def with_options(text: str) -> str:
+    """A message of the library with options in the place of parameters.
+
+    Examples
+    --------
+    >>> with_options("Name another column with target=COLUMN, or use on_missing='skip'.")
+    'Name another column with --target COLUMN, or use --missing skip.'
+    """
+    return _PARAMETER.sub(lambda m: f"{_PARAMETERS[m[1]]} {m[2] or m[3] or repr('')}", text)
+
+
 def visible(text: str) -> str:
     """A text as it can be printed: what would act on a terminal shows as its code.
 
@@ -118,11 +140,6 @@ def percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.1f} %"
 
 
-def counted(number: int, what: str) -> str:
-    """``"1 row"``, ``"2 rows"``."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
 @contextmanager
 def command(as_json: bool, debug: bool) -> Iterator[Output]:
     """Run the body of a command; an error becomes one message and an exit code."""
@@ -134,7 +151,7 @@ def command(as_json: bool, debug: bool) -> Iterator[Output]:
     except typer.Exit:
         raise
     except KeyboardInterrupt:
-        typer.echo("Stopped. Nothing half written is left behind.", err=True)
+        typer.echo("Stopped.", err=True)
         raise typer.Exit(STOPPED) from None
     except BrokenPipeError:  # the reader, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -150,7 +167,7 @@ def command(as_json: bool, debug: bool) -> Iterator[Output]:
 def _explained(error: Exception) -> tuple[str, int]:
     """One message for a person, and the exit code."""
     if isinstance(error, ValueError):  # data, model files, parameters
-        return str(error), BAD_INPUT
+        return with_options(str(error)), BAD_INPUT
     if isinstance(error, OSError):
         named = f"{error.filename}: " if error.filename else ""
         return f"{named}{error.strerror or error}", FAILED
@@ -172,14 +189,11 @@ def _report(output: Output, message: str, code: int) -> None:
 
 @contextmanager
 def _warnings_as_notes(output: Output) -> Iterator[None]:
-    """Warnings for the user become notes, each once; those for developers are left out."""
-    seen: set[str] = set()
+    """Warnings for the user become notes; those for developers are left out."""
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        text = str(message)
-        if issubclass(category, UserWarning) and text not in seen:
-            seen.add(text)
-            output.note(text)
+        if issubclass(category, UserWarning):
+            output.note(str(message))
 
     with warnings.catch_warnings():
         warnings.simplefilter("default")

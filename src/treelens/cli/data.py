@@ -1,328 +1,284 @@
-"""From what stands behind DATA on the command line to graphs and targets, with helpful errors."""
+"""DATA and MODEL on the command line: what they are, and how they are read."""
 
 from __future__ import annotations
 
+import difflib
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from treelens.cli.columns import target_column, target_columns, units_in
-from treelens.cli.console import InputError, counted
-from treelens.cli.covariates import refuse_the_answer, table_columns, with_columns
-from treelens.cli.graph_data import GraphData, Note
-from treelens.cli.molecules import MoleculeFile, reasons, tell_fragments, tell_warnings
-from treelens.cli.options import ABOUT_MISSING, check_choice
-from treelens.cli.reading import Reading
-from treelens.cli.repeats import tell_shared_names, without_repeats
-from treelens.cli.sources import files_behind, kind_of
-from treelens.cli.target import (
-    check_class_column,
-    check_number_column,
-    looks_measured,
-    read_target,
-)
-from treelens.cli.transform import Transform, transform_named
+import typer
+from typer.core import TyperCommand
 
-__all__ = [
-    "GraphData", "files_behind", "read_data", "read_rows", "read_training_data",
-    "read_training_sets", "unreadable_rows", "with_targets",
-]  # fmt: skip
-_ROWS_IN_A_MESSAGE = 5
-FEWEST_ROWS = 3  # below, no class can have two members beside another
-_DECADES, _FEW_OF_ALL = 1000.0, 0.1
+from treelens.cli.console import InputError, Output
+
+if TYPE_CHECKING:
+    from treelens.estimators.files import AnyModel
+    from treelens.graphs.molecule_table import MoleculeTable
+    from treelens.graphs.tables import Table
+
+MODEL_ENDING = ".treelens"
+_HEADERS = ("smiles", "structure")  # in the first line of a table on standard input
 
 
-def _silent(text: str) -> None:
-    """For those who do not want to be told."""
+def kind_of(source: str) -> str:
+    """What a source is: "table", "sdf", "tu", "name", "stdin" or "smiles"."""
+    from treelens.graphs.datasets import DATASETS
+    from treelens.graphs.sdf import is_sdf
+    from treelens.graphs.tables import TABLE_ENDINGS, inner_suffix
 
-
-# --- to learn from ----------------------------------------------------------------------------
-
-
-def read_training_data(
-    source: str,
-    target: str | None = None,
-    smiles: str | None = None,
-    max_invalid: float = 0.1,
-    duplicates: str = "merge",
-    note: Note = _silent,
-    reading: Reading | None = None,
-    task: str | None = None,
-    **more: Any,
-) -> GraphData:
-    """Graphs with targets that can be learned from, or an error that says what to change.
-
-    ``task`` is one of :data:`treelens.cli.options.TASKS`; None: only classes will do. ``more`` is
-    for :func:`read_training_sets`.
-    """
-    sets = read_training_sets(
-        source, target, smiles, max_invalid, duplicates, note, reading, task, **more
-    )
-    if len(sets) > 1:
+    if source == "-":
+        return "stdin"
+    path = Path(source).expanduser()
+    suffix = inner_suffix(path)
+    if path.is_dir() or suffix == ".zip" or path.name.endswith("_A.txt"):
+        kind = "tu"
+    else:
+        kind = "sdf" if is_sdf(path) else "table" if suffix in TABLE_ENDINGS else ""
+    if path.exists() and kind:
+        return kind
+    if source in DATASETS:
+        return "name"
+    if not kind and is_a_model(source):
         raise InputError(
-            f"--target {target}: one column, please. Only 'treelens fit' takes several at a time."
+            f"{source} is in the place of the data, but is {_as_a_model(source)}. Models come "
+            "first and the data last."
         )
-    return sets[0]
+    if not path.exists() and _is_smiles(source):
+        return "smiles"
+    raise InputError(_what_is_missing(source, path))
 
 
-def read_training_sets(
-    source: str,
-    target: str | None = None,
-    smiles: str | None = None,
-    max_invalid: float = 0.1,
-    duplicates: str = "merge",
-    note: Note = _silent,
-    reading: Reading | None = None,
-    task: str | None = None,
-    *,
-    ids: str | None = None,
-    missing: str = "skip",
-    transform: str | None = None,
-    units: str | None = None,
-    covariates: Sequence[str] = (),
-) -> list[GraphData]:
-    """One set for each target of ``--target a,b,c``; the molecules are read once."""
-    check_choice("--missing", missing, ABOUT_MISSING)
-    scale = transform_named(transform)
-    reading = reading or Reading()
-    data = with_columns(read_rows(source, target, smiles, note, reading, ids), covariates)
-    _check_share_unreadable(data, max_invalid, note)
-    if reading.recipe is None:  # what there is to say where a way of reading can be chosen
-        tell_fragments(data.graphs, note)
-    tell_shared_names(data, note)
-    sets = []
-    found = with_targets(data, target, True, task, note)
-    for each in found:
-        refuse_the_answer(covariates, each.target, each.smiles)
-        each = each.with_labels_only(missing, note)
-        each = replace(_for_task(each, task, scale, note), units=units or units_in(each.target))
-        tell = _about(each.target_name, note) if len(found) > 1 else note
-        each = without_repeats(_checked(each, task), duplicates, tell, table_columns(covariates))
-        sets.append(_recorded(_checked(each, task)))
-    return sets
+def _is_smiles(text: str) -> bool:
+    try:
+        from rdkit import rdBase
+
+        from treelens.graphs.gathering import smiles_parser
+    except ImportError:
+        return False
+    with rdBase.BlockLogs():
+        molecule = smiles_parser()(text)
+    return molecule is not None and molecule.GetNumAtoms() > 0
 
 
-def _about(target: str, note: Note) -> Note:
-    """Notes on one of several targets that do not name it begin with its name."""
-    return lambda text: note(f"{target}: {text}")
+def _what_is_missing(source: str, path: Path) -> str:
+    from treelens.graphs.datasets import DATASETS
+    from treelens.graphs.sdf import SDF_ENDINGS
+    from treelens.graphs.tables import TABLE_ENDINGS
 
-
-def _for_task(
-    data: GraphData, task: str | None, transform: Transform | None, note: Note
-) -> GraphData:
-    """With targets as the task has them; "auto" goes by what they look like, and says so."""
-    assert data.y is not None
-    if task != "regression":
-        _check_enough(data)
-    if task == "auto" and (looks_measured(data.y) or transform is not None):
-        note(
-            f"column {data.target_name!r} holds numbers: fitting a regression; "
-            "--task classification to overrule."
+    if path.exists():
+        return (
+            f"{source} has an unknown ending: expected a table ({', '.join(TABLE_ENDINGS)}), "
+            f"{SDF_ENDINGS[0]}, or a TU folder or .zip."
         )
-        task = "regression"
-    if task == "regression":
-        numbers = data.with_numbers(transform)
-        _tell_decades(numbers, note)
-        return numbers
-    if transform is not None:
-        raise InputError(f"--transform {transform.name} is for numbers, and these are classes.")
-    return data
-
-
-def _check_enough(data: GraphData) -> None:
-    """So few rows tell neither classes from numbers nor anything else."""
-    assert data.y is not None
-    if len(data.y) >= FEWEST_ROWS:
-        return
-    why = "; ".join(f"{what}: {n}" for what, n in data.counts.items())
-    raise InputError(
-        f"{data.source}: {counted(len(data.y), 'row')} of {data.n_rows} with a graph and a target "
-        f"({data.target_name!r}) {'is' if len(data.y) == 1 else 'are'} left"
-        f"{f' ({why})' if why else ''}, too few to learn from. Add rows, or name another column "
-        "with --target."
+    names = {name.casefold(): name for name in DATASETS}
+    if path.parent.is_dir():
+        names.update({p.name.casefold(): str(path.parent / p.name) for p in path.parent.iterdir()})
+    close = difflib.get_close_matches(path.name.casefold(), names, n=3)
+    hint = f" Did you mean {' or '.join(names[match] for match in close)}?" if close else ""
+    return (
+        f"{source} is neither a file or folder that exists, nor a known data set, nor a SMILES."
+        f"{hint} 'treelens datasets list' shows the known data sets."
     )
 
 
-def _tell_decades(data: GraphData, note: Note) -> None:
-    """Values over many powers of ten, most of them small, are better learned as logarithms."""
-    import numpy as np
+def files_behind(source: str) -> Iterator[Path]:
+    """The files on this machine that reading a source would read."""
+    from treelens.graphs.datasets import list_datasets
+    from treelens.graphs.tudataset import OPTIONAL_PARTS, REQUIRED_PARTS
 
-    y = data.y
-    assert y is not None
-    low, middle, high = np.quantile(y, [0.0, 0.5, 1.0])
-    many = low > 0 and high > _DECADES * low
-    if data.transform is None and many and middle < _FEW_OF_ALL * high:
-        note(
-            f"{data.target_name!r} runs from {low:g} to {high:g}, most of it near the lower end: "
-            "--transform log10 probably serves better."
-        )
-
-
-def _checked(data: GraphData, task: str | None) -> GraphData:
-    """Refuse what leaves nothing to learn."""
-    assert data.y is not None
-    if data.task == "regression":
-        check_number_column(data.y, data.target_name)
-        return data
-    check_class_column(data.y, data.target_name, data.rows, sure=task == "classification")
-    # Numbers that stand for classes would be taken for a measurement again.
-    return replace(data, y=data.y.astype(str)) if data.y.dtype.kind == "f" else data
+    path = Path(source).expanduser()
+    found = [path]
+    if path.is_dir():
+        found = [*path.glob("*_A.txt"), *path.glob("*/*_A.txt")]
+    elif not path.exists():
+        known = [row["path"] for row in list_datasets() if row["name"] == source and row["path"]]
+        for place in known:
+            yield from files_behind(str(place))
+        return
+    for file in found:
+        if file.name.endswith("_A.txt"):
+            stem = file.name.removesuffix("A.txt")
+            yield from (file.with_name(f"{stem}{p}.txt") for p in REQUIRED_PARTS + OPTIONAL_PARTS)
+        else:
+            yield file
 
 
-def _recorded(data: GraphData) -> GraphData:
-    """With a recipe that says what the table was; a model keeps it."""
-    from treelens.graphs.record import TableRecord
-    from treelens.graphs.standardize import changes_in_words
-
-    recipe = data.graphs.recipe
-    if recipe is None:
-        return data
-    changes = changes_in_words(data.graphs.graph_data.get("standardized", ()))
-    record = TableRecord(
-        Path(data.source).name, data.smiles, data.target, tuple(data.ids), data.task,
-        None if data.transform is None else data.transform.name, data.units,
-        {"rows": data.n_rows, **data.counts, **changes, "graphs": len(data.graphs)},
-    )  # fmt: skip
-    return replace(data, graphs=data.graphs.with_recipe(replace(recipe, table=record)))
-
-
-# --- to look at -------------------------------------------------------------------------------
+# --- reading ------------------------------------------------------------------------------------
 
 
 def read_data(
     source: str,
-    target: str | None = None,
+    *,
     smiles: str | None = None,
-    need_target: bool = False,
-    note: Note = _silent,
-    reading: Reading | None = None,
-    ids: str | None = None,
+    names: str | None = None,
     covariates: Sequence[str] = (),
-) -> GraphData:
-    """Graphs of any source; rows that cannot be read are left out, but counted."""
-    data = with_columns(
-        read_rows(source, target, smiles, note, reading or Reading(), ids), covariates
+    descriptors: str | None = None,
+    max_invalid: float = 1.0,
+    model: Any = None,
+    target: str | None = None,
+    **recipe: Any,
+) -> MoleculeTable:
+    """Graphs of any source, of a table without targets (``target`` is only for a note)."""
+    from treelens.graphs.table_reader import (
+        check_unreadable,
+        covariate_names,
+        read_table,
+        rows_of_table,
     )
-    task = None if reading is None or reading.table is None else reading.table.task
-    (with_target,) = with_targets(data, target, need_target, task, note, several=False)
-    return with_target
-
-
-def with_targets(
-    data: GraphData, target: str | None, need: bool, task: str | None, note: Note,
-    several: bool = True,
-) -> list[GraphData]:  # fmt: skip
-    """The same graphs with each of the targets that were asked for."""
-    if data.table is None:  # classes came along
-        return [data]
-    columns, sets = data.table.columns, []
-    asked = target_columns(columns, target, data.source) if several else [target]
-    for name in asked:
-        column = target_column(columns, name, need, data.source)
-        if column is None:
-            return [data]
-        if name is None and column.casefold() != "label":
-            note(f"there is no column 'label': the target is {column!r}; --target names another.")
-        found = read_target(data.table, column, data.rows, task, note)
-        sets.append(replace(data, y=found.y, labelled=found.labelled, target=column))
-    return sets
-
-
-def read_rows(
-    source: str, target: str | None, smiles: str | None, note: Note, reading: Reading,
-    ids: str | None, opened: MoleculeFile | None = None,
-) -> GraphData:  # fmt: skip
-    """Graphs without targets of a table; of other sources, with those that they bring along.
-
-    ``opened`` is the file behind the source, if it was opened already.
-    """
-    import numpy as np
 
     kind = kind_of(source)
     if kind in ("table", "sdf"):
-        path = Path(source).expanduser()
-        targets = (target or "").split(",") if target else []
-        found = (opened or MoleculeFile(path)).read(
-            reading, smiles, ids, [target or "", *targets], note
-        )
-        rows = np.array(found["graphs"].graph_data["row"], dtype=np.int64)
-        data = GraphData(source=str(path), y=None, rows=rows, **found)
-        unreadable = data.unreadable_rows
-        counts = {"rows without a readable molecule": len(unreadable)} if len(unreadable) else {}
-        return replace(data, unreadable=unreadable, counts=counts)
-    for option, value in (("--target", target), ("--smiles", smiles), ("--id", ids)):
-        if value is not None:
-            note(f"{option} {value} is not used: {source} brings its classes along.")
-    if kind != "name":
-        return _read_tu(source, reading)
-    data = _read_dataset(source, reading)
-    tell_warnings(note)
-    return data
+        return read_table(
+            source, smiles=smiles, names=names, covariates=covariates, descriptors=descriptors,
+            max_invalid=max_invalid, model=model, **recipe,
+        )  # fmt: skip
+    beside = covariate_names(covariates, descriptors, model)
+    if kind in ("stdin", "smiles"):
+        own = _recipe("smiles", model, recipe)
+        read = rows_of_table(source_table(source), None, own, smiles, names, beside, _record(model))
+        check_unreadable(read, "skip", max_invalid)
+        return read
+    if covariates:
+        raise InputError(f"--covariates: {source} is no table, and has no columns.")
+    not_used = {"target": target, "smiles": smiles, "id": names}
+    return replace(_read_graphs(source, kind, model, not_used, recipe), covariates=beside)
 
 
-def _read_tu(source: str, reading: Reading) -> GraphData:
-    import numpy as np
+def source_table(source: str) -> Table:
+    """The table on standard input (with a header, or one SMILES a line), or of one SMILES."""
+    from treelens.graphs.tables import Table, table_of_bytes
 
-    from treelens.graphs.tudataset import read_tudataset
+    if source != "-":
+        return Table("the command line", ["smiles"], [[source]], None)
+    data = sys.stdin.buffer.read()
+    if not data.strip():
+        raise InputError("Standard input is empty: expected a table, or one SMILES a line.")
+    first = data.splitlines()[0].decode("utf-8", "replace")
+    has_header = any(name in first.casefold() for name in _HEADERS)
+    place = "standard input.csv" if has_header or "," in first else "standard input.smi"
+    return table_of_bytes(Path(place), data)._replace(source="standard input")
 
-    reading.check_no_molecules(source)
-    graphs, y = read_tudataset(source)
-    return GraphData(source, graphs, y, np.arange(len(graphs)), len(graphs))
+
+def _recipe(reader: str, model: Any, asked: dict[str, Any]) -> Any:
+    from treelens.graphs.table_reader import recipe_for
+
+    known = None if model is None else model.recipe_
+    names = ("atom_label", "hydrogens", "bond_label", "standardize")
+    return recipe_for(reader, known, *(asked.get(name) for name in names))
 
 
-def _read_dataset(name: str, reading: Reading) -> GraphData:
+def _record(model: Any) -> Any:
+    recipe = None if model is None else model.recipe_
+    return None if recipe is None else recipe.table
+
+
+def _read_graphs(
+    source: str, kind: str, model: Any, not_used: dict[str, Any], recipe: dict[str, Any]
+) -> MoleculeTable:
+    """TU files and known data sets, which bring their classes along."""
     import numpy as np
 
     from treelens.graphs.datasets import dataset_info, load_by_recipe
     from treelens.graphs.errors import InvalidMoleculesWarning
+    from treelens.graphs.molecule_notes import about_rdkit_warnings
+    from treelens.graphs.molecule_table import MoleculeTable
+    from treelens.graphs.rdkit_log import heard
+    from treelens.graphs.tudataset import read_tudataset
 
-    info = dataset_info(name)
-    if info.kind != "smiles":
-        reading.check_no_molecules(name)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InvalidMoleculesWarning)
-        graphs, y = load_by_recipe(name, reading.recipe_for("smiles"))
+    notes = [
+        f"--{option} {value} is not used: {source} brings its classes along."
+        for option, value in not_used.items() if value is not None
+    ]  # fmt: skip
+    info = dataset_info(source) if kind == "name" else None
+    if info is None or info.kind != "smiles":
+        given = [name for name, value in recipe.items() if value is not None]
+        if given:
+            raise InputError(
+                f"--{given[0].replace('_', '-')}: {source} holds graphs that bring their labels "
+                "along, not molecules. Leave it out."
+            )
+    if info is None:
+        graphs, y = read_tudataset(source)
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InvalidMoleculesWarning)
+            graphs, y = load_by_recipe(source, _recipe("smiles", model, recipe))
     rows = np.array(graphs.graph_data.get("row", np.arange(len(graphs))), dtype=np.int64)
-    return GraphData(name, graphs, y, rows, info.n_graphs)
+    n_rows = len(graphs) if info is None else info.n_graphs
+    notes += about_rdkit_warnings(heard())
+    unreadable = np.setdiff1d(np.arange(n_rows), rows)
+    return MoleculeTable(source, graphs, y, rows, n_rows, notes=notes, unreadable=unreadable)
 
 
-# --- rows without a molecule ------------------------------------------------------------------
+def read_for_model(
+    output: Output, source: str, model: Any, target: str | None, smiles: str | None
+) -> MoleculeTable:
+    """The rows that a fitted model should explain, with targets where a column is named.
+
+    Repeated molecules are merged as in ``fit``: of a training table, the training rows remain, and
+    none that ``fit`` left out becomes a test row.
+    """
+    from sklearn.base import is_regressor
+
+    table = read_data(source, smiles=smiles, target=target, model=model)
+    if target is not None and table.table is not None:
+        record = _record(model)
+        task = "regression" if is_regressor(model) else "classification"
+        transform = None if record is None else record.transform
+        table = table.with_target(target, task=task, transform=transform, learn=False)
+    elif is_regressor(model):
+        table = replace(table, y=None)
+    for note in table.notes:
+        output.note(note)
+    return table
 
 
-def _check_share_unreadable(data: GraphData, max_invalid: float, note: Note) -> None:
-    if not data.n_unreadable:
-        return
-    share = data.n_unreadable / data.n_rows
-    found = (
-        f"{data.source}: {data.n_unreadable} of {data.n_rows} rows ({100 * share:.0f} %) hold no "
-        f"molecule that RDKit can read: {unreadable_rows(data)}."
-    )
-    if share > max_invalid:
-        raise InputError(
-            f"{found} With so many, the column or the file is probably not what it should be. "
-            f"Correct them, name another column with --smiles, or leave them out with "
-            f"--max-invalid {min(1.0, share + 0.01):.2f}."
-        )
-    note(f"{found} They were left out.")
+# --- models -------------------------------------------------------------------------------------
 
 
-def unreadable_rows(data: GraphData) -> str:
-    """The first rows that could not be read, in words."""
-    missing = data.unreadable_rows.tolist()
-    first = missing[:_ROWS_IN_A_MESSAGE]
-    why = reasons(data.texts, first)
-    shown = [
-        (f"row {row + 1}" if data.table is None else data.table.place(row))
-        + (f" {data.texts[row][:40]!r} ({why[row]})" if data.texts else _name_of(data, row))
-        for row in first
-    ]
-    more = len(missing) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+def is_a_model(source: str) -> bool:
+    """By the content of a file, whatever it is called; by the name where there is no such file."""
+    from treelens.storage.archive import is_model_file
+
+    exists = Path(source).expanduser().exists()
+    return is_model_file(source) if exists else source.endswith(MODEL_ENDING)
 
 
-def _name_of(data: GraphData, row: int) -> str:
-    """What names a row whose molecule has no text, as a record of an SDF has none."""
-    names = [column[row] for column in data.ids.values() if column[row]]
-    return f" {names[0][:40]!r}" if names else ""
+def _as_a_model(source: str) -> str:
+    exists = Path(source).expanduser().exists()
+    return "a model" if exists else "called like a model, and there is no such file"
+
+
+def load_model(path: Path, jobs: int = -1) -> AnyModel:
+    """The model of a command that takes data too, which may be in its place."""
+    from treelens.estimators.files import load
+    from treelens.storage.archive import OtherFileError
+
+    try:
+        model = load(path)
+    except OtherFileError as error:
+        raise InputError(f"{error} If these are the data, they come after the model.") from error
+    model.n_jobs = jobs
+    return model
+
+
+class ModelsThenData(TyperCommand):
+    """A command with arguments MODEL... DATA that says when DATA is missing.
+
+    The last word is taken for DATA, so that of a model alone a parser would miss the MODEL.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        found = self.make_parser(ctx).parse_args(list(args))[0]
+        data, models = found.get("data"), found.get("models")
+        has_models = isinstance(models, (list, tuple)) or found.get("help")
+        if isinstance(data, str) and not has_models and is_a_model(data):
+            raise typer.BadParameter(
+                f"it is missing. {data} is {_as_a_model(data)}; the molecules to predict come "
+                "after it.", ctx, param_hint="DATA",
+            )  # fmt: skip
+        return super().parse_args(ctx, args)

@@ -58,17 +58,19 @@ def describe_cli(
 
 
 def describe_dataset(name: str, folder: Path | None = None) -> dict[str, Any]:
-    """What a data set holds, as plain data; it is not downloaded for this."""
-    from treelens.cli.scores import class_sizes
+    """Facts about a data set as plain data; it is not downloaded for this."""
+    import numpy as np
+
     from treelens.graphs.datasets import dataset_info, load_dataset
 
     graphs, y = load_dataset(name, folder=folder, download=False)
     sizes = graphs.sizes
+    classes, counts = np.unique(y, return_counts=True)
     return {
         "name": name,
         "description": dataset_info(name).description,
         "n_graphs": len(graphs),
-        "classes": class_sizes(y),
+        "classes": dict(zip(map(str, classes.tolist()), counts.tolist(), strict=True)),
         "n_nodes": graphs.n_nodes,
         "n_edges": graphs.n_edges,
         "nodes_per_graph": {

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from treelens.cli import options
 from treelens.cli.console import Output, command
-from treelens.cli.data import GraphData
+
+if TYPE_CHECKING:
+    from treelens.graphs.molecule_table import MoleculeTable
 
 # Comes with RDKit: inhibitors with their activity (pIC50), of one assay in ChEMBL.
 _MOLECULES, _ACTIVITIES = "CHEMBL2321810.smi", "CHEMBL2321810_act.csv"
@@ -32,20 +33,20 @@ def demo_cli(
     RDKit, made-up graphs of two classes. The report shows graphs that were held out.
     """
     with command(as_json, debug) as output:
-        from treelens.cli.explain import write_report
-        from treelens.cli.fit_evidence import evidence_settings, fit_evidence
+        from treelens.cli.fit import fit_model
         from treelens.storage.files import checked_target
 
         checked_target(out, reads=_example_files())
         data, story = demo_data()
         output.progress(story)
         training, held_out = held_out_fifth(data)
-        model, result = fit_evidence(training, evidence_settings(seed=seed, jobs=jobs))
-        write_report(model, out, held_out)
+        settings = options.process_settings("auto", None, "auto", seed, jobs)
+        model, result = fit_model(training, "evidence", settings)
+        model.report(out, held_out.graphs, held_out.y, names=held_out.source)
         output.finish({"story": story, **result, "report": str(out)}, _show)
 
 
-def held_out_fifth(data: GraphData) -> tuple[GraphData, GraphData]:
+def held_out_fifth(data: MoleculeTable) -> tuple[MoleculeTable, MoleculeTable]:
     """Graphs to learn from, and every fifth one to look at."""
     import numpy as np
 
@@ -54,7 +55,7 @@ def held_out_fifth(data: GraphData) -> tuple[GraphData, GraphData]:
     return replace(data.pick(learned), n_rows=len(learned)), data.pick(np.flatnonzero(held_out))
 
 
-def demo_data() -> tuple[GraphData, str]:
+def demo_data() -> tuple[MoleculeTable, str]:
     """The molecules that RDKit carries or else the synthetic study, and what they are."""
     folder = _rdkit_examples()
     if folder is None:
@@ -76,28 +77,29 @@ def _rdkit_examples() -> Path | None:
     return folder if all((folder / name).is_file() for name in (_MOLECULES, _ACTIVITIES)) else None
 
 
-def _inhibitors(folder: Path) -> tuple[GraphData, str]:
+def _inhibitors(folder: Path) -> tuple[MoleculeTable, str]:
     import numpy as np
+    import pandas as pd
 
+    from treelens.graphs.molecule_table import MoleculeTable
     from treelens.graphs.molecules import read_smiles
 
     graphs, _ = read_smiles(folder / _MOLECULES, target=None, names="name", on_invalid="skip")
-    with (folder / _ACTIVITIES).open(newline="", encoding="utf-8") as file:
-        activity_of = {row["Name"]: float(row["Act"]) for row in csv.DictReader(file)}
-    assert graphs.names is not None  # read from the column that was asked for
-    activities = np.array([activity_of[name] for name in graphs.names])
+    activities = pd.read_csv(folder / _ACTIVITIES, dtype={"Name": str}).set_index("Name")["Act"]
+    assert graphs.names is not None
+    y = activities.loc[list(graphs.names)].to_numpy(dtype=float)
     story = (
-        f"{len(graphs)} molecules with measured activities (pIC50, from {activities.min():g} to "
-        f"{activities.max():g}), which come with RDKit (ChEMBL assay 2321810). Every fifth is held "
-        "out for the report."
+        f"{len(graphs)} molecules with measured activities (pIC50, from {y.min():g} to "
+        f"{y.max():g}), which come with RDKit (ChEMBL assay 2321810). Every fifth is held out for "
+        "the report."
     )
-    return GraphData(
-        "RDKit's example molecules", graphs, activities, np.arange(len(graphs)), len(graphs),
-        target="pIC50", task="regression",
-    ), story  # fmt: skip
+    rows = np.arange(len(graphs))
+    return MoleculeTable(
+        "RDKit's example molecules", graphs, y, rows, len(rows), "pIC50", "regression"
+    ), story
 
 
-def _synthetic() -> tuple[GraphData, str]:
+def _synthetic() -> tuple[MoleculeTable, str]:
     import numpy as np
 
     from treelens.graphs.synthetic import make_synthetic
@@ -108,11 +110,15 @@ def _synthetic() -> tuple[GraphData, str]:
         "install 'treelens[chem]'). Class 1 has the pattern 0(0,1,2) in it, class -1 has not. "
         "Every fifth is held out for the report."
     )
-    return GraphData("the synthetic study", graphs, y, np.arange(len(graphs)), len(graphs)), story
+    from treelens.graphs.molecule_table import MoleculeTable
+
+    return MoleculeTable(
+        "the synthetic study", graphs, y, np.arange(len(graphs)), len(graphs)
+    ), story
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:
-    from treelens.cli.fit_evidence import show_evidence
+    from treelens.cli.fit import show_fit
 
-    show_evidence(output, result)
+    show_fit(output, result)
     output.line(f"Report: {result['report']} (open it in a browser)")

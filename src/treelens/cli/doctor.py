@@ -15,13 +15,15 @@ from treelens.cli import options
 from treelens.cli.console import FAILED, OK, Output, command
 
 REQUIRED = (
-    "numpy", "scipy", "scikit-learn", "numba", "pandas", "networkx", "matplotlib", "pooch", "rich",
+    "numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "psutil", "pooch", "rich",
     "typer", "jinja2",
 )  # fmt: skip
 # Package: (what it is for, how to get it).
 EXTRAS = {
     "rdkit": ("molecules: SMILES and SDF", "pip install 'treelens[chem]'"),
     "pyarrow": ("Parquet tables", "pip install 'treelens[parquet]'"),
+    "networkx": ("NetworkX graphs, drawings of graphs", "pip install networkx"),
+    "matplotlib": ("drawings of graphs", "pip install matplotlib"),
     "openpyxl": ("Excel tables", "pip install 'treelens[excel]'"),
     "dask": ("kernels over several machines", "pip install 'treelens[distributed]'"),
     "distributed": ("kernels over several machines", "pip install 'treelens[distributed]'"),
@@ -57,6 +59,7 @@ def examine() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processors": _processors(),
+        "memory_gigabytes": None if problems else _memory(),
         "versions": versions,
         "extras": {
             name: {"version": _version(name), "for": use, "get": how}
@@ -80,6 +83,13 @@ def _processors() -> int:
     """Processors this process may use, which a container may limit."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def _memory() -> float:
+    """Gigabytes of memory that are available."""
+    import psutil
+
+    return float(psutil.virtual_memory().available / 1e9)
 
 
 def _folders(problems: list[str]) -> dict[str, Any]:
@@ -131,7 +141,9 @@ def _try_to_learn(problems: list[str]) -> float:
 
 def _show(output: Output, result: dict[str, Any]) -> None:
     output.line(f"treelens {result['treelens']}, Python {result['python']}, {result['platform']}")
-    output.line(f"Processors: {result['processors']}")
+    memory = result["memory_gigabytes"]
+    available = "" if memory is None else f"; memory available: {memory:.1f} GB"
+    output.line(f"Processors: {result['processors']}{available}")
     output.line(", ".join(f"{name} {v or 'MISSING'}" for name, v in result["versions"].items()))
     rows = [
         [

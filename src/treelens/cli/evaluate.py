@@ -1,4 +1,4 @@
-"""``treelens evaluate``: several models side by side, each learned anew in every outer fold."""
+"""``treelens evaluate``: several models side by side, each fitted anew in every outer fold."""
 
 from __future__ import annotations
 
@@ -12,36 +12,55 @@ from treelens.cli.console import InputError, Output, command, percent
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from treelens.cli.data import GraphData
     from treelens.evaluation.splits import Split
+    from treelens.graphs.molecule_table import MoleculeTable
+
+EVIDENCE = {"evidence": None, "evidence_branches": "branches", "evidence_depths": "depths",
+            "evidence_uniform": "uniform"}  # fmt: skip
+# Kernels of GraphSVC; with learned_ before the name, weights are learned by pairwise losses.
+SVC_KERNELS = {
+    "wl_subtree": ("wl-subtree", "wl-subtree-cosine"),
+    "wl_oa": ("wl-oa", "tanimoto"),
+    "wwl": ("wwl",),
+    "wl_tanimoto": ("tanimoto-rbf",),
+}
+BASELINE_NAMES = ("ecfp_gp", "ecfp_forest", "boosting")
+KNOWN = (*EVIDENCE, "svc", *SVC_KERNELS, *(f"learned_{name}" for name in SVC_KERNELS),
+         *BASELINE_NAMES)  # fmt: skip
+WITH_COVARIATES = "+covariates"  # after the name of a model that takes them
+_SPLITS = {
+    "random": "random folds, copies of a molecule together",
+    "scaffold": "folds of whole Murcko scaffolds",
+    "cluster": "folds of whole clusters (Butina, ECFP4 Tanimoto 0.4)",
+}
 
 Split_ = Annotated[
     str,
     typer.Option(
         "--split",
         help="How test graphs are kept apart: random, scaffold (whole Murcko scaffolds), cluster "
-        "(whole clusters of like molecules), time=COLUMN (train on the past; rows that were merged "
-        "count from the latest of their dates), column=COLUMN (train and test, or groups that stay "
-        "whole). Copies of a molecule never part.",
+        "(whole clusters of similar molecules), time=COLUMN (train on the past; merged rows count "
+        "from the latest of their dates), column=COLUMN (train and test, or groups that stay "
+        "together). Copies of a molecule are never on both sides.",
     ),
 ]
 Models_ = Annotated[
-    str | None,
+    str,
     typer.Option(
-        "--models", "--kernels",
-        help="Which to compare: evidence (what 'treelens fit' does), evidence_depths, "
-        "evidence_uniform; for classes also svc (what 'treelens fit --method svc' does), "
-        "wl_subtree, wl_oa, wwl, wl_tanimoto, the same with learned_ before it; ecfp_forest, "
-        "ecfp_gp, ecfp_svm. Those without a uniform twin are tested against the first.",
-        show_default="evidence,evidence_uniform",
+        "--models",
+        help="Which to compare: evidence (what 'treelens fit' does), evidence_branches, "
+        "evidence_depths, evidence_uniform; for classes also svc (what 'treelens fit --method svc' "
+        "does), wl_subtree, wl_oa, wwl, wl_tanimoto, each also as learned_NAME; for molecules also "
+        "ecfp_gp, ecfp_forest, boosting. Others than evidence and learned_NAME are tested against "
+        "the first.",
     ),
-]  # fmt: skip
+]
 Baselines_ = Annotated[
     bool,
     typer.Option(
         "--baselines",
-        help="Also what a chemist would run: ecfp_forest, ecfp_gp and, for classes, ecfp_svm, "
-        "each tuned within the training part.",
+        help="Add ecfp_gp, ecfp_forest and boosting: models on fingerprints and descriptors, tuned "
+        "within the training part.",
     ),
 ]
 
@@ -58,9 +77,9 @@ def evaluate_cli(
     task: options.Task = "auto",
     transform: options.TargetTransform = None,
     covariates: options.Covariates = None,
-    descriptors: options.Descriptors = None,
+    descriptors: options.Descriptors = "auto",
     split: Split_ = "random",
-    models: Models_ = None,
+    models: Models_ = "evidence,evidence_uniform",
     baselines: Baselines_ = False,
     score: Annotated[
         str | None,
@@ -80,7 +99,6 @@ def evaluate_cli(
     depth: options.Depth = "auto",
     folds: Annotated[int, typer.Option("--folds", help="Outer folds.", min=2)] = 5,
     repeats: Annotated[int, typer.Option("--repeats", help="Repetitions of them.", min=1)] = 1,
-    edge_labels: options.EdgeLabels = None,
     max_invalid: options.MaxInvalid = 0.1,
     missing: options.Missing = "skip",
     duplicates: options.Duplicates = "merge",
@@ -91,55 +109,132 @@ def evaluate_cli(
 ) -> None:  # fmt: skip
     """Compare models on DATA by nested cross-validation, with tests of significance.
 
-    All settings are chosen within the training part of each outer fold, thresholds too. What
-    learns is tested against itself with uniform weights, or with covariates against itself without
-    them, the others against the first that is alike. Classes are scored by ROC AUC, PR AUC, MCC,
-    accuracy and more; numbers by RMSE, MAE, R2, the negative log predictive density (NLPD) and the
-    share within the 90 % interval.
+    All settings are chosen within the training part of each outer fold, thresholds too. Models with
+    learned weights are tested against uniform weights, models with covariates against the same
+    without them, the others against the first. Classes are scored by ROC AUC, PR AUC, MCC, accuracy
+    and more; numbers by RMSE, MAE, R2, the negative log predictive density (NLPD) and the share
+    within the 90 % interval.
     """
     with command(as_json, debug) as output:
-        from treelens.cli.covariates import asked_covariates
-        from treelens.cli.data import read_training_data
-        from treelens.cli.evaluate_models import (
-            beside_structure,
-            drop_impossible,
-            model_names,
-            models_for,
-        )
-        from treelens.cli.reading import Reading
-        from treelens.cli.split_option import check_split, splits_for
+        from treelens.cli.fit import training_sets
+        from treelens.evaluation.table_splits import check_split, table_splits
 
-        options.check_choice("--task", task, options.TASKS)
         check_split(split)
         options.check_threshold(threshold)
-        all_of_them = "all" if baselines else None
-        names = model_names(models, all_of_them)
-        beside = asked_covariates(covariates, descriptors)
-        if task != "auto":  # what cannot be is told before anything is read
-            models_for([n for n in names if n != "ecfp_svm"], task, depth, edge_labels, seed, jobs)
-        rows = read_training_data(
-            data, target, smiles, max_invalid, duplicates, output.note,
-            Reading.asked(atom_label, hydrogens, bond_label, standardize, standardize_steps),
-            task, missing=missing, transform=transform, covariates=beside,
+        names = _model_names(models, baselines)
+        (table,) = training_sets(
+            output, data, target, smiles=smiles, max_invalid=max_invalid,
+            covariates=options.column_list(covariates, "--covariates"),
+            descriptors="rdkit" if descriptors == "rdkit" else None,
+            recipe=options.recipe_options(atom_label, hydrogens, bond_label, standardize,
+                                          standardize_steps),
+            task=task, transform=transform, duplicates=duplicates, missing=missing, several=False,
         )  # fmt: skip
-        names = drop_impossible(
-            names, all_of_them, rows.task, int(len(rows.graphs) * (1 - 1 / folds)),
-            bool({"smiles", "mol"} & set(rows.graphs.graph_data)), output.note,
-        )  # fmt: skip
-        chosen = models_for(names, rows.task, depth, edge_labels, seed, jobs)
-        if beside:
-            chosen = beside_structure(chosen, beside)
-        for model in chosen.values():
-            if hasattr(model, "threshold"):
-                model.threshold = threshold
-        parts = splits_for(rows, split, folds, repeats, seed, output.note)
-        result = evaluate_models(rows, chosen, parts, score, positive, output.progress)
+        names = _possible(names, baselines, table, output.note)
+        chosen = {
+            name: _model(name, table.task, depth, descriptors, threshold, seed, jobs)
+            for name in names
+        }
+        if table.covariates:
+            both = {f"{name}{WITH_COVARIATES}": _with_covariates(model, table.covariates)
+                    for name, model in chosen.items() if name in EVIDENCE}  # fmt: skip
+            chosen = {**both, **chosen}
+        notes: list[str] = []
+        parts = table_splits(table, split, folds, repeats, seed, notes)
+        for note in notes:
+            output.note(note)
+        result = evaluate_models(table, chosen, parts, score, positive, output.progress)
         result |= {"split": split, "n_folds": folds, "n_repeats": repeats}
-        output.finish(result, show_evaluation)
+        output.finish(result, _show)
+
+
+# --- models -----------------------------------------------------------------------------------
+
+
+def _model_names(models: str, baselines: bool) -> list[str]:
+    asked = [name.strip() for name in models.split(",")]
+    asked += list(BASELINE_NAMES) if baselines else []
+    for name in asked:
+        if name not in KNOWN:
+            raise InputError(
+                f"--models {name}: there is no such model. Known are {', '.join(KNOWN)}."
+            )
+    return list(dict.fromkeys(asked))
+
+
+def _possible(names: list[str], baselines: bool, table: MoleculeTable, note: Any) -> list[str]:
+    """Names without the baselines of ``--baselines`` where the graphs are no molecules."""
+    if not baselines or {"smiles", "mol"} & set(table.graphs.graph_data):
+        return names
+    note("the baselines are left out: these graphs were not read from molecules.")
+    return [name for name in names if name not in BASELINE_NAMES]
+
+
+def _model(
+    name: str, task: str, depth: str, descriptors: str, threshold: str, seed: int, jobs: int
+) -> Any:
+    """An estimator, not yet fitted."""
+    from treelens import GraphClassifier, GraphRegressor, GraphSVC, PairwiseWeights
+    from treelens.estimators.baselines import BASELINES
+    from treelens.estimators.published import LearnedKernelSVC
+    from treelens.pairwise.settings import QuasiNewton
+
+    regression = task == "regression"
+    if name in EVIDENCE:
+        settings = options.process_settings(depth, EVIDENCE[name], descriptors, seed, jobs)
+        if regression:
+            return GraphRegressor(**settings, progress=False)
+        return GraphClassifier(**settings, threshold=threshold, progress=False)
+    if name in BASELINE_NAMES:
+        return BASELINES[name][regression](n_jobs=options.checked_jobs(jobs), random_state=seed)
+    if regression:
+        raise InputError(
+            f"--models {name}: it learns classes, and this is a regression. Use of "
+            f"{', '.join(EVIDENCE)}, or --task classification."
+        )
+    settings = options.svc_settings(None, depth, None, None, seed, jobs)
+    model = GraphSVC(**settings, progress=False)
+    base = name.removeprefix("learned_")
+    if base in SVC_KERNELS:
+        model.set_params(kernel=list(SVC_KERNELS[base]), weight_radius=0.0)
+    if base == name:
+        return model
+    return LearnedKernelSVC(model, PairwiseWeights(solver=QuasiNewton(tol=1e-3), random_state=seed))
+
+
+def _with_covariates(model: Any, names: Sequence[str]) -> Any:
+    """An estimator that is fitted with these covariates wherever it is fitted."""
+    kind = type(model)
+
+    def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        return kind.fit(self, X, y, sample_weight, covariates=list(names))
+
+    own = type(kind.__name__, (kind,), {"fit": fit, "__module__": kind.__module__})
+    return own(**model.get_params(deep=False))
+
+
+def rival_of(name: str, names: list[str]) -> str | None:
+    """What a model is tested against: itself with uniform weights, else the first of the table.
+
+    With covariates, what learns is tested against itself without them, uniform weights against the
+    first other model that has them; models without any are tested among themselves.
+    """
+    base = name.removesuffix(WITH_COVARIATES)
+    alike = [other for other in names if other.endswith(WITH_COVARIATES) == (base != name)]
+    learns = base in EVIDENCE and base != "evidence_uniform"
+    if base != name:
+        others = [other for other in alike if other != name]
+        return base if learns or not others else others[0]
+    twin = "evidence_uniform" if learns else name.removeprefix("learned_")
+    rival = twin if twin in alike and twin != name else alike[0]
+    return None if rival == name else rival
+
+
+# --- scores -----------------------------------------------------------------------------------
 
 
 def evaluate_models(
-    data: GraphData,
+    table: MoleculeTable,
     models: dict[str, Any],
     splits: Sequence[Split],
     score: str | None = None,
@@ -149,7 +244,6 @@ def evaluate_models(
     """Scores of each model on the test parts, and paired tests, as plain data."""
     import numpy as np
 
-    from treelens.cli.evaluate_models import rival_of
     from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
     from treelens.evaluation.validation import (
         cross_validate,
@@ -158,29 +252,34 @@ def evaluate_models(
         positive_class,
     )
 
-    assert data.y is not None
-    numbers = data.task == "regression"
-    known = NUMBER_SCORES if numbers else CLASS_SCORES
-    n_classes = 0 if numbers else len(np.unique(data.y))
-    tested = score or ("rmse" if numbers else "roc_auc" if n_classes == 2 else "accuracy")
-    options.check_choice("--score", tested, list(known))
-    named = None if numbers else _checked_positive(positive, data.y) or positive_class(data.y)
+    graphs, y = table.learned()
+    numbers = table.task == "regression"
+    classes = [] if numbers else [str(name) for name in np.unique(y).tolist()]
+    tested = score or ("rmse" if numbers else "roc_auc" if len(classes) == 2 else "accuracy")
+    options.check_choice("--score", tested, list(NUMBER_SCORES if numbers else CLASS_SCORES))
+    if positive is not None and (len(classes) != 2 or positive not in classes):
+        raise InputError(
+            f"--positive {positive}: expected one of two classes; there are "
+            f"{', '.join(classes[:10]) or 'none'}."
+        )
+    named = None
+    if len(classes) == 2:
+        named = positive or str(positive_class(y))
     found = cross_validate(
-        models, data.graphs, data.y, splits, positive=named,
+        models, graphs, y, splits, positive=named,
         progress=lambda name, seconds: progress(f"{name}: {seconds:.0f} s"),
     )  # fmt: skip
     names = list(models)
     return {
-        "source": data.source,
-        "target": data.target,
-        "task": data.task,
-        "n_graphs": len(data.graphs),
+        "source": table.source,
+        "target": table.target,
+        "task": table.task,
+        "n_graphs": len(graphs),
         "n_splits": len(splits),
         "n_tested": int(np.mean([len(test) for _, test in splits])),
-        "positive": positive
-        if numbers or n_classes != 2
-        else str(positive or positive_class(data.y)),
-        **_without_a_model(data, splits),
+        "positive": named,
+        **({} if named is None else {"positive_share": float((y.astype(str) == named).mean())}),
+        **_without_a_model(y, numbers, splits),
         "models": [
             {"model": name, **mean_scores(found[name]["scores"]), **found[name]} for name in names
         ],
@@ -193,55 +292,35 @@ def evaluate_models(
     }
 
 
-def _share(y: Any, name: Any) -> float:
-    return float((y.astype(str) == str(name)).mean())
-
-
-def _checked_positive(positive: str | None, y: Any) -> str | None:
+def _without_a_model(y: Any, numbers: bool, splits: Sequence[Split]) -> dict[str, float]:
+    """Scores of predicting the mean, or the most frequent class, of the training part."""
     import numpy as np
 
-    classes = [str(name) for name in np.unique(y).tolist()]
-    if positive is not None and (len(classes) != 2 or positive not in classes):
-        raise InputError(
-            f"--positive {positive}: expected one of two classes; there are "
-            f"{', '.join(classes[:10])}."
-        )
-    return positive
-
-
-def _without_a_model(data: GraphData, splits: Sequence[Split]) -> dict[str, float]:
-    """What saying the mean, or the most frequent class, of the training part would score."""
-    import numpy as np
-
-    y = data.y
-    assert y is not None
-    if data.task == "regression":
+    if numbers:
         errors = [np.sqrt(np.mean((y[test] - y[train].mean()) ** 2)) for train, test in splits]
         return {"mean_rmse": float(np.mean(errors))}
     classes, codes = np.unique(y, return_inverse=True)
     most = [np.bincount(codes[train], minlength=len(classes)).argmax() for train, _ in splits]
     hits = [np.mean(codes[test] == m) for m, (_, test) in zip(most, splits, strict=True)]
-    share = (
-        {} if len(classes) != 2 else {"positive_share": float(np.bincount(codes).min() / len(y))}
-    )
-    return {"majority": float(np.mean(hits)), **share}
+    return {"majority": float(np.mean(hits))}
 
 
-# --- for a person at a terminal -----------------------------------------------------------------
+# --- printing ---------------------------------------------------------------------------------
 
 
-def show_evaluation(output: Output, result: dict[str, Any]) -> None:
-    """One table, and what to know about it."""
+def _show(output: Output, result: dict[str, Any]) -> None:
     from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
 
     numbers = result["task"] == "regression"
     known = NUMBER_SCORES if numbers else CLASS_SCORES
     shown = [name for name in known if any(m[name] is not None for m in result["models"])]
     tests = {test["model"]: test for test in result["tests"]}
-    rows = [_reference_row(result, shown)]
+    reference = ("mean of all", "rmse") if numbers else ("most frequent class", "accuracy")
+    value = f"{result['mean_rmse']:.4g}" if numbers else percent(result["majority"])
+    rows = [[reference[0], *(value if name == reference[1] else "" for name in shown), *[""] * 4]]
     for model in result["models"]:
-        cells = [_cell(model, name, known) for name in shown]
-        rows.append([model["model"], *cells, *_verdict(tests.get(model["model"]), result["tested"]),
+        cells = [_cell(model, name, known, result["n_splits"]) for name in shown]
+        rows.append([model["model"], *cells, *_verdict(tests.get(model["model"]), result),
                      f"{model['seconds']:.0f} s"])  # fmt: skip
     columns = ["model", *(known[name][0] for name in shown), "difference", "against", "p (Holm)",
                "time"]  # fmt: skip
@@ -250,46 +329,37 @@ def show_evaluation(output: Output, result: dict[str, Any]) -> None:
     for model in result["models"]:
         if model["n_one_class"]:
             output.line(
-                f"{model['model']} names one class throughout in {model['n_one_class']} of "
+                f"{model['model']} predicts one class throughout in {model['n_one_class']} of "
                 f"{result['n_splits']} test parts: its accuracy there is the share of that class."
             )
 
 
-def _reference_row(result: dict[str, Any], shown: list[str]) -> list[str]:
-    numbers = "mean_rmse" in result
-    name, score = ("mean of the values", "rmse") if numbers else ("majority class", "accuracy")
-    value = f"{result['mean_rmse']:.4g}" if numbers else percent(result["majority"])
-    return [name, *(value if column == score else "" for column in shown), "", "", "", ""]
-
-
-def _cell(model: dict[str, Any], name: str, known: Any) -> str:
+def _cell(model: dict[str, Any], name: str, known: Any, n_splits: int) -> str:
     value, spread = model[name], model[f"{name}_std"]
     if value is None:
         return ""
     if name in ("accuracy", "balanced_accuracy", "recall", "precision", "coverage"):
         return percent(value)
-    first = name == next(iter(known))
+    with_spread = name == next(iter(known)) and n_splits > 1
     if name in ("rmse", "mae"):
-        return f"{value:.4g}" + (f" ± {spread:.2g}" if first and spread is not None else "")
-    return f"{value:.3f}" + (f" ± {spread:.3f}" if first and spread is not None else "")
+        return f"{value:.4g}" + (f" ± {spread:.2g}" if with_spread else "")
+    return f"{value:.3f}" + (f" ± {spread:.3f}" if with_spread else "")
 
 
-def _verdict(test: dict[str, Any] | None, tested: str) -> list[str]:
+def _verdict(test: dict[str, Any] | None, result: dict[str, Any]) -> list[str]:
     if test is None:
         return ["", "", ""]
-    digits = ".3g" if tested in ("rmse", "mae", "nlpd", "log_loss") else ".3f"
+    digits = ".3g" if result["tested"] in ("rmse", "mae", "nlpd", "log_loss") else ".3f"
     change = f"{test['difference']:+{digits}}"
-    if test["p_holm"] is None:  # one test part
+    if result["n_splits"] == 1:  # there is no spread to test against
         return [change, test["against"], ""]
     return [f"{change} ± {test['standard_error']:.2g}", test["against"], f"{test['p_holm']:.3f}"]
 
 
 def _title(result: dict[str, Any]) -> str:
-    from treelens.cli.split_option import WORDS
-
     kind, _, column = result["split"].partition("=")
-    how = WORDS.get(kind) or (f"by {column!r}, past before future" if kind == "time"
-                              else f"by {column!r}")  # fmt: skip
+    how = _SPLITS.get(kind) or (f"by {column!r}, past before future" if kind == "time"
+                                else f"by {column!r}")  # fmt: skip
     repeated = f" x {result['n_repeats']}" if result["n_splits"] > result["n_folds"] else ""
     n = result["n_splits"] // (result["n_repeats"] if repeated else 1)
     parts = f"{n}{repeated} test parts" if n > 1 else "one test part"
@@ -298,11 +368,10 @@ def _title(result: dict[str, Any]) -> str:
 
 def _reading(result: dict[str, Any], known: Any) -> str:
     name, more = known[result["tested"]]
-    words = [
-        f"Differences of {name}, {'positive' if more else 'negative'} is better; two-sided "
-        "corrected resampled t-test (Nadeau and Bengio), Holm over the table."
-    ]
-    if result.get("positive") is not None:
+    words = [f"Differences of {name}, {'positive' if more else 'negative'} is better."]
+    if result["n_splits"] > 1:
+        words.append("P-values: two-sided corrected resampled t-test (Nadeau and Bengio), Holm.")
+    if result["positive"] is not None:
         words.append(
             f"PR AUC, recall and precision are about the class {result['positive']!r} "
             f"({percent(result['positive_share'])} of the graphs)."

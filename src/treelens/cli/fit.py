@@ -1,4 +1,4 @@
-"""``treelens fit``: learn a model from a file and save it; also the way of ``--method svc``."""
+"""``treelens fit``: learn a model from a file and save it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,15 @@ import typer
 
 from treelens.cli import options
 from treelens.cli.console import InputError, Output, command, percent
-from treelens.cli.covariates import asked_covariates
-from treelens.cli.fit_evidence import (
-    evidence_settings,
-    fit_evidence,
-    show_evidence,
-    threshold_setting,
-)
-from treelens.cli.fit_fragments import USUALLY_SHOWN, first_fragments, show_fragments
-from treelens.cli.scores import class_sizes
 
 if TYPE_CHECKING:
-    from treelens.cli.data import GraphData
-    from treelens.estimators.svc import GraphSVC
-    from treelens.svm.search import Candidate, SearchResult
+    from treelens.graphs.molecule_table import MoleculeTable
 
-SCORINGS = ("auto", "accuracy", "balanced_accuracy", "roc_auc")
+FRAGMENTS_SHOWN = 5
+# Each of several classes is explained by itself, and with so many graphs it takes longer than
+# fitting.
+_MOST_CLASSES, _MOST_GRAPHS = 2, 3000
+_LONGEST_NAME = 60
 
 
 def fit_cli(
@@ -46,26 +39,25 @@ def fit_cli(
     transform: options.TargetTransform = None,
     units: options.Units = None,
     covariates: options.Covariates = None,
-    descriptors: options.Descriptors = None,
+    descriptors: options.Descriptors = "auto",
     method: options.Method = "evidence",
     depth: options.Depth = "auto",
     weights: options.Weights = None,
     kernel: options.Kernel = None,
     weight_radius: options.WeightRadius = None,
-    edge_labels: options.EdgeLabels = None,
     scoring: options.Scoring = None,
     threshold: options.Threshold = "auto",
     max_invalid: options.MaxInvalid = 0.1,
     missing: options.Missing = "skip",
     duplicates: options.Duplicates = "merge",
-    top: Annotated[int, typer.Option("--top", help="How many patterns to print.", min=0)] = 10,
+    top: Annotated[int, typer.Option("--top", help="How many patterns to print.", min=0)] = 0,
     fragments: Annotated[
         int | None,
         typer.Option(
             "--fragments",
-            help="How many of the fragments that move predictions to print.",
+            help="How many of the fragments with the largest effects to print.",
             min=0,
-            show_default=f"{USUALLY_SHOWN}; none of more than two classes or 3,000 graphs, where "
+            show_default=f"{FRAGMENTS_SHOWN}; none of more than two classes or 3,000 graphs, where "
             "finding them takes a while",
         ),
     ] = None,
@@ -76,281 +68,340 @@ def fit_cli(
 ) -> None:
     """Learn from DATA to predict a number or a class, and save the model.
 
-    Fits a Gaussian process whose evidence decides how much every pattern weighs. Prints
-    leave-one-out scores, whether learned weights predict better than uniform ones, the fragments
-    that move predictions with their effects, and the patterns that matter. With --method svc, a
-    support vector machine: what is left at auto is chosen by cross-validation, and the scores are
-    those of that. What is wrong with the rows, and what was done about it, is told line by line.
+    Fits a Gaussian process on the subtree patterns of the graphs, whose weights are learned by
+    marginal likelihood. Prints leave-one-out scores and the fragments with the largest effects.
+    With --method svc, fits a support vector machine: settings left at auto are chosen by
+    cross-validation. What was done about rows (repeated, unreadable, without a target) is noted.
     """
     with command(as_json, debug) as output:
-        options.check_choice("--method", method, options.METHODS)
-        options.check_choice("--task", task, options.TASKS)
-        options.check_threshold(threshold)
-        of_svc = {"--kernel": kernel, "--weight-radius": weight_radius, "--scoring": scoring,
-                  "--edge-labels": edge_labels}  # fmt: skip
-        if method == "svc":
-            _refuse_what_svc_has_not(task, weights, threshold, covariates or descriptors)
-            settings = classifier_settings(
-                kernel or "auto", depth, weight_radius or "auto", edge_labels, scoring or "auto",
-                seed, jobs,
-            )  # fmt: skip
-        else:
-            settings = evidence_settings(depth, weights, seed, jobs, of_svc)
-        beside = asked_covariates(covariates, descriptors)
-        from treelens.cli.data import files_behind, read_training_sets
-        from treelens.cli.places import refuse_model_as_data
-        from treelens.cli.reading import Reading
+        from treelens.cli.data import files_behind
         from treelens.storage.files import checked_target
 
-        refuse_model_as_data(data)
-        checked_target(out, reads=files_behind(data))  # before the work rather than after it
-        sets = read_training_sets(
-            data, target, smiles, max_invalid, duplicates, output.note,
-            Reading.asked(atom_label, hydrogens, bond_label, standardize, standardize_steps),
-            None if method == "svc" and task == "auto" else task,
-            ids=ids, missing=missing, transform=transform, units=units, covariates=beside,
+        options.check_choice("--method", method, options.METHODS)
+        options.check_threshold(threshold)
+        _check_method(method, task, {
+            "--kernel": kernel, "--weight-radius": weight_radius, "--scoring": scoring,
+        }, {
+            "--weights": weights, "--covariates": covariates,
+            "--descriptors": None if descriptors == "auto" else descriptors,
+            "--threshold": None if threshold == "auto" else threshold,
+        })  # fmt: skip
+        if method == "svc":
+            settings = options.svc_settings(kernel, depth, weight_radius, scoring, seed, jobs)
+        else:
+            settings = options.process_settings(depth, weights, descriptors, seed, jobs)
+        reads = list(files_behind(data))
+        checked_target(out, reads=reads)  # before the work rather than after it
+        beside = options.column_list(covariates, "--covariates")
+        sets = training_sets(
+            output, data, target, smiles=smiles, names=ids, max_invalid=max_invalid,
+            covariates=beside, descriptors="rdkit" if descriptors == "rdkit" else None,
+            recipe=options.recipe_options(atom_label, hydrogens, bond_label, standardize,
+                                          standardize_steps),
+            task=None if method == "svc" and task == "auto" else task, transform=transform,
+            unit=units, duplicates=duplicates, missing=missing,
         )  # fmt: skip
-        paths = [out] if len(sets) == 1 else [path_for(out, each) for each in sets]
+        paths = [out if len(sets) == 1 else _path_for(out, each) for each in sets]
         for path in paths:
-            checked_target(path, reads=files_behind(data))
-        fit, show = (fit_model, show_fit) if method == "svc" else (fit_evidence, show_evidence)
+            checked_target(path, reads=reads)
         results = []
         for training, path in zip(sets, paths, strict=True):
+            named = f" ({training.target})" if training.target else ""
             output.progress(
-                f"Learning from {len(training.graphs)} graphs of {_named(training)} ..."
+                f"Fitting {len(training.graphs)} graphs of {training.source}{named} ..."
             )
-            own = {} if method == "svc" else threshold_setting(threshold, training)
-            own = own | ({} if method == "svc" else {"covariates": beside})
-            model, result = fit(training, settings | own, top, fragments)
+            model, result = fit_model(training, method, settings, threshold, top, fragments)
             model.save(path)
             results.append({**result, "model": str(path)})
         if len(sets) == 1:
-            output.finish(results[0], show)
+            output.finish(results[0], show_fit)
         else:
-            output.finish({"models": results}, lambda o, r: _show_each(o, r, show))
+            output.finish({"models": results}, _show_each)
 
 
-def path_for(out: Path, data: GraphData) -> Path:
+def _check_method(
+    method: str, task: str, of_svc: dict[str, Any], of_evidence: dict[str, Any]
+) -> None:
+    """Refuse options of the other method."""
+    other, those = ("evidence", of_evidence) if method == "svc" else ("svc", of_svc)
+    for option, value in those.items():
+        if value is not None:
+            raise InputError(
+                f"{option} is an option of --method {other}. Leave it out, or use --method {other}."
+            )
+    if method == "svc" and task == "regression":
+        raise InputError("--method svc learns classes only. Leave it out to predict numbers.")
+
+
+def training_sets(
+    output: Output,
+    source: str,
+    target: str | None,
+    *,
+    recipe: dict[str, Any],
+    task: str | None,
+    transform: str | None,
+    unit: str | None = None,
+    duplicates: str,
+    missing: str,
+    several: bool = True,
+    **reading: Any,
+) -> list[MoleculeTable]:
+    """One table to learn from for each target of ``--target a,b,c``; molecules are read once."""
+    from treelens.cli.data import read_data
+    from treelens.graphs.columns import several_columns
+
+    options.check_choice("--missing", missing, ("skip", "error"))
+    base = read_data(source, target=target, **reading, **recipe)
+    for note in base.notes:
+        output.note(note)
+    targets: list[str | None] = [None]
+    if target is not None and base.table is not None:
+        targets = [*several_columns(base.table.columns, target, "target", base.source)]
+    if len(targets) > 1 and not several:
+        raise InputError(f"--target {target}: only 'treelens fit' takes several columns.")
+    sets = []
+    for name in targets:
+        own = base.with_target(
+            name, task=task, transform=transform, unit=unit, duplicates=duplicates,
+            on_missing="raise" if missing == "error" else "skip",
+        )  # fmt: skip
+        for note in own.notes[len(base.notes) :]:
+            output.note(f"{own.target}: {note}" if len(targets) > 1 else note)
+        sets.append(own)
+    return sets
+
+
+def _path_for(out: Path, data: MoleculeTable) -> Path:
     """Where the model of one of several targets goes: ``model-logP.treelens``."""
     name = re.sub(r"[^\w.+-]+", "_", data.target_name).strip("_") or "target"
     return out.with_name(f"{out.stem}-{name}{out.suffix}")
 
 
-def _named(data: GraphData) -> str:
-    return data.source if data.target is None else f"{data.source} ({data.target})"
-
-
-def _show_each(output: Output, result: dict[str, Any], show: Any) -> None:
-    """All models one after the other, and then side by side."""
-    for each in result["models"]:
-        show(output, each)
-        output.line()
-    rows = [_one_line_of(each) for each in result["models"]]
-    output.table(["target", "task", "graphs", "score", "model"], rows, "All targets")
-
-
-def _one_line_of(result: dict[str, Any]) -> list[Any]:
-    data = result["data"]
-    if result["method"] == "svc":
-        score = f"cross-validated {result['scoring']} {result['choice']['score']:.3f}"
-    elif result["task"] == "regression":
-        score = f"leave-one-out R2 {result['leave_one_out']['model']['r2']:.3f}"
-    else:
-        score = f"leave-one-out accuracy {percent(result['leave_one_out']['model']['accuracy'])}"
-    return [data["target"], result["task"], data["n_graphs"], score, result["model"]]
-
-
-def _refuse_what_svc_has_not(
-    task: str, weights: str | None, threshold: str, covariates: str | None
-) -> None:
-    if covariates is not None:
-        raise InputError(
-            f"--covariates {covariates}: support vector machines take none. Leave out --method svc."
-        )
-    if task == "regression":
-        raise InputError(
-            "--method svc learns classes only. Leave it out to predict numbers, or make a column "
-            "of classes."
-        )
-    if weights is not None:
-        raise InputError(
-            "--weights is an option of --method evidence; support vector machines have "
-            "--weight-radius: 0 for uniform weights."
-        )
-    if threshold != "auto":
-        raise InputError(
-            "--threshold is an option of --method evidence; support vector machines balance rare "
-            "classes."
-        )
-
-
-def classifier_settings(
-    kernel: str = "auto",
-    depth: str = "auto",
-    weight_radius: str = "auto",
-    edge_labels: bool | None = None,
-    scoring: str = "auto",
-    seed: int = 0,
-    jobs: int = -1,
-) -> dict[str, Any]:
-    """Options of the command line as parameters of ``GraphSVC``."""
-    options.check_choice("--scoring", scoring, SCORINGS)
-    options.check_jobs(jobs)
-    return {
-        "kernel": options.parsed_kernels(kernel),
-        "depth": options.parsed_numbers(depth, "--depth", int),
-        "weight_radius": options.parsed_numbers(weight_radius, "--weight-radius", float),
-        "edge_labels": "auto" if edge_labels is None else edge_labels,
-        "scoring": scoring,
-        "random_state": seed,
-        "n_jobs": jobs,
-    }
+# --- fitting --------------------------------------------------------------------------------------
 
 
 def fit_model(
-    data: GraphData, settings: dict[str, Any], top: int = 10, fragments: int | None = None
-) -> tuple[GraphSVC, dict[str, Any]]:
-    """Fit, and sum up what came of it as plain data."""
+    data: MoleculeTable,
+    method: str,
+    settings: dict[str, Any],
+    threshold: str = "auto",
+    top: int = 0,
+    fragments: int | None = None,
+) -> tuple[Any, dict[str, Any]]:
+    """Fit a model, and return it with a summary as plain data."""
+    from treelens import GraphClassifier, GraphRegressor, GraphSVC
     from treelens.cli.patterns import top_patterns
-    from treelens.estimators.svc import GraphSVC
+    from treelens.estimators.fit_summary import fit_summary
 
     start = time.perf_counter()
-    model = GraphSVC(**settings).fit(data.graphs, data.y)
-    scores = compared_scores(model, data, settings)
+    if method == "svc":
+        model: Any = GraphSVC(**settings).fit(data.graphs, data.y)
+    else:
+        if data.task == "regression" and threshold != "auto":
+            raise InputError(
+                f"--threshold {threshold}: it is for classes, and {data.target_name!r} holds "
+                "numbers. Leave it out."
+            )
+        numbers = data.task == "regression"
+        model = GraphRegressor(**settings) if numbers else GraphClassifier(
+            **settings, threshold=threshold)  # fmt: skip
+        model.fit(data.graphs, data.y, covariates=data.covariates or None)
     return model, {
-        "method": "svc",
-        "task": "classification",
-        "data": {
-            "source": data.source,
-            "target": data.target,
-            "n_graphs": len(data.graphs),
-            "n_left_out": data.n_rows - len(data.graphs),
-            "classes": class_sizes(data.y),
-        },
-        "scoring": model.best_params_["scoring"],
-        "scores": scores,
-        "learning_gain": model.learning_gain_,
-        "choice": model.best_params_,
+        "method": method,
+        "task": data.task,
+        "data": _data_facts(data),
+        **fit_summary(model),
         "recipe": None if model.recipe_ is None else model.recipe_.to_plain(),
-        "n_patterns": model.train_histograms_.n_patterns,
-        "patterns": top_patterns(model, top),
-        **first_fragments(model, data, fragments),
+        "n_patterns": len(model.weights_),
+        "patterns": top_patterns(model, top) if top else [],
+        **_first_fragments(model, data, fragments),
         "seconds": time.perf_counter() - start,
     }
 
 
-def recipe_sentence(recipe: dict[str, Any] | None) -> str:
-    """What made the graphs that a model was fitted to."""
-    from treelens.graphs.recipe import GraphRecipe
+def _data_facts(data: MoleculeTable) -> dict[str, Any]:
+    import numpy as np
 
-    shown = "graphs of unknown making" if recipe is None else GraphRecipe.from_plain(recipe)
-    return f"Fitted to: {shown}"
+    assert data.y is not None
+    facts: dict[str, Any] = {
+        "source": data.source, "target": data.target, "n_graphs": len(data.graphs),
+        "n_left_out": data.n_rows - len(data.graphs), "transform": data.transform,
+        "units": data.unit,
+    }  # fmt: skip
+    if data.task != "regression":
+        classes, counts = np.unique(data.y, return_counts=True)
+        sizes = zip(classes.tolist(), counts.tolist(), strict=True)
+        return {**facts, "classes": {str(name): n for name, n in sizes}}
+    low, middle, high = (float(x) for x in np.quantile(data.y, [0.0, 0.5, 1.0]))
+    spread = float(data.y.std())
+    values = {"smallest": low, "median": middle, "largest": high, "standard_deviation": spread}
+    return {**facts, "values": values}
 
 
-def compared_scores(model: GraphSVC, data: GraphData, settings: dict[str, Any]) -> dict[str, Any]:
-    """Cross-validated scores: majority class, best uniform and best learned candidate.
+def _first_fragments(model: Any, data: MoleculeTable, asked: int | None) -> dict[str, Any]:
+    """The fragments with the largest effects on the training graphs.
 
-    They come from the validation that also chose between candidates, so they are slightly
-    optimistic; ``treelens evaluate`` nests the choice.
+    ``asked=None``: a few, unless finding them would take long.
     """
-    from treelens.estimators.svc import GraphSVC
-
-    uniform_search = model.cv_results_
-    if (
-        uniform_search.best(lambda c: c.weight_radius == 0) is None
-    ):  # only radii above 0 were asked for
-        plain_model = GraphSVC(**{**settings, "weight_radius": 0.0}).fit(data.graphs, data.y)
-        uniform_search = plain_model.cv_results_
-    uniform = uniform_search.best(lambda c: c.weight_radius == 0)
-    learned = model.cv_results_.best(lambda c: c.weight_radius > 0)
+    n_classes = 0 if data.task == "regression" else len(model.classes_)
+    too_long = None
+    if asked is None and n_classes > _MOST_CLASSES:
+        too_long = f"{n_classes} classes"
+    elif asked is None and len(data.graphs) > _MOST_GRAPHS:
+        too_long = f"{len(data.graphs):,} graphs"
+    n_shown = FRAGMENTS_SHOWN if asked is None else asked
+    if too_long or not n_shown:
+        return {"fragments": [], "no_fragments_for": too_long}
+    table = model.fragments(data.graphs, n_fragments=n_shown, smarts=False)
     return {
-        "majority": majority_score(data.y, model.best_params_["scoring"]),
-        "uniform": _score_row(uniform_search, uniform),
-        "learned": _score_row(model.cv_results_, learned),
-        "learned_fell_behind": learned is None
-        and any(c.weight_radius > 0 for c in model.cv_results_.scores),
+        "fragments": [{"rank": k, **row} for k, row in table.to_dict("index").items()],
+        "no_fragments_for": None,
+        "toward": table.attrs["toward"],
     }
 
 
-def majority_score(y: Any, scoring: str) -> float:
-    """What the largest class, given to all graphs, scores."""
-    import numpy as np
-
-    _, counts = np.unique(y, return_counts=True)
-    if scoring == "accuracy":
-        return float(counts.max() / counts.sum())
-    return 0.5 if scoring == "roc_auc" else 1.0 / len(counts)
-
-
-def _score_row(search: SearchResult, candidate: Candidate | None) -> dict[str, Any] | None:
-    import numpy as np
-
-    if candidate is None:
-        return None
-    scores = search.scores[candidate]
-    return {
-        "mean": float(np.mean(scores)),
-        "standard_deviation": float(np.std(scores)),
-        "n_splits": len(scores),
-        **candidate._asdict(),
-    }
+# --- printing -------------------------------------------------------------------------------------
 
 
 def show_fit(output: Output, result: dict[str, Any]) -> None:
-    """For a person at a terminal."""
+    """Print a fit for people, of any model."""
     from treelens.cli.patterns import show_patterns
 
-    data = result["data"]
-    classes = ", ".join(f"{name} ({n})" for name, n in data["classes"].items())
-    output.line(f"{data['source']}: {data['n_graphs']} graphs; classes {classes}")
-    output.line(recipe_sentence(result["recipe"]))
-    if (sentence := rare_sentence(result["choice"])) is not None:
-        output.line(sentence)
-    show_scores(output, result)
-    output.line(
-        "The settings were chosen on these same splits, so the figures are slightly optimistic; "
-        "'treelens evaluate' nests the choice."
-    )
-    output.line(chosen_sentence(result))
+    noun = noun_of(result["recipe"])
+    output.line(_data_sentence(result["data"], noun))
+    if settings := reading_words(result["recipe"]):
+        output.line(settings)
+    if result["method"] == "svc":
+        _show_svc(output, result)
+    elif result["task"] == "regression":
+        _show_numbers(output, result, noun)
+    else:
+        _show_classes(output, result["leave_one_out"], noun)
+    if result["method"] != "svc":
+        output.line(_fit_sentence(result, noun))
     output.line()
-    show_fragments(output, result)
-    show_patterns(
-        output, result["patterns"], result["choice"]["weight_radius"] > 0, result["n_patterns"]
-    )
+    _show_fragments(output, result, noun)
+    if result["patterns"]:
+        show_patterns(output, result["patterns"], True, result["n_patterns"])
     output.line(f"Time: {result['seconds']:.1f} s")
     if "model" in result:
         output.line(f"Model: {result['model']}")
 
 
-def show_scores(output: Output, result: dict[str, Any]) -> None:
-    """The three rows that say whether anything was learned."""
-    scores, name = result["scores"], result["scoring"].replace("_", " ")
-    rows = [["majority class", percent(scores["majority"]), ""]]
-    for title, key in (("uniform weights", "uniform"), ("learned weights", "learned")):
-        row = scores[key]
+def noun_of(recipe: dict[str, Any] | None) -> str:
+    return "molecules" if recipe and recipe["reader"] in ("smiles", "sdf", "rdkit") else "graphs"
+
+
+def reading_words(recipe: dict[str, Any] | None) -> str | None:
+    """How molecules were read, where that is not the default way."""
+    if noun_of(recipe) == "graphs" or recipe is None:
+        return None
+    said = []
+    if recipe["atom_label"] != "element":
+        said.append(f"atoms labelled by {recipe['atom_label']}")
+    if recipe["bond_label"] not in (None, "order"):
+        said.append(f"bonds labelled by {recipe['bond_label']}")
+    if recipe["hydrogens"]:
+        said.append("hydrogens are atoms")
+    if recipe["standardize"]:
+        said.append(f"standardised ({', '.join(recipe['standardize'])})")
+    return f"Molecules read with {'; '.join(said)}." if said else None
+
+
+def _data_sentence(data: dict[str, Any], noun: str) -> str:
+    if "classes" in data:
+        what = "classes " + ", ".join(f"{name} ({n})" for name, n in data["classes"].items())
+    else:
+        values = data["values"]
+        what = (
+            f"{data['target'] or 'values'} from {values['smallest']:g} to "
+            f"{values['largest']:g}, median {values['median']:g}"
+        )
+        what += f"; fitted on a {data['transform']} scale" if data["transform"] else ""
+    return f"{data['source']}: {data['n_graphs']} {noun}; {what}"
+
+
+def _show_numbers(output: Output, result: dict[str, Any], noun: str) -> None:
+    ours, mean = (result["leave_one_out"][name] for name in ("model", "mean"))
+    rows = [
+        ["mean of all", f"{mean['rmse']:.4g}", f"{mean['r2']:.3f}", ""],
+        ["this model", f"{ours['rmse']:.4g}", f"{ours['r2']:.3f}", percent(ours["coverage"])],
+    ]
+    scale = result["data"]["transform"]
+    of = f" of {scale} of {result['data']['target']}" if scale else ""
+    title = f"Leave-one-out predictions{of} (each of the {noun} from all the others)"
+    output.table(["", "RMSE", "R2", "within 90 % interval"], rows, title)
+
+
+def _show_classes(output: Output, scores: dict[str, Any], noun: str) -> None:
+    from treelens.evaluation.metrics import CLASS_SCORES
+
+    ours, positive = scores["model"], scores["positive"]
+    names = [name for name in CLASS_SCORES if ours[name] is not None and name != "log_loss"]
+    shares = ("accuracy", "balanced_accuracy", "recall", "precision")
+    cells = [percent(ours[name]) if name in shares else f"{ours[name]:.3f}" for name in names]
+    majority = [percent(scores["majority"]["accuracy"]) if n == "accuracy" else "" for n in names]
+    about = ("recall", "precision", "pr_auc")
+    heads = [CLASS_SCORES[n][0] + (f" ({positive})" if n in about and positive else "")
+             for n in names]  # fmt: skip
+    title = f"Leave-one-out predictions (each of the {noun} from all the others)"
+    output.table(["", *heads], [["most frequent class", *majority], ["this model", *cells]], title)
+    threshold = scores["threshold"]
+    if threshold is not None:
+        why = "because it is rare" if threshold["asked"] == "auto" else f"by {threshold['asked']}"
+        output.line(
+            f"{threshold['class']} is predicted from a probability of {threshold['value']:.3g} on, "
+            f"a threshold tuned {why} (--threshold): recall {percent(threshold['recall'])}, "
+            f"precision {percent(threshold['precision'])}. Predicting the more probable class "
+            f"instead has an accuracy of {percent(threshold['accuracy_most_probable'])}."
+        )
+    if ours["names_one_class"]:
+        output.line(
+            f"This model predicts the same class for all {noun}: its accuracy is the share of that "
+            "class, and only its ranking (ROC AUC) may be of use."
+        )
+
+
+def _fit_sentence(result: dict[str, Any], noun: str) -> str:
+    """Convergence, and why the scores are a little optimistic."""
+    from treelens.cli.info import covariate_sentence
+
+    state = "Converged" if result["converged"] else "Not converged"
+    sentence = (
+        f"{state} after {result['n_steps']} iterations. The scores are slightly optimistic, since "
+        f"weights were learned from all {noun}; 'treelens evaluate' learns them anew in each fold."
+    )
+    if result["covariates"] is not None:
+        sentence += " " + covariate_sentence(result["covariates"])
+    return sentence
+
+
+def _show_svc(output: Output, result: dict[str, Any]) -> None:
+    scores, choice, gain = result["scores"], result["choice"], result["learning_gain"]
+    name = result["scoring"].replace("_", " ")
+    rows = [["most frequent class", percent(scores["majority"]), ""]]
+    for title in ("uniform", "learned"):
+        row = scores[title]
         if row is not None:
             spread = f"{percent(row['mean'])} ± {100 * row['standard_deviation']:.1f}"
-            rows.append([title, spread, _setting(row)])
-    if scores["learned_fell_behind"]:
-        rows.append(["learned weights", "", "tried, clearly behind after a few splits"])
-    n_splits = scores["uniform"]["n_splits"]
-    output.table(
-        ["", name, "best setting"],
-        rows,
-        f"Cross-validated {name} (mean ± deviation of {n_splits} splits)",
-    )
-
-
-def rare_sentence(choice: dict[str, Any]) -> str | None:
-    """What was done about a rare class; None where there is none, or nothing was done."""
-    rare, balanced = choice["rare_class"], choice["class_weight"] == "balanced"
-    if rare is None or not (balanced or choice["scoring"] != "accuracy"):
-        return None
-    weighed = ", and errors weigh the same in every class" if balanced else ""
-    return (
-        f"Class {rare['class']} is rare ({percent(rare['share'])}): settings are chosen by "
-        f"{choice['scoring'].replace('_', ' ')}{weighed}."
-    )
+            rows.append([f"{title} weights", spread, _setting(row)])
+    output.table(["", name, "best settings"], rows, f"Cross-validated {name} (mean ± deviation)")
+    rare = choice["rare_class"]
+    if rare is not None and (choice["class_weight"] == "balanced" or name != "accuracy"):
+        output.line(
+            f"Class {rare['class']} is rare ({percent(rare['share'])}): settings were chosen by "
+            f"{name}."
+        )
+    kind = "learned" if choice["weight_radius"] > 0 else "uniform"
+    sentence = f"Chosen on these splits: {kind} weights, {_setting(choice)}."
+    if gain is not None:
+        sentence += f" Learning changed the score by {100 * gain['difference']:+.1f} points"
+        spread = gain["standard_error"]
+        sentence += "." if spread is None else (
+            f" (standard error {100 * spread:.1f}, one-sided p = {gain['p_value']:.2f})."
+        )  # fmt: skip
+    output.line(sentence)
 
 
 def _setting(row: dict[str, Any]) -> str:
@@ -360,16 +411,47 @@ def _setting(row: dict[str, Any]) -> str:
     return ", ".join([*parts, f"C {row['C']:g}"])
 
 
-def chosen_sentence(result: dict[str, Any]) -> str:
-    """What was chosen, and whether learning helped, in a sentence or two."""
-    choice, gain = result["choice"], result["learning_gain"]
-    kind = "learned" if choice["weight_radius"] > 0 else "uniform"
-    sentence = f"Chosen: {kind} weights, {_setting(choice)}."
-    if gain is not None:
-        sentence += f" Learning changed the score by {100 * gain['difference']:+.1f}"
-        if gain["p_value"] is None:  # one split
-            return f"{sentence} points."
-        sentence += (
-            f" ± {100 * gain['standard_error']:.1f} points (one-sided p = {gain['p_value']:.2f})."
+def _show_fragments(output: Output, result: dict[str, Any], noun: str) -> None:
+    if result["no_fragments_for"]:
+        output.line(
+            f"Finding fragments takes a while with {result['no_fragments_for']}: --fragments "
+            f"{FRAGMENTS_SHOWN} prints the first, 'treelens fragments' all."
         )
-    return sentence
+    if not result["fragments"]:
+        return
+    rows = [
+        [_fragment_name(row), f"{row['effect']:+.3f} ± {row['error']:.3f}", row["support"]]
+        for row in result["fragments"]
+    ]
+    toward = "" if result["toward"] is None else f" on {result['toward']}"
+    columns = ["fragment", f"effect{toward} ± standard error", noun]
+    output.table(columns, rows, "Fragments with the largest effect on predictions")
+
+
+def _fragment_name(row: dict[str, Any]) -> str:
+    name = row["name"] or row["pattern"]
+    short = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+    return f"{short}, for {row['class_label']}" if "class_label" in row else short
+
+
+def _show_each(output: Output, result: dict[str, Any]) -> None:
+    """All models one after the other, and then side by side."""
+    for each in result["models"]:
+        show_fit(output, each)
+        output.line()
+    rows = []
+    for each in result["models"]:
+        data = each["data"]
+        rows.append([data["target"], each["task"], data["n_graphs"], _score(each), each["model"]])
+    noun = noun_of(result["models"][0]["recipe"])
+    output.table(["target", "task", noun, "score", "model"], rows, "All targets")
+
+
+def _score(result: dict[str, Any]) -> str:
+    """One score that can be compared between targets: R2 or ROC AUC."""
+    if result["method"] == "svc":
+        return f"cross-validated {result['scoring']} {result['choice']['score']:.3f}"
+    scores = result["leave_one_out"]["model"]
+    if result["task"] == "regression":
+        return f"leave-one-out R2 {scores['r2']:.3f}"
+    return f"leave-one-out ROC AUC {scores['roc_auc']:.3f}"

@@ -1,4 +1,4 @@
-"""``treelens fragments``: the fragments that move a model's predictions."""
+"""``treelens fragments``: the fragments with the largest effects on predictions."""
 
 from __future__ import annotations
 
@@ -9,52 +9,38 @@ from typing import Annotated, Any
 import typer
 
 from treelens.cli import options
-from treelens.cli.console import InputError, Output, command
-from treelens.cli.covariates import needed_by
+from treelens.cli.console import Output, command
 
 
 def fragments_cli(
     model: options.ModelPath,
     data: options.Data,
     top: Annotated[int, typer.Option("--top", help="At most so many.", min=1)] = 40,
-    target: Annotated[
-        str | None,
-        typer.Option("--target", help="A column with the true class or number.", metavar="COLUMN"),
-    ] = None,
+    target: options.Truth = None,
     out: Annotated[
         Path | None, typer.Option("--csv", "-o", help="Write the table to this CSV file.")
     ] = None,
     smiles: options.Smiles = None,
-    atom_label: options.AtomLabel = None,
-    hydrogens: options.Hydrogens = None,
     jobs: options.Jobs = -1,
     as_json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Print which fragments of DATA move the predictions of a MODEL, and by how much.
+    """Print the fragments of DATA with the largest effects on the predictions of a MODEL.
 
     Best given the data that the model was trained on: each graph is then explained by the others.
     """
     with command(as_json, debug) as output:
-        from treelens.cli.data import files_behind, read_data
-        from treelens.cli.places import load_before_data, refuse_model_after_models
-        from treelens.cli.reading import Reading
+        from treelens.cli.data import files_behind, kind_of, load_model, read_for_model
         from treelens.storage.csv_text import csv_text
         from treelens.storage.files import checked_target, whole_file
 
-        refuse_model_after_models(data)
+        kind_of(data)
         if out is not None:
             checked_target(out, reads=chain([model], files_behind(data)))
-        loaded = load_before_data(model)
-        if not hasattr(loaded, "fragments"):
-            raise InputError(f"{model}: fragments need a model that `treelens fit` wrote.")
-        loaded.n_jobs = jobs
-        reading = Reading(atom_label, hydrogens, loaded.recipe_)
-        rows = read_data(
-            data, target, smiles, note=output.note, reading=reading,
-            covariates=needed_by(loaded),
-        )  # fmt: skip
-        table = loaded.fragments(rows.graphs, rows.y if target else None, n_fragments=top)
+        loaded = load_model(model, options.checked_jobs(jobs))
+        rows = read_for_model(output, data, loaded, target, smiles)
+        y = None if target is None or rows.y is None else rows.learned()[1]
+        table = loaded.fragments(rows.graphs, y, n_fragments=top)
         result: dict[str, Any] = {
             "model": str(model),
             "n_graphs": len(rows.graphs),

@@ -1,15 +1,11 @@
-"""``treelens info``: what a model file holds, in the order in which one asks."""
+"""``treelens info``: what a model was fitted to, and how."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from treelens.cli import options
 from treelens.cli.console import Output, command
-from treelens.cli.covariates import covariate_facts, covariate_sentence
-
-if TYPE_CHECKING:
-    from treelens.graphs.recipe import GraphRecipe
 
 
 def info_cli(
@@ -25,44 +21,38 @@ def info_cli(
 
 
 def model_facts(model: Any) -> dict[str, Any]:
-    """What a model knows about itself, as plain data."""
+    """Facts about a fitted model as plain data."""
     from sklearn.base import is_regressor
 
-    from treelens.estimators.evidence import GraphClassifier, GraphRegressor
-
     recipe = model.recipe_
-    process = isinstance(model, (GraphClassifier, GraphRegressor))
+    table = None if recipe is None else recipe.table
+    named = table is not None and table.target is not None
     return {
         "kind": type(model).__name__,
         "task": "regression" if is_regressor(model) else "classification",
         "classes": None if is_regressor(model) else model.classes_.astype(str).tolist(),
         "recipe": None if recipe is None else recipe.to_plain(),
         "recipe_in_words": "not known" if recipe is None else str(recipe),
-        "target_in_words": _target_words(recipe),
-        **(_process_facts(model) if process else _machine_facts(model)),
-    }
-
-
-def _target_words(recipe: GraphRecipe | None) -> str | None:
-    table = None if recipe is None else recipe.table
-    return None if table is None or table.target is None else table.target_in_words
+        "target_in_words": table.target_in_words if table is not None and named else None,
+        **(_process_facts(model) if hasattr(model, "learning_gain_") and hasattr(model, "evidence_")
+           else _svc_facts(model)),
+    }  # fmt: skip
 
 
 def _process_facts(model: Any) -> dict[str, Any]:
-    """Kernel and sizes of a Gaussian process."""
+    from treelens.estimators.fit_summary import covariate_facts
+
     fitted = model.model_
-    forest = fitted.weighted.forest
-    scales = fitted.scales
+    forest, scales = fitted.weighted.forest, fitted.scales
     levels = zip(forest.level_names, fitted.weighted.level_weights.tolist(), strict=True)
     return {
         "kernel": {
             "gamma": scales.gamma, "rho": scales.rho, "amplitude": scales.amplitude,
-            "share": scales.share, "noise": fitted.noise, "weights": model.weights,
-            "depth": model.depth, "trees": list(forest.trees),
+            "share": scales.share, "noise": fitted.noise, "weights": model.best_weights_,
+            "depth": model.best_depth_, "trees": list(forest.trees),
         },
         "sizes": {
-            "graphs": len(model.train_values_ if hasattr(model, "train_values_")
-                          else model.train_codes_),
+            "graphs": len(fitted.training.targets),
             "graphs_in_all": fitted.training.n_in_all,
             "basis_graphs": len(fitted.basis_indices),
             "patterns": len(model.weights_),
@@ -73,14 +63,21 @@ def _process_facts(model: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _machine_facts(model: Any) -> dict[str, Any]:
-    """The same of a support vector machine."""
+def _svc_facts(model: Any) -> dict[str, Any]:
     histograms = model.train_histograms_
     sizes = {"graphs": histograms.n_graphs, "patterns": histograms.n_patterns}
     return {"kernel": dict(model.best_params_), "sizes": sizes, "levels": {}, "learning": None}
 
 
-# --- for a person at a terminal -----------------------------------------------------------------
+def covariate_sentence(facts: dict[str, Any]) -> str:
+    names = [name for name in facts["names"] if not name.startswith("rdkit:")]
+    n_descriptors = len(facts["names"]) - len(names)
+    shown = names[:5] + ([f"{len(names) - 5} more"] if len(names) > 5 else [])
+    shown += [f"{n_descriptors} descriptors of the molecules"] if n_descriptors else []
+    return (
+        f"Beside the structure: {', '.join(shown)}. Their part of the fitted values has a standard "
+        f"deviation of {facts['spread']:.3g}, that of structure {facts['spread_of_structure']:.3g}."
+    )
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ import typer
 from treelens import __version__
 from treelens.cli import datasets
 from treelens.cli.console import EXIT_CODES, STOPPED
+from treelens.cli.data import ModelsThenData
 from treelens.cli.demo import demo_cli
 from treelens.cli.doctor import doctor_cli
 from treelens.cli.evaluate import evaluate_cli
@@ -19,7 +20,6 @@ from treelens.cli.fit import fit_cli
 from treelens.cli.fragments import fragments_cli
 from treelens.cli.info import info_cli
 from treelens.cli.patterns import patterns_cli
-from treelens.cli.places import ModelsThenData
 from treelens.cli.predict import predict_cli
 
 app = typer.Typer(

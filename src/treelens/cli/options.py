@@ -12,18 +12,18 @@ from treelens.cli.console import InputError
 from treelens.kernels.table import KERNELS
 
 METHODS = ("evidence", "svc")
-TASKS = ("auto", "classification", "regression")
-ABOUT_MISSING = ("skip", "error")
-WEIGHTS = ("branches", "depths", "uniform")
-# What "auto" is with evidence, and the deepest patterns that it takes.
-USUAL_DEPTH, DEEPEST = 4, 20
+SCORINGS = ("auto", "accuracy", "balanced_accuracy", "roc_auc")
+WEIGHTS = ("auto", "uniform", "depths", "branches")
+DESCRIPTORS = ("auto", "yes", "no", "rdkit")
+DEEPEST = 20  # of the patterns of a Gaussian process
 
 Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
         help="Molecules: a table with a SMILES column (.csv, .tsv, .smi, .xlsx, .parquet) or .sdf. "
-        "Graphs: a TU folder or .zip, or the name of a known data set ('treelens datasets list').",
+        "Graphs: a TU folder or .zip, or the name of a known data set ('treelens datasets list'). "
+        "Also one SMILES, or - for a table on standard input.",
         show_default=False,
     ),
 ]
@@ -41,6 +41,10 @@ Target = Annotated[
         metavar="COLUMN",
     ),
 ]
+Truth = Annotated[
+    str | None,
+    typer.Option("--target", help="A column with the true class or number.", metavar="COLUMN"),
+]
 Smiles = Annotated[
     str | None,
     typer.Option(
@@ -53,8 +57,8 @@ Ids = Annotated[
     str | None,
     typer.Option(
         "--id",
-        help="The columns that name the rows, with commas between; they stand in the predictions. "
-        "all: every column; none.",
+        help="The columns that name the rows, with commas between; they are repeated in the "
+        "predictions. all: every column; none.",
         show_default="the first called id, name, compound or so",
         metavar="COLUMN",
     ),
@@ -63,9 +67,9 @@ AtomLabel = Annotated[
     str | None,
     typer.Option(
         "--atom-label",
-        help="What the label of an atom says, with + between: element, charge, aromatic, "
+        help="What atoms are labelled by, with + between: element, charge, aromatic, "
         "hydrogens, ring, degree, isotope, chirality.",
-        show_default="element; with a MODEL, as it was fitted",
+        show_default="element",
         metavar="LABEL",
     ),
 ]
@@ -73,7 +77,7 @@ BondLabel = Annotated[
     str | None,
     typer.Option(
         "--bond-label",
-        help="What the label of a bond says: order, or order+stereo (E and Z).",
+        help="What bonds are labelled by: order, or order+stereo (E and Z).",
         show_default="order",
         metavar="LABEL",
     ),
@@ -82,8 +86,8 @@ Standardize = Annotated[
     bool,
     typer.Option(
         "--standardize",
-        help="First bring molecules into one form: the largest fragment, uncharged, the canonical "
-        "tautomer. The model keeps it for new molecules.",
+        help="Standardise molecules first: the largest fragment, uncharged, the canonical "
+        "tautomer. The model does the same with new molecules.",
     ),
 ]
 StandardizeSteps = Annotated[
@@ -99,7 +103,7 @@ Hydrogens = Annotated[
     typer.Option(
         "--hydrogens/--no-hydrogens",
         help="Whether hydrogens are nodes.",
-        show_default="no; with a MODEL, as it was fitted",
+        show_default="no",
     ),
 ]
 MaxInvalid = Annotated[
@@ -137,24 +141,23 @@ Covariates = Annotated[
     str | None,
     typer.Option(
         "--covariates",
-        help="Columns that stand beside the graphs (assay, temperature), with commas between: they "
-        "get a kernel of their own.",
+        help="Columns to learn from beside the graphs (assay, temperature), with commas between.",
         show_default="none",
     ),
 ]
 Descriptors = Annotated[
-    str | None,
+    str,
     typer.Option(
         "--descriptors",
-        help="rdkit: RDKit's descriptors of the molecules as covariates.",
-        show_default="none",
+        help="Descriptors of molecules (logP, TPSA, ...) beside the graphs: yes, no, auto (where "
+        "they help on held-out graphs), or rdkit (all of RDKit's, as covariates).",
     ),
 ]
 Units = Annotated[
     str | None,
     typer.Option(
         "--units",
-        help="Of the target, to be shown.",
+        help="The unit of the target, to be shown.",
         show_default="what its name has in brackets",
     ),
 ]
@@ -162,8 +165,8 @@ Method = Annotated[
     str,
     typer.Option(
         "--method",
-        help="evidence: a Gaussian process whose weights the evidence decides; svc: a support "
-        "vector machine (classes only), its settings by cross-validation.",
+        help="evidence: a Gaussian process with weights learned by marginal likelihood; svc: a "
+        "support vector machine (classes only) with settings chosen by cross-validation.",
     ),
 ]
 Task = Annotated[
@@ -178,9 +181,9 @@ Weights = Annotated[
     str | None,
     typer.Option(
         "--weights",
-        help="With evidence, what is learned: branches (of the tree of patterns), depths (one "
-        "weight for each), uniform (nothing).",
-        show_default="branches",
+        help="With evidence, what is learned: uniform (nothing), depths (one weight for each), "
+        "branches (of the tree of patterns), or auto: chosen on held-out graphs.",
+        show_default="auto",
     ),
 ]
 Kernel = Annotated[
@@ -196,17 +199,17 @@ Threshold = Annotated[
     str,
     typer.Option(
         "--threshold",
-        help="How probable the rarer of two classes must be to be named: a number such as 0.5, "
+        help="Probability from which on the rarer of two classes is predicted: a number (0.5), "
         "recall=0.9, precision=0.8, cost=10 (a miss costs ten false alarms), or auto: by Matthews' "
-        "correlation where that class is below 25 %, else 0.5. Chosen on left-out predictions.",
+        "correlation where that class is below 25 %, else 0.5. Chosen by leave-one-out.",
     ),
 ]
 Depth = Annotated[
     str,
     typer.Option(
         "--depth",
-        help="Largest pattern depth: a number, or auto (evidence: 4; svc: the best of 1 to 6). Of "
-        "svc also several with commas.",
+        help="Largest pattern depth: a number, or auto (chosen, up to 4; svc: the best of 1 to 6). "
+        "Of svc also several with commas.",
     ),
 ]
 WeightRadius = Annotated[
@@ -215,14 +218,6 @@ WeightRadius = Annotated[
         "--weight-radius",
         help="With svc, how far weights may move from 1: auto, 0 (uniform weights), 4, or 0,1,4.",
         show_default="auto",
-    ),
-]
-EdgeLabels = Annotated[
-    bool | None,
-    typer.Option(
-        "--edge-labels/--no-edge-labels",
-        help="With svc, whether patterns tell edge labels (bonds) apart.",
-        show_default="where there are any",
     ),
 ]
 Scoring = Annotated[
@@ -243,9 +238,65 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an e
 
 
 def check_choice(option: str, value: str, choices: Sequence[str]) -> None:
-    """A value of an option that has only so many."""
+    """Raise unless the value of an option is one of those known."""
     if value not in choices:
         raise InputError(f"{option} {value}: expected one of {', '.join(choices)}.")
+
+
+def recipe_options(
+    atom_label: str | None, hydrogens: bool | None, bond_label: str | None, standardize: bool,
+    steps: str | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Options about molecules as parameters of ``treelens.read_table``."""
+    asked = [step.strip() for step in steps.split(",")] if steps else (standardize or None)
+    return {"atom_label": atom_label, "hydrogens": hydrogens, "bond_label": bond_label,
+            "standardize": asked}  # fmt: skip
+
+
+def process_settings(
+    depth: str, weights: str | None, descriptors: str, seed: int, jobs: int
+) -> dict[str, Any]:
+    """Options as parameters of ``GraphRegressor`` and ``GraphClassifier``."""
+    check_choice("--descriptors", descriptors, DESCRIPTORS)
+    known = {"auto": "auto", "yes": True, "no": False, "rdkit": False}
+    settings: dict[str, Any] = {"random_state": seed, "n_jobs": checked_jobs(jobs),
+                                "descriptors": known[descriptors]}  # fmt: skip
+    if depth != "auto":
+        if not depth.isdecimal() or int(depth) > DEEPEST:
+            raise InputError(
+                f"--depth {depth}: expected auto, or one whole number from 0 to {DEEPEST}. "
+                "(Several, to choose from by cross-validation, are for --method svc.)"
+            )
+        settings["depth"] = int(depth)
+    if weights is not None:
+        check_choice("--weights", weights, WEIGHTS)
+        settings["weights"] = weights
+    return settings
+
+
+def svc_settings(
+    kernel: str | None, depth: str, weight_radius: str | None, scoring: str | None, seed: int,
+    jobs: int,
+) -> dict[str, Any]:  # fmt: skip
+    """Options as parameters of ``GraphSVC``."""
+    check_choice("--scoring", scoring or "auto", SCORINGS)
+    names = (kernel or "auto").split(",")
+    for name in names:
+        check_choice("--kernel", name.strip(), ("auto", *KERNELS))
+    return {
+        "kernel": "auto" if names == ["auto"] else [name.strip() for name in names],
+        "depth": parsed_numbers(depth, "--depth", int),
+        "weight_radius": parsed_numbers(weight_radius or "auto", "--weight-radius", float),
+        "scoring": scoring or "auto",
+        "random_state": seed,
+        "n_jobs": checked_jobs(jobs),
+    }
+
+
+def checked_jobs(jobs: int) -> int:
+    if jobs == 0:
+        raise InputError("--jobs 0: expected a number of threads, or -1 for all processors.")
+    return jobs
 
 
 def check_threshold(threshold: str) -> None:
@@ -257,34 +308,12 @@ def check_threshold(threshold: str) -> None:
         raise InputError(f"--threshold {threshold}: {error}") from None
 
 
-def check_jobs(jobs: int) -> None:
-    if jobs == 0:
-        raise InputError("--jobs 0: expected a number of threads, or -1 for all processors.")
-
-
-def parsed_depth(text: str) -> int:
-    """The one depth that a Gaussian process has."""
-    if text == "auto":
-        return USUAL_DEPTH
-    if not text.isdecimal() or int(text) > DEEPEST:
-        raise InputError(
-            f"--depth {text}: expected auto, or one whole number from 0 to {DEEPEST}. (Several, to "
-            "choose from by cross-validation, are for --method svc.)"
-        )
-    return int(text)
-
-
-def parsed_kernels(text: str) -> str | list[str]:
-    """``"auto"``, or a list of kernel names."""
-    if text == "auto":
-        return text
-    names = [name.strip() for name in text.split(",")]
-    unknown = [name for name in names if name not in KERNELS]
-    if unknown:
-        raise InputError(
-            f"--kernel {unknown[0]}: there is no such kernel. Use auto, or of {', '.join(KERNELS)}."
-        )
-    return names
+def column_list(text: str | None, option: str) -> list[str]:
+    """Columns from an option with commas between."""
+    names = [name.strip() for name in (text or "").split(",") if name.strip()]
+    if text is not None and not names:
+        raise InputError(f"{option} names no column.")
+    return list(dict.fromkeys(names))
 
 
 def parsed_numbers(text: str, option: str, kind: Any) -> Any:

@@ -1,4 +1,4 @@
-"""``treelens patterns``: the patterns that a model knows, and what it makes of them."""
+"""``treelens patterns``: the patterns of a model, with their weights."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def patterns_cli(
         typer.Option(
             "--sort",
             help="weight; difference, by its size (two classes: mean share of nodes in the second "
-            "less in the first; more: the largest less the smallest; numbers: mean of graphs with "
-            "it less without); support; auto: weight where weights were learned, else difference.",
+            "minus the first; more: largest minus smallest; numbers: mean of graphs with it minus "
+            "without); support; auto: weight where weights were learned, else difference.",
         ),
     ] = "auto",
     out: Annotated[
@@ -42,37 +42,25 @@ def patterns_cli(
     """Print the patterns of a MODEL: weight, support, and the class or values it goes with."""
     with command(as_json, debug) as output:
         from treelens.estimators.files import load
-        from treelens.storage.files import checked_target
+        from treelens.estimators.svc import GraphSVC
+        from treelens.storage.files import checked_target, whole_file
 
         if out is not None:
             checked_target(out, reads=[model])
         loaded = load(model)
         result = {
             "model": str(model),
-            **_facts(loaded),
+            "method": "svc" if isinstance(loaded, GraphSVC) else "evidence",
+            "learned": learned_weights(loaded),
             "recipe": None if loaded.recipe_ is None else loaded.recipe_.to_plain(),
             "n_patterns": len(loaded.weights_),
             "patterns": top_patterns(loaded, top, sort),
         }
         if out is not None:
-            write_patterns(loaded, out)
+            with whole_file(out) as file:
+                file.write(csv_text(loaded.patterns_, index=True).encode("utf-8"))
             result["out"] = str(out)
         output.finish(result, _show)
-
-
-def _facts(model: AnyModel) -> dict[str, Any]:
-    """What decided the weights."""
-    from treelens.estimators.svc import GraphSVC
-
-    if isinstance(model, GraphSVC):
-        return {"method": "svc", "choice": model.best_params_, "learned": learned_weights(model)}
-    return {
-        "method": "evidence",
-        "depth": model.depth,
-        "weights": model.weights,
-        "learning_gain": vars(model.learning_gain_),
-        "learned": learned_weights(model),
-    }
 
 
 def learned_weights(model: AnyModel) -> bool:
@@ -81,7 +69,7 @@ def learned_weights(model: AnyModel) -> bool:
 
     if isinstance(model, GraphSVC):
         return bool(model.best_params_["weight_radius"] > 0)
-    return model.weights != "uniform"
+    return bool(model.best_weights_ != "uniform")
 
 
 def top_patterns(model: AnyModel, n: int, order: str = "auto") -> list[dict[str, Any]]:
@@ -98,7 +86,7 @@ def top_patterns(model: AnyModel, n: int, order: str = "auto") -> list[dict[str,
 
 
 def _differences(table: pd.DataFrame) -> pd.Series:
-    """How far a pattern tells classes or values apart; :func:`_compared` says what less what."""
+    """Differences of classes or of mean values; see :func:`_compared`."""
     if "mean_with" in table:
         return table["mean_with"] - table["mean_without"]
     shares = table[[_SHARE + name for name in _classes_of(table)]]
@@ -112,28 +100,20 @@ def _classes_of(columns: Iterable[Any]) -> list[str]:
 
 
 def _compared(columns: Iterable[Any]) -> str:
-    """The head of the column of differences: what less what."""
+    """The head of the column of differences."""
     columns = list(columns)
     if "mean_with" in columns:
-        return "with less without"
+        return "with - without"
     classes = _classes_of(columns)
-    return f"{classes[1]} less {classes[0]}" if len(classes) == 2 else "most less least"
-
-
-def write_patterns(model: AnyModel, path: Path) -> None:
-    """All patterns as CSV; see :func:`treelens.storage.csv_text.csv_text`."""
-    from treelens.storage.files import whole_file
-
-    with whole_file(path) as file:
-        file.write(csv_text(model.patterns_, index=True).encode("utf-8"))
+    return f"{classes[1]} - {classes[0]}" if len(classes) == 2 else "largest - smallest"
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:
-    from treelens.cli.fit import recipe_sentence
+    from treelens.graphs.recipe import GraphRecipe
 
-    output.line(recipe_sentence(result["recipe"]))
-    if "learning_gain" in result:
-        output.line(result["learning_gain"]["sentence"])
+    recipe = result["recipe"]
+    source = "graphs from another source" if recipe is None else GraphRecipe.from_plain(recipe)
+    output.line(f"Fitted to: {source}")
     show_patterns(output, result["patterns"], result["learned"], result["n_patterns"])
     if "out" in result:
         output.line(f"All patterns: {result['out']}")
@@ -145,7 +125,7 @@ def show_patterns(
     """A table; ``pattern`` reads root(neighbour(...),...), with the bond before the neighbour."""
     of_numbers = bool(patterns) and "mean_with" in patterns[0]
     means = {"mean with it": "mean_with", "mean without": "mean_without"}
-    side = means if of_numbers else {"leans to": "leans_to"}
+    side = means if of_numbers else {"class": "leans_to"}
     rows = [
         [row["pattern"], row["depth"], float(row["weight"]), row["support"],
          *(row[name] if of_numbers else str(row[name]) for name in side.values()),

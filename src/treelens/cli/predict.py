@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from functools import partial
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import lru_cache
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from treelens.cli import options
-from treelens.cli.console import Output, command, counted, percent
-from treelens.cli.transform import learned_scale
-from treelens.storage.csv_text import csv_text
+from treelens.cli.console import InputError, Output, command, percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from treelens.cli.data import GraphData
-    from treelens.cli.predict_models import AskedRows, NamedModel
+    from treelens.graphs.molecule_table import MoleculeTable
+    from treelens.graphs.tables import Table
 
-__all__ = ["learned_scale", "predict_cli", "summarise_predictions", "write_table"]
-# Beyond this mean share of patterns never seen in training, the labels are probably other ones.
+CHUNK_ROWS = 5000
+_CHUNKS_IN_PROCESSES = 4  # from so many chunks on, processes work on them
+# Beyond this mean share of patterns that training has not, the labels are probably other ones.
 _STRANGE = 0.5
+_SHARES = ("accuracy", "balanced_accuracy", "recall", "precision", "coverage")
+_WORDS = {"coverage": "Within the 90 % interval", "accuracy": "Accuracy", "recall": "Recall",
+          "balanced_accuracy": "Balanced accuracy", "precision": "Precision",
+          "log_loss": "Log loss"}  # fmt: skip
 
 
 def predict_cli(
@@ -52,20 +56,6 @@ def predict_cli(
     ] = None,
     smiles: options.Smiles = None,
     ids: options.Ids = None,
-    atom_label: options.AtomLabel = None,
-    hydrogens: options.Hydrogens = None,
-    part_size: Annotated[
-        int | None,
-        typer.Option(
-            "--part-size",
-            help="Predict a long table so many rows at a time, in processes; the same command goes "
-            "on where a stopped one was. Needs --out. Numbers may differ from those of the table "
-            "at once in the last digits (about 1e-13 of their size).",
-            metavar="ROWS",
-            min=1,
-            show_default="all at once",
-        ),
-    ] = None,
     jobs: options.Jobs = -1,
     as_json: options.Json = False,
     debug: options.Debug = False,
@@ -73,191 +63,420 @@ def predict_cli(
     """Predict numbers or classes of DATA with a MODEL, or with several.
 
     Writes one line a row, after the columns that name it (--id). Numbers: prediction, standard
-    deviation, the interval that should hold nine of ten new measurements, and the share of the
-    graph that training never saw, in the units of the training table. Classes: class, its
-    probability, decision value, and that share. Both: whether the model may be believed there
-    (in_domain), the error to expect, and the similarity to the nearest training graph. Rows that
-    cannot be read stay, empty, with the reason in the last column.
+    deviation and 90 % interval of a new measurement, in the units of the training table. Classes:
+    class, its probability, decision value. Both: whether the molecule lies in the domain of
+    applicability (in_domain), the expected error, the similarity to the nearest training graph,
+    and the share of its patterns that are not in the training graphs. Rows that cannot be read
+    stay, empty, with the reason in the last column.
     With several models, the target of each stands before the names of its columns.
     Text that a spreadsheet would run as a formula gets a single quote in front.
-    Molecules are read as those were that the model was fitted to.
+    A long table is predicted in chunks; the same command continues one that was stopped.
     """
     with command(as_json, debug) as output:
-        from treelens.cli.data import files_behind
-        from treelens.cli.molecules import warnings_in_words
-        from treelens.cli.places import refuse_model_after_models
-        from treelens.cli.predict_models import AskedRows, load_models, read_for_models
-        from treelens.cli.predict_table import predicted_table
-        from treelens.storage.files import checked_target
+        from treelens.cli.data import files_behind, kind_of
+        from treelens.storage.files import checked_target, whole_file
 
-        refuse_model_after_models(data)
-        asked = AskedRows(smiles, ids, atom_label, hydrogens)
+        kind, place = kind_of(data), None
         if out is not None:
-            checked_target(out, reads=chain(models, files_behind(data)))
-        if part_size is not None:
-            result = _in_parts(models, data, out, target, part_size, asked, jobs)
-            if warned := result.pop("warned"):
-                output.note(warnings_in_words(warned))
-            _tell_outside_of_parts(result, output.note)
-            output.finish(result, _show)
-            return
-        loaded = load_models(models, jobs)
-        sets = read_for_models(loaded, data, target, asked, output.note)
-        table = predicted_table(loaded, sets)
-        result = summarise_predictions(loaded, sets, table.of_models, output)
-        if out is not None:
-            write_table(table.whole, out)
-            result["out"] = str(out)
-        elif as_json:
-            result["predictions"] = table.whole.to_dict("records")
+            place = checked_target(out, reads=chain(models, files_behind(data)))
+        loaded = load_models(models, options.checked_jobs(jobs))
+        if kind in ("tu", "name"):
+            whole, truths = _predict_graphs(output, loaded, data, target, smiles, ids)
+            done = False
         else:
-            output.csv(csv_text(table.whole, index=False))
-        output.finish(result, _show)
+            asked = _Asked(tuple(map(str, models)), data, kind, smiles, ids)
+            whole, truths, done = _predict_table(
+                output, loaded, asked, target, place, jobs, as_json
+            )
+        result = _summary(output, loaded, whole, truths)
+        if place is not None and not done:
+            with whole_file(place) as file:
+                file.write(_csv(whole, header=True))
+        elif as_json and out is None:
+            result["predictions"] = whole.to_dict("records")
+        elif out is None and not done:
+            output.csv(_csv(whole, header=True).decode())
+        output.finish(result | ({} if out is None else {"out": str(out)}), _show)
 
 
-def _in_parts(
-    models: list[Path], data: str, out: Path | None, target: str | None, part_size: int,
-    asked: AskedRows, jobs: int,
-) -> dict[str, Any]:  # fmt: skip
-    """Predict a table part by part."""
-    from treelens.cli.console import InputError
-    from treelens.cli.predict_parts import PartsPlan, predict_in_parts
-
-    if out is None:
-        raise InputError("--part-size needs --out: parts are kept beside the file to write.")
-    if target is not None:
-        raise InputError("--part-size: predictions are not scored in parts. Leave --target out.")
-    out = out.expanduser()
-    plan = PartsPlan(tuple(map(str, models)), data, part_size, asked)
-    return {**predict_in_parts(plan, out, jobs), "out": str(out)}
+# --- models ---------------------------------------------------------------------------------------
 
 
-def summarise_predictions(
-    models: Sequence[NamedModel],
-    sets: Sequence[GraphData],
-    tables: Sequence[pd.DataFrame],
-    output: Output,
+class NamedModel(NamedTuple):
+    """A model, and what its columns are called by."""
+
+    path: Path
+    model: Any
+    name: str  # its target; where that is not known, its file
+    prefix: str  # before the names of its columns; empty where there is one model
+
+    @property
+    def record(self) -> Any:
+        """The record of the table that it was fitted to, or None."""
+        return None if self.model.recipe_ is None else self.model.recipe_.table
+
+
+def load_models(paths: Sequence[Path], jobs: int) -> list[NamedModel]:
+    """The models of files, or an error where they cannot stand side by side."""
+    from treelens.cli.data import load_model
+
+    models: list[NamedModel] = []
+    for path in paths:
+        each = NamedModel(path, load_model(path, jobs), path.stem, "")
+        name = path.stem if each.record is None else each.record.target or path.stem
+        models.append(each._replace(name=name, prefix=f"{name}_" if len(paths) > 1 else ""))
+    seen: dict[str, NamedModel] = {}
+    for each in models:
+        other = seen.setdefault(each.name, each)
+        if other is not each:
+            raise InputError(
+                f"{other.path} and {each.path} both predict {each.name!r}, so that their columns "
+                "would have the same names. Give one model for each target."
+            )
+    recipes = {each.model.recipe_ is None or each.model.recipe_.is_molecular: each
+               for each in models}  # fmt: skip
+    if len(recipes) > 1:
+        raise InputError(
+            f"{recipes[True].path} was fitted to molecules, {recipes[False].path} to other graphs "
+            f"({recipes[False].model.recipe_}): predict with one after the other."
+        )
+    return models
+
+
+def _targets_for(models: Sequence[NamedModel], asked: str | None) -> list[str | None]:
+    """The column with the truth for each model: by the names of their targets, else in order."""
+    if asked is None or len(models) == 1:
+        return [asked] * len(models)
+    columns = options.column_list(asked, "--target")
+    names = [each.name for each in models]
+    if set(columns) <= set(names):
+        return [name if name in columns else None for name in names]
+    if len(columns) != len(models):
+        raise InputError(
+            f"--target {asked}: these are {len(columns)} columns for {len(models)} models "
+            f"({', '.join(names)}). Name a column for each, in the order of the models and with "
+            "commas between, or some of the models' own targets."
+        )
+    return list(columns)
+
+
+def _common_records(
+    models: Sequence[NamedModel], smiles: str | None, columns: Sequence[str]
+) -> Any:
+    """The records of the models, with the same column of SMILES and the same ids."""
+    known = [each for each in models if each.record is not None]
+    if len(models) == 1 or not known:
+        return [each.record for each in models]
+    found = {each.record.smiles: each for each in known if each.record.smiles in columns}
+    if len(found) > 1 and smiles is None:
+        (one, first), (other, second), *_ = found.items()
+        raise InputError(
+            f"{first.path} was fitted to the SMILES of column {one!r}, {second.path} to those of "
+            f"{other!r}, and the table has both: name the one to read with --smiles COLUMN."
+        )
+    ids = tuple(dict.fromkeys(name for each in known for name in each.record.ids))
+    column = next(iter(found), None)
+    return [None if each.record is None else replace(each.record, smiles=column, ids=ids)
+            for each in models]  # fmt: skip
+
+
+# --- predictions ----------------------------------------------------------------------------------
+
+
+class _Asked(NamedTuple):
+    """What a chunk is predicted with; it can be passed to a process."""
+
+    models: tuple[str, ...]
+    data: str
+    kind: str
+    smiles: str | None
+    ids: str | None
+
+
+class _Chunk(NamedTuple):
+    """Predictions of a chunk, notes, and rows by RDKit's warnings."""
+
+    frame: pd.DataFrame
+    notes: list[str]
+    warned: dict[str, list[int]]
+
+
+def _predict_graphs(
+    output: Output, models: Sequence[NamedModel], data: str, target: str | None,
+    smiles: str | None, ids: str | None,
+) -> tuple[pd.DataFrame, list[Any]]:  # fmt: skip
+    """Predict graphs that come with classes, all at once."""
+    from sklearn.base import is_regressor
+
+    from treelens.cli.data import read_data
+    from treelens.estimators.prediction_table import predict_rows
+
+    table = read_data(data, smiles=smiles, names=ids, target=target, model=models[0].model)
+    for note in table.notes:
+        output.note(note)
+    prefixes = [each.prefix for each in models]
+    frame = predict_rows([each.model for each in models], [table] * len(models), prefixes)
+    return frame, [None if is_regressor(each.model) else (table.rows, table.y) for each in models]
+
+
+def _predict_table(
+    output: Output, models: list[NamedModel], asked: _Asked, target: str | None,
+    out: Path | None, jobs: int, as_json: bool,
+) -> tuple[pd.DataFrame, list[Any], bool]:  # fmt: skip
+    """Predict a table in chunks; the last value is whether they are written already."""
+    import pandas as pd
+
+    from treelens.graphs.molecule_notes import about_rdkit_warnings
+    from treelens.graphs.rdkit_log import heard
+
+    targets = _targets_for(models, target)
+    texts: list[list[str]] = [[] for _ in targets]  # the truths of each model
+    recipes = [each.model.recipe_ for each in models]
+    hydrogens = any(recipe is not None and recipe.hydrogens for recipe in recipes)
+    chunks = _chunks(asked, hydrogens)
+    first = list(islice(chunks, _CHUNKS_IN_PROCESSES))
+    if not first:
+        raise InputError(f"{asked.data} has column names but no rows: nothing to predict.")
+    frames: list[pd.DataFrame] = []
+    warned: dict[str, list[int]] = {}
+    printed = len(first) > 1 and out is None and not as_json
+    with ExitStack() as stack:
+        sink = None
+        if len(first) > 1 and out is not None and asked.kind == "table":
+            sink = stack.enter_context(_partial(asked, out))
+        n_done = 0 if sink is None else sink.n_rows
+
+        def waiting() -> Iterator[tuple[Table, Sequence[Any] | None]]:
+            for table, molecules in chain(first, chunks):
+                _take_truths(table, targets, texts)
+                if table.first_row >= n_done:  # not done by an earlier run
+                    yield table, molecules
+
+        many = len(first) == _CHUNKS_IN_PROCESSES and jobs != 1 and asked.kind != "sdf"
+        for chunk in _predicted(models, asked, waiting(), jobs if many else 1):
+            for note in chunk.notes:
+                output.note(note)
+            for kind, rows in chunk.warned.items():
+                warned.setdefault(kind, []).extend(rows)
+            data = _csv(chunk.frame, header=chunk.frame["row"].iloc[0] == 1)
+            if sink is not None:
+                sink.append(data, len(chunk.frame))
+                continue
+            frames.append(chunk.frame)
+            if printed:
+                output.csv(data.decode())
+        if sink is not None:
+            frames = [_read_back(models, sink.path)]
+            sink.finish()
+    for note in about_rdkit_warnings(warned or heard()):  # an SDF is parsed before the chunks
+        output.note(note)
+    truths = [
+        _truth(output, each.model, asked.data, name, cells)
+        for each, name, cells in zip(models, targets, texts, strict=True)
+    ]
+    return pd.concat(frames, ignore_index=True), truths, sink is not None or printed
+
+
+def _read_back(models: Sequence[NamedModel], path: Path) -> pd.DataFrame:
+    """The predictions in a file, without the columns that name the rows."""
+    import pandas as pd
+
+    from treelens.storage.csv_text import harmless
+
+    wanted = ["problem", *(each.prefix + n for each in models for n in _columns(each.model))]
+    known = {harmless(name): name for name in wanted}
+    text = {harmless(f"{each.prefix}class"): str for each in models} | {"problem": str}
+    found = pd.read_csv(
+        path, dtype=text, usecols=list(known), keep_default_na=False, na_values=[""]
+    )
+    return found.rename(columns=known)
+
+
+def _columns(model: Any) -> list[str]:
+    """The columns of a model that are written."""
+    from treelens.estimators.prediction_table import table_columns
+
+    return [name for name in table_columns(model) if name != "nearest"]
+
+
+def _partial(asked: _Asked, out: Path) -> Any:
+    from treelens import __version__
+    from treelens.cli.partial import PartialOutput
+
+    paths = [Path(path).expanduser() for path in (*asked.models, asked.data)]
+    settings = {"smiles": asked.smiles, "ids": asked.ids, "chunk": CHUNK_ROWS,
+                "version": __version__}  # fmt: skip
+    return PartialOutput(out, paths, settings)
+
+
+def _predicted(
+    models: list[NamedModel], asked: _Asked, chunks: Iterator[Any], jobs: int
+) -> Iterator[_Chunk]:
+    """Chunks in their order, predicted here or in processes."""
+    if jobs == 1:
+        yield from (_predict_chunk(models, asked, *chunk) for chunk in chunks)
+        return
+    from joblib import Parallel, delayed
+
+    work = (delayed(_in_a_process)(asked, *chunk) for chunk in chunks)
+    yield from Parallel(n_jobs=jobs, return_as="generator", pre_dispatch="2*n_jobs")(work)
+
+
+def _in_a_process(asked: _Asked, table: Table, molecules: None) -> _Chunk:
+    return _predict_chunk(_loaded(asked.models), asked, table, molecules)
+
+
+@lru_cache(maxsize=1)
+def _loaded(paths: tuple[str, ...]) -> list[NamedModel]:
+    return load_models([Path(path) for path in paths], jobs=1)
+
+
+def _predict_chunk(
+    models: list[NamedModel], asked: _Asked, table: Table, molecules: Sequence[Any] | None
+) -> _Chunk:
+    """Predict a chunk as each model reads it; models that read alike share the molecules."""
+    from treelens.estimators.prediction_table import predict_rows
+    from treelens.graphs.gathering import rdkit
+    from treelens.graphs.rdkit_log import listening
+    from treelens.graphs.recipe import GraphRecipe
+    from treelens.graphs.table_reader import covariate_names, rows_of_table
+
+    beside = dict.fromkeys(n for each in models for n in covariate_names((), None, each.model))
+    records = _common_records(models, asked.smiles, table.columns)
+    made: dict[GraphRecipe, MoleculeTable] = {}
+    readings = []
+    with listening() as listener:
+        for each, record in zip(models, records, strict=True):
+            known = each.model.recipe_ or GraphRecipe()
+            recipe = known.for_new_molecules("smiles" if molecules is None else "sdf")
+            if recipe not in made:
+                own = molecules
+                if own is not None and not recipe.hydrogens:  # another model may need them
+                    own = [None if m is None else rdkit().RemoveHs(m) for m in own]
+                made[recipe] = rows_of_table(
+                    table, own, recipe, asked.smiles, asked.ids, list(beside), record,
+                    may_be_empty=True,
+                )  # fmt: skip
+            readings.append(made[recipe])
+        frame = predict_rows([each.model for each in models], readings,
+                             [each.prefix for each in models])  # fmt: skip
+    warned = {kind: [table.first_row + row for row in sorted(rows)]
+              for kind, rows in listener.found.items()}  # fmt: skip
+    return _Chunk(frame, [note for read in made.values() for note in read.notes], warned)
+
+
+def _chunks(asked: _Asked, hydrogens: bool) -> Iterator[tuple[Table, Sequence[Any] | None]]:
+    """A table in chunks of rows, with the molecules of an SDF."""
+    from treelens.cli.data import source_table
+    from treelens.graphs.sdf import read_sdf
+    from treelens.graphs.tables import (
+        STREAMED_ENDINGS,
+        inner_suffix,
+        read_table_blocks,
+        read_text_table,
+    )
+
+    path, molecules = Path(asked.data).expanduser(), None
+    if asked.kind == "table" and inner_suffix(path) in STREAMED_ENDINGS:
+        yield from ((table, None) for table in read_table_blocks(path, CHUNK_ROWS))
+        return
+    if asked.kind == "sdf":
+        molecules, table = read_sdf(path, keep_hydrogens=hydrogens)
+    else:
+        table = read_text_table(path) if asked.kind == "table" else source_table(asked.data)
+    for start in range(0, len(table.rows), CHUNK_ROWS):
+        some = slice(start, start + CHUNK_ROWS)
+        lines = None if table.lines is None else table.lines[some]
+        part = table._replace(rows=table.rows[some], lines=lines, first_row=start)
+        yield part, None if molecules is None else molecules[some]
+
+
+def _take_truths(table: Table, targets: Sequence[str | None], texts: Sequence[list[str]]) -> None:
+    from treelens.graphs.columns import asked_column
+
+    for column, cells in zip(targets, texts, strict=True):
+        if column is not None:
+            asked_column(table.columns, column, "target", table.source)
+            cells.extend(table.column(column, "target"))
+
+
+def _truth(
+    output: Output, model: Any, source: str, column: str | None, cells: list[str]
+) -> tuple[Any, Any] | None:
+    """Rows with a truth, and the truths; None where no column was named."""
+    import numpy as np
+    from sklearn.base import is_regressor
+
+    from treelens.graphs.tables import Table
+    from treelens.graphs.targets import as_numbers, read_target
+
+    if column is None:
+        return None
+    table = Table(source, [column], [[cell] for cell in cells], None)
+    notes: list[str] = []
+    task = "regression" if is_regressor(model) else "classification"
+    y, labelled = read_target(table, column, np.arange(len(cells)), task, notes)
+    rows = np.flatnonzero(labelled)
+    if n := len(cells) - len(rows):
+        notes.append(f"{n} row{'s' if n > 1 else ''} without {column!r}: predicted, not scored.")
+    for note in notes:
+        output.note(note)
+    if task == "regression":
+        y = as_numbers(y, column, lambda k: table.place(int(rows[k])))
+    return rows, y
+
+
+def _csv(frame: pd.DataFrame, header: bool) -> bytes:
+    from treelens.storage.csv_text import csv_text
+
+    text = csv_text(frame, index=False)
+    start = 0 if header else len(csv_text(frame.iloc[:0], index=False))
+    return text[start:].encode("utf-8")
+
+
+def _summary(
+    output: Output, models: Sequence[NamedModel], whole: pd.DataFrame, truths: Sequence[Any]
 ) -> dict[str, Any]:
     """Counts, scores where the truth is known, and notes on what looks wrong."""
-    from treelens.cli.data import unreadable_rows
+    from treelens.estimators.prediction_table import summarize_rows
 
-    first = max(sets, key=lambda data: data.n_unreadable)
-    if first.n_unreadable:
+    bad = whole.index[whole["problem"].fillna("") != ""]
+    if len(bad):
+        shown = ", ".join(f"row {k + 1} ({whole['problem'][k]})" for k in bad[:5])
+        more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
         output.note(
-            f"{first.n_unreadable} of {first.n_rows} rows could not be read and have an empty "
-            f"prediction: {unreadable_rows(first)}."
+            f"{len(bad)} of {len(whole)} rows could not be read and have an empty prediction: "
+            f"{shown}{more}."
         )
-    counts = {"n_rows": first.n_rows, "n_unreadable": first.n_unreadable}
-    told = [_of_one(*each, output) for each in zip(models, sets, tables, strict=True)]
+    found = []
+    for each, truth in zip(models, truths, strict=True):
+        columns = _columns(each.model)
+        own = whole[[each.prefix + name for name in columns]].set_axis(columns, axis=1)
+        summary = summarize_rows(each.model, own, truth)
+        about = f"{each.name}: " if each.prefix else ""
+        unseen = summary["mean_out_of_vocabulary"]
+        if unseen > _STRANGE:
+            output.note(
+                f"{about}{percent(unseen)} of the patterns of these graphs are not in the training "
+                "graphs: they are probably labelled in another way, and the predictions mean "
+                "little."
+            )
+        if n := summary.get("n_outside"):
+            output.note(
+                f"{about}{n} of {len(whole) - len(bad)} graphs lie outside the domain of "
+                "applicability (in_domain is False): expect larger errors there."
+            )
+        if summary.get("n_known_classes") == 0:
+            output.note(f"{about}None of the true classes is a class of the model.")
+        found.append(summary)
+    counts = {"n_rows": len(whole), "n_unreadable": len(bad)}
     if len(models) == 1:
-        return counts | told[0]
+        return counts | found[0]
     names = [{"model": str(each.path), "target": each.name} for each in models]
-    return counts | {"models": [name | one for name, one in zip(names, told, strict=True)]}
+    return counts | {"models": [name | one for name, one in zip(names, found, strict=True)]}
 
 
-def _of_one(
-    named: NamedModel, data: GraphData, table: pd.DataFrame, output: Output
-) -> dict[str, Any]:
-    """What one model said of the rows."""
-    about = f"{named.name}: " if named.prefix else ""
-
-    def note(text: str) -> None:
-        output.note(about + text)
-
-    unseen = float(table["out_of_vocabulary"].mean())
-    if unseen > _STRANGE:
-        note(
-            f"Training never saw {percent(unseen)} of what these graphs are made of: they are "
-            "probably labelled in another way, and the predictions mean little."
-        )
-    if "in_domain" in table:
-        inside = table.iloc[data.rows]["in_domain"].astype(bool)
-        _tell_outside(int((~inside).sum()), len(inside), note)
-    of_numbers = data.task == "regression"
-    summary = (
-        _sum_up_numbers(data, table) if of_numbers else _sum_up_classes(named.model, data, table)
-    )
-    if data.labelled is not None and not data.labelled.all():
-        note(
-            f"{counted(int((~data.labelled).sum()), 'row')} without {data.target_name!r}: "
-            "predicted, and not scored."
-        )
-    if not summary.pop("any_known", True):
-        note("None of the true classes is a class of the model: nothing can be right.")
-    return {"mean_out_of_vocabulary": unseen, **summary}
-
-
-def _tell_outside(n_outside: int, n_graphs: int, note: Callable[[str], None]) -> None:
-    if n_outside:
-        note(
-            f"{n_outside} of {n_graphs} graphs lie outside of where the model may be believed "
-            "(in_domain is False): expect larger errors there."
-        )
-
-
-def _tell_outside_of_parts(result: dict[str, Any], note: Callable[[str], None]) -> None:
-    n_readable = result["n_rows"] - result["n_unreadable"]
-    for one in result.get("models", [result]):
-        about = f"{one['target']}: " if "target" in one else ""
-        _tell_outside(one["n_outside"], n_readable, partial(_noted, note, about))
-
-
-def _noted(note: Callable[[str], None], about: str, text: str) -> None:
-    note(about + text)
-
-
-def _sum_up_classes(model: Any, data: GraphData, table: pd.DataFrame) -> dict[str, Any]:
-    import numpy as np
-
-    from treelens.cli.scores import class_scores, class_sizes
-
-    readable, has, y = _scored(data, table)
-    summary: dict[str, Any] = {
-        "predicted": class_sizes(readable["class"].to_numpy().astype(str)),
-        "accuracy": None,
-    }
-    if y is None or not len(y):
-        return {**summary, "any_known": True}
-    readable = readable.iloc[has]
-    chances = readable[[f"probability {c}" for c in model.classes_.tolist()]].to_numpy()
-    rarer = np.bincount(model.train_codes_, minlength=2)
-    positive = model.classes_[int(rarer[1] <= rarer[0])] if len(model.classes_) == 2 else None
-    named = readable["class"].to_numpy().astype(str)
-    scores = class_scores(y, chances, model.classes_, named, positive)
-    known = bool(np.isin(y.astype(str), model.classes_.astype(str)).any())
-    return {**summary, **scores, "n_scored": len(y), "any_known": known}
-
-
-def _scored(data: GraphData, table: pd.DataFrame) -> tuple[pd.DataFrame, Any, Any]:
-    """Lines with a prediction, which of them have a truth, and these truths (None: no column)."""
-    import numpy as np
-
-    readable = table.iloc[data.rows]
-    has = np.arange(len(readable)) if data.labelled is None else np.flatnonzero(data.labelled)
-    return readable, has, None if data.y is None else data.y[has]
-
-
-def _sum_up_numbers(data: GraphData, table: pd.DataFrame) -> dict[str, Any]:
-    from treelens.evaluation.metrics import number_scores
-
-    readable, has, y = _scored(data, table)
-    mean = readable["prediction"].to_numpy()
-    summary = {"predicted": {"smallest": mean.min(), "largest": mean.max()}}
-    if y is None or not len(y):
-        return summary
-    scale = data.transform
-    std = readable["std" if scale is None else f"std_{scale.name}"].to_numpy()
-    there = mean if scale is None else scale.there(mean)  # scores are those of what was learned
-    named = {} if scale is None else {"scale": scale.name}
-    return {**summary, **number_scores(y, there[has], std[has]), "n_scored": len(y), **named}
-
-
-def write_table(table: pd.DataFrame, path: Path) -> None:
-    """A table as CSV, whole or not at all; see :func:`treelens.storage.csv_text.csv_text`."""
-    from treelens.storage.files import whole_file
-
-    with whole_file(path) as file:
-        file.write(csv_text(table, index=False).encode("utf-8"))
+# --- printing -------------------------------------------------------------------------------------
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:
@@ -273,23 +492,29 @@ def _show(output: Output, result: dict[str, Any]) -> None:
 
 
 def _range(result: dict[str, Any]) -> str:
-    """What was predicted, from where to where or how often."""
     predicted = result["predicted"]
-    if "accuracy" not in result:
-        ends = [predicted[name] for name in ("smallest", "largest")]
-        what = "nothing" if None in ends else "from {:.4g} to {:.4g}".format(*ends)
-    else:
-        what = ", ".join(f"{name} {n}" for name, n in predicted.items())
-    return f"predicted {what}"
+    if "accuracy" in result:
+        return "predicted " + ", ".join(f"{name} {n}" for name, n in predicted.items())
+    ends = [predicted[name] for name in ("smallest", "largest")]
+    return "predicted " + ("nothing" if None in ends else "from {:.4g} to {:.4g}".format(*ends))
 
 
 def _scores(result: dict[str, Any]) -> list[str]:
-    """Sentences about how near the truth the predictions came, where it is known."""
-    from treelens.cli.scores import score_sentences
+    """Scores in words, where the truth is known: ``["RMSE: 0.5.", "R2: 0.812."]``."""
+    from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
 
-    told = score_sentences(result)
-    if "scale" in result:  # errors are those on the scale that was learned on
-        told = [re.sub(r"^(RMSE|MAE):", rf"\1 of {result['scale']}:", line) for line in told]
+    words = []
+    for name, (title, _) in {**CLASS_SCORES, **NUMBER_SCORES}.items():
+        value = result.get(name)
+        if value is None or name == "nlpd":
+            continue
+        title = _WORDS.get(name, title)
+        if "scale" in result and name in ("rmse", "mae"):
+            title += f" of {result['scale']}"
+        if result.get("positive") and name in ("recall", "precision", "pr_auc"):
+            title += f" ({result['positive']})"
+        digits = ".4g" if name in ("rmse", "mae") else ".3f"
+        words.append(f"{title}: {percent(value) if name in _SHARES else format(value, digits)}.")
     if result.get("names_one_class"):
-        told.append("Every row was put into the same class.")
-    return told
+        words.append("All rows were predicted to be of the same class.")
+    return words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
 from numbers import Integral
@@ -44,7 +45,8 @@ class TakesGraphs:
         return check_graphs(X, self.recipe_)  # type: ignore[attr-defined]
 
     def _n_jobs(self) -> int:
-        return effective_n_jobs(self.n_jobs)
+        """Threads to use: no more than four for each processor."""
+        return min(effective_n_jobs(self.n_jobs), 4 * (os.cpu_count() or 1))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]

@@ -20,6 +20,7 @@ from treelens.gp.leave_one_out import (
 from treelens.gp.posterior import LeaveOneOut
 from treelens.gp.sampling import tenths_by_rank
 from treelens.gp.targets import Targets, class_columns
+from treelens.graphs.record import learned_transform
 from treelens.graphs.targets import check_classes, first_without_class
 from treelens.models.calibration import fit_slope
 from treelens.models.targets import (
@@ -150,14 +151,21 @@ class GraphRegressor(SaysNumbers, GaussianProcessOnGraphs):
 
     @overload
     def predict(
-        self, X: Any, return_std: Literal[False] = False, *, covariates: Any = None
-    ) -> np.ndarray: ...
+        self, X: Any, return_std: Literal[False] = False, *, covariates: Any = None,
+        learned_scale: bool = False,
+    ) -> np.ndarray: ...  # fmt: skip
     @overload
     def predict(
-        self, X: Any, return_std: Literal[True], *, covariates: Any = None
-    ) -> tuple[np.ndarray, np.ndarray]: ...
+        self, X: Any, return_std: Literal[True], *, covariates: Any = None,
+        learned_scale: bool = False,
+    ) -> tuple[np.ndarray, np.ndarray]: ...  # fmt: skip
     def predict(
-        self, X: Any, return_std: bool = False, *, covariates: Any = None
+        self,
+        X: Any,
+        return_std: bool = False,
+        *,
+        covariates: Any = None,
+        learned_scale: bool = False,
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Values, and if asked for the standard deviations of new measurements (noise included).
 
@@ -169,21 +177,39 @@ class GraphRegressor(SaysNumbers, GaussianProcessOnGraphs):
         return_std : bool, default=False
         covariates : table or array of one row per graph, optional
             As in ``fit``, where the model has any and ``X`` does not hold them itself.
+        learned_scale : bool, default=False
+            Of a model whose table was read with a ``transform``: return values on the scale it
+            learned on (``log10``), where they are normally distributed, instead of units of the
+            table.
 
         Returns
         -------
         mean : ndarray, shape (n_graphs,)
+            With a transform, the median in the units of the table.
         std : ndarray, shape (n_graphs,)
-            Only with ``return_std``. ``mean ± 1.645 std`` should hold nine of ten measurements.
+            Only with ``return_std``. ``mean ± 1.645 std`` should hold nine of ten measurements on
+            the learned scale.
         """
         found = [
             (said.mean[:, 0], said.variance)
             for said in self._each(self._beside(X, covariates), variance=return_std)
         ]
         mean = np.concatenate([mean for mean, _ in found])
+        scale = None if learned_scale else learned_transform(self.recipe_)
         if not return_std:
-            return mean
-        return mean, np.sqrt(np.concatenate([var for _, var in found if var is not None]))
+            return mean if scale is None else scale.inverse(mean)
+        std = np.sqrt(np.concatenate([var for _, var in found if var is not None]))
+        if scale is None:
+            return mean, std
+        return scale.inverse(mean), scale.inverse_std(mean, std)
+
+    def _on_learned_scale(self, y: Any, recipe: Any) -> Any:
+        """Numbers in units of the table on the scale of the record's transform."""
+        scale = learned_transform(recipe)
+        if scale is None or y is None:
+            return y
+        values = np.asarray(y, dtype=np.float64)
+        return scale.checked(values, lambda k: f"the value of graph {k}")
 
     def _left_out_errors(self) -> np.ndarray:
         return (self.train_values_ - self.loo_.predictions)[:, None]

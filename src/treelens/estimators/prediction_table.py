@@ -1,32 +1,40 @@
-"""All that a Gaussian process says of new graphs, as one table: predictions and domain."""
+"""Predictions as a table: values or classes, their uncertainty, and the domain of applicability."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from treelens.estimators.base import HoldsModel
-from treelens.evaluation.metrics import NINETY
+from treelens.evaluation.metrics import NINETY, class_scores, number_scores, rarer_code
+from treelens.evaluation.validation import codes_among
 from treelens.gp.domain import Domain, expected_error
 from treelens.gp.model import FittedGP
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.molecule_notes import made_smiles, reasons
+from treelens.graphs.molecule_table import MoleculeTable
+from treelens.graphs.record import Transform, learned_transform
 from treelens.models.predictions import Predictions
+from treelens.storage.csv_text import harmless
 
 DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_of_vocabulary")
+_NOT_IN_FILES = "nearest"  # a position among training graphs, which a file does not keep
 
 
-class TellsDomain(HoldsModel):
-    """What models of graphs by a Gaussian process tell beside their predictions."""
+class DomainMixin(HoldsModel):
+    """Prediction tables and the domain of applicability of Gaussian processes on graphs."""
 
     model_: FittedGP
     _domain: Domain | None = None
 
     @property
     def domain_(self) -> Domain:
-        """Where the model may be believed: made when it is first asked for."""
+        """The domain of applicability, computed when it is first used."""
         check_is_fitted(self)
         if self._domain is None or self._domain.model is not self.model_:
             model, errors = self.model_, self._left_out_errors()
@@ -34,7 +42,7 @@ class TellsDomain(HoldsModel):
         return self._domain
 
     def predict_table(self, X: Any) -> pd.DataFrame:
-        """All that is said of graphs, one line each.
+        """Return predictions, their uncertainty and the domain, one row per graph.
 
         Parameters
         ----------
@@ -46,12 +54,14 @@ class TellsDomain(HoldsModel):
             Numbers: ``prediction``, ``std``, ``lower_90``, ``upper_90``. Classes: ``class``,
             ``probability`` (of it), ``decision``, and ``probability CLASS`` for each. Where the
             model has covariates, ``from_covariates``: what they add to the prediction or decision.
-            Then what :meth:`domain` tells.
+            Then the columns of :meth:`domain`. Of a model that learned on another scale,
+            predictions and bounds are in the units of the table (the prediction is a median);
+            ``std_log10``, ``expected_error_log10`` and ``from_covariates_log10`` are on that scale.
         """
         return prediction_table(self, self._new_graphs(X))
 
     def domain(self, X: Any) -> pd.DataFrame:
-        """Whether graphs lie where the model may be believed, and why.
+        """Return whether graphs lie in the domain of applicability, and why.
 
         Parameters
         ----------
@@ -60,17 +70,19 @@ class TellsDomain(HoldsModel):
         Returns
         -------
         DataFrame
-            ``in_domain``: whether the error to expect and the similarity to the nearest training
+            ``in_domain``: whether the expected error and the similarity to the nearest training
             graph are both such as 97.5 % of training graphs have when left out; ``expected_error``:
-            the standard deviation, corrected by how hard the nearest training graphs were to
-            predict when left out, in the units of the targets; ``similarity``: the learned
-            Tanimoto similarity to the nearest training graph, whose position is ``nearest``;
-            ``out_of_vocabulary``: the fraction of patterns that training never saw.
+            the standard deviation, corrected by the leave-one-out errors of the nearest training
+            graphs, on the scale that was learned; ``similarity``: the learned Tanimoto similarity
+            to the nearest training graph, whose position is ``nearest``; ``out_of_vocabulary``: the
+            fraction of patterns that do not occur in the training graphs.
         """
-        return self.predict_table(X)[list(DOMAIN_COLUMNS)]
+        table = self.predict_table(X)
+        wanted = [c for c in table.columns if c.startswith(DOMAIN_COLUMNS)]
+        return table[wanted]
 
     def _html_repr(self) -> str:
-        """What a notebook shows: facts and scores once it is fitted."""
+        """The HTML that a notebook shows: facts and scores of a fitted model."""
         from treelens.estimators.notebook import model_html
 
         if hasattr(self, "model_"):
@@ -78,53 +90,200 @@ class TellsDomain(HoldsModel):
         return super()._html_repr()  # type: ignore[misc]
 
     def _left_out_errors(self) -> np.ndarray:
-        """Of each training graph, shape (n_graphs, n_columns)."""
+        """Leave-one-out errors of the training graphs, shape (n_graphs, n_columns)."""
         raise NotImplementedError
 
 
 def prediction_table(model: Any, graphs: GraphCollection) -> pd.DataFrame:
-    """Predictions, error bars and domain of a fitted regressor or classifier, in one pass.
+    """Return the predictions of a fitted model, whose columns :func:`table_columns` names.
 
     The index holds the names of the graphs, where they have any.
     """
-    domain, n_jobs = model.domain_, model._n_jobs()
-    said = model.model_.decide(graphs, variance=True, n_jobs=n_jobs)
-    around = domain.around(said.graphs.features, n_jobs)
-    assert said.variance is not None
-    std = np.sqrt(said.variance)
-    expected = expected_error(std, around)
-    told = _classes(model, said) if hasattr(model, "classes_") else _numbers(said, std)
-    if said.from_covariates is not None and said.from_covariates.shape[1] == 1:
-        told["from_covariates"] = said.from_covariates[:, 0]
-    found = {
-        "in_domain": domain.holds(expected, around),
-        "expected_error": expected,
-        "similarity": around.similarity,
-        "nearest": around.nearest,
-        "out_of_vocabulary": said.out_of_vocabulary,
-    }
+    has_domain = isinstance(model, DomainMixin)
+    found = model._decide(graphs, **({"variance": True} if has_domain else {}))
+    scale = learned_transform(model.recipe_) if is_regressor(model) else None
+    columns = _classes(model, found) if hasattr(model, "classes_") else _numbers(found, scale)
+    if found.from_covariates is not None and found.from_covariates.shape[1] == 1:
+        columns["from_covariates" + _suffix(scale)] = found.from_covariates[:, 0]
+    columns["out_of_vocabulary"] = found.out_of_vocabulary
+    if found.variance is not None:
+        around = model.domain_.around(found.graphs.features, model._n_jobs())
+        expected = expected_error(np.sqrt(found.variance), around)
+        columns |= {
+            "in_domain": model.domain_.holds(expected, around),
+            "expected_error" + _suffix(scale): expected,
+            "similarity": around.similarity,
+            "nearest": around.nearest,
+        }
     index = None if graphs.names is None else pd.Index(list(graphs.names), name="name")
-    return pd.DataFrame({**told, **found}, index=index)
+    return pd.DataFrame(columns, index=index)[table_columns(model)]
 
 
-def _numbers(said: Predictions, std: np.ndarray) -> dict[str, Any]:
-    mean = said.mean[:, 0]
+def table_columns(model: Any) -> list[str]:
+    """Return the columns of :func:`prediction_table` for a fitted model, in order."""
+    scale = learned_transform(model.recipe_) if is_regressor(model) else None
+    if hasattr(model, "classes_"):
+        columns = ["class", "probability", "decision"]
+        columns += [f"probability {c}" for c in model.classes_.tolist()]
+    else:
+        columns = ["prediction", "std" + _suffix(scale), "lower_90", "upper_90"]
+    if getattr(model, "covariates_", []) and len(getattr(model, "classes_", [])) < 3:
+        columns.append("from_covariates" + _suffix(scale))
+    if not isinstance(model, DomainMixin):
+        return [*columns, "out_of_vocabulary"]
+    error = "expected_error" + _suffix(scale)
+    return [*columns, "in_domain", error, "similarity", "nearest", "out_of_vocabulary"]
+
+
+def _suffix(scale: Transform | None) -> str:
+    return "" if scale is None else f"_{scale.name}"
+
+
+def _numbers(found: Predictions, scale: Transform | None) -> dict[str, Any]:
+    assert found.variance is not None
+    mean, std = found.mean[:, 0], np.sqrt(found.variance)
+    inverse = (lambda x: x) if scale is None else scale.inverse
     return {
-        "prediction": mean,
-        "std": std,
-        "lower_90": mean - NINETY * std,
-        "upper_90": mean + NINETY * std,
+        "prediction": inverse(mean),
+        "std" + _suffix(scale): std,
+        "lower_90": inverse(mean - NINETY * std),
+        "upper_90": inverse(mean + NINETY * std),
     }
 
 
-def _classes(model: Any, said: Predictions) -> dict[str, Any]:
-    chances, codes = said.probabilities, said.predicted_codes
+def _classes(model: Any, found: Predictions) -> dict[str, Any]:
+    chances, codes = found.probabilities, found.predicted_codes
     assert chances is not None
     everyone = np.arange(len(codes))
-    two = said.mean.shape[1] == 1
+    one = found.decisions.shape[1] == 1
     return {
         "class": model.classes_[codes],
         "probability": chances[everyone, codes],
-        "decision": said.mean[:, 0] if two else said.mean[everyone, codes],
+        "decision": found.decisions[:, 0] if one else found.decisions[everyone, codes],
         **{f"probability {c}": chances[:, k] for k, c in enumerate(model.classes_.tolist())},
     }
+
+
+# --- all rows of a table --------------------------------------------------------------------------
+
+
+def predict_rows(
+    models: Sequence[Any], tables: Sequence[MoleculeTable], prefixes: Sequence[str]
+) -> pd.DataFrame:
+    """Return predictions of all rows of a table, those of unreadable molecules empty.
+
+    Parameters
+    ----------
+    models : sequence of fitted estimators
+    tables : sequence of MoleculeTable
+        The same rows as each model reads them.
+    prefixes : sequence of str
+        What stands before the names of each model's columns.
+
+    Returns
+    -------
+    DataFrame
+        ``row`` (from 1), the columns that name the rows, ``smiles``, the columns of the models, and
+        ``problem``: why a row could not be read.
+    """
+    first = tables[0]
+    alike = len({table.graphs.recipe for table in tables}) == 1
+    blocks = [_by_row(made_smiles(first.graphs), first)] if alike else []
+    for model, table, prefix in zip(models, tables, prefixes, strict=True):
+        own = [] if alike else [_by_row(made_smiles(table.graphs), table)]
+        own.append(_by_row(_columns_in_files(model, table.graphs), table))
+        blocks.append(pd.concat(own, axis=1).add_prefix(prefix))
+    body = pd.concat(blocks, axis=1)
+    start = 1 if first.table is None else 1 + first.table.first_row
+    left: dict[str, Any] = {"row": np.arange(start, start + first.n_rows)}
+    taken = {"row", "smiles", "problem", *body.columns}  # a table may use these names itself
+    left |= {f"{n} (given)" if n in taken else n: values for n, values in first.ids.items()}
+    if first.texts is not None:
+        left["smiles"] = first.texts
+    problem = pd.Series("", index=range(first.n_rows), dtype="object")
+    unreadable = sorted({row for table in tables for row in table.unreadable.tolist()})
+    for row, why in reasons(first.texts, unreadable).items():
+        problem[row] = why
+    return pd.concat([pd.DataFrame(left), body], axis=1).assign(problem=problem)
+
+
+def _columns_in_files(model: Any, graphs: GraphCollection) -> dict[str, Any]:
+    columns = [name for name in table_columns(model) if name != _NOT_IN_FILES]
+    if not len(graphs):
+        return {name: np.empty(0) for name in columns}
+    table = prediction_table(model, graphs).reset_index(drop=True)
+    if "class" in table:
+        table["class"] = table["class"].astype(str).astype(object)
+    return {name: table[name].to_numpy() for name in columns}
+
+
+def _by_row(columns: dict[str, Any], table: MoleculeTable) -> pd.DataFrame:
+    """Columns about graphs, with an empty line for each row that could not be read."""
+    return pd.DataFrame(columns, index=table.rows, dtype=object if not len(table.rows) else None
+                        ).reindex(np.arange(table.n_rows))  # fmt: skip
+
+
+def summarize_rows(model: Any, rows: pd.DataFrame, truth: Any = None) -> dict[str, Any]:
+    """Return what was predicted, and scores where the truth is known, as plain data.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    rows : DataFrame
+        The columns of the model for all rows, as :func:`predict_rows` or a file has them.
+    truth : tuple of (positions, values), optional
+        Rows whose true class or number is known. Numbers are scored on the scale that was learned;
+        of two classes, recall, precision and PR AUC are those of the rarer one in training.
+    """
+    readable = rows["out_of_vocabulary"].notna().to_numpy()
+    found = rows[readable].copy()
+    unseen = found["out_of_vocabulary"].astype(float)
+    summary: dict[str, Any] = {"mean_out_of_vocabulary": float(unseen.mean() if len(found) else 0)}
+    if "in_domain" in found:
+        summary["n_outside"] = int((found["in_domain"].astype(str) != "True").sum())
+    scored = None
+    if truth is not None:
+        kept = readable[truth[0]]
+        scored = rows.iloc[truth[0][kept]], np.asarray(truth[1])[kept]
+    of = _class_summary if hasattr(model, "classes_") else _number_summary
+    return summary | of(model, found, scored if scored is not None and len(scored[1]) else None)
+
+
+def _class_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, Any]:
+    plain = {harmless(str(c)): str(c) for c in model.classes_.tolist()}  # as files have them
+
+    def named(classes: pd.Series) -> np.ndarray:
+        return np.array([plain.get(str(c), str(c)) for c in classes], dtype=object)
+
+    classes, counts = np.unique(named(found["class"]), return_counts=True)
+    sizes = dict(zip(classes.tolist(), counts.tolist(), strict=True))
+    if truth is None:
+        return {"predicted": sizes, "accuracy": None}
+    rows, y = truth
+    chances = rows[[f"probability {c}" for c in model.classes_.tolist()]].to_numpy(dtype=float)
+    positive = rarer_code(model.train_codes_) if len(model.classes_) == 2 else None
+    codes = codes_among(y, model.classes_)
+    predicted = codes_among(named(rows["class"]), model.classes_)
+    return {
+        "predicted": sizes,
+        **class_scores(codes, predicted, chances, positive),
+        "positive": None if positive is None else str(model.classes_[positive]),
+        "n_scored": len(y),
+        "n_known_classes": int((codes >= 0).sum()),
+    }
+
+
+def _number_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, Any]:
+    values = found["prediction"].astype(float)
+    ends = [float(values.min()), float(values.max())] if len(values) else [None, None]
+    summary: dict[str, Any] = {"predicted": {"smallest": ends[0], "largest": ends[1]}}
+    if truth is None:
+        return summary
+    rows, y = truth
+    scale = learned_transform(model.recipe_)
+    mean = rows["prediction"].to_numpy(dtype=float)
+    std = rows["std" + _suffix(scale)].to_numpy(dtype=float)
+    if scale is not None:
+        y = scale.checked(y, lambda k: f"the value of row {int(rows.index[k]) + 1}")
+        mean, summary["scale"] = scale.forward(mean), scale.name
+    return {**summary, **number_scores(y, mean, std), "n_scored": len(y)}

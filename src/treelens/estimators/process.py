@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions
 from treelens.estimators.fragments import FragmentsMixin
-from treelens.estimators.prediction_table import TellsDomain
+from treelens.estimators.prediction_table import DomainMixin
 from treelens.gp.blocks import posterior_of_blocks, sample_of_blocks
 from treelens.gp.choice import FEWEST, TrainingData
 from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
@@ -63,7 +63,7 @@ class Known(NamedTuple):
     classes: np.ndarray | None = None
 
 
-class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
+class GaussianProcessOnGraphs(FragmentsMixin, DomainMixin, BaseEstimator):
     """The regressor and the classifier, but for what ``y`` means: ``_known`` and ``_scored``."""
 
     model_: FittedGP
@@ -174,6 +174,7 @@ class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
         if executor is not None:
             raise TypeError("An executor works on blocks (such as SmilesBlocks): leave it out.")
         graphs = check_graphs(X)
+        y = self._on_learned_scale(y, graphs.recipe)
         known = self._known(y, check_weights(sample_weight, len(graphs)))
         encoded = None
         if covariates is not None:
@@ -185,6 +186,10 @@ class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
         record = self._record(fitted, left_out)
         self.model_ = replace(fitted.model, slope=slope, record=record)
         return self
+
+    def _on_learned_scale(self, y: Any, recipe: Any) -> Any:
+        """Targets on the scale of the record's transform; only numbers have one."""
+        return y
 
     def _fit_blocks(self, blocks: Any, executor: Any) -> Self:
         """Fit a sample through landmarks, then take the posterior of all graphs."""
@@ -427,11 +432,11 @@ class GaussianProcessOnGraphs(FragmentsMixin, TellsDomain, BaseEstimator):
         from treelens.report import summarize
 
         check_is_fitted(self)
-        return summarize(self, X, y, names=names)
+        return summarize(self, X, self._on_learned_scale(y, self.recipe_), names=names)
 
     def report(self, path: str | Path, X: Any = None, y: Any = None, *, names: Any = None) -> Path:
         """Write the report: one HTML file that needs nothing else; see :meth:`summary`."""
         from treelens.report import write_report
 
         check_is_fitted(self)
-        return write_report(self, path, X, y, names=names)
+        return write_report(self, path, X, self._on_learned_scale(y, self.recipe_), names=names)

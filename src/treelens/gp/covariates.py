@@ -60,6 +60,7 @@ class CovariateColumn:
                     f"{_MOST_CLASSES} classes: is it an id?"
                 )
             return cls(name, classes=classes)
+        _refuse_infinite(name, numbers, rows)
         known = numbers[np.isfinite(numbers)]
         if not len(known):
             raise GraphDataError(f"The covariate {name!r} is empty: leave it out.")
@@ -84,6 +85,7 @@ class CovariateColumn:
                 f"{_place(rows, first)} holds {str(values[first])[:40]!r}. Correct it, or leave it "
                 "empty."
             )
+        _refuse_infinite(self.name, numbers, rows)
         table = np.clip((numbers - self.mean) / self.spread, -_FARTHEST, _FARTHEST)
         return np.where(np.isfinite(table), table, 0.0)[:, None]
 
@@ -268,6 +270,15 @@ def _refuse_a_few_texts(name: str, values: np.ndarray, rows: Rows) -> None:
         raise GraphDataError(
             f"The covariate {name!r} holds numbers, but for {len(odd)} of {len(known)} graphs, the "
             f"first at {_place(rows, first)}: {str(value)[:40]!r}. Correct it, or leave it empty."
+        )
+
+
+def _refuse_infinite(name: str, numbers: np.ndarray, rows: Rows) -> None:
+    if np.isinf(numbers).any():
+        first = int(np.flatnonzero(np.isinf(numbers))[0])
+        raise GraphDataError(
+            f"The covariate {name!r} is infinite at {_place(rows, first)}: correct it, or leave it "
+            "empty."
         )
 
 

@@ -1,4 +1,4 @@
-"""Rows that hold the same molecule, whatever way it is written.
+"""Rows that hold the same molecule, whatever way it is written, and how they are merged.
 
 Two molecules are the same where their canonical SMILES are. Writing these takes about as long as
 reading the molecules, so it is done only for graphs that a quick hash cannot tell apart.
@@ -6,12 +6,14 @@ reading the molecules, so it is done only for graphs that a quick hash cannot te
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.gathering import rdkit, smiles_parser
+from treelens.graphs.integers import is_number
 from treelens.graphs.rdkit_log import quiet
 
 _ROUNDS = 4
@@ -110,3 +112,66 @@ class _Writer:
         if "mol" in self.data:
             return self.chem.RemoveHs(self.data["mol"][index])
         return self.parse(self.data["smiles"][index])
+
+
+# --- merging ------------------------------------------------------------------------------------
+
+
+def same_measurements(groups: np.ndarray, columns: Sequence[Iterable[Any]]) -> np.ndarray:
+    """Groups, by their first graph, of the same molecule under the same covariates.
+
+    Examples
+    --------
+    >>> same_measurements(np.array([0, 0, 0]), [["25", "25.0", "60"]]).tolist()
+    [0, 0, 2]
+    """
+    first_of: dict[tuple[Any, ...], int] = {}
+    keys = zip(groups.tolist(), *(map(_value, column) for column in columns), strict=True)
+    return np.array([first_of.setdefault(key, k) for k, key in enumerate(keys)], dtype=np.int64)
+
+
+def _value(text: Any) -> Any:
+    """The value of a cell: 25 and 25.0 are the same temperature."""
+    cell = str(text).strip()
+    return float(cell) if is_number(cell) else cell
+
+
+def members(groups: np.ndarray) -> list[np.ndarray]:
+    """Positions of each group, in the order of their first members."""
+    _, which = np.unique(groups, return_inverse=True)
+    return np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
+
+
+def contradictions(y: np.ndarray, groups: np.ndarray, numbers: bool) -> list[np.ndarray]:
+    """Groups with different classes, or with numbers further apart than the deviation of all.
+
+    Of numbers, those furthest apart come first.
+    """
+    parts = [part for part in members(groups) if len(part) > 1]
+    if not numbers:
+        return [part for part in parts if len(np.unique(y[part])) > 1]
+    limit = float(np.std(y))
+    apart = [(float(np.ptp(y[part])), part) for part in parts]
+    worst = sorted((x for x in apart if x[0] > limit), key=lambda x: -x[0])
+    return [part for _, part in worst]
+
+
+def merged_targets(
+    y: np.ndarray, groups: np.ndarray, numbers: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """One target per group, the mean or the most frequent class, and which groups have one.
+
+    Groups with a tie between classes have none.
+
+    Examples
+    --------
+    >>> merged_targets(np.array(["a", "b", "b", "a", "b"]), np.array([0, 0, 0, 3, 3]), False)
+    (array(['b', 'a'], dtype='<U1'), array([ True, False]))
+    """
+    parts = members(groups)
+    if numbers:
+        return np.array([y[part].mean() for part in parts]), np.ones(len(parts), dtype=bool)
+    classes, codes = np.unique(y, return_inverse=True)
+    votes = np.array([np.bincount(codes[part], minlength=len(classes)) for part in parts])
+    clear = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
+    return classes[votes.argmax(axis=1)], clear

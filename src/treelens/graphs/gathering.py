@@ -43,10 +43,17 @@ def rdkit() -> Any:
 
 
 def smiles_parser() -> Callable[[str], Any]:
-    """Return a function that parses a SMILES into a molecule, or None."""
+    """Return a function that parses a SMILES into a molecule, or None.
+
+    RDKit takes what follows a blank for a name; in a cell, it is a second SMILES or a mistake. Only
+    the extensions of CXSMILES (``|...|``) may follow a blank.
+    """
     parse = rdkit().MolFromSmiles
 
     def parsed(smiles: str) -> Any:
+        more = smiles.split(maxsplit=1)[1:]
+        if more and not more[0].startswith("|"):
+            return None
         try:
             return parse(smiles)
         except UnicodeEncodeError:  # half a surrogate pair

@@ -1,4 +1,4 @@
-"""Molecules in: SMILES, SDF, tables of either, and RDKit molecules."""
+"""Graphs from molecules: SMILES, SDF files, tables of SMILES, and RDKit molecules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from treelens.graphs.gathering import Molecules, rdkit, smiles_parser
 from treelens.graphs.rdkit_log import quiet
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.sdf import is_sdf, read_sdf
-from treelens.graphs.tables import Table, read_table
+from treelens.graphs.tables import Table, read_text_table
 from treelens.graphs.targets import as_target, is_missing
 
 _ROWS_IN_A_MESSAGE = 20
@@ -41,10 +41,11 @@ def read_smiles(
     atom_label: AtomLabel = "element",
     bond_label: str = "order",
     standardize: bool | str | Sequence[str] = False,
-) -> tuple[GraphCollection, np.ndarray | Any]:  # Any: None, but only where no target is asked for
-    """Read molecules and their classes from a file.
+) -> tuple[GraphCollection, np.ndarray | Any]:  # Any: None without a target
+    """Read molecules and their classes from a file, row by row.
 
-    Atoms become nodes, in the order in which RDKit numbers them when it parses the SMILES; bonds
+    :func:`read_table` also finds columns, merges repeated molecules and knows units. Atoms become
+    nodes, in the order in which RDKit numbers them when it parses the SMILES; bonds
     become edges with the labels ``-``, ``=``, ``#`` and ``:`` (aromatic).
 
     Parameters
@@ -70,12 +71,12 @@ def read_smiles(
     hydrogens : bool, default=False
         Whether to add the hydrogens as nodes, after the heavy atoms.
     atom_label : str or callable, default="element"
-        What the label of a node says: any of element, charge, aromatic, hydrogens, ring, degree,
+        What nodes are labelled by: any of element, charge, aromatic, hydrogens, ring, degree,
         isotope and chirality, with + between. ``"element"``: ``"N"``; ``"element+charge"``:
         ``"N+1"``; ``"element+aromatic"``: ``"n"`` in an aromatic ring. A function takes an RDKit
         atom and returns its label; a model file keeps its name only.
     bond_label : {"order", "order+stereo"}, default="order"
-        Whether the label of an edge tells the sides of a double bond apart (``"=E"``, ``"=Z"``).
+        Whether edge labels distinguish the sides of a double bond (``"=E"``, ``"=Z"``).
     standardize : bool or sequence of str, default=False
         What to do to molecules first: ``"fragment"`` keeps the largest one (without counter-ions
         and solvents), ``"uncharge"`` neutralises, ``"tautomer"`` takes RDKit's canonical tautomer;
@@ -84,12 +85,12 @@ def read_smiles(
     Returns
     -------
     graphs : GraphCollection
-        ``graphs.graph_data["row"]`` holds the row each molecule stood on, counted from 0 without
+        ``graphs.graph_data["row"]`` is the row of each molecule, counted from 0 without
         the header; ``graphs.graph_data["smiles"]`` the SMILES as given (``"mol"``, an RDKit
         molecule, for ``.sdf``), or where molecules were standardised the SMILES of that,
         ``"smiles_given"`` as given, and ``"standardized"`` the steps that changed it.
-        ``graphs.recipe`` says how they were read: a fitted model reads SMILES and molecules alike,
-        and refuses graphs that were read in another way.
+        ``graphs.recipe`` records how they were read: a fitted model reads new SMILES and molecules
+        in the same way, and refuses graphs that were read in another.
     y : ndarray or None
         Integers where all targets are whole numbers, floats where all are numbers, else strings.
         Numbers are read strictly: one target like ``01`` or ``1_0`` makes all of them strings, so
@@ -113,7 +114,7 @@ def read_smiles(
         mols, table = read_sdf(path, keep_hydrogens=hydrogens)
         data: dict[str, Sequence[Any]] = {"mol": mols}
     else:
-        table = read_table(path)
+        table = read_text_table(path)
         data = {"smiles": table.column(smiles, "smiles")}
     read = molecules_of_table(
         table, data, target, names, on_invalid=on_invalid, on_missing=on_missing, recipe=recipe
@@ -180,7 +181,7 @@ def smiles_to_collection(
     bond_label: str = "order",
     standardize: bool | str | Sequence[str] = False,
 ) -> GraphCollection:
-    """Turn SMILES strings into a collection; see :func:`read_smiles` for the parameters.
+    """Return a collection of SMILES strings; see :func:`read_smiles` for the parameters.
 
     Examples
     --------
@@ -197,7 +198,7 @@ def smiles_to_collection(
 def smiles_by_recipe(
     smiles: Sequence[str], recipe: GraphRecipe, on_invalid: str = "raise"
 ) -> GraphCollection:
-    """SMILES strings, read as a recipe has it."""
+    """Return a collection of SMILES strings, read by a recipe."""
     check_choice("on_invalid", on_invalid, ("raise", "skip"))
     collected = Molecules(recipe).extend(map(smiles_parser(), smiles))
     _report_invalid(
@@ -215,9 +216,9 @@ def molecules_to_collection(
     bond_label: str = "order",
     standardize: bool | str | Sequence[str] = False,
 ) -> GraphCollection:
-    """Turn RDKit molecules into a collection; node ``i`` is atom ``i`` of the molecule.
+    """Return a collection of RDKit molecules; node ``i`` is atom ``i`` of the molecule.
 
-    Hydrogens that are atoms of a molecule stay, whatever ``hydrogens`` says, unless molecules are
+    Explicit hydrogens of a molecule are kept, also with ``hydrogens=False``, unless molecules are
     standardised.
     """
     recipe = GraphRecipe.of_molecules("rdkit", atom_label, hydrogens, bond_label, standardize)
@@ -225,7 +226,7 @@ def molecules_to_collection(
 
 
 def molecules_by_recipe(molecules: Sequence[Any], recipe: GraphRecipe) -> GraphCollection:
-    """RDKit molecules, read as a recipe has it."""
+    """Return a collection of RDKit molecules, read by a recipe."""
     collected = Molecules(recipe).extend(molecules)
     _report_invalid(collected.invalid, len(molecules), lambda i: f"graph {i}", "raise", "")
     if not recipe.hydrogens and not recipe.standardize:
@@ -239,7 +240,7 @@ def _hydrogens_in(molecules: Sequence[Any]) -> bool | None:
         return False
     try:
         implicit = any(m.GetNumAtoms(onlyExplicit=False) > m.GetNumAtoms() for m in molecules)
-    except RuntimeError:  # never sanitised: nobody knows how many there should be
+    except RuntimeError:  # never sanitised: the number of hydrogens is not known
         return None
     return None if implicit else True
 
@@ -259,7 +260,7 @@ def molecule_of(graph: Graph) -> Any:
     return molecule
 
 
-# --- what is wrong ---------------------------------------------------------------------------
+# --- errors and warnings -------------------------------------------------------------------------
 
 
 def check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:

@@ -107,7 +107,7 @@ def open_unpacked(path: Path, *, bounded: bool) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def open_text(path: Path, errors: str = "strict") -> Iterator[TextIO]:
-    """Open a file to read text without an end to its size; ``bounded_lines`` goes with it."""
+    """Open a UTF-8 file of any size, to be read with ``bounded_lines``."""
     with (
         open_unpacked(path, bounded=False) as file,
         io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="") as text,

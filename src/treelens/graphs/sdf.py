@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,7 +52,7 @@ class _Begin(NamedTuple):
 
 def _records(text: str) -> tuple[list[_Begin], int]:
     """Where records begin, also what may come after the last, and how many records there are."""
-    lines = text.splitlines()
+    lines = [line.rstrip("\r\n") for line in io.StringIO(text, newline="")]
     ends = [n for n, line in enumerate(lines, 1) if line.startswith("$$$$")]
     begins = [_Begin(n + 1, "".join(lines[n : n + 1]).strip()) for n in (0, *ends)]
     after = lines[begins[-1].line - 1 :]

@@ -1,19 +1,35 @@
-"""Tables of text from CSV, TSV, SMI, Excel and Parquet files, with the line of each row."""
+"""Tables of text from CSV, TSV, SMI, Excel and Parquet files, with the line of each row.
+
+Cells stay text until the reader of molecules decides what they mean. CSV is parsed by the standard
+library and not by pandas, which neither reports the line of a row nor a quote that is not closed.
+"""
 
 from __future__ import annotations
 
+import codecs
 import csv
+import datetime
 import io
 import re
 import warnings
+import zipfile
+import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, chain, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, Any, NamedTuple
 
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.opening import bounded_lines, open_text, read_lines
+from treelens.graphs.opening import (
+    bounded_lines,
+    check_regular,
+    open_unpacked,
+    read_bytes,
+    read_lines,
+    too_much,
+    unpacked_limit,
+)
 
 Row = tuple[int, list[str]]  # line, fields
 _SEPARATORS = (",", "\t", ";")
@@ -24,6 +40,11 @@ STREAMED_ENDINGS = (".csv", ".tsv", ".txt", *_SMI_ENDINGS)
 TABLE_ENDINGS = (*STREAMED_ENDINGS, *EXCEL_ENDINGS, *_PARQUET_ENDINGS)
 # A zip begins with the name of its first member at this byte; that of a model file is its manifest.
 _ZIP_NAME, _FIRST_IN_A_MODEL = 30, b"manifest.json"
+# Raised by openpyxl and zipfile on files that are no workbooks; XML errors are SyntaxErrors.
+_DAMAGES = (
+    zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, OSError, SyntaxError,
+    IndexError, AttributeError, EOFError, NotImplementedError,
+)  # fmt: skip
 _UTF16_SIGNS = (b"\xff\xfe", b"\xfe\xff")  # what spreadsheets save as "Unicode text"
 
 
@@ -37,7 +58,7 @@ class Table(NamedTuple):
     first_row: int = 0  # where these rows begin, if they are a part of the table
 
     def column(self, name: str, parameter: str) -> list[str]:
-        """The stripped values of one column; ``parameter`` is the argument that asked for it."""
+        """The stripped values of one column; ``parameter`` is the argument that named it."""
         matches = self.columns.count(name)
         if matches != 1:
             raise GraphDataError(
@@ -55,22 +76,18 @@ class Table(NamedTuple):
 
 
 def inner_suffix(path: Path) -> str:
-    """The ending that tells the format: ``.csv`` for both ``x.csv`` and ``x.csv.gz``."""
+    """The ending of the format: ``.csv`` for both ``x.csv`` and ``x.csv.gz``."""
     name = path.name.lower().removesuffix(".gz")
     return Path(name).suffix
 
 
-def read_table(path: Path) -> Table:
-    """Read a table; the separator of a CSV is found from its first line."""
+def read_text_table(path: Path) -> Table:
+    """Read a table as text; the separator of a CSV is found from its first line."""
     suffix = inner_suffix(path)
     if suffix in _PARQUET_ENDINGS:
-        from treelens.graphs.parquet import read_parquet
-
-        return read_parquet(path)
+        return _read_parquet(path)
     if suffix in EXCEL_ENDINGS:
-        from treelens.graphs.excel import read_excel
-
-        return read_excel(path)
+        return _read_excel(path)
     return table_of_bytes(path, read_lines(path))
 
 
@@ -82,64 +99,70 @@ def table_of_bytes(path: Path, data: bytes) -> Table:
     return _delimited_table(path, text)
 
 
-def _zip_hint(data: bytes) -> str:
-    return " (It begins like a zip: a spreadsheet?)" if data.startswith(b"PK") else ""
+def decoded(data: bytes, path: Path) -> str:
+    """Bytes as text, by the rule of :func:`_encoding_of`."""
+    return data.decode(_encoding_of([data], path), errors="replace")
 
 
-def _refuse_model(data: bytes, path: Path) -> None:
-    """Bytes from the beginning of a file that is no text: it may be a model."""
-    if data.startswith(b"PK") and data[_ZIP_NAME:].startswith(_FIRST_IN_A_MODEL):
+def _encoding_of(chunks: Iterable[bytes], path: Path) -> str:
+    """UTF-8; UTF-16 where the bytes begin with its mark; else Windows-1252, with a warning."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    n_before, has_zeros, wrong, start = 0, False, None, b""
+    for chunk in chain(chunks, [b""]):  # the empty one ends the last character
+        if not n_before:
+            start = chunk
+            if start.startswith(_UTF16_SIGNS):
+                return "utf-16"
+        has_zeros = has_zeros or b"\0" in chunk
+        if wrong is None:
+            kept = len(decoder.getstate()[0])  # bytes of an unfinished character
+            try:
+                decoder.decode(chunk, final=not chunk)
+            except UnicodeDecodeError as error:
+                wrong = n_before - kept + error.start
+        n_before += len(chunk)
+    if wrong is None:
+        return "utf-8-sig"
+    if start.startswith(b"PK") and start[_ZIP_NAME:].startswith(_FIRST_IN_A_MODEL):
         raise GraphDataError(
             f"{path} is a model, whatever its name, and no table or SDF: treelens.load opens it, "
             "and 'treelens info' shows it."
         )
-
-
-def decoded(data: bytes, path: Path) -> str:
-    """Bytes as text: UTF-8, UTF-16 where it begins with that sign, else Latin-1 with a warning."""
-    if data.startswith(_UTF16_SIGNS):
-        return data.decode("utf-16", errors="replace")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        _refuse_model(data, path)
-        if b"\0" in data:
-            raise GraphDataError(
-                f"{path} is no text (byte {error.start} is not UTF-8, and there are zeros): "
-                f"expected a table or an SDF. Save it as CSV in UTF-8.{_zip_hint(data)}"
-            ) from error
-        warnings.warn(
-            f"{path} is not UTF-8 (byte {error.start}): it was read as Latin-1 (Windows-1252). If "
-            "letters look wrong, save it as UTF-8.",
-            UserWarning,
-            stacklevel=2,
+    if has_zeros:
+        hint = " (It begins like a zip: a spreadsheet?)" if start.startswith(b"PK") else ""
+        raise GraphDataError(
+            f"{path} is no text (byte {wrong} is not UTF-8, and there are zeros): expected a table "
+            f"or an SDF. Save it as CSV in UTF-8.{hint}"
         )
-        return data.decode("cp1252", errors="replace")
+    warnings.warn(
+        f"{path} is not UTF-8 (byte {wrong}): it was read as Latin-1 (Windows-1252). If letters "
+        "look wrong, save it as UTF-8.",
+        UserWarning,
+        stacklevel=3,
+    )
+    return "cp1252"
 
 
 def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
     """The rows of a table, ``block_size`` at a time: no more of the file is held in memory.
 
-    The formats are those of :func:`read_table`, Parquet excepted.
+    Formats and encodings are those of :func:`read_text_table`, Excel and Parquet excepted; the file
+    is read twice, first for its encoding.
     """
-    try:
-        with open_text(path) as stream:
-            lines = bounded_lines(stream, path)
-            if inner_suffix(path) in _SMI_ENDINGS:
-                columns, rows = ["smiles", "name"], _smi_rows(lines)
-            else:
-                columns, rows = _delimited_rows(path, lines)
-            first_row = 0
-            while block := list(islice(rows, block_size)):
-                numbers, fields = [line for line, _ in block], [fields for _, fields in block]
-                yield Table(str(path), columns, fields, numbers, first_row)
-                first_row += len(block)
-    except UnicodeDecodeError as error:
-        _refuse_model(error.object, path)
-        raise GraphDataError(
-            f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8."
-            f"{_zip_hint(error.object)}"
-        ) from error
+    with open_unpacked(path, bounded=False) as file:
+        encoding = _encoding_of(iter(lambda: file.read(2**20), b""), path)
+        file.seek(0)
+        stream = io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
+        lines = bounded_lines(stream, path)
+        if inner_suffix(path) in _SMI_ENDINGS:
+            columns, rows = ["smiles", "name"], _smi_rows(lines)
+        else:
+            columns, rows = _delimited_rows(path, lines)
+        first_row = 0
+        while block := list(islice(rows, block_size)):
+            numbers, fields = [line for line, _ in block], [fields for _, fields in block]
+            yield Table(str(path), columns, fields, numbers, first_row)
+            first_row += len(block)
 
 
 def _delimited_table(path: Path, text: str) -> Table:
@@ -234,7 +257,8 @@ def _checked_rows(path: Path, rows: Iterator[Row], columns: list[str]) -> Iterat
 
 def _smi_table(path: Path, text: str) -> Table:
     """A SMI file has no header: a SMILES, then perhaps a name, on every line."""
-    numbered = list(_smi_rows(text.splitlines()))
+    # Not str.splitlines, which also splits at U+2028 and other characters inside a line.
+    numbered = list(_smi_rows(io.StringIO(text, newline="")))
     rows, lines = [fields for _, fields in numbered], [line for line, _ in numbered]
     return Table(str(path), ["smiles", "name"], rows, lines)
 
@@ -244,3 +268,115 @@ def _smi_rows(stream: Iterable[str]) -> Iterator[Row]:
         if line.strip():
             smiles, _, name = line.strip().replace("\t", " ").partition(" ")
             yield number, [smiles, name.strip()]
+
+
+# --- Excel and Parquet --------------------------------------------------------------------------
+
+
+def _read_excel(path: Path) -> Table:
+    """The first sheet: a row of column names, then the rows; empty rows are skipped.
+
+    Formulas have the value they had when the workbook was last saved. Columns without a name hold
+    remarks and are not read, so that a stray cell far away costs nothing.
+    """
+    check_regular(path)
+    try:
+        from openpyxl import load_workbook
+    except ImportError as error:
+        raise ImportError(
+            f"Reading {path} needs openpyxl: pip install 'treelens[excel]'."
+        ) from error
+    try:
+        with path.open("rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about styles and the like
+            _check_unpacked_size(path, file)
+            book = load_workbook(file, read_only=True, data_only=True)
+            sheets, sheet = book.sheetnames, book.worksheets[0]
+            sheet.reset_dimensions()  # what the file says about its size may be wrong
+            header, rows = _sheet_rows(sheet)
+    except GraphDataError:
+        raise
+    except _DAMAGES as error:
+        raise GraphDataError(
+            f"{path} cannot be read as an Excel workbook ({error}): it is damaged or something "
+            "else. Save it again as .xlsx, or as CSV."
+        ) from error
+    if not header:
+        raise GraphDataError(f"{path} is empty: expected a row of column names, then the rows.")
+    if len(sheets) > 1:
+        warnings.warn(
+            f"{path} has {len(sheets)} sheets: the first, {sheets[0]!r}, was read. Move another to "
+            "the front, or save it as CSV, to read that.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return Table(str(path), header, [row for _, row in rows], [line for line, _ in rows])
+
+
+def _check_unpacked_size(path: Path, file: IO[bytes]) -> None:
+    with zipfile.ZipFile(file) as archive:
+        unpacked = sum(info.file_size for info in archive.infolist())
+    if unpacked > unpacked_limit(path.stat().st_size):
+        raise too_much(path, f"{unpacked:,}")
+    file.seek(0)
+
+
+def _sheet_rows(sheet: Any) -> tuple[list[str], list[Row]]:
+    """The named columns, and the rows that have a value in one of them."""
+    named: list[int] = []
+    header: list[str] = []
+    rows: list[Row] = []
+    for line, values in enumerate(sheet.iter_rows(values_only=True), 1):
+        if not named:
+            cells = [_cell_text(value) for value in values]
+            named = [k for k, text in enumerate(cells) if text]
+            header = [cells[k] for k in named]
+            continue
+        fields = [_cell_text(values[k]) if k < len(values) else "" for k in named]
+        if any(fields):
+            rows.append((line, fields))
+    return header, rows
+
+
+def _cell_text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, (datetime.datetime, datetime.date)):
+        return value.isoformat()
+    return str(value).strip()
+
+
+def _read_parquet(path: Path) -> Table:
+    """The columns of a Parquet file, before them an index that has a name."""
+    import pandas as pd
+
+    check_regular(path)
+    packed = path.suffix.lower() == ".gz"
+    source: Any = io.BytesIO(read_bytes(path)) if packed else path
+    try:
+        # Whole numbers with gaps between them would be floats otherwise: "1.0" in place of "1".
+        frame = pd.read_parquet(source, engine="pyarrow", dtype_backend="numpy_nullable")
+    except ImportError as error:
+        raise ImportError(
+            f"Reading {path} needs a Parquet library: pip install 'treelens[parquet]'."
+        ) from error
+    except (ValueError, OSError, NotImplementedError, TypeError) as error:  # on bad files
+        raise GraphDataError(
+            f"{path} cannot be read as Parquet: {str(error).rstrip('.')}. Write it anew, or save "
+            "the table as CSV."
+        ) from error
+    kept = [name for name in frame.index.names if name is not None and name not in frame.columns]
+    frame = frame.reset_index(level=kept) if kept else frame
+    columns = [_column_texts(frame.iloc[:, k]) for k in range(frame.shape[1])]
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    return Table(str(path), [str(name) for name in frame.columns], rows, None)
+
+
+def _column_texts(column: Any) -> list[str]:
+    """Values as text; missing values are empty, and bytes are decoded."""
+    texts = []
+    for value, missing in zip(column, column.isna().tolist(), strict=True):
+        if isinstance(value, bytes):
+            value = value.decode("utf-8", errors="replace")
+        texts.append("" if missing else str(value))
+    return texts

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from treelens._sklearn_compat import check_sample_weight
+from treelens.graphs.targets import check_kind
 
 _NOT_NUMBERS = (
     "y contains values that are not numbers: a regressor needs one number per graph. For classes, "
@@ -19,6 +20,7 @@ def check_numbers(y: Any, n_graphs: int) -> np.ndarray:
     """Regression targets as floats; a ``ValueError`` describes what is wrong with them."""
     if y is None:
         raise ValueError("A regressor needs values: call fit(graphs, y).")
+    check_kind(y)
     try:
         values = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from treelens.cli.console import InputError
-
-if TYPE_CHECKING:
-    from treelens.graphs.tables import Table
+from treelens.graphs.errors import GraphDataError
+from treelens.graphs.tables import Table
 
 DEFAULT_TARGETS = ("label", "value", "target", "y", "class", "activity")
-# Names without capitals, blanks and signs, the surest first.
+# Names without capitals, blanks and punctuation, the surest first.
 _SMILES_NAMES = (
     "smiles", "canonicalsmiles", "smi", "isomericsmiles", "smilesstring", "molsmiles", "structure",
     "structures", "mol", "molecule", "molecules",
@@ -27,85 +24,84 @@ _ID_NAMES = (
 _ROWS_TRIED = 20
 
 
-def smiles_column(
-    table: Table, asked: str | None, known: str | None, note: Callable[[str], None]
-) -> str:
-    """The column with the SMILES; ``known`` is the one of the model, where there is a model."""
+def smiles_column(table: Table, asked: str | None, known: str | None, notes: list[str]) -> str:
+    """Return the column with the SMILES; ``known`` is the one a model was fitted to."""
     if asked is not None:
-        return asked_column(table.columns, asked, "--smiles", table.source)
+        return asked_column(table.columns, asked, "smiles", table.source)
     if known is not None and known in table.columns:
         return known
-    found = [
-        [column for column in table.columns if _bare(column) == name] for name in _SMILES_NAMES
-    ]
-    sure = [column for group in found[:_SURE_NAMES] for column in group]
+    found = [[c for c in table.columns if _bare(c) == name] for name in _SMILES_NAMES]
+    sure = [c for group in found[:_SURE_NAMES] for c in group]
     near = [c for c in table.columns if "smiles" in c.casefold()]
     maybe = [c for group in found[_SURE_NAMES:] for c in group if _holds_molecules(table, c)]
     candidates = sure[:1] or near or maybe[:1]
     if len(candidates) != 1:
-        raise InputError(
+        raise GraphDataError(
             f"{table.source} has {'several columns' if candidates else 'no column'} with 'smiles' "
-            "in the name: say which one holds the SMILES with --smiles COLUMN. "
-            f"{listed(table.columns)}"
+            f"in the name: name the one with the SMILES by smiles=COLUMN. {listed(table.columns)}"
         )
     others = [c for c in dict.fromkeys([*sure, *near]) if c != candidates[0]]
     if others or "smiles" not in candidates[0].casefold():
-        note(f"the SMILES are those of column {candidates[0]!r}; --smiles names another.")
+        notes.append(
+            f"the SMILES were read from column {candidates[0]!r}; smiles=COLUMN names another."
+        )
     return candidates[0]
 
 
-def target_column(columns: Sequence[str], asked: str | None, need: bool, source: str) -> str | None:
-    """The column to learn or to compare with; None where there need be none."""
-    if asked is not None:
-        return asked_column(columns, asked, "--target", source)
-    if not need:
-        return None
-    found = [c for name in DEFAULT_TARGETS for c in columns if c.casefold() == name]
+def default_target(table: Table, notes: list[str]) -> str:
+    """Return the column to learn where none was named: ``label``, ``value``, ..."""
+    found = [c for name in DEFAULT_TARGETS for c in table.columns if c.casefold() == name]
     if not found:
-        raise InputError(
-            f"Say which column of {source} holds the class or number with --target COLUMN. "
-            f"{listed(columns)}"
+        raise GraphDataError(
+            f"Name the column of {table.source} with the class or number by target=COLUMN. "
+            f"{listed(table.columns)}"
+        )
+    if found[0].casefold() != "label":
+        notes.append(
+            f"there is no column 'label': the target is {found[0]!r}; target=COLUMN names another."
         )
     return found[0]
 
 
-def target_columns(columns: Sequence[str], asked: str | None, source: str) -> list[str | None]:
-    """The columns of ``--target a,b,c``; a name with a comma in it is one column."""
-    if asked is None or asked in columns or "," not in asked:
+def several_columns(columns: Sequence[str], asked: str, parameter: str, source: str) -> list[str]:
+    """Return the columns of ``"a,b,c"``, each once; a name with a comma in it is one column."""
+    if asked in columns:
         return [asked]
     names = [name.strip() for name in asked.split(",") if name.strip()]
-    return list(dict.fromkeys(asked_column(columns, name, "--target", source) for name in names))
+    if not names:
+        raise GraphDataError(f"{parameter}={asked!r} names no column. {listed(columns)}")
+    return list(dict.fromkeys(asked_column(columns, name, parameter, source) for name in names))
 
 
 def id_columns(
     columns: Sequence[str],
-    asked: str | None,
+    asked: str | Sequence[str] | None,
     known: Sequence[str],
     taken: Sequence[str | None],
     source: str,
 ) -> tuple[str, ...]:
-    """The columns that name the rows: as asked for (``"all"``, ``"none"``), known, or guessed."""
+    """Return the columns that name the rows: as asked for, as a model knows them, or guessed."""
     free = [column for column in columns if column not in taken]
     if asked == "none":
         return ()
     if asked == "all" and "all" not in columns:
         return tuple(free)
+    if isinstance(asked, str):
+        return tuple(several_columns(columns, asked, "names", source))
     if asked is not None:
-        names = [asked] if asked in columns else [name.strip() for name in asked.split(",")]
-        return tuple(asked_column(columns, name, "--id", source) for name in names)
+        return tuple(asked_column(columns, name, "names", source) for name in asked)
     if known and all(name in free for name in known):
         return tuple(known)
-    found = [c for name in _ID_NAMES for c in free if _bare(c) == name]
-    return tuple(found[:1])
+    return tuple([c for name in _ID_NAMES for c in free if _bare(c) == name][:1])
 
 
-def asked_column(columns: Sequence[str], asked: str, option: str, source: str) -> str:
-    """A column that was asked for by name, or an error that lists those there are."""
+def asked_column(columns: Sequence[str], asked: str, parameter: str, source: str) -> str:
+    """Return a column that was asked for by name, or raise an error that lists the columns."""
     if asked in columns:
         return asked
     close = difflib.get_close_matches(asked, columns, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise InputError(f"{source} has no column {asked!r} ({option}).{hint} {listed(columns)}")
+    raise GraphDataError(f"{source} has no column {asked!r} ({parameter}).{hint} {listed(columns)}")
 
 
 def listed(columns: Sequence[str]) -> str:
@@ -113,12 +109,12 @@ def listed(columns: Sequence[str]) -> str:
     return f"Its columns are: {names}." if columns else "It has no columns."
 
 
-def units_in(column: str | None) -> str | None:
-    """Units that the name of a column gives in brackets.
+def unit_in(column: str | None) -> str | None:
+    """Return the unit that the name of a column has in brackets.
 
     Examples
     --------
-    >>> units_in("IC50 (nM)"), units_in("logS [mol/L]"), units_in("logS")
+    >>> unit_in("IC50 (nM)"), unit_in("logS [mol/L]"), unit_in("logS")
     ('nM', 'mol/L', None)
     """
     found = re.search(r"[(\[]([^()\[\]]{1,20})[)\]]\s*$", column or "")

@@ -1,0 +1,373 @@
+"""A table of molecules: targets, repeated molecules, transforms and units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.columns import (
+    asked_column,
+    default_target,
+    unit_in,
+)
+from treelens.graphs.duplicates import (
+    contradictions,
+    members,
+    merged_targets,
+    same_measurements,
+    same_molecules,
+)
+from treelens.graphs.errors import GraphDataError
+from treelens.graphs.molecules import check_choice
+from treelens.graphs.record import TableRecord, Transform, transform_named
+from treelens.graphs.standardize import changes_in_words
+from treelens.graphs.tables import Table
+from treelens.graphs.targets import (
+    TASKS,
+    as_numbers,
+    check_learnable,
+    looks_measured,
+    read_target,
+)
+
+DUPLICATES = ("merge", "first", "keep", "error")
+_FEWEST_ROWS = 3  # below, no class can have two members beside another
+_SHOWN = 5
+_DECADES, _FEW_OF_ALL = 1000.0, 0.1
+
+
+@dataclass(frozen=True)
+class MoleculeTable:
+    """The molecules of a table with their targets, and what was done to the rows.
+
+    ``graphs, y = table`` unpacks the two that ``fit`` takes.
+
+    Attributes
+    ----------
+    source : str
+        The file.
+    graphs : GraphCollection
+        One graph per molecule; ``graphs.recipe.table`` is the record that a model keeps.
+    y : ndarray or None
+        Classes, or numbers in the units of the table.
+    rows : ndarray of int, shape (n_graphs,)
+        The row of each graph, from 0.
+    n_rows : int
+        Rows of the table.
+    target, task, transform, unit : str or None
+        The target column, ``"regression"`` or ``"classification"``, the scale that numbers are
+        learned on, and the unit of the target.
+    covariates : list of str
+        What to give to ``fit(..., covariates=...)``.
+    notes : list of str
+        What was done, in sentences.
+    counts : dict of str to int
+        What was done about rows, and to how many.
+    ids : dict of str to list of str
+        The columns that name the rows, for all rows of the table.
+    smiles : str or None
+        The column of the SMILES.
+    table : Table or None
+        The whole table as text.
+    texts : list of str or None
+        The SMILES of all rows as given.
+    unreadable : ndarray of int
+        Rows without a molecule that can be read.
+    groups : ndarray of int, shape (n_graphs,), or None
+        The first graph that is the same molecule: folds must not cut through a group.
+    merged : tuple of ndarray of int or None
+        The rows that each graph stands for, where rows were merged.
+    """
+
+    source: str
+    graphs: GraphCollection
+    y: np.ndarray | None
+    rows: np.ndarray
+    n_rows: int
+    target: str | None = None
+    task: str = "classification"
+    transform: str | None = None
+    unit: str | None = None
+    covariates: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    ids: dict[str, list[str]] = field(default_factory=dict)
+    smiles: str | None = None
+    table: Table | None = None
+    texts: list[str] | None = None
+    unreadable: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    groups: np.ndarray | None = None
+    merged: tuple[np.ndarray, ...] | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        yield self.graphs
+        yield self.y
+
+    def __repr__(self) -> str:
+        of = "" if self.target is None else f", target {self.target!r} ({self.task})"
+        lines = [f"{len(self.graphs)} molecules of {self.n_rows} rows of {self.source}{of}"]
+        return "\n".join(["MoleculeTable: " + lines[0], *(f"  - {note}" for note in self.notes)])
+
+    @property
+    def names(self) -> Any:
+        """Names of the graphs; None where no column has any."""
+        return self.graphs.names
+
+    @property
+    def record(self) -> TableRecord:
+        """What a model keeps of the table."""
+        changes = changes_in_words(self.graphs.graph_data.get("standardized", ()))
+        counts = {"rows": self.n_rows, **self.counts, **changes, "graphs": len(self.graphs)}
+        return TableRecord(
+            Path(self.source).name, self.smiles, self.target, tuple(self.ids), self.task,
+            self.transform, self.unit, counts,
+        )  # fmt: skip
+
+    @property
+    def target_name(self) -> str:
+        """The target in messages."""
+        return self.target or "the class file"
+
+    def learned(self) -> tuple[GraphCollection, np.ndarray]:
+        """Return graphs without a transform in their record, and ``y`` on the learned scale.
+
+        For estimators that know nothing of transforms.
+        """
+        assert self.y is not None
+        scale, recipe = transform_named(self.transform), self.graphs.recipe
+        if scale is None or recipe is None or recipe.table is None:
+            return self.graphs, self.y
+        table = replace(recipe.table, transform=None)
+        return self.graphs.with_recipe(replace(recipe, table=table)), scale.forward(self.y)
+
+    def place(self, graph: int) -> str:
+        """A graph in messages: its row, and what names it."""
+        row = int(self.rows[graph])
+        names = [column[row] for column in self.ids.values() if column[row]]
+        return f"row {row + 1}" + (f" ({names[0][:40]})" if names else "")
+
+    def pick(self, keep: np.ndarray) -> MoleculeTable:
+        """Some of the graphs."""
+        y, groups = (None if x is None else x[keep] for x in (self.y, self.groups))
+        merged = None if self.merged is None else tuple(self.merged[k] for k in keep.tolist())
+        return replace(
+            self, graphs=self.graphs[keep], rows=self.rows[keep], y=y, groups=groups, merged=merged
+        )
+
+    def column(self, name: str, rows: np.ndarray | None = None) -> list[str]:
+        """A column of the table as text, for rows (by default the row of each graph)."""
+        if self.table is None:
+            raise GraphDataError(f"{self.source} has no columns, so that there is no {name!r}.")
+        asked_column(self.table.columns, name, "column", self.source)
+        every = self.table.column(name, "column")
+        return [every[row] for row in (self.rows if rows is None else rows).tolist()]
+
+    def with_target(
+        self,
+        target: str | None = None,
+        *,
+        task: str | None = "auto",
+        transform: str | None = None,
+        unit: str | None = None,
+        duplicates: str = "merge",
+        on_missing: str = "skip",
+        learn: bool = True,
+    ) -> MoleculeTable:
+        """Return the rows that have a target; see :func:`read_table` for the parameters.
+
+        ``task=None``: only classes will do. ``learn=False``: do not raise where the targets leave
+        nothing to learn (test data).
+        """
+        if task is not None:
+            check_choice("task", task, TASKS)
+        check_choice("duplicates", duplicates, DUPLICATES)
+        check_choice("on_missing", on_missing, ("skip", "raise"))
+        scale = transform_named(transform)
+        data = replace(self, notes=list(self.notes))
+        if self.table is not None:
+            data = data._labelled(target, task, on_missing)
+        data = data._for_task(task, scale, learn)
+        data = replace(data, unit=unit or unit_in(data.target))
+        if learn:
+            data._check(task)
+        data = data._without_repeats(duplicates)
+        if learn:
+            data._check(task)
+        assert data.y is not None
+        if data.task != "regression" and data.y.dtype.kind == "f":
+            data = replace(data, y=data.y.astype(str))  # numbers that stand for classes
+        recipe = data.graphs.recipe
+        if recipe is None:
+            return data
+        return replace(data, graphs=data.graphs.with_recipe(replace(recipe, table=data.record)))
+
+    # --- the steps of with_target -----------------------------------------------------------
+
+    def _labelled(self, target: str | None, task: str | None, on_missing: str) -> MoleculeTable:
+        """Rows with a target, read from the table."""
+        assert self.table is not None
+        if target is None:
+            column = default_target(self.table, self.notes)
+        else:
+            column = asked_column(self.table.columns, target, "target", self.source)
+        for name, what in ((column, "what is to be predicted"), (self.smiles, "the molecules")):
+            if name is not None and name in self.covariates:
+                raise GraphDataError(f"covariates: column {name!r} is {what}. Leave it out.")
+        y, labelled = read_target(self.table, column, self.rows, task, self.notes)
+        ids = {name: values for name, values in self.ids.items() if name != column}
+        if labelled.all():
+            return replace(self, y=y, target=column, ids=ids)
+        rows = self.rows[~labelled].tolist()
+        shown = ", ".join(map(self.table.place, rows[:_SHOWN]))
+        more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+        found = (
+            f"{self.source}: the target ({column!r}) is missing in {len(rows)} of {self.n_rows} "
+            f"rows: {shown}{more}."
+        )
+        if on_missing == "raise":
+            raise GraphDataError(
+                f"{found} Fill it in, remove these rows, or leave them out with on_missing='skip'."
+            )
+        if len(rows) == len(self.rows):
+            raise GraphDataError(f"{found} None is left. Name another column with target=COLUMN.")
+        self.notes.append(f"{found} They were left out.")
+        counts = {**self.counts, "rows without a label, left out": len(rows)}
+        kept = self.pick(np.flatnonzero(labelled))
+        return replace(kept, y=y, target=column, counts=counts, ids=ids)
+
+    def _for_task(self, task: str | None, scale: Transform | None, learn: bool) -> MoleculeTable:
+        """Targets as the task needs them; "auto" goes by what they look like."""
+        y = self.y
+        assert y is not None
+        if learn and task != "regression" and len(y) < _FEWEST_ROWS:
+            why = "; ".join(f"{what}: {n}" for what, n in self.counts.items())
+            raise GraphDataError(
+                f"{self.source}: {len(y)} of {self.n_rows} rows have a molecule and a target "
+                f"({self.target_name!r}){f' ({why})' if why else ''}, too few to learn from. Add "
+                "rows, or name another column with target=COLUMN."
+            )
+        if task == "auto" and (looks_measured(y) or scale is not None):
+            self.notes.append(
+                f"column {self.target_name!r} holds numbers: fitting a regression; "
+                "task='classification' to learn classes."
+            )
+            task = "regression"
+        if task != "regression":
+            if scale is not None:
+                raise GraphDataError(
+                    f"transform={scale.name!r} is for numbers, and these are classes."
+                )
+            return replace(self, task="classification")
+        y = as_numbers(y, self.target_name, self.place)
+        if scale is not None:
+            scale.checked(y, lambda k: f"{self.target_name!r} in {self.place(k)}")
+        elif learn:
+            self._note_decades(y)
+        name = None if scale is None else scale.name
+        return replace(self, y=y, task="regression", transform=name)
+
+    def _note_decades(self, y: np.ndarray) -> None:
+        """Values over many powers of ten, most of them small, are better learned as logarithms."""
+        low, middle, high = np.quantile(y, [0.0, 0.5, 1.0])
+        if low > 0 and high > _DECADES * low and middle < _FEW_OF_ALL * high:
+            self.notes.append(
+                f"{self.target_name!r} runs from {low:g} to {high:g}, most of it near the lower "
+                "end: transform=log10 probably serves better."
+            )
+
+    def _check(self, task: str | None) -> None:
+        assert self.y is not None
+        sure = task == "classification"
+        check_learnable(self.y, self.task, self.target_name, self.place, sure)
+
+    def _without_repeats(self, how: str) -> MoleculeTable:
+        """Each molecule once, as ``duplicates`` asks; covariates tell measurements apart."""
+        if not {"smiles", "mol"} & set(self.graphs.graph_data):
+            return self
+        groups, n_stereo = same_molecules(self.graphs)
+        n_repeats = len(groups) - len(np.unique(groups))
+        data = replace(self, groups=groups)
+        if not n_repeats:
+            return data
+        found = f"{n_repeats} rows repeat" if n_repeats > 1 else "1 row repeats"
+        found += " the molecule of another row"
+        if n_stereo:
+            found += (
+                f" ({n_stereo} of them as another stereoisomer or isotope, which atom_label and "
+                "bond_label can tell apart)"
+            )
+        if how == "error":
+            raise GraphDataError(f"{found}. Merge them, or choose how with duplicates=HOW.")
+        columns = [c for c in self.covariates if c in self.graphs.graph_data]
+        measured = same_measurements(groups, [self.graphs.graph_data[c] for c in columns])
+        data._note_contradictions(measured)
+        if how == "keep":
+            self.notes.append(
+                f"{found}. They were kept: on both sides of a split they flatter every score."
+            )
+            return data
+        if how == "first":
+            self.notes.append(f"{found}: only the first row of each was kept.")
+            counts = {**self.counts, "rows of repeated molecules (first)": n_repeats}
+            return replace(data.pick(np.unique(groups)), counts=counts)
+        return data._merged(measured, n_repeats, found, columns)
+
+    def _merged(
+        self, measured: np.ndarray, n_repeats: int, found: str, columns: list[str]
+    ) -> MoleculeTable:
+        """One graph for each measured molecule, with the mean of its values or its main class."""
+        assert self.y is not None
+        numbers, scale = self.task == "regression", transform_named(self.transform)
+        there = self.y if scale is None else scale.forward(self.y)
+        y, clear = merged_targets(there, measured, numbers)
+        y = y if scale is None else scale.inverse(y)
+        parts = members(measured)
+        n_merged, n_ties = len(measured) - len(parts), int((~clear).sum())
+        n_kept, counts = n_repeats - n_merged, dict(self.counts)
+        words = ""
+        if n_merged:
+            counts["rows of repeated molecules (merge)"] = n_merged
+            what = "with the mean of its values" if numbers else "with its most frequent class"
+            words = f"each molecule counts once, {what}."
+            words += f" {n_ties} with a tie between classes left out." if n_ties else ""
+        if n_kept:
+            counts["rows of repeated molecules under other covariates"] = n_kept
+            stay = (
+                f"{n_kept} of them under other covariates ({', '.join(columns)}), kept as separate "
+                "measurements"
+            )
+            words = f"{stay}; {n_merged} under the same ones: {words}" if n_merged else f"{stay}."
+        self.notes.append(f"{found}: {words}")
+        first = np.array([part[0] for part in parts])[clear]
+        rows = tuple(self.rows[part] for part, kept in zip(parts, clear, strict=True) if kept)
+        return replace(self.pick(first), y=y[clear], merged=rows, counts=counts)
+
+    def _note_contradictions(self, measured: np.ndarray) -> None:
+        assert self.y is not None
+        numbers, scale = self.task == "regression", transform_named(self.transform)
+        there = self.y if scale is None else scale.forward(self.y)
+        torn = contradictions(there, measured, numbers)
+        if not torn:
+            return
+        shown = []
+        for part in torn[:_SHOWN]:
+            cells = ", ".join(f"{self.place(int(i))}: {self._cell(int(i))}" for i in part[:4])
+            shown.append(cells + (", ..." if len(part) > 4 else ""))
+        more = f"; and {len(torn) - _SHOWN} more" if len(torn) > _SHOWN else ""
+        other = "values far apart" if numbers else "different classes"
+        plural = "s" if len(torn) > 1 else ""
+        self.notes.append(
+            f"{len(torn)} repeated molecule{plural} with {other}: {'; '.join(shown)}{more}."
+        )
+
+    def _cell(self, graph: int) -> str:
+        """The target of a graph as the table has it."""
+        assert self.y is not None
+        if self.table is None or self.target is None:
+            return str(self.y[graph])
+        return self.column(self.target, self.rows[graph : graph + 1])[0]

@@ -1,0 +1,261 @@
+"""Read tables of molecules: the columns, molecules and targets of a file in one call."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treelens.graphs.atoms import AtomLabel
+from treelens.graphs.columns import asked_column, id_columns, smiles_column
+from treelens.graphs.descriptors import PREFIX
+from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
+from treelens.graphs.molecule_notes import (
+    about_rdkit_warnings,
+    about_salts,
+    about_shared_names,
+    about_standardizing,
+    unreadable_rows,
+)
+from treelens.graphs.molecule_table import MoleculeTable
+from treelens.graphs.molecules import check_choice, molecules_of_table, smiles_by_recipe
+from treelens.graphs.rdkit_log import heard
+from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.record import TableRecord
+from treelens.graphs.sdf import is_sdf, read_sdf
+from treelens.graphs.tables import Table, read_text_table
+
+DESCRIPTORS = ("rdkit",)
+
+
+def read_table(
+    path: str | Path,
+    *,
+    smiles: str | None = None,
+    target: str | None = None,
+    names: str | Sequence[str] | None = None,
+    covariates: Sequence[str] | None = None,
+    descriptors: str | None = None,
+    task: str = "auto",
+    transform: str | None = None,
+    unit: str | None = None,
+    duplicates: str = "merge",
+    on_invalid: str = "skip",
+    max_invalid: float = 0.1,
+    on_missing: str = "skip",
+    hydrogens: bool | None = None,
+    atom_label: AtomLabel | None = None,
+    bond_label: str | None = None,
+    standardize: bool | str | Sequence[str] | None = None,
+    model: Any = None,
+) -> MoleculeTable:
+    """Read molecules and targets from a table, as ``treelens fit`` does.
+
+    Parameters
+    ----------
+    path : str or Path
+        ``.csv``, ``.tsv``, ``.txt``, ``.smi`` (each also with ``.gz``), ``.xlsx``, ``.parquet`` or
+        ``.sdf``.
+    smiles : str, optional
+        The column with the SMILES; by default the one that is called so.
+    target : str or None
+        The column with the class or the number to learn; ``"auto"`` finds the first that is called
+        label, value, target, y, class or activity. None: ``y`` is None.
+    names : str or sequence of str, optional
+        The columns that name the rows, ``"all"`` or ``"none"``; by default the first that is called
+        id, name or the like.
+    covariates : sequence of str, optional
+        Columns that stand beside the graphs (assay, temperature).
+    descriptors : {"rdkit"}, optional
+        RDKit's descriptors as covariates.
+    task : {"auto", "classification", "regression"}, default="auto"
+        ``"auto"``: regression where the target holds many different numbers.
+    transform : {"log10", "ln"}, optional
+        The scale to learn numbers on. ``y`` stays in the units of the table: the regressor
+        transforms it in ``fit``, and ``predict`` returns units of the table.
+    unit : str, optional
+        Of the target; by default what the name of its column has in brackets.
+    duplicates : {"merge", "first", "keep", "error"}, default="merge"
+        Rows of the same molecule (and covariates): one row with the mean of the numbers (on the
+        scale of ``transform``) or the most frequent class; the first row; all; or an error.
+    on_invalid : {"skip", "raise"}, default="skip"
+        Rows without a molecule that RDKit can read; more than ``max_invalid`` are an error.
+    max_invalid : float, default=0.1
+        The largest share of such rows.
+    on_missing : {"skip", "raise"}, default="skip"
+        Rows without a target.
+    hydrogens, atom_label, bond_label, standardize :
+        As in :func:`read_smiles`; by default as ``model`` needs them.
+    model : fitted estimator, optional
+        Read the molecules, columns and covariates that this model needs.
+
+    Returns
+    -------
+    MoleculeTable
+        ``graphs, y = read_table(...)`` unpacks what ``fit`` takes; ``notes`` says what was done.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "assay.csv")
+    >>> _ = path.write_text("ID,Structure,IC50 (nM)\\na,CCO,10\\nb,OCC,1000\\nc,CCN,5\\nd,C1,7\\n")
+    >>> table = read_table(path, target="IC50 (nM)", transform="log10", max_invalid=0.3)
+    >>> table.y.round(6).tolist(), table.rows.tolist(), table.unit, list(table.names)
+    ([100.0, 5.0], [0, 2], 'nM', ['a', 'c'])
+    """
+    recipe = None if model is None else model.recipe_
+    wanted = covariate_names(covariates, descriptors, model)
+    path = Path(path).expanduser()
+    own = recipe_for(
+        "sdf" if is_sdf(path) else "smiles", recipe, atom_label, hydrogens, bond_label, standardize
+    )
+    known = None if recipe is None else recipe.table
+    read = read_rows(path, own, smiles, names, wanted, known)
+    check_unreadable(read, on_invalid, max_invalid)
+    if model is None:
+        read.notes.extend(about_salts(read.graphs))
+    read.notes.extend(about_shared_names(read.graphs, read.rows, read.ids))
+    if target is None:
+        return read
+    return read.with_target(
+        None if target == "auto" else target, task=task, transform=transform, unit=unit,
+        duplicates=duplicates, on_missing=on_missing,
+    )  # fmt: skip
+
+
+def read_rows(
+    path: Path,
+    recipe: GraphRecipe,
+    smiles: str | None = None,
+    names: str | Sequence[str] | None = None,
+    covariates: Sequence[str] = (),
+    known: TableRecord | None = None,
+) -> MoleculeTable:
+    """Return the molecules of a file without targets; ``known`` is the record of a model."""
+    if not is_sdf(path):
+        table, molecules = read_text_table(path), None
+    elif smiles is not None:
+        raise GraphDataError(
+            f"smiles={smiles}: an SDF holds the molecules themselves. Leave it out."
+        )
+    else:
+        molecules, table = read_sdf(path, keep_hydrogens=bool(recipe.hydrogens))
+    if not table.rows:
+        raise GraphDataError(f"{path} has column names but no rows: there is nothing to read.")
+    read = rows_of_table(table, molecules, recipe, smiles, names, covariates, known)
+    read.notes.extend([*about_rdkit_warnings(heard()), *about_standardizing(read.graphs)])
+    return read
+
+
+def rows_of_table(
+    table: Table,
+    molecules: Sequence[Any] | None,
+    recipe: GraphRecipe,
+    smiles: str | None = None,
+    names: str | Sequence[str] | None = None,
+    covariates: Sequence[str] = (),
+    known: TableRecord | None = None,
+    may_be_empty: bool = False,
+) -> MoleculeTable:
+    """Return the molecules of a table, or of a block of one, without targets."""
+    notes: list[str] = []
+    data: dict[str, Any] = {"mol": molecules}
+    column = None
+    if molecules is None:
+        column = smiles_column(table, smiles, None if known is None else known.smiles, notes)
+        data = {"smiles": table.column(column, "smiles")}
+    ids = id_columns(
+        table.columns, names, () if known is None else known.ids, [column], table.source
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InvalidMoleculesWarning)  # the caller reports them
+        read = molecules_of_table(
+            table, data, None, ids[0] if ids else None, recipe=recipe, on_invalid="skip",
+            may_be_empty=may_be_empty,
+        )  # fmt: skip
+    if read is None:
+        graphs, rows = smiles_by_recipe(["C"], recipe)[:0], np.empty(0, dtype=np.int64)
+    else:
+        graphs = read[0]
+        rows = np.array(graphs.graph_data["row"], dtype=np.int64) - table.first_row
+    columns = {
+        name: table.column(asked_column(table.columns, name, "covariates", table.source), name)
+        for name in covariates
+        if name not in DESCRIPTORS and not name.startswith(PREFIX)
+    }
+    if columns:
+        graphs = graphs.with_data({c: [v[row] for row in rows] for c, v in columns.items()})
+    unreadable = np.setdiff1d(np.arange(len(table.rows)), rows)
+    counts = {"rows without a readable molecule": len(unreadable)} if len(unreadable) else {}
+    return MoleculeTable(
+        table.source, graphs, None, rows, len(table.rows), covariates=list(covariates), notes=notes,
+        counts=counts, ids={name: table.column(name, "names") for name in ids}, smiles=column,
+        table=table, texts=data.get("smiles"), unreadable=unreadable,
+    )  # fmt: skip
+
+
+def check_unreadable(table: MoleculeTable, on_invalid: str, max_invalid: float) -> None:
+    """Note the rows without a molecule, or raise where there are too many."""
+    check_choice("on_invalid", on_invalid, ("skip", "raise"))
+    n = len(table.unreadable)
+    if not n:
+        return
+    share = n / table.n_rows
+    names = next(iter(table.ids.values()), [])
+    listed = unreadable_rows(table.table, table.texts, table.unreadable.tolist(), names)
+    found = (
+        f"{table.source}: {n} of {table.n_rows} rows ({100 * share:.0f} %) hold no molecule that "
+        f"RDKit can read: {listed}."
+    )
+    if on_invalid == "raise":
+        raise GraphDataError(f"{found} Correct them, or leave them out with on_invalid='skip'.")
+    if share > max_invalid:
+        raise GraphDataError(
+            f"{found} With so many, the column or the file is probably not the right one. Correct "
+            "them, name another column with smiles=COLUMN, or leave them out with "
+            f"max_invalid={min(1.0, share + 0.01):.2f}."
+        )
+    table.notes.append(f"{found} They were left out.")
+
+
+def recipe_for(
+    reader: str,
+    known: GraphRecipe | None,
+    atom_label: AtomLabel | None,
+    hydrogens: bool | None,
+    bond_label: str | None,
+    standardize: bool | str | Sequence[str] | None,
+) -> GraphRecipe:
+    """Return how to read molecules: as asked for, or as a model needs them (``known``)."""
+    asked = GraphRecipe.of_molecules(
+        reader, atom_label or "element", bool(hydrogens), bond_label or "order",
+        standardize if standardize is not None else False,
+    )  # fmt: skip
+    if known is None or not known.is_molecular:
+        return asked
+    given = {"atom_label": atom_label, "hydrogens": hydrogens, "bond_label": bond_label,
+             "standardize": standardize}  # fmt: skip
+    for name, value in given.items():
+        if value is not None and getattr(asked, name) != getattr(known, name):
+            raise GraphDataError(
+                f"{name}={value!r}: the model was fitted to graphs made from {known}, and labels "
+                f"read otherwise would mean something else. Leave {name} out: molecules are read "
+                "as the model needs them."
+            )
+    return known.for_new_molecules(reader)
+
+
+def covariate_names(
+    covariates: Sequence[str] | None, descriptors: str | None, model: Any = None
+) -> list[str]:
+    """Return the names of all covariates, each once: as asked for, and of a fitted model."""
+    if isinstance(covariates, str):
+        raise TypeError("covariates must be a list of columns.")
+    names = list(covariates or ())
+    if descriptors is not None:
+        check_choice("descriptors", descriptors, DESCRIPTORS)
+        names.append(descriptors)
+    return list(dict.fromkeys([*names, *getattr(model, "covariates_", ())]))

@@ -1,0 +1,320 @@
+"""``treelens fit``: classes and numbers, one target or several, and what is printed."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rdkit import Chem
+
+import treelens as tl
+from cli.conftest import (
+    ALCOHOLS,
+    AMINES,
+    MOLECULES,
+    QUICK,
+    SMALL,
+    refused,
+    run,
+    tiny_tu,
+    write_csv,
+)
+from cli.test_executable import execute
+from cli.test_executable import pytestmark as needs_executable
+from treelens.cli import demo, fit
+
+# A number that atoms decide: 0.37 for each carbon, two more for each nitrogen.
+NUMBERS = [(s, round(0.37 * s.count("C") + 2.0 * s.count("N"), 3)) for s in ALCOHOLS + AMINES]
+# One in ten is rare, and no structure tells it apart.
+RARE = [(f"{'C' * (1 + n % 20)}{'ONS'[n // 20]}", "hit" if n % 10 == 3 else "miss")
+        for n in range(60)]  # fmt: skip
+# Words that only the authors of the program understand.
+JARGON = ("evidence", "nats", "came to rest", "leans", "less without", "NLPD", "trees",
+          "hydrogens=", "unknown making", "labels+edges", "weights of branches")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_csv(tmp_path_factory.mktemp("numbers") / "x.csv", NUMBERS, "smiles,value")
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+def test_numbers(numbers, tmp_path):
+    done = run("fit", numbers, "--out", tmp_path / "m", *SMALL)
+    assert done.code == 0, done.err
+    assert "the target is 'value'" in done.err
+    assert "fitting a regression; --task classification" in done.err
+    for words in ("40 molecules", "value from 0.74 to 6.44", "RMSE", "R2", "90 % interval",
+                  "onverged after", "largest effect"):  # fmt: skip
+        assert words in done.out, words
+    assert not [word for word in JARGON if word in done.out.replace(str(tmp_path), "")]
+    model = tl.load(tmp_path / "m")
+    assert isinstance(model, tl.GraphRegressor)
+    assert model.loo_.r2 > 0.9
+    found = run("fit", numbers, "--out", tmp_path / "m", *SMALL, "--json", "--top", 3).data
+    assert (found["method"], found["task"]) == ("evidence", "regression")
+    assert found["leave_one_out"]["model"]["rmse"] == model.loo_.rmse
+    assert found["leave_one_out"]["mean"]["rmse"] == np.std([y for _, y in NUMBERS])
+    assert found["learning_gain"]["sentence"] == model.learning_gain_.sentence
+    assert len(found["patterns"]) == 3
+    assert any("fitting a regression" in note for note in found["notes"])
+    table = model.fragments([s for s, _ in NUMBERS])
+    for row in found["fragments"]:
+        own = table.loc[row["rank"]]
+        assert (row["pattern"], row["support"]) == (own["pattern"], own["support"])
+        assert row["effect"] == pytest.approx(own["effect"])
+
+
+def test_the_task_can_be_chosen(tmp_path):
+    levels = [(s, [0.5, 1.5][i % 2]) for i, (s, _) in enumerate(MOLECULES)]
+    data = write_csv(tmp_path / "levels.csv", levels)
+    args = ["fit", data, "--out", tmp_path / "m", *SMALL, "--json"]
+    assert run(*args).data["task"] == "classification"  # two numbers can pass for classes
+    assert tl.load(tmp_path / "m").classes_.tolist() == ["0.5", "1.5"]
+    assert run(*args, "--task", "regression").data["task"] == "regression"
+    whole = [(s, f"{7 * i}.0") for i, (s, _) in enumerate(MOLECULES)]
+    write_csv(data, whole)
+    assert run(*args).data["data"]["values"]["largest"] == 273.0
+    assert tl.load(tmp_path / "m").train_values_.dtype == np.float64
+
+
+def test_the_weights_can_be_chosen(numbers, tmp_path):
+    assert run("fit", numbers, "--out", tmp_path / "m", *SMALL, "--weights", "uniform").code == 0
+    assert tl.load(tmp_path / "m").weights == "uniform"
+    assert "(weights are uniform)" in run("patterns", tmp_path / "m").out
+
+
+@pytest.mark.parametrize("options", [SMALL, QUICK], ids=["evidence", "svc"])
+def test_the_seed_settles_everything(options, molecules, tmp_path):
+    for name in ("a", "b"):
+        assert run("fit", molecules, "-o", tmp_path / name, *options, "--seed", 3).code == 0
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+# --- classes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [SMALL, QUICK], ids=["evidence", "svc"])
+def test_classes(options, molecules, tmp_path):
+    done = run("fit", molecules, "--out", tmp_path / "m", *options)
+    assert done.code == 0, done.err
+    for words in ("alcohol (20), amine (20)", "most frequent class", "50.0 %", "100.0 %",
+                  "primary aliphatic amine", "Time: "):  # fmt: skip
+        assert words in done.out, words
+    assert not [word for word in JARGON if word in done.out.replace(str(tmp_path), "")]
+    assert "\x1b" not in done.out + done.err
+    loaded = tl.load(tmp_path / "m")
+    assert loaded.predict(["CCCO", "CCCN"]).tolist() == ["alcohol", "amine"]
+    found = run("fit", molecules, "--out", tmp_path / "m", *options, "--json").data
+    assert found["data"]["classes"] == {"alcohol": 20, "amine": 20}
+    assert 1 <= len(found["fragments"]) <= fit.FRAGMENTS_SHOWN
+    assert (found["toward"], found["no_fragments_for"]) == ("amine", None)
+    signs = {row["name"]: np.sign(row["effect"]) for row in found["fragments"]}
+    assert signs["primary aliphatic amine"] == 1
+    assert -1 in signs.values()
+
+
+def test_learned_and_uniform_weights_of_a_support_vector_machine(molecules, tmp_path):
+    found = run("fit", molecules, "--out", tmp_path / "m", "--method", "svc", "--depth", 1,
+                "--kernel", "tanimoto", "--weight-radius", "0,2", "--json").data  # fmt: skip
+    assert found["scores"]["majority"] == 0.5
+    assert found["scores"]["uniform"]["mean"] > 0.9
+    assert isinstance(tl.load(tmp_path / "m"), tl.GraphSVC)
+
+
+def test_recall_and_precision_are_those_of_the_class_that_effects_speak_of(tmp_path):
+    """Of the rarer class they would be 1.0 here, under a heading that does not say so."""
+    rows = [(s, "a") for s in ALCOHOLS[:12]] + [(s, "b") for s in AMINES[:20]]
+    rows += [(s, "b") for s in ("CS", "CCS", "CCCS")]
+    data = write_csv(tmp_path / "x.csv", rows)
+    args = ["fit", data, "-o", tmp_path / "m", *SMALL, "--weights", "uniform"]
+    found = run(*args, "--json").data
+    model = tl.load(tmp_path / "m")
+    said, truth = model.loo_.predictions, model.classes_[model.train_codes_]
+    scores = found["leave_one_out"]
+    assert scores["positive"] == found["toward"] == "b"
+    assert scores["model"]["recall"] == np.mean(said[truth == "b"] == "b")
+    assert scores["model"]["precision"] == np.mean(truth[said == "b"] == "b")
+    assert "recall (b)" in run(*args).out
+
+
+def test_a_tuned_threshold_is_said_and_the_accuracy_without_it(tmp_path):
+    data = write_csv(tmp_path / "x.csv", RARE)
+    done = run("fit", data, "-o", tmp_path / "m", *SMALL, "--threshold", "recall=0.9")
+    assert done.code == 0, done.err
+    found = run("fit", data, "-o", tmp_path / "m", *SMALL, "--threshold", "recall=0.9",
+                "--json").data["leave_one_out"]["threshold"]  # fmt: skip
+    model = tl.load(tmp_path / "m")
+    assert found["class"] == "hit"
+    assert found["recall"] >= 0.9
+    most = model.loo_.probabilities.argmax(axis=1)
+    assert found["accuracy_most_probable"] == np.mean(most == model.train_codes_)
+    text = " ".join(done.out.split())
+    assert "hit is predicted from a probability of" in text
+    assert "threshold tuned" in text
+
+
+def test_a_rare_class_of_a_support_vector_machine(tmp_path):
+    rare = write_csv(tmp_path / "rare.csv", MOLECULES[:25])
+    done = run("fit", rare, "--out", tmp_path / "m.treelens", *QUICK)
+    assert "is rare (20.0 %)" in " ".join(done.out.split())
+
+
+# --- fragments ------------------------------------------------------------------------------------
+
+
+def test_as_many_fragments_as_asked_for(molecules, tmp_path, monkeypatch):
+    found = run("fit", molecules, "-o", tmp_path / "m", *SMALL, "--fragments", 1, "--json").data
+    assert len(found["fragments"]) == 1
+    shown = run("fit", molecules, "-o", tmp_path / "m", *SMALL, "--fragments", 0)
+    assert "effect" not in shown.out
+    monkeypatch.setattr(fit, "_MOST_GRAPHS", 39)
+    assert "a while with 40 graphs" in run("fit", molecules, "-o", tmp_path / "m", *SMALL).out
+
+
+def test_fragments_of_several_classes_only_where_asked_for(tmp_path):
+    three = [(f"{'C' * n}{atom}", name) for n in range(2, 12)
+             for atom, name in (("O", "alcohol"), ("N", "amine"), ("S", "thiol"))]  # fmt: skip
+    data = write_csv(tmp_path / "x.csv", three)
+    assert "a while with 3 classes" in run("fit", data, "-o", tmp_path / "m", *SMALL).out
+    shown = run("fit", data, "-o", tmp_path / "m", *SMALL, "--fragments", 3)
+    assert "thiol, for thiol" in shown.out
+
+
+# --- several targets, other sources ---------------------------------------------------------------
+
+
+def test_several_targets_one_model_each(tmp_path):
+    rows = [(s, y, "NO"["O" in s], k % 5) for k, (s, y) in enumerate(NUMBERS)]
+    data = write_csv(tmp_path / "x.csv", [*rows, ("OCC", 5, "O", 1)], "smiles,logP (x),kind,k")
+    out = tmp_path / "m.treelens"
+    args = ["fit", data, "--target", "logP (x),kind", "-o", out, *SMALL]
+    done = run(*args)
+    assert done.code == 0, done.err
+    assert isinstance(tl.load(tmp_path / "m-logP_x.treelens"), tl.GraphRegressor)
+    assert isinstance(tl.load(tmp_path / "m-kind.treelens"), tl.GraphClassifier)
+    assert not out.exists()
+    summary = done.out.split("All targets")[1]
+    assert "R2" in summary
+    assert "ROC AUC" in summary
+    assert "accuracy" not in summary
+    for target in ("logP (x)", "kind"):
+        assert f"{target}: 1 row repeats the molecule" in done.err
+    found = run(*args, "--json").data["models"]
+    assert [each["data"]["target"] for each in found] == ["logP (x)", "kind"]
+    refused(run("fit", data, "--target", "kind,sort", "-o", out), "no column 'sort' (target)")
+    refused(run("fit", data, "--target", ",", "-o", out), "names no column")
+    refused(run("evaluate", data, "--target", "kind,k"), "only 'treelens fit'")
+
+
+def test_an_sdf_with_properties(tmp_path):
+    with Chem.SDWriter(str(tmp_path / "x.sdf")) as writer:
+        for i, (smiles, label) in enumerate(MOLECULES):
+            molecule = Chem.MolFromSmiles(smiles)
+            for name, value in (("_Name", f"M{i}"), ("batch", str(i % 3)), ("kind", label)):
+                molecule.SetProp(name, value)
+            writer.write(molecule)
+    args = ["fit", tmp_path / "x.sdf", "-o", tmp_path / "m", *QUICK]
+    refused(run(*args), "--target COLUMN", "'kind'")
+    assert run(*args, "--target", "kind").code == 0
+    refused(run(*args, "--target", "kind", "--smiles", "x"), "an SDF holds the molecules")
+    found = run("predict", tmp_path / "m", tmp_path / "x.sdf", "--id", "name,batch", "--json").data
+    rows = found["predictions"]
+    assert [row["name"] for row in rows] == [f"M{i}" for i in range(40)]
+    assert [row["batch"] for row in rows] == [str(i % 3) for i in range(40)]
+    assert [row["smiles"] for row in rows] == [Chem.CanonSmiles(s) for s, _ in MOLECULES]
+
+
+@pytest.mark.parametrize("options", [SMALL, QUICK], ids=["evidence", "svc"])
+def test_a_tu_folder_goes_all_the_way(options, tmp_path):
+    folder = tiny_tu(tmp_path / "TINY")
+    done = run("fit", folder, "--out", tmp_path / "m", *options)
+    assert "16 graphs" in done.out
+    done = run("predict", tmp_path / "m", folder, "--json", "--target", "unused")
+    assert done.data["predicted"] == {"0": 8, "1": 8}
+    assert done.data["accuracy"] == 1.0
+    assert "--target unused is not used" in done.err
+    refused(run("fit", folder, "--atom-label", "element"), "not molecules")
+    refused(run("fit", folder, "--covariates", "x"), "no columns")
+
+
+def test_molecules_are_read_as_asked_and_the_model_says_so(tmp_path):
+    rows = [(f"{'C' * n}{end}", kind) for n in range(1, 11) for end, kind in
+            (("N", "no"), ("C(=O)O", "no"), ("[NH3+]", "yes"), ("C(=O)[O-]", "yes"))]  # fmt: skip
+    data = write_csv(tmp_path / "x.csv", rows)
+    done = run("fit", data, "--atom-label", "element+charge", "--standardize-steps", "fragment",
+               "-o", tmp_path / "m", *QUICK)  # fmt: skip
+    assert "atoms labelled by element+charge; standardised (fragment)" in done.out
+    assert run("predict", tmp_path / "m", data, "--target", "label", "--json").data["accuracy"] == 1
+    assert "element+charge" in run("patterns", tmp_path / "m").out
+    page = tmp_path / "r.html"
+    assert run("explain", tmp_path / "m", data, "--target", "label", "--out", page).code == 0
+    assert "element+charge" in page.read_text(encoding="utf-8")
+    refused(run("fit", data, "--atom-label", "colour"), "colour")
+    refused(run("fit", data, "--standardize-steps", "wash"), "wash")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [(["--kernel", "wwl-linear"], "--kernel is an option of --method svc"),
+     (["--weight-radius", "0"], "--weight-radius is an option of --method svc"),
+     (["--scoring", "accuracy"], "--scoring is an option of --method svc"),
+     (["--depth", "1,2"], "--depth 1,2"), (["--depth", "-1"], "--depth -1"),
+     (["--depth", "21"], "--depth 21"), (["--weights", "best"], "--weights best"),
+     (["--task", "guess"], "guess"), (["--method", "magic"], "--method magic"),
+     (["--jobs", "0"], "--jobs 0"), (["--covariates", ","], "--covariates"),
+     (["--method", "svc", "--weights", "depths"], "--weights is an option of --method evidence"),
+     (["--method", "svc", "--covariates", "x"], "--covariates is an option of --method evidence"),
+     (["--method", "svc", "--threshold", "0.3"], "--threshold is an option of"),
+     (["--method", "svc", "--task", "regression"], "classes only"),
+     (["--threshold", "high"], "--threshold high")],
+)  # fmt: skip
+def test_options_that_do_not_fit_are_refused(given, words, molecules, tmp_path):
+    refused(run("fit", molecules, "--out", tmp_path / "m", *given), words)
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_threshold_is_for_classes(numbers, tmp_path):
+    refused(run("fit", numbers, "-o", tmp_path / "m", "--threshold", "0.3"), "holds numbers")
+
+
+def test_the_demo_learns_and_reports_on_what_it_held_out(tmp_path, monkeypatch):
+    full, story = demo.demo_data()
+    small = full.pick(np.arange(60))
+    monkeypatch.setattr(demo, "demo_data", lambda: (small, story))
+    calls: list[tuple] = []
+    monkeypatch.setattr(tl.GraphRegressor, "report", lambda *given, **more: calls.append(given))
+    done = run("demo", "--out", tmp_path / "demo.html", "--jobs", 1)
+    assert done.code == 0, done.err
+    assert "48 molecules; pIC50 from" in done.out
+    ((fitted, path, graphs, y),) = calls
+    assert (len(fitted.train_values_), len(graphs), len(y)) == (48, 12, 12)
+    assert path == tmp_path / "demo.html"
+
+
+@needs_executable[0]
+@needs_executable[1]
+def test_the_executable_predicts_activities(tmp_path):
+    """Real molecules with measured activities, which come with RDKit."""
+    data, _ = demo.demo_data()
+    chosen = np.arange(0, len(data.graphs), 10)
+    smiles = [data.graphs.graph_data["smiles"][i] for i in chosen]
+    rows = list(zip(smiles, data.y[chosen], strict=True))
+    train = write_csv(tmp_path / "train.csv", rows[:80], "smiles,value")
+    new = write_csv(tmp_path / "new.csv", rows[80:], "smiles,value")
+    fitted = execute("fit", train, "--out", tmp_path / "m.treelens", "--depth", 2, "--json")
+    assert fitted.returncode == 0, fitted.stderr
+    assert json.loads(fitted.stdout)["task"] == "regression"
+    out = tmp_path / "out.csv"
+    done = execute("predict", tmp_path / "m.treelens", new, "--target", "value", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "RMSE: " in done.stderr
+    with out.open(newline="") as file:
+        said = [float(row["prediction"]) for row in csv.DictReader(file)]
+    # Another process, the same bits: decimal text holds a float exactly.
+    assert said == tl.load(tmp_path / "m.treelens").predict([s for s, _ in rows[80:]]).tolist()

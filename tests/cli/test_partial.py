@@ -1,0 +1,202 @@
+"""A long prediction that is stopped at any moment is continued or refused, and never wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from cli.conftest import ALCOHOLS, AMINES, refused, run, write_csv
+from treelens.cli import predict
+from treelens.cli.console import InputError
+from treelens.cli.partial import PartialOutput
+
+ROWS = [(f"n{k}", s) for k, s in enumerate([*ALCOHOLS, "", "C(C", "no", *AMINES])]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    return write_csv(tmp_path / "new.csv", ROWS, "id,smiles")
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(predict, "CHUNK_ROWS", 4)
+
+
+def left_behind(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir() if "partial" in path.name]
+
+
+class Killed(BaseException):
+    """As if the process had ended here."""
+
+
+def kill_at(monkeypatch, moment: int) -> None:
+    """End the run at one of the moments when something is written, counted from 1."""
+    moments = iter(range(1, 10_000))
+
+    def around(function):
+        def stopped(*given, **named):
+            if next(moments) == moment:
+                raise Killed
+            found = function(*given, **named)
+            if next(moments) == moment:
+                raise Killed
+            return found
+
+        return stopped
+
+    for name in ("fsync", "replace"):
+        monkeypatch.setattr(f"treelens.cli.partial.os.{name}", around(getattr(os, name)))
+    monkeypatch.setattr(PartialOutput, "__exit__", lambda self, *_: self._file.close())
+
+
+def test_chunks_are_the_table_in_one_go(model, table, tmp_path, monkeypatch):
+    out = tmp_path / "p.csv"
+    args = ["predict", model, table, "--jobs", 1]
+    done = run(*args, "--out", out)
+    assert done.code == 0, done.err
+    assert "3 of 43 rows could not be read" in done.err
+    assert not left_behind(tmp_path)
+    printed = run(*args)
+    assert printed.out == out.read_text()
+    apart = tmp_path / "apart.csv"  # in processes
+    assert run("predict", model, table, "--jobs", 2, "--out", apart).code == 0
+    pd.testing.assert_frame_equal(pd.read_csv(out), pd.read_csv(apart), rtol=1e-9)
+    monkeypatch.setattr(predict, "CHUNK_ROWS", 5000)
+    whole = tmp_path / "whole.csv"
+    assert run(*args, "--out", whole).code == 0
+    pd.testing.assert_frame_equal(pd.read_csv(out), pd.read_csv(whole), rtol=1e-9)
+    assert out.read_text().splitlines()[0] == whole.read_text().splitlines()[0]
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8-sig"])
+def test_the_same_encodings_in_chunks(encoding, model, tmp_path):
+    text = "id,smiles\n" + "".join(f"é{k},{s}\n" for k, (_, s) in enumerate(ROWS))
+    (tmp_path / "x.csv").write_bytes(text.encode(encoding))
+    assert run("predict", model, tmp_path / "x.csv", "-o", tmp_path / "p.csv").code == 0
+    assert pd.read_csv(tmp_path / "p.csv")["id"].tolist() == [f"é{k}" for k in range(len(ROWS))]
+
+
+def test_killed_at_every_moment_and_continued(model, table, tmp_path, monkeypatch):
+    expected, out = tmp_path / "expected.csv", tmp_path / "p.csv"
+    args = ["predict", model, table, "--jobs", 1, "--out"]
+    assert run(*args, expected).code == 0
+    n_killed = 0
+    for moment in range(1, 48, 3):
+        with monkeypatch.context() as patch:
+            kill_at(patch, moment)
+            try:
+                run(*args, out)
+            except Killed:
+                n_killed += 1
+        done = run(*args, out)
+        assert done.code == 0, done.err
+        assert "3 of 43 rows" in done.err
+        assert out.read_bytes() == expected.read_bytes(), moment
+        assert not left_behind(tmp_path)
+        out.unlink()
+    assert n_killed > 12
+
+
+def stopped_early(model, table, out, monkeypatch) -> None:
+    """Leave a run with some chunks done."""
+    with monkeypatch.context() as patch:
+        kill_at(patch, 14)
+        with pytest.raises(Killed):
+            run("predict", model, table, "--jobs", 1, "--out", out)
+    assert left_behind(out.parent)
+
+
+def test_another_model_table_or_option_is_refused(model, table, tmp_path, monkeypatch):
+    out = tmp_path / "p.csv"
+    stopped_early(model, table, out, monkeypatch)
+    args = ["predict", model, table, "--out", out]
+    refused(run(*args, "--id", "none"), "another model, table or options")
+    before = table.read_text()
+    table.write_text(before.replace("n5", "x5"))
+    refused(run(*args), "another model, table or options")
+    table.write_text(before)
+    other = tmp_path / "other.treelens"
+    other.write_bytes(model.read_bytes())
+    assert run("predict", other, table, "--out", out).code == 0  # the same content
+
+
+def test_a_table_that_changes_under_way_is_refused(model, table, tmp_path, monkeypatch):
+    honest, calls = predict._predict_chunk, []
+
+    def changed(*given):
+        calls.append(1)
+        if len(calls) == 3:
+            table.write_text(table.read_text() + "more,CCO\n")
+        return honest(*given)
+
+    monkeypatch.setattr(predict, "_predict_chunk", changed)
+    done = run("predict", model, table, "--out", tmp_path / "p.csv", "--jobs", 1)
+    refused(done, "was changed")
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_a_record_that_promises_too_much_or_cannot_be_read(model, table, tmp_path, monkeypatch):
+    expected, out = tmp_path / "expected.csv", tmp_path / "p.csv"
+    assert run("predict", model, table, "--out", expected, "--jobs", 1).code == 0
+    record, partial = (out.with_name(out.name + end) for end in (".partial.json", ".partial"))
+    for damage in (
+        lambda: record.write_text(json.dumps(json.loads(record.read_text()) | {"bytes": 10**6})),
+        lambda: record.write_text("{"),
+        lambda: partial.unlink(),
+        lambda: record.unlink(),
+    ):
+        stopped_early(model, table, out, monkeypatch)
+        damage()
+        assert run("predict", model, table, "--out", out, "--jobs", 1).code == 0
+        assert out.read_bytes() == expected.read_bytes()
+        out.unlink()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
+def test_two_runs_at_once(table, tmp_path):
+    first = PartialOutput(tmp_path / "p.csv", [table], {})
+    with first:
+        with (
+            pytest.raises(InputError, match="another run"),
+            PartialOutput(tmp_path / "p.csv", [table], {}),
+        ):
+            pass
+        first.append(b"a\n", 1)
+    with PartialOutput(tmp_path / "p.csv", [table], {}) as again:
+        assert again.n_rows == 1
+        again.finish()
+    assert (tmp_path / "p.csv").read_bytes() == b"a\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills a process")
+@pytest.mark.parametrize("n_chunks", [1, 4])
+def test_a_process_that_is_killed(n_chunks, model, table, tmp_path):
+    expected, out = tmp_path / "expected.csv", tmp_path / "p.csv"
+    assert run("predict", model, table, "--out", expected, "--jobs", 1).code == 0
+    code = (
+        "import sys\nfrom treelens.cli import main, predict\npredict.CHUNK_ROWS = 4\n"
+        "sys.argv = ['treelens', *sys.argv[1:]]\nmain.main()"
+    )
+    words = [sys.executable, "-c", code, "predict", str(model), str(table), "--jobs", "1", "--out"]
+    process = subprocess.Popen([*words, str(out)], stderr=subprocess.DEVNULL)
+    record = out.with_name("p.csv.partial.json")
+    until = time.monotonic() + 120
+    while process.poll() is None and time.monotonic() < until:
+        done = json.loads(record.read_text())["rows"] if record.exists() else 0
+        if done >= 4 * n_chunks:
+            process.kill()
+            break
+        time.sleep(0.001)
+    process.wait()
+    subprocess.run([*words, str(out)], check=True, capture_output=True, timeout=300)
+    assert out.read_bytes() == expected.read_bytes()
+    assert not left_behind(tmp_path)

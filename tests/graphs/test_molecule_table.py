@@ -1,0 +1,448 @@
+"""Tables with every trouble, read in the library: columns, targets, repeats, transforms, notes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import treelens as tl
+from treelens.graphs.columns import id_columns, several_columns, smiles_column, unit_in
+from treelens.graphs.errors import GraphDataError
+from treelens.graphs.molecule_notes import UNREADABLE, reasons, why_unreadable
+from treelens.graphs.record import transform_named
+from treelens.graphs.tables import Table
+from treelens.graphs.targets import looks_measured
+
+pytest.importorskip("rdkit")
+
+ALCOHOLS = [f"{'C' * n}O" for n in range(2, 12)] + [f"{'C' * n}C(C)O" for n in range(1, 11)]
+AMINES = [s.replace("O", "N") for s in ALCOHOLS]
+MOLECULES = [(s, "alcohol") for s in ALCOHOLS] + [(s, "amine") for s in AMINES]
+VALUES = [round(2.0 * 1.5 ** s.count("C") * (4.0 if "N" in s else 1.0), 2) for s in
+          ALCOHOLS + AMINES]  # fmt: skip
+HEADER = ["Compound ID", "Structure", "IC50 (nM)", "Class", "comment"]
+
+
+def write(path: Path, rows, header: str = "smiles,label", separator: str = ",") -> Path:
+    lines = [header, *(separator.join(map(str, row)) for row in rows)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def messy_rows() -> list[list[str]]:
+    rows = [
+        [f"CMP-{i:03}", s, str(v), "amine" if "N" in s else "alcohol", ""]
+        for i, (s, v) in enumerate(zip(ALCOHOLS + AMINES, VALUES, strict=True), 1)
+    ]
+    rows[3][1] += ".Cl"  # a salt
+    rows[4][1] = rows[4][1].replace("O", "[O-]") + ".[Na+]"
+    rows[5][2], rows[6][2] = "", "n.d."  # no label
+    rows[7][2] = ">10000"  # a qualifier
+    rows.append(["CMP-041", "OCCC", rows[1][2], "alcohol", "the second one, backwards"])
+    rows.append(["CMP-042", "NCCC", "99999", "alcohol", "contradicts"])
+    rows.append(["CMP-043", "C1CC", "12", "alcohol", "a ring that is open"])
+    rows.append(["CMP-044", "CN(C)(C)(C)C", "12", "amine", "café"])
+    return rows
+
+
+@pytest.fixture
+def messy(tmp_path) -> Path:
+    path = tmp_path / "messy.csv"
+    lines = [";".join(row) for row in [HEADER, *messy_rows()]]
+    path.write_bytes("\r\n".join(lines).encode("cp1252"))
+    return path
+
+
+def notes_of(table: tl.MoleculeTable) -> str:
+    return "\n".join(table.notes)
+
+
+# --- the whole ----------------------------------------------------------------------------------
+
+
+def test_every_trouble_has_its_note_and_no_row_is_lost(messy):
+    with pytest.warns(UserWarning, match="is not UTF-8"):
+        table = tl.read_table(
+            messy, target="IC50 (nM)", transform="log10", standardize=True, max_invalid=0.1
+        )
+    expected = [
+        "the SMILES were read from column 'Structure'",
+        "standardising changed 2 of 42 molecules: 2 reduced to the largest fragment, 1 neutralised",
+        "2 of 44 rows (5 %) hold no molecule that RDKit can read: row 43 (line 44) 'C1CC' (no "
+        "SMILES: RDKit cannot parse it), row 44 (line 45) 'CN(C)(C)(C)C' (Explicit valence for "
+        "atom # 1 N",
+        "a qualifier beside them in 1 row: row 8 (line 9) '>10000'",
+        "missing in 3 of 44 rows: row 6 (line 7), row 7 (line 8), row 8 (line 9)",
+        "holds numbers: fitting a regression",
+        "1 repeated molecule with values far apart: row 22 (CMP-022): 27.0, row 42 (CMP-042): "
+        "99999",
+        "2 rows repeat the molecule of another row: each molecule counts once",
+    ]
+    assert len(table.notes) == len(expected)
+    for note, words in zip(table.notes, expected, strict=True):
+        assert words in note
+    counts = table.record.counts
+    lost = ("rows without a readable molecule", "rows without a label, left out",
+            "rows of repeated molecules (merge)")  # fmt: skip
+    assert counts["graphs"] == counts["rows"] - sum(counts[what] for what in lost) == 37
+    assert table.graphs.recipe.table == table.record
+    assert (table.smiles, table.unit, table.task) == ("Structure", "nM", "regression")
+    assert table.record.source == "messy.csv"
+    assert table.names[0] == "CMP-001"
+    graphs, y = table
+    assert len(graphs) == len(y) == len(table.rows) == 37
+
+
+@pytest.mark.parametrize("name", ["x.tsv", "x.csv", "x.xlsx", "x.csv.gz"])
+@pytest.mark.filterwarnings("ignore:.*not UTF-8")
+def test_the_same_rows_in_any_kind_of_table(messy, tmp_path, name):
+    expected = tl.read_table(messy, target="Class")
+    path, frame = tmp_path / name, pd.DataFrame(messy_rows(), columns=HEADER)
+    if name == "x.xlsx":
+        pytest.importorskip("openpyxl")
+        frame.to_excel(path, index=False)
+    else:
+        frame.to_csv(path, sep="\t" if "tsv" in name else ",", index=False)
+    found = tl.read_table(path, target="Class")
+    assert found.y.tolist() == expected.y.tolist()
+    assert found.rows.tolist() == expected.rows.tolist()
+    assert [g.node_labels for g in found.graphs] == [g.node_labels for g in expected.graphs]
+
+
+def test_without_a_target_all_readable_rows_come(messy):
+    with pytest.warns(UserWarning, match="not UTF-8"):
+        table = tl.read_table(messy)
+    assert table.y is None
+    assert len(table.graphs) == 42
+    assert table.unreadable.tolist() == [42, 43]
+
+
+# --- columns ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [(["SMILES", "canonical_smiles"], "SMILES"), (["SMI", "x"], "SMI"),
+     (["x", "Canonical SMILES", "Isomeric SMILES"], "Canonical SMILES"),
+     (["Structure", "x"], "Structure"), (["Molecule", "Mol"], "Mol"),
+     (["my_smiles_column", "x"], "my_smiles_column")],
+)  # fmt: skip
+def test_columns_of_smiles(columns, expected):
+    table = Table("x.csv", columns, [["CCO"] * len(columns)], None)
+    assert smiles_column(table, None, None, []) == expected
+    assert smiles_column(table, columns[-1], None, []) == columns[-1]
+    assert smiles_column(table, None, columns[-1], []) == columns[-1]
+
+
+def test_names_are_no_structures():
+    table = Table("x.csv", ["molecule", "formula"], [["ethanol", "C2H6O"]], None)
+    with pytest.raises(GraphDataError, match="no column with 'smiles' in the name"):
+        smiles_column(table, None, None, [])
+
+
+def test_columns_of_ids_and_targets():
+    columns = ["smiles", "Name", "ChEMBL ID", "y"]
+    assert id_columns(columns, None, (), ["smiles", "y"], "x") == ("ChEMBL ID",)
+    assert id_columns(columns, None, ("Name",), ["smiles", "y"], "x") == ("Name",)
+    assert id_columns(["smiles", "y"], None, (), ["smiles", "y"], "x") == ()
+    assert id_columns(columns, "all", (), ["smiles"], "x") == ("Name", "ChEMBL ID", "y")
+    assert several_columns(["a,b", "a"], "a,b", "target", "x") == ["a,b"]
+    assert several_columns(["a", "b"], "b, a,b", "target", "x") == ["b", "a"]
+    for nothing in (",", "", " , "):
+        with pytest.raises(GraphDataError, match="names no column"):
+            several_columns(["a", "b"], nothing, "target", "x")
+    assert unit_in("x") is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [("value,label", "label"), ("target,value", "value"), ("y,target", "target"),
+     ("Y,other", "Y"), ("class,activity", "class")],
+)  # fmt: skip
+def test_the_target_is_found_by_its_name(columns, expected, tmp_path):
+    data = write(tmp_path / "x.csv", [(s, c, c) for s, c in MOLECULES], f"smiles,{columns}")
+    table = tl.read_table(data, target="auto")
+    assert table.target == expected
+    assert bool(table.notes) == (expected != "label")
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [({"target": "lable"}, "Did you mean 'label'"), ({"smiles": "x", "target": "label"}, "smiles"),
+     ({"names": "number", "target": "label"}, "names"),
+     ({"covariates": ["heat"], "target": "label"}, "covariates"),
+     ({"covariates": ["label"], "target": "label"}, "to be predicted"),
+     ({"target": "label", "task": "guess"}, "task must be one of"),
+     ({"target": "label", "duplicates": "drop"}, "duplicates must be one of"),
+     ({"target": "label", "transform": "log10"}, "should hold numbers"),
+     ({"target": "label", "transform": "log2"}, "transform must be one of"),
+     ({"target": "label", "descriptors": "mine"}, "descriptors must be")],
+)  # fmt: skip
+def test_what_cannot_be_asked_for(asked, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        tl.read_table(write(tmp_path / "x.csv", MOLECULES), **asked)
+
+
+# --- targets ------------------------------------------------------------------------------------
+
+
+def numbers_in(tmp_path: Path, cells: list[str], **asked) -> tl.MoleculeTable:
+    rows = list(zip(ALCOHOLS + AMINES, cells, strict=False))
+    data = write(tmp_path / "x.csv", rows, "smiles;value", ";")
+    return tl.read_table(data, target="value", **asked)
+
+
+def test_decimal_commas(tmp_path):
+    table = numbers_in(tmp_path, [f"{i},25" for i in range(20)])
+    assert table.y.tolist() == [i + 0.25 for i in range(20)]
+    assert "decimal commas" in notes_of(table)
+
+
+def test_thousands_separators_only_where_they_can_be_nothing_else(tmp_path):
+    with pytest.raises(GraphDataError, match="may separate thousands or decimals"):
+        numbers_in(tmp_path, [f"{i},240" for i in range(1, 21)])
+    table = numbers_in(tmp_path, ["1,240,000", *(f"{i},240" for i in range(1, 20))])
+    assert table.y[:3].tolist() == [1_240_000, 1_240, 2_240]
+    table = numbers_in(tmp_path, ["12.5", *(f"{i},240" for i in range(1, 20))])
+    assert table.y[:2].tolist() == [12.5, 1240.0]
+    table = numbers_in(tmp_path, ["0,240", *(f"{i},240" for i in range(1, 20))])
+    assert table.y[:2].tolist() == [0.24, 1.24]
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [("{} nM", "a unit"), ("{}nM", "a unit"), (">{}", "a qualifier"), ("<= {}", "a qualifier"),
+     ("{}±0.1", "an error"), ("{} +/- 2", "an error")],
+)  # fmt: skip
+def test_units_qualifiers_and_errors_beside_numbers_are_named(cell, words, tmp_path):
+    with pytest.raises(GraphDataError, match=words):
+        numbers_in(tmp_path, [cell.format(i) for i in range(40)])
+    some = [cell.format(i) if i < 3 else f"{i}.5" for i in range(40)]
+    table = numbers_in(tmp_path, some)
+    assert len(table.y) == 37
+    assert words in notes_of(table)
+    classes = [cell.format(i % 2) for i in range(40)]
+    assert len(set(numbers_in(tmp_path, classes, task="classification").y)) == 2
+
+
+def test_a_few_remarks_count_as_missing_and_many_are_classes(tmp_path):
+    table = numbers_in(tmp_path, ["unclear", *(f"{i}.5" for i in range(39))])
+    assert len(table.y) == 39
+    assert "something else in 1 row" in notes_of(table)
+    assert numbers_in(tmp_path, ["no", "yes"] * 20).task == "classification"
+
+
+def test_when_numbers_are_measured():
+    assert looks_measured(np.arange(40))
+    assert looks_measured(np.arange(12) * 7)
+    assert not looks_measured(np.arange(300) % 7)
+    assert not looks_measured(np.array(["a", "b"]))
+    assert looks_measured(np.linspace(0, 1, 50))
+    assert not looks_measured(np.arange(100) % 2 * 0.5)
+
+
+@pytest.mark.parametrize(
+    ("cells", "asked", "words"),
+    [(["a"] * 20, {}, "one class only"), (["1.5"] * 20, {"task": "regression"}, "one value only"),
+     ([f"n{i}" for i in range(40)], {}, "identifier"),
+     ([f"{i}.5" for i in range(40)], {"task": "classification"}, "measurement"),
+     (["a"] * 20 + ["b"], {}, "appears once, in row 21"), (["1.5", "2.5"], {}, "too few"),
+     (["a", "b"] * 20, {"task": "regression"}, "row 1 holds 'a'"),
+     ([""] * 5, {}, "None is left"), (["a", "b", ""] * 9, {"on_missing": "raise"}, "missing in 9")],
+)  # fmt: skip
+def test_what_leaves_nothing_to_learn(cells, asked, words, tmp_path):
+    with pytest.raises(GraphDataError, match=words):
+        numbers_in(tmp_path, cells, **asked)
+
+
+def test_classes_that_differ_in_capitals_are_pointed_out(tmp_path):
+    graphs, y = numbers_in(tmp_path, ["active", "inactive", "Active", "inactive"] * 10)
+    with pytest.warns(UserWarning, match="'Active' and 'active' differ in capitals"):
+        tl.GraphClassifier(depth=1, weights="uniform").fit(graphs, y)
+
+
+# --- transforms -----------------------------------------------------------------------------------
+
+
+def test_values_over_many_powers_of_ten_call_for_a_logarithm(messy):
+    with pytest.warns(UserWarning, match="not UTF-8"):
+        assert "transform=log10" in notes_of(tl.read_table(messy, target="IC50 (nM)"))
+
+
+@pytest.mark.parametrize(("name", "base"), [("log10", 10.0), ("ln", np.e)])
+def test_a_transform_there_and_back(name, base):
+    scale, values = transform_named(name), np.array([1e-3, 1.0, 250.0, 1e6])
+    np.testing.assert_allclose(base ** scale.forward(values), values)
+    np.testing.assert_allclose(scale.inverse(scale.forward(values)), values)
+    assert transform_named("none") is None
+    rng = np.random.default_rng(0)
+    drawn = base ** rng.normal(0.3, 0.2, 200_000)
+    assert scale.inverse_std(np.array([0.3]), np.array([0.2]))[0] == pytest.approx(
+        drawn.std(), rel=0.02
+    )
+
+
+@pytest.mark.parametrize("wrong", ["0", "-2.5"])
+def test_a_transform_needs_values_above_zero(wrong, tmp_path):
+    with pytest.raises(GraphDataError, match=r"above 0.*row 3"):
+        numbers_in(tmp_path, ["1.5", "2.5", wrong, *"45678"], transform="log10")
+
+
+def test_python_predicts_in_the_units_of_the_table(tmp_path):
+    rows = list(zip(ALCOHOLS + AMINES, VALUES, strict=True))
+    data = write(tmp_path / "x.csv", rows, "smiles,IC50 (nM)")
+    graphs, y = tl.read_table(data, target="IC50 (nM)", transform="log10")
+    assert y.tolist() == VALUES
+    model = tl.GraphRegressor(depth=1).fit(graphs, y)
+    plain = tl.GraphRegressor(depth=1).fit(ALCOHOLS + AMINES, np.log10(VALUES))
+    mean, std = plain.predict(ALCOHOLS[:4], return_std=True)
+    model.save(tmp_path / "m.treelens")
+    for each in (model, tl.load(tmp_path / "m.treelens")):
+        np.testing.assert_allclose(each.predict(ALCOHOLS[:4]), 10**mean, rtol=1e-9)
+        np.testing.assert_allclose(each.predict(ALCOHOLS[:4], learned_scale=True), mean, atol=1e-9)
+        found, spread = each.predict(ALCOHOLS[:4], return_std=True)
+        scale = transform_named("log10")
+        np.testing.assert_allclose(spread, scale.inverse_std(mean, std), rtol=1e-6)
+        assert each.score(graphs, y) > 0.9
+        table = each.predict_table(ALCOHOLS[:4])
+        np.testing.assert_allclose(table["prediction"], found)
+        np.testing.assert_allclose(table["upper_90"], 10 ** (mean + 1.6448536 * std), rtol=1e-6)
+        np.testing.assert_allclose(table["std_log10"], std)
+        with pytest.raises(ValueError, match="above 0"):  # targets of a report have units, too
+            each.summary(graphs[:3], -y[:3])
+    with pytest.raises(ValueError, match="above 0"):
+        tl.GraphRegressor(depth=1).fit(graphs, -y)
+
+
+# --- repeated molecules -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def repeated(tmp_path) -> Path:
+    """Each alcohol twice at 25 degrees, and the first five also at 60."""
+    rows = [(smiles, k, "25") for k, smiles in enumerate(ALCOHOLS)]
+    rows += [(smiles, k + 1, "25.0") for k, smiles in enumerate(ALCOHOLS)]
+    rows += [(smiles, k + 100, "60") for k, smiles in enumerate(ALCOHOLS[:5])]
+    return write(tmp_path / "repeated.csv", rows, "smiles,value,degrees")
+
+
+def test_rows_are_merged_where_covariates_agree(repeated):
+    table = tl.read_table(repeated, target="value", task="regression", covariates=["degrees"])
+    assert table.y.tolist() == [*(k + 0.5 for k in range(20)), *range(100, 105)]
+    assert table.graphs.graph_data["degrees"].tolist() == ["25"] * 20 + ["60"] * 5
+    assert table.groups.tolist() == [*range(20), *range(5)]  # folds part no molecule
+    assert table.merged[0].tolist() == [0, 20]
+    assert table.covariates == ["degrees"]
+    assert table.counts == {
+        "rows of repeated molecules (merge)": 20,
+        "rows of repeated molecules under other covariates": 5,
+    }
+    assert "5 of them under other covariates (degrees)" in notes_of(table)
+
+
+def test_without_covariates_all_rows_of_a_molecule_are_merged(repeated):
+    table = tl.read_table(repeated, target="value", task="regression")
+    assert len(table.graphs) == 20
+    assert "5 repeated molecules with values far apart" in notes_of(table)
+
+
+@pytest.mark.parametrize(("how", "n"), [("keep", 45), ("first", 20)])
+def test_other_ways_with_repeats(how, n, repeated):
+    table = tl.read_table(
+        repeated, target="value", task="regression", covariates=["degrees"], duplicates=how
+    )
+    assert len(table.graphs) == n
+    with pytest.raises(GraphDataError, match="25 rows repeat"):
+        tl.read_table(repeated, target="value", duplicates="error")
+
+
+def test_classes_are_merged_by_majority_and_ties_left_out(tmp_path):
+    rows = [*MOLECULES, MOLECULES[0], ("OCC", "amine"), ("NCC", "alcohol")]
+    table = tl.read_table(write(tmp_path / "x.csv", rows), target="label")
+    assert len(table.graphs) == 39
+    assert table.y[0] == "alcohol"
+    assert 20 not in table.rows
+    assert "1 with a tie" in notes_of(table)
+    assert "2 repeated molecules with different classes" in notes_of(table)
+
+
+def test_numbers_are_merged_on_the_learned_scale(tmp_path):
+    rows = [("CCO", 1.0), ("OCC", 100.0), ("CCN", 5.0), ("CCCN", 7.0)]
+    data = write(tmp_path / "x.csv", rows, "smiles,value")
+    table = tl.read_table(data, target="value", transform="log10", task="regression")
+    assert table.y[0] == pytest.approx(10.0)
+    graphs, y = table.learned()
+    np.testing.assert_allclose(y, np.log10(table.y))
+    assert graphs.recipe.table.transform is None
+
+
+def test_stereoisomers_are_repeats_unless_labels_tell_them_apart(tmp_path):
+    rows = [*MOLECULES, ("C[C@H](N)O", "amine"), ("C[C@@H](N)O", "amine")]
+    data = write(tmp_path / "x.csv", rows)
+    table = tl.read_table(data, target="label")
+    assert (len(table.graphs), "stereoisomer" in notes_of(table)) == (41, True)
+    table = tl.read_table(data, target="label", atom_label="element+chirality")
+    assert len(table.graphs) == 42
+
+
+# --- molecules ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("smiles", "words"),
+    [("", "an empty cell"), ("C(C", "cannot parse"), ("C\ud800", "cannot parse"),
+     ("CN(C)(C)C", "Explicit valence for atom # 1 N, 4"), ("c1cccc1", "Can't kekulize mol"),
+     ("CCO CCN", "a blank"), ("InChI=1S/CH4/h1H4", "an InChI"), ("CCO", UNREADABLE)],
+)  # fmt: skip
+def test_why_a_cell_holds_no_molecule(smiles, words):
+    assert words in why_unreadable(smiles)
+    assert reasons(None, [4]) == {4: UNREADABLE}
+
+
+def test_a_second_smiles_in_a_cell_is_not_taken_for_a_name(tmp_path):
+    data = write(tmp_path / "x.csv", [*MOLECULES, ("CCO CCN", "amine"), ("CCF |$x$|", "amine")])
+    table = tl.read_table(data, target="label")
+    assert table.unreadable.tolist() == [40]
+    assert 41 in table.rows  # an extension of CXSMILES
+    with pytest.raises(GraphDataError, match="cannot be read"):
+        tl.as_graph_collection(["CCO CCN"])
+
+
+def test_too_many_unreadable_rows(tmp_path):
+    data = write(tmp_path / "x.csv", [*MOLECULES[:6], *[("C(", "amine")] * 4])
+    with pytest.raises(GraphDataError, match=r"4 of 10 rows \(40 %\).*max_invalid=0.41"):
+        tl.read_table(data, target="label")
+    with pytest.raises(GraphDataError, match="on_invalid='skip'"):
+        tl.read_table(data, target="label", on_invalid="raise")
+    assert len(tl.read_table(data, max_invalid=0.41).graphs) == 6
+
+
+def test_salts_metals_and_shared_names_are_noted(tmp_path):
+    odd = ["CC(=O)[O-].[Na+]", "[Fe+2].c1cc[cH-]c1.c1cc[cH-]c1", "[Cu]C"]
+    rows = [(f"m{k}", *row) for k, row in enumerate(MOLECULES)]
+    rows += [("m0", "OCC", "alcohol"), ("m1", "CCCCCCBr", "amine")]
+    rows += [("", s, "amine") for s in odd]
+    data = write(tmp_path / "x.csv", rows, "id,smiles,label")
+    notes = notes_of(tl.read_table(data, target="label"))
+    assert "2 of 45 molecules have several fragments" in notes
+    assert "'m1' (rows 2, 42)" in notes
+    assert "'m0'" not in notes
+    notes = notes_of(tl.read_table(data, target="label", standardize=True))
+    assert "1 lost a metal (Fe), the first in row 44" in notes
+    assert "several fragments" not in notes
+
+
+def test_a_model_reads_new_molecules_its_own_way(tmp_path):
+    rows = [(s, "N" in s, k) for k, s in enumerate(ALCOHOLS + AMINES)]
+    data = write(tmp_path / "x.csv", rows, "Structure,target,heat")
+    table = tl.read_table(data, target="target", atom_label="element+charge", covariates=["heat"])
+    model = tl.GraphClassifier(depth=1).fit(*table, covariates=table.covariates)
+    new = tl.read_table(data, model=model)
+    assert new.graphs.recipe.atom_label == "element+charge"
+    assert (new.smiles, new.covariates) == ("Structure", ["heat"])
+    assert model.predict(new.graphs).tolist() == model.predict(table.graphs).tolist()
+    with pytest.raises(GraphDataError, match="atom_label='element': the model was fitted"):
+        tl.read_table(data, model=model, atom_label="element")
