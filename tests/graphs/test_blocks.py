@@ -15,7 +15,6 @@ from treelens.graphs.blocks import (
     SmilesBlocks,
     as_part,
     check_block_size,
-    check_blocks,
     holds_blocks,
     loaded,
     parts_of,
@@ -78,16 +77,7 @@ def test_graphs_that_cannot_be_read_name_their_block() -> None:
 
 @pytest.mark.parametrize("given", ["x", b"x", GRAPHS, 3, None])
 def test_what_are_no_blocks(given) -> None:
-    with pytest.raises(NotGraphsError, match="Expected blocks"):
-        check_blocks(given)
     assert not holds_blocks(given)
-
-
-def test_an_iterator_can_be_read_once_only() -> None:
-    with pytest.raises(NotGraphsError, match="this iterator can be read once"):
-        check_blocks(iter([(GRAPHS, Y)]))
-    check_blocks([(GRAPHS, Y)])
-    check_blocks(CollectionBlocks(GRAPHS))
 
 
 def test_blocks_are_told_from_graphs() -> None:

@@ -187,14 +187,14 @@ def test_an_edge_never_lands_in_a_neighbouring_graph(kind, stray) -> None:
     good, bad = graph_kinds([(0, 1)], 2)[kind], graph_kinds([(0, 1), stray], 2)[kind]
     with pytest.raises(
         GraphDataError,
-        match=rf"Graph 1: edge 1 joins nodes {stray[0]} and {stray[1]}, but the graph has 2 nodes",
+        match=rf"Graph 1: an edge joins nodes {stray[0]} and {stray[1]}, but the graph has 2 nodes",
     ):
         as_graph_collection([good, bad, good, good])
 
 
 def test_an_edge_in_a_graph_without_nodes() -> None:
     graphs = [Graph((), ((0, 0),)), Graph(("a",), ())]
-    with pytest.raises(GraphDataError, match=r"Graph 0: edge 0 .*has 0 nodes: it has no node"):
+    with pytest.raises(GraphDataError, match=r"Graph 0: .* has 0 nodes"):
         as_graph_collection(graphs)
 
 
@@ -262,7 +262,7 @@ def test_a_number_of_nodes_that_is_none() -> None:
         (([(0, 1)], {0: "a", 1: "b"}), r"a GraKeL tuple by itself .*Wrap it in a list"),
         (
             [nx.path_graph(2), "CCO"],
-            r"of one kind; item 0 is a NetworkX graph, item 1 is str 'CCO'",
+            r"of one kind, and item 0 is a NetworkX graph; item 1 is str 'CCO'",
         ),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else value[:20],

@@ -127,7 +127,7 @@ def test_grakel_without_labels() -> None:
         (([(0, 1), (1, 2)], {0: "a", 1: "b"}), r"Node 2 of graph 1 has no label"),
         (([(0, 1)], {0: "a", 1: "b"}, {(1, 2): 0}), r"Edge \(0, 1\) of graph 1 has no label"),
         (([(0, 1), 5], {0: "a", 1: "b"}), r"Graph 1: 5 is no edge"),
-        ((np.zeros((2, 3)), {0: "a", 1: "b"}), r"Graph 1: .* must be square; got shape \(2, 3\)"),
+        ((np.zeros((2, 3)), {0: "a", 1: "b"}), r"Graph 1: .* must be square .*got shape \(2, 3\)"),
         (([[0, 1], [1]], {0: "a", 1: "b"}), r"Graph 1: .* must be square"),
         (([(0, [1])], {0: "a"}), r"Graph 1: nodes must be hashable"),
         (([(0, 1)], {0: "a", 1: ["b"]}), r"node 1 of graph 1 is an unhashable list"),
@@ -222,7 +222,7 @@ def test_geometric_mistakes(parts, words) -> None:
 def test_geometric_bad_edge_index() -> None:
     with pytest.raises(GraphDataError, match=r"Graph 0: edge_index must have shape \(2, n_edges\)"):
         as_graph_collection([SimpleNamespace(edge_index=np.zeros((4, 3)), num_nodes=3)])
-    with pytest.raises(GraphDataError, match="nodes are 0 to 1"):
+    with pytest.raises(GraphDataError, match="the graph has 2 nodes"):
         as_graph_collection(
             [SimpleNamespace(edge_index=np.array([[0], [5]]), num_nodes=2, x=np.array([1, 1]))]
         )
@@ -274,7 +274,7 @@ def test_sparse_and_dense_adjacency_agree() -> None:
     with pytest.raises(GraphDataError, match=r"Graph 0: .*NaN"):
         as_graph_collection([(holed, {0: "a", 1: "b"})])
     words = np.array([["", "x"], ["x", ""]])
-    with pytest.raises(GraphDataError, match=r"Graph 0: .*must have numbers"):
+    with pytest.raises(GraphDataError, match=r"Graph 0: .*have numbers; .*<U1"):
         as_graph_collection([(words, {0: "a", 1: "b"})])
 
 

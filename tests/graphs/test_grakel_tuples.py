@@ -30,7 +30,7 @@ def as_tuples(collection, kind=list):
 
 def node_by_node(tuples):
     plain = [_plain_grakel(graph, index, []) for index, graph in enumerate(tuples)]
-    return join(plain, None, GraphRecipe("grakel"))
+    return join(plain, GraphRecipe("grakel"))
 
 
 def assert_same(one, other):

@@ -55,22 +55,22 @@ def test_blocks_hold_what_is_read_at_once(tmp_path, changes, block_size) -> None
 
 BAD = [
     ({"graph_indicator": "2\n2\n1\n1\n1\n4\n4\n"}, r"_indicator.txt, line 3: 1 does not belong"),
-    ({"graph_labels": "1, 0\n-1, 0\n7, 0\n1, 0\n"}, r"_labels.txt, line 1: expected 1 .*found 2"),
-    ({"graph_labels": "1\n-1\n7 3\n1\n"}, r"graph_labels.txt, line 3: expected 1 .*found 2"),
+    ({"graph_labels": "1, 0\n-1, 0\n7, 0\n1, 0\n"}, r"_labels.txt, line 1: .*one integer, found 2"),
+    ({"graph_labels": "1\n-1\n7 3\n1\n"}, r"graph_labels.txt, line 3: .*one integer, found 2"),
     ({"graph_labels": "1\n1_0\n7\n1\n"}, r"graph_labels.txt, line 2: .*found '1_0'"),
     ({"graph_labels": "1\n01\n7\n1\n"}, r"graph_labels.txt, line 2: .*found '01'"),
     ({"graph_labels": "1\n\u0661\n7\n1\n"}, r"graph_labels.txt, line 2: "),
     ({"graph_labels": "1\n9223372036854775808\n7\n1\n"}, r"graph_labels.txt, line 2: "),
     ({"graph_labels": "1\n" + "9" * 5000 + "\n7\n1\n"}, r"graph_labels.txt, line 2: "),
     ({"graph_labels": b"1\n\xff\n7\n1\n"}, r"graph_labels.txt, line 2: "),
-    ({"graph_labels": "1\n\n7\n1\n"}, r"graph_labels.txt, line 2: .*found a blank line"),
+    ({"graph_labels": "1\n\n7\n1\n"}, r"graph_labels.txt, line 2: .*found ''"),
     ({"graph_labels": ""}, r"graph_labels.txt is empty"),
     ({"A": "1, 2\n2, 4\n2, 3\n4, 5\n6, 7\n"}, r"_A.txt, line 2: the edge 2 - 4 joins two graphs"),
     ({"A": "1, 2\n2, 1\n2, 3\n4, 5\n6, 5\n"}, r"_A.txt, line 5: "),
-    ({"A": "1,, 2\n2, 1\n2, 3\n4, 5\n6, 7\n"}, r"_A.txt, line 1: expected integers"),
+    ({"A": "1,, 2\n2, 1\n2, 3\n4, 5\n6, 7\n"}, r"_A.txt, line 1: expected 2 integers, found ''"),
     ({"A": "1 2 3\n2, 1\n2, 3\n4, 5\n6, 7\n"}, r"_A.txt, line 1: expected 2 .*found 3"),
-    ({"node_labels": "4\n5\n4, 1\n6\n6\n4\n5\n"}, r"node_labels.txt, line 3: expected 1 "),
-    ({"node_labels": "4\n5\n4\n6\n6, 1\n4\n5\n"}, r"node_labels.txt, line 5: expected 1 "),
+    ({"node_labels": "4\n5\n4, 1\n6\n6\n4\n5\n"}, r"node_labels.txt, line 3: expected one integer"),
+    ({"node_labels": "4\n5\n4\n6\n6, 1\n4\n5\n"}, r"node_labels.txt, line 5: expected one integer"),
     ({"node_labels": "4\n5\n4\n"}, r"node_labels.txt, line 3: the file ends \d lines early"),
     ({"edge_labels": "0\n1\n9\n3\n0\n"}, r"graphs 1 to .*Edge 0 - 1 of graph 0 .*two labels"),
 ]  # fmt: skip
@@ -102,7 +102,7 @@ def test_tu_files_out_of_order_are_refused(tmp_path) -> None:
     with pytest.raises(GraphDataError, match=r"ODD_A.txt, line 2: .*in the order of the graphs"):
         list(TUBlocks(tmp_path, "ODD", block_size=1))
     (tmp_path / "ODD_A.txt").write_text("1, 2\n3, x\n")
-    with pytest.raises(GraphDataError, match=r"line 2: expected integers"):
+    with pytest.raises(GraphDataError, match=r"line 2: expected 2 integers"):
         list(TUBlocks(tmp_path, "ODD", block_size=1))
     (tmp_path / "ODD_A.txt").write_text("1, 2\n3, 5\n")
     with pytest.raises(GraphDataError, match=r"more lines than the graphs"):
