@@ -215,7 +215,7 @@ def test_the_fast_and_the_patient_parser_read_the_same_numbers() -> None:
         fast = _parsed_at_once(data) if data else None
         if fast is not None:
             n_fast += 1
-            patient = _parsed_by_line(data, "x", fast.shape[1], lambda line: "", 1)
+            patient = _parsed_by_line(data, "x", fast.shape[1])
             np.testing.assert_array_equal(fast, patient, err_msg=f"seed {seed}: {data!r}")
     assert n_fast > ROUNDS // 4
 

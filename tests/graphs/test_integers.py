@@ -64,5 +64,5 @@ def test_every_leading_zero_is_an_error(fields):
 
 @pytest.mark.parametrize("line", ["", "1,,2", "1 02", "1.0", "x", "1_0", "9" * 30, f"1, {2**63}"])
 def test_lines_that_are_no_integers(line):
-    with pytest.raises(GraphDataError, match="file, line 9 of mine: expected"):
-        integer_table(f"1\n{line}\n1".encode(), "file", None, lambda number: " of mine", 8)
+    with pytest.raises(GraphDataError, match="file, line 9: expected"):
+        integer_table(f"1\n{line}\n1".encode(), "file", first_line=8)

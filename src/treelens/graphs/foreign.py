@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -78,16 +79,18 @@ def _joined_labels(what: str, labels: list[Any], counts: list[int]) -> list[Any]
 
 
 def _all_or_none(
-    values: list[Any], place: Callable[[int], str], attribute: str
+    values: list[Any], attribute: str, index: int, nodes: Sequence[Any], edges: Any = None
 ) -> list[Any] | None:
     """Return the labels, or None where all are None; where some are, the error names the first."""
     missing = [i for i, value in enumerate(values) if value is None]
     if len(missing) == len(values):
         return None
     if missing:
+        ends = [missing[0]] if edges is None else edges[missing[0]]
+        place = ("Node " if edges is None else "Edge ") + " - ".join(repr(nodes[i]) for i in ends)
         raise GraphDataError(
-            f"{place(missing[0])} has no {attribute!r}, while others of the same graph have one: "
-            "give every one a label, such as 'unknown', or none."
+            f"{place} of graph {index} has no {attribute!r}, while others of the same graph have "
+            "one: give every one a label, such as 'unknown', or none."
         )
     return values
 
@@ -166,88 +169,73 @@ def from_treelens(graphs: Sequence[Graph]) -> GraphCollection:
     return joined.with_fine_labels([label for labels in fine for label in labels])
 
 
-def from_networkx(
-    graphs: Sequence[Any], node_label: str | None, edge_label: str | None
+class _Attributed(NamedTuple):
+    """Nodes and edges of one graph, each with a dict of its attributes."""
+
+    nodes: Sequence[Any]
+    node_data: Sequence[Mapping[Any, Any]]
+    edges: Sequence[tuple[int, int]]
+    edge_data: Sequence[Mapping[Any, Any]]
+    name: Hashable | None = None
+
+
+def _read_networkx(graph: Any) -> _Attributed:
+    nodes, edges = dict(graph.nodes(data=True)), list(graph.edges(data=True))
+    number = {node: i for i, node in enumerate(nodes)}
+    pairs = [(number[u], number[v]) for u, v, _ in edges]
+    edge_data = [data for _, _, data in edges]
+    return _Attributed(
+        list(nodes), list(nodes.values()), pairs, edge_data, graph.graph.get("name") or None
+    )
+
+
+def _read_igraph(graph: Any) -> _Attributed:
+    edges = graph.get_edgelist()
+    node_data, edge_data = (
+        [
+            dict(zip(items.attributes(), row, strict=True))
+            for row in zip(*(items[key] for key in items.attributes()), strict=True)
+        ]
+        or [{}] * n
+        for items, n in ((graph.vs, graph.vcount()), (graph.es, len(edges)))
+    )
+    return _Attributed(range(graph.vcount()), node_data, edges, edge_data)
+
+
+def _from_attributed(
+    graphs: Sequence[Any],
+    node_label: str | None,
+    edge_label: str | None,
+    source: str,
+    read: Callable[[Any], _Attributed],
 ) -> GraphCollection:
-    recipe = GraphRecipe("networkx", node_label=node_label, edge_label=edge_label)
+    """Labels are attributes of nodes and edges."""
+    recipe = GraphRecipe(source, node_label=node_label, edge_label=edge_label)
     node_key, edge_key = node_label or _LABEL, edge_label or _LABEL
     plain: list[PlainGraph] = []
     weights: list[Any] = []
     known: set[Any] = set()
     continuous: set[Any] = set()
     for index, graph in enumerate(graphs):
-        nodes, labels = [], []
-        for node, data in graph.nodes(data=True):
-            nodes.append(node)
-            labels.append(data.get(node_key))
+        nodes, node_data, edges, edge_data, name = read(graph)
+        for data in node_data:
             if len(data) > (node_key in data):
                 known.update(data)
                 continuous.update(k for k in data if k != node_key and _is_continuous(data[k]))
-        number = {node: i for i, node in enumerate(nodes)}
-        triples = list(graph.edges(data=True))
         if edge_key != _WEIGHT:
-            weights += [data[_WEIGHT] for _, _, data in triples if _WEIGHT in data]
-        plain.append(
-            _labelled(
-                [(number[u], number[v]) for u, v, _ in triples], labels,
-                [data.get(edge_key) for _, _, data in triples], index, (node_key, edge_key),
-                nodes, graph.graph.get("name") or None,
-            )
-        )  # fmt: skip
+            weights += [data[_WEIGHT] for data in edge_data if _WEIGHT in data]
+        labels, arcs = [x.get(node_key) for x in node_data], [x.get(edge_key) for x in edge_data]
+        found = _all_or_none(labels, node_key, index, nodes)
+        found_arcs = _all_or_none(arcs, edge_key, index, nodes, edges)
+        plain.append(PlainGraph(len(nodes), edges, found, found_arcs, name))
     _check_found(plain, recipe, known)
     n_directed = sum(graph.is_directed() for graph in graphs)
     joined = join(plain, recipe)
     return warn_ignored(joined, n_directed=n_directed, weights=weights, attributes=continuous)
 
 
-def from_igraph(
-    graphs: Sequence[Any], node_label: str | None, edge_label: str | None
-) -> GraphCollection:
-    recipe = GraphRecipe("igraph", node_label=node_label, edge_label=edge_label)
-    keys = node_label or _LABEL, edge_label or _LABEL
-    plain: list[PlainGraph] = []
-    weights: list[Any] = []
-    known: set[Any] = set()
-    continuous: set[Any] = set()
-    for index, graph in enumerate(graphs):
-        labels, edge_labels = (
-            list(items[key]) if key in items.attributes() else [None] * len(items)
-            for items, key in zip((graph.vs, graph.es), keys, strict=True)
-        )
-        nodes = range(graph.vcount())
-        plain.append(_labelled(graph.get_edgelist(), labels, edge_labels, index, keys, nodes))
-        if keys[1] != _WEIGHT and _WEIGHT in graph.es.attributes():
-            weights += graph.es[_WEIGHT]
-        known.update(graph.vs.attributes())
-        others = [key for key in graph.vs.attributes() if key != keys[0]]
-        continuous.update(key for key in others if any(map(_is_continuous, graph.vs[key])))
-    _check_found(plain, recipe, known)
-    n_directed = sum(graph.is_directed() for graph in graphs)
-    joined = join(plain, recipe)
-    return warn_ignored(joined, n_directed=n_directed, weights=weights, attributes=continuous)
-
-
-def _labelled(
-    edges: list[tuple[int, int]],
-    node_labels: list[Any],
-    edge_labels: list[Any],
-    index: int,
-    keys: tuple[str, str],
-    nodes: Sequence[Any],
-    name: Hashable | None = None,
-) -> PlainGraph:
-    """Return a plain graph; an error names a node by its entry in ``nodes``."""
-
-    def edge_place(i: int) -> str:
-        return f"Edge {nodes[edges[i][0]]!r} - {nodes[edges[i][1]]!r} of graph {index}"
-
-    return PlainGraph(
-        len(nodes),
-        edges,
-        _all_or_none(node_labels, lambda i: f"Node {nodes[i]!r} of graph {index}", keys[0]),
-        _all_or_none(edge_labels, edge_place, keys[1]),
-        name,
-    )
+from_networkx = partial(_from_attributed, source="networkx", read=_read_networkx)
+from_igraph = partial(_from_attributed, source="igraph", read=_read_igraph)
 
 
 # --- PyTorch Geometric ----------------------------------------------------------------------

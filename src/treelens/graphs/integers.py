@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable
 
 import numpy as np
 
@@ -53,19 +52,12 @@ def is_number(text: str) -> bool:
 
 
 def integer_table(
-    data: bytes,
-    place: str,
-    columns: int | None = None,
-    whose: Callable[[int], str] = lambda line: "",
-    first_line: int = 1,
+    data: bytes, place: str, columns: int | None = None, first_line: int = 1
 ) -> np.ndarray:
-    """Return the integers of lines of text, shape (n_lines, n_columns).
-
-    ``place`` is the name of the file in an error, ``whose`` adds words about a line.
-    """
+    """Return the integers of lines of text, shape (n_lines, n_columns)."""
     table = _parsed_at_once(data)
     if table is None or (columns is not None and table.shape[1] != columns):
-        table = _parsed_by_line(data, place, columns, whose, first_line)
+        table = _parsed_by_line(data, place, columns, first_line)
     return table
 
 
@@ -90,7 +82,7 @@ def _parsed_at_once(data: bytes) -> np.ndarray | None:
 
 
 def _parsed_by_line(
-    data: bytes, place: str, columns: int | None, whose: Callable[[int], str], first_line: int
+    data: bytes, place: str, columns: int | None, first_line: int = 1
 ) -> np.ndarray:
     """Parse line by line: blanks and tabs may separate numbers, and an error names the line."""
     rows: list[list[int]] = []
@@ -107,7 +99,7 @@ def _parsed_by_line(
                 found += " (beyond 64 bits)"
             wanted = "one integer" if columns == 1 else f"{columns} integers"
             raise GraphDataError(
-                f"{place}, line {number}{whose(number)}: expected {wanted}, found {found} in "
+                f"{place}, line {number}: expected {wanted}, found {found} in "
                 f"{line[:80]!r}. Correct the line, or fetch the file again."
             )
         rows.append([int(field) for field in fields])

@@ -10,7 +10,7 @@ import struct
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -112,17 +112,8 @@ def collection_from_text(files: TextFiles) -> tuple[GraphCollection, np.ndarray]
     edges = _table(files, "A", 2)  # (n_lines, 2), nodes from 1
     _check_ends(files, edges, graph_of)
 
-    def whose_node(line: int) -> str:
-        return f" (node {line} of {_graph(graph_of[line - 1])})" if line <= len(graph_of) else ""
-
-    def whose_edge(line: int) -> str:
-        if line > len(edges):
-            return ""
-        u, v = edges[line - 1]
-        return f" (edge {u} - {v} of {_graph(graph_of[u - 1])})"
-
-    node_labels = _label_table(files, "node_labels", "graph_indicator", len(graph_of), whose_node)
-    edge_labels = _label_table(files, "edge_labels", "A", len(edges), whose_edge)
+    node_labels = _label_table(files, "node_labels", "graph_indicator", len(graph_of))
+    edge_labels = _label_table(files, "edge_labels", "A", len(edges))
     if edge_labels is not None:
         _check_edge_labels_agree(files, edges, edge_labels, graph_of)
     by_graph = np.argsort(graph_of, kind="stable")  # nodes of a graph need not stand together
@@ -140,9 +131,7 @@ def collection_from_text(files: TextFiles) -> tuple[GraphCollection, np.ndarray]
     return graphs, y
 
 
-def _table(
-    files: TextFiles, part: str, columns: int | None, whose: Callable[[int], str] = lambda line: ""
-) -> np.ndarray:
+def _table(files: TextFiles, part: str, columns: int | None = None) -> np.ndarray:
     """Return the integers of one file, shape (n_lines, n_columns)."""
     data = files.contents[part].removeprefix(codecs.BOM_UTF8).rstrip()
     if not data:
@@ -150,7 +139,7 @@ def _table(
             f"{files.places[part]} is empty; a data set has at least one graph, one node and one "
             "edge. The file is probably cut off."
         )
-    return integer_table(data, files.places[part], columns, whose)
+    return integer_table(data, files.places[part], columns)
 
 
 def _graph(number: int) -> str:
@@ -341,12 +330,11 @@ def _check_ends(files: TextFiles, edges: np.ndarray, graph_of: np.ndarray) -> No
     outside = np.flatnonzero(((edges < 1) | (edges > n_nodes)).any(axis=1))
     if len(outside):
         u, v = edges[outside[0]].tolist()
-        stray, known = (u, v) if not 1 <= u <= n_nodes else (v, u)
-        near = f" ({_graph(graph_of[known - 1])})" if 1 <= known <= n_nodes else ""
         raise GraphDataError(
-            f"{files.places['A']}, line {outside[0] + 1}: the edge {u} - {v}{near} leads to node "
-            f"{stray}, which does not exist: {files.places['graph_indicator']} has {n_nodes} "
-            f"lines, so the nodes are 1 to {n_nodes}."
+            f"{files.places['A']}, line {outside[0] + 1}: the edge {u} - {v} leads to node "
+            f"{v if 1 <= u <= n_nodes else u}, which does not exist: "
+            f"{files.places['graph_indicator']} has {n_nodes} lines, so the nodes are 1 to "
+            f"{n_nodes}."
         )
     ends = graph_of[edges - 1]
     across = np.flatnonzero(ends[:, 0] != ends[:, 1])
@@ -360,19 +348,15 @@ def _check_ends(files: TextFiles, edges: np.ndarray, graph_of: np.ndarray) -> No
         )
 
 
-def _label_table(
-    files: TextFiles, part: str, other_part: str, count: int, whose: Callable[[int], str]
-) -> np.ndarray | None:
+def _label_table(files: TextFiles, part: str, other: str, count: int) -> np.ndarray | None:
     """Return the labels of a part, if it is there, one line for each of another part."""
     if part not in files.contents:
         return None
-    table = _table(files, part, None, whose)
+    table = _table(files, part)
     if len(table) != count:
-        first = min(len(table), count) + 1
         raise GraphDataError(
-            f"{files.places[part]} has {len(table)} lines, {files.places[other_part]} has "
-            f"{count}: they must have one line each for the same things. They differ from line "
-            f"{first}{whose(first)} on; one of them is cut off or wrong."
+            f"{files.places[part]} has {len(table)} lines, {files.places[other]} has {count}: they "
+            "must have as many. One of them is cut off or wrong."
         )
     return table
 
