@@ -148,7 +148,7 @@ BAD = [
     ({"node_labels": "4\n5\nnan\n6\n6\n"}, r"node_labels.txt, line 3: .*'nan'"),
     ({"node_labels": "4\n5, 1\n4\n6\n6\n"}, r"node_labels.txt, line 2: .*one integer, found 2"),
     ({"edge_labels": "0\n0\n9\n"}, r"edge_labels.txt has 3 lines.* has 4"),
-    ({"edge_labels": "0\n0\n9\n8\n"}, r"edge_labels.txt, lines 3 and 4: .*two labels, 9 and 8"),
+    ({"edge_labels": "0\n0\n9\n8\n"}, r"edge_labels.txt, .*Edge 1 - 2 of graph 0 .*two labels"),
     ({"edge_labels": "0\n0\nx\n9\n"}, r"edge_labels.txt, line 3: .*'x'"),
 ]  # fmt: skip
 

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, Protocol, TextIO
 import numpy as np
 
 from treelens.graphs.atoms import AtomLabel
-from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_graph_collection, described, kind_of
 from treelens.graphs.errors import (
@@ -35,9 +34,8 @@ from treelens.graphs.tables import STREAMED_ENDINGS, Table, inner_suffix, read_t
 from treelens.graphs.tudataset import (
     PARTS,
     REQUIRED_PARTS,
-    TU_RECIPE,
     UNUSED_PARTS,
-    labels_of_columns,
+    build_tu,
     warn_attributes,
 )
 
@@ -194,20 +192,8 @@ class SmilesBlocks:
 # --- TU files ---------------------------------------------------------------------------------
 
 
-def _read_tu(
-    sizes: np.ndarray,
-    edges: np.ndarray,
-    node_labels: np.ndarray | None,
-    edge_labels: np.ndarray | None,
-    y: np.ndarray,
-    place: str,
-) -> Block:
-    """Build the graphs of some lines; nodes are counted from 0, ``place`` is named in errors."""
-    labels = labels_of_columns(node_labels), labels_of_columns(edge_labels)
-    try:
-        return Block(build_collection(sizes, edges, *labels, recipe=TU_RECIPE), y)
-    except GraphDataError as error:
-        raise GraphDataError(f"{place}: {error}") from error
+def _read_tu(y: np.ndarray, *arguments: Any) -> Block:
+    return Block(build_tu(*arguments), y)
 
 
 @dataclass(frozen=True)
@@ -282,13 +268,9 @@ class TUBlocks:
                 files[part].take(len(lines), exactly=True) if part in files else None
                 for part, lines in (("node_labels", owners), ("edge_labels", edges))
             ]
-            place = (
-                f"{files['A'].path.parent}, graphs {n_graphs + 1} to {last_graph} (counted from 0 "
-                "in what follows)"
-            )
+            place = f"{files['A'].path.parent}, graphs {n_graphs + 1} to {last_graph}"
             sizes = np.bincount(graph_of, minlength=len(y))
-            edges = edges - n_nodes - 1
-            yield FilePart(_read_tu, (sizes, edges, *labels, y[:, 0], place))
+            yield FilePart(_read_tu, (y[:, 0], sizes, edges - n_nodes - 1, *labels, place))
             n_graphs, n_nodes = last_graph, last_node
         if not n_graphs:
             raise GraphDataError(f"{files['graph_labels'].path} is empty: expected classes.")

@@ -114,17 +114,15 @@ def collection_from_text(files: TextFiles) -> tuple[GraphCollection, np.ndarray]
 
     node_labels = _label_table(files, "node_labels", "graph_indicator", len(graph_of))
     edge_labels = _label_table(files, "edge_labels", "A", len(edges))
-    if edge_labels is not None:
-        _check_edge_labels_agree(files, edges, edge_labels, graph_of)
     by_graph = np.argsort(graph_of, kind="stable")  # nodes of a graph need not stand together
     position = np.empty(len(graph_of), dtype=np.int64)
     position[by_graph] = np.arange(len(graph_of))
-    graphs = build_collection(
+    graphs = build_tu(
         np.bincount(graph_of - 1, minlength=len(y)),
         position[edges - 1],
-        labels_of_columns(None if node_labels is None else node_labels[by_graph]),
-        labels_of_columns(edge_labels),
-        recipe=TU_RECIPE,
+        None if node_labels is None else node_labels[by_graph],
+        edge_labels,
+        files.places["edge_labels"],
     )
     warn_attributes(files.unused)
     _warn_damaged(files, edges, graph_of, graphs)
@@ -146,11 +144,25 @@ def _graph(number: int) -> str:
     return f"graph {number}, index {number - 1}"
 
 
-def labels_of_columns(table: np.ndarray | None) -> Any:
-    """Return one label a row: the number itself, or a tuple where there are several columns."""
-    if table is None:
-        return None
-    return table[:, 0] if table.shape[1] == 1 else [tuple(row) for row in table.tolist()]
+def build_tu(
+    sizes: np.ndarray,
+    edges: np.ndarray,
+    node_labels: np.ndarray | None,
+    edge_labels: np.ndarray | None,
+    place: str,
+) -> GraphCollection:
+    """Return the graphs; a label of several columns is a tuple, ``place`` is named in errors."""
+
+    def labels(table: np.ndarray | None) -> Any:
+        if table is None or table.shape[1] == 1:
+            return None if table is None else table[:, 0]
+        return [tuple(row) for row in table.tolist()]
+
+    nodes, arcs = labels(node_labels), labels(edge_labels)
+    try:
+        return build_collection(sizes, edges, nodes, arcs, recipe=TU_RECIPE)
+    except GraphDataError as error:
+        raise GraphDataError(f"{place}, where graphs are counted from 0: {error}") from error
 
 
 def warn_attributes(names: Iterable[str]) -> None:
@@ -359,26 +371,6 @@ def _label_table(files: TextFiles, part: str, other: str, count: int) -> np.ndar
             "must have as many. One of them is cut off or wrong."
         )
     return table
-
-
-def _check_edge_labels_agree(
-    files: TextFiles, edges: np.ndarray, labels: np.ndarray, graph_of: np.ndarray
-) -> None:
-    """An edge that is listed more than once must have the same label each time."""
-    low, high = edges.min(axis=1), edges.max(axis=1)
-    order = np.lexsort((high, low))
-    same_edge = (np.diff(low[order]) == 0) & (np.diff(high[order]) == 0)
-    differs = (labels[order[1:]] != labels[order[:-1]]).any(axis=1)
-    conflict = np.flatnonzero(same_edge & differs)
-    if len(conflict):
-        first, second = sorted(order[conflict[0] : conflict[0] + 2].tolist())
-        u, v = edges[first].tolist()
-        one, other = (", ".join(map(str, labels[i].tolist())) for i in (first, second))
-        raise GraphDataError(
-            f"{files.places['edge_labels']}, lines {first + 1} and {second + 1}: the edge {u} - "
-            f"{v} of {_graph(graph_of[u - 1])} gets two labels, {one} and {other}. Edges carry "
-            "one label: merge the two, or remove the file to read the graphs without edge labels."
-        )
 
 
 def _warn_damaged(
