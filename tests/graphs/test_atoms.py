@@ -7,13 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from treelens.graphs.atoms import (
-    ATOM_PARTS,
-    FINE_PARTS,
-    atom_parts,
-    different_keys,
-    ordered_name,
-)
+from treelens.graphs.atoms import ATOM_PARTS, FINE_PARTS, atom_parts, different_keys, ordered_name
 from treelens.graphs.molecules import molecules_to_collection, smiles_to_collection
 from treelens.patterns.forest import usual_trees
 

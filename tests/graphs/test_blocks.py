@@ -44,7 +44,7 @@ def test_blocks_of_any_size_hold_every_graph_once(size: int) -> None:
 
 @pytest.mark.parametrize("size", [0, -1, 2.0, None, "10"])
 def test_what_is_no_number_of_graphs(size) -> None:
-    with pytest.raises(ValueError, match="block_size must be a number of graphs of at least 1"):
+    with pytest.raises(ValueError, match="block_size must be a number of graphs, at least 1"):
         check_block_size(size)
 
 

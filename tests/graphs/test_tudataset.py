@@ -326,10 +326,7 @@ def test_links_doubles_and_encryption(tmp_path) -> None:
         read_tudataset(archive)
 
     archive = zip_of(folder, tmp_path / "double.zip")
-    with (
-        pytest.warns(UserWarning, match="Duplicate name"),
-        zipfile.ZipFile(archive, "a") as more,
-    ):
+    with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(archive, "a") as more:
         more.writestr("TINY/TINY_A.txt", "1, 2\n")
     with pytest.raises(GraphDataError, match="is there twice"):
         read_tudataset(archive)

@@ -31,13 +31,7 @@ from treelens.graphs.molecules import check_choice, molecules_of_table
 from treelens.graphs.opening import bounded_lines, open_text
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.tables import STREAMED_ENDINGS, Table, inner_suffix, read_table_blocks
-from treelens.graphs.tudataset import (
-    PARTS,
-    REQUIRED_PARTS,
-    UNUSED_PARTS,
-    build_tu,
-    warn_attributes,
-)
+from treelens.graphs.tudataset import PARTS, REQUIRED_PARTS, UNUSED_PARTS, build_tu, warn_attributes
 
 _EXPECTED = "SmilesBlocks, CollectionBlocks, TUBlocks or a list of (graphs, y) pairs"
 _LINES_AT_ONCE = 2**16
@@ -110,13 +104,9 @@ class CollectionBlocks:
 
 
 def _read_molecules(
-    table: Table,
-    smiles: str,
-    target: str | None,
-    on_invalid: str,
-    on_missing: str,
+    table: Table, smiles: str, target: str | None, on_invalid: str, on_missing: str,
     recipe: GraphRecipe,
-) -> Block:
+) -> Block:  # fmt: skip
     """Parse some rows of a table; warnings name rows by their number in the whole file."""
     data = {"smiles": table.column(smiles, "smiles")}
     with warnings.catch_warnings(record=True) as caught:
@@ -414,26 +404,21 @@ def holds_blocks(given: Any) -> bool:
 def _is_pair(block: Any) -> bool:
     if not isinstance(block, (tuple, list)) or len(block) != 2:
         return False
-    graphs = block[0]
-    return isinstance(graphs, (GraphCollection, Iterable)) and not isinstance(graphs, (str, bytes))
+    return isinstance(block[0], Iterable) and not isinstance(block[0], (str, bytes))
 
 
 def _checked_y(y: Any, n_graphs: int, place: str) -> np.ndarray | None:
     if y is None:
         return None
+    targets, problem = np.asarray(y), None
     if isinstance(y, (set, frozenset, np.ma.MaskedArray)):
-        raise GraphDataError(
-            f"{place}: y is a {type(y).__name__}: expected an array or list, without masked values."
-        )
-    targets = np.asarray(y)
-    if targets.ndim != 1:
-        raise GraphDataError(
-            f"{place}: y must be one class or value per graph, one-dimensional; got {described(y)}."
-        )
-    if len(targets) != n_graphs:
-        raise GraphDataError(
-            f"{place}: there are {n_graphs} graphs but {len(targets)} targets in y: give one each."
-        )
+        problem = f"y is a {type(y).__name__}: expected an array or list, without masked values"
+    elif targets.ndim != 1:
+        problem = f"y must be one class or value per graph, one-dimensional; got {described(y)}"
+    elif len(targets) != n_graphs:
+        problem = f"there are {n_graphs} graphs but {len(targets)} targets in y: give one each"
+    if problem is not None:
+        raise GraphDataError(f"{place}: {problem}.")
     return targets
 
 
@@ -446,6 +431,4 @@ def repeat_messages(messages: tuple[Warning, ...]) -> None:
 def check_block_size(block_size: Any) -> None:
     """Raise unless it is a number of graphs."""
     if not isinstance(block_size, (int, np.integer)) or block_size < 1:
-        raise ValueError(
-            f"block_size must be a number of graphs of at least 1, got {block_size!r}."
-        )
+        raise ValueError(f"block_size must be a number of graphs, at least 1; got {block_size!r}.")

@@ -148,14 +148,13 @@ class GraphCollection:
         self.neighbors = _integers(neighbors, "neighbors", np.int32)
         self.node_codes = _integers(node_codes, "node_codes", np.int32)
         self.node_alphabet = tuple(node_alphabet)
-        self.edge_codes = (
-            None if edge_codes is None else _integers(edge_codes, "edge_codes", np.int32)
-        )
-        self.fine_codes = (
-            None if fine_codes is None else _integers(fine_codes, "fine_codes", np.int32)
-        )
-        self.edge_alphabet = None if edge_alphabet is None else tuple(edge_alphabet)
-        self.fine_alphabet = None if fine_alphabet is None else tuple(fine_alphabet)
+        self.edge_codes = self.fine_codes = self.edge_alphabet = self.fine_alphabet = None
+        if edge_codes is not None and edge_alphabet is not None:
+            self.edge_codes = _integers(edge_codes, "edge_codes", np.int32)
+            self.edge_alphabet = tuple(edge_alphabet)
+        if fine_codes is not None and fine_alphabet is not None:
+            self.fine_codes = _integers(fine_codes, "fine_codes", np.int32)
+            self.fine_alphabet = tuple(fine_alphabet)
         self.names = None if names is None else _objects(names)
         data = {key: _objects(values) for key, values in (graph_data or {}).items()}
         self.graph_data: Mapping[str, np.ndarray] = MappingProxyType(data)

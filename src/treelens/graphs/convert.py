@@ -69,7 +69,6 @@ def as_graph_collection(
     >>> as_graph_collection(["CCO", "c1ccccc1"])
     GraphCollection(2 graphs, 9 nodes, 8 edges, 2 node labels, 2 edge labels)
     """
-    what = None
     if isinstance(graphs, GraphCollection):
         what = "a GraphCollection, which has its labels"
     elif isinstance(graphs, Path):
