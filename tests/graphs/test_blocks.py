@@ -1,4 +1,4 @@
-"""Graphs in blocks: cut anywhere, read again and again, and named where they are wrong."""
+"""Graphs in blocks: of any size, read several times, and named where they are wrong."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from treelens.graphs.blocks import (
     SmilesBlocks,
     as_part,
     check_block_size,
-    check_blocks,
     holds_blocks,
     loaded,
     parts_of,
@@ -45,7 +44,7 @@ def test_blocks_of_any_size_hold_every_graph_once(size: int) -> None:
 
 @pytest.mark.parametrize("size", [0, -1, 2.0, None, "10"])
 def test_what_is_no_number_of_graphs(size) -> None:
-    with pytest.raises(ValueError, match="block_size must be a number of graphs of at least 1"):
+    with pytest.raises(ValueError, match="block_size must be a number of graphs, at least 1"):
         check_block_size(size)
 
 
@@ -69,34 +68,16 @@ def test_classes_that_do_not_fit(y, message) -> None:
 def test_what_is_no_block_is_named_by_its_number(block) -> None:
     with pytest.raises(NotGraphsError, match=r"Block 1 \(counted from 0\) is"):
         list(parts_of([(GRAPHS, Y), block]))
-
-
-def test_graphs_that_cannot_be_read_name_their_block() -> None:
     with pytest.raises(GraphDataError, match=r"Block 0 \(counted from 0\): "):
         as_part(([3, 4], [0, 1]), 0)
 
 
-@pytest.mark.parametrize("given", ["x", b"x", GRAPHS, 3, None])
-def test_what_are_no_blocks(given) -> None:
-    with pytest.raises(NotGraphsError, match="Expected blocks"):
-        check_blocks(given)
-    assert not holds_blocks(given)
-
-
-def test_an_iterator_can_be_read_once_only() -> None:
-    with pytest.raises(NotGraphsError, match="this iterator can be read once"):
-        check_blocks(iter([(GRAPHS, Y)]))
-    check_blocks([(GRAPHS, Y)])
-    check_blocks(CollectionBlocks(GRAPHS))
-
-
-def test_blocks_are_told_from_graphs() -> None:
-    assert holds_blocks([(GRAPHS, Y)])
-    assert holds_blocks([GraphPart(GRAPHS, None)])
-    assert holds_blocks(CollectionBlocks(GRAPHS))
-    assert not holds_blocks(list(GRAPHS))
-    assert not holds_blocks([([(0, 1)], {0: "a", 1: "b"})])  # a graph, as GraKeL has them
-    assert not holds_blocks([])
+def test_blocks_and_graphs_are_recognised() -> None:
+    for blocks in ([(GRAPHS, Y)], [GraphPart(GRAPHS, None)], CollectionBlocks(GRAPHS)):
+        assert holds_blocks(blocks)
+    grakel = ([(0, 1)], {0: "a", 1: "b"})
+    for other in ("x", b"x", GRAPHS, 3, None, list(GRAPHS), [grakel], [], iter([(GRAPHS, Y)])):
+        assert not holds_blocks(other)
 
 
 def test_blocks_in_the_place_of_graphs_are_called_so(tmp_path) -> None:
@@ -115,12 +96,26 @@ def test_blocks_in_the_place_of_graphs_are_called_so(tmp_path) -> None:
 # --- molecules --------------------------------------------------------------------------------
 
 
+SMILES = ["CCO", "CCN", "c1ccccc1", "CC(=O)O", "CCCl", "C1CC1", "CO", "CN", "CCCC", "OCCO"]
+
+
 @pytest.fixture
-def table(tmp_path):
+def write_table(tmp_path):
+    """A function that writes SMILES and classes to a file and gives its path."""
     pytest.importorskip("rdkit")
-    path = tmp_path / "x.csv"
-    path.write_text("smiles,label\nCCO,1\nC(,0\nCN,\nCC,0\n")
-    return path
+
+    def write(smiles, classes="0101010101010"):
+        path = tmp_path / "molecules.csv"
+        rows = (f"{s},{y}\n" for s, y in zip(smiles, classes, strict=False))
+        path.write_text("smiles,label\n" + "".join(rows))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def table(write_table):
+    return write_table(["CCO", "C(", "CN", "CC"], ["1", "0", "", "0"])
 
 
 def test_messages_are_of_the_kind_that_reading_at_once_has(table) -> None:
@@ -150,23 +145,6 @@ def test_tables_that_cannot_be_read_in_blocks(tmp_path) -> None:
         SmilesBlocks("x.csv", on_missing="ignore")
 
 
-SMILES = ["CCO", "CCN", "c1ccccc1", "CC(=O)O", "CCCl", "C1CC1", "CO", "CN", "CCCC", "OCCO"]
-
-
-@pytest.fixture
-def write_table(tmp_path):
-    """A function that writes SMILES and classes to a file and gives its path."""
-    pytest.importorskip("rdkit")
-
-    def write(smiles):
-        rows = [f"{s},{i % 2}" for i, s in enumerate(smiles)]
-        path = tmp_path / "molecules.csv"
-        path.write_text("smiles,label\n" + "\n".join(rows) + "\n")
-        return path
-
-    return write
-
-
 def test_smiles_are_read_in_blocks_as_they_are_at_once(write_table) -> None:
     path = write_table(SMILES)
     graphs, y = tl.read_smiles(path)
@@ -187,20 +165,15 @@ def test_a_bad_row_is_named_by_its_number_in_the_file(write_table) -> None:
         blocks = list(loaded(SmilesBlocks(path, block_size=3, on_invalid="skip")))
     rows = np.concatenate([block.graphs.graph_data["row"] for block in blocks])
     assert rows.tolist() == [0, 1, 2, 3, 4, 5, 6, 8, 9, 10]
+    with pytest.warns(InvalidMoleculesWarning):  # block 7 has no molecule left, and is left out
+        blocks = list(loaded(SmilesBlocks(path, block_size=1, on_invalid="skip")))
+    assert len(blocks) == len(SMILES)
 
 
-def test_a_block_of_bad_rows_alone_is_left_out(write_table) -> None:
-    path = write_table([*SMILES[:2], "x", "y", *SMILES[2:]])
-    with pytest.warns(InvalidMoleculesWarning):
-        blocks = list(loaded(SmilesBlocks(path, block_size=2, on_invalid="skip")))
-    assert sum(len(block.graphs) for block in blocks) == len(SMILES)
-
-
-@pytest.mark.parametrize("setting", [{"on_invalid": "nope"}, {"on_invalid": "warn"}])
-def test_what_to_do_about_bad_rows_is_as_in_read_smiles(write_table, setting) -> None:
+def test_settings_are_checked_as_in_read_smiles(write_table) -> None:
     path = write_table([*SMILES, "bad one"])
     for read in (tl.read_smiles, SmilesBlocks):
         with pytest.raises(ValueError, match=r"on_invalid must be one of 'raise', 'skip'; got"):
-            read(path, **setting)
+            read(path, on_invalid="warn")
         with pytest.raises(ValueError, match=r"atom_label must be of .*; got 'colour'"):
             read(path, atom_label="colour")

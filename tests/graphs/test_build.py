@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import networkx as nx
 import numpy as np
 import pytest
@@ -16,8 +14,10 @@ from treelens.graphs.errors import DegreeLabelsWarning, GraphDataError
 
 def test_repeated_and_directed_edges_count_once() -> None:
     once = build_collection([3], np.array([[0, 1], [1, 2]]), [0, 0, 0])
-    many = build_collection([3], np.array([[1, 0], [0, 1], [0, 1], [2, 1]]), [0, 0, 0])
+    pairs = np.array([[1, 0], [0, 1], [0, 1], [2, 1]])
+    many = build_collection([3], pairs, [0, 0, 0])
     assert once[0] == many[0]
+    assert build_collection([3], pairs, [0] * 3, list("xxxy"))[0].edge_labels == ("x", "y")
     assert many.n_edges == 2
 
 
@@ -28,61 +28,33 @@ def test_a_self_loop_makes_a_node_its_own_neighbour_once() -> None:
     assert graphs.neighbors.tolist() == [0, 1, 0]
 
 
-def test_conflicting_edge_labels_name_the_edge() -> None:
-    edges = np.array([[0, 1], [3, 2], [2, 3]])
-    with pytest.raises(
-        GraphDataError, match=r"Edge 0 - 1 of graph 1 .* two labels, '[xy]' and '[xy]'"
-    ):
-        build_collection([2, 2], edges, list("abab"), ["x", "x", "y"])
+EDGES, LABELS, NAN = [[0, 1], [2, 3]], list("abab"), float("nan")
+BAD = [
+    (([[0, 3]], LABELS), r"joins node 0 of graph 0 and node 1 of graph 1"),
+    (([[0, 1], [0, 9]], LABELS), r"Edge 1 joins nodes 0 and 9, but the nodes are 0 to 3"),
+    (([[-1, 0]], LABELS), r"nodes are 0 to 3"),
+    (
+        ([[0, 1], [3, 2], [2, 3]], LABELS, list("xxy")),
+        r"Edge 0 - 1 of graph 1 .* two labels, '[xy]'",
+    ),
+    ((EDGES, ["a", "a", "a", None]), r"label of node 1 of graph 1 is None: every"),
+    ((EDGES, ["a", "a", "a", np.float64("nan")]), r"label of node 1 of graph 1 is .*nan.*: every"),
+    ((EDGES, np.array([1.0, NAN, 1, 1])), r"node 1 of graph 0 is nan"),
+    *(
+        ((EDGES, ["a", "a", bad, "a"]), r"label of node 0 of graph 1 is an unhashable")
+        for bad in (["a"], {"a": 1}, {1}, np.array([1, 2]))
+    ),
+    ((EDGES, LABELS, ["x", None]), "label of edge 0 - 1 of graph 1 is None"),
+    ((EDGES, ["a"]), "1 node labels for 4 nodes"),
+    ((EDGES, LABELS, ["x"]), "1 edge labels for 2 edges"),
+]
 
 
-def test_the_same_edge_label_in_both_directions_is_fine() -> None:
-    graphs = build_collection([2], np.array([[0, 1], [1, 0]]), "ab", ["x", "x"])
-    assert graphs[0].edge_labels == ("x",)
-
-
-@pytest.mark.parametrize(
-    ("edges", "words"),
-    [
-        ([[0, 3]], r"joins node 0 of graph 0 and node 1 of graph 1"),
-        ([[0, 1], [0, 9]], r"Edge 1 joins nodes 0 and 9, but the nodes are 0 to 3"),
-        ([[-1, 0]], r"nodes are 0 to 3"),
-    ],
-)
-def test_edges_that_lead_nowhere(edges, words) -> None:
+@pytest.mark.parametrize(("arguments", "words"), BAD)
+def test_edges_and_labels_that_do_not_fit(arguments, words) -> None:
+    edges, *labels = arguments
     with pytest.raises(GraphDataError, match=words):
-        build_collection([2, 2], np.array(edges), list("abab"))
-
-
-@pytest.mark.parametrize("gap", [None, float("nan"), np.float64("nan")])
-def test_missing_labels_name_graph_and_node(gap) -> None:
-    with pytest.raises(
-        GraphDataError, match=r"label of node 1 of graph 1 is (None|.*nan.*): every"
-    ):
-        build_collection([1, 2], np.empty((0, 2)), ["a", "a", gap])
-
-
-@pytest.mark.parametrize("label", [["a"], {"a": 1}, {1}, np.array([1, 2])])
-def test_unhashable_labels_name_graph_and_node(label) -> None:
-    with pytest.raises(GraphDataError, match=r"label of node 0 of graph 1 is an unhashable"):
-        build_collection([1, 2], np.empty((0, 2)), ["a", label, "a"])
-
-
-def test_nan_in_an_array_of_labels() -> None:
-    with pytest.raises(GraphDataError, match="node 1 of graph 0 is nan"):
-        build_collection([2], np.empty((0, 2)), np.array([1.0, np.nan]))
-
-
-def test_bad_edge_labels_name_the_edge() -> None:
-    with pytest.raises(GraphDataError, match="label of edge 0 - 1 of graph 1 is None"):
-        build_collection([2, 2], np.array([[0, 1], [2, 3]]), list("abab"), ["x", None])
-
-
-def test_wrong_counts() -> None:
-    with pytest.raises(GraphDataError, match="1 node labels for 2 nodes"):
-        build_collection([2], np.empty((0, 2)), ["a"])
-    with pytest.raises(GraphDataError, match="1 edge labels for 0 edges"):
-        build_collection([2], np.empty((0, 2)), ["a", "b"], ["x"])
+        build_collection([2, 2], np.array(edges), *labels)
 
 
 def test_degrees_stand_in_for_labels_with_one_warning() -> None:
@@ -93,12 +65,6 @@ def test_degrees_stand_in_for_labels_with_one_warning() -> None:
     assert graphs[0].node_labels == (1, 2, 1)
     assert graphs.degree_labels
     assert graphs[:1].degree_labels
-
-
-def test_labelled_graphs_do_not_warn() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert not build_collection([1], np.empty((0, 2)), ["a"]).degree_labels
 
 
 def test_graphs_without_nodes_or_edges_keep_their_place() -> None:

@@ -24,7 +24,7 @@ import pytest
 from treelens import GraphCollection, as_graph_collection, read_smiles, read_tudataset
 from treelens.graphs.blocks import SmilesBlocks, TUBlocks
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.tudataset import _parse_fast, _parse_line_by_line
+from treelens.graphs.integers import _parsed_at_once, _parsed_by_line
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")
 
@@ -212,10 +212,10 @@ def test_the_fast_and_the_patient_parser_read_the_same_numbers() -> None:
     n_fast = 0
     for seed in range(4 * ROUNDS):
         data = changed(TU_FILES["A"], random.Random(seed)).rstrip()
-        fast = _parse_fast(data) if data else None
+        fast = _parsed_at_once(data) if data else None
         if fast is not None:
             n_fast += 1
-            patient = _parse_line_by_line(data, "x", fast.shape[1], lambda line: "")
+            patient = _parsed_by_line(data, "x", fast.shape[1])
             np.testing.assert_array_equal(fast, patient, err_msg=f"seed {seed}: {data!r}")
     assert n_fast > ROUNDS // 4
 

@@ -8,13 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treelens.graphs.integers import (
-    integers_of_line,
-    is_integer,
-    is_number,
-    looks_plain,
-    why_no_integer,
-)
+from treelens.graphs.errors import GraphDataError
+from treelens.graphs.integers import integer_table, is_integer, is_number
 
 TEXTS = st.text(alphabet="0123456789+-_., ;eE\t٣", max_size=8)
 
@@ -48,24 +43,26 @@ def test_a_float_must_not_hide_digits_of_an_integer():
     assert is_number(f"{2**60}.0")
 
 
-@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=5), st.sampled_from(",; \t"))
-def test_lines_come_back_whatever_stands_between(values, between):
-    assert integers_of_line(between.join(map(str, values))) == values
-    assert integers_of_line(f"{between} ".join(map(str, values))) == values
-
-
-@pytest.mark.parametrize("line", ["", "1,,2", "1 02", "1.0", "x", "1_0", "9" * 19, f"1, {2**63}"])
-def test_lines_that_are_none(line):
-    assert integers_of_line(line) is None
+@given(
+    st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=5),
+    st.sampled_from([",", ";", " ", "\t", ", ", " ;  "]),
+)
+def test_tables_come_back_whatever_separates_the_columns(values, between):
+    line = between.join(map(str, values))
+    assert integer_table(f"{line}\n{line}".encode(), "x").tolist() == [values, values]
 
 
 @given(st.lists(st.from_regex(r"[+-]?[0-9]{1,4}", fullmatch=True), min_size=1, max_size=6))
-def test_a_quick_look_sees_every_leading_zero(fields):
-    text = ", ".join(fields)
-    assert looks_plain(text.encode("ascii")) == all(map(is_integer, fields))
+def test_every_leading_zero_is_an_error(fields):
+    data = ", ".join(fields).encode()
+    if all(map(is_integer, fields)):
+        assert integer_table(data, "x").tolist() == [list(map(int, fields))]
+    else:
+        with pytest.raises(GraphDataError, match=r"x, line 1: .*with a leading zero"):
+            integer_table(data, "x")
 
 
-def test_reasons():
-    assert "leading zero" in why_no_integer("007")
-    assert "beyond 64 bits" in why_no_integer("9" * 30)
-    assert why_no_integer("x") == ""
+@pytest.mark.parametrize("line", ["", "1,,2", "1 02", "1.0", "x", "1_0", "9" * 30, f"1, {2**63}"])
+def test_lines_that_are_no_integers(line):
+    with pytest.raises(GraphDataError, match="file, line 9: expected"):
+        integer_table(f"1\n{line}\n1".encode(), "file", first_line=8)

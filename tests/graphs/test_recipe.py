@@ -1,4 +1,4 @@
-"""Recipes: what made a collection, whether two agree, and reading raw molecules alike."""
+"""Recipes: how a collection was made, whether two agree, and reading new molecules by one."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_an_error_says_which_call_to_make() -> None:
     assert own.settings() == "atom_label=charge_of, hydrogens=True"
 
 
-# --- reading alike ----------------------------------------------------------------------------
+# --- reading by a recipe ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from treelens import load_dataset, read_tudataset
+from treelens.graphs import blocks as blocks_module
 from treelens.graphs.blocks import TUBlocks, loaded
 from treelens.graphs.errors import GraphDataError, IgnoredDataWarning
 
@@ -46,7 +47,8 @@ def read(folder: Path, block_size: int) -> list:
     ],
     ids=["plain", "CRLF", "blank end", "no end", "BOM", "semicolons", "two columns"],
 )
-def test_blocks_hold_what_is_read_at_once(tmp_path, changes, block_size) -> None:
+def test_blocks_are_what_is_read_at_once(tmp_path, monkeypatch, changes, block_size) -> None:
+    monkeypatch.setattr(blocks_module, "_LINES_AT_ONCE", 1 + block_size % 3)
     graphs, y = read_tudataset(write_set(tmp_path, **changes))
     blocks = read(tmp_path, block_size)
     assert [graph for block in blocks for graph in block.graphs] == list(graphs)
@@ -55,29 +57,33 @@ def test_blocks_hold_what_is_read_at_once(tmp_path, changes, block_size) -> None
 
 BAD = [
     ({"graph_indicator": "2\n2\n1\n1\n1\n4\n4\n"}, r"_indicator.txt, line 3: 1 does not belong"),
-    ({"graph_labels": "1, 0\n-1, 0\n7, 0\n1, 0\n"}, r"_labels.txt, line 1: expected 1 .*found 2"),
-    ({"graph_labels": "1\n-1\n7 3\n1\n"}, r"graph_labels.txt, line 3: expected 1 .*found 2"),
+    ({"graph_labels": "1, 0\n-1, 0\n7, 0\n1, 0\n"}, r"_labels.txt, line 1: .*one integer, found 2"),
+    ({"graph_labels": "1\n-1\n7 3\n1\n"}, r"graph_labels.txt, line 3: .*one integer, found 2"),
     ({"graph_labels": "1\n1_0\n7\n1\n"}, r"graph_labels.txt, line 2: .*found '1_0'"),
     ({"graph_labels": "1\n01\n7\n1\n"}, r"graph_labels.txt, line 2: .*found '01'"),
     ({"graph_labels": "1\n\u0661\n7\n1\n"}, r"graph_labels.txt, line 2: "),
     ({"graph_labels": "1\n9223372036854775808\n7\n1\n"}, r"graph_labels.txt, line 2: "),
     ({"graph_labels": "1\n" + "9" * 5000 + "\n7\n1\n"}, r"graph_labels.txt, line 2: "),
     ({"graph_labels": b"1\n\xff\n7\n1\n"}, r"graph_labels.txt, line 2: "),
-    ({"graph_labels": "1\n\n7\n1\n"}, r"graph_labels.txt, line 2: .*found a blank line"),
+    ({"graph_labels": "1\n\n7\n1\n"}, r"graph_labels.txt, line 2: .*found (''|a blank line)"),
     ({"graph_labels": ""}, r"graph_labels.txt is empty"),
     ({"A": "1, 2\n2, 4\n2, 3\n4, 5\n6, 7\n"}, r"_A.txt, line 2: the edge 2 - 4 joins two graphs"),
     ({"A": "1, 2\n2, 1\n2, 3\n4, 5\n6, 5\n"}, r"_A.txt, line 5: "),
-    ({"A": "1,, 2\n2, 1\n2, 3\n4, 5\n6, 7\n"}, r"_A.txt, line 1: expected integers"),
+    ({"A": "1,, 2\n2, 1\n2, 3\n4, 5\n6, 7\n"}, r"_A.txt, line 1: expected 2 integers, found ''"),
     ({"A": "1 2 3\n2, 1\n2, 3\n4, 5\n6, 7\n"}, r"_A.txt, line 1: expected 2 .*found 3"),
-    ({"node_labels": "4\n5\n4, 1\n6\n6\n4\n5\n"}, r"node_labels.txt, line 3: expected 1 "),
-    ({"node_labels": "4\n5\n4\n6\n6, 1\n4\n5\n"}, r"node_labels.txt, line 5: expected 1 "),
+    ({"node_labels": "4\n5\n4, 1\n6\n6\n4\n5\n"}, r"node_labels.txt, line 3: expected one integer"),
+    ({"node_labels": "4\n5\n4\n6\n6, 1\n4\n5\n"}, r"node_labels.txt, line 5: expected one integer"),
     ({"node_labels": "4\n5\n4\n"}, r"node_labels.txt, line 3: the file ends \d lines early"),
     ({"edge_labels": "0\n1\n9\n3\n0\n"}, r"graphs 1 to .*Edge 0 - 1 of graph 0 .*two labels"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("changes", "words"), BAD, ids=[words[:40] for _, words in BAD])
-def test_bad_files_name_the_file_and_the_line(tmp_path, changes, words) -> None:
+@pytest.mark.parametrize("n_lines", [1, 2, 2**16])
+def test_bad_files_name_the_file_and_the_line(
+    tmp_path, monkeypatch, changes, words, n_lines
+) -> None:
+    monkeypatch.setattr(blocks_module, "_LINES_AT_ONCE", n_lines)
     with pytest.raises(GraphDataError, match=words) as caught:
         read(write_set(tmp_path, **changes), block_size=3)
     assert str(tmp_path) in str(caught.value)
@@ -94,19 +100,12 @@ def test_tu_files_are_read_in_blocks_as_they_are_at_once(data_folder, tmp_path) 
 
 
 def test_tu_files_out_of_order_are_refused(tmp_path) -> None:
-    for part, text in {
-        "A": "3, 4\n1, 2\n", "graph_indicator": "1\n1\n2\n2\n", "graph_labels": "1\n0\n",
-        "node_labels": "0\n0\n0\n0\n",
-    }.items():  # fmt: skip
-        (tmp_path / f"ODD_{part}.txt").write_text(text)
-    with pytest.raises(GraphDataError, match=r"ODD_A.txt, line 2: .*in the order of the graphs"):
-        list(TUBlocks(tmp_path, "ODD", block_size=1))
-    (tmp_path / "ODD_A.txt").write_text("1, 2\n3, x\n")
-    with pytest.raises(GraphDataError, match=r"line 2: expected integers"):
-        list(TUBlocks(tmp_path, "ODD", block_size=1))
-    (tmp_path / "ODD_A.txt").write_text("1, 2\n3, 5\n")
-    with pytest.raises(GraphDataError, match=r"more lines than the graphs"):
-        list(TUBlocks(tmp_path, "ODD", block_size=1))
+    write_set(tmp_path, A="4, 5\n1, 2\n2, 1\n2, 3\n6, 7\n")
+    with pytest.raises(GraphDataError, match=r"TINY_A.txt, line 2: .*in the order of the graphs"):
+        read(tmp_path, 1)
+    write_set(tmp_path, A=GOOD["A"] + "6, 9\n")
+    with pytest.raises(GraphDataError, match=r"TINY_A.txt, line 6: .*more lines than the graphs"):
+        read(tmp_path, 1)
 
 
 def test_attributes_are_not_read_and_a_warning_says_so(tmp_path) -> None:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from naive import patterns as naive
 from strategies import collections, random_collection
-from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns import _compiled
 from treelens.patterns.forest import PatternForest
@@ -95,12 +94,6 @@ def test_seen_and_unseen_masses_make_one(train: GraphCollection, new: GraphColle
     seen = table(histograms, "frequencies").sum(axis=1) / histograms.n_depths
     np.testing.assert_allclose(seen + histograms.out_of_vocabulary(), 1.0, atol=1e-14)
     assert (counted(train)[0].out_of_vocabulary() == 0).all()
-
-
-def test_the_share_of_unseen_mass() -> None:
-    labels = build_collection([1, 2, 0], np.empty((0, 2)), ["C", "C", "N"])
-    histograms, _, _ = counted(labels[:1], labels, depth=1)
-    assert histograms.out_of_vocabulary().tolist() == [0.0, 0.5, 0.0]
 
 
 def test_support_and_depths(rng: np.random.Generator) -> None:

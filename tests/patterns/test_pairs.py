@@ -70,25 +70,6 @@ def test_self_sums_with_weights(kind: str, unit: bool, rng: np.random.Generator)
     np.testing.assert_allclose(pairs.diagonal(weights), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("kind", PAIR_KINDS)
-def test_lists_and_rows_hold_the_same(kind: str, rng: np.random.Generator) -> None:
-    pairs = PairFeatures.from_histograms(histograms_of(random_collection(rng)), kind)
-    by_list = {
-        (int(graph), pattern): value
-        for pattern in range(pairs.n_patterns)
-        for graph, value in zip(
-            pairs.lists.indices[pairs.lists.offsets[pattern] : pairs.lists.offsets[pattern + 1]],
-            pairs.lists.values[pairs.lists.offsets[pattern] : pairs.lists.offsets[pattern + 1]],
-            strict=True,
-        )
-    }
-    owner = np.repeat(np.arange(pairs.n_graphs), np.diff(pairs.rows.offsets)).tolist()
-    by_row = dict(
-        zip(zip(owner, pairs.rows.indices.tolist(), strict=True), pairs.rows.values, strict=True)
-    )
-    assert by_list == by_row
-
-
 def test_empty_graphs_have_no_features() -> None:
     from treelens.graphs.build import build_collection
 

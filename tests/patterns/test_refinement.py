@@ -46,11 +46,6 @@ def test_signatures(keys: list[int]) -> None:
     assert int(found) == naive.signature(4, keys)
 
 
-def test_signatures_tell_own_colour_number_and_kind_of_children_apart() -> None:
-    seen = [(0, []), (1, []), (0, [0]), (0, [0, 0]), (0, [1]), (1, [0]), (0, [0, 1]), (-1, [])]
-    assert len({naive.signature(own, keys) for own, keys in seen}) == len(seen)
-
-
 def keys_by_node(graphs: GraphCollection, colors: np.ndarray, edge_codes, n_edge_labels: int):
     keys = np.empty(len(graphs.neighbors), np.int64)
     signatures = np.empty(graphs.n_nodes, np.uint64)
@@ -207,11 +202,3 @@ def test_the_number_of_threads_changes_nothing(n_jobs: int, rng: np.random.Gener
     other, other_colors = fitted(graphs, n_jobs=n_jobs)
     assert (colors == other_colors).all()
     assert (vocabulary.transform(more).colors == other.transform(more, n_jobs).colors).all()
-
-
-def test_levels_of_depth_zero_are_the_labels_alone(rng: np.random.Generator) -> None:
-    graphs = random_collection(rng)
-    vocabulary, colors = fitted(graphs, depth=0)
-    assert vocabulary.depth == 0
-    assert colors.shape == (1, graphs.n_nodes)
-    assert set(vocabulary.node_alphabet) == set("CNO")

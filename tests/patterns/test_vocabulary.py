@@ -78,15 +78,6 @@ def test_blocks_whose_edge_alphabet_grows() -> None:
     assert (blocks.transform(star("=#-")).colors[1:] >= 0).all()
 
 
-def test_extending_never_changes_an_id(rng: np.random.Generator) -> None:
-    vocabulary, _ = PatternVocabulary.fit(random_collection(rng, 10), 3)
-    extended, _ = vocabulary.extend(random_collection(rng, 10, labels="CNOS"))
-    for depth in range(4):
-        for color in range(np.diff(vocabulary.level_offsets)[depth]):
-            before = vocabulary.tree(int(vocabulary.level_offsets[depth]) + color)
-            assert before == extended.tree(int(extended.level_offsets[depth]) + color)
-
-
 def test_a_slice_counts_only_the_labels_it_holds() -> None:
     graphs = build_collection([1, 1], np.empty((0, 2)), ["b", "a"])
     vocabulary, _ = PatternVocabulary.fit(graphs[:1], 1)
@@ -110,23 +101,6 @@ def test_transform_knows_training_patterns_and_only_those(
     for depth in range(4):
         color_of = dict(zip(known[depth], colors.colors[depth].tolist(), strict=True))
         assert found[depth].tolist() == [color_of.get(x, -1) for x in asked[depth]]
-
-
-@settings(deadline=None, max_examples=40)
-@given(train=collections(), new=collections())
-def test_unseen_stays_unseen_at_every_further_depth(
-    train: GraphCollection, new: GraphCollection
-) -> None:
-    found = PatternVocabulary.fit(train, 3)[0].transform(new).colors
-    assert not ((found[:-1] == -1) & (found[1:] != -1)).any()
-
-
-def test_labels_may_be_of_any_hashable_kind() -> None:
-    labels = [("C", 1), "C", 1, frozenset({2})]
-    graphs = build_collection([4], np.array([[0, 1], [1, 2], [2, 3]]), labels)
-    vocabulary, _ = PatternVocabulary.fit(graphs, 1)
-    assert set(vocabulary.node_alphabet) == set(labels)
-    assert (vocabulary.transform(graphs).colors >= 0).all()
 
 
 def test_an_unseen_edge_label_makes_both_ends_unseen(path: GraphCollection) -> None:

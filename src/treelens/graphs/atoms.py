@@ -26,13 +26,7 @@ _CHIRAL_NAMES = ("", "_R", "_S", "_r", "_s")
 
 
 def atom_parts(atom_label: str) -> frozenset[str]:
-    """Return the parts of a name such as ``"element+charge"``; unknown ones are a ``ValueError``.
-
-    Examples
-    --------
-    >>> sorted(atom_parts("ring+element"))
-    ['element', 'ring']
-    """
+    """Return the parts of a name such as ``"element+charge"``; raise where one is unknown."""
     parts = atom_label.split("+") if isinstance(atom_label, str) else []
     if not parts or len(set(parts)) < len(parts) or not set(parts) <= set(ATOM_PARTS):
         raise ValueError(
@@ -85,25 +79,19 @@ def atom_name(key: int, parts: frozenset[str], symbol: Callable[[int], str]) -> 
     aromatic; ``"13C"``; ``"CD3"`` with three neighbours; ``"C_R"``, chiral.
     """
     aromatic = "aromatic" in parts and bool(key & AROMATIC)
-    name = ""
-    if "isotope" in parts and (isotope := key >> 34 & 1023):
-        name += str(isotope)
-    if "element" in parts:
-        element = symbol(key >> 16 & 255)
-        name += element.lower() if aromatic else element
-    elif aromatic:
-        name += "a"
-    if "hydrogens" in parts and (hydrogens := key >> 2 & 31):
-        name += "H" if hydrogens == 1 else f"H{hydrogens}"
-    if "charge" in parts and (charge := (key >> 7 & 511) - 256):
-        name += f"{charge:+d}"
-    if "ring" in parts and key & 1 and not aromatic:
-        name += "@"
-    if "degree" in parts:
-        name += f"D{key >> 24 & 1023}"
-    if "chirality" in parts:
-        name += _CHIRAL_NAMES[key >> 44 & 7]
-    return name or "-"
+    element = symbol(key >> 16 & 255) if "element" in parts else "A" if aromatic else ""
+    isotope, hydrogens, charge = key >> 34 & 1023, key >> 2 & 31, (key >> 7 & 511) - 256
+    texts = {  # in the order of a name
+        "isotope": str(isotope or ""),
+        "element": element.lower() if aromatic else element,
+        "hydrogens": ("", "H")[hydrogens] if hydrogens < 2 else f"H{hydrogens}",
+        "charge": f"{charge:+d}" if charge else "",
+        "ring": "@" if key & 1 and not aromatic else "",
+        "degree": f"D{key >> 24 & 1023}",
+        "chirality": _CHIRAL_NAMES[key >> 44 & 7],
+    }
+    shown = {*parts, "element"} if aromatic else parts
+    return "".join(text for part, text in texts.items() if part in shown) or "-"
 
 
 def different_keys(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ another machine, and returns its graphs when it is loaded.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, Protocol, TextIO
 import numpy as np
 
 from treelens.graphs.atoms import AtomLabel
-from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_graph_collection, described, kind_of
 from treelens.graphs.errors import (
@@ -27,21 +26,15 @@ from treelens.graphs.errors import (
     MissingTargetsWarning,
     NotGraphsError,
 )
-from treelens.graphs.integers import integers_of_line
+from treelens.graphs.integers import integer_table
 from treelens.graphs.molecules import check_choice, molecules_of_table
 from treelens.graphs.opening import bounded_lines, open_text
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.tables import STREAMED_ENDINGS, Table, inner_suffix, read_table_blocks
-from treelens.graphs.tudataset import (
-    PARTS,
-    REQUIRED_PARTS,
-    TU_RECIPE,
-    UNUSED_PARTS,
-    labels_of_columns,
-    warn_attributes,
-)
+from treelens.graphs.tudataset import PARTS, REQUIRED_PARTS, UNUSED_PARTS, build_tu, warn_attributes
 
 _EXPECTED = "SmilesBlocks, CollectionBlocks, TUBlocks or a list of (graphs, y) pairs"
+_LINES_AT_ONCE = 2**16
 
 
 class Block(NamedTuple):
@@ -65,6 +58,17 @@ class GraphPart:
 
     def load(self) -> Block:
         return Block(self.graphs, self.y)
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """Some lines of a file, and the function that turns them into graphs."""
+
+    read: Callable[..., Block]
+    arguments: tuple[Any, ...]
+
+    def load(self) -> Block:
+        return self.read(*self.arguments)
 
 
 @dataclass(frozen=True)
@@ -99,30 +103,22 @@ class CollectionBlocks:
             yield GraphPart(graphs[rows], None if y is None else y[rows])
 
 
-@dataclass(frozen=True)
-class SmilesPart:
-    """Some rows of a table of molecules, as text."""
-
-    table: Table
-    smiles: str
-    target: str | None
-    on_invalid: str
-    on_missing: str
-    recipe: GraphRecipe
-
-    def load(self) -> Block:
-        """Parse the molecules; warnings name rows by their number in the whole file."""
-        data = {"smiles": self.table.column(self.smiles, "smiles")}
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", InvalidMoleculesWarning)
-            warnings.simplefilter("always", MissingTargetsWarning)
-            read = molecules_of_table(
-                self.table, data, self.target, recipe=self.recipe, on_invalid=self.on_invalid,
-                on_missing=self.on_missing, may_be_empty=True,
-            )  # fmt: skip
-        messages = tuple(w.message for w in caught if isinstance(w.message, Warning))
-        graphs, y = (None, None) if read is None else read
-        return Block(graphs, y, messages)
+def _read_molecules(
+    table: Table, smiles: str, target: str | None, on_invalid: str, on_missing: str,
+    recipe: GraphRecipe,
+) -> Block:  # fmt: skip
+    """Parse some rows of a table; warnings name rows by their number in the whole file."""
+    data = {"smiles": table.column(smiles, "smiles")}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", InvalidMoleculesWarning)
+        warnings.simplefilter("always", MissingTargetsWarning)
+        read = molecules_of_table(
+            table, data, target, recipe=recipe, on_invalid=on_invalid, on_missing=on_missing,
+            may_be_empty=True,
+        )  # fmt: skip
+    messages = tuple(w.message for w in caught if isinstance(w.message, Warning))
+    graphs, y = (None, None) if read is None else read
+    return Block(graphs, y, messages)
 
 
 @dataclass(frozen=True)
@@ -170,7 +166,7 @@ class SmilesBlocks:
             "smiles", self.atom_label, self.hydrogens, self.bond_label, self.standardize
         )
 
-    def __iter__(self) -> Iterator[SmilesPart]:
+    def __iter__(self) -> Iterator[FilePart]:
         check_block_size(self.block_size)
         path = Path(self.path).expanduser()
         if inner_suffix(path) not in STREAMED_ENDINGS:
@@ -179,35 +175,15 @@ class SmilesBlocks:
                 "with .gz). read_smiles reads it at once."
             )
         for table in read_table_blocks(path, self.block_size):
-            yield SmilesPart(
-                table, self.smiles, self.target, self.on_invalid, self.on_missing, self._recipe()
-            )
+            settings = (self.smiles, self.target, self.on_invalid, self.on_missing, self._recipe())
+            yield FilePart(_read_molecules, (table, *settings))
 
 
 # --- TU files ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class TUPart:
-    """The lines of some graphs as numbers; nodes are counted from 0 within the part."""
-
-    y: np.ndarray
-    sizes: np.ndarray  # (n_graphs,)
-    edges: np.ndarray  # (n_lines, 2)
-    node_labels: np.ndarray | None  # (n_nodes, n_columns)
-    edge_labels: np.ndarray | None  # (n_lines, n_columns)
-    place: str  # the words that name the part in an error
-
-    def load(self) -> Block:
-        node_labels = None if self.node_labels is None else labels_of_columns(self.node_labels)
-        edge_labels = None if self.edge_labels is None else labels_of_columns(self.edge_labels)
-        try:
-            graphs = build_collection(
-                self.sizes, self.edges, node_labels, edge_labels, recipe=TU_RECIPE
-            )
-        except GraphDataError as error:
-            raise GraphDataError(f"{self.place}: {error}") from error
-        return Block(graphs, self.y)
+def _read_tu(y: np.ndarray, *arguments: Any) -> Block:
+    return Block(build_tu(*arguments), y)
 
 
 @dataclass(frozen=True)
@@ -242,126 +218,118 @@ class TUBlocks:
     name: str | None = None
     block_size: int = 5000
 
-    def __iter__(self) -> Iterator[TUPart]:
+    def __iter__(self) -> Iterator[FilePart]:
         check_block_size(self.block_size)
         folder = Path(self.folder).expanduser()
         name = folder.name if self.name is None else self.name
         with ExitStack() as stack:
-            lines = {}
+            files = {}
             for part in PARTS:
                 path = folder / f"{name}_{part}.txt"
                 if path.exists():
                     # bytes that are no text end up in the message about their line
                     stream = stack.enter_context(open_text(path, errors="replace"))
-                    lines[part] = _NumberLines(path, stream)
+                    files[part] = _NumberFile(path, stream, _COLUMNS.get(part))
                 elif part in REQUIRED_PARTS:
                     raise GraphFileNotFoundError(f"{path} is missing: a TU data set needs it.")
             unused = [f"{name}_{part}.txt" for part in UNUSED_PARTS]
             warn_attributes(file for file in unused if (folder / file).exists())
-            yield from self._parts(lines)
+            yield from self._parts(files)
 
-    def _parts(self, lines: dict[str, _NumberLines]) -> Iterator[TUPart]:
+    def _parts(self, files: dict[str, _NumberFile]) -> Iterator[FilePart]:
         n_graphs = n_nodes = 0
-        classes = lines["graph_labels"]
-        while len(y := classes.take(self.block_size, n_columns=1)):
+        while len(y := files["graph_labels"].take(self.block_size)):
             last_graph = n_graphs + len(y)
-            owners = lines["graph_indicator"].take_while(n_graphs, last_graph, ascending=True)
-            graph_of = owners[:, 0] - n_graphs - 1
+            owners = files["graph_indicator"].take(last=last_graph)[:, 0]
+            descends = np.diff(owners, prepend=n_graphs + 1) < 0
+            files["graph_indicator"].check_order(owners[:, None], descends)
+            graph_of = owners - n_graphs - 1
             last_node = n_nodes + len(owners)
-            edges = lines["A"].take_while(n_nodes, last_node, ascending=False) - n_nodes - 1
-            ends = graph_of[edges]
+            edges = files["A"].take(last=last_node)
+            files["A"].check_order(edges, (edges <= n_nodes).any(axis=1))
+            ends = graph_of[edges - n_nodes - 1]
             if (across := np.flatnonzero(ends[:, 0] != ends[:, 1])).size:
-                u, v = (edges[across[0]] + n_nodes + 1).tolist()
-                of_u, of_v = (ends[across[0]] + n_graphs + 1).tolist()
-                line = lines["A"].n_taken - len(edges) + across[0] + 1
-                raise GraphDataError(
-                    f"{lines['A'].path}, line {line}: the edge {u} - {v} joins two graphs, {of_u} "
-                    f"and {of_v}. Both ends of an edge must lie in one graph."
+                (u, v), (of_u, of_v) = edges[across[0]], ends[across[0]] + n_graphs + 1
+                raise files["A"].error(
+                    across[0] - len(edges),
+                    f"the edge {u} - {v} joins two graphs, {of_u} and {of_v}",
                 )
-            labels = {
-                part: lines[part].take(len(rows), exactly=True) if part in lines else None
-                for part, rows in (("node_labels", owners), ("edge_labels", edges))
-            }
-            place = (
-                f"{classes.path.parent}, graphs {n_graphs + 1} to {last_graph} (counted from 0 in "
-                "what follows)"
-            )
+            labels = [
+                files[part].take(len(lines), exactly=True) if part in files else None
+                for part, lines in (("node_labels", owners), ("edge_labels", edges))
+            ]
+            place = f"{files['A'].path.parent}, graphs {n_graphs + 1} to {last_graph}"
             sizes = np.bincount(graph_of, minlength=len(y))
-            yield TUPart(y[:, 0], sizes, edges, **labels, place=place)
+            yield FilePart(_read_tu, (y[:, 0], sizes, edges - n_nodes - 1, *labels, place))
             n_graphs, n_nodes = last_graph, last_node
         if not n_graphs:
-            raise GraphDataError(f"{classes.path} is empty: expected one class a line.")
-        for part in lines.values():
-            if part.peek() is not None:
-                raise part.error("there are more lines than the graphs of graph_labels account for")
+            raise GraphDataError(f"{files['graph_labels'].path} is empty: expected classes.")
+        for file in files.values():
+            if len(file.take(1)):
+                raise file.error(-1, "there are more lines than the graphs of graph_labels need")
 
 
-class _NumberLines:
-    """The lines of a file as integers, one after the other."""
+_COLUMNS = {"A": 2, "graph_indicator": 1, "graph_labels": 1}
 
-    def __init__(self, path: Path, stream: TextIO) -> None:
-        self.path, self.number = path, 0
-        self.n_taken = 0  # lines returned by take_while
-        self._rows = self._parsed(stream)
-        self._ahead: list[int] | None = None
-        self._n_columns: int | None = None
 
-    def _parsed(self, stream: TextIO) -> Iterator[list[int]]:
-        blank = 0
-        for line in bounded_lines(stream, self.path):
-            self.number += 1
-            row = integers_of_line(line)
-            if row is not None and not blank:
-                yield row
-            elif line.strip():
-                self.number = blank or self.number
-                found = "a blank line" if blank else repr(line[:80].strip())
-                raise self.error(f"expected integers, found {found}")
-            else:  # fine at the end of the file
-                blank = blank or self.number
+class _NumberFile:
+    """The lines of a file as rows of integers, some at a time."""
 
-    def take(self, count: int, n_columns: int | None = None, exactly: bool = False) -> np.ndarray:
-        """Return the next lines, at most ``count``, with as many columns as all lines before."""
-        self._n_columns = n_columns or self._n_columns
-        rows = []
-        for row in islice(self._rows, count):
-            self._n_columns = self._n_columns or len(row)
-            self._check_columns(row, self._n_columns)
-            rows.append(row)
-        if exactly and len(rows) != count:
-            raise self.error(f"the file ends {count - len(rows)} lines early")
-        return np.array(rows, dtype=np.int64).reshape(len(rows), self._n_columns or 1)
+    def __init__(self, path: Path, stream: TextIO, n_columns: int | None) -> None:
+        self.path, self.n_columns, self.n_taken = path, n_columns, 0
+        self._tables = self._parsed(stream)
+        self._ahead: np.ndarray | None = None  # rows that were parsed, but not taken yet
 
-    def take_while(self, after: int, last: int, ascending: bool) -> np.ndarray:
-        """Return the lines whose numbers lie above ``after`` and up to ``last``.
+    def _parsed(self, stream: TextIO) -> Iterator[np.ndarray]:
+        text, n_rows, blank = bounded_lines(stream, self.path), 0, False
+        while lines := list(islice(text, _LINES_AT_ONCE)):
+            n_read = len(lines)
+            while lines and not lines[-1].strip():
+                lines.pop()
+            if blank and lines:  # blank lines are fine at the end of a file only
+                raise self.error(n_rows - self.n_taken, "expected integers, found a blank line")
+            blank = len(lines) < n_read
+            if lines:
+                data = "".join(lines).rstrip().encode()
+                table = integer_table(data, str(self.path), self.n_columns, first_line=n_rows + 1)
+                self.n_columns, n_rows = table.shape[1], n_rows + len(table)
+                yield table
 
-        ``ascending``: one number a line, none smaller than the one before; else two.
-        """
-        rows, n_columns = [], 1 if ascending else 2
-        while (row := self.peek()) is not None and max(row) <= last:
-            self._check_columns(row, n_columns)
-            if min(row) <= after:
-                raise self.error(
-                    f"{', '.join(map(str, row))} does not belong to the graphs from here on. "
-                    "Blocks need files in the order of the graphs; read_tudataset reads any order"
-                )
-            rows.append(row)
-            after = row[0] - 1 if ascending else after
-            self._ahead = None
-        self.n_taken += len(rows)
-        return np.array(rows, dtype=np.int64).reshape(len(rows), n_columns)
+    def take(
+        self, count: float = np.inf, last: float = np.inf, exactly: bool = False
+    ) -> np.ndarray:
+        """Return the next rows: at most ``count``, up to the first number above ``last``."""
+        rows, left = [], count
+        while left > 0:
+            table = next(self._tables, None) if self._ahead is None else self._ahead
+            if table is None:
+                break
+            above = (table > last).any(axis=1)
+            stop = int(min(left, above.argmax() if above.any() else len(table)))
+            rows.append(table[:stop])
+            left -= stop
+            self._ahead = table[stop:] if stop < len(table) else None
+            if self._ahead is not None:
+                break
+        taken = np.concatenate([np.empty((0, self.n_columns or 1), dtype=np.int64), *rows])
+        self.n_taken += len(taken)
+        if exactly and len(taken) < count:
+            raise self.error(-1, f"the file ends {count - len(taken)} lines early")
+        return taken
 
-    def peek(self) -> list[int] | None:
-        if self._ahead is None:
-            self._ahead = next(self._rows, None)
-        return self._ahead
+    def check_order(self, rows: np.ndarray, is_wrong: Any) -> None:
+        """Raise where one of the rows taken last belongs to graphs before them."""
+        if is_wrong.any():
+            first = int(is_wrong.argmax())
+            raise self.error(
+                first - len(rows),
+                f"{', '.join(map(str, rows[first].tolist()))} does not belong to the graphs from "
+                "here on. Blocks need files in the order of the graphs; read_tudataset reads any",
+            )
 
-    def _check_columns(self, row: list[int], n_columns: int) -> None:
-        if len(row) != n_columns:
-            raise self.error(f"expected {n_columns} integers a line, found {len(row)}")
-
-    def error(self, what: str) -> GraphDataError:
-        return GraphDataError(f"{self.path}, line {self.number}: {what}.")
+    def error(self, row: int, what: str) -> GraphDataError:
+        """Return an error about a row, counted from the end of those taken."""
+        return GraphDataError(f"{self.path}, line {self.n_taken + row + 1}: {what}.")
 
 
 # --- any blocks ------------------------------------------------------------------------------
@@ -414,20 +382,6 @@ def graph_name(number: int, graph: int, block: Block, n_before: int) -> str:
     return f"{block_name(number)}, graph {graph} of it ({n_before + graph} of all){place}"
 
 
-def check_blocks(blocks: Any) -> None:
-    """Raise unless these may be blocks that can be read several times; nothing is read yet."""
-    if isinstance(blocks, (str, bytes, GraphCollection)) or not isinstance(blocks, Iterable):
-        raise NotGraphsError(
-            f"Expected blocks: {_EXPECTED}; got {described(blocks)}. Graphs in memory are given "
-            "with their targets: fit(graphs, y)."
-        )
-    if isinstance(blocks, Iterator):
-        raise NotGraphsError(
-            "The blocks are read several times, but this iterator can be read once: pass "
-            f"{_EXPECTED}."
-        )
-
-
 def check_beside_blocks(**given: Any) -> None:
     """Raise where an argument is given that blocks do not take."""
     for name, value in given.items():
@@ -450,26 +404,21 @@ def holds_blocks(given: Any) -> bool:
 def _is_pair(block: Any) -> bool:
     if not isinstance(block, (tuple, list)) or len(block) != 2:
         return False
-    graphs = block[0]
-    return isinstance(graphs, (GraphCollection, Iterable)) and not isinstance(graphs, (str, bytes))
+    return isinstance(block[0], Iterable) and not isinstance(block[0], (str, bytes))
 
 
 def _checked_y(y: Any, n_graphs: int, place: str) -> np.ndarray | None:
     if y is None:
         return None
+    targets, problem = np.asarray(y), None
     if isinstance(y, (set, frozenset, np.ma.MaskedArray)):
-        raise GraphDataError(
-            f"{place}: y is a {type(y).__name__}: expected an array or list, without masked values."
-        )
-    targets = np.asarray(y)
-    if targets.ndim != 1:
-        raise GraphDataError(
-            f"{place}: y must be one class or value per graph, one-dimensional; got {described(y)}."
-        )
-    if len(targets) != n_graphs:
-        raise GraphDataError(
-            f"{place}: there are {n_graphs} graphs but {len(targets)} targets in y: give one each."
-        )
+        problem = f"y is a {type(y).__name__}: expected an array or list, without masked values"
+    elif targets.ndim != 1:
+        problem = f"y must be one class or value per graph, one-dimensional; got {described(y)}"
+    elif len(targets) != n_graphs:
+        problem = f"there are {n_graphs} graphs but {len(targets)} targets in y: give one each"
+    if problem is not None:
+        raise GraphDataError(f"{place}: {problem}.")
     return targets
 
 
@@ -482,6 +431,4 @@ def repeat_messages(messages: tuple[Warning, ...]) -> None:
 def check_block_size(block_size: Any) -> None:
     """Raise unless it is a number of graphs."""
     if not isinstance(block_size, (int, np.integer)) or block_size < 1:
-        raise ValueError(
-            f"block_size must be a number of graphs of at least 1, got {block_size!r}."
-        )
+        raise ValueError(f"block_size must be a number of graphs, at least 1; got {block_size!r}.")

@@ -48,6 +48,7 @@ def build_collection(
     """
     sizes = _checked_sizes(sizes)
     node_offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    n_nodes = int(node_offsets[-1])
     edges = edge_array(edges, "The edges")
     _check_edges(edges, node_offsets)
     edge_codes, edge_alphabet = None, None
@@ -57,7 +58,6 @@ def build_collection(
             edge_labels, lambda i: f"The label of edge {_edge_place(edges[i], node_offsets)}"
         )
     arcs, edge_codes = _canonical_arcs(edges, edge_codes, edge_alphabet, node_offsets)
-    n_nodes = int(node_offsets[-1])
     degrees = np.bincount(arcs[:, 0], minlength=n_nodes)
     degree_labels = node_labels is None
     if node_labels is None:
@@ -70,7 +70,7 @@ def build_collection(
         )
     _check_count("node labels", len(node_labels), "nodes", n_nodes)
     node_codes, node_alphabet = encode_labels(
-        node_labels, lambda i: f"The label of {node_place(i, node_offsets)}"
+        node_labels, lambda i: f"The label of {_node_place(i, node_offsets)}"
     )
     graph_of_arc_start = np.repeat(node_offsets[:-1], sizes)[arcs[:, 0]]
     return GraphCollection(
@@ -88,16 +88,13 @@ def edge_array(edges: Any, place: str) -> np.ndarray:
         given = np.empty(1, dtype=object)
     if not given.size:
         return np.empty((0, 2), dtype=np.int64)
-    if given.dtype == np.int64 and given.ndim == 2 and given.shape[1] == 2:
-        return given
     if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iuf":
         raise GraphDataError(
             f"{place}: expected pairs of node numbers, as integers; got an array of shape "
             f"{given.shape} and type {given.dtype}."
         )
     pairs = _as_int64(given)
-    changed = np.flatnonzero((pairs != given).any(axis=1))
-    if len(changed):
+    if pairs is not given and (changed := np.flatnonzero((pairs != given).any(axis=1))).size:
         u, v = given[changed[0]].tolist()
         raise GraphDataError(
             f"{place}: edge {changed[0]} joins nodes {u} and {v}: nodes are numbered with integers."
@@ -107,7 +104,7 @@ def edge_array(edges: Any, place: str) -> np.ndarray:
 
 def _as_int64(numbers: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore"):  # NaN, and what is too large: these compare as changed
-        return numbers.astype(np.int64)
+        return numbers.astype(np.int64, copy=False)
 
 
 def _checked_sizes(sizes: Any) -> np.ndarray:
@@ -120,8 +117,7 @@ def _checked_sizes(sizes: Any) -> np.ndarray:
     return _as_int64(given)
 
 
-def node_place(node: int, node_offsets: np.ndarray) -> str:
-    """Return the name of a node in a message: its number within its graph, and the graph."""
+def _node_place(node: int, node_offsets: np.ndarray) -> str:
     graph = int(np.searchsorted(node_offsets, node, side="right")) - 1
     return f"node {int(node - node_offsets[graph])} of graph {graph}"
 
@@ -139,10 +135,8 @@ def _check_count(what: str, count: int, of_what: str, expected: int) -> None:
 
 def _check_edges(edges: np.ndarray, node_offsets: np.ndarray) -> None:
     """Every edge must join two nodes that exist, of the same graph."""
-    if not len(edges):
-        return
     n_nodes = int(node_offsets[-1])
-    outside = np.flatnonzero((edges < 0).any(axis=1) | (edges >= n_nodes).any(axis=1))
+    outside = np.flatnonzero(((edges < 0) | (edges >= n_nodes)).any(axis=1))
     if len(outside):
         u, v = edges[outside[0]].tolist()
         raise GraphDataError(
@@ -151,11 +145,8 @@ def _check_edges(edges: np.ndarray, node_offsets: np.ndarray) -> None:
     graph = np.searchsorted(node_offsets, edges, side="right") - 1
     across = np.flatnonzero(graph[:, 0] != graph[:, 1])
     if len(across):
-        u, v = edges[across[0]].tolist()
-        raise GraphDataError(
-            f"Edge {across[0]} joins {node_place(u, node_offsets)} and "
-            f"{node_place(v, node_offsets)}: both ends must lie in one graph."
-        )
+        u, v = (_node_place(node, node_offsets) for node in edges[across[0]].tolist())
+        raise GraphDataError(f"Edge {across[0]} joins {u} and {v}, which are different graphs.")
 
 
 def _canonical_arcs(
@@ -173,14 +164,13 @@ def _canonical_arcs(
     if edge_codes is None or edge_alphabet is None:
         return arcs[first], None
     codes = np.concatenate([edge_codes, edge_codes])[order]
-    group = np.cumsum(first) - 1
-    conflict = np.flatnonzero(codes != codes[first][group])
+    known = codes[first][np.cumsum(first) - 1]  # the code of the first arc with the same ends
+    conflict = np.flatnonzero(codes != known)
     if len(conflict):
         arc = conflict[0]
-        known = edge_alphabet[codes[first][group[arc]]]
         raise GraphDataError(
-            f"Edge {_edge_place(arcs[arc], node_offsets)} is listed with two labels, {known!r} and "
-            f"{edge_alphabet[codes[arc]]!r}: edges are undirected and carry one label. Merge the "
-            "two (a tuple is a fine label) or leave the edge labels out."
+            f"Edge {_edge_place(arcs[arc], node_offsets)} is listed with two labels, "
+            f"{edge_alphabet[known[arc]]!r} and {edge_alphabet[codes[arc]]!r}. Merge the two (a "
+            "tuple is a fine label) or leave the edge labels out."
         )
     return arcs[first], codes[first]

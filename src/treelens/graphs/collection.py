@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any, overload
 
@@ -138,24 +139,24 @@ class GraphCollection:
         fine_alphabet: Sequence[Any] | None = None,
         _known_good: bool = False,
     ) -> None:
-        if (fine_codes is None) != (fine_alphabet is None):
-            raise GraphDataError("Give fine_codes and fine_alphabet together, or neither.")
-        if (edge_codes is None) != (edge_alphabet is None):
-            raise GraphDataError("Give edge_codes and edge_alphabet together, or neither.")
+        if (fine_codes is None) != (fine_alphabet is None) or (
+            (edge_codes is None) != (edge_alphabet is None)
+        ):
+            raise GraphDataError("Give codes and their alphabet together, or neither.")
         self.node_offsets = _integers(node_offsets, "node_offsets", np.int64)
         self.neighbor_offsets = _integers(neighbor_offsets, "neighbor_offsets", np.int64)
         self.neighbors = _integers(neighbors, "neighbors", np.int32)
         self.node_codes = _integers(node_codes, "node_codes", np.int32)
         self.node_alphabet = tuple(node_alphabet)
-        self.edge_codes = self.fine_codes = None
-        if edge_codes is not None:
+        self.edge_codes = self.fine_codes = self.edge_alphabet = self.fine_alphabet = None
+        if edge_codes is not None and edge_alphabet is not None:
             self.edge_codes = _integers(edge_codes, "edge_codes", np.int32)
-        if fine_codes is not None:
+            self.edge_alphabet = tuple(edge_alphabet)
+        if fine_codes is not None and fine_alphabet is not None:
             self.fine_codes = _integers(fine_codes, "fine_codes", np.int32)
-        self.edge_alphabet = None if edge_alphabet is None else tuple(edge_alphabet)
-        self.fine_alphabet = None if fine_alphabet is None else tuple(fine_alphabet)
-        self.names = None if names is None else _frozen(_object_array(names), object)
-        data = {key: _frozen(_object_array(x), object) for key, x in (graph_data or {}).items()}
+            self.fine_alphabet = tuple(fine_alphabet)
+        self.names = None if names is None else _objects(names)
+        data = {key: _objects(values) for key, values in (graph_data or {}).items()}
         self.graph_data: Mapping[str, np.ndarray] = MappingProxyType(data)
         self.degree_labels = degree_labels
         self.recipe = recipe
@@ -170,52 +171,51 @@ class GraphCollection:
             )
         super().__setattr__(name, value)
 
-    def _arguments(self) -> dict[str, Any]:
-        """Return the arguments of the constructor that make this collection."""
-        names = (
-            "node_offsets", "neighbor_offsets", "neighbors", "node_codes", "node_alphabet",
-            "edge_codes", "edge_alphabet", "names", "graph_data", "degree_labels", "recipe",
-            "fine_codes", "fine_alphabet",
-        )  # fmt: skip
-        return {name: getattr(self, name) for name in names}
+    def _replaced(self, **changes: Any) -> GraphCollection:
+        """Return the same collection with some arguments of the constructor replaced."""
+        arguments = {name: x for name, x in vars(self).items() if not name.startswith("_")}
+        return GraphCollection(**(arguments | changes))
 
     def __reduce__(self) -> Any:
-        data = {key: np.array(x) for key, x in self.graph_data.items()}
-        return _rebuilt, ({**self._arguments(), "graph_data": data},)
+        arguments = {name: x for name, x in vars(self).items() if not name.startswith("_")}
+        arguments["graph_data"] = {key: np.array(x) for key, x in self.graph_data.items()}
+        return partial(GraphCollection, **arguments), ()
 
     def _check_arrays(self) -> None:
         """Raise where compiled loops, which do not check bounds, would go wrong."""
-        _check_offsets(self.node_offsets, "node_offsets", "graph")
-        _check_offsets(self.neighbor_offsets, "neighbor_offsets", "node (of all)")
+        for name in ("node_offsets", "neighbor_offsets"):
+            offsets = getattr(self, name)
+            if not len(offsets) or offsets[0] != 0:
+                raise GraphDataError(f"{name} must begin with 0 and end with the length.")
+            falls = np.flatnonzero(offsets[1:] < offsets[:-1])
+            if len(falls):
+                raise GraphDataError(f"{name} must ascend, but falls after entry {falls[0]}.")
         lengths = [
-            ("node_codes", self.node_codes, "node_offsets[-1]", self.n_nodes),
-            ("neighbor_offsets", self.neighbor_offsets, "n_nodes + 1", self.n_nodes + 1),
-            ("neighbors", self.neighbors, "neighbor_offsets[-1]", self.neighbor_offsets[-1]),
-            ("edge_codes", self.edge_codes, "neighbors", len(self.neighbors)),
-            ("fine_codes", self.fine_codes, "nodes", self.n_nodes),
-            ("names", self.names, "graphs", len(self)),
-            *((f"graph_data[{k!r}]", x, "graphs", len(self)) for k, x in self.graph_data.items()),
+            ("node_codes", self.node_codes, self.n_nodes),
+            ("neighbor_offsets", self.neighbor_offsets, self.n_nodes + 1),
+            ("neighbors", self.neighbors, self.neighbor_offsets[-1]),
+            ("edge_codes", self.edge_codes, len(self.neighbors)),
+            ("fine_codes", self.fine_codes, self.n_nodes),
+            ("names", self.names, len(self)),
+            *((f"graph_data[{key!r}]", x, len(self)) for key, x in self.graph_data.items()),
         ]
-        for name, array, other, expected in lengths:
+        for name, array, expected in lengths:
             if array is not None and len(array) != expected:
-                raise GraphDataError(
-                    f"{name} has {len(array)} entries; {other} asks for {expected}."
-                )
+                raise GraphDataError(f"{name} has {len(array)} entries; expected {expected}.")
         self._check_neighbors()
         for name, codes, alphabet in (
             ("node", self.node_codes, self.node_alphabet),
-            ("fine", self.fine_codes, self.fine_alphabet),
-            ("edge", self.edge_codes, self.edge_alphabet),
+            ("fine", self.fine_codes, self.fine_alphabet or ()),
+            ("edge", self.edge_codes, self.edge_alphabet or ()),
         ):
-            n = 0 if alphabet is None else len(alphabet)
+            n = len(alphabet)
             if codes is None or not len(codes) or (codes.min() >= 0 and codes.max() < n):
                 continue
             bad = int(np.flatnonzero((codes < 0) | (codes >= n))[0])
-            of = f"An edge of node {self._of_arc(bad)}" if name == "edge" else (
-                f"Node {self._of_row(bad)}")  # fmt: skip
+            place = self._place(bad, of_arc=name == "edge")
             raise GraphDataError(
-                f"{of} has the label code {codes[bad]}; "
-                f"{name}_alphabet has {n} labels, 0 to {n - 1}."
+                f"{place} has the {name} label code {codes[bad]}; {name}_alphabet has {n} labels, "
+                "numbered from 0."
             )
 
     def _check_neighbors(self) -> None:
@@ -225,11 +225,9 @@ class GraphCollection:
         outside = np.flatnonzero((neighbors < 0) | (neighbors >= np.repeat(self.sizes, n_arcs)))
         if len(outside):
             arc = int(outside[0])
-            graph = int(np.searchsorted(np.cumsum(n_arcs), arc, side="right"))
             raise GraphDataError(
-                f"Node {self._of_arc(arc)} has the neighbour {neighbors[arc]}, but the "
-                f"nodes of that graph are 0 to {self.sizes[graph] - 1}: neighbours are numbered "
-                "within their graph."
+                f"{self._place(arc, of_arc=True)} has the neighbour {neighbors[arc]}, which is no "
+                "node of that graph: neighbours are numbered within their graph."
             )
         falls = neighbors[1:] <= neighbors[:-1]
         firsts = offsets[1:-1]  # where the neighbours of the next node begin
@@ -237,16 +235,16 @@ class GraphCollection:
         if falls.any():
             arc = int(falls.argmax())
             raise GraphDataError(
-                f"Node {self._of_arc(arc)} has the neighbours {neighbors[arc]} and then "
+                f"{self._place(arc, of_arc=True)} has the neighbours {neighbors[arc]} and then "
                 f"{neighbors[arc + 1]}: they must ascend, each once."
             )
 
-    def _of_arc(self, arc: int) -> str:
-        return self._of_row(int(np.searchsorted(self.neighbor_offsets, arc, side="right")) - 1)
-
-    def _of_row(self, row: int) -> str:
+    def _place(self, row: int, of_arc: bool) -> str:
+        """Return the name of a node, given its row or one of its arcs."""
+        if of_arc:
+            row = int(np.searchsorted(self.neighbor_offsets, row, side="right")) - 1
         graph = int(np.searchsorted(self.node_offsets, row, side="right")) - 1
-        return f"{row - int(self.node_offsets[graph])} of graph {graph}"
+        return f"Node {row - int(self.node_offsets[graph])} of graph {graph}"
 
     # --- size -----------------------------------------------------------------------------
 
@@ -307,7 +305,10 @@ class GraphCollection:
             if step == 1:
                 return self._run(start, max(start, stop))
             return self._gather(np.arange(start, stop, step, dtype=np.int64))
-        return self._gather(_as_indices(key, len(self)))
+        key = np.asarray(key)
+        if key.ndim != 1:
+            raise IndexError(f"A GraphCollection has one axis; the index has shape {key.shape}.")
+        return self._gather(np.arange(len(self))[key if key.size else key.astype(np.int64)])
 
     def __iter__(self) -> Iterator[Graph]:
         return (self._graph(i) for i in range(len(self)))
@@ -318,21 +319,19 @@ class GraphCollection:
         owner = np.repeat(np.arange(last - first), np.diff(self.neighbor_offsets[first : last + 1]))
         once = owner <= self.neighbors[arcs]
         edges = zip(owner[once].tolist(), self.neighbors[arcs][once].tolist(), strict=True)
-        edge_labels = None
-        if self.edge_codes is not None and self.edge_alphabet is not None:
-            codes = self.edge_codes[arcs][once].tolist()
-            edge_labels = tuple(self.edge_alphabet[code] for code in codes)
-        fine_labels = None
-        if self.fine_codes is not None and self.fine_alphabet is not None:
-            fine_labels = tuple(self.fine_alphabet[c] for c in self.fine_codes[first:last].tolist())
+
+        def labels(codes: np.ndarray, alphabet: tuple[Any, ...] | None) -> tuple[Any, ...]:
+            return tuple(map((alphabet or ()).__getitem__, codes.tolist()))
+
+        edge_codes, fine_codes = self.edge_codes, self.fine_codes
         return Graph(
-            node_labels=tuple(self.node_alphabet[c] for c in self.node_codes[first:last].tolist()),
-            edges=tuple(edges),
-            edge_labels=edge_labels,
-            name=None if self.names is None else self.names[index],
-            data={key: x[index] for key, x in self.graph_data.items()},
-            fine_labels=fine_labels,
-            recipe=self.recipe,
+            labels(self.node_codes[first:last], self.node_alphabet),
+            tuple(edges),
+            None if edge_codes is None else labels(edge_codes[arcs][once], self.edge_alphabet),
+            None if self.names is None else self.names[index],
+            {key: x[index] for key, x in self.graph_data.items()},
+            None if fine_codes is None else labels(fine_codes[first:last], self.fine_alphabet),
+            self.recipe,
         )
 
     def _run(self, start: int, stop: int) -> GraphCollection:
@@ -342,8 +341,10 @@ class GraphCollection:
         return self._with_arrays(
             self.node_offsets[start : stop + 1] - first,
             self.neighbor_offsets[first : last + 1] - self.neighbor_offsets[first],
-            slice(first, last), arcs, slice(start, stop),
-        )  # fmt: skip
+            slice(first, last),
+            arcs,
+            slice(start, stop),
+        )
 
     def _gather(self, indices: np.ndarray) -> GraphCollection:
         """Return any choice of graphs, in one vectorised copy."""
@@ -369,7 +370,7 @@ class GraphCollection:
 
     def with_recipe(self, recipe: GraphRecipe | None) -> GraphCollection:
         """Return the same graphs with another recipe."""
-        return GraphCollection(**{**self._arguments(), "recipe": recipe}, _known_good=True)
+        return self._replaced(recipe=recipe)
 
     def with_data(self, columns: Any) -> GraphCollection:
         """Return the same graphs with more ``graph_data``: a mapping or DataFrame of columns.
@@ -382,25 +383,19 @@ class GraphCollection:
         [298.0]
         """
         more = {str(name): np.asarray(columns[name], dtype=object) for name in columns}
-        data = {**self.graph_data, **more}
-        return GraphCollection(**{**self._arguments(), "graph_data": data})
+        return self._replaced(graph_data={**self.graph_data, **more})
 
     def with_fine_labels(self, labels: Sequence[Any]) -> GraphCollection:
         """Return the same graphs with fine labels, one for each node of all graphs."""
         codes, alphabet = encode_labels(labels)
-        fine = {"fine_codes": codes, "fine_alphabet": alphabet}
-        return GraphCollection(**{**self._arguments(), **fine})
+        return self._replaced(fine_codes=codes, fine_alphabet=alphabet)
 
     def relabelled(self, node_codes: np.ndarray, node_alphabet: Sequence[Any]) -> GraphCollection:
         """Return the same graphs with other node labels, and without fine ones."""
-        labels = {"node_codes": node_codes, "node_alphabet": node_alphabet, "degree_labels": False}
-        fine = {"fine_codes": None, "fine_alphabet": None}
-        return GraphCollection(**{**self._arguments(), **labels, **fine})
-
-
-def _rebuilt(arguments: dict[str, Any]) -> GraphCollection:
-    """Return the collection of a pickle."""
-    return GraphCollection(**arguments)
+        return self._replaced(
+            node_codes=node_codes, node_alphabet=node_alphabet, degree_labels=False,
+            fine_codes=None, fine_alphabet=None,
+        )  # fmt: skip
 
 
 def _integers(values: Any, name: str, dtype: Any) -> np.ndarray:
@@ -418,26 +413,12 @@ def _integers(values: Any, name: str, dtype: Any) -> np.ndarray:
     return _frozen(array, dtype)
 
 
-def _check_offsets(offsets: np.ndarray, name: str, what: str) -> None:
-    """Offsets must begin with 0 and not decrease; ``what`` names the item an entry belongs to."""
-    if not len(offsets) or offsets[0] != 0:
-        begin = f"begins with {offsets[0]}" if len(offsets) else "is empty"
-        raise GraphDataError(f"{name} {begin}: it must begin with 0 and end with the length.")
-    falls = np.flatnonzero(offsets[1:] < offsets[:-1])
-    if len(falls):
-        place = int(falls[0])
-        raise GraphDataError(
-            f"{name} falls from {offsets[place]} to {offsets[place + 1]} at {what} {place}: it "
-            "must ascend."
-        )
-
-
-def _object_array(values: Any) -> np.ndarray:
-    """A 1-D object array, even when the values are sequences themselves."""
-    if isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1:
-        return values
-    values = values.tolist() if isinstance(values, np.ndarray) else list(values)
-    return np.fromiter(values, dtype=object, count=len(values))
+def _objects(values: Any) -> np.ndarray:
+    """Return a frozen 1-D object array, even when the values are sequences themselves."""
+    if not (isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1):
+        values = values.tolist() if isinstance(values, np.ndarray) else list(values)
+        values = np.fromiter(values, dtype=object, count=len(values))
+    return _frozen(values, object)
 
 
 def _ranges(offsets: np.ndarray, picks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -448,28 +429,6 @@ def _ranges(offsets: np.ndarray, picks: np.ndarray) -> tuple[np.ndarray, np.ndar
     flat = np.arange(new_offsets[-1], dtype=np.int64)
     flat += np.repeat(offsets[picks] - new_offsets[:-1], lengths)
     return new_offsets, flat
-
-
-def _as_indices(key: Any, length: int) -> np.ndarray:
-    """Positions from an index array or a boolean mask."""
-    array = np.asarray(key)
-    if array.ndim != 1:
-        raise IndexError(f"A GraphCollection has one axis; the index has shape {array.shape}.")
-    if array.dtype == bool:
-        if len(array) != length:
-            raise IndexError(f"The mask has {len(array)} entries for {length} graphs.")
-        return np.flatnonzero(array)
-    if array.size == 0:
-        return np.empty(0, dtype=np.int64)
-    if array.dtype.kind not in "iu":
-        raise IndexError(
-            f"Index with integers, a slice or a boolean mask, not with {array.dtype} values."
-        )
-    array = array.astype(np.int64)
-    if array.min() < -length or array.max() >= length:
-        worst = array.max() if array.max() >= length else array.min()
-        raise IndexError(f"Graph {worst} does not exist: there are {length} graphs.")
-    return np.where(array < 0, array + length, array)
 
 
 # --- labels -------------------------------------------------------------------------------

@@ -69,54 +69,50 @@ def as_graph_collection(
     >>> as_graph_collection(["CCO", "c1ccccc1"])
     GraphCollection(2 graphs, 9 nodes, 8 edges, 2 node labels, 2 edge labels)
     """
-    named = {"node_label": node_label, "edge_label": edge_label}
     if isinstance(graphs, GraphCollection):
-        _refuse_names(named, "a GraphCollection, which has its labels")
-        check_agreement(recipe, graphs.recipe)
-        return graphs
+        what = "a GraphCollection, which has its labels"
+    elif isinstance(graphs, Path):
+        what = "molecules of a file"
+    else:
+        items = _listed(graphs)
+        kind = _common_kind(items)
+        if kind.takes_attributes:
+            if recipe is not None:
+                node_label = node_label or recipe.node_label
+                edge_label = edge_label or recipe.edge_label
+            return kind.convert(items, node_label, edge_label)
+        what = kind.name
+    for parameter, value in (("node_label", node_label), ("edge_label", edge_label)):
+        if value is not None:
+            raise GraphDataError(
+                f"{parameter}={value!r} names an attribute of NetworkX, igraph or PyTorch "
+                f"Geometric graphs; these graphs are {what}. Leave {parameter} out."
+            )
     if isinstance(graphs, Path):
-        _refuse_names(named, "molecules of a file")
         return _read_file(graphs, recipe)
-    items = _listed(graphs)
-    kind = kind_of(items[0])
-    if kind is None:
-        raise NotGraphsError(
-            f"Expected {_EXPECTED}; item 0 is {described(items[0])}.{_about_none(items[0])}"
-        )
-    stray = next((i for i, item in enumerate(items) if not kind.recognises(item)), None)
-    if stray is not None:
-        raise NotGraphsError(
-            f"Expected graphs of one kind; item 0 is {kind.name}, item {stray} is "
-            f"{described(items[stray])}.{_about_none(items[stray])}"
-        )
-    if kind.takes_attributes:
-        if recipe is not None:
-            node_label = node_label or recipe.node_label
-            edge_label = edge_label or recipe.edge_label
-        return kind.convert(items, node_label, edge_label)
-    _refuse_names(named, kind.name)
-    if kind.are_molecules:
-        return kind.convert(items, recipe)
-    collection = kind.convert(items)
-    check_agreement(recipe, collection.recipe)
-    return collection
+    if not isinstance(graphs, GraphCollection):
+        if kind.are_molecules:
+            return kind.convert(items, recipe)
+        graphs = kind.convert(items)
+    check_agreement(recipe, graphs.recipe)
+    return graphs
 
 
 def as_single_graph(graph: Any, recipe: GraphRecipe | None = None) -> GraphCollection:
-    """Return one graph of any known kind, or a list with one, as a collection of length 1.
-
-    ``recipe`` is that of :func:`as_graph_collection`.
-
-    Examples
-    --------
-    >>> len(as_single_graph("CCO"))
-    1
-    """
+    """Return one graph of any known kind, or a list with one, as a collection of length 1."""
     listed = [graph] if kind_of(graph) is not None else graph
     collection = as_graph_collection(listed, recipe=recipe)
     if len(collection) != 1:
         raise GraphDataError(f"Expected one graph; got {len(collection)} of them.")
     return collection
+
+
+def check_graphs(X: Any, recipe: GraphRecipe | None = None) -> GraphCollection:
+    """Return graphs of any known kind as a collection, which must not be empty."""
+    graphs = as_graph_collection(X, recipe=recipe)
+    if not len(graphs):
+        raise GraphDataError("There are 0 graphs: at least one is needed.")
+    return graphs
 
 
 # --- the kinds of graphs --------------------------------------------------------------------
@@ -191,23 +187,16 @@ def _is_grakel(item: Any) -> bool:
     if not isinstance(item, (tuple, list)) or not 1 <= len(item) <= 3:
         return False
     structure, *labels = item
-    if _is_matrix(structure) and labels and _is_one_axis(labels[0]):
-        del labels[0]
-    return _is_structure(structure) and all(x is None or isinstance(x, Mapping) for x in labels)
-
-
-def _is_one_axis(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) or len(getattr(value, "shape", ())) == 1
-
-
-def _is_structure(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return True
-    if hasattr(value, "shape"):
-        return len(value.shape) == 2
-    if not isinstance(value, (list, set, frozenset)):
+    if labels and _is_matrix(structure):
+        one_axis = isinstance(labels[0], (list, tuple)) or len(getattr(labels[0], "shape", ())) == 1
+        labels = labels[one_axis:]
+    if not all(x is None or isinstance(x, Mapping) for x in labels):
         return False
-    first = next(iter(value), None)
+    if isinstance(structure, Mapping) or hasattr(structure, "shape"):
+        return isinstance(structure, Mapping) or len(structure.shape) == 2
+    if not isinstance(structure, (list, set, frozenset)):
+        return False
+    first = next(iter(structure), None)
     if isinstance(first, list):
         return all(isinstance(x, (int, float, np.number)) for x in first)
     return first is None or isinstance(first, tuple)
@@ -215,19 +204,13 @@ def _is_structure(value: Any) -> bool:
 
 _KINDS = (
     _Kind("a treelens Graph", lambda x: isinstance(x, Graph), foreign.from_treelens),
-    _Kind("a SMILES string", lambda x: isinstance(x, str), _convert_smiles, are_molecules=True),
-    _Kind(
-        "an RDKit molecule", _has("GetAtoms", "GetBonds"), _convert_molecules, are_molecules=True
-    ),
+    _Kind("a SMILES string", lambda x: isinstance(x, str), _convert_smiles, False, True),
+    _Kind("an RDKit molecule", _has("GetAtoms", "GetBonds"), _convert_molecules, False, True),
     _Kind("a NetworkX graph", _has("nodes", "edges", "adj"), foreign.from_networkx, True),
     _Kind("an igraph graph", _has("vs", "es", "get_edgelist"), foreign.from_igraph, True),
     _Kind("PyTorch Geometric data", _is_geometric, foreign.from_geometric, True),
     _Kind("a GraKeL tuple", _is_grakel, from_grakel),
-    _Kind(
-        "a GraKeL graph",
-        _has("get_vertices", "get_edges", "get_labels"),
-        from_grakel,
-    ),
+    _Kind("a GraKeL graph", _has("get_vertices", "get_edges", "get_labels"), from_grakel),
     _Kind("an adjacency matrix", _is_matrix, from_grakel),
 )
 
@@ -236,70 +219,80 @@ def kind_of(item: Any) -> _Kind | None:
     return next((kind for kind in _KINDS if kind.recognises(item)), None)
 
 
+def _common_kind(items: list[Any]) -> _Kind:
+    """Return the kind of all items; the error names the first that is of another."""
+    kind = kind_of(items[0])
+    stray = 0 if kind is None else next(
+        (i for i, item in enumerate(items) if not kind.recognises(item)), None)  # fmt: skip
+    if kind is not None and stray is None:
+        return kind
+    expected = _EXPECTED if kind is None else f"graphs of one kind, and item 0 is {kind.name}"
+    found = items[stray or 0]
+    hint = " RDKit gives None for a molecule that it cannot read: leave it out."
+    hint = hint if found is None else ""
+    raise NotGraphsError(f"Expected {expected}; item {stray} is {described(found)}.{hint}")
+
+
 # --- what is not a list of graphs -----------------------------------------------------------
 
 
 def _listed(graphs: Any) -> list[Any]:
-    if isinstance(graphs, (set, frozenset)):
-        raise NotGraphsError(
-            "Expected a list of graphs; got a set, which has no order, so that results could not "
-            "be matched with graphs. Pass a list."
-        )
-    if isinstance(graphs, np.ma.MaskedArray):
-        raise NotGraphsError(
-            "Expected a list of graphs; got a masked array. Leave the masked entries out: "
-            "graphs.compressed()."
-        )
+    """Return an iterable of graphs as a list; anything else is an error."""
     if isinstance(graphs, list) and graphs and all(map(_is_matrix, graphs)):
         return graphs
-    single = kind_of(graphs)
-    if isinstance(graphs, str):
-        _refuse_path(graphs)
-    if single is not None:
-        raise NotGraphsError(
-            f"Expected a list of graphs; got {single.name} by itself ({described(graphs)}). Wrap "
-            "it in a list: [graph]."
-        )
-    from treelens.graphs.blocks import holds_blocks
-
-    not_one_axis = len(getattr(graphs, "shape", (0,))) != 1
-    numeric = isinstance(graphs, np.ndarray) and graphs.dtype != object
-    text = numeric and graphs.dtype.kind in "UT" and graphs.ndim == 1
-    not_a_list = isinstance(graphs, (Mapping, bytes)) or not isinstance(graphs, Iterable)
-    not_graphs = not_one_axis or not_a_list or (numeric and not text)
-    if hasattr(graphs, "load") or (not not_graphs and holds_blocks(graphs)):
-        raise NotGraphsError(
-            f"Expected graphs; got blocks of them ({type(graphs).__name__}). Blocks go to fit of "
-            "GraphClassifier and GraphRegressor, and to predict, predict_proba and "
-            "decision_function. The graphs of a block are part.load().graphs, or the first item of "
-            "a pair (graphs, y)."
-        )
-    if not_graphs:
-        raise NotGraphsError(f"Expected {_EXPECTED}; got {described(graphs)}.")
+    problem = _problem_with(graphs)
+    if problem is not None:
+        raise NotGraphsError(f"Expected {problem}")
     items = graphs.tolist() if isinstance(graphs, np.ndarray) else list(graphs)
     if not items:
         raise GraphDataError("Expected at least one graph; got none (0 graphs).")
     return items
 
 
-def _refuse_path(text: str) -> None:
-    """Raise where a text is a path rather than a SMILES."""
+def _problem_with(graphs: Any) -> str | None:
+    """Return why this is no list of graphs, as the rest of a sentence, or None."""
+    if isinstance(graphs, (set, frozenset)):
+        return "a list of graphs; got a set, which has no order."
+    if isinstance(graphs, np.ma.MaskedArray):
+        return "a list of graphs; got a masked array. Pass graphs.compressed()."
+    if isinstance(graphs, str) and _is_path(graphs):
+        return (
+            f"a list of graphs; got {described(graphs)}, which looks like a path. Read tables with "
+            "treelens.read_smiles, an SDF as a pathlib.Path, a model with treelens.load."
+        )
+    single = kind_of(graphs)
+    if single is not None:
+        return (
+            f"a list of graphs; got {single.name} by itself ({described(graphs)}). Wrap it in a "
+            "list: [graph]."
+        )
+    from treelens.graphs.blocks import holds_blocks
+
+    is_array = isinstance(graphs, np.ndarray)
+    is_text = is_array and graphs.dtype.kind in "UT"
+    if (
+        len(getattr(graphs, "shape", (0,))) != 1
+        or isinstance(graphs, (Mapping, bytes))
+        or not (isinstance(graphs, Iterable) or hasattr(graphs, "load"))
+        or (is_array and graphs.dtype != object and not is_text)
+    ):
+        return f"{_EXPECTED}; got {described(graphs)}."
+    if hasattr(graphs, "load") or holds_blocks(graphs):
+        return (
+            f"graphs; got blocks of them ({type(graphs).__name__}), which fit, predict, "
+            "predict_proba and decision_function of GraphClassifier and GraphRegressor take. The "
+            "graphs of a block are part.load().graphs."
+        )
+    return None
+
+
+def _is_path(text: str) -> bool:
+    """Whether a text is a path rather than a SMILES."""
     from treelens.graphs.sdf import SDF_ENDINGS
     from treelens.graphs.tables import TABLE_ENDINGS, inner_suffix
 
     endings = (*TABLE_ENDINGS, *SDF_ENDINGS, ".treelens")
-    if inner_suffix(Path(text)) in endings or os.path.isfile(text):  # of any length, unlike Path's
-        raise NotGraphsError(
-            f"Expected a list of graphs; got {described(text)}, which looks like a path. Tables of "
-            "molecules are read by treelens.read_smiles, or in parts by treelens.SmilesBlocks; an "
-            "SDF is given as a pathlib.Path; treelens.load opens a model."
-        )
-
-
-def _about_none(item: Any) -> str:
-    if item is not None:
-        return ""
-    return " RDKit gives None for a molecule that it cannot read: leave it out."
+    return inner_suffix(Path(text)) in endings or os.path.isfile(text)  # of any length
 
 
 def described(value: Any) -> str:
@@ -308,24 +301,3 @@ def described(value: Any) -> str:
         return f"{kind} of shape {tuple(value.shape)}"
     shown = repr(value)
     return f"{kind} {shown if len(shown) <= 60 else shown[:57] + '...'}"
-
-
-def _refuse_names(named: Mapping[str, str | None], what: str) -> None:
-    for parameter, value in named.items():
-        if value is not None:
-            raise GraphDataError(
-                f"{parameter}={value!r} names an attribute of NetworkX, igraph or PyTorch "
-                f"Geometric graphs; these graphs are {what}. Leave {parameter} out."
-            )
-
-
-def check_graphs(X: Any, recipe: GraphRecipe | None = None) -> GraphCollection:
-    """Return graphs of any known kind as a collection, which must not be empty.
-
-    ``recipe`` is that of the training graphs, by which molecules are read; a collection with a
-    recipe that does not agree is an error.
-    """
-    graphs = as_graph_collection(X, recipe=recipe)
-    if not len(graphs):
-        raise GraphDataError("There are 0 graphs: at least one is needed.")
-    return graphs

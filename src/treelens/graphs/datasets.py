@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -21,6 +21,7 @@ from treelens.graphs.opening import read_bytes
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.tables import table_of_bytes
 from treelens.graphs.tudataset import (
+    PARTS,
     REQUIRED_PARTS,
     TextFiles,
     collection_from_text,
@@ -85,7 +86,7 @@ def load_by_recipe(
         assert read[1] is not None, "a target column was asked for"
         return read[0], read[1]
     files = read_text_files(path)
-    _require_pins(info, path, _digests_of_text(files))
+    _require_pins(info, path, _digests(info, files))
     graphs, y = collection_from_text(files)
     if graphs.n_edges != info.n_edges:
         raise GraphDataError(
@@ -105,15 +106,9 @@ def list_datasets(folder: str | Path | None = None) -> list[dict[str, Any]]:
     >>> [row["name"] for row in list_datasets() if row["kind"] == "tu"][:3]
     ['MUTAG', 'PTC_MR', 'PTC_DGCNN']
     """
+    columns = ("name", "kind", "n_graphs", "description", "downloadable")
     return [
-        {
-            "name": info.name,
-            "kind": info.kind,
-            "n_graphs": info.n_graphs,
-            "description": info.description,
-            "downloadable": info.downloadable,
-            "path": _locate(info, folder),
-        }
+        {column: getattr(info, column) for column in columns} | {"path": _locate(info, folder)}
         for info in DATASETS.values()
     ]
 
@@ -130,121 +125,103 @@ def verify_dataset(name: str, *, folder: str | Path | None = None) -> list[dict[
     info = dataset_info(name)
     path = _locate(info, folder)
     if path is None:
-        raise _not_here(info, folder, "It was not downloaded: verifying reads local files only.")
-    found = _digests(info, path)
-    return [
-        {
-            "file": file,
-            "status": "unpinned"
-            if file not in info.sha256
-            else "missing"
-            if file not in found
-            else "ok"
-            if info.sha256[file] == found[file]
-            else "mismatch",
-            "expected": info.sha256.get(file),
-            "found": found.get(file),
-            "path": path,
-        }
-        for file in sorted({*info.sha256, *found})
-    ]
+        raise _not_here(info, folder, "Verifying reads local files only.")
+    digests, rows = _digests(info, path), []
+    for file in sorted({*info.sha256, *digests}):
+        expected, found = info.sha256.get(file), digests.get(file)
+        status = "unpinned" if expected is None else "missing" if found is None else "mismatch"
+        status = "ok" if expected == found else status
+        rows.append(
+            {"file": file, "status": status, "expected": expected, "found": found, "path": path}
+        )
+    return rows
 
 
 # --- known data sets ------------------------------------------------------------------------
 
+# Of the text files; archives themselves are not pinned. Copies of DD_A.txt with the same edges in
+# another order of lines are about, so for that file the number of edges is checked instead.
+_SHA256 = dict(
+    line.split()
+    for line in """\
+MUTAG_A.txt                   d9656ca7493f3445d737c711710bb36fd432dddd1c0ea32e1d4713c86ebd28e2
+MUTAG_graph_indicator.txt     7d520a4d6c7961c0cdeabe076d8fe27e795b6d373485c9a2b744987e560a2056
+MUTAG_graph_labels.txt        a1518ea39ba3426bd42f57396b9c4baffe68e9adc718caeeab0119c6591a5f2c
+MUTAG_node_labels.txt         678f429965490e84dd27713017538c995fc05d1621beac910848b600015ee863
+MUTAG_edge_labels.txt         4669ce755075ff86c3240709345745886400908fa637a49310459b9c267b3e56
+PTC_MR_A.txt                  f79523ff94dfbef539e5602a8ac1931a50a2800f33fa1d30e5e31725289b5202
+PTC_MR_graph_indicator.txt    d52754f3cbc54e29324f884b4c17200c16e06db0c499afae300b4fa1bb6d794b
+PTC_MR_graph_labels.txt       64210accbe4c6c027535b1294e0da652b1f539667f7a2d4bf5121dcd8b00a224
+PTC_MR_node_labels.txt        cc50d1e1c5f4c98b2100cf50c5ddd88ff28b419a9180d531046b75ce22983235
+PTC_MR_edge_labels.txt        acee2f93b52175a329009dc837bea9db7c2a121c2ef0b1587b38bbe6fc9b8177
+PTC_DGCNN_A.txt               256f918220bb36bf48941cf72f8f773c97c965f354922aadde2f6f4285751563
+PTC_DGCNN_graph_indicator.txt b59309aac129afbd62a23db75fd91acaddc9b3bb31d83372eb3e5d0fb3cb6123
+PTC_DGCNN_graph_labels.txt    ea61a41754c5f455a638ad168faa1a6b6e00ec6cb00cd4f46f0dd267a35da0fb
+PTC_DGCNN_node_labels.txt     0473f1d770ecf37c3fc62f13b347b934a338d2572dcfc17efe995a54b4b9071d
+PROTEINS_A.txt                4c4b33e272fc95cac6d27ed6d5d12b9a852c8610e91fff59f8f0dbdd5a20df67
+PROTEINS_graph_indicator.txt  8d4ff1e852a5c28561e9bffb44cf9490bc552b13a3b6156dd12dc7f44e9afc4a
+PROTEINS_graph_labels.txt     c0ef9810c440775252872318d0c8adc385588e14bc4c47a2c34aa96ee3c7cdcd
+PROTEINS_node_labels.txt      f758e8ad3d6e3c026b50833d75f6f90735b94eb3345e4243707f495ca8afea8d
+NCI1_A.txt                    2c028eda59a5fe96e2265a63d9ac236901bd9a7dc658498be13cd704a703076d
+NCI1_graph_indicator.txt      ffe5acfa754b057d5ce0dc725c5aadb631628161886cc040d38c719635257dc5
+NCI1_graph_labels.txt         fae44681e70113f496256ae87eaac33b7836e3a97fe8e023933b84fde6a5c8a2
+NCI1_node_labels.txt          dc0a22b6cbff0c939de00373e823977ba32b358f560e4288d7602f7b51407ee2
+ENZYMES_A.txt                 5553c84f8f562f3e199dfd27192174f485e85c44c1357661098668937a739cbf
+ENZYMES_graph_indicator.txt   95ba0fa47eba6f02e6b754a215dc66d5b49de3f45f57a128514301a8d7ed5f46
+ENZYMES_graph_labels.txt      04743e08967e61e65cdacbb90f8df6ee53742b3d2e7b84675b85ebac70506856
+ENZYMES_node_labels.txt       8263eb9b64efa231a5886343483ccfc0342f2407014763a8f738fd51c32ce770
+DD_graph_indicator.txt        95aabe75f6537326a14e4efc0d006854c20769f3cfc4877b862803d21c51aff2
+DD_graph_labels.txt           b9df6495feb673f79dea357cca30e08f8602e52d978c77b53ec2552d1cb2ab4e
+DD_node_labels.txt            b0d10b05702c2d655d691b5a6f5585081993860013eeab801572202df1c5c108
+PTC_MR.csv                    c2a19d2e95f0db45827b96f892f684f75955568c719ea23b1286fbf67e7d99e0
+BBBP.csv                      c58373ac429a7420cf445d0bcdba8d0dad27b472b241eb3c7071c69477c71437
+Ames_Hansen2009.csv           82c41e80b6475c9b2a4fae38723c946fc5f42331f18b3c57bc50467b922fe39a
+HIV.csv                       3b0b184792847a7cbaea8c4878da741838c659483d4820fc5cfe65f1a43386e7
+""".splitlines()
+)
+
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """A known data set; the archive itself is not pinned, its text files are."""
+    """A known data set."""
 
     name: str
-    kind: str  # "tu" or "smiles"
     n_graphs: int  # rows for a file of SMILES, of which some may not parse
-    n_edges: int | None  # undirected edges in all graphs of a TU set
+    n_edges: int | None  # undirected edges in all graphs; None for a file of SMILES
     description: str
-    sha256: Mapping[str, str] = field(repr=False)  # by name of a text file
-    file_stem: str  # NAME in NAME.zip or NAME.csv.gz
-    downloadable: bool  # from the official archive
+    downloadable: bool = False  # from the official archive
+
+    @property
+    def kind(self) -> str:
+        return "smiles" if self.n_edges is None else "tu"
+
+    @property
+    def file_stem(self) -> str:
+        """NAME in NAME.zip or NAME.csv.gz."""
+        return self.name.removesuffix("_smiles")
+
+    @property
+    def sha256(self) -> dict[str, str]:
+        """The checksums of its text files, by name."""
+        files = [f"{self.file_stem}_{part}.txt" for part in PARTS]
+        files = files if self.kind == "tu" else [f"{self.file_stem}.csv"]
+        return {file: _SHA256[file] for file in files if file in _SHA256}
 
 
-def _tu(
-    name: str, n_graphs: int, n_edges: int, description: str, sha256: Mapping[str, str],
-    downloadable: bool = True,
-) -> DatasetInfo:  # fmt: skip
-    pins = MappingProxyType({f"{name}_{part}.txt": digest for part, digest in sha256.items()})
-    return DatasetInfo(name, "tu", n_graphs, n_edges, description, pins, name, downloadable)
-
-
-def _smiles(name: str, n_rows: int, description: str, sha256: str, stem: str) -> DatasetInfo:
-    pins = MappingProxyType({f"{stem}.csv": sha256})
-    return DatasetInfo(name, "smiles", n_rows, None, description, pins, stem, False)
-
-
+_official = partial(DatasetInfo, downloadable=True)
 _ALL = (
-    _tu("MUTAG", 188, 3721, "nitroaromatic compounds, mutagenic or not; bond types", {
-        "A": "d9656ca7493f3445d737c711710bb36fd432dddd1c0ea32e1d4713c86ebd28e2",
-        "graph_indicator": "7d520a4d6c7961c0cdeabe076d8fe27e795b6d373485c9a2b744987e560a2056",
-        "graph_labels": "a1518ea39ba3426bd42f57396b9c4baffe68e9adc718caeeab0119c6591a5f2c",
-        "node_labels": "678f429965490e84dd27713017538c995fc05d1621beac910848b600015ee863",
-        "edge_labels": "4669ce755075ff86c3240709345745886400908fa637a49310459b9c267b3e56",
-    }),
-    _tu("PTC_MR", 344, 5054, "compounds carcinogenic to male rats or not; bond types", {
-        "A": "f79523ff94dfbef539e5602a8ac1931a50a2800f33fa1d30e5e31725289b5202",
-        "graph_indicator": "d52754f3cbc54e29324f884b4c17200c16e06db0c499afae300b4fa1bb6d794b",
-        "graph_labels": "64210accbe4c6c027535b1294e0da652b1f539667f7a2d4bf5121dcd8b00a224",
-        "node_labels": "cc50d1e1c5f4c98b2100cf50c5ddd88ff28b419a9180d531046b75ce22983235",
-        "edge_labels": "acee2f93b52175a329009dc837bea9db7c2a121c2ef0b1587b38bbe6fc9b8177",
-    }),
-    # Not served by the TU collection: the encoding that papers on deep graph networks use.
-    _tu("PTC_DGCNN", 344, 8931, "PTC_MR with explicit hydrogens", {
-        "A": "256f918220bb36bf48941cf72f8f773c97c965f354922aadde2f6f4285751563",
-        "graph_indicator": "b59309aac129afbd62a23db75fd91acaddc9b3bb31d83372eb3e5d0fb3cb6123",
-        "graph_labels": "ea61a41754c5f455a638ad168faa1a6b6e00ec6cb00cd4f46f0dd267a35da0fb",
-        "node_labels": "0473f1d770ecf37c3fc62f13b347b934a338d2572dcfc17efe995a54b4b9071d",
-    }, downloadable=False),
-    _tu("PROTEINS", 1113, 81044, "proteins as graphs of secondary structures, enzyme or not", {
-        "A": "4c4b33e272fc95cac6d27ed6d5d12b9a852c8610e91fff59f8f0dbdd5a20df67",
-        "graph_indicator": "8d4ff1e852a5c28561e9bffb44cf9490bc552b13a3b6156dd12dc7f44e9afc4a",
-        "graph_labels": "c0ef9810c440775252872318d0c8adc385588e14bc4c47a2c34aa96ee3c7cdcd",
-        "node_labels": "f758e8ad3d6e3c026b50833d75f6f90735b94eb3345e4243707f495ca8afea8d",
-    }),
-    _tu("NCI1", 4110, 132753, "compounds active against lung cancer cells or not", {
-        "A": "2c028eda59a5fe96e2265a63d9ac236901bd9a7dc658498be13cd704a703076d",
-        "graph_indicator": "ffe5acfa754b057d5ce0dc725c5aadb631628161886cc040d38c719635257dc5",
-        "graph_labels": "fae44681e70113f496256ae87eaac33b7836e3a97fe8e023933b84fde6a5c8a2",
-        "node_labels": "dc0a22b6cbff0c939de00373e823977ba32b358f560e4288d7602f7b51407ee2",
-    }),
-    _tu("ENZYMES", 600, 37282, "enzymes of six classes as graphs of secondary structures", {
-        "A": "5553c84f8f562f3e199dfd27192174f485e85c44c1357661098668937a739cbf",
-        "graph_indicator": "95ba0fa47eba6f02e6b754a215dc66d5b49de3f45f57a128514301a8d7ed5f46",
-        "graph_labels": "04743e08967e61e65cdacbb90f8df6ee53742b3d2e7b84675b85ebac70506856",
-        "node_labels": "8263eb9b64efa231a5886343483ccfc0342f2407014763a8f738fd51c32ce770",
-    }),
-    # Copies of DD_A.txt with the same edges in another order of lines are about, so that file is
-    # not pinned; the number of edges is checked instead.
-    _tu("DD", 1178, 843046, "proteins as graphs of amino acids, enzyme or not", {
-        "graph_indicator": "95aabe75f6537326a14e4efc0d006854c20769f3cfc4877b862803d21c51aff2",
-        "graph_labels": "b9df6495feb673f79dea357cca30e08f8602e52d978c77b53ec2552d1cb2ab4e",
-        "node_labels": "b0d10b05702c2d655d691b5a6f5585081993860013eeab801572202df1c5c108",
-    }),
-    _smiles(
-        "PTC_MR_smiles", 344, "the molecules of PTC_MR as SMILES, in another order",
-        "c2a19d2e95f0db45827b96f892f684f75955568c719ea23b1286fbf67e7d99e0", "PTC_MR",
-    ),
-    _smiles(
-        "BBBP", 2039, "molecules that pass the blood-brain barrier or not",
-        "c58373ac429a7420cf445d0bcdba8d0dad27b472b241eb3c7071c69477c71437", "BBBP",
-    ),
-    _smiles(
-        "Ames_Hansen2009", 6512, "molecules, mutagenic in the Ames test or not",
-        "82c41e80b6475c9b2a4fae38723c946fc5f42331f18b3c57bc50467b922fe39a", "Ames_Hansen2009",
-    ),
-    _smiles(
-        "HIV", 41127, "molecules that stop HIV from replicating or not",
-        "3b0b184792847a7cbaea8c4878da741838c659483d4820fc5cfe65f1a43386e7", "HIV",
-    ),
-)  # fmt: skip
-
+    _official("MUTAG", 188, 3721, "nitroaromatic compounds, mutagenic or not; bond types"),
+    _official("PTC_MR", 344, 5054, "compounds carcinogenic to male rats or not; bond types"),
+    DatasetInfo("PTC_DGCNN", 344, 8931, "PTC_MR with explicit hydrogens"),
+    _official("PROTEINS", 1113, 81044, "proteins as graphs of secondary structures, enzyme or not"),
+    _official("NCI1", 4110, 132753, "compounds active against lung cancer cells or not"),
+    _official("ENZYMES", 600, 37282, "enzymes of six classes as graphs of secondary structures"),
+    _official("DD", 1178, 843046, "proteins as graphs of amino acids, enzyme or not"),
+    DatasetInfo("PTC_MR_smiles", 344, None, "the molecules of PTC_MR as SMILES, in another order"),
+    DatasetInfo("BBBP", 2039, None, "molecules that pass the blood-brain barrier or not"),
+    DatasetInfo("Ames_Hansen2009", 6512, None, "molecules, mutagenic in the Ames test or not"),
+    DatasetInfo("HIV", 41127, None, "molecules that stop HIV from replicating or not"),
+)
 DATASETS: Mapping[str, DatasetInfo] = MappingProxyType({info.name: info for info in _ALL})
 
 
@@ -284,20 +261,14 @@ def _folders(folder: str | Path | None) -> Iterator[Path]:
     yield cache_folder()
 
 
-def _candidates(info: DatasetInfo, folder: Path) -> Iterator[Path]:
-    for place in (folder / info.kind, folder):
-        if info.kind == "smiles":
-            yield from (place / f"{info.file_stem}.csv.gz", place / f"{info.file_stem}.csv")
-        else:
-            yield place / f"{info.file_stem}.zip"
-            # a folder is named by its edge file, so that an empty one is passed over
-            yield place / info.file_stem / f"{info.file_stem}_A.txt"
-            yield place / f"{info.file_stem}_A.txt"
-
-
 def _locate(info: DatasetInfo, folder: str | Path | None) -> Path | None:
-    places = (path for place in _folders(folder) for path in _candidates(info, place))
-    return next((path for path in places if path.is_file()), None)
+    stem = info.file_stem
+    files = [f"{stem}.csv.gz", f"{stem}.csv"]
+    if info.kind == "tu":  # a folder by its edge file, so that an empty one is passed over
+        files = [f"{stem}.zip", f"{stem}/{stem}_A.txt", f"{stem}_A.txt"]
+    places = (place for top in _folders(folder) for place in (top / info.kind, top))
+    paths = (place / file for place in places for file in files)
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _not_here(info: DatasetInfo, folder: str | Path | None, why: str) -> GraphFileNotFoundError:
@@ -312,9 +283,6 @@ def _not_here(info: DatasetInfo, folder: str | Path | None, why: str) -> GraphFi
     )
 
 
-# --- download -------------------------------------------------------------------------------
-
-
 def _download(info: DatasetInfo, folder: str | Path | None, allowed: bool) -> Path:
     """Fetch the official archive into the cache: complete and checked, or not at all."""
     import pooch
@@ -323,45 +291,35 @@ def _download(info: DatasetInfo, folder: str | Path | None, allowed: bool) -> Pa
         raise _not_here(info, folder, "It has no official archive to download.")
     if not allowed:
         raise _not_here(info, folder, "It was not downloaded, since download=False.")
-    target = cache_folder() / f"{info.name}.zip"
-    url = f"{OFFICIAL_ARCHIVES}/{info.name}.zip"
-    part = None
-    try:
+
+    def download(url: str, part: Any, source: Any) -> None:
+        """Download to a file that pooch removes after an error, and keeps otherwise."""
+        pooch.HTTPDownloader(timeout=_DOWNLOAD_TIMEOUT_S)(url, part, source)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(
-                dir=target.parent, prefix=f".{target.stem}-", suffix=".part"
-            )
-            os.close(handle)
-            part = Path(name)
-            pooch.HTTPDownloader(timeout=_DOWNLOAD_TIMEOUT_S)(url, name, None)
-        except OSError as error:  # no network, no such page, no room, no right to write
-            reason = f"Downloading {url} into {target.parent} failed: {error}."
-            raise _not_here(info, folder, reason) from error
-        try:
-            _require_pins(info, part, _digests(info, part))
+            _require_pins(info, Path(part), _digests(info, Path(part)))
         except GraphDataError as error:
-            raise GraphDataError(
-                f"What {url} served cannot be used and was not kept: {error}"
-            ) from error
-        os.replace(part, target)
-    finally:
-        if part is not None:
-            part.unlink(missing_ok=True)
-    return target
+            raise GraphDataError(f"What {url} served was not kept: {error}") from error
+
+    file = f"{info.name}.zip"
+    cache = pooch.create(cache_folder(), f"{OFFICIAL_ARCHIVES}/", registry={file: None})
+    try:
+        return Path(cache.fetch(file, downloader=download))
+    except GraphDataError:
+        raise
+    except OSError as error:  # no network, no such page, no room, no right to write
+        reason = f"Downloading {cache.get_url(file)} into {cache.path} failed: {error}."
+        raise _not_here(info, folder, reason) from error
 
 
 # --- checksums ------------------------------------------------------------------------------
 
 
-def _digests(info: DatasetInfo, path: Path) -> dict[str, str]:
+def _digests(info: DatasetInfo, source: Path | TextFiles) -> dict[str, str]:
     """Return the SHA-256 of every text file of a data set, unpacked, by file name."""
-    if info.kind == "tu":
-        return _digests_of_text(read_text_files(path))
-    return {f"{info.file_stem}.csv": hashlib.sha256(read_bytes(path)).hexdigest()}
-
-
-def _digests_of_text(files: TextFiles) -> dict[str, str]:
+    if info.kind == "smiles":
+        assert isinstance(source, Path)
+        return {f"{info.file_stem}.csv": hashlib.sha256(read_bytes(source)).hexdigest()}
+    files = read_text_files(source) if isinstance(source, Path) else source
     return {
         f"{files.name}_{part}.txt": hashlib.sha256(data).hexdigest()
         for part, data in files.contents.items()
@@ -379,8 +337,8 @@ def _require_pins(info: DatasetInfo, path: Path, found: dict[str, str]) -> None:
     added = sorted(set(found) - set(info.sha256) - required)
     if added:
         raise GraphDataError(
-            f"{added[0]} in {path} is no file of {info.name}: expected {', '.join(info.sha256)} "
-            f"and no other that changes the graphs. {_what_to_do(info, path)}"
+            f"{added[0]} in {path} is no file of {info.name}: expected {', '.join(info.sha256)}. "
+            f"{_what_to_do(info, path)}"
         )
 
 

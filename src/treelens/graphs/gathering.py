@@ -65,16 +65,17 @@ def smiles_parser() -> Callable[[str], Any]:
 class Molecules:
     """Collects atoms and bonds of many molecules and builds one collection from them.
 
-    Asking RDKit about every atom is slow, since each becomes a Python object. For molecules that
-    were just parsed, one call returns the connectivity invariants of all atoms (hashes of element,
-    neighbours and hydrogens together, hydrogens, charge, isotope and ring), and one atom of each
-    invariant is asked for the rest; aromatic atoms are those with an aromatic bond. Every atom is
-    asked where this may fail: invariants do not tell hydrogens that are atoms from others, and
+    Visiting every atom is slow, since each becomes a Python object. For molecules that were just
+    parsed, one call returns the connectivity invariants of all atoms (hashes of element, neighbours
+    and hydrogens together, hydrogens, charge, isotope and ring), and only one atom of each
+    invariant is visited; aromatic atoms are those with an aromatic bond. Every atom is visited
+    where this may fail: invariants do not separate hydrogens that are atoms from others, and
     molecules of the user may be partly kekulised.
     """
 
     def __init__(self, recipe: GraphRecipe) -> None:
         self.chem = rdkit()
+        from rdkit.Chem.rdCIPLabeler import AssignCIPLabels
         from rdkit.Chem.rdMolDescriptors import GetConnectivityInvariants
 
         self.recipe = recipe
@@ -83,7 +84,7 @@ class Molecules:
         self.atom_key = own or (fine_key if self.parts <= FINE_PARTS else full_key)
         parsed_here = recipe.reader != "rdkit" or bool(recipe.standardize)
         self.by_invariant = parsed_here and not recipe.hydrogens and self.atom_key is fine_key
-        self.invariants = GetConnectivityInvariants
+        self.invariants, self.label_stereo = GetConnectivityInvariants, AssignCIPLabels
         self.key_of: dict[int, int] = {}  # from invariants
         self.with_sides = recipe.bond_label == "order+stereo"
         self.needs_stereo = self.with_sides or "chirality" in self.parts
@@ -124,7 +125,9 @@ class Molecules:
         try:
             molecule = self.chem.AddHs(given) if self.recipe.hydrogens else given
             if self.needs_stereo:
-                molecule = self._with_stereo(molecule)
+                molecule = self.chem.Mol(molecule)
+                with suppress(RuntimeError):  # too many steps: some centres stay unlabelled
+                    self.label_stereo(molecule, maxRecursiveIterations=_MOST_CIP_STEPS)
             n_atoms = molecule.GetNumAtoms()
             if self.by_invariant and molecule.GetNumHeavyAtoms() == n_atoms:
                 found = self.invariants(molecule)
@@ -156,14 +159,6 @@ class Molecules:
         self.bonds.append(bonds)
         self.bond_orders.append(orders)
 
-    def _with_stereo(self, molecule: Any) -> Any:
-        from rdkit.Chem import rdCIPLabeler
-
-        molecule = self.chem.Mol(molecule)
-        with suppress(RuntimeError):  # too many steps: the remaining centres stay unlabelled
-            rdCIPLabeler.AssignCIPLabels(molecule, maxRecursiveIterations=_MOST_CIP_STEPS)
-        return molecule
-
     def build(self, graph_data: Mapping[str, Any], names: Any = None) -> GraphCollection:
         """Return the collection of all molecules; ``graph_data`` has a value for each."""
         if not self.sizes:
@@ -178,11 +173,9 @@ class Molecules:
         edge_codes, edge_alphabet = _bond_labels(half_orders)
         if self.standardizer is not None:
             smiles, molecules, changes = zip(*self.standard, strict=True)
-            forms = (
-                {"mol": molecules}
-                if "mol" in graph_data
-                else {"smiles": smiles, "smiles_given": graph_data["smiles"]}
-            )
+            forms = {"mol": molecules}
+            if "mol" not in graph_data:
+                forms = {"smiles": smiles, "smiles_given": graph_data["smiles"]}
             graph_data = {**graph_data, **forms, "standardized": changes}
         return GraphCollection(
             np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([[0], np.cumsum(degrees)]),

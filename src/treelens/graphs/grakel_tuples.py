@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -28,7 +28,7 @@ def from_grakel(graphs: Sequence[Any]) -> GraphCollection:
             built = build_collection(sizes, edges, labels, recipe=recipe)
             return warn_ignored(built, weights=weights)
     plain = [_plain_grakel(graph, index, weights) for index, graph in enumerate(graphs)]
-    return warn_ignored(join(plain, None, recipe), weights=weights)
+    return warn_ignored(join(plain, recipe), weights=weights)
 
 
 def _as_tuple(graph: Any) -> tuple[Any, ...]:
@@ -82,7 +82,9 @@ def _numbered_edges(
 
 def _plain_grakel(graph: Sequence[Any], index: int, weights: list[Any]) -> PlainGraph:
     structure, node_labels, edge_labels = (*graph, None, None)[:3]
-    matrix = is_adjacency(structure)
+    matrix = hasattr(structure, "shape") or (
+        isinstance(structure, list) and bool(structure) and isinstance(structure[0], list)
+    )
     read = _matrix_structure if matrix else _grakel_structure
     nodes, edges = read(structure, index, weights)
     if node_labels is not None and not isinstance(node_labels, Mapping):
@@ -98,26 +100,20 @@ def _plain_grakel(graph: Sequence[Any], index: int, weights: list[Any]) -> Plain
     number = {node: i for i, node in enumerate(nodes)}
     labels = arc_labels = None
     if node_labels:
-        labels = _looked_up(node_labels, [(node,) for node in nodes], "Node", index)
+        labels = [_label(node_labels, (node,), f"Node {node!r} of graph {index}") for node in nodes]
     if edge_labels:
-        arc_labels = _looked_up(edge_labels, [((u, v), (v, u)) for u, v in edges], "Edge", index)
+        arc_labels = [
+            _label(edge_labels, (edge, edge[::-1]), f"Edge {edge!r} of graph {index}")
+            for edge in edges
+        ]
     return PlainGraph(len(nodes), [(number[u], number[v]) for u, v in edges], labels, arc_labels)
 
 
-def _looked_up(
-    labels: Mapping[Any, Any], keys: Iterable[tuple[Any, ...]], what: str, index: int
-) -> list[Any]:
-    """Return the label under the first key of each group that is there."""
-    found = []
-    for group in keys:
-        key = next((key for key in group if key in labels), None)
-        if key is None and group[0] not in labels:
-            raise GraphDataError(
-                f"{what} {group[0]!r} of graph {index} has no label in the {what.lower()} labels: "
-                "give every one a label, or leave the labels out."
-            )
-        found.append(labels[key])
-    return found
+def _label(labels: Mapping[Any, Any], keys: tuple[Any, ...], place: str) -> Any:
+    for key in keys:
+        if key in labels:
+            return labels[key]
+    raise GraphDataError(f"{place} has no label: give every one a label, or leave the labels out.")
 
 
 def _grakel_structure(
@@ -154,13 +150,6 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, tuple) and len(value) in (2, 3)
 
 
-def is_adjacency(structure: Any) -> bool:
-    """Whether this is a matrix: an array, a sparse matrix or array, or a list of lists."""
-    if hasattr(structure, "shape"):
-        return True
-    return isinstance(structure, list) and bool(structure) and isinstance(structure[0], list)
-
-
 def _matrix_structure(
     structure: Any, index: int, weights: list[Any]
 ) -> tuple[list[int], list[tuple[int, int]]]:
@@ -170,14 +159,12 @@ def _matrix_structure(
         matrix: Any = structure if is_sparse else np.asarray(structure)
     except ValueError:  # rows of different lengths
         matrix = np.empty(0)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+    is_square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
+    if not is_square or matrix.dtype.kind not in "iufb":
         raise GraphDataError(
-            f"Graph {index}: an adjacency matrix must be square; got shape {matrix.shape}. Edges "
-            "are given as tuples, not as lists or rows of an array."
-        )
-    if matrix.dtype.kind not in "iufb":
-        raise GraphDataError(
-            f"Graph {index}: an adjacency matrix must have numbers; got type {matrix.dtype}."
+            f"Graph {index}: an adjacency matrix must be square and have numbers; got shape "
+            f"{matrix.shape} and type {matrix.dtype}. Edges are given as tuples, not as lists or "
+            "rows of an array."
         )
     if is_sparse:
         rows = matrix.tocsr(copy=True)

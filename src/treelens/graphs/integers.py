@@ -6,23 +6,23 @@ is an optional sign and ASCII digits without a leading zero, within 64 bits.
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 
 import numpy as np
 
-_INTEGER = r"[+-]?(?:0|[1-9][0-9]*)"
-_ONE = re.compile(_INTEGER)
-_BETWEEN = r"(?:\s*[,;]\s*|\s+)"
-_LINE = re.compile(rf"\s*{_INTEGER}(?:{_BETWEEN}{_INTEGER})*\s*", re.ASCII)
+from treelens.graphs.errors import GraphDataError
+
+_INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")
 _NUMBER = re.compile(
     r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
     r"|[+-]?(?:inf|infinity)", re.IGNORECASE | re.ASCII,
 )  # fmt: skip
 _PADDED = re.compile(r"[+-]?0[0-9]+")
-_TO_BLANKS = str.maketrans(",;", "  ")
-_MOST_DIGITS = 20  # with a sign; more do not fit, and Python refuses to read thousands
-
+_SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
 _PLAIN = b"0123456789+-, \t\r\n"
+_MOST_DIGITS = 20  # with a sign; more do not fit, and Python refuses to read thousands
 
 
 def is_integer(field: str) -> bool:
@@ -33,7 +33,7 @@ def is_integer(field: str) -> bool:
     >>> [is_integer(text) for text in ("10", "-3", "+0", "01", "1_0", "1.0", "9" * 19)]
     [True, True, True, False, False, False, False]
     """
-    if len(field) > _MOST_DIGITS or _ONE.fullmatch(field) is None:
+    if len(field) > _MOST_DIGITS or _INTEGER.fullmatch(field) is None:
         return False
     return -(2**63) <= int(field) < 2**63
 
@@ -48,44 +48,59 @@ def is_number(text: str) -> bool:
     """
     if _NUMBER.fullmatch(text) is None:
         return False
-    return _ONE.fullmatch(text) is None or abs(int(text[:_MOST_DIGITS])) <= 2**53
+    return _INTEGER.fullmatch(text) is None or abs(int(text[:_MOST_DIGITS])) <= 2**53
 
 
-def integers_of_line(line: str) -> list[int] | None:
-    """Return the integers of a line, separated by blanks, commas or semicolons, or None.
-
-    Examples
-    --------
-    >>> integers_of_line("1, 2"), integers_of_line(" 3\\t-4 "), integers_of_line("1, 02")
-    ([1, 2], [3, -4], None)
-    """
-    if _LINE.fullmatch(line) is None:
-        return None
-    fields = line.translate(_TO_BLANKS).split()
-    if len(line) >= _MOST_DIGITS - 1 and not all(map(is_integer, fields)):
-        return None
-    return list(map(int, fields))
+def integer_table(
+    data: bytes, place: str, columns: int | None = None, first_line: int = 1
+) -> np.ndarray:
+    """Return the integers of lines of text, shape (n_lines, n_columns)."""
+    table = _parsed_at_once(data)
+    if table is None or (columns is not None and table.shape[1] != columns):
+        table = _parsed_by_line(data, place, columns, first_line)
+    return table
 
 
-def why_no_integer(field: str) -> str:
-    """Return an explanation to add to a message about a text that is no integer, or nothing."""
-    if _PADDED.fullmatch(field):
-        return " (with a leading zero, so it may be a code and not a number)"
-    return " (beyond 64 bits)" if _ONE.fullmatch(field) else ""
+def _parsed_at_once(data: bytes) -> np.ndarray | None:
+    """Parse all lines by pandas; None where any is unusual, since pandas reads ``01`` as 1."""
+    import pandas as pd
 
-
-def looks_plain(data: bytes) -> bool:
-    """Whether a text has digits, signs, commas and blanks only, and no number like ``01``.
-
-    A fast check of a whole file for a parser that reads ``1.0``, ``True`` and ``01`` as 1.
-
-    Examples
-    --------
-    >>> looks_plain(b"0, 10\\n-100"), looks_plain(b"1\\n-01"), looks_plain(b"1.0")
-    (True, False, False)
-    """
     if data.translate(None, _PLAIN):
-        return False
+        return None
     codes = np.frombuffer(b"\n" + data + b"\n", dtype=np.uint8)
-    zero = ord("0")  # digits lie above it, the others below
-    return not ((codes[1:-1] == zero) & (codes[:-2] < zero) & (codes[2:] >= zero)).any()
+    zero = ord("0")  # digits lie above it, the other characters below
+    if ((codes[1:-1] == zero) & (codes[:-2] < zero) & (codes[2:] >= zero)).any():
+        return None
+    try:
+        frame = pd.read_csv(
+            io.BytesIO(data), header=None, dtype=np.int64, skipinitialspace=True,
+            skip_blank_lines=False, na_filter=False, quoting=csv.QUOTE_NONE,
+        )  # fmt: skip
+    except (ValueError, OverflowError):  # pandas' own parser errors are ValueErrors
+        return None
+    return frame.to_numpy()
+
+
+def _parsed_by_line(
+    data: bytes, place: str, columns: int | None, first_line: int = 1
+) -> np.ndarray:
+    """Parse line by line: blanks and tabs may separate numbers, and an error names the line."""
+    rows: list[list[int]] = []
+    lines = data.decode("utf-8", errors="replace").splitlines()
+    for number, line in enumerate(lines, first_line):
+        fields = _SEPARATOR.split(line.strip())
+        columns = columns or len(fields)
+        bad = next((field for field in fields if not is_integer(field)), None)
+        if bad is not None or len(fields) != columns:
+            found = str(len(fields)) if bad is None else repr(bad[:80])
+            if bad is not None and _PADDED.fullmatch(bad):
+                found += " (with a leading zero, so it may be a code and not a number)"
+            elif bad is not None and _INTEGER.fullmatch(bad):
+                found += " (beyond 64 bits)"
+            wanted = "one integer" if columns == 1 else f"{columns} integers"
+            raise GraphDataError(
+                f"{place}, line {number}: expected {wanted}, found {found} in "
+                f"{line[:80]!r}. Correct the line, or fetch the file again."
+            )
+        rows.append([int(field) for field in fields])
+    return np.array(rows, dtype=np.int64)

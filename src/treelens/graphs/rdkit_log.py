@@ -15,7 +15,6 @@ from contextlib import contextmanager
 _BEFORE = re.compile(r"^(\[[\d:]+\]\s*)?(warning:?\s*)?", re.IGNORECASE)
 _FURTHER_LINE = re.compile(r"^\[[\d:]+\]\s\s")
 _NUMBER = re.compile(r"\b\d+\b")
-_CHANNELS = ("rdApp.debug", "rdApp.info", "rdApp.warning", "rdApp.error")
 
 
 class Listener(logging.Handler):
@@ -44,13 +43,7 @@ _kept: list[logging.Handler] = []  # of RDKit's logger before
 
 
 def kind_of_message(text: str) -> str:
-    """Return a message without time and numbers, so that messages of one kind are equal.
-
-    Examples
-    --------
-    >>> kind_of_message("[12:34:56] WARNING: bond 3 of 12 is odd\\n")
-    'bond # of # is odd'
-    """
+    """Return a message without time and numbers, so that messages of one kind are equal."""
     return _NUMBER.sub("#", _BEFORE.sub("", text.strip())).rstrip(".")
 
 
@@ -88,8 +81,8 @@ def start_listening() -> None:
     logger = logging.getLogger("rdkit")
     if not _is_routed():
         rdBase.LogToPythonLogger()
-        for channel in _CHANNELS[:2]:
-            rdBase.DisableLog(channel)
+        rdBase.DisableLog("rdApp.debug")
+        rdBase.DisableLog("rdApp.info")
         _kept[:] = logger.handlers
     logger.handlers[:] = [_listeners[-1]]
 

@@ -87,19 +87,15 @@ class GraphRecipe:
     ) -> GraphRecipe:
         """Return the recipe of these settings; an unknown one is a ``ValueError``."""
         if bond_label not in BOND_LABELS:
-            raise ValueError(
-                f"bond_label must be one of {', '.join(map(repr, BOND_LABELS))}; got "
-                f"{bond_label!r}."
-            )
-        own = atom_label if callable(atom_label) else None
+            names = ", ".join(map(repr, BOND_LABELS))
+            raise ValueError(f"bond_label must be one of {names}; got {bond_label!r}.")
+        steps, own = checked_steps(standardize), None
         if callable(atom_label):
-            name = _FUNCTION + getattr(atom_label, "__qualname__", type(atom_label).__name__)
+            own = atom_label
+            name = _FUNCTION + getattr(own, "__qualname__", type(own).__name__)
         else:
             name = ordered_name(atom_parts(atom_label))
-        return cls(
-            reader, name, bool(hydrogens), bond_label, standardize=checked_steps(standardize),
-            atom_function=own,
-        )  # fmt: skip
+        return cls(reader, name, bool(hydrogens), bond_label, standardize=steps, atom_function=own)
 
     @property
     def is_molecular(self) -> bool:
@@ -113,24 +109,17 @@ class GraphRecipe:
 
     def settings(self) -> str:
         """Return the settings as in a call, such as ``atom_label='element'``."""
-        parts = []
+        shown: dict[str, Any] = {}
         if self.atom_label is not None:
             own = self.atom_label.startswith(_FUNCTION)
-            shown = self.atom_label.removeprefix(_FUNCTION) if own else repr(self.atom_label)
-            parts.append(f"atom_label={shown}")
+            label = self.atom_label.removeprefix(_FUNCTION) if own else repr(self.atom_label)
+            shown["atom_label"] = label
         if self.is_molecular:
-            hydrogens = "as they came" if self.hydrogens is None else self.hydrogens
-            parts.append(f"hydrogens={hydrogens}")
-        if self.bond_label not in (None, "order"):
-            parts.append(f"bond_label={self.bond_label!r}")
-        parts += [
-            f"{name}={value!r}"
-            for name in ("node_label", "edge_label")
-            if (value := getattr(self, name)) is not None
-        ]
-        if self.standardize:
-            parts.append(f"standardize={self.standardize!r}")
-        return ", ".join(parts)
+            shown["hydrogens"] = "as they came" if self.hydrogens is None else self.hydrogens
+        for name in ("bond_label", "node_label", "edge_label", "standardize"):
+            if (value := getattr(self, name)) not in (None, "order", ()):
+                shown[name] = repr(value)
+        return ", ".join(f"{name}={value}" for name, value in shown.items())
 
     def agrees_with(self, other: GraphRecipe | None) -> bool:
         """Whether labels of both mean the same; only recipes of molecules can disagree."""
@@ -144,11 +133,7 @@ class GraphRecipe:
         return None in functions or functions[0] is functions[1]
 
     def for_new_molecules(self, reader: str) -> GraphRecipe:
-        """Return the recipe to read new molecules by; the default one if this is not molecular.
-
-        It is a ``GraphDataError`` if the recipe names a function that was not stored, or something
-        that this version does not know.
-        """
+        """Return the recipe to read new molecules by; the default one if this is not molecular."""
         if not self.is_molecular:
             return GraphRecipe.of_molecules(reader)
         label = self.atom_label or "element"
@@ -163,9 +148,8 @@ class GraphRecipe:
             why = "this treelens does not know all of that"
         if why is not None:
             raise GraphDataError(
-                f"The molecules would have to be read as the training graphs were, from {self}, "
-                f"but {why}. Read them with treelens.graphs.molecules.smiles_to_collection and the "
-                "same settings, and pass the collection."
+                f"The training graphs were read from {self}, but {why}. Read new molecules with "
+                "treelens.graphs.molecules.smiles_to_collection and the same settings."
             )
         return GraphRecipe.of_molecules(
             reader, self.atom_function or label, bool(self.hydrogens), self.bond_label or "order",
@@ -195,9 +179,8 @@ def check_agreement(ours: GraphRecipe | None, given: GraphRecipe | None) -> None
         return
     raise GraphDataError(
         f"These graphs were made from {given}, the training graphs from {ours}: labels of the one "
-        "do not mean what labels of the other mean. Read these molecules with "
-        f"{ours.settings()}, or give the SMILES or RDKit molecules themselves: a fitted model "
-        "reads them as it read its training graphs."
+        f"do not mean what labels of the other mean. Read these molecules with {ours.settings()}, "
+        "or pass the SMILES or RDKit molecules themselves."
     )
 
 

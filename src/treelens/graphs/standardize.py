@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-STEPS = ("fragment", "uncharge", "tautomer")
 _WORDS = {
     "fragment": "reduced to the largest fragment",
     "uncharge": "neutralised",
     "tautomer": "turned into the canonical tautomer",
 }
+STEPS = tuple(_WORDS)
 # RDKit's own limit on tautomers is 1,000, which takes minutes for a peptide.
 _MOST_TAUTOMERS = 200
 
 
 def checked_steps(standardize: bool | str | Iterable[str]) -> tuple[str, ...]:
-    """Return the steps in their order: none, all for True, or those named.
-
-    Examples
-    --------
-    >>> checked_steps(True), checked_steps(False), checked_steps(["uncharge", "fragment"])
-    (('fragment', 'uncharge', 'tautomer'), (), ('fragment', 'uncharge'))
-    """
+    """Return the steps in their order: none, all for True, or those named."""
     if isinstance(standardize, bool):
         return STEPS if standardize else ()
     given = [standardize] if isinstance(standardize, str) else list(standardize)
@@ -47,8 +41,13 @@ class Standardizer:
     """
 
     def __init__(self, steps: tuple[str, ...]) -> None:
-        makers = {"fragment": _fragment, "uncharge": _uncharge, "tautomer": _tautomer}
-        self._steps = [(step, makers[step]()) for step in checked_steps(steps)]
+        from rdkit.Chem.MolStandardize import rdMolStandardize
+
+        self._names = checked_steps(steps)
+        self._chooser = rdMolStandardize.LargestFragmentChooser(preferOrganic=True)
+        self._uncharger = rdMolStandardize.Uncharger()
+        self._enumerator = rdMolStandardize.TautomerEnumerator()
+        self._enumerator.SetMaxTautomers(_MOST_TAUTOMERS)
 
     def __call__(self, molecule: Any) -> tuple[str | None, str]:
         """Return the SMILES of the standard form (None where there is none), and the steps."""
@@ -56,9 +55,9 @@ class Standardizer:
 
         changed = []
         before: str = Chem.MolToSmiles(molecule)
-        for name, step in self._steps:
+        for name in self._names:
             try:
-                molecule = step(molecule)
+                molecule = getattr(self, f"_{name}")(molecule)
             except (ValueError, RuntimeError):  # RDKit found no valid molecule on its way
                 return None, name
             if molecule is None or not molecule.GetNumAtoms():
@@ -69,46 +68,24 @@ class Standardizer:
             before = after
         return before, "+".join(changed)
 
+    def _fragment(self, molecule: Any) -> Any:
+        from rdkit import Chem
 
-def changes_in_words(changes: Iterable[str]) -> dict[str, int]:
-    """Return how many molecules each step changed, by a description of the step.
+        return self._chooser.choose(molecule) if len(Chem.GetMolFrags(molecule)) > 1 else molecule
 
-    Examples
-    --------
-    >>> changes_in_words(["", "fragment", "fragment+uncharge"])
-    {'reduced to the largest fragment': 2, 'neutralised': 1}
-    """
-    taken = [step for text in changes for step in text.split("+")]
-    return {_WORDS[step]: n for step in STEPS if (n := taken.count(step))}
+    def _uncharge(self, molecule: Any) -> Any:
+        from rdkit import Chem
 
-
-def _fragment() -> Callable[[Any], Any]:
-    from rdkit import Chem
-    from rdkit.Chem.MolStandardize import rdMolStandardize
-
-    choose = rdMolStandardize.LargestFragmentChooser(preferOrganic=True).choose
-    return lambda m: choose(m) if len(Chem.GetMolFrags(m)) > 1 else m
-
-
-def _uncharge() -> Callable[[Any], Any]:
-    from rdkit import Chem
-    from rdkit.Chem.MolStandardize import rdMolStandardize
-
-    uncharger = rdMolStandardize.Uncharger()
-
-    def neutral(molecule: Any) -> Any:
-        if not any(atom.GetFormalCharge() for atom in molecule.GetAtoms()):
-            return molecule
-        molecule = uncharger.uncharge(molecule)
-        Chem.SanitizeMol(molecule)
+        if any(atom.GetFormalCharge() for atom in molecule.GetAtoms()):
+            molecule = self._uncharger.uncharge(molecule)
+            Chem.SanitizeMol(molecule)
         return molecule
 
-    return neutral
+    def _tautomer(self, molecule: Any) -> Any:
+        return self._enumerator.Canonicalize(molecule)
 
 
-def _tautomer() -> Callable[[Any], Any]:
-    from rdkit.Chem.MolStandardize import rdMolStandardize
-
-    enumerator = rdMolStandardize.TautomerEnumerator()
-    enumerator.SetMaxTautomers(_MOST_TAUTOMERS)
-    return enumerator.Canonicalize
+def changes_in_words(changes: Iterable[str]) -> dict[str, int]:
+    """Return how many molecules each step changed, by a description of the step."""
+    taken = [step for text in changes for step in text.split("+")]
+    return {_WORDS[step]: n for step in STEPS if (n := taken.count(step))}

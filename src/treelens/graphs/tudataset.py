@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import codecs
-import csv
 import difflib
 import io
-import re
 import stat
 import struct
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -28,7 +26,7 @@ from treelens.graphs.errors import (
     GraphFileNotFoundError,
     IgnoredDataWarning,
 )
-from treelens.graphs.integers import is_integer, looks_plain, why_no_integer
+from treelens.graphs.integers import integer_table
 from treelens.graphs.opening import check_regular, read_bytes, too_much, unpacked_limit
 from treelens.graphs.recipe import GraphRecipe
 
@@ -38,12 +36,11 @@ OPTIONAL_PARTS = ("node_labels", "edge_labels")
 PARTS = REQUIRED_PARTS + OPTIONAL_PARTS
 UNUSED_PARTS = ("node_attributes", "edge_attributes", "graph_attributes")
 
-_SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
 _EDGES_ENDING = "_A.txt"
 _READ_AT_ONCE = 2**20
 _LONGEST_ZIP_END = 22 + 2**16  # bytes, with the longest comment
 _FEW = 0.01  # exceptions to a rule that files follow otherwise: damage rather than intent
-_ALIKE = 0.9  # of the letters of two names
+_SIMILAR_NAMES = 0.9  # of the letters of two names
 # Members in other ways (bzip2, LZMA, ...) would be unpacked whole before their size is known.
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # What zipfile raises on damaged archives: a bad offset or name ends in the last three.
@@ -102,8 +99,8 @@ def read_tudataset(path: str | Path) -> tuple[GraphCollection, np.ndarray]:
 
 def collection_from_text(files: TextFiles) -> tuple[GraphCollection, np.ndarray]:
     """Return the graphs and classes of the text files of one data set."""
-    y = _table(files, "graph_labels", columns=1)[:, 0]
-    graph_of = _table(files, "graph_indicator", columns=1)[:, 0]  # (n_nodes,), from 1
+    y = _table(files, "graph_labels", 1)[:, 0]
+    graph_of = _table(files, "graph_indicator", 1)[:, 0]  # (n_nodes,), from 1
     outside = np.flatnonzero((graph_of < 1) | (graph_of > len(y)))
     if len(outside):
         line = int(outside[0]) + 1
@@ -112,45 +109,60 @@ def collection_from_text(files: TextFiles) -> tuple[GraphCollection, np.ndarray]
             f"{graph_of[line - 1]}, but {files.places['graph_labels']} has {len(y)} lines, so "
             f"the graphs are 1 to {len(y)}. One of the two files is cut off or wrong."
         )
-
-    def whose_node(line: int) -> str:
-        return f" (node {line} of {_graph(graph_of[line - 1])})" if line <= len(graph_of) else ""
-
-    edges = _table(files, "A", columns=2)  # (n_lines, 2), nodes from 1
+    edges = _table(files, "A", 2)  # (n_lines, 2), nodes from 1
     _check_ends(files, edges, graph_of)
 
-    def whose_edge(line: int) -> str:
-        if line > len(edges):
-            return ""
-        u, v = edges[line - 1]
-        return f" (edge {u} - {v} of {_graph(graph_of[u - 1])})"
-
-    node_labels = _label_table(files, "node_labels", "graph_indicator", len(graph_of), whose_node)
-    edge_labels = _label_table(files, "edge_labels", "A", len(edges), whose_edge)
-    if edge_labels is not None:
-        _check_edge_labels_agree(files, edges, edge_labels, graph_of)
+    node_labels = _label_table(files, "node_labels", "graph_indicator", len(graph_of))
+    edge_labels = _label_table(files, "edge_labels", "A", len(edges))
     by_graph = np.argsort(graph_of, kind="stable")  # nodes of a graph need not stand together
     position = np.empty(len(graph_of), dtype=np.int64)
     position[by_graph] = np.arange(len(graph_of))
-    graphs = build_collection(
+    graphs = build_tu(
         np.bincount(graph_of - 1, minlength=len(y)),
         position[edges - 1],
-        None if node_labels is None else labels_of_columns(node_labels[by_graph]),
-        None if edge_labels is None else labels_of_columns(edge_labels),
-        recipe=TU_RECIPE,
+        None if node_labels is None else node_labels[by_graph],
+        edge_labels,
+        files.places["edge_labels"],
     )
     warn_attributes(files.unused)
     _warn_damaged(files, edges, graph_of, graphs)
     return graphs, y
 
 
+def _table(files: TextFiles, part: str, columns: int | None = None) -> np.ndarray:
+    """Return the integers of one file, shape (n_lines, n_columns)."""
+    data = files.contents[part].removeprefix(codecs.BOM_UTF8).rstrip()
+    if not data:
+        raise GraphDataError(
+            f"{files.places[part]} is empty; a data set has at least one graph, one node and one "
+            "edge. The file is probably cut off."
+        )
+    return integer_table(data, files.places[part], columns)
+
+
 def _graph(number: int) -> str:
     return f"graph {number}, index {number - 1}"
 
 
-def labels_of_columns(table: np.ndarray) -> Any:
-    """Return one label a row: the number itself, or a tuple where there are several columns."""
-    return table[:, 0] if table.shape[1] == 1 else [tuple(row) for row in table.tolist()]
+def build_tu(
+    sizes: np.ndarray,
+    edges: np.ndarray,
+    node_labels: np.ndarray | None,
+    edge_labels: np.ndarray | None,
+    place: str,
+) -> GraphCollection:
+    """Return the graphs; a label of several columns is a tuple, ``place`` is named in errors."""
+
+    def labels(table: np.ndarray | None) -> Any:
+        if table is None or table.shape[1] == 1:
+            return None if table is None else table[:, 0]
+        return [tuple(row) for row in table.tolist()]
+
+    nodes, arcs = labels(node_labels), labels(edge_labels)
+    try:
+        return build_collection(sizes, edges, nodes, arcs, recipe=TU_RECIPE)
+    except GraphDataError as error:
+        raise GraphDataError(f"{place}, where graphs are counted from 0: {error}") from error
 
 
 def warn_attributes(names: Iterable[str]) -> None:
@@ -180,26 +192,15 @@ class TextFiles:
 def read_text_files(path: str | Path) -> TextFiles:
     """Read the files of a TU data set from a folder, a zip, or the path of its ``NAME_A.txt``."""
     path = Path(path).expanduser()
-    if path.is_dir():
-        return _from_folder(path)
     if not path.exists():
-        raise GraphFileNotFoundError(
-            f"{path} does not exist: expected a folder or a zip with NAME_A.txt, "
-            "NAME_graph_indicator.txt and NAME_graph_labels.txt."
-        )
-    if path.name.endswith(_EDGES_ENDING):
-        return _from_prefix(path.parent, path.name.removesuffix(_EDGES_ENDING))
-    return _from_zip(path)
-
-
-def _from_folder(folder: Path) -> TextFiles:
-    found = [*folder.glob(f"*{_EDGES_ENDING}"), *folder.glob(f"*/*{_EDGES_ENDING}")]
-    relative = [PurePosixPath(file.relative_to(folder).as_posix()) for file in found]
-    chosen = _choose_set(relative, folder, wanted=folder.name)
-    return _from_prefix(folder / chosen.parent, chosen.name.removesuffix(_EDGES_ENDING))
-
-
-def _from_prefix(folder: Path, name: str) -> TextFiles:
+        raise GraphFileNotFoundError(f"{path} does not exist: expected a folder or a zip.")
+    if path.is_dir():
+        found = [*path.glob(f"*{_EDGES_ENDING}"), *path.glob(f"*/*{_EDGES_ENDING}")]
+        relative = [PurePosixPath(file.relative_to(path).as_posix()) for file in found]
+        path = path / _choose_set(relative, path, wanted=path.name)
+    elif not path.name.endswith(_EDGES_ENDING):
+        return _from_zip(path)
+    folder, name = path.parent, path.name.removesuffix(_EDGES_ENDING)
     paths = {part: folder / f"{name}_{part}.txt" for part in PARTS}
     contents = {part: read_bytes(file) for part, file in paths.items() if file.exists()}
     places = {part: str(file) for part, file in paths.items()}
@@ -263,7 +264,7 @@ def _checked(
         if part in UNUSED_PARTS:
             unused.append(file)
         elif part is None or file != f"{name}_{part}.txt":
-            near = difflib.get_close_matches(file.casefold(), known, 1, _ALIKE)
+            near = difflib.get_close_matches(file.casefold(), known, 1, _SIMILAR_NAMES)
             if near and known[near[0]] in OPTIONAL_PARTS and known[near[0]] not in contents:
                 raise GraphDataError(
                     f"{file} beside {places['A']} is not read, but {name}_{known[near[0]]}.txt "
@@ -274,27 +275,27 @@ def _checked(
 
 def _choose_set(edge_files: Iterable[PurePosixPath], place: Path, wanted: str) -> PurePosixPath:
     """Return the ``NAME_A.txt`` to read: the least deep, and of those the one named as asked."""
-    candidates = [file for file in edge_files if _is_edge_file(file)]
-    if not candidates:
+    found = [
+        file
+        for file in edge_files
+        if file.name.endswith(_EDGES_ENDING)
+        and not file.name.startswith(".")
+        and "__MACOSX" not in file.parts  # what a Mac's zip adds
+    ]
+    if not found:
         raise GraphFileNotFoundError(
             f"{place} has no TU data set: expected NAME_A.txt, NAME_graph_indicator.txt and "
             "NAME_graph_labels.txt, at the top or one folder down."
         )
-    depth = min(len(file.parts) for file in candidates)
-    candidates = [file for file in candidates if len(file.parts) == depth]
-    named = [file for file in candidates if file.name == f"{wanted}{_EDGES_ENDING}"]
-    candidates = named or candidates
-    if len(candidates) > 1:
+    depth = min(len(file.parts) for file in found)
+    found = [file for file in found if len(file.parts) == depth]
+    found = [file for file in found if file.name == f"{wanted}{_EDGES_ENDING}"] or found
+    if len(found) > 1:
         raise GraphDataError(
-            f"{place} has several data sets ({', '.join(sorted(map(str, candidates)))}): give "
-            "the path of one of them."
+            f"{place} has several data sets ({', '.join(sorted(map(str, found)))}): give the path "
+            "of one of them."
         )
-    return candidates[0]
-
-
-def _is_edge_file(file: PurePosixPath) -> bool:
-    hidden = file.name.startswith(".") or "__MACOSX" in file.parts  # what a Mac's zip adds
-    return file.name.endswith(_EDGES_ENDING) and not hidden
+    return found[0]
 
 
 def _checked_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
@@ -319,19 +320,17 @@ def _checked_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.
 
 def _problem_with(info: zipfile.ZipInfo, known: bool) -> str | None:
     name = info.filename.replace("\\", "/")
-    if not name:
-        return "has no name"
-    if name.startswith("/") or name[1:2] == ":":
-        return "has an absolute path"
-    if ".." in name.split("/"):
-        return "has a path that climbs out of the archive"
-    if stat.S_ISLNK(info.external_attr >> 16):
-        return "is a symbolic link"
-    if info.flag_bits & 0x1:
-        return "is encrypted"
-    if info.compress_type not in _COMPRESSIONS:
-        return f"is packed in an unusual way (method {info.compress_type}; pack it anew as .zip)"
-    return "is there twice" if known else None
+    unusual = f"is packed in an unusual way (method {info.compress_type}; pack it anew as .zip)"
+    problems = {
+        "has no name": not name,
+        "has an absolute path": name.startswith("/") or name[1:2] == ":",
+        "has a path that climbs out of the archive": ".." in name.split("/"),
+        "is a symbolic link": stat.S_ISLNK(info.external_attr >> 16),
+        "is encrypted": info.flag_bits & 0x1,
+        unusual: info.compress_type not in _COMPRESSIONS,
+        "is there twice": known,
+    }
+    return next((problem for problem, there in problems.items() if there), None)
 
 
 # --- consistency of the files ----------------------------------------------------------------
@@ -343,12 +342,11 @@ def _check_ends(files: TextFiles, edges: np.ndarray, graph_of: np.ndarray) -> No
     outside = np.flatnonzero(((edges < 1) | (edges > n_nodes)).any(axis=1))
     if len(outside):
         u, v = edges[outside[0]].tolist()
-        stray, known = (u, v) if not 1 <= u <= n_nodes else (v, u)
-        near = f" ({_graph(graph_of[known - 1])})" if 1 <= known <= n_nodes else ""
         raise GraphDataError(
-            f"{files.places['A']}, line {outside[0] + 1}: the edge {u} - {v}{near} leads to node "
-            f"{stray}, which does not exist: {files.places['graph_indicator']} has {n_nodes} "
-            f"lines, so the nodes are 1 to {n_nodes}."
+            f"{files.places['A']}, line {outside[0] + 1}: the edge {u} - {v} leads to node "
+            f"{v if 1 <= u <= n_nodes else u}, which does not exist: "
+            f"{files.places['graph_indicator']} has {n_nodes} lines, so the nodes are 1 to "
+            f"{n_nodes}."
         )
     ends = graph_of[edges - 1]
     across = np.flatnonzero(ends[:, 0] != ends[:, 1])
@@ -362,41 +360,17 @@ def _check_ends(files: TextFiles, edges: np.ndarray, graph_of: np.ndarray) -> No
         )
 
 
-def _label_table(
-    files: TextFiles, part: str, other_part: str, count: int, whose: Callable[[int], str]
-) -> np.ndarray | None:
+def _label_table(files: TextFiles, part: str, other: str, count: int) -> np.ndarray | None:
     """Return the labels of a part, if it is there, one line for each of another part."""
     if part not in files.contents:
         return None
-    table = _table(files, part, None, whose)
+    table = _table(files, part)
     if len(table) != count:
-        first = min(len(table), count) + 1
         raise GraphDataError(
-            f"{files.places[part]} has {len(table)} lines, {files.places[other_part]} has "
-            f"{count}: they must have one line each for the same things. They differ from line "
-            f"{first}{whose(first)} on; one of them is cut off or wrong."
+            f"{files.places[part]} has {len(table)} lines, {files.places[other]} has {count}: they "
+            "must have as many. One of them is cut off or wrong."
         )
     return table
-
-
-def _check_edge_labels_agree(
-    files: TextFiles, edges: np.ndarray, labels: np.ndarray, graph_of: np.ndarray
-) -> None:
-    """An edge that is listed more than once must have the same label each time."""
-    low, high = edges.min(axis=1), edges.max(axis=1)
-    order = np.lexsort((high, low))
-    same_edge = (np.diff(low[order]) == 0) & (np.diff(high[order]) == 0)
-    differs = (labels[order[1:]] != labels[order[:-1]]).any(axis=1)
-    conflict = np.flatnonzero(same_edge & differs)
-    if len(conflict):
-        first, second = sorted(order[conflict[0] : conflict[0] + 2].tolist())
-        u, v = edges[first].tolist()
-        one, other = (", ".join(map(str, labels[i].tolist())) for i in (first, second))
-        raise GraphDataError(
-            f"{files.places['edge_labels']}, lines {first + 1} and {second + 1}: the edge {u} - "
-            f"{v} of {_graph(graph_of[u - 1])} gets two labels, {one} and {other}. Edges carry "
-            "one label: merge the two, or remove the file to read the graphs without edge labels."
-        )
 
 
 def _warn_damaged(
@@ -436,62 +410,3 @@ def _warn_damaged(
             DamagedFileWarning,
             stacklevel=4,
         )
-
-
-# --- numbers from text ----------------------------------------------------------------------
-
-
-def _table(
-    files: TextFiles,
-    part: str,
-    columns: int | None,
-    whose: Callable[[int], str] = lambda line: "",
-) -> np.ndarray:
-    """Return the integers of one file, shape (n_lines, n_columns)."""
-    data, place = files.contents[part].removeprefix(codecs.BOM_UTF8).rstrip(), files.places[part]
-    if not data:
-        raise GraphDataError(
-            f"{place} is empty: expected one line for each "
-            f"{'edge' if part in ('A', 'edge_labels') else 'node or graph'}. A data set has at "
-            "least one graph, one node and one edge; the file is probably cut off."
-        )
-    table = _parse_fast(data)
-    if table is None or (columns is not None and table.shape[1] != columns):
-        table = _parse_line_by_line(data, place, columns, whose)
-    return table
-
-
-def _parse_fast(data: bytes) -> np.ndarray | None:
-    """All lines at once, or None where any line is not as it should be."""
-    if not looks_plain(data):
-        return None
-    import pandas as pd
-
-    try:
-        frame = pd.read_csv(
-            io.BytesIO(data), header=None, dtype=np.int64, skipinitialspace=True,
-            skip_blank_lines=False, na_filter=False, quoting=csv.QUOTE_NONE,
-        )  # fmt: skip
-    except (ValueError, OverflowError):  # pandas' own parser errors are ValueErrors
-        return None
-    return frame.to_numpy()
-
-
-def _parse_line_by_line(
-    data: bytes, place: str, columns: int | None, whose: Callable[[int], str]
-) -> np.ndarray:
-    """The slow way: accepts blanks and tabs between numbers, and names the line that is bad."""
-    rows: list[list[int]] = []
-    for number, line in enumerate(data.decode("utf-8", errors="replace").splitlines(), 1):
-        fields = _SEPARATOR.split(line.strip())
-        columns = columns or len(fields)
-        bad = next((field for field in fields if not is_integer(field)), None)
-        if bad is not None or len(fields) != columns:
-            found = len(fields) if bad is None else f"{bad[:80]!r}{why_no_integer(bad)}"
-            wanted = "one integer" if columns == 1 else f"{columns} integers"
-            raise GraphDataError(
-                f"{place}, line {number}{whose(number)}: expected {wanted}, found {found} in "
-                f"{line[:80]!r}. Correct the line, or fetch the file again."
-            )
-        rows.append([int(field) for field in fields])
-    return np.array(rows, dtype=np.int64)

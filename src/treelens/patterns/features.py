@@ -67,16 +67,10 @@ class PatternExtractor:
         unseen = self.unseen_diagonal(graphs, histograms)
         return SeenGraphs(colors, histograms, Features(pairs, pairs.diagonal(weights) + unseen))
 
-    def unseen_diagonal(
-        self,
-        graphs: GraphCollection,
-        histograms: PatternHistograms,
-        squares: np.ndarray | None = None,
-    ) -> np.ndarray:
+    def unseen_diagonal(self, graphs: GraphCollection, histograms: PatternHistograms) -> np.ndarray:
         """Return the part of ``<W, Z(G, G)>`` from unseen patterns, at weight one.
 
-        They match no training graph, but count in a graph's similarity with itself. ``squares``
-        are each graph's :func:`sum_of_squares` over all its patterns, if at hand.
+        They match no training graph, but count in a graph's similarity with itself.
         """
         unseen = histograms.unseen.sum(axis=1)
         if not unseen.any():
@@ -85,21 +79,19 @@ class PatternExtractor:
             return unseen / (histograms.n_nodes * histograms.n_depths).clip(1)
         if self.kind == "optimal-assignment":
             return unseen / histograms.n_depths
-        if squares is not None:
-            return (squares - sum_of_squares(histograms)) / histograms.n_depths
         # Squares of counts need the unseen patterns distinguished: fit a vocabulary to the graphs
         # that contain any.
-        strange = np.flatnonzero(unseen)
+        rows = np.flatnonzero(unseen)
         vocabulary, colors = PatternVocabulary.fit(
-            graphs[strange], self.vocabulary.depth, self.vocabulary.uses_edge_labels
+            graphs[rows], self.vocabulary.depth, self.vocabulary.uses_edge_labels
         )
         own = PatternExtractor(vocabulary, self.first_depth, self.kind)
         squares = np.zeros(histograms.n_graphs)
-        squares[strange] = sum_of_squares(own.count(colors)) - sum_of_squares(histograms)[strange]
+        squares[rows] = _sum_of_squares(own.count(colors)) - _sum_of_squares(histograms)[rows]
         return squares / histograms.n_depths
 
 
-def sum_of_squares(histograms: PatternHistograms) -> np.ndarray:
+def _sum_of_squares(histograms: PatternHistograms) -> np.ndarray:
     """Return the sum of squared counts of every graph (integers, so exact)."""
     squares = histograms.counts.astype(np.float64) ** 2
     return np.bincount(histograms.graphs, weights=squares, minlength=histograms.n_graphs)

@@ -34,17 +34,9 @@ class PatternForest:
     """The patterns of several trees: tree by tree, in each from depth 0 on.
 
     A tree that differs from an earlier one by edge labels only begins at depth 1: at depth 0 the
-    two are the same. A vocabulary is a forest of one tree; see :meth:`of_vocabulary`.
-
-    Attributes
-    ----------
-    trees : tuple of str
-        Keys of ``TREES``.
-    vocabularies : tuple of PatternVocabulary
-        One per tree, of the same depth.
-    roots : tuple of ndarray
-        For each tree and each of its colours at the first depth in use, the colour of the same
-        nodes at the level before (see ``level_before``).
+    two are the same. A vocabulary is a forest of one tree; see :meth:`of_vocabulary`. Roots are,
+    for each colour of a tree at the first depth in use, the colours of the same nodes at the level
+    before (see ``level_before``).
 
     Examples
     --------
@@ -57,8 +49,8 @@ class PatternForest:
     [-1, 0, 0, 0, 0, 3, 3, 4]
     """
 
-    trees: tuple[str, ...]
-    vocabularies: tuple[PatternVocabulary, ...]
+    trees: tuple[str, ...]  # keys of TREES
+    vocabularies: tuple[PatternVocabulary, ...]  # one per tree, of the same depth
     roots: tuple[np.ndarray, ...]
     level_offsets: np.ndarray = field(init=False, repr=False)
 
@@ -265,9 +257,9 @@ class PatternForest:
     def texts(self, patterns: Any) -> list[str]:
         """Return the text forms of patterns."""
         patterns = np.asarray(patterns, dtype=np.int64)
-        for extreme in (patterns.min(initial=0), patterns.max(initial=0)):
-            if len(patterns):
-                self.place(int(extreme))
+        if len(patterns):  # raises where one does not exist
+            self.place(int(patterns.min()))
+            self.place(int(patterns.max()))
         level = np.searchsorted(self.level_offsets, patterns, side="right") - 1
         texts = np.empty(len(patterns), dtype=object)
         for k, (tree, depth) in enumerate(self.levels):

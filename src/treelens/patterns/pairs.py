@@ -17,42 +17,23 @@ PAIR_KINDS = ("wasserstein", "optimal-assignment", "subtree")
 
 @dataclass(frozen=True)
 class PairFeatures:
-    """``Z(i, j)_v = scale_i * scale_j * combine(a_iv, a_jv)`` for all pairs, never written out.
+    """``Z(i, j)_v = scale_i * scale_j * combine(a_iv, a_jv)`` for all pairs, never written out."""
 
-    Attributes
-    ----------
-    lists : SparseRows
-        By pattern: the graphs that contain it, and ``a``, shape (n_patterns, n_graphs).
-    rows : SparseRows
-        The same by graph, shape (n_graphs, n_patterns).
-    level_offsets : ndarray, shape (n_depths + 1,)
-        Patterns of depth ``k`` are ``level_offsets[k]:level_offsets[k + 1]``.
-    minimum : bool
-        Whether ``combine`` is the minimum (else the product).
-    scale : ndarray, shape (n_graphs,)
-    """
-
-    lists: SparseRows
-    rows: SparseRows
-    level_offsets: np.ndarray
-    minimum: bool
-    scale: np.ndarray
+    lists: SparseRows  # by pattern: the graphs that contain it, and a; (n_patterns, n_graphs)
+    rows: SparseRows  # the same by graph, (n_graphs, n_patterns)
+    level_offsets: np.ndarray  # patterns of depth k are level_offsets[k]:level_offsets[k + 1]
+    minimum: bool  # whether combine is the minimum (else the product)
+    scale: np.ndarray  # (n_graphs,)
 
     @classmethod
     def from_histograms(
         cls, histograms: PatternHistograms, kind: str = "wasserstein", unit: bool = True
     ) -> PairFeatures:
-        """Return the pair features of one kernel.
+        """Return the pair features of one kernel, each divided by the number of depths.
 
-        Parameters
-        ----------
-        histograms : PatternHistograms
-            Of the depths that the kernel uses; every entry is divided by their number.
-        kind : {"wasserstein", "optimal-assignment", "subtree"}
-            Minimum of relative frequencies, minimum of counts, product of counts.
-        unit : bool
-            Scale graphs so that ``<1, Z(G, G)> == 1``, so that distances ``1 - <1, Z>`` of all
-            kinds are in [0, 1] for learning. Without it ``<1, Z>`` is the plain kernel.
+        The kinds are: minimum of relative frequencies, minimum of counts, product of counts. With
+        ``unit`` graphs are scaled so that ``<1, Z(G, G)> == 1`` and distances ``1 - <1, Z>`` of all
+        kinds are in [0, 1] for learning; without it ``<1, Z>`` is the plain kernel.
         """
         if kind not in PAIR_KINDS:
             raise ValueError(f"kind must be one of {PAIR_KINDS}, got {kind!r}.")

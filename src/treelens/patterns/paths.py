@@ -51,24 +51,14 @@ def read_labels(
 class PathCounts:
     """Counts of the paths or walks of each graph, those outside the vocabulary included.
 
-    Attributes
-    ----------
-    offsets : ndarray of int64, shape (n_graphs + 1,)
-        Start of the entries of each graph.
-    patterns : ndarray of int32
-        Number of the path or walk; -1 if unseen.
-    counts : ndarray of float64
-    weights : ndarray of float64
-        The kernel is ``sum of weight * count * count'``.
-    level_offsets : ndarray of int64
-        As in :class:`PairFeatures`; the last one is the number of known patterns.
+    The kernel is the sum of ``weight * count * count'``.
     """
 
-    offsets: np.ndarray
-    patterns: np.ndarray
-    counts: np.ndarray
-    weights: np.ndarray
-    level_offsets: np.ndarray
+    offsets: np.ndarray  # (n_graphs + 1,) int64, start of the entries of each graph
+    patterns: np.ndarray  # int32, number of the path or walk; -1 if unseen
+    counts: np.ndarray  # float64
+    weights: np.ndarray  # float64
+    level_offsets: np.ndarray  # as in PairFeatures; the last is the number of known patterns
 
     def _graphs(self) -> np.ndarray:
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
@@ -103,13 +93,6 @@ class ShortestPathVocabulary:
     the number of edges of a shortest path between them. Triples are numbered in order of first
     appearance, graph by graph.
 
-    Attributes
-    ----------
-    labels : PatternVocabulary
-        Of depth 0: the node labels.
-    triples : ndarray of int64, shape (n_patterns, 3)
-        Codes of the two labels, smaller first, and the distance.
-
     Examples
     --------
     >>> from treelens import as_graph_collection
@@ -121,8 +104,8 @@ class ShortestPathVocabulary:
     [1.0, 1.0, 1.0]
     """
 
-    labels: PatternVocabulary
-    triples: np.ndarray
+    labels: PatternVocabulary  # of depth 0: the node labels
+    triples: np.ndarray  # (n_patterns, 3) int64: codes of the two labels, smaller first; distance
 
     @classmethod
     def fit(
@@ -160,9 +143,7 @@ class ShortestPathVocabulary:
         return np.array(names, dtype=object)
 
 
-def _count_triples(
-    graphs: GraphCollection, codes: LabelCodes, n_jobs: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _count_triples(graphs: GraphCollection, codes: LabelCodes, n_jobs: int) -> list[np.ndarray]:
     """Return offsets by graph, triple keys and counts."""
 
     def share(first: int, last: int) -> Any:
@@ -171,8 +152,7 @@ def _count_triples(
             codes.nodes, codes.n_node_labels,
         )  # fmt: skip
 
-    offsets, keys, counts = _joined(run_in_shares(share, len(graphs), n_jobs))
-    return offsets, keys, counts
+    return _joined(run_in_shares(share, len(graphs), n_jobs))
 
 
 def _split_triples(keys: np.ndarray, n_labels: int) -> np.ndarray:
@@ -211,13 +191,6 @@ class WalkVocabulary:
     A walk may turn back and visit a node again; a walk and its reverse are two walks. Sequences
     are numbered by length and, within a length, in order of first appearance.
 
-    Attributes
-    ----------
-    labels : PatternVocabulary
-        Of depth 0: node labels and, where they are used, edge labels.
-    levels : tuple of WalkLevel
-        One for each length from 0 on.
-
     Examples
     --------
     >>> from treelens import as_graph_collection
@@ -229,8 +202,8 @@ class WalkVocabulary:
     [2.0, 1.0, 1.414, 0.707, 0.707]
     """
 
-    labels: PatternVocabulary
-    levels: tuple[WalkLevel, ...]
+    labels: PatternVocabulary  # of depth 0: node labels and, where they are used, edge labels
+    levels: tuple[WalkLevel, ...]  # one for each length from 0 on
 
     @classmethod
     def fit(
@@ -250,7 +223,9 @@ class WalkVocabulary:
             here = np.flatnonzero(walks.lengths == length)
             keys = walks.keys_given(numbers, here)
             numbers[here], distinct = _compiled_paths.learn_keys(keys)
-            levels.append(_split_walks(distinct, codes))
+            rest, node = np.divmod(distinct, max(1, codes.n_node_labels))
+            prefix, edge = np.divmod(rest, codes.n_edge_labels)
+            levels.append(WalkLevel(prefix, node, edge))
         vocabulary = cls(labels, tuple(levels))
         return vocabulary, vocabulary._path_counts(walks, numbers, decay)
 
@@ -357,12 +332,6 @@ def _count_walks(
     parents = parents + np.repeat(offsets[:-1], np.diff(offsets))  # within the whole list
     n_step_keys = codes.n_edge_labels * codes.n_node_labels
     return _Walks(offsets, lengths, parents, step_keys, counts, n_step_keys)
-
-
-def _split_walks(keys: np.ndarray, codes: LabelCodes) -> WalkLevel:
-    rest, node = np.divmod(keys, max(1, codes.n_node_labels))
-    prefix, edge = np.divmod(rest, codes.n_edge_labels)
-    return WalkLevel(prefix, node, edge)
 
 
 def _joined(parts: list[Any]) -> list[np.ndarray]:

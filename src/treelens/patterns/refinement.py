@@ -21,18 +21,13 @@ _NO_EDGE_CODES = np.empty(0, dtype=np.int32)
 class PatternLevel:
     """The patterns of one depth: own colour and child keys, both one depth down.
 
-    Attributes
-    ----------
-    own : ndarray of int32, shape (n_colors,)
-    child_offsets : ndarray of int64, shape (n_colors + 1,)
-    child_keys : ndarray of int64
-        ``neighbour colour * n_edge_labels + edge code`` (just the colour without edge labels),
-        sorted within a pattern.
+    Keys are ``neighbour colour * n_edge_labels + edge code`` (just the colour without edge labels),
+    sorted within a pattern.
     """
 
-    own: np.ndarray
-    child_offsets: np.ndarray
-    child_keys: np.ndarray
+    own: np.ndarray  # (n_colors,) int32
+    child_offsets: np.ndarray  # (n_colors + 1,) int64
+    child_keys: np.ndarray  # int64
 
     @classmethod
     def empty(cls) -> PatternLevel:
@@ -99,18 +94,8 @@ def refine(
 ) -> tuple[np.ndarray, tuple[PatternLevel, ...]]:
     """Return the colours at every depth (depth + 1, n_nodes), and the levels.
 
-    Parameters
-    ----------
-    graphs : GraphCollection
-    colors : ndarray of int32, shape (n_nodes,)
-        Colours at depth 0.
-    edge_codes : ndarray or None
-        Aligned with ``graphs.neighbors``; None ignores edge labels.
-    n_edge_labels : int
-    levels : tuple of PatternLevel
-        The known patterns, one entry per depth from 1 on.
-    extend : bool
-        Add unknown patterns to the levels; otherwise their colour is -1.
+    ``colors`` are those at depth 0, ``levels`` the known patterns from depth 1 on. Unknown ones are
+    added to the levels with ``extend``; otherwise their colour is -1.
     """
     refined = np.empty((len(levels) + 1, graphs.n_nodes), dtype=np.int32)
     refined[0] = colors
@@ -159,14 +144,9 @@ def _child_keys(
 
 
 def _look_up_level(
-    colors: np.ndarray,
-    key_offsets: np.ndarray,
-    keys: np.ndarray,
-    signatures: np.ndarray,
-    level: PatternLevel,
-    new_colors: np.ndarray,
-    n_jobs: int,
-) -> None:
+    colors: np.ndarray, key_offsets: np.ndarray, keys: np.ndarray, signatures: np.ndarray,
+    level: PatternLevel, new_colors: np.ndarray, n_jobs: int,
+) -> None:  # fmt: skip
     """Fill ``new_colors`` with the patterns of a level: -1 where it lacks the pattern."""
     if not len(level):
         new_colors[:] = _compiled.UNSEEN

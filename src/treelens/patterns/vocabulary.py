@@ -24,17 +24,10 @@ _NO_CODES = np.empty(0, np.int32)
 
 @dataclass(frozen=True)
 class PatternTree:
-    """A pattern unfolded into its rooted tree.
+    """A pattern unfolded into its rooted tree."""
 
-    Attributes
-    ----------
-    label : hashable
-        Label of the root node.
-    children : tuple of (edge label or None, PatternTree)
-        The neighbours' subtrees, one level shallower than this tree, in a fixed order.
-    """
-
-    label: Any
+    label: Any  # of the root
+    # edge labels (or None) and subtrees, one level shallower than this tree, in a fixed order
     children: tuple[tuple[Any, PatternTree], ...] = ()
 
     def __str__(self) -> str:
@@ -62,17 +55,10 @@ def _edge_text(edge: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class NodeColors:
-    """The colour of every node of a collection at every depth.
+    """The colour of every node of a collection at every depth; -1 for unseen patterns."""
 
-    Attributes
-    ----------
-    colors : ndarray of int32, shape (depth + 1, n_nodes)
-        Numbered per depth; -1 where the pattern is not in the vocabulary.
-    node_offsets : ndarray, shape (n_graphs + 1,)
-    """
-
-    colors: np.ndarray
-    node_offsets: np.ndarray
+    colors: np.ndarray  # (depth + 1, n_nodes) int32, numbered per depth
+    node_offsets: np.ndarray  # (n_graphs + 1,)
 
     def select_graphs(self, indices: np.ndarray) -> NodeColors:
         """Return the colours of the nodes of some graphs."""
@@ -197,8 +183,8 @@ class PatternVocabulary:
                 "give every edge a label."
             )
         if self.n_patterns and graphs.n_nodes and graphs.degree_labels != self.degree_labels:
-            ours, theirs = ("degrees", "given labels") if self.degree_labels else (
-                "given labels", "degrees")  # fmt: skip
+            names = ("own labels", "degrees")
+            ours, theirs = names[self.degree_labels], names[graphs.degree_labels]
             raise GraphDataError(
                 f"The patterns were learned from graphs with {ours} as node labels; these graphs "
                 f"have {theirs}. Label both the same way."
@@ -214,10 +200,8 @@ class PatternVocabulary:
     def tree(self, pattern: int, max_nodes: int = MOST_TREE_NODES) -> PatternTree:
         """Unfold a pattern id into its rooted tree.
 
-        Equal subtrees are one object. A tree of more than ``max_nodes`` nodes is a
-        :class:`~treelens.graphs.errors.GraphDataError`: their number grows exponentially with the
-        depth. :meth:`texts` gives the beginning of any pattern, and
-        :func:`treelens.explain.decode.unfold_within` its upper layers.
+        Equal subtrees are one object. More than ``max_nodes`` nodes are a ``GraphDataError``: their
+        number grows exponentially with the depth. :meth:`texts` gives the beginning of any pattern.
         """
         depth = self.depth_of(pattern)
         color = pattern - int(self.level_offsets[depth])
@@ -230,7 +214,7 @@ class PatternVocabulary:
                 k: 1 + sum(sizes[c] for _, c in self.children(level, k)[1]) for k in needed[level]
             }
         if sizes[color] > max_nodes:
-            n = sizes[color]
+            n = sizes[color]  # beyond any float, perhaps
             shown = f"{n:,}" if n < 10**9 else f"about 10^{len(str(n)) - 1}"
             raise GraphDataError(
                 f"Pattern {pattern}, of depth {depth}, unfolds into a tree of {shown} nodes; the "
@@ -297,11 +281,11 @@ class PatternVocabulary:
 
     def texts(self, patterns: np.ndarray) -> list[str]:
         """Return the text forms of patterns, such as ``"C(C,O)"``; very long ones are cut."""
-        every, chosen = self._texts, np.asarray(patterns)
-        for pattern in (chosen.min(initial=0), chosen.max(initial=0)):
-            if len(chosen):
-                self._check_pattern(int(pattern))
-        return [every[pattern] for pattern in chosen.tolist()]
+        chosen = np.asarray(patterns)
+        if len(chosen):
+            self._check_pattern(int(chosen.min()))
+            self._check_pattern(int(chosen.max()))
+        return [self._texts[pattern] for pattern in chosen.tolist()]
 
     def feature_names(self, first_depth: int = 0) -> np.ndarray:
         """Return one name per pattern from ``first_depth`` on: ``"1:C(C,O)"`` (depth, text)."""
