@@ -51,8 +51,9 @@ def _fit_decision(
         coefficients[row, svc.support_] = svc.dual_coef_[0]
         intercepts[row] = svc.intercept_[0]
     extractor = PatternExtractor(vocabulary, first_depth, KERNELS[kernel].pair_feature)
+    weighted = WeightedKernel(kernel, weights, gamma, offset)
     return KernelExpansion(
-        PatternForest.of_vocabulary(vocabulary), first_depth, WeightedKernel(kernel, weights, gamma, offset), weights,
+        PatternForest.of_vocabulary(vocabulary), first_depth, weighted, weights,
         Features(pairs, diagonal), np.arange(len(y)), codes, coefficients, intercepts, classes,
         histograms, partial(extractor.look_at, weights=weights),
     )  # fmt: skip
