@@ -25,7 +25,7 @@ print(f"Accuracy with learned weights: {learned.score(test, y_test):.0%}")
 # %%
 # 0(0,1,2) is a node labelled 0 whose neighbours are labelled 0, 1 and 2: the planted pattern.
 table = learned.patterns_
-print(table[["pattern", "depth", "weight", "support", "leans_to"]].head())
+print(table[["pattern", "depth", "weight", "support", "class"]].head())
 
 # %%
 # The same pattern carries the decision on a graph that the model has not seen.

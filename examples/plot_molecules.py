@@ -24,7 +24,7 @@ smiles, y = acids + others, np.repeat(["acid", "other"], [len(acids), len(others
 # Atoms become nodes labelled with the element, bonds edges labelled - = # and : (aromatic).
 model = tl.GraphSVC(kernel="wwl", depth=[1, 2], weight_radius=[0, 3], random_state=0)
 model.fit(smiles, y)
-print(model.patterns_[["pattern", "depth", "weight", "support", "leans_to"]].head(8))
+print(model.patterns_[["pattern", "depth", "weight", "support", "class"]].head(8))
 
 # %%
 # Whether learning helped, on held-out parts of these molecules.

@@ -99,7 +99,7 @@ def _caption(row: Any, name: str) -> tuple[str, ...]:
     return (
         f"{row['weight']:.3f} ± {row['error']:.3f}",
         f"in {row['support']} graphs",
-        f"more in: {_CLASS_WORDS[name][int(row['leans_to'])]}",
+        f"more in: {_CLASS_WORDS[name][int(row['class'])]}",
     )
 
 
@@ -107,14 +107,14 @@ def _page_table(level: Any, name: str) -> str:
     ends = [*level.iloc[:_N_EACH].iterrows(), *level.iloc[-_N_EACH:].iterrows()]
     rows = [
         [f"`{row['pattern']}`", f"{row['weight']:.3f}", f"{row['error']:.3f}", row["support"],
-         _CLASS_WORDS[name][int(row["leans_to"])]]
+         _CLASS_WORDS[name][int(row["class"])]]
         for _, row in ends
     ]  # fmt: skip
     return markdown_table(["pattern", "weight", "error", "graphs", "more frequent in"], rows)
 
 
 def _table_data(table: Any) -> list[dict[str, Any]]:
-    columns = ["pattern", "depth", "weight", "error", "support", "leans_to"]
+    columns = ["pattern", "depth", "weight", "error", "support", "class"]
     records = table[columns].round({"weight": 6, "error": 6}).to_dict("records")
     return [{k: None if v != v else v for k, v in record.items()} for record in records]
 

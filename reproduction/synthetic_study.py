@@ -289,5 +289,5 @@ def _caption(row: Any) -> tuple[str, ...]:
     return (
         f"weight {row['weight']:.2f}",
         f"{row['support']} graphs",
-        "more in: " + ("positive" if row["leans_to"] > 0 else "negative"),
+        "more in: " + ("positive" if row["class"] > 0 else "negative"),
     )

@@ -59,13 +59,13 @@ def test_content_by_hand(graphs, codes, first_depth):
     assert len(table) == histograms.n_patterns == sum(d >= first_depth for d, _ in by_hand)
     assert list(table.columns) == [
         "pattern", "tree", "depth", "weight", "support",
-        "frequency blue", "frequency green", "frequency red", "leans_to",
+        "frequency blue", "frequency green", "frequency red", "class",
     ]  # fmt: skip
     for pattern_id, row in table.iterrows():
         color = pattern_id - vocabulary.level_offsets[row["depth"]]
         shares = by_hand[row["depth"], color]
         np.testing.assert_allclose([row[f"frequency {c}"] for c in CLASSES], shares, atol=1e-12)
-        assert row["leans_to"] == CLASSES[np.round(shares, 12).argmax()]
+        assert row["class"] == CLASSES[np.round(shares, 12).argmax()]
         assert row["pattern"] == str(vocabulary.tree(pattern_id))
         assert vocabulary.depth_of(pattern_id) == row["depth"]
         assert row["weight"] == weights[pattern_id - vocabulary.level_offsets[first_depth]]

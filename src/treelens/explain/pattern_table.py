@@ -1,8 +1,8 @@
-"""Tables of patterns: their weights, where they occur, and which to look at first."""
+"""Tables of patterns: their weights, where they occur, and in which order to read them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,29 +25,22 @@ def pattern_table(
 
     Columns: ``pattern`` (text form), ``tree``, ``depth``, ``weight`` and ``support`` (number of
     training graphs that have it). With classes, one ``frequency CLASS`` each (mean share of the
-    nodes of a graph of that class that carry it), and ``leans_to``, the class where that share is
+    nodes of a graph of that class that carry it), and ``class``, the class where that share is
     largest. Without, ``mean_with`` and ``mean_without``, the mean target of the graphs that have
     the pattern and of the others (NaN where there are none). The index is the pattern's id.
 
-    Parameters
-    ----------
-    forest : PatternForest
-        Of a vocabulary: :meth:`PatternForest.of_vocabulary`.
-    histograms : PatternHistograms
-        Of the training graphs; its patterns are the last ones of the forest.
-    weights : ndarray, shape (n_patterns,)
-    targets : ndarray, shape (n_graphs,)
-        Class codes, or values.
-    classes : ndarray, optional
+    ``histograms`` are those of the training graphs, whose patterns are the last ones of the
+    forest; ``targets`` are class codes, or values.
     """
     import pandas as pd
 
     ids = np.arange(forest.n_patterns - histograms.n_patterns, forest.n_patterns)
-    by_target = (
-        _value_columns(histograms, targets)
-        if classes is None
-        else _class_columns(histograms, targets, classes)
-    )
+    if classes is None:
+        by_target = _value_columns(histograms, targets)
+    else:
+        shares = class_shares(histograms, targets, len(classes))  # (n_patterns, n_classes)
+        by_target = {f"frequency {c}": shares[:, k] for k, c in enumerate(classes.tolist())}
+        by_target["class"] = classes[shares.argmax(axis=1)]
     table = pd.DataFrame(
         {
             "pattern": pattern_texts(forest, ids),
@@ -64,17 +57,7 @@ def pattern_table(
     )
 
 
-def _class_columns(
-    histograms: PatternHistograms, codes: np.ndarray, classes: np.ndarray
-) -> dict[str, Any]:
-    shares = class_shares(histograms, codes, len(classes))  # (n_patterns, n_classes)
-    return {
-        **{f"frequency {c}": shares[:, k] for k, c in enumerate(classes.tolist())},
-        "leans_to": classes[shares.argmax(axis=1)],
-    }
-
-
-def _value_columns(histograms: PatternHistograms, values: np.ndarray) -> dict[str, Any]:
+def _value_columns(histograms: PatternHistograms, values: np.ndarray) -> dict[str, np.ndarray]:
     present = histograms.to_sparse()
     present.data[:] = 1.0
     n_with = np.asarray(present.sum(axis=0)).ravel()

@@ -112,8 +112,8 @@ def explained_graph(graph: Graph, explanation: Explanation, digits: int = 3) -> 
 
 def _neighbors(explanation: Explanation) -> list[dict[str, Any]]:
     """Training graphs with what they added and their class, or their value."""
-    rows = explanation.neighbor_rows
-    name, targets = rows.expansion.basis_targets(rows.picked)
+    table = explanation.neighbors
+    name = table.columns[0]
     return [
         {
             "index": index,
@@ -121,10 +121,7 @@ def _neighbors(explanation: Explanation) -> list[dict[str, Any]]:
             "contribution": short(contribution),
         }
         for index, target, contribution in zip(
-            rows.training_graphs.tolist(),
-            targets.tolist(),
-            rows.contributions.tolist(),
-            strict=True,
+            table.index.tolist(), table[name].tolist(), table["contribution"].tolist(), strict=True
         )
     ]
 

@@ -97,7 +97,7 @@ def _pattern_row(
         **{name: row[name] for name in ("depth", "weight", "support", "separation")},
         "influence": row.get("influence"),
         "frequencies": row["frequencies"],
-        "leans_to": str(row["leans_to"]),
+        "leans_to": str(row["class"]),
         "tree": tree_data(vocabulary, pattern),
         "occurrence": place,
     }
