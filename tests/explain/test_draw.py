@@ -91,7 +91,7 @@ def test_a_drawing_takes_a_few_kilobytes():
     assert np.mean(sizes) < 4500
 
 
-def test_png_has_the_size_asked_for():
+def test_png_has_the_size_of_the_style():
     path = Graph(("a", "$x_1$", "c"), ((0, 1), (1, 2)), ("=", "word"))
     style = Style(width=200, height=100)
     assert png_size(draw_graph(path, format="png", style=style)) == (400, 200)
@@ -185,12 +185,7 @@ def test_molecules_are_drawn_by_rdkit(nitrobenzene):
     assert "bond-0" in svg  # a class that RDKit gives to its lines
     data = draw_graph(graph, np.linspace(-1, 1, 9), format="png", style=style)
     assert png_size(data) == (500, 2 * (200 + 34))
-    assert "bond-0" not in draw_graph(graph, engine="plain")
-
-
-def test_only_molecules_can_be_left_to_rdkit():
-    with pytest.raises(ValueError, match="engine='plain'"):
-        draw_graph(Graph(("a",), ()), engine="rdkit")
+    assert "bond-0" not in draw_graph(Graph(graph.node_labels, graph.edges))
 
 
 def _marks(scene, kind) -> list:
@@ -442,10 +437,10 @@ def test_every_edge_of_a_plain_drawing_has_its_own_colour():
         assert middle == pytest.approx(tuple((points[u] + points[v]) / 2), abs=0.2)
 
 
-@pytest.mark.parametrize("engine", ["plain", "rdkit"])
-def test_the_legend_has_against_and_its_blue_on_the_left(engine, molecules):
-    values = distinct_values(molecules[0].n_nodes, seed=3)
-    svg = draw_graph(molecules[0], values, engine=engine, style=Style(toward="x"))
+@pytest.mark.parametrize("is_molecule", [True, False])
+def test_the_legend_has_against_and_its_blue_on_the_left(is_molecule, molecules):
+    graph = molecules[0] if is_molecule else STAR
+    svg = draw_graph(graph, distinct_values(graph.n_nodes, seed=3), style=Style(toward="x"))
     root = ElementTree.fromstring(svg)
     place = {word.text: float(word.get("x")) for word in root.iter(f"{SVG}text")}
     assert place["against x"] < place["-1"] < place["0"] < place["+1"] < place["for x"]

@@ -91,26 +91,6 @@ def test_order(graphs, codes):
     assert sorted(table.index) == list(range(vocabulary.n_patterns))
 
 
-def test_among_patterns_of_one_weight_the_common_ones_come_first(graphs, codes):
-    """With uniform weights the table begins with what most graphs hold."""
-    vocabulary, colors = PatternVocabulary.fit(graphs, DEPTH)
-    histograms = PatternHistograms.from_colors(vocabulary, colors)
-    weights = np.ones(histograms.n_patterns)
-    support = pattern_table(
-        PatternForest.of_vocabulary(vocabulary), histograms, weights, codes, CLASSES
-    )["support"].to_numpy()
-    assert support[0] == histograms.support.max() > support[-1] == histograms.support.min()
-    assert (np.diff(support) <= 0).all()
-
-
-def test_shares_of_a_depth_sum_to_one(graphs, codes):
-    vocabulary, colors = PatternVocabulary.fit(graphs, DEPTH)
-    histograms = PatternHistograms.from_colors(vocabulary, colors)
-    shares = class_shares(histograms, codes, 3)
-    for depth in range(DEPTH + 1):
-        np.testing.assert_allclose(shares[histograms.depths == depth].sum(axis=0), 1.0)
-
-
 def test_a_class_without_graphs_has_no_mass(graphs, codes):
     histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 0))
     np.testing.assert_array_equal(class_shares(histograms, codes, 4)[:, 3], 0.0)

@@ -1,7 +1,6 @@
 """Drawings: graphs and molecules coloured by contribution, patterns as trees.
 
-Molecules are drawn by RDKit. Other graphs, and molecules too where files must stay small, are
-drawn as circles, lines and letters.
+Molecules are drawn by RDKit, other graphs as circles, lines and letters.
 """
 
 from __future__ import annotations
@@ -31,13 +30,11 @@ from treelens.explain.scene import (
     to_hex,
 )
 from treelens.graphs.collection import Graph
-from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecules import molecule_of
 from treelens.patterns.vocabulary import PatternVocabulary
 
 Format = Literal["svg", "png"]
 Color = tuple[float, float, float]
-Engine = Literal["auto", "plain", "rdkit"]
 
 _PLAIN_FILL = (0.91, 0.93, 0.95)
 _LARGEST_RADIUS = 12.0
@@ -108,7 +105,6 @@ def draw_graph(
     highlight: Occurrence | None = None,
     *,
     format: Format = "svg",
-    engine: Engine = "auto",
     style: Style | None = None,
 ) -> Any:
     """Draw a graph, its nodes and edges coloured by their contributions.
@@ -122,8 +118,6 @@ def draw_graph(
     highlight : Occurrence, optional
         A pattern to mark; its root is marked more strongly (-1: there is none).
     format : {"svg", "png"}
-    engine : {"auto", "plain", "rdkit"}
-        "auto": molecules by RDKit; "plain": all graphs as circles and lines, in smaller files.
     style : Style, optional
 
     Returns
@@ -144,11 +138,10 @@ def draw_graph(
         if values is not None and len(values) != expected:
             raise ValueError(f"{name} has {len(values)} entries; expected {expected}, one each.")
     style = Style() if style is None else style
-    if engine == "rdkit" or (engine == "auto" and is_molecule(graph)):
-        return _draw_molecule(
-            graph, node_contributions, edge_contributions, highlight, format, style
-        )
-    scene = graph_scene(graph, node_contributions, edge_contributions, highlight, style)
+    parts = graph, node_contributions, edge_contributions, highlight, style
+    if is_molecule(graph):
+        return _draw_molecule(*parts, format)
+    scene = graph_scene(*parts)
     return scene.to_svg() if format == "svg" else scene.to_png()
 
 
@@ -218,7 +211,7 @@ def _node_marks(
     points: np.ndarray, radius: float, labels: Sequence[Any], fills: Sequence[Color]
 ) -> list[Mark]:
     """Discs, then the labels on them, those in one ink together."""
-    centers = [(float(x), float(y)) for x, y in points]
+    centers = [(x, y) for x, y in points.tolist()]
     marks: list[Mark] = [
         Disc(center, radius, to_hex(fill), rim="#777", rim_width=0.8)
         for center, fill in zip(centers, fills, strict=True)
@@ -260,8 +253,8 @@ def _edge_marks(
     ]
     for segment, label in zip(ends, labels, strict=True):
         if label is not None and label not in _BONDS:
-            x, y = segment.mean(axis=0) + _sideways(segment, 0.6 * radius)[0]
-            marks.append(Words((float(x), float(y)), 0.8 * radius, str(label)))
+            center = segment.mean(axis=0) + _sideways(segment, 0.6 * radius)[0]
+            marks.append(Words(tuple(center.tolist()), 0.8 * radius, str(label)))
     return marks
 
 
@@ -278,12 +271,10 @@ def _highlight_marks(points: np.ndarray, highlight: Occurrence, radius: float) -
     marks: list[Mark] = [Lines(ends, 0.9 * radius, HIGHLIGHT)] if len(ends) else []
     for node in highlight.nodes:
         rim = 1.6 if node == highlight.root else 1.3
-        x, y = points[node]
-        marks.append(Disc((float(x), float(y)), rim * radius, HIGHLIGHT))
-    if highlight.root < 0:
-        return marks
-    x, y = points[highlight.root]
-    return [*marks, Disc((float(x), float(y)), 1.3 * radius, "#fff")]
+        marks.append(Disc(tuple(points[node].tolist()), rim * radius, HIGHLIGHT))
+    if highlight.root >= 0:
+        marks.append(Disc(tuple(points[highlight.root].tolist()), 1.3 * radius, "#fff"))
+    return marks
 
 
 # --- molecules ---------------------------------------------------------------------------------
@@ -294,13 +285,11 @@ def _draw_molecule(
     node_contributions: np.ndarray | None,
     edge_contributions: np.ndarray | None,
     highlight: Occurrence | None,
-    format: str,
     style: Style,
+    format: str,
 ) -> Any:
     """An SVG text or PNG bytes of a molecule, as RDKit draws it."""
-    molecule = molecule_of(graph)
-    if molecule is None:
-        raise GraphDataError("This graph is no molecule: draw it with engine='plain'.")
+    molecule: Any = molecule_of(graph)
     limit = style.limit_of(node_contributions, edge_contributions)
     atoms: dict[int, Color] = {}
     bonds: dict[tuple[int, int], Color] = {}
@@ -389,16 +378,11 @@ def tree_scene(tree: Sequence[TreeNode], title: str) -> Scene:
     )
     marks = _edge_marks(graph, points, None, 0.0, _TREE_RADIUS)
     marks += _node_marks(points, _TREE_RADIUS, graph.node_labels, [_PLAIN_FILL] * len(tree))
-    marks += [
-        Words((float(x), float(y) + 16.0), 10, "…")
-        for node, (x, y) in zip(tree, points, strict=True)
-        if node.cut
-    ]
-    root = (float(points[0, 0]), float(points[0, 1]))
-    marks.insert(0, Disc(root, 1.3 * _TREE_RADIUS, HIGHLIGHT))
-    below = 8.0 if any(node.cut for node in tree) else 0.0
-    width, height = points.max(axis=0) + _MARGIN
-    return Scene(float(width), float(height) + below, title, tuple(marks))
+    cut = points[[node.cut for node in tree]].tolist()
+    marks += [Words((x, y + 16.0), 10, "…") for x, y in cut]
+    marks.insert(0, Disc(tuple(points[0].tolist()), 1.3 * _TREE_RADIUS, HIGHLIGHT))
+    width, height = (points.max(axis=0) + _MARGIN).tolist()
+    return Scene(width, height + (8.0 if cut else 0.0), title, tuple(marks))
 
 
 def _columns(parents: Sequence[int]) -> np.ndarray:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -105,12 +104,11 @@ class FragmentTable(pd.DataFrame):
         return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-@dataclass(frozen=True, eq=False)
-class FoundFragments:
+class FoundFragments(NamedTuple):
     """Fragments of one output of a model on some graphs."""
 
     effects: GraphEffects
-    seen: ExplainedGraphs
+    explained: ExplainedGraphs
     fragments: list[Fragment]
 
 
@@ -153,19 +151,10 @@ def fragment_table(
 ) -> FragmentTable:
     """The fragments that move predictions, the most important first.
 
-    Parameters
-    ----------
-    expansion : KernelExpansion
-    graphs : GraphCollection
-    targets : ndarray, shape (n_graphs,), optional
-        Class codes or values.
-    class_label : object, optional
-        The class that positive effects favour. By default, with two classes the second; with
-        more, the table has fragments of all of them and each row's class.
-    n_fragments, min_support, n_jobs, seen :
-        See :func:`find_fragments`.
-    smarts : bool, default=True
-        Whether fragments of molecules are written as SMARTS, which takes a while.
+    ``targets`` are class codes or values of the graphs. Positive effects favour ``class_label``,
+    by default with two classes the second; with more, the table has fragments of all of them and
+    each row's class. ``smarts``: whether to write fragments of molecules as SMARTS. See
+    :func:`find_fragments` for the others.
     """
     parts, pictures, covered, size, left_out = [], [], [], {}, True
     for output, sign, label in outputs_of(expansion, class_label):
@@ -178,9 +167,9 @@ def fragment_table(
         if label is not None:
             part.insert(0, "class_label", label)
         parts.append(part)
-        pictures += [_picture(found.seen, fragment) for fragment in found.fragments]
-        covered += [found.seen.covered(f.roots, f.depth) for f in found.fragments]
-        size[label] = size_effect(found.seen, sign)
+        pictures += [_picture(found.explained, fragment) for fragment in found.fragments]
+        covered += [found.explained.covered(f.roots, f.depth) for f in found.fragments]
+        size[label] = size_effect(found.explained, sign)
         left_out = bool((found.effects.twins >= 0).all())
     table = FragmentTable(pd.concat(parts))
     order = np.argsort(-table.pop("_order").to_numpy(), kind="stable")[:n_fragments]
@@ -198,14 +187,14 @@ def fragment_table(
     return table
 
 
-def size_effect(seen: ExplainedGraphs, sign: float = 1.0) -> dict[str, float]:
+def size_effect(explained: ExplainedGraphs, sign: float = 1.0) -> dict[str, float]:
     """The effect of the size of a graph, whatever its nodes are.
 
     ``per_node`` is the mean contribution of a node, averaged within graphs first, ``error`` its
     standard error; ``effect`` that of a graph of ``mean_nodes`` nodes.
     """
-    mean = mean_over_graphs(seen.phi, seen.graph_of_node)
-    nodes = float(seen.graphs.sizes.mean())
+    mean = mean_over_graphs(explained.phi, explained.graph_of_node)
+    nodes = float(explained.graphs.sizes.mean())
     return {
         "per_node": sign * mean.mean,
         "error": mean.error,
@@ -220,15 +209,15 @@ def effect_errors(found: FoundFragments, output: int = 0, n_jobs: int = 1) -> np
     Their squares are added. The second, by the jackknife over training graphs, is measured on some
     of the graphs; without a closed form (support vector machine, landmarks) it is 0.
     """
-    seen, regions = found.seen, []
+    explained, regions = found.explained, []
     for fragment in found.fragments:
-        owner = seen.graph_of_node[fragment.roots]
+        owner = explained.graph_of_node[fragment.roots]
         graphs, counts = np.unique(owner, return_counts=True)
         sample = graphs[:: max(1, -(-len(graphs) // _MOST_SAMPLED))]
         chosen = np.isin(owner, sample)
         roots = fragment.roots[chosen]
         per_root = 1.0 / (len(sample) * counts[np.searchsorted(graphs, owner[chosen])])
-        balls = seen.balls(roots, fragment.depth)
+        balls = explained.balls(roots, fragment.depth)
         weights = np.repeat(per_root, np.diff(balls.indptr))
         nodes, place = np.unique(balls.indices, return_inverse=True)
         regions.append(Region(nodes, np.bincount(place, weights=weights)))
@@ -246,16 +235,18 @@ def _rows(
     smarts: bool,
     errors: np.ndarray,
 ) -> pd.DataFrame:
-    seen, fragments = found.seen, found.fragments
-    columns: dict[str, Any] = _chemistry(seen, fragments, smarts)
-    columns["pattern"] = [" | ".join(pattern_texts(seen.forest, f.patterns)) for f in fragments]
+    explained, fragments = found.explained, found.fragments
+    columns: dict[str, Any] = _chemistry(explained, fragments, smarts)
+    columns["pattern"] = [
+        " | ".join(pattern_texts(explained.forest, f.patterns)) for f in fragments
+    ]
     columns["depth"] = [f.depth for f in fragments]
     columns["effect"] = [sign * f.effect.mean for f in fragments]
     columns["error"] = errors
     columns["conditional_effect"] = [sign * f.beyond.mean for f in fragments]
     columns["conditional_error"] = [f.beyond.error for f in fragments]
     columns["total"] = [sign * f.total for f in fragments]
-    having = [np.unique(seen.graph_of_node[f.roots]) for f in fragments]
+    having = [np.unique(explained.graph_of_node[f.roots]) for f in fragments]
     columns["support"] = [len(graphs) for graphs in having]
     classes = found.effects.expansion.classes
     if targets is not None and classes is None:
@@ -264,10 +255,10 @@ def _rows(
         for code, label in enumerate(classes.tolist()):
             counts = [int((targets[graphs] == code).sum()) for graphs in having]
             columns[f"support {label}"] = counts
-    names, sizes = seen.graphs.names, seen.graphs.sizes
+    names, sizes = explained.graphs.names, explained.graphs.sizes
     examples = [graphs[np.argsort(sizes[graphs], kind="stable")][:_N_EXAMPLES] for graphs in having]
     columns["examples"] = [
-        [k if names is None else seen.graphs[k].name for k in graphs.tolist()]
+        [k if names is None else explained.graphs[k].name for k in graphs.tolist()]
         for graphs in examples
     ]
     # Fragments of several classes are merged by score, those of one keep the order of the search.
@@ -293,31 +284,31 @@ def _strongest(table: FragmentTable, covered: Sequence[np.ndarray], least: int) 
     return [k + 1 for k in taken]
 
 
-def _chemistry(seen: ExplainedGraphs, fragments: list[Fragment], smarts: bool) -> dict[str, Any]:
+def _chemistry(
+    explained: ExplainedGraphs, fragments: list[Fragment], smarts: bool
+) -> dict[str, Any]:
     """Names and, with ``smarts``, SMARTS of fragments of molecules; other graphs have neither."""
-    graphs, forest = seen.graphs, seen.forest
+    graphs, forest = explained.graphs, explained.forest
     if not len(graphs) or not is_molecule(graphs[0]):
         return {"name": [""] * len(fragments)}
     trees = zip(forest.vocabularies, forest.trees, strict=True)
     own = [vocabulary for vocabulary, tree in trees if TREES[tree][0] == "labels"]
     kind = atom_label_of(graphs, own[0]) if own and smarts else "element"
-    writer = FragmentWriter(seen, kind or "unknown")
+    writer = FragmentWriter(explained, kind or "unknown")
     columns: dict[str, Any] = {
-        "name": [group_name(seen, fragment, writer.molecule) for fragment in fragments]
+        "name": [group_name(explained, fragment, writer.molecule) for fragment in fragments]
     }
     if smarts:
         columns["smarts"] = [writer.smarts(fragment) for fragment in fragments]
     return columns
 
 
-def _picture(seen: ExplainedGraphs, fragment: Fragment) -> tuple[Graph, Occurrence]:
+def _picture(explained: ExplainedGraphs, fragment: Fragment) -> tuple[Graph, Occurrence]:
     """A small graph, with a few nodes beside the fragment if possible, and the occurrence there."""
-    roots = seen.carriers(fragment.patterns[0])
-    sizes = seen.graphs.sizes[seen.graph_of_node[roots]]
-    inside = np.diff(seen.balls(roots, fragment.depth).indptr)
+    roots = explained.carriers(fragment.patterns[0])
+    sizes = explained.graphs.sizes[explained.graph_of_node[roots]]
+    inside = np.diff(explained.balls(roots, fragment.depth).indptr)
     k = int(np.lexsort((roots, sizes, sizes < inside + _BESIDE))[0])
-    place = occurrence_at(
-        seen.graphs, int(seen.graph_of_node[roots[k]]), int(roots[k]), fragment.patterns[0],
-        fragment.depth,
-    )  # fmt: skip
-    return seen.graphs[place.graph_index], place
+    graph, row = int(explained.graph_of_node[roots[k]]), int(roots[k])
+    place = occurrence_at(explained.graphs, graph, row, fragment.patterns[0], fragment.depth)
+    return explained.graphs[graph], place

@@ -73,7 +73,9 @@ def _queries() -> dict[str, Any]:
     return {name: Chem.MolFromSmarts(smarts) for name, smarts in GROUPS.items()}
 
 
-def group_name(seen: ExplainedGraphs, fragment: Fragment, molecule: Callable[[int], Any]) -> str:
+def group_name(
+    explained: ExplainedGraphs, fragment: Fragment, molecule: Callable[[int], Any]
+) -> str:
     """The well-known group that fits a fragment best, or an empty text.
 
     A group fits an occurrence where at least 60 % of the fragment's atoms belong to one match of
@@ -83,8 +85,8 @@ def group_name(seen: ExplainedGraphs, fragment: Fragment, molecule: Callable[[in
     graph by its position.
     """
     roots = fragment.roots[:: max(1, -(-len(fragment.roots) // MOST_CHECKED))]
-    owner, balls = seen.graph_of_node[roots], seen.balls(roots, fragment.depth)
-    starts = seen.graphs.node_offsets[owner]
+    owner, balls = explained.graph_of_node[roots], explained.balls(roots, fragment.depth)
+    starts = explained.graphs.node_offsets[owner]
     places = []  # molecules, the atoms of occurrences in them, and those that are no carbons
     for k, graph in enumerate(owner.tolist()):
         nodes = balls.indices[balls.indptr[k] : balls.indptr[k + 1]]

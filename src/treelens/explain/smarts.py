@@ -316,16 +316,16 @@ def _branched(branches: Iterable[str]) -> str:
 class FragmentWriter:
     """Writes the fragments of some molecules as SMARTS; ``atom_label`` as in ``pattern_smarts``."""
 
-    def __init__(self, seen: ExplainedGraphs, atom_label: str) -> None:
-        self.seen = seen
+    def __init__(self, explained: ExplainedGraphs, atom_label: str) -> None:
+        self.explained = explained
         self.atom_label = atom_label
-        self.molecule = cache(lambda graph: molecule_of(seen.graphs[graph]))
-        self._labelled = cache(lambda tree: labelled_for(seen.graphs, tree))
+        self.molecule = cache(lambda graph: molecule_of(explained.graphs[graph]))
+        self._labelled = cache(lambda tree: labelled_for(explained.graphs, tree))
 
     def smarts(self, fragment: Fragment) -> str | None:
         """The most readable form that matches the fragment's atoms and no others, or None."""
-        having = np.unique(self.seen.graph_of_node[fragment.roots])
-        others = np.setdiff1d(np.arange(len(self.seen.graphs)), having, assume_unique=True)
+        having = np.unique(self.explained.graph_of_node[fragment.roots])
+        others = np.setdiff1d(np.arange(len(self.explained.graphs)), having, assume_unique=True)
         graphs = [*_spread(having, _MOST_CHECKED // 2), *_spread(others, _MOST_CHECKED // 2)]
         return next((x for x in self._forms(fragment) if self.is_exact(x, fragment, graphs)), None)
 
@@ -333,7 +333,7 @@ class FragmentWriter:
         """Whether the first atoms of all matches are the nodes that carry the fragment."""
         from rdkit import Chem
 
-        query, offsets = Chem.MolFromSmarts(smarts), self.seen.graphs.node_offsets
+        query, offsets = Chem.MolFromSmarts(smarts), self.explained.graphs.node_offsets
         if query is None:
             return False
         for graph in graphs:
@@ -348,9 +348,9 @@ class FragmentWriter:
 
     def _forms(self, fragment: Fragment) -> Iterator[str]:
         """Forms to be tried, the most readable first."""
-        forest, graphs = self.seen.forest, self.seen.graphs
+        forest, graphs = self.explained.forest, self.explained.graphs
         place, reach = self._usual_place(fragment), fragment.depth
-        tree = forest.trees[forest.levels[self.seen.level_of(fragment.patterns[0])][0]]
+        tree = forest.trees[forest.levels[self.explained.level_of(fragment.patterns[0])][0]]
         if len(fragment.patterns) == 1:
             yield from self._written_out(place, reach, tree, None)
         conditions = [forest_smarts(forest, p, self.atom_label) for p in fragment.patterns]
@@ -366,7 +366,7 @@ class FragmentWriter:
 
     def _usual_place(self, fragment: Fragment) -> Occurrence:
         """An occurrence with the most common numbers of nodes and edges, in a small graph."""
-        graphs, owner = self.seen.graphs, self.seen.graph_of_node[fragment.roots]
+        graphs, owner = self.explained.graphs, self.explained.graph_of_node[fragment.roots]
         places = [
             occurrence_at(
                 graphs, int(owner[k]), int(fragment.roots[k]), fragment.patterns[0], fragment.depth
