@@ -26,6 +26,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, combinations_with_replacement
 from typing import Any, NamedTuple
@@ -41,7 +42,7 @@ from treelens.patterns.forest import TREES, PatternForest, labelled_for
 from treelens.patterns.vocabulary import PatternVocabulary
 
 LONGEST_SMARTS = 4000
-_N_COMPARED = 50  # molecules whose labels are made again to find their kind
+_N_COMPARED = 50  # molecules that the kind of labels is found from
 _MOST_MATCHES = 100_000
 _MOST_COMPARED = 40  # occurrences whose surroundings are compared
 _MOST_CHECKED = 600  # molecules that a SMARTS is matched against
@@ -75,18 +76,18 @@ def pattern_smarts(
         The kind of the node labels, as it was chosen in :func:`treelens.read_smiles`; see
         :func:`atom_label_of`. ``"fine"``: the fine labels that all molecules have.
     max_length : int, default=4000
-        Deep patterns grow long.
+        SMARTS of deep patterns are long.
 
     Returns
     -------
     str or None
-        None where it would be longer than ``max_length``, or where no SMARTS is equivalent: degrees
-        as node labels, labels that are not of this kind, bonds of an unusual order.
+        None if longer than ``max_length``, or if no SMARTS is equivalent: degrees as node labels,
+        labels that are not of this kind, bonds of an unusual order.
 
     Notes
     -----
     Graphs count a dative bond as a single one. The SMARTS allow for that where it points at a
-    metal, as RDKit makes them by itself; one that was written elsewhere (``[NH3]->B``) is missed.
+    metal; other dative bonds (``[NH3]->B``) do not match.
 
     Examples
     --------
@@ -97,12 +98,7 @@ def pattern_smarts(
     >>> pattern_smarts(vocabulary, amine)
     '[$([#7;D1]-[#6])]'
 
-    The ``D1`` is what keeps it from the second molecule:
-
-    >>> from rdkit import Chem
-    >>> query = Chem.MolFromSmarts('[$([#7;D1]-[#6])]')
-    >>> [Chem.MolFromSmiles(x).GetSubstructMatches(query) for x in ("CCN", "CNC")]
-    [((2,),), ()]
+    The ``D1`` excludes the nitrogen of the second molecule.
     """
     depth = vocabulary.depth_of(pattern)
     if vocabulary.degree_labels or atom_label not in _READERS:
@@ -139,8 +135,8 @@ def forest_smarts(
 def atom_label_of(graphs: GraphCollection, vocabulary: PatternVocabulary) -> str | None:
     """The kind of the node labels of molecules: an ``atom_label`` of :func:`treelens.read_smiles`.
 
-    None where the graphs are no molecules, or where their labels or those of the vocabulary come
-    from elsewhere. Of several kinds that give the same labels it is the coarsest.
+    None for other graphs and other labels. Of several kinds that give the same labels it is the
+    coarsest.
 
     Examples
     --------
@@ -251,19 +247,14 @@ def _bond_choices(bond: Any, one: _Atom, other: _Atom) -> tuple[str, ...]:
 # --- patterns ---------------------------------------------------------------------------------
 
 
+@dataclass
 class _Writer:
     """Writes the patterns of one vocabulary, each only once."""
 
-    def __init__(
-        self,
-        vocabulary: PatternVocabulary,
-        read_label: Callable[[Any], _Atom | None],
-        max_length: int,
-    ) -> None:
-        self.vocabulary = vocabulary
-        self.read_label = read_label
-        self.max_length = max_length
-        self.written: dict[tuple[int, int], str | None] = {}
+    vocabulary: PatternVocabulary
+    read_label: Callable[[Any], _Atom | None]
+    max_length: int
+    written: dict[tuple[int, int], str | None] = field(default_factory=dict)
 
     def atom(self, depth: int, color: int) -> str | None:
         """One bracketed atom that matches the pattern's root; None if there is none."""
