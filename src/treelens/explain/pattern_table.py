@@ -41,19 +41,18 @@ def pattern_table(
         shares = class_shares(histograms, targets, len(classes))  # (n_patterns, n_classes)
         by_target = {f"frequency {c}": shares[:, k] for k, c in enumerate(classes.tolist())}
         by_target["class"] = classes[shares.argmax(axis=1)]
-    table = pd.DataFrame(
-        {
-            "pattern": pattern_texts(forest, ids),
-            "tree": forest.tree_names(ids),
-            "depth": histograms.depths,
-            "weight": weights,
-            "support": histograms.support,
-            **by_target,
-        },
-        index=pd.Index(ids, name="pattern_id"),
-    )
-    return table.sort_values(
-        ["weight", "support", "depth", "pattern"], ascending=[False, False, True, True]
+    return rank_patterns(
+        pd.DataFrame(
+            {
+                "pattern": pattern_texts(forest, ids),
+                "tree": forest.tree_names(ids),
+                "depth": histograms.depths,
+                "weight": weights,
+                "support": histograms.support,
+                **by_target,
+            },
+            index=pd.Index(ids, name="pattern_id"),
+        )
     )
 
 
@@ -74,11 +73,9 @@ def _value_columns(histograms: PatternHistograms, values: np.ndarray) -> dict[st
 
 def class_shares(histograms: PatternHistograms, codes: np.ndarray, n_classes: int) -> np.ndarray:
     """Mean relative frequency of every pattern in every class, shape (n_patterns, n_classes)."""
-    frequencies = histograms.to_sparse("frequencies")  # (n_graphs, n_patterns)
-    members = np.zeros((n_classes, len(codes)))
-    members[codes, np.arange(len(codes))] = 1.0
-    members /= members.sum(axis=1, keepdims=True).clip(1)
-    return np.asarray(frequencies.T @ members.T)
+    members = np.eye(n_classes)[codes]  # (n_graphs, n_classes)
+    members /= members.sum(axis=0).clip(1)
+    return np.asarray(histograms.to_sparse("frequencies").T @ members)
 
 
 def rank_patterns(table: pd.DataFrame, by: str = "weight") -> pd.DataFrame:
@@ -110,9 +107,7 @@ def class_separation(
     """
     frequencies = histograms.to_sparse("frequencies")  # (n_graphs, n_patterns)
     n = np.bincount(codes, minlength=n_classes).clip(1)
-    members = np.zeros((len(codes), n_classes))
-    members[np.arange(len(codes)), codes] = 1.0
-    sums = frequencies.T @ members  # (n_patterns, n_classes)
+    sums = class_shares(histograms, codes, n_classes) * n  # (n_patterns, n_classes)
     mean = sums.sum(axis=1) / len(codes)
     squares = np.asarray((frequencies * frequencies).sum(axis=0)).ravel()
     total = squares - len(codes) * mean**2
