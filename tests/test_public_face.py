@@ -63,7 +63,7 @@ def test_the_first_lines_that_everybody_writes(mutag, tmp_path):
     options = {"kernel": "wwl", "depth": [1, 2], "weight_radius": [0, 1.0], "gamma": 1.0, "C": 10.0}
     model = tl.GraphSVC(**options, cv=2, random_state=0).fit(graphs[train], y[train])
     assert model.score(graphs[test], y[test]) > 0.75
-    assert {"pattern", "depth", "weight", "support", "leans_to"} <= set(model.patterns_.columns)
+    assert {"pattern", "depth", "weight", "support", "class"} <= set(model.patterns_.columns)
     explanation = model.explain(graphs[0])
     assert explanation.decision == pytest.approx(model.decision_function(graphs[:1])[0], abs=1e-9)
     model.report(tmp_path / "mutag.html")

@@ -118,5 +118,5 @@ def test_predictions_hold_no_formulas(strange_model, tmp_path):
 def test_the_table_of_patterns_holds_no_formulas(strange_model, tmp_path):
     assert run("patterns", strange_model, "--out", tmp_path / "out.csv").code == 0
     table = pd.read_csv(tmp_path / "out.csv")
-    assert f"'{FORMULA}" in set(table["leans_to"])
-    assert FORMULA not in set(table["leans_to"])
+    assert f"'{FORMULA}" in set(table["class"])
+    assert FORMULA not in set(table["class"])

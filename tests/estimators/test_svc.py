@@ -294,7 +294,7 @@ def test_patterns(learned, data):
     graphs, y = data
     table = learned.patterns_
     assert list(table.columns) == [
-        "pattern", "tree", "depth", "weight", "support", "frequency -1", "frequency 1", "leans_to"
+        "pattern", "tree", "depth", "weight", "support", "frequency -1", "frequency 1", "class"
     ]  # fmt: skip
     assert set(table["depth"]) == {0, 1, 2}
     np.testing.assert_array_equal(table["weight"].sort_index(), learned.weights_)
@@ -313,7 +313,7 @@ def test_patterns(learned, data):
 def test_the_planted_pattern_weighs_most(learned):
     """What makes a graph positive is a node 0 with neighbours 0, 1 and 2."""
     first = learned.patterns_.iloc[0]
-    assert (first["pattern"], first["leans_to"]) == ("0(0,1,2)", 1)
+    assert (first["pattern"], first["class"]) == ("0(0,1,2)", 1)
 
 
 def test_unseen_share(learned, data):

@@ -1,4 +1,4 @@
-"""A decision function fitted from the inner rooms alone, to be explained."""
+"""A kernel expansion fitted without estimators, to be explained."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import WeightedKernel, kernel_matrix
+from treelens.models.training import TrainingGraphs
 from treelens.patterns.features import Features, PatternExtractor
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
@@ -51,11 +52,11 @@ def _fit_decision(
         coefficients[row, svc.support_] = svc.dual_coef_[0]
         intercepts[row] = svc.intercept_[0]
     extractor = PatternExtractor(vocabulary, first_depth, KERNELS[kernel].pair_feature)
-    weighted = WeightedKernel(kernel, weights, gamma, offset)
     return KernelExpansion(
-        PatternForest.of_vocabulary(vocabulary), first_depth, weighted, weights,
-        Features(pairs, diagonal), np.arange(len(y)), codes, coefficients, intercepts, classes,
-        histograms, partial(extractor.look_at, weights=weights),
+        PatternForest.of_vocabulary(vocabulary), first_depth,
+        WeightedKernel(kernel, weights, gamma, offset), weights,
+        Features(pairs, diagonal), np.arange(len(y)), coefficients, intercepts, classes,
+        TrainingGraphs(histograms, codes), partial(extractor.look_at, weights=weights),
     )  # fmt: skip
 
 

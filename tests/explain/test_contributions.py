@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,15 +15,12 @@ import treelens as tl
 from naive import explain as naive
 from treelens.explain import _compiled, contributions
 from treelens.explain.contributions import (
-    Arcs,
     Explanation,
-    NeighborRows,
-    PatternRows,
     explain,
-    spread_over_edges,
-    spread_over_nodes,
+    explain_seen,
+    outputs_of,
+    spread_over_graph,
 )
-from treelens.explain.expansion import FoundPatterns
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import Graph
 from treelens.graphs.errors import GraphDataError
@@ -35,6 +31,9 @@ from treelens.patterns.histograms import PatternHistograms, usual_out_of_vocabul
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
 
+pytestmark = pytest.mark.interpreted
+EVIL = "<script>x</script>"
+
 
 @pytest.fixture(scope="module")
 def training():
@@ -44,12 +43,12 @@ def training():
 
 @pytest.fixture(scope="module")
 def unknown_graphs():
-    """Graphs with many patterns, and one label, that training never saw."""
+    """Graphs with many patterns, and one label, outside the vocabulary."""
     return make_random_graphs(6, n_nodes=(9, 16), n_labels=6, label_skew=0.5, random_state=2)
 
 
 def _decision_values(graphs, decision):
-    """Decision values straight from the kernel, unseen patterns told apart, shape (n, outputs)."""
+    """Decision values straight from the kernel, unseen patterns distinguished: (n, outputs)."""
     vocabulary, kind = decision.forest.vocabularies[0], decision.kernel.pair_feature
 
     def pairs_of(words, colors):
@@ -65,14 +64,6 @@ def _decision_values(graphs, decision):
     return kernel @ decision.coefficients.T + decision.intercepts
 
 
-def _shuffled(graph: Graph, order: np.ndarray) -> tl.GraphCollection:
-    """The graph with node ``order[i]`` as its node ``i``."""
-    place = np.argsort(order)
-    edges = place[np.array(graph.edges)]
-    labels = [graph.node_labels[node] for node in order]
-    return build_collection(np.array([graph.n_nodes]), edges, labels)
-
-
 # --- sums ---------------------------------------------------------------------------------------
 
 
@@ -85,6 +76,7 @@ def test_contributions_add_up_to_the_decision(
         *training, kernel, depth=3, first_depth=first_depth, random_weights=True
     )
     values = _decision_values(unknown_graphs, decision)[:, 0]
+    together = decision.refine(unknown_graphs)
     for i in range(len(unknown_graphs)):
         found = explain(unknown_graphs[i : i + 1], decision)
         gap = found.decision - found.base
@@ -92,6 +84,9 @@ def test_contributions_add_up_to_the_decision(
         assert found.pattern_contributions["contribution"].sum() == pytest.approx(gap, abs=1e-9)
         assert found.node_contributions.sum() == pytest.approx(gap, abs=1e-9)
         assert 0 < found.out_of_vocabulary < 1
+        among = explain_seen(unknown_graphs, together, i, decision)
+        np.testing.assert_allclose(among.node_contributions, found.node_contributions, atol=1e-12)
+        pd.testing.assert_frame_equal(among.neighbors, found.neighbors)
 
 
 @pytest.mark.parametrize("kernel", ["wwl-linear", "wl-oa", "wl-subtree"])
@@ -100,7 +95,7 @@ def test_linear_kernels_have_exact_contributions(kernel, training, fit_decision)
     decision = fit_decision(graphs, y, kernel, random_weights=True)
     found = explain(graphs[3:4], decision)
     assert found.base == pytest.approx(decision.intercepts[0])
-    # A kernel linear in the patterns falls by exactly the contribution when a weight is taken out.
+    # Without a pattern, a kernel that is linear in them falls by exactly its contribution.
     for pattern, row in found.pattern_contributions.head(5).iterrows():
         weights = decision.weights.copy()
         weights[pattern] = 0.0
@@ -108,7 +103,6 @@ def test_linear_kernels_have_exact_contributions(kernel, training, fit_decision)
         assert found.decision - without.decision == pytest.approx(row["contribution"], abs=1e-10)
 
 
-@pytest.mark.interpreted
 def test_base_is_the_decision_without_known_patterns(training, fit_decision):
     stranger = build_collection(np.array([2]), np.array([[0, 1]]), ["x", "y"])
     for kernel in KERNELS:
@@ -128,8 +122,11 @@ def test_renumbering_nodes_permutes_their_contributions(kernel, training, fit_de
     decision = fit_decision(*training, kernel)
     graph = training[0][4]
     order = rng.permutation(graph.n_nodes)
-    before = explain(training[0][4:5], decision)
-    after = explain(_shuffled(graph, order), decision)
+    edges = np.argsort(order)[np.array(graph.edges)]
+    shuffled = build_collection(
+        np.array([graph.n_nodes]), edges, [graph.node_labels[node] for node in order]
+    )
+    before, after = explain(training[0][4:5], decision), explain(shuffled, decision)
     np.testing.assert_allclose(after.node_contributions, before.node_contributions[order])
     by_edge = dict(zip(before.graph.edges, before.edge_contributions, strict=True))
     for (u, v), value in zip(after.graph.edges, after.edge_contributions, strict=True):
@@ -166,7 +163,63 @@ def test_planted_nodes_rank_first(kernel, fit_decision):
     assert np.mean(areas) >= 0.98
 
 
-# --- what else is in it ---------------------------------------------------------------------------
+def _random_graph(seed: int, n: int = 7) -> list[list[int]]:
+    """Neighbour lists with a self-loop and an isolated node."""
+    rng = np.random.default_rng(seed)
+    joined = np.triu(rng.random((n, n)) < 0.35, 1)
+    joined = joined | joined.T
+    joined[1, 1] = True
+    joined[n - 1, :] = joined[:, n - 1] = False
+    return [np.flatnonzero(row).tolist() for row in joined]
+
+
+def _spread(shares: np.ndarray, first_depth: int, neighbors: list[list[int]]):
+    offsets = np.concatenate([[0], np.cumsum([len(row) for row in neighbors])])
+    flat = np.array([v for row in neighbors for v in row], dtype=np.int64)
+    return spread_over_graph(shares, first_depth + np.arange(len(shares)), offsets, flat)
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 10_000), first_depth=st.integers(0, 1), n_depths=st.integers(1, 4))
+def test_spreading_follows_the_unfolded_tree(seed, first_depth, n_depths):
+    neighbors = _random_graph(seed)
+    shares = np.random.default_rng(seed).normal(size=(n_depths, len(neighbors)))
+    nodes, edges = _spread(shares, first_depth, neighbors)
+    np.testing.assert_allclose(
+        nodes, naive.spread_over_nodes(shares, first_depth, neighbors), atol=1e-12
+    )
+    assert nodes.sum() == pytest.approx(shares.sum(), abs=1e-12)
+    expected = naive.spread_over_edges(shares, first_depth, neighbors)
+    np.testing.assert_allclose(edges, list(expected.values()), atol=1e-12)
+    deep = shares[max(0, 1 - first_depth) :, [bool(row) for row in neighbors]]
+    assert edges.sum() == pytest.approx(deep.sum(), abs=1e-12)
+
+
+def test_a_star_is_shared_by_centre_and_leaves_and_isolated_nodes_keep_theirs():
+    nodes, edges = _spread(np.array([[1.0, 0, 0]]), 1, [[1, 2], [0], [0]])
+    np.testing.assert_allclose(nodes, [0.5, 0.25, 0.25])
+    np.testing.assert_allclose(edges, [0.5, 0.5])
+    nodes, edges = _spread(np.array([[1.0, -2.0], [0.5, 0.5]]), 0, [[], []])
+    np.testing.assert_allclose(nodes, [1.5, -1.5])
+    assert len(edges) == 0
+
+
+@pytest.mark.parametrize("minimum", [True, False])
+def test_compiled_sums_equal_their_twins(minimum, rng):
+    n_graphs, n_patterns = 9, 14
+    having = [np.sort(rng.choice(n_graphs, rng.integers(0, 6), replace=False)) for _ in range(14)]
+    offsets = np.concatenate([[0], np.cumsum([len(x) for x in having])])
+    graphs = np.concatenate(having).astype(np.int32)
+    lists = offsets, graphs, rng.random(len(graphs)), minimum
+    patterns = np.sort(rng.choice(n_patterns, 6, replace=False)).astype(np.int32)
+    values, weights = rng.random(6), rng.random(6)
+    np.testing.assert_allclose(
+        _compiled.shared_sums(patterns, values, weights, *lists, n_graphs),
+        naive.shared_sums(patterns, values, weights, *lists, n_graphs),
+    )
+
+
+# --- classes ------------------------------------------------------------------------------------
 
 
 def test_several_classes_have_one_output_each(training, fit_decision):
@@ -194,35 +247,87 @@ def test_the_first_of_two_classes_is_the_mirror_image(training, fit_decision):
         explain(graphs[:1], decision, class_label=2)
 
 
-def test_neighbors_are_the_strongest_voices(training, fit_decision):
+def test_outputs_to_explain(training, fit_decision):
+    def of(n_classes, label):
+        y = np.array(["no", "yes", "why"])[np.arange(60) % n_classes]
+        return outputs_of(fit_decision(training[0], y), label)
+
+    assert of(2, None) == of(2, "yes") == [(0, 1.0, None)]
+    assert of(2, "no") == [(0, -1.0, None)]
+    assert of(3, None) == [(0, 1.0, "no"), (1, 1.0, "why"), (2, 1.0, "yes")]
+    assert of(3, "yes") == [(2, 1.0, "yes")]
+    with pytest.raises(ValueError, match=r"one of the classes \['no', 'yes'\], got 'maybe'"):
+        of(2, "maybe")
+
+
+# --- neighbours, patterns, warnings -------------------------------------------------------------
+
+
+def test_neighbors_are_the_most_similar_training_graphs(training, fit_decision):
     graphs, y = training
-    decision = fit_decision(graphs, y)
-    found = explain(graphs[:1], decision, n_neighbors=3).neighbors
-    assert (found["contribution"] > 0).sum() == (found["contribution"] < 0).sum() == 3
+    decision = fit_decision(graphs, y, "wl-oa", random_weights=True)
+    new = make_random_graphs(1, n_nodes=(9, 12), n_labels=4, random_state=9)
+    found = explain(new, decision, n_neighbors=4).neighbors
+    one = decision.refine(new).features
+    shared = pair_sums(one.pairs, decision.basis.pairs, decision.weights)[0]
+    similarity = shared / (one.diagonal[0] + decision.basis.diagonal - shared)
+    order = np.argsort(-similarity, kind="stable")[:4]
+    assert found.index.tolist() == order.tolist()
     assert found.columns.tolist() == ["class_label", "similarity", "contribution"]
-    assert found["similarity"].between(0, 1).all()
-    assert found["contribution"].is_monotonic_decreasing
-    assert found["class_label"].tolist() == y[found.index].tolist()
-    everyone = explain(graphs[:1], decision, n_neighbors=100)
-    total = everyone.neighbors["contribution"].sum() + decision.intercepts[0]
-    assert total == pytest.approx(everyone.decision, abs=1e-9)
+    np.testing.assert_allclose(found["similarity"], similarity[order])
+    assert found["class_label"].tolist() == y[order].tolist()
+    every = explain(new, decision, n_neighbors=100)
+    total = every.neighbors["contribution"].sum() + decision.intercepts[0]
+    assert total == pytest.approx(every.decision, abs=1e-9)
+    assert len(explain(new, decision).neighbors) == 5
+    assert len(explain(new, decision, n_neighbors=0).neighbors) == 0
+    with pytest.raises(ValueError, match="0 or more, got -1"):
+        explain(new, decision, n_neighbors=-1)
 
 
-def test_five_voices_on_either_side_unless_told_otherwise(training, fit_decision):
+def test_neighbors_may_be_training_graphs_without_a_coefficient():
+    smiles = [f"{'C' * k}{end}" for k in range(1, 9) for end in ("O", "N")]
+    model = tl.GraphSVC("tanimoto", 2, 0, 1.0, 10.0).fit(smiles, ["alcohol", "amine"] * 8)
+    assert len(model.support_vectors_) < len(smiles)
+    for k in range(len(smiles)):
+        found = model.explain(smiles[k], n_neighbors=len(smiles)).neighbors
+        assert found.loc[k, "similarity"] == pytest.approx(1.0)
+        without = found.index.difference(model._expansion.basis_indices)
+        assert (found.loc[without, "contribution"] == 0).all()
+        assert found.loc[0, "class_label"] == "alcohol"
+
+
+@pytest.mark.filterwarnings("ignore:Training never saw")
+def test_similarity_is_the_one_of_the_domain_of_applicability() -> None:
+    smiles = [f"{'C' * k}{end}" for k in range(2, 9) for end in ("O", "N", "Cl")]
+    values = np.arange(len(smiles), dtype=float)
+    model = tl.GraphRegressor(depth=2, n_jobs=1).fit(smiles, values)
+    found = model.explain("CCCCC(O)C", n_neighbors=len(smiles)).neighbors
+    domain = model.domain_.around(model.model_.look_at(model._new_graphs(["CCCCC(O)C"])).features)
+    assert found["similarity"].iloc[0] == pytest.approx(domain.similarity[0])
+    assert found.index[0] == domain.nearest[0]
+    same = model.explain(smiles[3]).neighbors
+    assert same.loc[3, "similarity"] == pytest.approx(1.0)
+    assert same.loc[3, "value"] == 3.0
+
+
+def test_patterns_are_listed_by_the_size_of_their_contributions(training, fit_decision):
     graphs, y = training
-    decision = fit_decision(graphs, y)
-    by_default = explain(graphs[:1], decision).neighbors
-    five = explain(graphs[:1], decision, n_neighbors=5).neighbors
-    assert by_default.index.tolist() == five.index.tolist()
-    assert (five["contribution"] > 0).sum() == (five["contribution"] < 0).sum() == 5
-
-
-def test_patterns_are_listed_by_the_size_of_what_they_contribute(training, fit_decision):
-    graphs, y = training
-    found = explain(graphs[:1], fit_decision(graphs, y, random_weights=True))
-    sizes = found.pattern_contributions["contribution"].abs()
+    decision = fit_decision(graphs, y, first_depth=1, random_weights=True)
+    found = explain(graphs[:1], decision)
+    table = found.pattern_contributions
+    sizes = table["contribution"].abs()
     assert sizes.is_monotonic_decreasing
     assert sizes.iloc[0] > sizes.iloc[-1]
+    forest = decision.forest
+    level = np.searchsorted(forest.level_offsets, table.index, side="right") - 1
+    assert table["depth"].tolist() == forest.level_depths[level].tolist()
+    colors = forest.transform(graphs[:1]).colors
+    carried = [
+        int((colors[k] == p - forest.level_offsets[k]).sum())
+        for k, p in zip(level, table.index, strict=True)
+    ]
+    assert table["count"].tolist() == carried
 
 
 def test_a_large_unseen_share_is_warned_of(training, unknown_graphs, fit_decision):
@@ -230,13 +335,13 @@ def test_a_large_unseen_share_is_warned_of(training, unknown_graphs, fit_decisio
     known = explain(training[0][:1], decision)
     assert known.warning is None
     assert known.out_of_vocabulary == 0.0
-    vars(decision)["usual_out_of_vocabulary"] = 0.01
+    vars(decision.training)["usual_out_of_vocabulary"] = 0.01
     strange = explain(unknown_graphs[:1], decision)
     assert f"{strange.out_of_vocabulary:.0%}" in strange.warning
     assert strange.warning in repr(strange)
 
 
-def test_usual_unseen_share_is_what_leaving_one_out_gives():
+def test_usual_unseen_share_is_that_of_leaving_one_out():
     graphs = make_random_graphs(25, n_nodes=(5, 9), n_labels=3, random_state=3)
     shares = []
     for i in range(len(graphs)):
@@ -254,77 +359,7 @@ def test_more_than_one_graph_is_refused(training, fit_decision):
         explain(training[0][:2], fit_decision(*training))
 
 
-@pytest.mark.interpreted
-@pytest.mark.parametrize("minimum", [True, False])
-def test_compiled_sums_equal_their_twins(minimum, rng):
-    n_graphs, n_patterns = 9, 14
-    held = [np.sort(rng.choice(n_graphs, rng.integers(0, 6), replace=False)) for _ in range(14)]
-    offsets = np.concatenate([[0], np.cumsum([len(h) for h in held])])
-    graphs = np.concatenate(held).astype(np.int32)
-    lists = offsets, graphs, rng.random(len(graphs)), minimum
-    patterns = np.sort(rng.choice(n_patterns, 6, replace=False)).astype(np.int32)
-    values, weights = rng.random(6), rng.random(6)
-    np.testing.assert_allclose(
-        _compiled.shared_sums(patterns, values, weights, *lists, n_graphs),
-        naive.shared_sums(patterns, values, weights, *lists, n_graphs),
-    )
-
-
-pytestmark = pytest.mark.interpreted
-
-
-def _random_graph(seed: int, n: int = 7) -> list[list[int]]:
-    """Neighbour lists with a self-loop and an isolated node."""
-    rng = np.random.default_rng(seed)
-    joined = np.triu(rng.random((n, n)) < 0.35, 1)
-    joined = joined | joined.T
-    joined[1, 1] = True
-    joined[n - 1, :] = joined[:, n - 1] = False
-    return [np.flatnonzero(row).tolist() for row in joined]
-
-
-def _arcs(neighbors: list[list[int]]) -> Arcs:
-    offsets = np.concatenate([[0], np.cumsum([len(row) for row in neighbors])])
-    return Arcs(offsets, np.array([v for row in neighbors for v in row], dtype=np.int64))
-
-
-@settings(deadline=None, max_examples=30)
-@given(seed=st.integers(0, 10_000), first_depth=st.integers(0, 1), n_depths=st.integers(1, 4))
-def test_spreading_follows_the_unfolded_tree(seed, first_depth, n_depths):
-    neighbors = _random_graph(seed)
-    shares = np.random.default_rng(seed).normal(size=(n_depths, len(neighbors)))
-    arcs = _arcs(neighbors)
-    nodes = spread_over_nodes(shares, first_depth + np.arange(len(shares)), arcs)
-    np.testing.assert_allclose(
-        nodes, naive.spread_over_nodes(shares, first_depth, neighbors), atol=1e-12
-    )
-    assert nodes.sum() == pytest.approx(shares.sum(), abs=1e-12)
-    edges = spread_over_edges(shares, first_depth + np.arange(len(shares)), arcs)
-    expected = naive.spread_over_edges(shares, first_depth, neighbors)
-    np.testing.assert_allclose(edges, list(expected.values()), atol=1e-12)
-    deep = shares[max(0, 1 - first_depth) :, [bool(row) for row in neighbors]]
-    assert edges.sum() == pytest.approx(deep.sum(), abs=1e-12)
-
-
-def test_a_star_is_shared_by_centre_and_leaves():
-    star = _arcs([[1, 2], [0], [0]])
-    nodes = spread_over_nodes(np.array([[1.0, 0, 0]]), np.array([1]), star)
-    np.testing.assert_allclose(nodes, [0.5, 0.25, 0.25])
-    np.testing.assert_allclose(
-        spread_over_edges(np.array([[1.0, 0, 0]]), np.array([1]), star), [0.5, 0.5]
-    )
-
-
-def test_a_graph_without_edges():
-    lonely = Arcs(np.zeros(3, dtype=int), np.empty(0, dtype=int))
-    shares = np.array([[1.0, -2.0], [0.5, 0.5]])
-    np.testing.assert_allclose(
-        spread_over_nodes(shares, np.arange(len(shares)), lonely), [1.5, -1.5]
-    )
-    assert len(spread_over_edges(shares, np.arange(len(shares)), lonely)) == 0
-
-
-EVIL = "<script>x</script>"
+# --- notebooks ----------------------------------------------------------------------------------
 
 
 def explanation(**changes) -> Explanation:
@@ -332,24 +367,26 @@ def explanation(**changes) -> Explanation:
         {"contribution": 1.5 - k, "pattern": f"p{k}", "depth": k, "count": 2} for k in range(12)
     ]
     table = changes.pop("pattern_contributions", pd.DataFrame(rows))
-    given = {
+    values = {
         "decision": 1.25, "base": -0.5, "class_label": "yes", "predicted_class": "yes",
         "graph": Graph(("a", "b"), ((0, 1),)), "node_contributions": np.array([1.0, 0.75]),
         "edge_contributions": np.zeros(1), "out_of_vocabulary": 0.0,
         "node_out_of_vocabulary": np.zeros(2), "warning": None, "pattern_rows": None,
         "neighbor_rows": None,
     }  # fmt: skip
-    found = Explanation(**(given | changes))
+    found = Explanation(**(values | changes))
     vars(found)["pattern_contributions"] = table
     return found
 
 
-def test_base_and_nodes_make_up_the_decision() -> None:
-    assert explanation().sentence == (
+def test_base_and_nodes_add_up_in_words_and_colours_have_a_meaning() -> None:
+    classifier, regressor = explanation(), explanation(class_label=None)
+    assert classifier.sentence == (
         "Predicted yes; decision +1.250 for yes: base -0.500, nodes together +1.750."
     )
-    number = explanation(class_label=None).sentence
-    assert number == "Predicted 1.250: base -0.500, nodes together +1.750."
+    assert regressor.sentence == "Predicted 1.250: base -0.500, nodes together +1.750."
+    assert "for yes" in classifier._repr_html_()
+    assert "raises" in regressor._repr_html_()
 
 
 def test_the_strongest_patterns_are_listed_and_no_more() -> None:
@@ -366,12 +403,7 @@ def test_graphs_are_drawn_up_to_a_size(n_nodes: int, drawn: int) -> None:
     assert page.count("<svg") == drawn
 
 
-def test_numbers_are_raised_and_lowered_and_classes_spoken_for() -> None:
-    assert "raises" in explanation(class_label=None)._repr_html_()
-    assert "for yes" in explanation()._repr_html_()
-
-
-def test_everything_out_of_data_is_escaped() -> None:
+def test_all_text_from_data_is_escaped() -> None:
     table = pd.DataFrame([{"contribution": 1.0, "pattern": EVIL, "depth": 0, "count": 1}])
     page = explanation(
         class_label=EVIL, predicted_class=EVIL, pattern_contributions=table,
@@ -379,52 +411,3 @@ def test_everything_out_of_data_is_escaped() -> None:
     )._repr_html_()  # fmt: skip
     assert EVIL not in page
     assert "&lt;script&gt;" in page
-
-
-# --- the rows of tables -------------------------------------------------------------------------
-
-EXPANSION = SimpleNamespace(
-    level_depths=np.array([0, 2]), basis_indices=np.array([7, 3, 5]), first_pattern=10
-)
-
-
-def test_the_largest_contribution_of_either_sign_comes_first() -> None:
-    colors, patterns = np.zeros((2, 1), dtype=int), np.array([0, 2, 3, 5])
-    found = FoundPatterns(colors, patterns, np.ones(4), np.array([0, 3, 6]), True, 1.0, 0.0, 0.0)
-    contributions = np.array([0.5, -2.0, -0.5, 1.0])
-    rows = PatternRows.sorted(EXPANSION, found, np.array([1, 2, 3, 4]), contributions)
-    assert rows.ids.tolist() == [12, 15, 10, 13]  # of equals the first pattern
-    assert rows.contributions.tolist() == [-2.0, 1.0, 0.5, -0.5]
-    assert rows.counts.tolist() == [2, 4, 1, 3]
-    assert rows.depths.tolist() == [0, 2, 0, 2]
-
-
-@pytest.mark.parametrize(
-    ("votes", "n", "expected"),
-    [
-        ([1.0, 1.5, -2.0], 3, [3, 7, 5]),
-        ([1.0, 2.0, 3.0], 1, [5]),
-        ([-1.0, -2.0, -3.0], 2, [3, 5]),
-        ([0.0, 0.0, 0.0], 2, []),
-        ([1.0, 2.0, 3.0], 0, []),
-        ([1.0, 1.0, 1.0], 3, [3, 5, 7]),  # of equals the earlier training graph
-    ],
-)
-def test_neighbors_for_come_largest_first_and_against_largest_last(votes, n, expected) -> None:
-    rows = NeighborRows.strongest(EXPANSION, np.array(votes), np.array([0.1, 0.2, 0.3]), n)
-    assert rows.training_graphs.tolist() == expected
-
-
-@pytest.mark.filterwarnings("ignore:Training never saw")
-def test_similarity_is_the_one_of_the_domain_of_applicability() -> None:
-    """The learned Tanimoto similarity, whatever the kernel makes of it."""
-    smiles = [f"{'C' * k}{end}" for k in range(2, 9) for end in ("O", "N", "Cl")]
-    values = np.arange(len(smiles), dtype=float)
-    model = tl.GraphRegressor(depth=2, n_jobs=1).fit(smiles, values)
-    found = model.explain("CCCCC(O)C", n_neighbors=len(smiles)).neighbors
-    domain = model.domain_.around(model.model_.look_at(model._new_graphs(["CCCCC(O)C"])).features)
-    assert found["similarity"].max() == pytest.approx(domain.similarity[0])
-    assert found["similarity"].idxmax() == domain.nearest[0]
-    same = model.explain(smiles[3], n_neighbors=len(smiles)).neighbors
-    assert same.loc[3, "similarity"] == pytest.approx(1.0)
-    assert same.loc[3, "value"] == 3.0

@@ -58,15 +58,16 @@ def test_compiled_sums_are_the_naive_ones(rng, model, minimum):
             k, 3, rows.offsets, rows.indices, rows.values, lists.offsets, lists.indices,
             lists.values, minimum, factors, found,
         )  # fmt: skip
-    held = [
+    rows_of = [
         dict(zip(rows.indices[a:b].tolist(), rows.values[a:b].tolist(), strict=True))
         for a, b in zip(rows.offsets[:-1], rows.offsets[1:], strict=True)
     ]
-    expected = naive.pattern_sums(held, held, factors, minimum)
+    expected = naive.pattern_sums(rows_of, rows_of, factors, minimum)
     flat = [x for graph in expected for x in graph.values()]
     np.testing.assert_allclose(found, flat, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:Training never saw")
 def test_new_graphs_are_explained_as_one_by_one(data, model):
     graphs = data[0][30:]
     found = effects_of_graphs(model._expansion, graphs, n_jobs=2)
@@ -92,7 +93,7 @@ def test_training_graphs_are_left_out(data, model):
 
 
 def test_node_shares_divide_effects_among_carriers(data, model):
-    found = effects_of_graphs(model._expansion, data[0])  # the last ten hold unseen patterns
+    found = effects_of_graphs(model._expansion, data[0])  # the last ten have unseen patterns
     shares = found.node_shares
     assert (shares[found.colors.colors < 0] == 0).all()
     owner = np.repeat(np.arange(40), data[0].sizes)
@@ -198,13 +199,13 @@ def test_effects_of_patterns_are_those_of_explanations_of_the_class_predicted():
     seen = model.model_.look_at(model._new_graphs(new))
     found = effects_of_patterns(model._expansion, seen.features).toarray()
     for row, graph in zip(found, new, strict=True):
-        told = model.explain(graph).pattern_contributions["contribution"]
+        one = model.explain(graph).pattern_contributions["contribution"]
         expected = np.zeros(len(row))
-        expected[told.index] = told
+        expected[one.index] = one
         np.testing.assert_allclose(row, expected, atol=1e-8)
 
 
-def test_a_machines_nodes_and_base_add_up_to_its_decisions():
+def test_nodes_and_base_of_an_svm_add_up_to_its_decisions():
     smiles = [f"{'C' * k}{end}" for k in range(1, 7) for end in ("Cl", "O", "N")]
     machine = tl.GraphSVC("tanimoto", 2, 0, 1.0, 10.0).fit(smiles, ["bad", "good", "good"] * 6)
     graphs = machine._new_graphs(smiles)

@@ -24,20 +24,20 @@ from treelens.patterns.forest import PatternForest
 
 
 def seen_of(smiles, phi_of_label, trees=("labels", "fine"), depth=2):
-    """Graphs whose nodes add what a rule says of them."""
+    """Graphs whose nodes have contributions by a rule."""
     graphs = tl.as_graph_collection(smiles)
     forest, colors = PatternForest.fit(graphs, depth, trees)
     phi = np.array([phi_of_label(graph, node) for graph in graphs for node in range(graph.n_nodes)])
     return ExplainedGraphs(forest, graphs, colors, phi)
 
 
+def _neighbors(graph):
+    return [list(around) for _, around in sorted(graph.to_networkx().adjacency())]
+
+
 def is_nitro_atom(graph, node):
     """Nitrogens with three neighbours two of which are oxygens, and these."""
-    around = [set() for _ in range(graph.n_nodes)]
-    for u, v in graph.edges:
-        around[u].add(v)
-        around[v].add(u)
-    labels = graph.node_labels
+    around, labels = _neighbors(graph), graph.node_labels
 
     def nitro(n):
         return labels[n] == "N" and sum(labels[x] == "O" for x in around[n]) == 2
@@ -88,11 +88,7 @@ def test_support_counts_up_to_a_share_of_many_graphs():
 
 def test_numbers_are_the_naive_ones():
     seen = seen_of(SMILES, lambda g, n: 0.1 * n + is_nitro_atom(g, n))
-    graphs = [[[] for _ in range(g.n_nodes)] for g in seen.graphs]
-    for neighbors, graph in zip(graphs, seen.graphs, strict=True):
-        for u, v in graph.edges:
-            neighbors[u].append(v)
-            neighbors[v].append(u)
+    graphs = [_neighbors(graph) for graph in seen.graphs]
     offsets = seen.graphs.node_offsets
     phi = [seen.phi[a:b].tolist() for a, b in pairwise(offsets)]
     for found in search_fragments(seen, 5, 3, 2):
@@ -108,7 +104,7 @@ def test_numbers_are_the_naive_ones():
         assert found.total == pytest.approx(union / found.effect.n_graphs)
 
 
-def test_rows_are_ordered_and_surely_add():
+def test_rows_are_ordered_and_significant():
     rng = np.random.default_rng(0)
     seen = seen_of(SMILES, lambda g, n: is_nitro_atom(g, n) + 0.3 * rng.normal())
     found = search_fragments(seen, 10, 3, 2)
@@ -130,8 +126,8 @@ def test_no_candidates_no_rows():
     assert search_fragments(seen, 3, 2, 2) == []
 
 
-def test_only_what_a_pattern_knows_is_subtracted():
-    """``C(C,C,N)`` knows that there is a nitrogen, not which: it subtracts the mean of all."""
+def test_means_of_labels_are_subtracted():
+    """``C(C,C,N)`` does not distinguish nitrogens: it subtracts the mean of all."""
     seen = seen_of(SMILES, is_nitro_atom)
     texts = seen.forest.texts(np.arange(seen.forest.n_patterns))
     pattern = texts.index("C(C,C,N)")
@@ -145,7 +141,7 @@ def test_only_what_a_pattern_knows_is_subtracted():
     assert sorted(set(phi[nitrogens].tolist())) == [-0.5, 0.5]
 
 
-def test_coarser_labels_are_taken_where_they_say_nearly_as_much(monkeypatch):
+def test_coarser_labels_are_taken_where_they_score_nearly_as_high(monkeypatch):
     """Chlorine on a CH2 adds something; on another carbon, nothing: how many of those are there?"""
 
     def phi(graph, node):
@@ -164,8 +160,8 @@ def test_coarser_labels_are_taken_where_they_say_nearly_as_much(monkeypatch):
     assert first(1) == ["Cl(CH2)"]
 
 
-def test_what_is_not_taken_hides_nothing():
-    """A pattern of one graph has no error: it is not sure, and must not set the scale."""
+def test_patterns_that_are_not_taken_do_not_hide_others():
+    """A pattern of one graph has no error: it is not significant, and must not set the scale."""
     smiles = [f"{'C' * k}O" for k in range(2, 10)] + [f"{'C' * k}N" for k in range(2, 10)] + ["PPP"]
 
     def phi(graph, node):
@@ -183,23 +179,19 @@ def test_others_carry_the_parent_elsewhere():
         parent, own = int(seen.forest.parents[pattern]), seen.carriers(pattern)
         if parent < 0 or len(seen.carriers(parent)) == len(own):
             continue
-        held = set(seen.balls(own, seen.depth_of(pattern)).indices.tolist())
-        expected = set(seen.carriers(parent).tolist()) - held
+        inside = set(seen.balls(own, seen.depth_of(pattern)).indices.tolist())
+        expected = set(seen.carriers(parent).tolist()) - inside
         assert set(other_carriers(seen, pattern).tolist()) == expected
 
 
 def test_balls_are_naive_balls():
     seen = seen_of(SMILES[:2], is_nitro_atom)
-    first = seen.graphs[0]
-    neighbors = [[] for _ in range(first.n_nodes)]
-    for u, v in first.edges:
-        neighbors[u].append(v)
-        neighbors[v].append(u)
+    first, neighbors = seen.graphs[0], _neighbors(seen.graphs[0])
     for depth in range(3):
-        held = seen.balls(np.arange(seen.graphs.n_nodes), depth).toarray()
+        balls = seen.balls(np.arange(seen.graphs.n_nodes), depth).toarray()
         for root in range(first.n_nodes):
             expected = naive.ball(neighbors, root, depth)
-            assert set(np.flatnonzero(held[root]).tolist()) == expected
+            assert set(np.flatnonzero(balls[root]).tolist()) == expected
 
 
 def test_one_graph_has_no_error():

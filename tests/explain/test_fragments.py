@@ -2,50 +2,17 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import treelens as tl
 from treelens.explain.fragment_search import ExplainedGraphs
-from treelens.explain.fragments import outputs_of, size_effect, toward_of
+from treelens.explain.fragments import size_effect
 from treelens.patterns.forest import PatternForest
 
-NUMBERS = SimpleNamespace(classes=None)
-TWO = SimpleNamespace(classes=np.array(["no", "yes"]))
-THREE = SimpleNamespace(classes=np.array([1, 2, 3]))
 
-
-def test_two_classes_share_an_output_that_the_first_turns() -> None:
-    assert outputs_of(NUMBERS, None) == [(0, 1.0, None)]
-    assert outputs_of(TWO, None) == outputs_of(TWO, "yes") == [(0, 1.0, None)]
-    assert outputs_of(TWO, "no") == [(0, -1.0, None)]
-
-
-def test_several_classes_have_an_output_each() -> None:
-    assert outputs_of(THREE, None) == [(0, 1.0, 1), (1, 1.0, 2), (2, 1.0, 3)]
-    assert outputs_of(THREE, 3) == [(2, 1.0, 3)]
-
-
-def test_classes_that_are_none() -> None:
-    with pytest.raises(ValueError, match="class_label='yes', but this model predicts numbers"):
-        outputs_of(NUMBERS, "yes")
-    with pytest.raises(ValueError, match=r"one of the classes \['no', 'yes'\], got 'maybe'"):
-        outputs_of(TWO, "maybe")
-
-
-@pytest.mark.parametrize(
-    ("decision", "label", "words"),
-    [(NUMBERS, None, None), (TWO, None, "yes"), (TWO, "no", "no"), (THREE, None, None),
-     (THREE, 2, "2")],
-)  # fmt: skip
-def test_what_positive_effects_speak_for(decision, label, words) -> None:
-    assert toward_of(decision, label) == words
-
-
-def test_what_size_does_is_the_mean_over_graphs_not_over_nodes() -> None:
+def test_the_effect_of_size_is_the_mean_over_graphs_not_over_nodes() -> None:
     small, large = ([(0, 1)], dict.fromkeys(range(2), "a")), ([], dict.fromkeys(range(6), "a"))
     graphs = tl.as_graph_collection([small, large])
     forest, colors = PatternForest.fit(graphs, 0, ("labels",))
@@ -100,7 +67,7 @@ def test_columns(table):
     )
 
 
-def test_smarts_match_exactly_the_molecules_that_hold_the_fragment(table):
+def test_smarts_match_exactly_the_molecules_with_the_fragment(table):
     from rdkit import Chem
 
     molecules = [Chem.MolFromSmiles(smiles) for smiles in MOLECULES]
@@ -121,6 +88,7 @@ def test_the_other_class_turns_signs(model, table):
     other = model.fragments(MOLECULES, y, class_label="safe")
     np.testing.assert_allclose(other["effect"], -table["effect"])
     assert other["smarts"].tolist() == table["smarts"].tolist()
+    assert other.attrs["toward"] == "safe"
 
 
 def test_a_loaded_model_finds_the_same_on_its_training_graphs(model, table, tmp_path):
@@ -130,7 +98,7 @@ def test_a_loaded_model_finds_the_same_on_its_training_graphs(model, table, tmp_
         _ = loaded.fragments_
     again = loaded.fragments(MOLECULES)
     np.testing.assert_allclose(again["effect"], table["effect"], atol=1e-8)
-    assert "support toxic" not in again  # nobody said which class
+    assert "support toxic" not in again  # without y
 
 
 def test_drawings_have_text_and_nothing_unescaped(table):
@@ -189,9 +157,10 @@ def test_several_classes_name_their_own():
     assert first["support amide"] > 0
     only = model.fragments(MOLECULES, y, class_label="amide")
     assert set(only["class_label"]) == {"amide"}
+    assert (table.attrs["toward"], only.attrs["toward"]) == (None, "amide")
 
 
-def test_explanations_show_themselves(model):
+def test_explanations_have_html(model):
     explained = model.explain(MOLECULES[0])
     page = explained._repr_html_()
     assert "<svg" in page

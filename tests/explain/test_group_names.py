@@ -13,7 +13,7 @@ Chem = pytest.importorskip("rdkit.Chem")
 
 
 def test_group_names_fit_their_own_molecules():
-    """A name says nothing wrong: nitro is no nitroso, although both are N=O."""
+    """Nitro is no nitroso, although both are N=O."""
     queries = {name: Chem.MolFromSmarts(smarts) for name, smarts in GROUPS.items()}
     assert all(query is not None for query in queries.values())
     for smiles, name, is_one in (
@@ -27,7 +27,7 @@ def test_group_names_fit_their_own_molecules():
         assert Chem.MolFromSmiles(smiles).HasSubstructMatch(queries[name]) is is_one, smiles
 
 
-def test_a_name_holds_for_nearly_all_molecules_of_its_row():
+def test_a_name_fits_nearly_all_molecules_of_its_row():
     """A row of aryl and alkyl bromides is one of bromides."""
     tails = [t for t in TAILS if t != "CO"]
     aryl = [f"{t}c1ccc(Br)cc1" for t in tails] * 2
@@ -46,7 +46,7 @@ def test_a_name_holds_for_nearly_all_molecules_of_its_row():
 
 
 class OneBall:
-    """All that naming asks of explained graphs: the atoms around one root of one molecule."""
+    """The parts of ExplainedGraphs that naming uses: the atoms around one root of one molecule."""
 
     def __init__(self, atoms):
         self.graph_of_node = np.zeros(99, dtype=int)
@@ -64,7 +64,7 @@ class OneBall:
         ("c1ccccc1", [0, 1, 5], "benzene ring"),
         ("c1ccccc1C", [5, 4, 0, 6], "methyl on an aromatic ring"),
         ("Oc1ccccc1", [1, 0, 2, 6], "phenol"),
-        ("Clc1ccccc1O", [1, 0, 2, 6, 7], ""),  # no group holds both chlorine and oxygen
+        ("Clc1ccccc1O", [1, 0, 2, 6, 7], ""),  # no group has both chlorine and oxygen
     ],
 )
 def test_a_name_leaves_out_no_atom_but_carbon(smiles, atoms, name):

@@ -59,13 +59,13 @@ def test_content_by_hand(graphs, codes, first_depth):
     assert len(table) == histograms.n_patterns == sum(d >= first_depth for d, _ in by_hand)
     assert list(table.columns) == [
         "pattern", "tree", "depth", "weight", "support",
-        "frequency blue", "frequency green", "frequency red", "leans_to",
+        "frequency blue", "frequency green", "frequency red", "class",
     ]  # fmt: skip
     for pattern_id, row in table.iterrows():
         color = pattern_id - vocabulary.level_offsets[row["depth"]]
         shares = by_hand[row["depth"], color]
         np.testing.assert_allclose([row[f"frequency {c}"] for c in CLASSES], shares, atol=1e-12)
-        assert row["leans_to"] == CLASSES[np.round(shares, 12).argmax()]
+        assert row["class"] == CLASSES[np.round(shares, 12).argmax()]
         assert row["pattern"] == str(vocabulary.tree(pattern_id))
         assert vocabulary.depth_of(pattern_id) == row["depth"]
         assert row["weight"] == weights[pattern_id - vocabulary.level_offsets[first_depth]]
@@ -89,26 +89,6 @@ def test_order(graphs, codes):
                     strict=True))  # fmt: skip
     assert keys == sorted(keys)
     assert sorted(table.index) == list(range(vocabulary.n_patterns))
-
-
-def test_among_patterns_of_one_weight_the_common_ones_come_first(graphs, codes):
-    """With uniform weights the table begins with what most graphs hold."""
-    vocabulary, colors = PatternVocabulary.fit(graphs, DEPTH)
-    histograms = PatternHistograms.from_colors(vocabulary, colors)
-    weights = np.ones(histograms.n_patterns)
-    support = pattern_table(
-        PatternForest.of_vocabulary(vocabulary), histograms, weights, codes, CLASSES
-    )["support"].to_numpy()
-    assert support[0] == histograms.support.max() > support[-1] == histograms.support.min()
-    assert (np.diff(support) <= 0).all()
-
-
-def test_shares_of_a_depth_sum_to_one(graphs, codes):
-    vocabulary, colors = PatternVocabulary.fit(graphs, DEPTH)
-    histograms = PatternHistograms.from_colors(vocabulary, colors)
-    shares = class_shares(histograms, codes, 3)
-    for depth in range(DEPTH + 1):
-        np.testing.assert_allclose(shares[histograms.depths == depth].sum(axis=0), 1.0)
 
 
 def test_a_class_without_graphs_has_no_mass(graphs, codes):

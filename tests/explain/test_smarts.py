@@ -11,14 +11,12 @@ import pytest
 import treelens as tl
 from explain.test_fragment_search import seen_of
 from treelens.cli.demo import demo_data
-from treelens.explain.decode import Occurrence, occurrence_at
+from treelens.explain.decode import Occurrence
 from treelens.explain.fragment_search import find_candidates
 from treelens.explain.smarts import (
     FragmentWriter,
     _condition,
     _linear,
-    _spread,
-    _walk,
     atom_label_of,
     forest_smarts,
     pattern_smarts,
@@ -32,8 +30,8 @@ KINDS = ("element", "element+charge", "element+aromatic")
 N_PER_DEPTH = 10
 DEPTH = 4
 
-# What SMILES can hold beside the usual: a single atom, salts, dummies (one of them aromatic),
-# isotopes, hydrogens as atoms, ions, metals with dative bonds either way, a bond of four.
+# A single atom, salts, dummies (one of them aromatic), isotopes, hydrogens as atoms, ions, metals
+# with dative bonds either way, a quadruple bond.
 ODDITIES = [
     "C", "[Na+].[Cl-]", "[H][H]", "[2H]C([2H])[2H]", "[13CH3]C", "*C", "[*+]CC", "*1ccccc1",
     "C[*:1]", "[NH4+].[Cl-]", "C[N+](C)(C)C", "[O-][N+](=O)c1ccccc1", "c1cc[se]c1", "C#N",
@@ -124,11 +122,11 @@ def test_hydrogens_as_atoms(inhibitors, edge_labels):
 @pytest.mark.parametrize("atom_label", KINDS)
 def test_oddities(atom_label, edge_labels, hydrogens):
     graphs = smiles_to_collection(ODDITIES, atom_label=atom_label, hydrogens=hydrogens)
-    # Any single bond of a metal may be dative: to say so of many, over and over, grows long.
+    # Any single bond of a metal may be dative, which makes SMARTS long.
     assert check_all(graphs, atom_label, edge_labels, n_per_depth=10_000, max_length=30_000) == []
 
 
-def test_what_it_looks_like():
+def test_smarts_of_patterns():
     graphs = tl.as_graph_collection(["C[N+](=O)[O-]", "[Cl-]"])
     vocabulary, _ = PatternVocabulary.fit(graphs, depth=2, edge_labels=True)
     texts = vocabulary.texts(np.arange(vocabulary.n_patterns))
@@ -140,7 +138,7 @@ def test_what_it_looks_like():
     assert pattern_smarts(vocabulary, methyl) == ("[$([#6;D1]-[$([#7;D3](-[#6])(-[#8])=[#8])])]")
 
 
-def test_charge_and_aromaticity_count_where_labels_say_so():
+def test_charge_and_aromaticity_count_where_labels_have_them():
     smiles = ["C[O-]", "CO", "c1ccco1"]
     oxygens = {"element": ("[#8]", 3), "element+charge": ("[#8;-1]", 1),
                "element+aromatic": ("[#8;a]", 1)}  # fmt: skip
@@ -190,7 +188,7 @@ def test_fine_labels_of_oddities(hydrogens):
     assert check_forest(graphs, trees, 2, n_per_level=10_000, max_length=100_000) == []
 
 
-def test_what_fine_labels_look_like():
+def test_smarts_of_fine_labels():
     graphs = smiles_to_collection(["C1CC1C[NH3+]", "c1cc[nH]c1"])
     forest, _ = PatternForest.fit(graphs, 0, ("fine",))
     found = {label: forest_smarts(forest, k) for k, label in enumerate(forest.texts(range(6)))}
@@ -254,7 +252,7 @@ def test_deep_patterns_of_dense_graphs_are_given_up_at_once():
     assert pattern_smarts(vocabulary, vocabulary.n_patterns - 1) is None
 
 
-# --- what labels say ----------------------------------------------------------------------------
+# --- kinds of labels ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("hydrogens", [True, False])
@@ -265,11 +263,11 @@ def test_the_kind_of_label_is_found_out(atom_label, hydrogens):
     )
     vocabulary, _ = PatternVocabulary.fit(graphs, depth=1)
     assert atom_label_of(graphs, vocabulary) == atom_label
-    # The vocabulary knows, where the graphs at hand do not show it.
+    # These graphs have labels of several kinds; the vocabulary decides.
     assert atom_label_of(smiles_to_collection(["CC"]), vocabulary) == atom_label
 
 
-def test_the_kind_that_says_least_where_several_fit():
+def test_the_coarsest_kind_where_several_fit():
     graphs = smiles_to_collection(["CCO"], atom_label="element+charge")
     assert atom_label_of(graphs, PatternVocabulary.fit(graphs, 1)[0]) == "element"
 
@@ -306,13 +304,6 @@ def test_rings_are_closed_by_numbers() -> None:
     assert not Chem.MolFromSmiles("NCOS").HasSubstructMatch(query)
 
 
-def test_distances_and_the_edges_that_close_a_ring() -> None:
-    steps, closures = _walk(RING)
-    assert steps == {0: 0, 1: 1, 2: 1, 3: 2}
-    assert len(closures) == 1
-    assert _walk(STAR)[1] == []
-
-
 @pytest.mark.parametrize(
     ("atom", "condition"),
     [
@@ -325,14 +316,6 @@ def test_distances_and_the_edges_that_close_a_ring() -> None:
 )
 def test_several_conditions_are_bracketed_before_others_join_them(atom, condition) -> None:
     assert _condition(atom) == condition
-
-
-@pytest.mark.parametrize(("n", "most"), [(0, 3), (3, 3), (4, 3), (100, 7)])
-def test_some_are_spread_over_the_whole(n: int, most: int) -> None:
-    chosen = _spread(np.arange(n), most)
-    assert len(chosen) <= most
-    assert chosen == sorted(set(chosen))
-    assert not n or (chosen[0] == 0 and chosen[-1] >= n - 1 - n // len(chosen))
 
 
 def test_what_is_written_finds_the_atoms_that_carry_the_pattern() -> None:
@@ -354,11 +337,3 @@ def test_what_is_written_finds_the_atoms_that_carry_the_pattern() -> None:
         assert not writer.is_exact("[*]", fragment, range(len(seen.graphs)))
         assert not writer.is_exact("C(", fragment, [0])
     assert n_written > 3
-
-
-def test_an_occurrence_is_written_with_all_its_atoms() -> None:
-    seen = seen_of(["CC(=O)O"], lambda g, n: 1)
-    place = occurrence_at(seen.graphs, 0, 1, 0, 1)
-    assert set(place.nodes) == {0, 1, 2, 3}
-    atoms = dict.fromkeys(place.nodes, "[*]")
-    assert Chem.MolFromSmarts(_linear(place, atoms, None)).GetNumAtoms() == 4

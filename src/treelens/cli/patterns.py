@@ -125,7 +125,7 @@ def show_patterns(
     """A table; ``pattern`` reads root(neighbour(...),...), with the bond before the neighbour."""
     of_numbers = bool(patterns) and "mean_with" in patterns[0]
     means = {"mean with it": "mean_with", "mean without": "mean_without"}
-    side = means if of_numbers else {"class": "leans_to"}
+    side = means if of_numbers else {"class": "class"}
     rows = [
         [row["pattern"], row["depth"], float(row["weight"]), row["support"],
          *(row[name] if of_numbers else str(row[name]) for name in side.values()),

@@ -1,4 +1,4 @@
-"""Explanations of predictions, and fragments that move them, as methods of estimators."""
+"""Methods of estimators that explain predictions and list the fragments that move them."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class FragmentsMixin(HoldsModel):
         graph : one graph, of any kind that :func:`treelens.as_graph_collection` takes
         class_label : optional
             The class to explain; by default, with two classes, the second, whose decision values
-            are positive, and with more the predicted one. Numbers have none.
+            are positive, and with more the predicted one. Leave it out for regression.
 
-            Contributions add up to what is linear in the kernel: the predicted number, with two
-            classes the decision value. A ``GraphSVC`` of more classes predicts by votes; there it
-            is the mean of the decisions of the class against each of the others.
+            Contributions add up to the predicted number, or with two classes to the decision
+            value. A ``GraphSVC`` of more classes predicts by votes; there they add up to the mean
+            of the decisions of the class against each of the others.
         n_neighbors : int, default=5
-            How many training graphs with positive and with negative contributions to list.
+            How many of the most similar training graphs to list in ``neighbors``.
 
         Returns
         -------
@@ -70,21 +70,21 @@ class FragmentsMixin(HoldsModel):
         """The fragments that move the predictions of some graphs; see :attr:`fragments_`.
 
         A graph with the same patterns as a training graph is explained without that training
-        graph, whatever the order of ``X``; of a ``GraphSVC`` and of models through landmarks, which
-        have no closed form for that, by all coefficients.
+        graph, whatever the order of ``X``; a ``GraphSVC`` and models with landmarks, which have no
+        closed form for that, explain it by all coefficients.
 
         Parameters
         ----------
         X : graphs
         y : array-like, shape (n_graphs,), optional
-            Their classes or values, for the columns that count them.
+            Their classes or values, for the columns ``support CLASS`` or ``mean_value``.
         class_label : object, optional
             The class that positive effects favour: by default, with two classes the second; with
             more, each row has its own.
         n_fragments : int, default=40
             The largest number of rows.
         min_support : int, optional
-            The least number of graphs that have a fragment; by default 0.4 % of them, at least 3.
+            The smallest number of graphs with a fragment; by default 0.4 % of them, at least 3.
         smarts : bool, default=True
             Whether fragments of molecules are written as SMARTS, which takes a while.
 
@@ -117,17 +117,17 @@ class FragmentsMixin(HoldsModel):
         A row is a pattern whose effect goes beyond that of the pattern it refines and of the rows
         above. Fragments in 95 % or more of the graphs are left out. Each training graph is
         explained by the others alone, as in :meth:`fragments`. Columns: ``name`` (a well-known
-        group that fits at least 95 % of the occurrences, else empty), of molecules ``smarts`` (its
-        matches are the fragment's occurrences), ``pattern``, ``depth``, ``effect`` (what the nodes
-        of an occurrence add to a prediction together, averaged over graphs) with its standard
-        ``error`` (over graphs and, of an exact Gaussian process, over the sample of training
+        group that fits at least 95 % of the occurrences, else empty), for molecules ``smarts``
+        (its matches are the occurrences), ``pattern``, ``depth``, ``effect`` (the sum of the
+        contributions of the nodes of an occurrence, averaged over graphs) with its standard
+        ``error`` (over graphs and, for an exact Gaussian process, over the sample of training
         graphs), ``conditional_effect`` (its part beyond the rows above and the pattern's parent)
         with ``conditional_error`` over graphs, ``total`` (over all its occurrences in a graph),
         ``support`` (graphs that have it), ``support CLASS`` or ``mean_value``, ``examples``.
         """
         if self._train_graphs is None:
             raise AttributeError(
-                "A model out of a file does not have its training graphs: call "
+                "A model loaded from a file does not have its training graphs: call "
                 "model.fragments(graphs) with them, or with others."
             )
         if self._fragments is None:

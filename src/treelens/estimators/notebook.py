@@ -1,4 +1,4 @@
-"""HTML of a fitted Gaussian process for notebooks: facts, scores, warnings; all text escaped."""
+"""HTML of a fitted Gaussian process for notebooks: scores, warnings, patterns; all escaped."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ def model_warnings(model: Any) -> list[str]:
 
 
 def _facts(model: Any) -> str:
+    """Numbers of graphs and patterns; classes and the threshold of a rare one."""
     n_graphs, n_patterns = model.model_.training.histograms.n_graphs, len(model.weights_)
     trees = ", ".join(model.model_.weighted.forest.trees)
     facts = f"{n_graphs:,} graphs, {n_patterns:,} patterns to depth {model.depth} ({trees})"
@@ -50,11 +51,10 @@ def _facts(model: Any) -> str:
     counts = np.bincount(model.train_codes_, minlength=len(model.classes_))
     named = zip(model.classes_.tolist(), counts.tolist(), strict=True)
     facts += "; classes " + ", ".join(f"{name} ({n:,})" for name, n in named)
-    threshold = model.threshold_
-    if threshold is None:
+    if model.threshold_ is None:
         return facts
-    rare = model.classes_.tolist()[threshold.code]
-    return f"{facts}; {rare} is predicted from a probability of {threshold.value:.3g} on"
+    rare, value = model.classes_.tolist()[model.threshold_.code], model.threshold_.value
+    return f"{facts}; {rare} is predicted from a probability of {value:.3g} on"
 
 
 def _scores(model: Any) -> list[tuple[str, str]]:
@@ -62,13 +62,13 @@ def _scores(model: Any) -> list[tuple[str, str]]:
     if hasattr(model, "classes_"):
         named = np.searchsorted(model.classes_, left_out.predictions)
         found = class_scores(model.train_codes_, named, left_out.probabilities)
-        known = CLASS_SCORES
+        titles = CLASS_SCORES
     else:
         found = number_scores(model.train_values_, left_out.predictions, left_out.std)
-        known = NUMBER_SCORES
+        titles = NUMBER_SCORES
     return [
         (title, f"{100 * found[name]:.1f} %" if name in _SHARES else f"{found[name]:.4g}")
-        for name, (title, _) in known.items()
+        for name, (title, _) in titles.items()
         if found[name] is not None
     ]
 

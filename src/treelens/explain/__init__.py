@@ -1,1 +1,1 @@
-"""Looking inside: what each pattern, node and training graph adds to a decision, in pictures."""
+"""Contributions of patterns, nodes and training graphs to predictions, and their drawings."""

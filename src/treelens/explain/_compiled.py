@@ -28,17 +28,15 @@ def mixture_path_rows(first, step, sums, known, unseen, others, gamma, rho, ampl
                       nodes, weights, start, end, per_shared, per_own):  # fmt: skip
     """Follow the mixture kernel of every pair from no known pattern to the whole graph.
 
-    ``sums`` (n, m) is what each graph shares with each basis graph, ``known`` and ``unseen`` (n,)
-    its own sum in two parts, ``others`` (m,) the basis graphs' own sums, ``nodes`` and ``weights``
-    a rule of quadrature on [0, 1]. Written are the last four, (n, m): the kernel without and with
-    the known patterns, and its mean slopes in the shared and in the own sum. Where nothing is
-    shared, the slope of the Tanimoto part has no use and is left out.
+    The first arguments are those of ``KernelSums``, ``nodes`` and ``weights`` a quadrature rule on
+    [0, 1]; the four arrays of ``PathSlopes`` are written. Where nothing is shared, the slope of
+    the Tanimoto part in the shared sum has no use and is left out.
     """
     for g in range(first, sums.shape[0], step):
         for i in range(sums.shape[1]):
             shared = sums[g, i]
             p = unseen[g] + others[i]
-            # The L1 part: its logarithm moves linearly.
+            # The logarithm of the L1 part is linear in t.
             log_start = -rho * p
             log_end = log_start + rho * (2.0 * shared - known[g])
             gap = abs(log_end - log_start)
@@ -55,7 +53,7 @@ def mixture_path_rows(first, step, sums, known, unseen, others, gamma, rho, ampl
             start[g, i] = far * np.exp(log_start) + near * np.exp(-gamma)
             tanimoto = shared / (p * (1.0 + ratio))
             end[g, i] = far * np.exp(log_end) + near * np.exp(-gamma * (1.0 - tanimoto))
-            if shared > 0.0:
+            if shared > 0.0 and near > 0.0:
                 stretch = np.log1p(ratio)
                 slope_shared, slope_own = 0.0, 0.0
                 for k in range(len(nodes)):
@@ -93,32 +91,3 @@ def pattern_sums_of_rows(first, step, row_offsets, row_patterns, row_values, lis
                 for b in range(list_offsets[v], list_offsets[v + 1]):
                     total += row[list_graphs[b]] * x * list_values[b]
             out[a] = total
-
-
-@njit(cache=True, nogil=True)
-def majorised(positions, inverse, springs, n_steps):
-    """Steps of stress majorisation: ``x <- inverse @ sum_j springs_ij (x_i - x_j) / |x_i - x_j|``.
-
-    ``positions`` is (n, 2), ``springs`` (n, n) with a diagonal of zeros. A naive twin is beside
-    the tests of the layout.
-    """
-    n = len(positions)
-    pulled = np.empty((n, 2))
-    for _ in range(n_steps):
-        for i in range(n):
-            x, y = 0.0, 0.0
-            for j in range(n):
-                if j != i:
-                    dx = positions[i, 0] - positions[j, 0]
-                    dy = positions[i, 1] - positions[j, 1]
-                    pull = springs[i, j] / max(np.sqrt(dx * dx + dy * dy), 1e-9)
-                    x += pull * dx
-                    y += pull * dy
-            pulled[i, 0], pulled[i, 1] = x, y
-        for i in range(n):
-            x, y = 0.0, 0.0
-            for j in range(n):
-                x += inverse[i, j] * pulled[j, 0]
-                y += inverse[i, j] * pulled[j, 1]
-            positions[i, 0], positions[i, 1] = x, y
-    return positions

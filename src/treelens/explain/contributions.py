@@ -1,8 +1,8 @@
-"""Why a graph was decided the way it was: what every pattern, node and training graph added.
+"""What every pattern, node and training graph contributes to the prediction of a graph.
 
-What is explained is ``f(G) = c + sum over i of a_i k(G, G_i)`` with one coefficient ``a_i`` per
-basis graph: a predicted number, or with two classes the decision value; with several classes that
-are predicted by votes, the mean for a class of its decisions against each other class.
+The prediction is ``f(G) = c + sum over i of a_i k(G, G_i)`` with one coefficient ``a_i`` per basis
+graph: a predicted number, or with two classes the decision value; with several classes that are
+predicted by votes, the mean for a class of its decisions against each other class.
 :mod:`treelens.explain.expansion` divides each kernel value among the patterns of the graph; the
 contribution of a pattern is the sum of its shares, times ``a_i``, over all basis graphs. The
 contributions of all patterns add up to ``decision - base``:
@@ -17,17 +17,17 @@ wwl                                       the decision for a graph without any k
                                           ``c + sum of a_i exp(-gamma b)``
 tanimoto-rbf                              the same: ``c + sum of a_i exp(-gamma)``
 laplacian                                 the same: ``c + sum of a_i exp(-gamma (U + B_i) / 2)``,
-                                          ``B_i`` the training graph's sum with itself, ``U`` the
-                                          part of the graph's own that training never saw
+                                          ``B_i`` the training graph's sum with itself, ``U`` that
+                                          of the graph over patterns outside the vocabulary
 ========================================  ====================================================
 
 Each pattern's contribution is divided equally among its occurrences in the graph. A pattern of
 depth ``h`` at a node is a rooted tree of ``h + 1`` layers: the node, its neighbours, their
-neighbours (the node itself among them), and so on. What it contributes is spread over that tree:
+neighbours (the node itself among them), and so on. Its contribution is spread over that tree:
 
 - *nodes*: every layer gets the same share, and within a layer each child gets the same part of
-  what its parent had. The share of a node is the mean, over 0 to ``h`` steps, of the probability
-  that a random walk from the root is there;
+  its parent's. The share of a node is the mean, over 0 to ``h`` steps, of the probability that a
+  random walk from the root is there;
 - *edges*: likewise, every layer of the tree's edges gets the same share, divided as the walk
   crosses them.
 
@@ -44,12 +44,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from treelens.explain import _compiled
 from treelens.explain.decode import pattern_texts
-from treelens.explain.expansion import FoundPatterns, KernelExpansion, KernelSums, PathSlopes
+from treelens.explain.effects import divide_slopes, entries_at
+from treelens.explain.expansion import KernelExpansion
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError
-from treelens.patterns.features import SeenGraphs
+from treelens.kernels.nearest import nearest_graphs
+from treelens.patterns.features import Features, SeenGraphs, select_features
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,9 +72,9 @@ class Explanation:
     base : float
         The decision value before any known pattern of the graph is counted.
     class_label : object
-        The class that positive contributions favour; None where numbers are predicted.
+        The class that positive contributions favour; None for regression.
     predicted_class : object
-        None where numbers are predicted.
+        None for regression.
     pattern_contributions : DataFrame
         One row per known pattern of the graph, the largest contribution (in absolute value)
         first: ``pattern`` (text form), ``tree``, ``depth``, ``weight``, ``count`` (nodes that carry
@@ -84,18 +85,20 @@ class Explanation:
         In the order of ``graph.edges``: another view of the same patterns, those of depth 1 and
         more, spread over their edges instead of their nodes.
     neighbors : DataFrame
-        The training graphs with the largest positive and negative contributions. The index is the
-        position in the training set, the columns are ``class_label`` or ``value``, ``similarity``
-        (the learned Tanimoto similarity, from 0 to 1) and ``contribution`` to the decision.
+        The most similar training graphs, the most similar first. The index is the position in the
+        training set, the columns are ``class_label`` or ``value``, ``similarity`` (the learned
+        Tanimoto similarity, from 0 to 1) and ``contribution`` to the decision (0 for graphs that
+        are no support vectors or landmarks).
     out_of_vocabulary : float
-        Share of the graph's patterns, each counted as often as it occurs, that training never saw.
+        Share of the graph's patterns, each counted as often as it occurs, that no training graph
+        has.
     node_out_of_vocabulary : ndarray, shape (n_nodes,)
-        Unseen share of the patterns at each node: 1 where no pattern of any depth was known.
+        The same for the patterns at each node: 1 where no pattern of any depth is known.
     warning : str or None
-        Set when the unseen share is large.
+        Set when ``out_of_vocabulary`` is large.
     graph : Graph
     pattern_rows, neighbor_rows
-        The arrays that the two tables are made from.
+        What the two tables are made from.
     covariates : float
         What the covariates of the graph add to the decision; 0 where the model has none.
     """
@@ -130,60 +133,103 @@ class Explanation:
     @property
     def sentence(self) -> str:
         """How base, covariates and nodes add up to the prediction."""
-        rest = self.decision - self.base - self.covariates
-        covariates = f", covariates {self.covariates:+.3f}" if self.covariates else ""
-        return f"{self._predicted}: base {self.base:+.3f}{covariates}, nodes together {rest:+.3f}."
-
-    @property
-    def _predicted(self) -> str:
-        if self.class_label is None:
-            return f"Predicted {self.decision:.3f}"
-        return (
-            f"Predicted {self.predicted_class}; decision {self.decision:+.3f} for "
+        predicted = (
+            f"Predicted {self.decision:.3f}"
+            if self.class_label is None
+            else f"Predicted {self.predicted_class}; decision {self.decision:+.3f} for "
             f"{self.class_label}"
         )
+        rest = self.decision - self.base - self.covariates
+        covariates = f", covariates {self.covariates:+.3f}" if self.covariates else ""
+        return f"{predicted}: base {self.base:+.3f}{covariates}, nodes together {rest:+.3f}."
 
     def __repr__(self) -> str:
-        lines = [
-            f"Explanation({self.sentence[:-1]}; {self.out_of_vocabulary:.0%} of the patterns "
-            "unseen)"
-        ]
+        unseen = f"{self.out_of_vocabulary:.0%} of the patterns unseen"
+        lines = [f"Explanation({self.sentence[:-1]}; {unseen})"]
         several = len(self.pattern_rows.expansion.forest.trees) > 1
         for row in self.pattern_contributions.head(5).to_dict("records"):
             tree = f"{row['tree']}, " if several and row["tree"] != "labels" else ""
             nodes = "1 node" if row["count"] == 1 else f"{row['count']} nodes"
-            lines.append(
-                f"  {row['contribution']:+.3f}  {row['pattern']}  ({tree}depth {row['depth']}, "
-                f"at {nodes})"
-            )
+            where = f"({tree}depth {row['depth']}, at {nodes})"
+            lines.append(f"  {row['contribution']:+.3f}  {row['pattern']}  {where}")
         return "\n".join(lines if self.warning is None else [*lines, f"  {self.warning}"])
 
     def _repr_html_(self) -> str:
         """The graph coloured by contribution, and the strongest patterns; all text is escaped."""
         from treelens.explain.draw import Style, draw_graph
 
-        parts = [f"<p>{escape(self.sentence)}</p>", self._pattern_html()]
+        drawing = ""
         if 0 < self.graph.n_nodes <= _LARGEST_DRAWN:
-            numbers = self.class_label is None
-            style = Style(
-                title=self.sentence,
-                toward=None if numbers else str(self.class_label),
-                ends=("lowers", "raises") if numbers else None,
-            )
-            parts.insert(0, str(draw_graph(self.graph, self.node_contributions, style=style)))
-        return f"<div>{''.join(parts)}</div>"
-
-    def _pattern_html(self) -> str:
-        table = self.pattern_contributions.head(_MOST_PATTERNS)
+            toward = None if self.class_label is None else str(self.class_label)
+            ends = ("lowers", "raises") if toward is None else None
+            style = Style(title=self.sentence, toward=toward, ends=ends)
+            drawing = draw_graph(self.graph, self.node_contributions, style=style)
         rows = "".join(
             f"<tr><td>{row['contribution']:+.3f}</td><td><code>{escape(str(row['pattern']))}"
             f"</code></td><td>{row['depth']}</td><td>{row['count']}</td></tr>"
-            for row in table.to_dict("records")
+            for row in self.pattern_contributions.head(_MOST_PATTERNS).to_dict("records")
         )
-        head = "".join(
-            f'<th scope="col">{x}</th>' for x in ("contribution", "pattern", "depth", "nodes")
+        columns = ("contribution", "pattern", "depth", "nodes")
+        head = "".join(f'<th scope="col">{column}</th>' for column in columns)
+        return (
+            f"<div>{drawing}<p>{escape(self.sentence)}</p>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
         )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+class PatternRows(NamedTuple):
+    """Known patterns of a graph, the largest contribution (in absolute value) first."""
+
+    expansion: KernelExpansion
+    ids: np.ndarray  # (n_found,), in the forest
+    depths: np.ndarray
+    counts: np.ndarray  # nodes that carry each
+    contributions: np.ndarray
+
+    def frame(self) -> pd.DataFrame:
+        import pandas as pd
+
+        forest = self.expansion.forest
+        return pd.DataFrame(
+            {
+                "pattern": pattern_texts(forest, self.ids),
+                "tree": forest.tree_names(self.ids),
+                "depth": self.depths,
+                "weight": self.expansion.weights[self.ids - self.expansion.first_pattern],
+                "count": self.counts,
+                "contribution": self.contributions,
+            },
+            index=pd.Index(self.ids, name="pattern_id"),
+        )
+
+
+class NeighborRows(NamedTuple):
+    """What the table of the most similar training graphs is made from."""
+
+    expansion: KernelExpansion
+    graph: Features
+    contributions: np.ndarray  # (n_basis,) of all basis graphs
+    n_neighbors: int
+
+    def frame(self) -> pd.DataFrame:
+        import pandas as pd
+
+        expansion, n = self.expansion, self.expansion.training.histograms.n_graphs
+        near = nearest_graphs(
+            self.graph, expansion.training_features, expansion.weights, min(self.n_neighbors, n)
+        )
+        positions = near.positions[0]
+        contributions = np.zeros(n)
+        contributions[expansion.basis_indices] = self.contributions
+        name, targets = expansion.training_targets(positions)
+        return pd.DataFrame(
+            {
+                name: targets,
+                "similarity": near.similarity[0],
+                "contribution": contributions[positions],
+            },
+            index=pd.Index(positions, name="training_graph"),
+        )
 
 
 def explain(
@@ -204,11 +250,11 @@ def explain(
         The class to explain. By default, with two classes the second, so that the numbers have
         the sign of ``decision_function``, and with more the one that was predicted.
     n_neighbors : int
-        How many training graphs to list on either side.
+        How many of the most similar training graphs to list.
     """
     if len(graph) != 1:
         raise GraphDataError(f"Expected one graph to explain; got {len(graph)} of them.")
-    return _explain(graph, expansion.find(graph), expansion, class_label, n_neighbors)
+    return explain_seen(graph, expansion.refine(graph), 0, expansion, class_label, n_neighbors)
 
 
 def explain_seen(
@@ -220,117 +266,87 @@ def explain_seen(
     n_neighbors: int = 5,
 ) -> Explanation:
     """Explain one of several graphs that were refined before; see :func:`explain`."""
-    one = graphs[index : index + 1]
-    return _explain(one, expansion.found_in(seen, index), expansion, class_label, n_neighbors)
-
-
-def _explain(
-    graph: GraphCollection,
-    found: FoundPatterns,
-    expansion: KernelExpansion,
-    class_label: Any,
-    n_neighbors: int,
-) -> Explanation:
     if n_neighbors < 0:
         raise ValueError(f"n_neighbors must be 0 or more, got {n_neighbors}.")
-    sums = _kernel_sums(found, expansion)
-    slopes = expansion.slopes(sums)
-    by_covariates = expansion.covariate_effects(found.covariates)  # (n_outputs,)
-    row, sign, label, predicted = _choose_output(slopes.end, by_covariates, expansion, class_label)
+    one = graphs[index : index + 1]
+    features = seen.features
+    if features.pairs.n_graphs > 1:
+        features = select_features(features, np.array([index]))
+    nodes = slice(*seen.colors.node_offsets[index : index + 2].tolist())
+    colors = seen.colors.colors[expansion.first_level :, nodes]
+    slopes = expansion.slope_rows(features)
+    kernel = slopes.end[0]  # (n_basis,)
+    by_covariates = expansion.covariate_effects(features.covariates)  # (n_outputs,)
+    row, sign, label, predicted = _choose_output(kernel, by_covariates, expansion, class_label)
     coefficients = sign * expansion.coefficients[row]  # (n_basis,)
     covariates = sign * float(by_covariates[row])
     intercept = sign * float(expansion.intercepts[row])
-    contributions = _divide(coefficients, slopes, found, expansion)  # (n_found,)
-    counts = found.counts
-    shares = _root_shares(contributions / counts, found)  # (n_depths, n_nodes)
-    arcs = Arcs(graph.neighbor_offsets, graph.neighbors)
-    votes = coefficients * slopes.end
+    base = intercept + float(coefficients @ slopes.start[0])
+    rows = features.pairs.rows
+    contributions = divide_slopes(expansion, features, slopes, coefficients[None, :])  # (n_found,)
+    entries = entries_at(expansion, colors, np.zeros(one.n_nodes, dtype=np.int64), rows)
+    counts = np.bincount(entries[entries >= 0], minlength=len(rows.indices))
+    shares = np.append(contributions / counts, 0.0)[entries]  # (n_levels, n_nodes)
+    by_node, by_edge = spread_over_graph(
+        shares, expansion.level_depths, one.neighbor_offsets, one.neighbors
+    )
+    order = np.lexsort((rows.indices, -np.abs(contributions)))
+    ids = rows.indices[order] + expansion.first_pattern
+    level = np.searchsorted(expansion.forest.level_offsets, ids, side="right") - 1
+    unseen = colors < 0
+    out_of_vocabulary = np.count_nonzero(unseen) / max(unseen.size, 1)
     return Explanation(
-        decision=intercept + covariates + float(coefficients @ slopes.end),
-        base=intercept + float(coefficients @ slopes.start),
+        decision=intercept + covariates + float(coefficients @ kernel),
+        base=base,
         class_label=label,
         predicted_class=predicted,
-        node_contributions=spread_over_nodes(shares, expansion.level_depths, arcs),
-        edge_contributions=spread_over_edges(shares, expansion.level_depths, arcs),
-        out_of_vocabulary=found.out_of_vocabulary,
-        node_out_of_vocabulary=(found.colors < 0).mean(axis=0),
-        warning=_warning(found.out_of_vocabulary, expansion.usual_out_of_vocabulary),
-        graph=graph[0],
-        pattern_rows=PatternRows.sorted(expansion, found, counts, contributions),
-        neighbor_rows=NeighborRows.strongest(expansion, votes, sums.similarity, n_neighbors),
+        node_contributions=by_node,
+        edge_contributions=by_edge,
+        out_of_vocabulary=out_of_vocabulary,
+        node_out_of_vocabulary=unseen.mean(axis=0),
+        warning=_warning(out_of_vocabulary, expansion.usual_out_of_vocabulary),
+        graph=one[0],
+        pattern_rows=PatternRows(
+            expansion, ids, expansion.forest.level_depths[level], counts[order],
+            contributions[order],
+        ),
+        neighbor_rows=NeighborRows(expansion, features, coefficients * kernel, n_neighbors),
         covariates=covariates,
-    )
-
-
-# --- from kernel values to patterns -----------------------------------------------------------
-
-
-def _kernel_sums(found: FoundPatterns, expansion: KernelExpansion) -> KernelSums:
-    pairs = expansion.basis.pairs
-    shared = _compiled.shared_sums(
-        found.patterns, found.values, expansion.weights[found.patterns], pairs.lists.offsets,
-        pairs.lists.indices, pairs.lists.values, pairs.minimum, pairs.n_graphs,
     )  # fmt: skip
-    own_known = float(found.own_terms(expansion.weights).sum())
-    return expansion.kernel_sums(shared * (found.scale * pairs.scale), own_known, found.own_unseen)
-
-
-def _divide(
-    coefficients: np.ndarray, slopes: PathSlopes, found: FoundPatterns, expansion: KernelExpansion
-) -> np.ndarray:
-    """The contribution of every pattern of the graph, shape (n_found,)."""
-    pairs = expansion.basis.pairs
-    factors = coefficients * slopes.per_shared * (found.scale * pairs.scale)
-    matched = np.empty(len(found.patterns))
-    _compiled.pattern_sums_of_rows(
-        0, 1, np.array([0, len(matched)]), found.patterns, found.values, pairs.lists.offsets,
-        pairs.lists.indices, pairs.lists.values, pairs.minimum, factors[None, :], matched,
-    )  # fmt: skip
-    own = found.own_terms(expansion.weights) * float(coefficients @ slopes.per_own)
-    return expansion.weights[found.patterns] * matched + own
-
-
-def _root_shares(per_node: np.ndarray, found: FoundPatterns) -> np.ndarray:
-    """What the pattern rooted at each node contributes at each depth: (n_depths, n_nodes).
-
-    ``per_node``: a pattern's contribution, divided equally among the nodes that carry it.
-    """
-    known = found.colors >= 0
-    starts = found.level_offsets[:-1, None]  # (n_depths, 1)
-    place = np.searchsorted(found.patterns, (found.colors + starts)[known])
-    shares = np.zeros(found.colors.shape)
-    shares[known] = per_node[place]
-    return shares
 
 
 def _choose_output(
     kernel: np.ndarray, covariates: np.ndarray, expansion: KernelExpansion, class_label: Any
 ) -> tuple[int, float, Any, Any]:
     """Row of the output to explain, the sign it counts with, its class, the predicted class."""
+    (row, sign, _), *others = outputs_of(expansion, class_label)
+    classes = expansion.classes
+    if classes is None:
+        return row, sign, None, None
+    predicted = expansion.predicted_code(kernel, covariates)
+    row = predicted if others else row
+    code = row if len(classes) > 2 else int(sign > 0)
+    return row, sign, classes[code], classes[predicted]
+
+
+def outputs_of(expansion: KernelExpansion, class_label: Any) -> list[tuple[int, float, Any]]:
+    """Outputs to explain: row, sign, and with more than two classes the class."""
     classes = expansion.classes
     if classes is None:
         if class_label is not None:
             raise ValueError(
                 f"class_label={class_label!r}, but this model predicts numbers: leave it out."
             )
-        return 0, 1.0, None, None
-    two = len(expansion.intercepts) == 1
-    predicted = expansion.predicted_code(kernel, covariates)
-    code = 1 if two else predicted
-    if class_label is not None:
-        code = class_code(classes, class_label)
-    row, sign = (0, 1.0 if code == 1 else -1.0) if two else (code, 1.0)
-    return row, sign, classes[code], classes[predicted]
-
-
-def class_code(classes: np.ndarray, class_label: Any) -> int:
-    """The position of a class, or an error that lists the classes."""
-    matches = np.flatnonzero(classes == class_label)
-    if len(matches) != 1:
+        return [(0, 1.0, None)]
+    wanted = np.full(len(classes), True) if class_label is None else classes == class_label
+    codes = np.flatnonzero(wanted)
+    if class_label is not None and len(codes) != 1:
         raise ValueError(
             f"class_label must be one of the classes {classes.tolist()}, got {class_label!r}."
         )
-    return int(matches[0])
+    if len(classes) == 2:
+        return [(0, 1.0 if codes[-1] == 1 else -1.0, None)]
+    return [(code, 1.0, classes[code]) for code in codes.tolist()]
 
 
 def _warning(out_of_vocabulary: float, limit: float) -> str | None:
@@ -338,167 +354,54 @@ def _warning(out_of_vocabulary: float, limit: float) -> str | None:
         return None
     return (
         f"Training never saw {out_of_vocabulary:.0%} of this graph's patterns (up to {limit:.0%} "
-        "is usual): the decision rests on the others, so treat it with care."
+        "is usual): treat the prediction with care."
     )
 
 
-# --- the rows of the two tables ---------------------------------------------------------------
-
-
-class PatternRows(NamedTuple):
-    """Known patterns of a graph, the largest contribution (in absolute value) first."""
-
-    expansion: KernelExpansion
-    ids: np.ndarray  # (n_found,), in the forest
-    depths: np.ndarray
-    counts: np.ndarray  # nodes that carry each
-    contributions: np.ndarray
-
-    @classmethod
-    def sorted(
-        cls,
-        expansion: KernelExpansion,
-        found: FoundPatterns,
-        counts: np.ndarray,
-        contributions: np.ndarray,
-    ) -> PatternRows:
-        order = np.lexsort((found.patterns, -np.abs(contributions)))
-        patterns = found.patterns[order]
-        level = np.searchsorted(found.level_offsets, patterns, side="right") - 1
-        depths = expansion.level_depths[level]
-        ids = patterns + expansion.first_pattern
-        return cls(expansion, ids, depths, counts[order], contributions[order])
-
-    def frame(self) -> pd.DataFrame:
-        import pandas as pd
-
-        forest = self.expansion.forest
-        return pd.DataFrame(
-            {
-                "pattern": pattern_texts(forest, self.ids),
-                "tree": forest.tree_names(self.ids),
-                "depth": self.depths,
-                "weight": self.expansion.weights[self.ids - self.expansion.first_pattern],
-                "count": self.counts,
-                "contribution": self.contributions,
-            },
-            index=pd.Index(self.ids, name="pattern_id"),
-        )
-
-
-class NeighborRows(NamedTuple):
-    """Training graphs with positive contributions, largest first, then those with negative ones."""
-
-    expansion: KernelExpansion
-    picked: np.ndarray  # positions among the basis graphs
-    similarities: np.ndarray  # learned Tanimoto similarities
-    contributions: np.ndarray
-
-    @classmethod
-    def strongest(
-        cls, expansion: KernelExpansion, votes: np.ndarray, similarities: np.ndarray, n: int
-    ) -> NeighborRows:
-        """Up to ``n`` on either side, from the contributions (n_basis,) of all basis graphs."""
-        order = np.lexsort((expansion.basis_indices, -votes))
-        most_for = order[:n][votes[order[:n]] > 0]
-        last = order[len(order) - min(n, len(order)) :]
-        picked = np.concatenate([most_for, last[votes[last] < 0]])
-        return cls(expansion, picked, similarities[picked], votes[picked])
-
-    @property
-    def training_graphs(self) -> np.ndarray:
-        """Positions in the training set."""
-        return self.expansion.basis_indices[self.picked]
-
-    def frame(self) -> pd.DataFrame:
-        import pandas as pd
-
-        name, targets = self.expansion.basis_targets(self.picked)
-        return pd.DataFrame(
-            {
-                name: targets,
-                "similarity": self.similarities,
-                "contribution": self.contributions,
-            },
-            index=pd.Index(self.training_graphs, name="training_graph"),
-        )
-
-
-# --- from patterns to the nodes and edges that carry them -------------------------------------
-
-
-class Arcs(NamedTuple):
-    """The neighbours of one graph's nodes in compressed form."""
-
-    offsets: np.ndarray  # (n_nodes + 1,)
-    neighbors: np.ndarray  # (n_arcs,)
-
-    @property
-    def degrees(self) -> np.ndarray:
-        return np.diff(self.offsets)
-
-
-def spread_over_nodes(shares: np.ndarray, depths: np.ndarray, arcs: Arcs) -> np.ndarray:
-    """One number per node from what each node's pattern of each depth contributes.
+def spread_over_graph(
+    shares: np.ndarray, depths: np.ndarray, offsets: np.ndarray, neighbors: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """One number per node and per edge from the contribution of each node's patterns.
 
     Parameters
     ----------
     shares : ndarray, shape (n_depths, n_nodes)
         Row ``k``: contribution of the pattern of depth ``depths[k]`` rooted at each node.
     depths : ndarray of int, shape (n_depths,)
-    arcs : Arcs
+    offsets, neighbors : ndarray, shapes (n_nodes + 1,) and (n_arcs,)
+        The neighbours of each node, ascending.
 
     Returns
     -------
-    ndarray, shape (n_nodes,)
+    nodes : ndarray, shape (n_nodes,)
         With the same total as ``shares``.
+    edges : ndarray, shape (n_edges,)
+        In the order of ``Graph.edges``.
 
     Examples
     --------
-    >>> path = Arcs(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]))  # 0 - 1 - 2
-    >>> spread_over_nodes(np.array([[0.0, 1.0, 0.0]]), np.array([1]), arcs=path)
-    array([0.25, 0.5 , 0.25])
+    >>> path = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1])  # 0 - 1 - 2
+    >>> spread_over_graph(np.array([[0.0, 1.0, 0.0]]), np.array([1]), *path)
+    (array([0.25, 0.5 , 0.25]), array([0.5, 0.5]))
     """
-    return _walk(_by_layer(shares / (depths[:, None] + 1), depths), arcs)
+    n, degrees = shares.shape[1], np.diff(offsets)
+    owner, isolated = np.repeat(np.arange(n), degrees), degrees == 0
 
+    def walk(starts: np.ndarray) -> np.ndarray:
+        """The sum over ``l`` of row ``l`` of ``starts`` after ``l`` random steps."""
+        place = np.zeros(n)
+        for start in starts[::-1]:
+            parts = (place / np.maximum(degrees, 1))[owner]
+            moved = np.bincount(neighbors, weights=parts, minlength=n)
+            place = start + moved + np.where(isolated, place, 0.0)
+        return place
 
-def spread_over_edges(shares: np.ndarray, depths: np.ndarray, arcs: Arcs) -> np.ndarray:
-    """One number per edge, in the order of ``Graph.edges``: shape (n_edges,)."""
-    with_edges = depths > 0
-    shares, depths = shares[with_edges], depths[with_edges]
+    column, layer = depths[:, None], np.arange(depths.max(initial=0) + 1)[:, None]
+    nodes = walk((layer <= depths).astype(float) @ (shares / (column + 1)))
     # A pattern of depth h has h layers of edges; they start from the nodes of layers 0 to h - 1.
-    starts = _walk(_by_layer(shares / depths[:, None], depths - 1), arcs)
-    degrees = arcs.degrees
-    crossing = np.repeat(starts / np.maximum(degrees, 1), degrees)  # (n_arcs,)
-    owner = np.repeat(np.arange(len(degrees)), degrees)
-    forward = owner <= arcs.neighbors
+    starts = walk((layer[:-1] < depths).astype(float) @ (shares / np.maximum(column, 1)))
+    crossing = (starts / np.maximum(degrees, 1))[owner]  # (n_arcs,)
     # The arc back from v to u stands where the pair (neighbour, owner) would stand.
-    back_order = np.lexsort((owner, arcs.neighbors))
-    both = crossing + np.where(owner == arcs.neighbors, 0.0, crossing[back_order])
-    return both[forward]
-
-
-def _by_layer(shares: np.ndarray, last_layers: np.ndarray) -> np.ndarray:
-    """What starts a walk that is to be counted after 0, 1, ... steps: (n_layers, n_nodes).
-
-    ``shares[k]`` is counted once in each of the layers 0 to ``last_layers[k]``.
-    """
-    n_layers = int(last_layers.max(initial=-1)) + 1
-    counted = np.arange(n_layers)[:, None] <= last_layers[None, :]  # (n_layers, n_depths)
-    return counted.astype(float) @ shares
-
-
-def _walk(starts: np.ndarray, arcs: Arcs) -> np.ndarray:
-    """Where everything is after its steps: row ``l`` of ``starts`` takes ``l`` random steps."""
-    degrees = arcs.degrees
-    place = np.zeros(len(degrees))
-    for start in starts[::-1]:
-        place = start + _step(place, degrees, arcs)
-    return place
-
-
-def _step(amount: np.ndarray, degrees: np.ndarray, arcs: Arcs) -> np.ndarray:
-    """Hand every node's amount to its neighbours in equal parts; isolated nodes keep theirs."""
-    parts = np.repeat(amount / np.maximum(degrees, 1), degrees)
-    moved = np.bincount(arcs.neighbors, weights=parts, minlength=len(amount))
-    return moved + np.where(degrees == 0, amount, 0.0)
+    back = crossing[np.lexsort((owner, neighbors))]
+    both = crossing + np.where(owner == neighbors, 0.0, back)
+    return nodes, both[owner <= neighbors]

@@ -1,17 +1,15 @@
-"""From a pattern's id to its text, its tree, and its occurrences in graphs.
+"""Texts, trees and occurrences of patterns.
 
 A pattern is a tree that unfolds from a node, not a subgraph: on a ring the tree goes round and
-meets the same atom again. So the part of a graph that carries a pattern, and the SMILES of it, are
-*one occurrence* of the pattern; another may look different and still unfold into the same tree.
-What all occurrences have in common, and nothing else has, is written by
-:mod:`treelens.explain.smarts`.
+meets the same atom again. So two *occurrences* of a pattern in graphs may look different.
+:mod:`treelens.explain.smarts` writes what all occurrences have in common.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,42 +22,22 @@ from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
 @dataclass(frozen=True)
 class Occurrence:
-    """One place where a pattern occurs.
-
-    Attributes
-    ----------
-    pattern : int
-        Its id in the vocabulary.
-    depth : int
-    graph_index : int
-        Position of the graph in the collection that was searched.
-    root : int
-        The node that carries the pattern.
-    nodes : tuple of int
-        All nodes within ``depth`` steps of the root, nearest first.
-    edges : tuple of (int, int)
-        The edges of the pattern's tree, smaller node first.
-    """
+    """One place where a pattern occurs."""
 
     pattern: int
     depth: int
-    graph_index: int
-    root: int
-    nodes: tuple[int, ...]
-    edges: tuple[tuple[int, int], ...]
+    graph_index: int  # position of the graph in the collection that was searched
+    root: int  # the node that carries the pattern
+    nodes: tuple[int, ...]  # within ``depth`` steps of the root, nearest first
+    edges: tuple[tuple[int, int], ...]  # of the pattern's tree, smaller node first
 
 
 def pattern_texts(forest: PatternForest, patterns: Any) -> list[str]:
-    """The text form of patterns for people to read: an atom in a ring is ``CH2;R``.
-
-    The labels themselves mark ring atoms by ``@``, which chemists read as chirality.
-    """
+    """The text form of patterns; fine labels mark ring atoms by ``;R``, for ``@`` is chirality."""
     patterns = np.asarray(patterns, dtype=np.int64)
-    fine = [TREES[str(tree)][0] == "fine" for tree in forest.tree_names(patterns)]
-    texts = forest.texts(patterns)
     return [
-        text.replace("@", ";R") if is_fine else text
-        for text, is_fine in zip(texts, fine, strict=True)
+        text.replace("@", ";R") if TREES[str(tree)][0] == "fine" else text
+        for text, tree in zip(forest.texts(patterns), forest.tree_names(patterns), strict=True)
     ]
 
 
@@ -70,24 +48,10 @@ def find_occurrences(
     per_pattern: int | None = 1,
     colors: NodeColors | None = None,
 ) -> dict[int, list[Occurrence]]:
-    """Occurrences of patterns, those in the smallest graphs first since they are easiest to read.
+    """Occurrences of patterns by id, those in the smallest graphs first.
 
-    Parameters
-    ----------
-    forest : PatternForest
-        Of a vocabulary: :meth:`PatternForest.of_vocabulary`.
-    graphs : GraphCollection
-    patterns : iterable of int
-        Pattern ids.
-    per_pattern : int or None
-        At most so many each; None means all.
-    colors : NodeColors, optional
-        ``forest.transform(graphs)``, where it is at hand already.
-
-    Returns
-    -------
-    dict of int to list of Occurrence
-        An empty list where no graph has the pattern.
+    At most ``per_pattern`` each, or all if None; an empty list where no graph has the pattern.
+    ``colors`` is ``forest.transform(graphs)``, if at hand.
 
     Examples
     --------
@@ -114,12 +78,11 @@ def find_occurrences(
 def occurrence_at(
     graphs: GraphCollection, graph_index: int, row: int, pattern: int, depth: int
 ) -> Occurrence:
-    """The occurrence of a pattern at one row of the collection's node arrays."""
+    """The occurrence of a pattern at row ``row`` of the node arrays of the collection."""
     first = int(graphs.node_offsets[graph_index])
-    root = row - first
-    reached: dict[int, None] = {root: None}
+    reached: dict[int, None] = {row - first: None}
     edges: dict[tuple[int, int], None] = {}
-    frontier = [root]
+    frontier = list(reached)
     for _ in range(depth):
         following = []
         for node in frontier:
@@ -130,10 +93,7 @@ def occurrence_at(
                     reached[neighbor] = None
                     following.append(neighbor)
         frontier = following
-    return Occurrence(pattern, depth, graph_index, root, tuple(reached), tuple(edges))
-
-
-# --- molecules --------------------------------------------------------------------------------
+    return Occurrence(pattern, depth, graph_index, row - first, tuple(reached), tuple(edges))
 
 
 def environment_smiles(graph: Graph, occurrence: Occurrence) -> str:
@@ -174,16 +134,15 @@ class TreeNode:
     layer: int
     label: Any
     edge_label: Any
-    cut: bool  # whether its children were left out
+    cut: bool  # whether its children are left out
 
 
 def unfold_within(
     vocabulary: PatternVocabulary, pattern: int, max_nodes: int = 60
 ) -> list[TreeNode]:
-    """The tree of a pattern down to the last layer that still fits into ``max_nodes``.
+    """The tree of a pattern down to the last layer that fits into ``max_nodes``.
 
-    Deep patterns of dense graphs unfold into millions of nodes; this never makes more than a
-    layer too many.
+    Deep patterns of dense graphs would unfold into millions of nodes.
 
     Examples
     --------
@@ -194,49 +153,29 @@ def unfold_within(
     ['C', 'C', 'O']
     """
     depth = vocabulary.depth_of(pattern)
-    color = pattern - int(vocabulary.level_offsets[depth])
-    layer = [_Unfolding(-1, depth, color, None)]
     tree: list[TreeNode] = []
-    while layer:
-        children = _next_layer(vocabulary, layer, len(tree), max_nodes - len(tree) - len(layer))
-        cut = children is None
-        tree += [
-            TreeNode(
-                node.parent, depth - node.depth, root_label(vocabulary, node.depth, node.color),
-                node.edge_label, cut and node.depth > 0,
+    # Nodes of one layer: position of the parent, colour, label of the edge between them.
+    layer: list[tuple[int, int, Any]] = [(-1, pattern - int(vocabulary.level_offsets[depth]), None)]
+    for below in range(depth, -1, -1):  # layers that follow
+        children: list[tuple[int, int, Any]] = []
+        for position, (_, color, _) in enumerate(layer, start=len(tree)):
+            if below == 0 or len(tree) + len(layer) + len(children) > max_nodes:
+                break
+            start = int(vocabulary.level_offsets[below - 1])
+            pairs = sorted(
+                vocabulary.children(below, color)[1],
+                key=lambda p: (str(p[0]), *vocabulary.texts(np.array([start + p[1]]))),
             )
-            for node in layer
-        ]  # fmt: skip
-        layer = children or []
+            children += [(position, child, edge) for edge, child in pairs]
+        cut = len(tree) + len(layer) + len(children) > max_nodes and below > 0
+        tree += [
+            TreeNode(parent, depth - below, root_label(vocabulary, below, color), edge, cut)
+            for parent, color, edge in layer
+        ]
+        if cut:
+            break
+        layer = children
     return tree
-
-
-class _Unfolding(NamedTuple):
-    """A node of the tree whose children are still folded up in its colour."""
-
-    parent: int
-    depth: int
-    color: int
-    edge_label: Any
-
-
-def _next_layer(
-    vocabulary: PatternVocabulary, layer: Sequence[_Unfolding], first: int, room: int
-) -> list[_Unfolding] | None:
-    """The children of a layer whose nodes are numbered from ``first``; None if they do not fit."""
-    children: list[_Unfolding] = []
-    for position, node in enumerate(layer, start=first):
-        if node.depth == 0:
-            continue
-        start = int(vocabulary.level_offsets[node.depth - 1])
-        _, pairs = vocabulary.children(node.depth, node.color)
-        ordered = sorted(
-            pairs, key=lambda p: (str(p[0]), *vocabulary.texts(np.array([start + p[1]])))
-        )
-        children += [_Unfolding(position, node.depth - 1, color, edge) for edge, color in ordered]
-        if len(children) > room:
-            return None
-    return children
 
 
 def root_label(vocabulary: PatternVocabulary, depth: int, color: int) -> Any:

@@ -1,7 +1,6 @@
 """Drawings: graphs and molecules coloured by contribution, patterns as trees.
 
-Molecules are drawn by RDKit. Other graphs, and molecules too where files must stay small, are
-drawn as circles, lines and letters.
+Molecules are drawn by RDKit, other graphs as circles, lines and letters.
 """
 
 from __future__ import annotations
@@ -25,20 +24,17 @@ from treelens.explain.scene import (
     Mark,
     Scene,
     Words,
-    color_limit,
     diverging_rgb,
     ink_on,
     legend_marks,
     to_hex,
 )
 from treelens.graphs.collection import Graph
-from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecules import molecule_of
 from treelens.patterns.vocabulary import PatternVocabulary
 
 Format = Literal["svg", "png"]
 Color = tuple[float, float, float]
-Engine = Literal["auto", "plain", "rdkit"]
 
 _PLAIN_FILL = (0.91, 0.93, 0.95)
 _LARGEST_RADIUS = 12.0
@@ -60,7 +56,7 @@ _BONDS = {
 
 @dataclass(frozen=True)
 class Style:
-    """How a drawing is made.
+    """Size, legend and colour scale of a drawing.
 
     Attributes
     ----------
@@ -70,13 +66,13 @@ class Style:
         Whether to explain the colours, where there are any.
     toward : str or None
         The class that positive numbers favour, for the legend.
-    ends : tuple of str or None
-        What the legend calls negative and positive numbers; None: against and for ``toward``.
     title : str
         For screen readers.
     limit : float or None
-        The contribution that gets the full colour; None: the largest of the graph. Give one to
-        make several drawings comparable.
+        The contribution that gets the full colour; None: the largest of the graph. Set it to make
+        several drawings comparable.
+    ends : tuple of str or None
+        What the legend calls negative and positive numbers; None: against and for ``toward``.
     """
 
     width: int = 320
@@ -96,7 +92,10 @@ class Style:
 
     def limit_of(self, *contributions: np.ndarray | None) -> float:
         """The contribution that gets the full colour."""
-        return color_limit(*contributions) if self.limit is None else self.limit
+        if self.limit is not None:
+            return self.limit
+        sizes = (float(np.abs(x).max(initial=0.0)) for x in contributions if x is not None)
+        return max(sizes, default=0.0)
 
 
 def draw_graph(
@@ -106,10 +105,9 @@ def draw_graph(
     highlight: Occurrence | None = None,
     *,
     format: Format = "svg",
-    engine: Engine = "auto",
     style: Style | None = None,
 ) -> Any:
-    """Draw a graph, its nodes and edges coloured by what they contribute.
+    """Draw a graph, its nodes and edges coloured by their contributions.
 
     Parameters
     ----------
@@ -120,8 +118,6 @@ def draw_graph(
     highlight : Occurrence, optional
         A pattern to mark; its root is marked more strongly (-1: there is none).
     format : {"svg", "png"}
-    engine : {"auto", "plain", "rdkit"}
-        "auto": molecules by RDKit; "plain": all graphs as circles and lines, in smaller files.
     style : Style, optional
 
     Returns
@@ -135,13 +131,17 @@ def draw_graph(
     >>> picture[:4], "<b>" in picture
     ('<svg', False)
     """
-    _check_lengths(graph, node_contributions, edge_contributions)
+    for name, values, expected in (
+        ("node_contributions", node_contributions, graph.n_nodes),
+        ("edge_contributions", edge_contributions, len(graph.edges)),
+    ):
+        if values is not None and len(values) != expected:
+            raise ValueError(f"{name} has {len(values)} entries; expected {expected}, one each.")
     style = Style() if style is None else style
-    if engine == "rdkit" or (engine == "auto" and is_molecule(graph)):
-        return _draw_molecule(
-            graph, node_contributions, edge_contributions, highlight, format, style
-        )
-    scene = graph_scene(graph, node_contributions, edge_contributions, highlight, style)
+    parts = graph, node_contributions, edge_contributions, highlight, style
+    if is_molecule(graph):
+        return _draw_molecule(*parts, format)
+    scene = graph_scene(*parts)
     return scene.to_svg() if format == "svg" else scene.to_png()
 
 
@@ -155,7 +155,7 @@ def draw_pattern(
 ) -> Any:
     """Draw the tree of a pattern, its root on top.
 
-    Layers that would make more than ``max_nodes`` nodes are left out, and dots stand for them.
+    Layers that would make more than ``max_nodes`` nodes are replaced by dots.
 
     Examples
     --------
@@ -170,17 +170,6 @@ def draw_pattern(
     return scene.to_svg() if format == "svg" else scene.to_png()
 
 
-def _check_lengths(graph: Graph, nodes: np.ndarray | None, edges: np.ndarray | None) -> None:
-    for name, values, expected in (
-        ("node_contributions", nodes, graph.n_nodes),
-        ("edge_contributions", edges, len(graph.edges)),
-    ):
-        if values is not None and len(values) != expected:
-            raise ValueError(
-                f"{name} has {len(values)} entries; the graph asks for {expected}, one each."
-            )
-
-
 # --- graphs -----------------------------------------------------------------------------------
 
 
@@ -191,7 +180,7 @@ def graph_scene(
     highlight: Occurrence | None,
     style: Style,
 ) -> Scene:
-    """The marks of a plainly drawn graph."""
+    """A graph drawn as circles, lines and letters."""
     points, scale = _fitted(node_positions(graph), style.width, style.height)
     radius = min(_LARGEST_RADIUS, 0.3 * scale)
     limit = style.limit_of(node_contributions, edge_contributions)
@@ -222,24 +211,19 @@ def _node_marks(
     points: np.ndarray, radius: float, labels: Sequence[Any], fills: Sequence[Color]
 ) -> list[Mark]:
     """Discs, then the labels on them, those in one ink together."""
-    centers = [(float(x), float(y)) for x, y in points]
+    centers = [(x, y) for x, y in points.tolist()]
     marks: list[Mark] = [
         Disc(center, radius, to_hex(fill), rim="#777", rim_width=0.8)
         for center, fill in zip(centers, fills, strict=True)
     ]
     if radius < 3.5:  # too small to write in
         return marks
-    words = [
-        Words(center, min(1.15, 2.6 / max(len(label), 1)) * radius, label, ink_on(fill))
-        for center, label, fill in zip(centers, map(_cut, labels), fills, strict=True)
-    ]
+    words = []
+    for center, label, fill in zip(centers, map(str, labels), fills, strict=True):
+        text = label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
+        size = min(1.15, 2.6 / max(len(text), 1)) * radius
+        words.append(Words(center, size, text, ink_on(fill)))
     return marks + sorted(words, key=lambda word: (str(word.color), word.size))
-
-
-def _cut(label: Any) -> str:
-    """A label short enough to be read on a disc."""
-    text = str(label)
-    return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
 
 
 def _edge_marks(
@@ -249,7 +233,7 @@ def _edge_marks(
     limit: float,
     radius: float,
 ) -> list[Mark]:
-    """The edges: bonds as chemists draw them, other labels as text beside the line."""
+    """Bonds as chemists draw them; other edge labels as text beside the line."""
     labels: Sequence[Any] = graph.edge_labels or [None] * len(graph.edges)
     ends = points[np.array(graph.edges, dtype=int).reshape(-1, 2)]  # (n_edges, 2, 2)
     strokes: dict[bool, list[np.ndarray]] = {False: [], True: []}
@@ -261,7 +245,7 @@ def _edge_marks(
         for shift, dashed in _BONDS.get(label, _BONDS["-"]):
             strokes[dashed].append(segment + _sideways(segment, 0.4 * radius * shift))
     width = max(0.6, 0.12 * radius)
-    color = None if contributions is None else INK  # on a light band, whatever the page's colour
+    color = None if contributions is None else INK  # on a light band, on any page
     marks += [
         Lines(np.array(segments), width, color, dashed)
         for dashed, segments in strokes.items()
@@ -269,8 +253,8 @@ def _edge_marks(
     ]
     for segment, label in zip(ends, labels, strict=True):
         if label is not None and label not in _BONDS:
-            x, y = segment.mean(axis=0) + _sideways(segment, 0.6 * radius)[0]
-            marks.append(Words((float(x), float(y)), 0.8 * radius, str(label)))
+            center = segment.mean(axis=0) + _sideways(segment, 0.6 * radius)[0]
+            marks.append(Words(tuple(center.tolist()), 0.8 * radius, str(label)))
     return marks
 
 
@@ -287,12 +271,10 @@ def _highlight_marks(points: np.ndarray, highlight: Occurrence, radius: float) -
     marks: list[Mark] = [Lines(ends, 0.9 * radius, HIGHLIGHT)] if len(ends) else []
     for node in highlight.nodes:
         rim = 1.6 if node == highlight.root else 1.3
-        x, y = points[node]
-        marks.append(Disc((float(x), float(y)), rim * radius, HIGHLIGHT))
-    if highlight.root < 0:
-        return marks
-    x, y = points[highlight.root]
-    return [*marks, Disc((float(x), float(y)), 1.3 * radius, "#fff")]
+        marks.append(Disc(tuple(points[node].tolist()), rim * radius, HIGHLIGHT))
+    if highlight.root >= 0:
+        marks.append(Disc(tuple(points[highlight.root].tolist()), 1.3 * radius, "#fff"))
+    return marks
 
 
 # --- molecules ---------------------------------------------------------------------------------
@@ -303,52 +285,32 @@ def _draw_molecule(
     node_contributions: np.ndarray | None,
     edge_contributions: np.ndarray | None,
     highlight: Occurrence | None,
-    format: str,
     style: Style,
+    format: str,
 ) -> Any:
     """An SVG text or PNG bytes of a molecule, as RDKit draws it."""
-    molecule = molecule_of(graph)
-    if molecule is None:
-        raise GraphDataError("This graph is no molecule: draw it with engine='plain'.")
+    molecule: Any = molecule_of(graph)
     limit = style.limit_of(node_contributions, edge_contributions)
-    atoms = _atom_colors(node_contributions, highlight, limit)
-    bonds = _bond_colors(molecule, graph, edge_contributions, highlight, limit)
+    atoms: dict[int, Color] = {}
+    bonds: dict[tuple[int, int], Color] = {}
+    if highlight is not None:
+        bonds = dict.fromkeys(highlight.edges, _PATTERN_COLOR)
+    if node_contributions is not None:
+        atoms = {k: diverging_rgb(x, limit) for k, x in enumerate(node_contributions.tolist())}
+    elif highlight is not None:
+        atoms = dict.fromkeys(highlight.nodes, _PATTERN_COLOR)
+        if highlight.root >= 0:
+            atoms[highlight.root] = _ROOT_COLOR
+    if edge_contributions is not None:
+        by_edge = zip(graph.edges, edge_contributions.tolist(), strict=True)
+        bonds = {edge: diverging_rgb(x, limit) for edge, x in by_edge} | bonds
+    by_bond = {molecule.GetBondBetweenAtoms(*edge).GetIdx(): c for edge, c in bonds.items()}
     legend = None
     if style.legend and not (node_contributions is None and edge_contributions is None):
         marks = legend_marks(style.width, 0.0, limit, style.legend_ends)
         legend = Scene(style.width, LEGEND_HEIGHT, "", tuple(marks))
-    if format == "svg":
-        return _svg_sheet(_rdkit_drawing(molecule, atoms, bonds, style, "svg"), legend, style)
-    return _png_sheet(_rdkit_drawing(molecule, atoms, bonds, style, "png"), legend)
-
-
-def _atom_colors(
-    contributions: np.ndarray | None, highlight: Occurrence | None, limit: float
-) -> dict[int, tuple[float, ...]]:
-    if contributions is not None:
-        return {atom: diverging_rgb(float(x), limit) for atom, x in enumerate(contributions)}
-    if highlight is not None:
-        centre = {highlight.root: _ROOT_COLOR} if highlight.root >= 0 else {}
-        return {**dict.fromkeys(highlight.nodes, _PATTERN_COLOR), **centre}
-    return {}
-
-
-def _bond_colors(
-    molecule: Any,
-    graph: Graph,
-    contributions: np.ndarray | None,
-    highlight: Occurrence | None,
-    limit: float,
-) -> dict[int, tuple[float, ...]]:
-    """Colours by contribution, and over them the bonds of a pattern that is to be shown."""
-    colors: dict[int, tuple[float, ...]] = {}
-    if contributions is not None:
-        for (u, v), x in zip(graph.edges, contributions, strict=True):
-            colors[molecule.GetBondBetweenAtoms(u, v).GetIdx()] = diverging_rgb(float(x), limit)
-    if highlight is not None:
-        for u, v in highlight.edges:
-            colors[molecule.GetBondBetweenAtoms(u, v).GetIdx()] = _PATTERN_COLOR
-    return colors
+    drawing = _rdkit_drawing(molecule, atoms, by_bond, style, format)
+    return _svg_sheet(drawing, legend, style) if format == "svg" else _png_sheet(drawing, legend)
 
 
 def _rdkit_drawing(molecule: Any, atoms: dict, bonds: dict, style: Style, format: str) -> Any:
@@ -359,7 +321,7 @@ def _rdkit_drawing(molecule: Any, atoms: dict, bonds: dict, style: Style, format
     else:
         drawer = rdMolDraw2D.MolDraw2DCairo(_PNG_SCALE * style.width, _PNG_SCALE * style.height)
     options: Any = drawer.drawOptions()  # RDKit's stub has each option as an options object
-    options.useBWAtomPalette()  # elements in colour would fight with the contributions
+    options.useBWAtomPalette()  # coloured elements would be mistaken for contributions
     options.padding = 0.08
     rdMolDraw2D.PrepareAndDrawMolecule(
         drawer, molecule, highlightAtoms=list(atoms), highlightBonds=list(bonds),
@@ -371,7 +333,7 @@ def _rdkit_drawing(molecule: Any, atoms: dict, bonds: dict, style: Style, format
 
 
 def _svg_sheet(drawing: str, legend: Scene | None, style: Style) -> str:
-    """RDKit's drawing over the legend, on white ground since its bonds are black."""
+    """RDKit's drawing above the legend, on white since its bonds are black."""
     height = style.height + (0 if legend is None else LEGEND_HEIGHT)
     inner = drawing[drawing.index("<svg") :].rstrip()
     if legend is not None:
@@ -405,14 +367,10 @@ _TREE_STEP, _TREE_LAYER, _TREE_RADIUS = 26.0, 44.0, 10.0
 
 
 def tree_scene(tree: Sequence[TreeNode], title: str) -> Scene:
-    """The marks of an unfolded pattern, sized to fit."""
-    columns = _columns(tree)
-    points = np.array(
-        [
-            (_MARGIN + _TREE_STEP * column, _MARGIN + _TREE_LAYER * node.layer)
-            for column, node in zip(columns, tree, strict=True)
-        ]
-    )
+    """An unfolded pattern as a tree."""
+    columns = _columns([node.parent for node in tree])
+    layers = np.array([node.layer for node in tree])
+    points = np.column_stack([_TREE_STEP * columns, _TREE_LAYER * layers]) + _MARGIN
     graph = Graph(
         tuple(node.label for node in tree),
         tuple((node.parent, child) for child, node in enumerate(tree) if node.parent >= 0),
@@ -420,34 +378,26 @@ def tree_scene(tree: Sequence[TreeNode], title: str) -> Scene:
     )
     marks = _edge_marks(graph, points, None, 0.0, _TREE_RADIUS)
     marks += _node_marks(points, _TREE_RADIUS, graph.node_labels, [_PLAIN_FILL] * len(tree))
-    marks += [
-        Words((float(x), float(y) + 16.0), 10, "…")
-        for node, (x, y) in zip(tree, points, strict=True)
-        if node.cut
-    ]
-    root = (float(points[0, 0]), float(points[0, 1]))
-    marks.insert(0, Disc(root, 1.3 * _TREE_RADIUS, HIGHLIGHT))
-    below = 8.0 if any(node.cut for node in tree) else 0.0
-    width, height = points.max(axis=0) + _MARGIN
-    return Scene(float(width), float(height) + below, title, tuple(marks))
+    cut = points[[node.cut for node in tree]].tolist()
+    marks += [Words((x, y + 16.0), 10, "…") for x, y in cut]
+    marks.insert(0, Disc(tuple(points[0].tolist()), 1.3 * _TREE_RADIUS, HIGHLIGHT))
+    width, height = (points.max(axis=0) + _MARGIN).tolist()
+    return Scene(width, height + (8.0 if cut else 0.0), title, tuple(marks))
 
 
-def _columns(tree: Sequence[TreeNode]) -> list[float]:
-    """Leaves side by side, every parent over the middle of its children."""
-    children: list[list[int]] = [[] for _ in tree]
-    for position, node in enumerate(tree):
-        if node.parent >= 0:
-            children[node.parent].append(position)
+def _columns(parents: Sequence[int]) -> np.ndarray:
+    """Leaves side by side, every parent over the middle of its children: (n_nodes,)."""
+    children: list[list[int]] = [[] for _ in parents]
+    for position, parent in enumerate(parents):
+        if parent >= 0:
+            children[parent].append(position)
     order, stack = [], [0]  # right to left, parents before children
     while stack:
-        position = stack.pop()
-        order.append(position)
-        stack += children[position]
-    columns, next_free = [0.0] * len(tree), 0.0
+        order.append(stack.pop())
+        stack += children[order[-1]]
+    columns, n_leaves = np.zeros(len(parents)), 0
     for position in order[::-1]:
         below = children[position]
-        if below:
-            columns[position] = (columns[below[0]] + columns[below[-1]]) / 2
-        else:
-            columns[position], next_free = next_free, next_free + 1.0
+        columns[position] = (columns[below[0]] + columns[below[-1]]) / 2 if below else n_leaves
+        n_leaves += not below
     return columns

@@ -1,15 +1,15 @@
-"""What patterns and nodes add to the predictions of many graphs, all at once.
+"""Contributions of patterns and nodes to the predictions of many graphs at once.
 
 The numbers are those of :func:`treelens.explain.contributions.explain`, for thousands of graphs in
 seconds. The largest term of the prediction of a training graph is its own. So graphs with the
-patterns of a training graph, in whatever order they come, are explained *without that graph*: by
-the coefficients that the Gaussian process would have without it, which have a closed form. With
-``A`` the covariance of the targets and ``alpha = inv(A) y``, they are
+patterns of a training graph, in any order, are explained *without that graph*: by the coefficients
+that the Gaussian process would have without it, which have a closed form. With ``A`` the covariance
+of the targets and ``alpha = inv(A) y``, they are
 
     alpha_i - alpha_g inv(A)_ig / inv(A)_gg,
 
 zero at ``g`` itself, and the contributions add up to the leave-one-out prediction. A support vector
-machine, and a Gaussian process through landmarks, have no such form: they explain all graphs by all
+machine, and a Gaussian process with landmarks, have no such form: they explain all graphs by all
 coefficients.
 """
 
@@ -26,7 +26,7 @@ from scipy import linalg, sparse
 from scipy.linalg import lapack
 
 from treelens.explain import _compiled
-from treelens.explain.expansion import KernelExpansion
+from treelens.explain.expansion import KernelExpansion, PathSlopes
 from treelens.gp.posterior import ExactPosterior
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.gram import interleaved
@@ -44,31 +44,15 @@ Coefficients = Callable[[np.ndarray], np.ndarray]  # of graphs at some positions
 
 @dataclass(frozen=True, eq=False)
 class GraphEffects:
-    """What patterns add to one output of a model, for many graphs.
-
-    Attributes
-    ----------
-    expansion : KernelExpansion
-    graphs : GraphCollection
-    seen : SeenGraphs
-    rows : SparseRows
-        By graph: the known patterns, from the first level in use on, and what each adds, over all
-        its nodes.
-    base : ndarray, shape (n_graphs,)
-        The prediction before any known pattern is counted.
-    decisions : ndarray, shape (n_graphs,)
-        ``base`` and all effects of a graph together: the prediction, less what covariates add.
-    twins : ndarray of int, shape (n_graphs,)
-        The basis graph that each graph was explained without, -1 for none.
-    """
+    """What patterns add to one output of a model, for many graphs."""
 
     expansion: KernelExpansion
     graphs: GraphCollection
     seen: SeenGraphs
-    rows: SparseRows
-    base: np.ndarray
-    decisions: np.ndarray
-    twins: np.ndarray
+    rows: SparseRows  # by graph: known patterns, from the first level in use on, and their effects
+    base: np.ndarray  # (n_graphs,) the prediction before any known pattern is counted
+    decisions: np.ndarray  # (n_graphs,) base and all effects: the prediction less covariates
+    twins: np.ndarray  # (n_graphs,) the basis graph that each was explained without, or -1
 
     @property
     def forest(self) -> PatternForest:
@@ -81,21 +65,9 @@ class GraphEffects:
     @cached_property
     def entries(self) -> np.ndarray:
         """Place in ``rows`` of the pattern at each node, -1 if unseen: (n_levels, n_nodes)."""
-        expansion, colors = self.expansion, self.colors
-        used = colors.colors[expansion.first_level :]
-        starts = expansion.forest.level_offsets[expansion.first_level : -1]
-        n_patterns = len(expansion.weights)
-        graph_of_node = np.repeat(np.arange(len(self.graphs)), self.graphs.sizes)
-        graph_of_entry = np.repeat(np.arange(len(self.rows)), np.diff(self.rows.offsets))
-        keys = graph_of_entry * n_patterns + self.rows.indices  # ascending
-        found = np.full(used.shape, -1)
-        for level, row in enumerate(used):
-            known = np.flatnonzero(row >= 0)
-            first = int(starts[level]) - expansion.first_pattern
-            found[level, known] = np.searchsorted(
-                keys, graph_of_node[known] * n_patterns + first + row[known]
-            )
-        return found
+        colors = self.colors.colors[self.expansion.first_level :]
+        owner = np.repeat(np.arange(len(self.graphs)), self.graphs.sizes)
+        return entries_at(self.expansion, colors, owner, self.rows)
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -108,13 +80,29 @@ class GraphEffects:
 
         A pattern's effect is divided equally among the nodes of the graph that carry it.
         """
-        per_node = np.append(self.rows.values / self.counts, 0.0)
-        return per_node[self.entries]
+        return np.append(self.rows.values / self.counts, 0.0)[self.entries]
 
     @cached_property
     def phi(self) -> np.ndarray:
         """What the patterns centred at each node add, shape (n_nodes,)."""
         return self.node_shares.sum(axis=0)
+
+
+def entries_at(
+    expansion: KernelExpansion, colors: np.ndarray, graph_of_node: np.ndarray, rows: SparseRows
+) -> np.ndarray:
+    """Place in ``rows`` of the pattern at each node, -1 if unseen; shaped as ``colors``."""
+    n_patterns = len(expansion.weights)
+    owner = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
+    keys = owner * n_patterns + rows.indices  # ascending
+    starts = expansion.forest.level_offsets[expansion.first_level : -1] - expansion.first_pattern
+    found = np.full(colors.shape, -1)
+    for level, row in enumerate(colors):
+        known = np.flatnonzero(row >= 0)
+        found[level, known] = np.searchsorted(
+            keys, graph_of_node[known] * n_patterns + int(starts[level]) + row[known]
+        )
+    return found
 
 
 def effects_of_graphs(
@@ -127,22 +115,14 @@ def effects_of_graphs(
 ) -> GraphEffects:
     """Divide the predictions of many graphs among their patterns.
 
-    Parameters
-    ----------
-    expansion : KernelExpansion
-    graphs : GraphCollection
-    output : int
-        Of more than two classes, the code of the one to explain.
-    n_jobs : int
-    seen : SeenGraphs, optional
-        The graphs as the model sees them, where they were refined before.
-    leave_out : bool
-        Whether to explain training graphs without themselves, where there is a closed form.
+    ``output`` is the code of the class with more than two classes; ``seen`` the refined graphs,
+    if at hand; ``leave_out`` whether to explain training graphs without themselves, where there
+    is a closed form.
     """
     seen = expansion.refine(graphs, n_jobs=n_jobs) if seen is None else seen
     twins = np.full(len(graphs), -1)
     if leave_out and expansion.gp is not None:
-        twins = training_twins(seen, expansion.basis)
+        twins = _training_twins(seen, expansion.basis)
     posterior = exact_posterior(expansion, n_jobs) if (twins >= 0).any() else None
     if posterior is None:
         twins[:] = -1
@@ -175,26 +155,26 @@ def effects_of_patterns(
     return sparse.csr_array((values, rows.indices, rows.offsets), shape=shape)
 
 
-def training_twins(seen: SeenGraphs, basis: Features) -> np.ndarray:
+def _training_twins(seen: SeenGraphs, basis: Features) -> np.ndarray:
     """The basis graph with the same patterns as each graph, -1 where there is none: (n_graphs,).
 
     Where several are the same, they are taken in turn.
     """
     known: dict[bytes, list[int]] = defaultdict(list)
-    for index, key in enumerate(_contents(basis.pairs.rows)):
+    for index, key in enumerate(_row_keys(basis.pairs.rows)):
         known[key].append(index)
     twins = np.full(len(seen.features.pairs.rows), -1)
     new = np.asarray(seen.histograms.unseen.any(axis=1))  # no training graph has an unseen pattern
     taken: dict[bytes, int] = defaultdict(int)
-    for index, key in enumerate(_contents(seen.features.pairs.rows)):
+    for index, key in enumerate(_row_keys(seen.features.pairs.rows)):
         if key in known and not new[index]:
             twins[index] = known[key][taken[key] % len(known[key])]
             taken[key] += 1
     return twins
 
 
-def _contents(rows: SparseRows) -> Iterator[bytes]:
-    """The patterns of each graph and their counts as a key."""
+def _row_keys(rows: SparseRows) -> Iterator[bytes]:
+    """The patterns of each graph and their counts as bytes."""
     for a, b in zip(rows.offsets[:-1].tolist(), rows.offsets[1:].tolist(), strict=True):
         yield rows.indices[a:b].tobytes() + rows.values[a:b].tobytes()
 
@@ -202,7 +182,7 @@ def _contents(rows: SparseRows) -> Iterator[bytes]:
 def _without_twins(
     alpha: np.ndarray, twins: np.ndarray, posterior: ExactPosterior | None
 ) -> Coefficients:
-    """The coefficients that explain each graph: without its twin, where it has one."""
+    """The coefficients that explain each graph: without its twin, if it has one."""
     if posterior is None:
         return lambda k: np.broadcast_to(alpha, (len(k), len(alpha)))
     known = twins >= 0
@@ -248,36 +228,42 @@ def _divided(
     expansion: KernelExpansion, graphs: Features, coefficients: Coefficients, n_jobs: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Effects aligned with the graphs' rows; for each graph the sums at both ends of the path."""
-    n, basis = graphs.pairs.n_graphs, expansion.basis.pairs
-    values, ends = [np.empty(0)], np.zeros((n, 2))
-    for positions, part in feature_blocks(graphs, basis.n_graphs):
-        pairs, alpha = part.pairs, coefficients(positions)
-        slopes = expansion.slope_rows(part, n_jobs)
+    values, ends = [np.empty(0)], np.zeros((graphs.pairs.n_graphs, 2))
+    for positions, part in feature_blocks(graphs, expansion.basis.pairs.n_graphs):
+        alpha, slopes = coefficients(positions), expansion.slope_rows(part, n_jobs)
         ends[positions, 0] = np.einsum("ij,ij->i", alpha, slopes.start)
         ends[positions, 1] = np.einsum("ij,ij->i", alpha, slopes.end)
-        per_own = np.einsum("ij,ij->i", alpha, slopes.per_own) * pairs.scale**2
-        factors = slopes.per_shared
-        factors *= alpha
-        factors *= pairs.scale[:, None] * basis.scale
-        matched = _pattern_sums(pairs.rows, expansion, factors, n_jobs)
-        own = pairs.rows.values if basis.minimum else pairs.rows.values**2
-        matched += np.repeat(per_own, np.diff(pairs.rows.offsets)) * own
-        values.append(expansion.weights[pairs.rows.indices] * matched)
+        values.append(divide_slopes(expansion, part, slopes, alpha, n_jobs))
     return np.concatenate(values), ends
 
 
-def _pattern_sums(
-    rows: SparseRows, expansion: KernelExpansion, factors: np.ndarray, n_jobs: int
+def divide_slopes(
+    expansion: KernelExpansion,
+    graphs: Features,
+    slopes: PathSlopes,
+    alpha: np.ndarray,
+    n_jobs: int = 1,
 ) -> np.ndarray:
-    basis, found = expansion.basis.pairs, np.empty(len(rows.indices))
+    """What each pattern adds to outputs of coefficients ``alpha`` (n_graphs, n_basis).
+
+    Aligned with the graphs' rows; ``slopes.per_shared`` is overwritten.
+    """
+    pairs, basis, rows = graphs.pairs, expansion.basis.pairs, graphs.pairs.rows
+    per_own = np.einsum("ij,ij->i", alpha, slopes.per_own) * pairs.scale**2
+    factors = slopes.per_shared
+    factors *= alpha
+    factors *= pairs.scale[:, None] * basis.scale
+    matched = np.empty(len(rows.indices))
     interleaved(
         lambda k, step: _compiled.pattern_sums_of_rows(
             k, step, rows.offsets, rows.indices, rows.values, basis.lists.offsets,
-            basis.lists.indices, basis.lists.values, basis.minimum, factors, found,
+            basis.lists.indices, basis.lists.values, basis.minimum, factors, matched,
         ),
         n_jobs,
     )  # fmt: skip
-    return found
+    own = rows.values if basis.minimum else rows.values**2
+    matched += np.repeat(per_own, np.diff(rows.offsets)) * own
+    return expansion.weights[rows.indices] * matched
 
 
 def feature_blocks(graphs: Features, n_basis: int) -> Iterator[tuple[np.ndarray, Features]]:

@@ -1,23 +1,22 @@
 """The search for fragments: patterns that move predictions, each functional group once.
 
 Every node has a number ``phi``, what the patterns centred at it add to the prediction of its graph.
-Models differ in which atom of a group they credit, so the *effect* of a pattern is about all nodes
-of an occurrence, those within its depth of the centre: the sum of ``phi`` over them, averaged first
-within a graph, then over graphs. The *conditional effect*, beyond the parent, the pattern that it
-refines, is the same less the mean around the parent's carriers elsewhere. A pattern's score is
+Models differ in which atom of a group they credit, so the *effect* of a pattern is the sum of
+``phi`` over all nodes of an occurrence, those within its depth of the centre, averaged first
+within a graph, then over graphs. The *conditional effect* is the effect less the mean around other
+nodes that carry the parent, the pattern that this one refines. A pattern's score is
 
     the smaller of the two, for one node
     * how consistent it is over graphs (mean over root mean square)
     * sqrt(nodes that it covers in a graph * graphs that have it, up to a cap),
 
-so that a group spread over many atoms counts by its sum, as one sums what varies at random.
+so that a group spread over many atoms counts by its sum.
 
-A group is seen from each of its atoms, and by ever deeper patterns. So the search goes from shallow
-patterns to deep ones, at each depth from the highest score on, and whatever a pattern explains is
-subtracted: from each node of its occurrences the mean of ``phi`` over the nodes of the same label.
+A group has patterns at each of its atoms, and ever deeper ones. So the search goes from shallow
+patterns to deep ones, at each depth from the highest score on, and subtracts what a pattern
+explains: from each node of its occurrences the mean of ``phi`` over the nodes of the same label.
 Nothing is left for a pattern that repeats another; for one that adds to it, the addition is left.
-Where a pattern with coarser labels scores nearly as high, that is taken: which of the two scores a
-little higher is a matter of chance.
+A pattern with coarser labels is preferred where it scores nearly as high.
 """
 
 from __future__ import annotations
@@ -41,11 +40,9 @@ _SIGNIFICANT = 2.0  # standard errors
 
 
 class Fragment(NamedTuple):
-    """A pattern that moves predictions.
+    """A pattern that moves predictions; ``beyond`` is the conditional effect.
 
-    ``effect`` is about all nodes of an occurrence, those within the pattern's depth of its centre;
-    ``beyond`` about the same nodes, less the nodes around the parent's other carriers, both after
-    the fragments found before were subtracted.
+    The latter is measured after the fragments found before were subtracted.
     """
 
     patterns: tuple[int, ...]  # the strongest first; others differ in fine labels only
@@ -64,64 +61,57 @@ class Fragment(NamedTuple):
 
 
 def search_fragments(
-    seen: ExplainedGraphs, n_fragments: int, min_support: int, max_depth: int
+    explained: ExplainedGraphs, n_fragments: int, min_support: int, max_depth: int
 ) -> list[Fragment]:
     """Take the strongest pattern, subtract what it explains, and so on.
 
     Patterns in fewer than ``min_support`` graphs, those deeper than ``max_depth`` and single nodes
     are left out. Fragments in 95 % or more of the graphs are subtracted, but not returned.
     """
-    phi = seen.phi.copy()
+    phi = explained.phi.copy()
     taken: list[Fragment] = []
     for depth in range(1, max_depth + 1):
-        patterns = find_candidates(seen, min_support, depth)
+        patterns = find_candidates(explained, min_support, depth)
         if len(patterns):
-            taken += _search_depth(
-                seen, phi, patterns, max((abs(f.score) for f in taken), default=0)
-            )
+            highest = max((abs(f.score) for f in taken), default=0.0)
+            taken += _search_depth(explained, phi, patterns, highest)
     return sorted(taken, key=lambda fragment: -abs(fragment.score))[:n_fragments]
 
 
 def _search_depth(
-    seen: ExplainedGraphs, phi: np.ndarray, patterns: np.ndarray, highest: float
+    explained: ExplainedGraphs, phi: np.ndarray, patterns: np.ndarray, highest: float
 ) -> list[Fragment]:
     """Fragments among patterns of one depth; from ``phi`` shallower ones are subtracted."""
-    coarse = _coarser(seen, patterns)
-    candidates, kinds = Candidates.of(seen, patterns), _kinds(seen, patterns, coarse)
-    effects = candidates.effects(seen, seen.phi)
+    candidates, coarse = Candidates.of(explained, patterns), _coarser(explained, patterns)
+    # Patterns of one parent that coarser labels do not distinguish are of one kind.
+    keys = [explained.forest.parents[patterns], np.where(coarse >= 0, coarse, ~patterns)]
+    kinds = np.unique(np.column_stack(keys), axis=0, return_inverse=True)[1].ravel()
+    effects = candidates.effects(explained.all_balls[candidates.depth] @ explained.phi)
     taken: list[Fragment] = []
-    open_, score = _significant(*effects), candidates.scores(seen, phi)
+    open_, score = _significant(*effects), candidates.scores(explained, phi)
     while True:
         score[~open_ | (np.sign(score) != np.sign(effects[0]))] = 0.0
         best = int(np.abs(score).argmax())
         if abs(score[best]) <= _LEAST * highest:
             return taken
-        best = _plainest(patterns, coarse, score, best)
-        joined = _siblings(kinds, score, *effects, best)
-        fragment = _described(seen, phi, tuple(patterns[joined].tolist()), float(score[best]))
+        best = _coarsest(patterns, coarse, score, best)
+        # Its siblings whose effects do not differ significantly are joined: Cl(CH2) and Cl(CH) are
+        # chlorine on carbon; so is Cl(c), but it acts otherwise.
+        differ = _significant(effects[0] - effects[0][best], effects[1] + effects[1][best])
+        alike = (kinds == kinds[best]) & (score * score[best] > 0) & ~differ
+        alike[best] = False
+        joined = np.concatenate([[best], np.flatnonzero(alike)])
+        fragment = _fragment_of(explained, phi, patterns[joined].tolist(), float(score[best]))
         open_[joined if fragment.is_significant else best] = False
         if fragment.is_significant:
-            if fragment.effect.n_graphs < _COMMON * len(seen.graphs):
+            if fragment.effect.n_graphs < _COMMON * len(explained.graphs):
                 taken.append(fragment)
                 highest = max(highest, abs(fragment.score))
-            subtract_effect(seen, phi, fragment)
-            score = candidates.scores(seen, phi)
+            subtract_effect(explained, phi, fragment)
+            score = candidates.scores(explained, phi)
 
 
-def _siblings(
-    kinds: np.ndarray, score: np.ndarray, effect: np.ndarray, square: np.ndarray, best: int
-) -> np.ndarray:
-    """The best candidate, then its siblings whose effects do not differ significantly.
-
-    ``Cl(CH2)`` and ``Cl(CH)`` are chlorine on carbon; so is ``Cl(c)``, but it acts otherwise.
-    """
-    differ = _significant(effect - effect[best], square + square[best])
-    alike = (kinds == kinds[best]) & (score * score[best] > 0) & ~differ
-    alike[best] = False
-    return np.concatenate([[best], np.flatnonzero(alike)])
-
-
-def _plainest(patterns: np.ndarray, coarse: np.ndarray, score: np.ndarray, best: int) -> int:
+def _coarsest(patterns: np.ndarray, coarse: np.ndarray, score: np.ndarray, best: int) -> int:
     """The candidate with the coarsest labels that scores nearly as high as the best."""
     least = _NEARLY * score[best] * np.sign(score[best])
     while True:
@@ -132,99 +122,81 @@ def _plainest(patterns: np.ndarray, coarse: np.ndarray, score: np.ndarray, best:
         best = place
 
 
-def _coarser(seen: ExplainedGraphs, patterns: np.ndarray) -> np.ndarray:
+def _coarser(explained: ExplainedGraphs, patterns: np.ndarray) -> np.ndarray:
     """The same pattern with coarser labels, -1 where no tree has them: (n_candidates,)."""
-    forest, found = seen.forest, np.full(len(patterns), -1)
+    forest, found = explained.forest, np.full(len(patterns), -1)
     for k, pattern in enumerate(patterns.tolist()):
-        level = forest.coarser_level(*forest.levels[seen.level_of(pattern)])
+        level = forest.coarser_level(*forest.levels[explained.level_of(pattern)])
         if level >= 0:
-            color = seen.colors.colors[level, seen.carriers(pattern)[0]]
+            color = explained.colors.colors[level, explained.carriers(pattern)[0]]
             found[k] = forest.level_offsets[level] + color
     return found
 
 
-def _kinds(seen: ExplainedGraphs, patterns: np.ndarray, coarse: np.ndarray) -> np.ndarray:
-    """A number shared by patterns of one parent that coarser labels do not tell apart.
-
-    Where no tree has coarser labels, each pattern has its own: (n_candidates,).
-    """
-    keys = np.column_stack(
-        [seen.forest.parents[patterns], np.where(coarse >= 0, coarse, ~patterns)]
-    )
-    return np.unique(keys, axis=0, return_inverse=True)[1].ravel()
-
-
-def find_candidates(seen: ExplainedGraphs, min_support: int, depth: int) -> np.ndarray:
+def find_candidates(explained: ExplainedGraphs, min_support: int, depth: int) -> np.ndarray:
     """Patterns of one depth in enough graphs that fewer nodes carry than carry their parents.
 
-    Patterns carried by the very same nodes are one candidate: the one with the finest labels.
+    Of patterns carried by the same nodes, the one with the finest labels is a candidate.
     """
-    forest = seen.forest
+    forest = explained.forest
     known: dict[bytes, int] = {}
     for level, (_, level_depth) in enumerate(forest.levels):
         if level_depth != depth:
             continue
-        enough = np.diff(seen.nodes_by_color[level][1]) >= min_support  # a quick first look
+        enough = np.diff(explained.nodes_by_color[level][1]) >= min_support
         for pattern in (forest.level_offsets[level] + np.flatnonzero(enough)).tolist():
-            nodes = seen.carriers(pattern)
+            nodes = explained.carriers(pattern)
             parent = int(forest.parents[pattern])
-            same = parent >= 0 and len(seen.carriers(parent)) == len(nodes)
-            graphs = seen.graph_of_node[nodes]  # ascending, as the nodes are
+            same = parent >= 0 and len(explained.carriers(parent)) == len(nodes)
+            graphs = explained.graph_of_node[nodes]  # ascending, as the nodes are
             support = int((graphs[1:] != graphs[:-1]).sum()) + (len(graphs) > 0)
             if support >= min_support and not (same and depth > 1):
                 known[nodes.tobytes()] = pattern  # finer trees come later
     return np.array(sorted(known.values()), dtype=np.int64)
 
 
-def subtract_effect(seen: ExplainedGraphs, phi: np.ndarray, fragment: Fragment) -> None:
+def subtract_effect(explained: ExplainedGraphs, phi: np.ndarray, fragment: Fragment) -> None:
     """Subtract from ``phi``, in place, what a fragment explains of the nodes of its occurrences.
 
-    A pattern knows its nodes by the labels of its tree, so that is all that it can explain:
+    A pattern distinguishes nodes by the labels of its tree, so it explains means of each label:
     from an amine's nitrogen ``C(C,C,N)`` subtracts the mean of all such nitrogens.
     """
-    nodes = seen.covered(fragment.roots, fragment.depth)
-    level = seen.level_of(fragment.patterns[0])
-    while seen.forest.level_depths[level] > 0:
-        level = int(seen.forest.level_before[level])
-    labels = seen.colors.colors[level, nodes]
-    _, part = np.unique(labels, return_inverse=True)
-    means = np.bincount(part, weights=phi[nodes]) / np.bincount(part)
-    phi[nodes] -= means[part]
+    nodes = explained.covered(fragment.roots, fragment.depth)
+    level = explained.level_of(fragment.patterns[0])
+    while explained.forest.level_depths[level] > 0:
+        level = int(explained.forest.level_before[level])
+    part = np.unique(explained.colors.colors[level, nodes], return_inverse=True)[1]
+    phi[nodes] -= (np.bincount(part, weights=phi[nodes]) / np.bincount(part))[part]
 
 
-def _described(
-    seen: ExplainedGraphs, phi: np.ndarray, patterns: tuple[int, ...], score: float
+def _fragment_of(
+    explained: ExplainedGraphs, phi: np.ndarray, patterns: list[int], score: float
 ) -> Fragment:
-    """The fragment of patterns that count as one; from ``phi`` earlier ones are subtracted."""
-    depth = seen.depth_of(patterns[0])
-    roots = np.sort(np.concatenate([seen.carriers(pattern) for pattern in patterns]))
-    others = np.unique(np.concatenate([other_carriers(seen, pattern) for pattern in patterns]))
-    held, graphs = seen.balls(roots, depth), seen.graph_of_node[roots]
-    others = np.setdiff1d(others, held.indices)
-    left = mean_over_graphs(held @ phi, graphs)
-    usual = mean_over_graphs(seen.balls(others, depth) @ phi, seen.graph_of_node[others])
+    """The fragment of joined patterns; from ``phi`` earlier fragments are subtracted."""
+    depth = explained.depth_of(patterns[0])
+    roots = np.sort(np.concatenate([explained.carriers(pattern) for pattern in patterns]))
+    others = np.unique(np.concatenate([other_carriers(explained, pattern) for pattern in patterns]))
+    balls, graphs = explained.balls(roots, depth), explained.graph_of_node[roots]
+    others = np.setdiff1d(others, balls.indices)
+    left = mean_over_graphs(balls @ phi, graphs)
+    usual = mean_over_graphs(explained.balls(others, depth) @ phi, explained.graph_of_node[others])
     beyond = GraphMeans(
         left.mean - (usual.mean if usual.n_graphs else 0.0),
         float(np.hypot(left.error, usual.error if usual.n_graphs > 1 else 0.0)),
         left.n_graphs,
     )
-    total = float(seen.phi[np.unique(held.indices)].sum()) / left.n_graphs
-    effect = mean_over_graphs(held @ seen.phi, graphs)
-    return Fragment(patterns, depth, roots, score, effect, total, beyond)
+    total = float(explained.phi[np.unique(balls.indices)].sum()) / left.n_graphs
+    effect = mean_over_graphs(balls @ explained.phi, graphs)
+    return Fragment(tuple(patterns), depth, roots, score, effect, total, beyond)
 
 
 # --- scores of all candidates at once ---------------------------------------------------------
 
 
 def support_cap(n_graphs: int) -> float:
-    """Graphs beyond these make a pattern better known, not more important.
+    """The support beyond which a pattern is better known, but not more important.
 
-    Of many graphs it is a share of them, so that duplicating all data keeps the order.
-
-    Examples
-    --------
-    >>> support_cap(188), support_cap(6506)
-    (60, 130.12)
+    With many graphs it is a share of them, so that duplicating all data keeps the order.
     """
     return max(_LEAST_CAP, _CAP_SHARE * n_graphs)
 
@@ -245,10 +217,10 @@ class Grouped(NamedTuple):
     support: np.ndarray  # (n_patterns,)
 
     @classmethod
-    def of(cls, seen: ExplainedGraphs, nodes: list[np.ndarray]) -> Grouped:
+    def of(cls, explained: ExplainedGraphs, nodes: list[np.ndarray]) -> Grouped:
         flat = np.concatenate([*nodes, np.empty(0, dtype=np.int64)])
         owner = np.repeat(np.arange(len(nodes)), [len(x) for x in nodes])
-        graphs, new = seen.graph_of_node[flat], np.ones(len(flat), dtype=bool)
+        graphs, new = explained.graph_of_node[flat], np.ones(len(flat), dtype=bool)
         new[1:] = (owner[1:] != owner[:-1]) | (graphs[1:] != graphs[:-1])
         starts = np.flatnonzero(new)
         sizes = np.diff(np.append(starts, len(flat)))
@@ -271,10 +243,10 @@ def _over_graphs(
 
 
 class Candidates(NamedTuple):
-    """Patterns of one depth, and their parents' carriers elsewhere, which they are compared with.
+    """Patterns of one depth, and other nodes that carry their parents, to compare with.
 
-    The others' sums are the parent's less the candidate's own, graph by graph: lists of the nodes
-    themselves would be much longer, since many candidates share a common parent.
+    The sums of the others are the parent's less the candidate's own, graph by graph: lists of the
+    nodes themselves would be much longer, since many candidates share a parent.
     """
 
     depth: int
@@ -290,38 +262,36 @@ class Candidates(NamedTuple):
     n_others: np.ndarray  # (n_candidates,) in how many graphs
 
     @classmethod
-    def of(cls, seen: ExplainedGraphs, patterns: np.ndarray) -> Candidates:
-        depth, carriers = seen.depth_of(patterns[0]), [seen.carriers(v) for v in patterns.tolist()]
-        own = Grouped.of(seen, carriers)
-        balls = [seen.balls(roots, depth) for roots in carriers]
+    def of(cls, explained: ExplainedGraphs, patterns: np.ndarray) -> Candidates:
+        depth = explained.depth_of(patterns[0])
+        carriers = [explained.carriers(v) for v in patterns.tolist()]
+        own = Grouped.of(explained, carriers)
+        balls = [explained.balls(roots, depth) for roots in carriers]
         nodes = [np.unique(ball.indices) for ball in balls]
         size = np.array([ball.nnz / ball.shape[0] for ball in balls])
         covered = np.array([len(x) for x in nodes]) / own.support
-        above = np.array([parent_of(seen, v) for v in patterns.tolist()])
+        above = np.array([parent_of(explained, v) for v in patterns.tolist()])
         owner = np.flatnonzero(above >= 0)
         unique, place = np.unique(above[owner], return_inverse=True)
-        elsewhere = {v: seen.carriers(v) for v in unique.tolist()}
-        parents = Grouped.of(seen, list(elsewhere.values()))
-        near = Grouped.of(seen, [
+        elsewhere = {v: explained.carriers(v) for v in unique.tolist()}
+        parents = Grouped.of(explained, list(elsewhere.values()))
+        near = Grouped.of(explained, [
             np.intersect1d(x, elsewhere.get(v, x), assume_unique=True)
             for x, v in zip(nodes, above.tolist(), strict=True)
         ])  # fmt: skip
-        pairs = _pairs(near, parents, owner, place, len(seen.graphs))
+        pairs = _pairs(near, parents, owner, place, len(explained.graphs))
         n_others = np.bincount(pairs[0], minlength=len(patterns))
         return cls(depth, own, size, covered, near, parents, *pairs, n_others)
 
-    def effects(self, seen: ExplainedGraphs, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Sums of ``phi`` over the nodes of an occurrence: mean, square of its standard error."""
-        return self._effects(seen.all_balls[self.depth] @ phi)
-
-    def _effects(self, around: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def effects(self, around: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Means and squared standard errors of sums (n_nodes,) over the balls around nodes."""
         inner = self.own.sums(around) / self.own.sizes
         return _over_graphs(inner, self.own.owner, self.own.support)
 
-    def scores(self, seen: ExplainedGraphs, phi: np.ndarray) -> np.ndarray:
+    def scores(self, explained: ExplainedGraphs, phi: np.ndarray) -> np.ndarray:
         """The score of each candidate, 0 where its effect is not significant."""
-        around = seen.all_balls[self.depth] @ phi
-        mean, square = self._effects(around)
+        around = explained.all_balls[self.depth] @ phi
+        mean, square = self.effects(around)
         near, rest = self.near.sums(around), self.parents.sums(around)[self.parent_group]
         rest -= np.where(self.near_group >= 0, near[self.near_group], 0.0)
         usual, usual_square = _over_graphs(rest / self.others, self.owner, self.n_others)
@@ -329,7 +299,7 @@ class Candidates(NamedTuple):
         certain = _significant(beyond, square + usual_square)
         agreed = np.sign(mean) * (certain & (np.sign(mean) == np.sign(beyond)))
         per_node = np.minimum(np.abs(mean), np.abs(beyond)) / self.size
-        known = np.minimum(self.own.support, support_cap(len(seen.graphs)))
+        known = np.minimum(self.own.support, support_cap(len(explained.graphs)))
         # 1 where the effect is the same in all graphs, near 0 where it varies more than it is.
         size = mean**2 + square * self.own.support
         alike = np.abs(mean) / np.sqrt(np.where(size > 0, size, 1.0))
@@ -339,9 +309,9 @@ class Candidates(NamedTuple):
 def _pairs(
     own: Grouped, parents: Grouped, owner: np.ndarray, place: np.ndarray, n_graphs: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Candidates and the graphs where others carry their parents: see :class:`Candidates`.
+    """The four arrays of pairs of :class:`Candidates`.
 
-    ``owner`` are the candidates that have a parent, ``place`` where that stands in ``parents``.
+    ``owner`` are the candidates that have a parent, ``place`` the position of that in ``parents``.
     """
     begin = np.searchsorted(parents.owner, np.arange(len(parents.support) + 1))
     lengths = np.diff(begin)[place]
@@ -408,7 +378,7 @@ class ExplainedGraphs:
         balls, steps = [itself], (arcs + itself).tocsr()
         for _ in range(self.forest.depth):
             reached = (balls[-1] @ steps).tocsr()
-            reached.data[:] = 1  # how many ways lead there does not matter, and could overflow
+            reached.data[:] = 1  # the number of ways is not needed, and could overflow
             balls.append(reached)
         return tuple(balls)
 
@@ -438,27 +408,24 @@ def mean_over_graphs(values: np.ndarray, graphs: np.ndarray) -> GraphMeans:
     GraphMeans(mean=3.0, error=1.0, n_graphs=2)
     """
     _, place, counts = np.unique(graphs, return_inverse=True, return_counts=True)
-    return _summary(np.bincount(place, weights=values, minlength=len(counts)) / counts)
-
-
-def _summary(per_graph: np.ndarray) -> GraphMeans:
+    per_graph = np.bincount(place, weights=values, minlength=len(counts)) / counts
     n = len(per_graph)
     error = float(per_graph.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
     return GraphMeans(float(per_graph.mean()) if n else float("nan"), error, n)
 
 
-def other_carriers(seen: ExplainedGraphs, pattern: int) -> np.ndarray:
+def other_carriers(explained: ExplainedGraphs, pattern: int) -> np.ndarray:
     """Nodes that carry the parent and lie in no occurrence of the pattern."""
-    parent = parent_of(seen, pattern)
+    parent = parent_of(explained, pattern)
     if parent < 0:
         return np.empty(0, dtype=np.int64)
-    held = seen.covered(seen.carriers(pattern), seen.depth_of(pattern))
-    return np.setdiff1d(seen.carriers(parent), held, assume_unique=True)
+    covered = explained.covered(explained.carriers(pattern), explained.depth_of(pattern))
+    return np.setdiff1d(explained.carriers(parent), covered, assume_unique=True)
 
 
-def parent_of(seen: ExplainedGraphs, pattern: int) -> int:
+def parent_of(explained: ExplainedGraphs, pattern: int) -> int:
     """The pattern's nearest ancestor that other nodes carry as well; -1 where there is none."""
-    n_own, parent = len(seen.carriers(pattern)), int(seen.forest.parents[pattern])
-    while parent >= 0 and len(seen.carriers(parent)) == n_own:
-        parent = int(seen.forest.parents[parent])
+    n_own, parent = len(explained.carriers(pattern)), int(explained.forest.parents[pattern])
+    while parent >= 0 and len(explained.carriers(parent)) == n_own:
+        parent = int(explained.forest.parents[parent])
     return parent

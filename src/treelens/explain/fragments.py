@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from treelens.explain.contributions import class_code
+from treelens.explain.contributions import outputs_of
 from treelens.explain.decode import Occurrence, occurrence_at, pattern_texts
 from treelens.explain.draw import Style, draw_graph
 from treelens.explain.effects import GraphEffects, Region, effects_of_graphs, jackknife_errors
@@ -39,12 +38,11 @@ _MOST_SHOWN = 40
 
 
 class FragmentTable(pd.DataFrame):
-    """Fragments with their effects, one a row, the most important first.
+    """DataFrame of fragments and their effects, the most important first, with drawings.
 
-    A DataFrame like any other; in a notebook each row has a drawing, and :meth:`draw` makes one.
     ``attrs["size"]`` is the effect of size, apart from structure; ``attrs["toward"]`` the class
-    that positive effects favour (None where numbers are predicted); ``attrs["left_out"]`` whether
-    all graphs were training graphs and each was explained without itself.
+    that positive effects favour (None for regression); ``attrs["left_out"]`` whether all graphs
+    were training graphs and each was explained without itself.
     """
 
     _metadata: ClassVar[list[str]] = ["pictures"]
@@ -63,20 +61,7 @@ class FragmentTable(pd.DataFrame):
         return str(self.loc[rank, "name"] or self.loc[rank, "pattern"])
 
     def draw(self, rank: int, *, width: int = 260, height: int = 180, format: Any = "svg") -> Any:
-        """Draw one fragment, highlighted in a small graph that has it.
-
-        Parameters
-        ----------
-        rank : int
-            The row, from 1 on.
-        width, height : int
-        format : {"svg", "png"}
-
-        Returns
-        -------
-        str or bytes
-            An SVG with a title for screen readers, or a PNG.
-        """
+        """Draw the fragment of one row, highlighted in a small graph, as SVG text or PNG bytes."""
         if self.pictures is None or rank not in self.pictures:
             raise KeyError(f"There is no fragment {rank!r}; the ranks are {list(self.index)}.")
         graph, place = self.pictures[rank]
@@ -84,7 +69,7 @@ class FragmentTable(pd.DataFrame):
         return draw_graph(graph, highlight=place, style=style, format=format)
 
     def text(self, rank: int) -> str:
-        """Describe a drawing in words."""
+        """The title of a drawing, for screen readers."""
         row = self.loc[rank]
         graph, place = (self.pictures or {})[rank]
         where = f" in graph {place.graph_index if graph.name is None else graph.name}"
@@ -119,12 +104,11 @@ class FragmentTable(pd.DataFrame):
         return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-@dataclass(frozen=True, eq=False)
-class FoundFragments:
+class FoundFragments(NamedTuple):
     """Fragments of one output of a model on some graphs."""
 
     effects: GraphEffects
-    seen: ExplainedGraphs
+    explained: ExplainedGraphs
     fragments: list[Fragment]
 
 
@@ -140,21 +124,10 @@ def find_fragments(
 ) -> FoundFragments:
     """Explain all graphs and search for the fragments that move their predictions.
 
-    Parameters
-    ----------
-    expansion : KernelExpansion
-    graphs : GraphCollection
-        Training graphs, in any order, are explained without themselves; see
-        :mod:`treelens.explain.effects`.
-    output : int
-        Of more than two classes, the code of the one to explain.
-    n_fragments : int
-        The largest number of fragments.
-    min_support : int, optional
-        The least number of graphs that have a fragment: by default 0.4 % of them, at least 3.
-    n_jobs : int
-    seen : SeenGraphs, optional
-        The graphs as the model sees them, where they were refined before.
+    Training graphs, in any order, are explained without themselves; see
+    :mod:`treelens.explain.effects`. ``output`` is the code of the class with more than two
+    classes; ``min_support`` by default 0.4 % of the graphs, at least 3; ``seen`` the refined
+    graphs, if at hand.
     """
     effects = effects_of_graphs(expansion, graphs, output, n_jobs, seen)
     explained = ExplainedGraphs(expansion.forest, graphs, effects.colors, effects.phi)
@@ -178,19 +151,10 @@ def fragment_table(
 ) -> FragmentTable:
     """The fragments that move predictions, the most important first.
 
-    Parameters
-    ----------
-    expansion : KernelExpansion
-    graphs : GraphCollection
-    targets : ndarray, shape (n_graphs,), optional
-        Class codes or values.
-    class_label : object, optional
-        The class that positive effects favour. By default, with two classes the second; with
-        more, the table has fragments of all of them and each row's class.
-    n_fragments, min_support, n_jobs, seen :
-        See :func:`find_fragments`.
-    smarts : bool, default=True
-        Whether fragments of molecules are written as SMARTS, each checked against hundreds of them.
+    ``targets`` are class codes or values of the graphs. Positive effects favour ``class_label``,
+    by default with two classes the second; with more, the table has fragments of all of them and
+    each row's class. ``smarts``: whether to write fragments of molecules as SMARTS. See
+    :func:`find_fragments` for the others.
     """
     parts, pictures, covered, size, left_out = [], [], [], {}, True
     for output, sign, label in outputs_of(expansion, class_label):
@@ -203,9 +167,9 @@ def fragment_table(
         if label is not None:
             part.insert(0, "class_label", label)
         parts.append(part)
-        pictures += [_picture(found.seen, fragment) for fragment in found.fragments]
-        covered += [found.seen.covered(f.roots, f.depth) for f in found.fragments]
-        size[label] = size_effect(found.seen, sign)
+        pictures += [_picture(found.explained, fragment) for fragment in found.fragments]
+        covered += [found.explained.covered(f.roots, f.depth) for f in found.fragments]
+        size[label] = size_effect(found.explained, sign)
         left_out = bool((found.effects.twins >= 0).all())
     table = FragmentTable(pd.concat(parts))
     order = np.argsort(-table.pop("_order").to_numpy(), kind="stable")[:n_fragments]
@@ -214,45 +178,23 @@ def fragment_table(
     table.pictures = {rank: pictures[k] for rank, k in enumerate(order.tolist(), start=1)}
     table.attrs["size"] = size if len(size) > 1 else next(iter(size.values()))
     table.attrs["left_out"] = left_out
-    table.attrs["toward"] = toward_of(expansion, class_label)
+    classes = expansion.classes
+    if classes is not None and class_label is None and len(classes) == 2:
+        class_label = classes[1]
+    table.attrs["toward"] = None if class_label is None else str(class_label)
     least = max(_WELL_SUPPORTED, round(_WELL_SUPPORTED_SHARE * len(graphs)))
     table.attrs["strongest"] = _strongest(table, [covered[k] for k in order.tolist()], least)
     return table
 
 
-def outputs_of(
-    expansion: KernelExpansion, class_label: Any
-) -> list[tuple[int, float, Any]]:  # fmt: skip
-    """Outputs to explain: their numbers, the signs they count with, the classes to name."""
-    classes = expansion.classes
-    if classes is None:
-        if class_label is not None:
-            raise ValueError(
-                f"class_label={class_label!r}, but this model predicts numbers: leave it out."
-            )
-        return [(0, 1.0, None)]
-    code = None if class_label is None else class_code(classes, class_label)
-    if len(classes) == 2:
-        return [(0, -1.0 if code == 0 else 1.0, None)]
-    return [(k, 1.0, classes[k]) for k in ([code] if code is not None else range(len(classes)))]
-
-
-def toward_of(expansion: KernelExpansion, class_label: Any) -> str | None:
-    """The class that positive effects favour; None: larger numbers, or each row's class."""
-    classes = expansion.classes
-    if classes is None or (class_label is None and len(classes) != 2):
-        return None
-    return str(classes[1] if class_label is None else class_label)
-
-
-def size_effect(seen: ExplainedGraphs, sign: float = 1.0) -> dict[str, float]:
+def size_effect(explained: ExplainedGraphs, sign: float = 1.0) -> dict[str, float]:
     """The effect of the size of a graph, whatever its nodes are.
 
-    ``per_node`` is the mean of all nodes' contributions, graph by graph, ``error`` its standard
-    error; ``effect`` that of a graph of ``mean_nodes`` nodes.
+    ``per_node`` is the mean contribution of a node, averaged within graphs first, ``error`` its
+    standard error; ``effect`` that of a graph of ``mean_nodes`` nodes.
     """
-    mean = mean_over_graphs(seen.phi, seen.graph_of_node)
-    nodes = float(seen.graphs.sizes.mean())
+    mean = mean_over_graphs(explained.phi, explained.graph_of_node)
+    nodes = float(explained.graphs.sizes.mean())
     return {
         "per_node": sign * mean.mean,
         "error": mean.error,
@@ -262,20 +204,20 @@ def size_effect(seen: ExplainedGraphs, sign: float = 1.0) -> dict[str, float]:
 
 
 def effect_errors(found: FoundFragments, output: int = 0, n_jobs: int = 1) -> np.ndarray:
-    """Standard errors of the effects of fragments: over graphs, and over the training sample.
+    """Standard errors of the effects of fragments: over graphs and over the training sample.
 
-    Both are squared and added. The second part, by the jackknife over training graphs, is measured
-    on some of the graphs; without a closed form (a support vector machine, landmarks) it is 0.
+    Their squares are added. The second, by the jackknife over training graphs, is measured on some
+    of the graphs; without a closed form (support vector machine, landmarks) it is 0.
     """
-    seen, regions = found.seen, []
+    explained, regions = found.explained, []
     for fragment in found.fragments:
-        owner = seen.graph_of_node[fragment.roots]
-        holders, counts = np.unique(owner, return_counts=True)
-        step = max(1, -(-len(holders) // _MOST_SAMPLED))
-        chosen = np.isin(owner, holders[::step])
+        owner = explained.graph_of_node[fragment.roots]
+        graphs, counts = np.unique(owner, return_counts=True)
+        sample = graphs[:: max(1, -(-len(graphs) // _MOST_SAMPLED))]
+        chosen = np.isin(owner, sample)
         roots = fragment.roots[chosen]
-        per_root = 1.0 / (len(holders[::step]) * counts[np.searchsorted(holders, owner[chosen])])
-        balls = seen.balls(roots, fragment.depth)
+        per_root = 1.0 / (len(sample) * counts[np.searchsorted(graphs, owner[chosen])])
+        balls = explained.balls(roots, fragment.depth)
         weights = np.repeat(per_root, np.diff(balls.indptr))
         nodes, place = np.unique(balls.indices, return_inverse=True)
         regions.append(Region(nodes, np.bincount(place, weights=weights)))
@@ -293,25 +235,32 @@ def _rows(
     smarts: bool,
     errors: np.ndarray,
 ) -> pd.DataFrame:
-    seen, fragments = found.seen, found.fragments
-    columns: dict[str, Any] = _chemistry(seen, fragments, smarts)
-    columns["pattern"] = [" | ".join(pattern_texts(seen.forest, f.patterns)) for f in fragments]
+    explained, fragments = found.explained, found.fragments
+    columns: dict[str, Any] = _chemistry(explained, fragments, smarts)
+    columns["pattern"] = [
+        " | ".join(pattern_texts(explained.forest, f.patterns)) for f in fragments
+    ]
     columns["depth"] = [f.depth for f in fragments]
     columns["effect"] = [sign * f.effect.mean for f in fragments]
     columns["error"] = errors
     columns["conditional_effect"] = [sign * f.beyond.mean for f in fragments]
     columns["conditional_error"] = [f.beyond.error for f in fragments]
     columns["total"] = [sign * f.total for f in fragments]
-    holders = [np.unique(seen.graph_of_node[f.roots]) for f in fragments]
-    columns["support"] = [len(graphs) for graphs in holders]
+    having = [np.unique(explained.graph_of_node[f.roots]) for f in fragments]
+    columns["support"] = [len(graphs) for graphs in having]
     classes = found.effects.expansion.classes
     if targets is not None and classes is None:
-        columns["mean_value"] = [float(targets[graphs].mean()) for graphs in holders]
+        columns["mean_value"] = [float(targets[graphs].mean()) for graphs in having]
     elif targets is not None and classes is not None:
         for code, label in enumerate(classes.tolist()):
-            counts = [int((targets[graphs] == code).sum()) for graphs in holders]
+            counts = [int((targets[graphs] == code).sum()) for graphs in having]
             columns[f"support {label}"] = counts
-    columns["examples"] = [_examples(seen.graphs, graphs) for graphs in holders]
+    names, sizes = explained.graphs.names, explained.graphs.sizes
+    examples = [graphs[np.argsort(sizes[graphs], kind="stable")][:_N_EXAMPLES] for graphs in having]
+    columns["examples"] = [
+        [k if names is None else explained.graphs[k].name for k in graphs.tolist()]
+        for graphs in examples
+    ]
     # Fragments of several classes are merged by score, those of one keep the order of the search.
     scores = np.abs([f.score for f in fragments]).astype(float)
     columns["_order"] = np.minimum.accumulate(scores) if len(scores) else scores
@@ -335,40 +284,31 @@ def _strongest(table: FragmentTable, covered: Sequence[np.ndarray], least: int) 
     return [k + 1 for k in taken]
 
 
-def _examples(graphs: GraphCollection, holders: np.ndarray) -> list[Any]:
-    """Some of the graphs, small ones first: their names, or else their positions."""
-    order = holders[np.argsort(graphs.sizes[holders], kind="stable")][:_N_EXAMPLES]
-    return [int(k) if graphs.names is None else graphs[int(k)].name for k in order]
-
-
-def _chemistry(seen: ExplainedGraphs, fragments: list[Fragment], smarts: bool) -> dict[str, Any]:
-    """Names and, if asked for, SMARTS of fragments of molecules; other graphs have neither."""
-    graphs, forest = seen.graphs, seen.forest
+def _chemistry(
+    explained: ExplainedGraphs, fragments: list[Fragment], smarts: bool
+) -> dict[str, Any]:
+    """Names and, with ``smarts``, SMARTS of fragments of molecules; other graphs have neither."""
+    graphs, forest = explained.graphs, explained.forest
     if not len(graphs) or not is_molecule(graphs[0]):
         return {"name": [""] * len(fragments)}
-    own = [v for v, t in zip(forest.vocabularies, forest.trees, strict=True)
-           if TREES[t][0] == "labels"]  # fmt: skip
-    kind = "unknown"
+    trees = zip(forest.vocabularies, forest.trees, strict=True)
+    own = [vocabulary for vocabulary, tree in trees if TREES[tree][0] == "labels"]
+    kind = atom_label_of(graphs, own[0]) if own and smarts else "element"
+    writer = FragmentWriter(explained, kind or "unknown")
+    columns: dict[str, Any] = {
+        "name": [group_name(explained, fragment, writer.molecule) for fragment in fragments]
+    }
     if smarts:
-        kind = (atom_label_of(graphs, own[0]) if own else "element") or "unknown"
-    writer = FragmentWriter(seen, kind)
-    names = {"name": [group_name(seen, fragment, writer.molecule) for fragment in fragments]}
-    if not smarts:
-        return names
-    return names | {"smarts": [writer.smarts(fragment) for fragment in fragments]}
+        columns["smarts"] = [writer.smarts(fragment) for fragment in fragments]
+    return columns
 
 
-def _picture(seen: ExplainedGraphs, fragment: Fragment) -> tuple[Graph, Occurrence]:
-    """A small graph that has a fragment, and the occurrence of its first pattern there.
-
-    The very smallest are rarely typical, so one with a few nodes beside the fragment comes first.
-    """
-    roots = seen.carriers(fragment.patterns[0])
-    sizes = seen.graphs.sizes[seen.graph_of_node[roots]]
-    inside = np.diff(seen.balls(roots, fragment.depth).indptr)
+def _picture(explained: ExplainedGraphs, fragment: Fragment) -> tuple[Graph, Occurrence]:
+    """A small graph, with a few nodes beside the fragment if possible, and the occurrence there."""
+    roots = explained.carriers(fragment.patterns[0])
+    sizes = explained.graphs.sizes[explained.graph_of_node[roots]]
+    inside = np.diff(explained.balls(roots, fragment.depth).indptr)
     k = int(np.lexsort((roots, sizes, sizes < inside + _BESIDE))[0])
-    place = occurrence_at(
-        seen.graphs, int(seen.graph_of_node[roots[k]]), int(roots[k]), fragment.patterns[0],
-        fragment.depth,
-    )  # fmt: skip
-    return seen.graphs[place.graph_index], place
+    graph, row = int(explained.graph_of_node[roots[k]]), int(roots[k])
+    place = occurrence_at(explained.graphs, graph, row, fragment.patterns[0], fragment.depth)
+    return explained.graphs[graph], place

@@ -7,129 +7,56 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from treelens.explain.fragment_search import ExplainedGraphs, Fragment
 
 # The best fit is the name, the first of equal ones: those at the end are for fragments that
 # comprise several of the others.
 GROUPS = MappingProxyType({
-    "aromatic nitro": "c[N+](=O)[O-]",
-    "aliphatic nitro": "[CX4][N+](=O)[O-]",
+    "aromatic nitro": "c[N+](=O)[O-]", "aliphatic nitro": "[CX4][N+](=O)[O-]",
     "nitro on a five-membered heteroaromatic ring": "[O-][N+](=O)c1cc[c,n][o,s,n]1",
-    "N-nitro": "N[N+](=O)[O-]",
-    "nitrate ester": "[#6]O[N+](=O)[O-]",
-    "nitroso": "[#6,#7,#8][NX2;+0]=O",
-    "N-nitroso": "[NX3][NX2;+0]=O",
-    "primary aromatic amine": "c[NX3;H2]",
-    "secondary aromatic amine": "c[NX3;H1]",
-    "tertiary aromatic amine": "c[NX3;H0;!$(N~[!#6])]",
-    "primary aliphatic amine": "[CX4][NX3;H2]",
+    "N-nitro": "N[N+](=O)[O-]", "nitrate ester": "[#6]O[N+](=O)[O-]",
+    "nitroso": "[#6,#7,#8][NX2;+0]=O", "N-nitroso": "[NX3][NX2;+0]=O",
+    "primary aromatic amine": "c[NX3;H2]", "secondary aromatic amine": "c[NX3;H1]",
+    "tertiary aromatic amine": "c[NX3;H0;!$(N~[!#6])]", "primary aliphatic amine": "[CX4][NX3;H2]",
     "secondary aliphatic amine": "[CX4][NX3;H1][CX4]",
     "tertiary aliphatic amine": "[CX4][NX3;H0]([CX4])[CX4]",
-    "quaternary ammonium": "[CX4][N+]([CX4])([CX4])[CX4]",
-    "hydroxylamine": "[#6][NX3][OX2;H1]",
-    "oxime": "[#6]=N[OX2]",
-    "hydrazine": "[NX3;!$(N~[O,S])][NX3;!$(N~[O,S])]",
-    "hydrazone": "[#6]=N[NX3]",
-    "azo": "[#6]N=N[#6]",
-    "triazene": "[NX3]N=N",
-    "azide": "N=[N+]=[N-]",
-    "diazo": "[#6]=[N+]=[N-]",
-    "diazonium": "[#6][N+]#N",
-    "nitrile": "[#6]C#N",
-    "isocyanate": "N=C=O",
-    "isothiocyanate": "N=C=S",
-    "epoxide": "C1OC1",
-    "aziridine": "C1NC1",
-    "oxetane": "C1COC1",
-    "beta-lactone": "O=C1CCO1",
-    "peroxide": "OO",
-    "alkyl fluoride": "[CX4]F",
-    "trifluoromethyl": "[#6]C(F)(F)F",
-    "alkyl chloride": "[CX4]Cl",
-    "alkyl bromide": "[CX4]Br",
-    "alkyl iodide": "[CX4]I",
-    "geminal dichloride": "[CX4](Cl)Cl",
-    "trichloromethyl": "C(Cl)(Cl)Cl",
-    "vinyl halide": "C=C[F,Cl,Br,I]",
-    "aryl fluoride": "cF",
-    "aryl chloride": "cCl",
-    "aryl bromide": "cBr",
-    "aryl iodide": "cI",
-    "acyl halide": "[#6]C(=O)[F,Cl,Br,I]",
-    "carbamoyl chloride": "NC(=O)Cl",
-    "aldehyde": "[#6][CX3;H1]=O",
-    "unsaturated aldehyde": "C=C[CX3;H1]=O",
-    "ketone": "[#6]C(=O)[#6]",
-    "diaryl ketone": "cC(=O)c",
-    "quinone": "O=C1[#6]~[#6]C(=O)[#6]~[#6]1",
-    "carboxylic acid": "[#6]C(=O)[OX2;H1]",
-    "carboxylate": "[#6]C(=O)[O-]",
-    "aromatic carboxylic acid": "cC(=O)[OX2;H1]",
-    "ester": "[#6]C(=O)O[#6]",
-    "carbamate": "NC(=O)O[#6]",
-    "carbonate": "[#6]OC(=O)O[#6]",
-    "amide": "[#6]C(=O)N",
-    "urea": "NC(=O)N",
-    "thiourea": "NC(=S)N",
-    "imide": "C(=O)NC(=O)",
-    "guanidine": "NC(=N)N",
-    "amidine": "[#6]C(=N)N",
-    "imine": "[#6]C=N[#6]",
-    "primary alcohol": "[CX4;H2][OX2;H1]",
-    "secondary alcohol": "[CX4;H1][OX2;H1]",
-    "tertiary alcohol": "[CX4;H0][OX2;H1]",
-    "phenol": "c[OX2;H1]",
-    "alkyl ether": "[CX4]O[CX4]",
-    "aryl ether": "cO[CX4]",
-    "methoxy": "O[CH3]",
-    "acetal": "O[CX4]O",
-    "thiol": "[#6][SX2;H1]",
-    "thioether": "[#6][SX2][#6]",
-    "disulphide": "[#6]SS[#6]",
-    "sulphoxide": "[#6]S(=O)[#6]",
-    "sulphone": "[#6]S(=O)(=O)[#6]",
-    "sulphonic acid": "[#6]S(=O)(=O)[O;H1,-]",
-    "sulphonamide": "[#6]S(=O)(=O)N",
-    "sulphonate or sulphate ester": "[CX4]OS(=O)(=O)",
-    "phosphate": "OP(=O)(O)O",
-    "phosphonate": "[#6]P(=O)(O)O",
-    "thiophosphate": "OP(=S)(O)O",
-    "alkene": "[#6]C=C[#6]",
-    "terminal alkene": "C=[CH2]",
-    "alkyne": "C#C",
-    "michael acceptor": "C=CC=O",
-    "tert-butyl": "[CX4]([CH3])([CH3])[CH3]",
-    "isopropyl": "[CH;X4]([CH3])[CH3]",
-    "ethyl": "[CH2][CH3]",
-    "methyl on an aromatic ring": "c[CH3]",
-    "alkyl chain": "[CH2;R0][CH2;R0][CH2;R0]",
-    "cyclohexane": "C1CCCCC1",
-    "benzene ring": "c1ccccc1",
-    "ring-fused aromatic carbons": "c(c)(c)c(c)c",
-    "polycyclic aromatic": "c1ccc2c(c1)ccc1ccccc12",
-    "naphthalene": "c1ccc2ccccc2c1",
-    "pyridine": "c1ccncc1",
-    "pyrimidine": "c1cncnc1",
-    "imidazole": "c1cncn1",
-    "pyrazole": "c1ccnn1",
-    "pyrrole or indole nitrogen": "c[nH]c",
-    "thiophene": "c1ccsc1",
-    "furan": "c1ccoc1",
-    "thiazole": "c1cscn1",
-    "biaryl": "c-!@c",
-    "piperidine": "C1CCNCC1",
-    "piperazine": "C1CNCCN1",
-    "morpholine": "C1COCCN1",
-    "nitro": "[#6][N+](=O)[O-]",
-    "fluoride": "[#6]F",
-    "chloride": "[#6]Cl",
-    "bromide": "[#6]Br",
-    "iodide": "[#6]I",
-    "hydroxyl": "[#6][OX2;H1]",
-    "ether": "[#6][OX2][#6]",
-    "carbonyl": "[#6]=O",
+    "quaternary ammonium": "[CX4][N+]([CX4])([CX4])[CX4]", "hydroxylamine": "[#6][NX3][OX2;H1]",
+    "oxime": "[#6]=N[OX2]", "hydrazine": "[NX3;!$(N~[O,S])][NX3;!$(N~[O,S])]",
+    "hydrazone": "[#6]=N[NX3]", "azo": "[#6]N=N[#6]", "triazene": "[NX3]N=N",
+    "azide": "N=[N+]=[N-]", "diazo": "[#6]=[N+]=[N-]", "diazonium": "[#6][N+]#N",
+    "nitrile": "[#6]C#N", "isocyanate": "N=C=O", "isothiocyanate": "N=C=S", "epoxide": "C1OC1",
+    "aziridine": "C1NC1", "oxetane": "C1COC1", "beta-lactone": "O=C1CCO1", "peroxide": "OO",
+    "alkyl fluoride": "[CX4]F", "trifluoromethyl": "[#6]C(F)(F)F", "alkyl chloride": "[CX4]Cl",
+    "alkyl bromide": "[CX4]Br", "alkyl iodide": "[CX4]I", "geminal dichloride": "[CX4](Cl)Cl",
+    "trichloromethyl": "C(Cl)(Cl)Cl", "vinyl halide": "C=C[F,Cl,Br,I]", "aryl fluoride": "cF",
+    "aryl chloride": "cCl", "aryl bromide": "cBr", "aryl iodide": "cI",
+    "acyl halide": "[#6]C(=O)[F,Cl,Br,I]", "carbamoyl chloride": "NC(=O)Cl",
+    "aldehyde": "[#6][CX3;H1]=O", "unsaturated aldehyde": "C=C[CX3;H1]=O",
+    "ketone": "[#6]C(=O)[#6]", "diaryl ketone": "cC(=O)c",
+    "quinone": "O=C1[#6]~[#6]C(=O)[#6]~[#6]1", "carboxylic acid": "[#6]C(=O)[OX2;H1]",
+    "carboxylate": "[#6]C(=O)[O-]", "aromatic carboxylic acid": "cC(=O)[OX2;H1]",
+    "ester": "[#6]C(=O)O[#6]", "carbamate": "NC(=O)O[#6]", "carbonate": "[#6]OC(=O)O[#6]",
+    "amide": "[#6]C(=O)N", "urea": "NC(=O)N", "thiourea": "NC(=S)N", "imide": "C(=O)NC(=O)",
+    "guanidine": "NC(=N)N", "amidine": "[#6]C(=N)N", "imine": "[#6]C=N[#6]",
+    "primary alcohol": "[CX4;H2][OX2;H1]", "secondary alcohol": "[CX4;H1][OX2;H1]",
+    "tertiary alcohol": "[CX4;H0][OX2;H1]", "phenol": "c[OX2;H1]", "alkyl ether": "[CX4]O[CX4]",
+    "aryl ether": "cO[CX4]", "methoxy": "O[CH3]", "acetal": "O[CX4]O", "thiol": "[#6][SX2;H1]",
+    "thioether": "[#6][SX2][#6]", "disulphide": "[#6]SS[#6]", "sulphoxide": "[#6]S(=O)[#6]",
+    "sulphone": "[#6]S(=O)(=O)[#6]", "sulphonic acid": "[#6]S(=O)(=O)[O;H1,-]",
+    "sulphonamide": "[#6]S(=O)(=O)N", "sulphonate or sulphate ester": "[CX4]OS(=O)(=O)",
+    "phosphate": "OP(=O)(O)O", "phosphonate": "[#6]P(=O)(O)O", "thiophosphate": "OP(=S)(O)O",
+    "alkene": "[#6]C=C[#6]", "terminal alkene": "C=[CH2]", "alkyne": "C#C",
+    "michael acceptor": "C=CC=O", "tert-butyl": "[CX4]([CH3])([CH3])[CH3]",
+    "isopropyl": "[CH;X4]([CH3])[CH3]", "ethyl": "[CH2][CH3]",
+    "methyl on an aromatic ring": "c[CH3]", "alkyl chain": "[CH2;R0][CH2;R0][CH2;R0]",
+    "cyclohexane": "C1CCCCC1", "benzene ring": "c1ccccc1",
+    "ring-fused aromatic carbons": "c(c)(c)c(c)c", "polycyclic aromatic": "c1ccc2c(c1)ccc1ccccc12",
+    "naphthalene": "c1ccc2ccccc2c1", "pyridine": "c1ccncc1", "pyrimidine": "c1cncnc1",
+    "imidazole": "c1cncn1", "pyrazole": "c1ccnn1", "pyrrole or indole nitrogen": "c[nH]c",
+    "thiophene": "c1ccsc1", "furan": "c1ccoc1", "thiazole": "c1cscn1", "biaryl": "c-!@c",
+    "piperidine": "C1CCNCC1", "piperazine": "C1CNCCN1", "morpholine": "C1COCCN1",
+    "nitro": "[#6][N+](=O)[O-]", "fluoride": "[#6]F", "chloride": "[#6]Cl", "bromide": "[#6]Br",
+    "iodide": "[#6]I", "hydroxyl": "[#6][OX2;H1]", "ether": "[#6][OX2][#6]", "carbonyl": "[#6]=O",
 })  # fmt: skip
 _SAMPLED = 30  # occurrences that candidate names are ranked on
 MOST_CHECKED = 300  # occurrences that a name is checked on
@@ -146,68 +73,48 @@ def _queries() -> dict[str, Any]:
     return {name: Chem.MolFromSmarts(smarts) for name, smarts in GROUPS.items()}
 
 
-def group_name(seen: ExplainedGraphs, fragment: Fragment, molecule: Callable[[int], Any]) -> str:
-    """The well-known group that fits a fragment best; an empty text if none does.
+def group_name(
+    explained: ExplainedGraphs, fragment: Fragment, molecule: Callable[[int], Any]
+) -> str:
+    """The well-known group that fits a fragment best, or an empty text.
 
     A group fits an occurrence where at least 60 % of the fragment's atoms belong to one match of
     the group, or half of them if the fragment has that match whole; they are at least half of the
     match, and all of the fragment's atoms but carbon are in it: a ring is no name for its
-    chlorine. It must fit 95 % of the occurrences.
-
-    Parameters
-    ----------
-    seen : ExplainedGraphs
-    fragment : Fragment
-    molecule : callable
-        The RDKit molecule of a graph's position.
+    chlorine. It must fit 95 % of the occurrences. ``molecule`` returns the RDKit molecule of a
+    graph by its position.
     """
-    places = _places(seen, fragment, molecule)
+    roots = fragment.roots[:: max(1, -(-len(fragment.roots) // MOST_CHECKED))]
+    owner, balls = explained.graph_of_node[roots], explained.balls(roots, fragment.depth)
+    starts = explained.graphs.node_offsets[owner]
+    places = []  # molecules, the atoms of occurrences in them, and those that are no carbons
+    for k, graph in enumerate(owner.tolist()):
+        nodes = balls.indices[balls.indptr[k] : balls.indptr[k + 1]]
+        mol, atoms = molecule(graph), set((nodes - starts[k]).tolist())
+        others = {k for k in atoms if mol.GetAtomWithIdx(k).GetAtomicNum() != _CARBON}
+        places.append((mol, atoms, others))
     sample = places[:: max(1, -(-len(places) // _SAMPLED))]
     ranked: list[tuple[float, int, str]] = []
     for name, query in _queries().items():
-        fits = np.array([_fit(place, query) for place in sample])  # (n_sampled, 2)
-        if _fitted(fits).mean() >= _LEAST_SHARE:
-            ranked.append((-float(fits.prod(axis=1).mean()), len(ranked), name))
+        share, quality = _fit(sample, query)
+        if share >= _LEAST_SHARE:
+            ranked.append((-quality, len(ranked), name))
     for _, _, name in sorted(ranked):
-        query = _queries()[name]
-        fits = np.array([_fit(place, query) for place in places])
-        if _fitted(fits).mean() >= _LEAST_SHARE:
+        if _fit(places, _queries()[name])[0] >= _LEAST_SHARE:
             return name
     return ""
 
 
-def _places(
-    seen: ExplainedGraphs, fragment: Fragment, molecule: Callable[[int], Any]
-) -> list[tuple[Any, set[int], set[int]]]:
-    """Molecules, the atoms of occurrences in them, and those that are no carbons."""
-    roots = fragment.roots[:: max(1, -(-len(fragment.roots) // MOST_CHECKED))]
-    owner = seen.graph_of_node[roots]
-    balls = seen.balls(roots, fragment.depth)
-    starts = seen.graphs.node_offsets[owner]
-    places = []
-    ends = zip(balls.indptr[:-1], balls.indptr[1:], strict=True)
-    for graph, start, (a, b) in zip(owner.tolist(), starts, ends, strict=True):
-        mol, atoms = molecule(graph), set((balls.indices[a:b] - start).tolist())
-        others = {k for k in atoms if mol.GetAtomWithIdx(k).GetAtomicNum() != _CARBON}
-        places.append((mol, atoms, others))
-    return places
-
-
-def _fitted(fits: np.ndarray) -> np.ndarray:
-    inside, covered = fits.T
-    enough = np.where(covered == 1.0, _INSIDE_IF_WHOLE, _INSIDE)
-    return (covered >= _COVERED) & (inside >= enough)
-
-
-def _fit(place: tuple[Any, set[int], set[int]], query: Any) -> Sequence[float]:
-    """The share of the atoms inside the best match, and the share of that match they cover."""
-    molecule, atoms, others = place
-    best = (0.0, 0.0)
-    for match in molecule.GetSubstructMatches(query, maxMatches=1000):
-        if not others.issubset(match):
-            continue
-        common = len(atoms.intersection(match))
-        fit = (common / len(atoms), common / len(match))
-        if fit[0] * fit[1] > best[0] * best[1]:
-            best = fit
-    return best
+def _fit(places: Sequence[tuple[Any, set[int], set[int]]], query: Any) -> tuple[float, float]:
+    """The share of the places where a group fits, and how well it fits on average."""
+    fits, quality = 0, 0.0
+    for molecule, atoms, others in places:
+        inside, covered = 0.0, 0.0  # shares of the atoms and of the best match that they have
+        for match in molecule.GetSubstructMatches(query, maxMatches=1000):
+            common = len(atoms.intersection(match)) if others.issubset(match) else 0
+            fit = common / len(atoms), common / len(match)
+            if fit[0] * fit[1] > inside * covered:
+                inside, covered = fit
+        fits += covered >= _COVERED and inside >= (_INSIDE_IF_WHOLE if covered == 1 else _INSIDE)
+        quality += inside * covered
+    return fits / len(places), quality / len(places)

@@ -1,4 +1,4 @@
-"""Where to draw the nodes of a graph."""
+"""Positions of the nodes of a graph in a drawing."""
 
 from __future__ import annotations
 
@@ -6,23 +6,28 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from treelens.explain import _compiled
 from treelens.graphs.collection import Graph
 from treelens.graphs.molecules import molecule_of
+from treelens.parallel import one_blas_thread
 
-# Up to this size the positions are refined; the start alone must do for larger components.
-_LARGEST_REFINED = 300
+_LARGEST_REFINED = 300  # nodes; larger components keep the positions of classical scaling
 _REFINING_STEPS = 60
 _MOST_PIVOTS = 60
 _GAP = 1.0  # between components, in units of an edge
+
+
+def is_molecule(graph: Graph) -> bool:
+    """Whether the graph was read as a molecule, so that RDKit can draw it."""
+    return "smiles" in graph.data or "mol" in graph.data
 
 
 def node_positions(graph: Graph) -> np.ndarray:
     """Coordinates of the nodes, about one unit per edge, shape (n_nodes, 2).
 
     Molecules get the coordinates that RDKit draws them with. Other graphs are laid out so that
-    distances on paper follow the number of steps between nodes (stress majorisation), each
-    component by itself, side by side. The same graph always gets the same picture.
+    distances in the drawing follow the number of steps between nodes (stress majorisation), each
+    component by itself, side by side, the largest first. The same graph always gets the same
+    positions.
 
     Examples
     --------
@@ -31,85 +36,64 @@ def node_positions(graph: Graph) -> np.ndarray:
     1.0
     """
     if is_molecule(graph):
-        return _molecule_positions(graph)
-    return _pack(graph)
+        from rdkit.Chem import rdDepictor
 
-
-def is_molecule(graph: Graph) -> bool:
-    """Whether the graph was read as a molecule, so that RDKit can draw it."""
-    return "smiles" in graph.data or "mol" in graph.data
-
-
-def _molecule_positions(graph: Graph) -> np.ndarray:
-    from rdkit.Chem import rdDepictor
-
-    molecule = molecule_of(graph)
-    rdDepictor.Compute2DCoords(molecule)
-    positions = np.array(molecule.GetConformer().GetPositions())[:, :2]
-    # RDKit's bonds are 1.5 long and its y axis points up.
-    return positions * [1.0, -1.0] / 1.5
-
-
-def _pack(graph: Graph) -> np.ndarray:
-    """Components side by side, the largest first."""
+        molecule = molecule_of(graph)
+        rdDepictor.Compute2DCoords(molecule)
+        # RDKit's bonds are 1.5 long and its y axis points up.
+        return np.array(molecule.GetConformer().GetPositions())[:, :2] * [1.0, -1.0] / 1.5
     u, v = np.array(graph.edges, dtype=np.int64).reshape(-1, 2).T
     shape = (graph.n_nodes, graph.n_nodes)
     arcs = sparse.csr_array((np.ones(len(u)), (u, v)), shape=shape)
     component = csgraph.connected_components(arcs, directed=False)[1]
-    positions = np.zeros((graph.n_nodes, 2))
-    left = 0.0
+    positions, left = np.zeros((graph.n_nodes, 2)), 0.0
     for k in np.argsort(-np.bincount(component), kind="stable"):
         members = np.flatnonzero(component == k)
-        placed = _component_positions(arcs, members)
-        placed = placed - [placed[:, 0].min(), (placed[:, 1].min() + placed[:, 1].max()) / 2]
+        with one_blas_thread():
+            placed = _component_positions(arcs, members)
+        placed -= [placed[:, 0].min(), (placed[:, 1].min() + placed[:, 1].max()) / 2]
         positions[members] = placed + np.array([left, 0.0])
         left += placed[:, 0].max() + _GAP
     return positions
 
 
 def _component_positions(arcs: sparse.csr_array, members: np.ndarray) -> np.ndarray:
+    """Positions of the nodes of one component, the long side horizontal."""
     n = len(members)
     if n == 1:
         return np.zeros((1, 2))
     pivots = np.unique(np.linspace(0, n - 1, min(n, _MOST_PIVOTS)).astype(int))
-    if n > _LARGEST_REFINED:
-        return _upright(_scaled(_steps(arcs, members[pivots])[:, members].T))
-    steps = _steps(arcs, members)[:, members]
-    return _upright(_refined(_scaled(steps[:, pivots]), steps))
-
-
-def _steps(arcs: sparse.csr_array, sources: np.ndarray) -> np.ndarray:
-    """Steps along edges from some nodes to all, shape (n_sources, n_nodes)."""
-    return csgraph.dijkstra(arcs, directed=False, indices=sources, unweighted=True)
+    sources = members if n <= _LARGEST_REFINED else members[pivots]
+    steps = csgraph.dijkstra(arcs, directed=False, indices=sources, unweighted=True)[:, members].T
+    if n <= _LARGEST_REFINED:
+        positions = _refined(_scaled(steps[:, pivots]), steps)
+    else:
+        positions = _scaled(steps)
+    centred = positions - positions.mean(axis=0)
+    turned = centred @ np.linalg.svd(centred, full_matrices=False)[2].T
+    farthest = np.abs(turned).argmax(axis=0)
+    return turned * np.where(turned[farthest, [0, 1]] > 0, -1.0, 1.0)
 
 
 def _scaled(steps: np.ndarray) -> np.ndarray:
-    """Classical scaling against a few pivots: positions from ``steps`` (n, n_pivots)."""
+    """Positions by classical scaling against a few pivots, from ``steps`` (n, n_pivots)."""
     squares = steps**2
     centred = squares - squares.mean(axis=0) - squares.mean(axis=1)[:, None] + squares.mean()
-    left, _, _ = np.linalg.svd(-0.5 * centred, full_matrices=False)
+    left = np.linalg.svd(-0.5 * centred, full_matrices=False)[0]
     axes = np.zeros((len(steps), 2))
     axes[:, : min(2, left.shape[1])] = left[:, :2]
-    # Twins (such as the leaves of a star) would fall on one point and never part again.
+    # The leaves of a star would fall on one point and never part again.
     axes += 1e-2 * np.random.default_rng(0).standard_normal(axes.shape)
-    spread = np.linalg.norm(axes, axis=1).max()
-    return axes * (steps.max() / (2 * spread))
+    return axes * (steps.max() / (2 * np.linalg.norm(axes, axis=1).max()))
 
 
 def _refined(positions: np.ndarray, steps: np.ndarray) -> np.ndarray:
     """Minimise the stress ``sum (|x_i - x_j| - steps_ij)^2 / steps_ij^2`` by majorisation."""
     n = len(steps)
-    with_self = steps + np.eye(n)  # avoids a division by zero; the diagonal counts for nothing
-    weights = with_self**-2.0 - np.eye(n)
-    laplacian = np.diag(weights.sum(axis=1)) - weights
-    inverse = np.linalg.inv(laplacian + 1.0 / n)
-    return _compiled.majorised(positions.copy(), inverse, weights * steps, _REFINING_STEPS)
-
-
-def _upright(positions: np.ndarray) -> np.ndarray:
-    """Turn the long side to the horizontal, and take the same side up every time."""
-    centred = positions - positions.mean(axis=0)
-    _, _, axes = np.linalg.svd(centred, full_matrices=False)
-    turned = centred @ axes.T
-    first = np.abs(turned).argmax(axis=0)
-    return turned * np.where(turned[first, [0, 1]] > 0, -1.0, 1.0)
+    weights = (steps + np.eye(n)) ** -2.0 - np.eye(n)
+    inverse = np.linalg.inv(np.diag(weights.sum(axis=1)) - weights + 1.0 / n)
+    springs, z = weights * steps, positions @ [1.0, 1.0j]
+    for _ in range(_REFINING_STEPS):
+        pulls = springs / np.maximum(np.abs(z[:, None] - z), 1e-9)
+        z = inverse @ (pulls.sum(axis=1) * z - pulls @ z)
+    return np.column_stack([z.real, z.imag])

@@ -33,25 +33,18 @@ _PTC_ELEMENTS = (
 _PTC_MR = LabelNames(
     nodes=MappingProxyType(dict(enumerate(_PTC_ELEMENTS))),
     edges=MappingProxyType({0: "#", 1: "=", 2: "-", 3: ":"}),
-    source=(
-        "the SMILES of the same 344 molecules: all sum formulas agree, and so do the bonds of 337; "
-        "the others differ in what counts as aromatic"
-    ),
+    source="the SMILES of the same 344 molecules: all sum formulas and the bonds of 337 agree",
 )
 
-# NCI1 and PTC_DGCNN came without a list of their codes, so there the codes are shown.
+# NCI1 and PTC_DGCNN are published without a list of their codes.
 LABEL_NAMES: Mapping[str, LabelNames] = MappingProxyType({"MUTAG": _MUTAG, "PTC_MR": _PTC_MR})
 
 
 def with_label_names(graphs: GraphCollection, names: str | LabelNames) -> GraphCollection:
     """Graphs with names instead of label codes.
 
-    Parameters
-    ----------
-    graphs : GraphCollection
-    names : str or LabelNames
-        A data set of :data:`LABEL_NAMES`, or names of your own. Graphs of other data sets are
-        returned as they are.
+    ``names`` is a data set of :data:`LABEL_NAMES`, or names of your own. Graphs of other data sets
+    are returned as they are.
 
     Examples
     --------
@@ -66,22 +59,19 @@ def with_label_names(graphs: GraphCollection, names: str | LabelNames) -> GraphC
     return GraphCollection(
         graphs.node_offsets, graphs.neighbor_offsets, graphs.neighbors, graphs.node_codes,
         _named(graphs.node_alphabet, found.nodes), graphs.edge_codes,
-        None if graphs.edge_alphabet is None else _named(graphs.edge_alphabet, found.edges),
-        graphs.names, graphs.graph_data, graphs.degree_labels, graphs.recipe,
+        _named(graphs.edge_alphabet, found.edges), graphs.names, graphs.graph_data,
+        graphs.degree_labels, graphs.recipe,
     )  # fmt: skip
 
 
 def named_vocabulary(vocabulary: PatternVocabulary, names: str | LabelNames) -> PatternVocabulary:
-    """A vocabulary, with the same ids, whose text form has names; it recognises no coded graphs."""
+    """A vocabulary with names in its text form; it does not match graphs with codes."""
     found = _found(names)
     if found is None:
         return vocabulary
-    edges = vocabulary.edge_alphabet
-    return replace(
-        vocabulary,
-        node_alphabet=_named(vocabulary.node_alphabet, found.nodes),
-        edge_alphabet=None if edges is None else _named(edges, found.edges),
-    )
+    nodes = _named(vocabulary.node_alphabet, found.nodes)
+    edges = _named(vocabulary.edge_alphabet, found.edges)
+    return replace(vocabulary, node_alphabet=nodes, edge_alphabet=edges)
 
 
 def named_forest(forest: PatternForest, names: str | LabelNames) -> PatternForest:
@@ -97,5 +87,5 @@ def _found(names: str | LabelNames) -> LabelNames | None:
     return names if isinstance(names, LabelNames) else LABEL_NAMES.get(names)
 
 
-def _named(alphabet: tuple[Any, ...], names: Mapping[Any, str]) -> tuple[Any, ...]:
-    return tuple(names.get(label, label) for label in alphabet)
+def _named(alphabet: Any, names: Mapping[Any, str]) -> Any:
+    return None if alphabet is None else tuple(names.get(label, label) for label in alphabet)

@@ -1,8 +1,8 @@
-"""Tables of patterns: their weights, where they occur, and which to look at first."""
+"""Tables of patterns: their weights, where they occur, and in which order to read them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,56 +25,38 @@ def pattern_table(
 
     Columns: ``pattern`` (text form), ``tree``, ``depth``, ``weight`` and ``support`` (number of
     training graphs that have it). With classes, one ``frequency CLASS`` each (mean share of the
-    nodes of a graph of that class that carry it), and ``leans_to``, the class where that share is
+    nodes of a graph of that class that carry it), and ``class``, the class where that share is
     largest. Without, ``mean_with`` and ``mean_without``, the mean target of the graphs that have
     the pattern and of the others (NaN where there are none). The index is the pattern's id.
 
-    Parameters
-    ----------
-    forest : PatternForest
-        Of a vocabulary: :meth:`PatternForest.of_vocabulary`.
-    histograms : PatternHistograms
-        Of the training graphs; its patterns are the last ones of the forest.
-    weights : ndarray, shape (n_patterns,)
-    targets : ndarray, shape (n_graphs,)
-        Class codes, or values.
-    classes : ndarray, optional
+    ``histograms`` are those of the training graphs, whose patterns are the last ones of the
+    forest; ``targets`` are class codes, or values.
     """
     import pandas as pd
 
     ids = np.arange(forest.n_patterns - histograms.n_patterns, forest.n_patterns)
-    by_target = (
-        _value_columns(histograms, targets)
-        if classes is None
-        else _class_columns(histograms, targets, classes)
+    if classes is None:
+        by_target = _value_columns(histograms, targets)
+    else:
+        shares = class_shares(histograms, targets, len(classes))  # (n_patterns, n_classes)
+        by_target = {f"frequency {c}": shares[:, k] for k, c in enumerate(classes.tolist())}
+        by_target["class"] = classes[shares.argmax(axis=1)]
+    return rank_patterns(
+        pd.DataFrame(
+            {
+                "pattern": pattern_texts(forest, ids),
+                "tree": forest.tree_names(ids),
+                "depth": histograms.depths,
+                "weight": weights,
+                "support": histograms.support,
+                **by_target,
+            },
+            index=pd.Index(ids, name="pattern_id"),
+        )
     )
-    table = pd.DataFrame(
-        {
-            "pattern": pattern_texts(forest, ids),
-            "tree": forest.tree_names(ids),
-            "depth": histograms.depths,
-            "weight": weights,
-            "support": histograms.support,
-            **by_target,
-        },
-        index=pd.Index(ids, name="pattern_id"),
-    )
-    return table.sort_values(
-        ["weight", "support", "depth", "pattern"], ascending=[False, False, True, True]
-    )
 
 
-def _class_columns(
-    histograms: PatternHistograms, codes: np.ndarray, classes: np.ndarray
-) -> dict[str, Any]:
-    shares = class_shares(histograms, codes, len(classes))  # (n_patterns, n_classes)
-    return {
-        **{f"frequency {c}": shares[:, k] for k, c in enumerate(classes.tolist())},
-        "leans_to": classes[shares.argmax(axis=1)],
-    }
-
-
-def _value_columns(histograms: PatternHistograms, values: np.ndarray) -> dict[str, Any]:
+def _value_columns(histograms: PatternHistograms, values: np.ndarray) -> dict[str, np.ndarray]:
     present = histograms.to_sparse()
     present.data[:] = 1.0
     n_with = np.asarray(present.sum(axis=0)).ravel()
@@ -91,11 +73,9 @@ def _value_columns(histograms: PatternHistograms, values: np.ndarray) -> dict[st
 
 def class_shares(histograms: PatternHistograms, codes: np.ndarray, n_classes: int) -> np.ndarray:
     """Mean relative frequency of every pattern in every class, shape (n_patterns, n_classes)."""
-    frequencies = histograms.to_sparse("frequencies")  # (n_graphs, n_patterns)
-    members = np.zeros((n_classes, len(codes)))
-    members[codes, np.arange(len(codes))] = 1.0
-    members /= members.sum(axis=1, keepdims=True).clip(1)
-    return np.asarray(frequencies.T @ members.T)
+    members = np.eye(n_classes)[codes]  # (n_graphs, n_classes)
+    members /= members.sum(axis=0).clip(1)
+    return np.asarray(histograms.to_sparse("frequencies").T @ members)
 
 
 def rank_patterns(table: pd.DataFrame, by: str = "weight") -> pd.DataFrame:
@@ -127,9 +107,7 @@ def class_separation(
     """
     frequencies = histograms.to_sparse("frequencies")  # (n_graphs, n_patterns)
     n = np.bincount(codes, minlength=n_classes).clip(1)
-    members = np.zeros((len(codes), n_classes))
-    members[np.arange(len(codes)), codes] = 1.0
-    sums = frequencies.T @ members  # (n_patterns, n_classes)
+    sums = class_shares(histograms, codes, n_classes) * n  # (n_patterns, n_classes)
     mean = sums.sum(axis=1) / len(codes)
     squares = np.asarray((frequencies * frequencies).sum(axis=0)).ravel()
     total = squares - len(codes) * mean**2

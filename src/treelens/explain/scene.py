@@ -7,7 +7,6 @@ PNG is drawn by matplotlib's Figure object: no display, no global state.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -37,10 +36,8 @@ class Lines:
     dashed: bool = False
 
     def svg(self) -> str:
-        path = "".join(
-            f"M{_short(a[0])} {_short(a[1])}L{_short(b[0])} {_short(b[1])}"
-            for a, b in self.segments
-        )
+        ends = ((*map(_short, a), *map(_short, b)) for a, b in self.segments)
+        path = "".join("M{} {}L{} {}".format(*end) for end in ends)
         return f'<path d="{path}"/>'
 
     def shared_svg(self) -> str:
@@ -52,11 +49,10 @@ class Lines:
         from matplotlib.collections import LineCollection
 
         style = (0, (2, 2)) if self.dashed else "solid"
-        lines = LineCollection(
+        axes.add_collection(LineCollection(
             list(self.segments), colors=self.color or INK, linewidths=_points(self.width),
             linestyles=[style],
-        )  # fmt: skip
-        axes.add_collection(lines)
+        ))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -70,30 +66,25 @@ class Disc:
     rim_width: float = 1.0
 
     def svg(self) -> str:
-        x, y = self.center
-        return (
-            f'<circle cx="{_short(x)}" cy="{_short(y)}" r="{_short(self.radius)}" '
-            f'fill="{self.fill}"/>'
-        )
+        x, y, r = map(_short, (*self.center, self.radius))
+        return f'<circle cx="{x}" cy="{y}" r="{r}" fill="{self.fill}"/>'
 
     def shared_svg(self) -> str:
-        if self.rim is None:
-            return ""
-        return f'stroke="{self.rim}" stroke-width="{_short(self.rim_width)}"'
+        rim = f'stroke="{self.rim}" stroke-width="{_short(self.rim_width)}"'
+        return rim if self.rim else ""
 
     def png(self, axes: Any) -> None:
         from matplotlib.patches import Circle
 
-        disc = Circle(
+        axes.add_patch(Circle(
             self.center, self.radius, facecolor=self.fill, edgecolor=self.rim or "none",
             linewidth=_points(self.rim_width), zorder=2,
-        )  # fmt: skip
-        axes.add_patch(disc)
+        ))  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Words:
-    """A centred text; what is too long for a drawing is cut."""
+    """A centred text, truncated where it is too long for a drawing."""
 
     center: tuple[float, float]
     size: float
@@ -135,20 +126,17 @@ class Scene:
     marks: tuple[Mark, ...]
 
     def to_svg(self) -> str:
-        """The text of an ``<svg>`` element; it takes on the text colour of its page."""
+        """The text of an ``<svg>`` element; lines and letters have the text colour of the page."""
         width, height = _short(self.width), _short(self.height)
+        groups = groupby(self.marks, key=lambda mark: mark.shared_svg())  # a style is written once
+        drawn = ((style, "".join(mark.svg() for mark in marks)) for style, marks in groups)
+        body = "".join(f"<g {style}>{inside}</g>" if style else inside for style, inside in drawn)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" role="img" font-family="sans-serif" '
             f'text-anchor="middle" fill="none"><title>{escape(self.title)}</title>'
-            f"{''.join(self._groups())}</svg>"
+            f"{body}</svg>"
         )
-
-    def _groups(self) -> Iterator[str]:
-        """Neighbouring marks in one style, which is written once for all of them."""
-        for shared, marks in groupby(self.marks, key=lambda mark: mark.shared_svg()):
-            inside = "".join(mark.svg() for mark in marks)
-            yield f"<g {shared}>{inside}</g>" if shared else inside
 
     def to_png(self) -> bytes:
         """The bytes of a PNG file on white ground."""
@@ -184,9 +172,8 @@ def legend_marks(width: float, top: float, limit: float, ends: tuple[str, str]) 
 
 
 def _short(value: float) -> str:
-    """A number with one digit after the point at most."""
-    text = f"{value:.1f}"
-    return text[:-2] if text.endswith(".0") else text
+    """A number with at most one decimal."""
+    return f"{value:.1f}".removesuffix(".0")
 
 
 def _points(pixels: float) -> float:
@@ -197,20 +184,8 @@ def _points(pixels: float) -> float:
 # --- colours ----------------------------------------------------------------------------------
 
 
-def color_limit(*contributions: np.ndarray | None) -> float:
-    """The absolute value that gets the full colour: the largest that occurs."""
-    sizes = [float(np.abs(x).max(initial=0.0)) for x in contributions if x is not None]
-    return max(sizes, default=0.0)
-
-
 def diverging_rgb(value: float, limit: float) -> tuple[float, float, float]:
-    """Red, green and blue, each 0 to 1, of a contribution; ``limit`` gets the full colour.
-
-    Examples
-    --------
-    >>> diverging_rgb(0.0, 1.0) == tuple(c / 255 for c in NEUTRAL)
-    True
-    """
+    """Red, green and blue, each 0 to 1, of a contribution; ``limit`` gets the full colour."""
     share = 0.0 if limit == 0 else float(np.clip(value / limit, -1.0, 1.0))
     end = FOR if share > 0 else AGAINST
     red, green, blue = ((n + abs(share) * (e - n)) / 255 for n, e in zip(NEUTRAL, end, strict=True))
@@ -218,13 +193,7 @@ def diverging_rgb(value: float, limit: float) -> tuple[float, float, float]:
 
 
 def to_hex(rgb: tuple[float, float, float]) -> str:
-    """``#rrggbb`` of a colour.
-
-    Examples
-    --------
-    >>> to_hex((1.0, 0.5, 0.0))
-    '#ff8000'
-    """
+    """``#rrggbb`` of a colour."""
     return "#" + "".join(f"{round(255 * channel):02x}" for channel in rgb)
 
 

@@ -1,26 +1,24 @@
 """Patterns and fragments of molecules as SMARTS.
 
-A pattern is the label of an atom, and of *all* its neighbours the bond that leads to them and the
-pattern, one depth shallower, that they carry. SMARTS can express the same:
+A pattern is the label of an atom, and for *all* its neighbours the bond to them and their pattern
+of one depth less. In SMARTS:
 
 - ``[#7;D3]`` fixes an atom's element and the number of its neighbours;
-- ``[#7;D3](-[...])(-[...])=[...]`` gives each neighbour a branch of its own. Branches are matched
-  to different atoms, there are as many as neighbours, and atoms of different patterns cannot stand
-  in for each other: so it matches where the neighbours' patterns are these, each as often as here;
-- ``[$(...)]`` asks for a neighbour's own pattern without using up atoms, which it must not, for the
-  way back to the first atom is part of that pattern.
+- ``[#7;D3](-[...])(-[...])=[...]`` gives each neighbour a branch of its own. Branches match
+  different atoms, and there are as many as neighbours: so it matches where the neighbours'
+  patterns are these, each as often as here;
+- ``[$(...)]`` requires a neighbour's own pattern without using up atoms, for the way back to the
+  first atom is part of that pattern.
 
 The whole is one such atom (:func:`pattern_smarts`), so the matches in a molecule are the pattern's
-occurrences, each once. Where a bond can be of two sorts, the neighbours behind it stand in
-conditions of their own, each of which asks for enough of them; the number of all neighbours leaves
-no room for more.
+occurrences, each once. Where a bond can be of two sorts, the neighbours behind it are in separate
+conditions, each of which requires enough of them.
 
 A fragment is better written out (:class:`FragmentWriter`), ``[#8;D1]~[#7;D3](~[#8])~[#6]``: the
-centre first, then every atom within the pattern's reach, those whose neighbours the pattern knows
-with their number. Where the atoms around the centre form no ring this is exactly the pattern.
-Rings can be closed in several ways that look the same to a pattern, so each SMARTS is matched
-against the molecules, and where it does not find the very atoms that carry the pattern, a stricter
-form is tried: the same atoms with the nested conditions at the centre.
+centre first, then every atom within the pattern's depth. Where the atoms around the centre form no
+ring this is exactly the pattern. Patterns do not distinguish how rings close, so each SMARTS is
+matched against the molecules, and where its matches are not the atoms that carry the pattern, a
+stricter form is tried: the same atoms with the nested conditions at the centre.
 """
 
 from __future__ import annotations
@@ -28,6 +26,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, combinations_with_replacement
 from typing import Any, NamedTuple
@@ -38,12 +37,12 @@ from treelens.explain.decode import Occurrence, occurrence_at, root_label
 from treelens.explain.fragment_search import ExplainedGraphs, Fragment
 from treelens.explain.layout import is_molecule
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.molecules import ATOM_LABELS, molecule_of, molecules_to_collection
+from treelens.graphs.molecules import molecule_of, molecules_to_collection
 from treelens.patterns.forest import TREES, PatternForest, labelled_for
 from treelens.patterns.vocabulary import PatternVocabulary
 
 LONGEST_SMARTS = 4000
-_N_COMPARED = 50  # molecules whose labels are made again to find their kind
+_N_COMPARED = 50  # molecules that the kind of labels is found from
 _MOST_MATCHES = 100_000
 _MOST_COMPARED = 40  # occurrences whose surroundings are compared
 _MOST_CHECKED = 600  # molecules that a SMARTS is matched against
@@ -77,18 +76,18 @@ def pattern_smarts(
         The kind of the node labels, as it was chosen in :func:`treelens.read_smiles`; see
         :func:`atom_label_of`. ``"fine"``: the fine labels that all molecules have.
     max_length : int, default=4000
-        Deep patterns grow long.
+        SMARTS of deep patterns are long.
 
     Returns
     -------
     str or None
-        None where it would be longer than ``max_length``, or where no SMARTS is equivalent: degrees
-        as node labels, labels that are not of this kind, bonds of an unusual order.
+        None if longer than ``max_length``, or if no SMARTS is equivalent: degrees as node labels,
+        labels that are not of this kind, bonds of an unusual order.
 
     Notes
     -----
     Graphs count a dative bond as a single one. The SMARTS allow for that where it points at a
-    metal, as RDKit makes them by itself; one that was written elsewhere (``[NH3]->B``) is missed.
+    metal; other dative bonds (``[NH3]->B``) do not match.
 
     Examples
     --------
@@ -99,12 +98,7 @@ def pattern_smarts(
     >>> pattern_smarts(vocabulary, amine)
     '[$([#7;D1]-[#6])]'
 
-    The ``D1`` is what keeps it from the second molecule:
-
-    >>> from rdkit import Chem
-    >>> query = Chem.MolFromSmarts('[$([#7;D1]-[#6])]')
-    >>> [Chem.MolFromSmiles(x).GetSubstructMatches(query) for x in ("CCN", "CNC")]
-    [((2,),), ()]
+    The ``D1`` excludes the nitrogen of the second molecule.
     """
     depth = vocabulary.depth_of(pattern)
     if vocabulary.degree_labels or atom_label not in _READERS:
@@ -133,16 +127,16 @@ def forest_smarts(
     '[#6;A;h3;+0;R0]'
     """
     tree, inner = forest.place(pattern)
-    seen = TREES[forest.trees[tree]][0]
-    kind = atom_label if seen == "labels" else seen
+    kind = TREES[forest.trees[tree]][0]
+    kind = atom_label if kind == "labels" else kind
     return pattern_smarts(forest.vocabularies[tree], inner, kind, max_length)
 
 
 def atom_label_of(graphs: GraphCollection, vocabulary: PatternVocabulary) -> str | None:
     """The kind of the node labels of molecules: an ``atom_label`` of :func:`treelens.read_smiles`.
 
-    None where the graphs are no molecules, or where their labels or those of the vocabulary come
-    from elsewhere. Of several kinds that give the same labels it is the coarsest.
+    None for other graphs and other labels. Of several kinds that give the same labels it is the
+    coarsest.
 
     Examples
     --------
@@ -176,10 +170,6 @@ class _Atom(NamedTuple):
     def conditions(self) -> str:
         return ("*" if self.number is None else f"#{self.number}") + self.more
 
-    @property
-    def is_metal(self) -> bool:
-        return self.number not in _NOT_METALS
-
 
 @cache
 def _atomic_numbers() -> Mapping[str, int]:
@@ -203,7 +193,7 @@ def _element_and_charge(label: Any) -> _Atom | None:
 
 
 def _element_and_aromaticity(label: Any) -> _Atom | None:
-    if label == "*":  # a dummy has no small letter: aromatic or not, it looks the same
+    if label == "*":  # aromatic dummies have the same label as others
         return _Atom(0)
     plain = _element(label)
     if plain is not None:
@@ -228,27 +218,9 @@ def _fine(label: Any) -> _Atom | None:
         return None
     hydrogens = (parts["h"] or "H0")[1:] or "1"
     ring = "" if bare.more == ";a" else ";R" if parts["ring"] else ";R0"
-    if bare.number == 0 and not parts["ring"]:  # an aromatic dummy looks like one in no ring
-        ring = ";a,R0"
-    elif bare.number == 0:
-        ring = ";A;R"
+    if bare.number == 0:  # an aromatic dummy has the label of one in no ring
+        ring = ";A;R" if parts["ring"] else ";a,R0"
     return _Atom(bare.number, f"{bare.more};h{hydrogens};{parts['charge'] or '+0'}{ring}")
-
-
-def _nothing(label: Any) -> _Atom | None:
-    return _Atom(None)
-
-
-def atom_conditions(label: Any, atom_label: str) -> str | None:
-    """The text between brackets for an atom label; None if the label is not of this kind.
-
-    Examples
-    --------
-    >>> atom_conditions("CH3", "fine")
-    '#6;A;h3;+0;R0'
-    """
-    atom = _READERS[atom_label](label) if atom_label in _READERS else None
-    return None if atom is None else atom.conditions
 
 
 # The coarsest kind comes first.
@@ -257,40 +229,35 @@ _ATOM_READERS: Mapping[str, Callable[[Any], _Atom | None]] = {
     "element+charge": _element_and_charge,
     "element+aromatic": _element_and_aromaticity,
 }
-assert set(_ATOM_READERS) <= set(ATOM_LABELS)
 # Beside these, the other labels of the trees of a forest.
-_READERS = {**_ATOM_READERS, "fine": _fine, "none": _nothing}
+_READERS = {**_ATOM_READERS, "fine": _fine, "none": lambda label: _Atom(None)}
 
 
 def _bond_choices(bond: Any, one: _Atom, other: _Atom) -> tuple[str, ...]:
-    """The SMARTS bonds that a bond label stands for: each of them, and no other."""
+    """The SMARTS bonds that a bond label stands for."""
     if bond is None:
         return ("~",)
     if bond != "-":
         return (bond,) if bond in _BONDS else ()
-    # Graphs count a dative bond, which is one that points at a metal, as a single one.
-    return ("-", *(["->"] if other.is_metal else []), *(["<-"] if one.is_metal else []))
+    # Graphs count a dative bond, which points at a metal, as a single one.
+    to_other, to_one = other.number not in _NOT_METALS, one.number not in _NOT_METALS
+    return ("-", *(["->"] if to_other else []), *(["<-"] if to_one else []))
 
 
 # --- patterns ---------------------------------------------------------------------------------
 
 
+@dataclass
 class _Writer:
-    """Writes the patterns of one vocabulary, those that several others contain only once."""
+    """Writes the patterns of one vocabulary, each only once."""
 
-    def __init__(
-        self,
-        vocabulary: PatternVocabulary,
-        read_label: Callable[[Any], _Atom | None],
-        max_length: int,
-    ) -> None:
-        self.vocabulary = vocabulary
-        self.read_label = read_label
-        self.max_length = max_length
-        self.written: dict[tuple[int, int], str | None] = {}
+    vocabulary: PatternVocabulary
+    read_label: Callable[[Any], _Atom | None]
+    max_length: int
+    written: dict[tuple[int, int], str | None] = field(default_factory=dict)
 
     def atom(self, depth: int, color: int) -> str | None:
-        """One bracketed atom that matches where the pattern's root is; None if it cannot be."""
+        """One bracketed atom that matches the pattern's root; None if there is none."""
         if (depth, color) not in self.written:
             text = self._write(depth, color)
             fits = text is not None and len(text) <= self.max_length
@@ -317,7 +284,7 @@ class _Writer:
     def _ways(
         self, root: _Atom, depth: int, bond: Any, color: int, count: int
     ) -> list[tuple[str, ...]]:
-        """All ways to write the branches of ``count`` neighbours alike; none if one cannot be."""
+        """All ways to write the branches of ``count`` equal neighbours; empty if there is none."""
         neighbor, label = self.atom(depth, color), self._root(depth, color)
         if neighbor is None or label is None:
             return []
@@ -329,7 +296,7 @@ class _Writer:
 
 
 def _branched(branches: Iterable[str]) -> str:
-    """``(-a)(-b)=c``: what follows an atom with these branches, the shortest first."""
+    """``(-a)(-b)=c``: an atom's branches, the shortest first."""
     *inner, last = sorted(branches, key=lambda branch: (len(branch), branch)) or [""]
     return "".join(f"({branch})" for branch in inner) + last
 
@@ -340,101 +307,85 @@ def _branched(branches: Iterable[str]) -> str:
 class FragmentWriter:
     """Writes the fragments of some molecules as SMARTS; ``atom_label`` as in ``pattern_smarts``."""
 
-    def __init__(self, seen: ExplainedGraphs, atom_label: str) -> None:
-        self.seen = seen
+    def __init__(self, explained: ExplainedGraphs, atom_label: str) -> None:
+        self.explained = explained
         self.atom_label = atom_label
-        self._molecules: dict[int, Any] = {}
-        self._labelled: dict[str, GraphCollection] = {}
-
-    def molecule(self, graph: int) -> Any:
-        if graph not in self._molecules:
-            self._molecules[graph] = molecule_of(self.seen.graphs[graph])
-        return self._molecules[graph]
+        self.molecule = cache(lambda graph: molecule_of(explained.graphs[graph]))
+        self._labelled = cache(lambda tree: labelled_for(explained.graphs, tree))
 
     def smarts(self, fragment: Fragment) -> str | None:
-        """The first form that finds the fragment's atoms and no others; None if there is none."""
-        holding = np.unique(self.seen.graph_of_node[fragment.roots])
-        others = np.setdiff1d(np.arange(len(self.seen.graphs)), holding, assume_unique=True)
-        graphs = [*_spread(holding, _MOST_CHECKED // 2), *_spread(others, _MOST_CHECKED // 2)]
+        """The most readable form that matches the fragment's atoms and no others, or None."""
+        having = np.unique(self.explained.graph_of_node[fragment.roots])
+        others = np.setdiff1d(np.arange(len(self.explained.graphs)), having, assume_unique=True)
+        graphs = [*_spread(having, _MOST_CHECKED // 2), *_spread(others, _MOST_CHECKED // 2)]
         return next((x for x in self._forms(fragment) if self.is_exact(x, fragment, graphs)), None)
 
     def is_exact(self, smarts: str, fragment: Fragment, graphs: Iterable[int]) -> bool:
         """Whether the first atoms of all matches are the nodes that carry the fragment."""
         from rdkit import Chem
 
-        query, offsets = Chem.MolFromSmarts(smarts), self.seen.graphs.node_offsets
+        query, offsets = Chem.MolFromSmarts(smarts), self.explained.graphs.node_offsets
         if query is None:
             return False
         for graph in graphs:
-            found = self.molecule(graph).GetSubstructMatches(
+            matches = self.molecule(graph).GetSubstructMatches(
                 query, uniquify=False, maxMatches=_MOST_MATCHES
             )
             begin, end = np.searchsorted(fragment.roots, offsets[graph : graph + 2])
-            if {match[0] for match in found} != set(
-                (fragment.roots[begin:end] - offsets[graph]).tolist()
-            ):
+            roots = (fragment.roots[begin:end] - offsets[graph]).tolist()
+            if {match[0] for match in matches} != set(roots):
                 return False
         return True
 
     def _forms(self, fragment: Fragment) -> Iterator[str]:
         """Forms to be tried, the most readable first."""
+        forest, graphs = self.explained.forest, self.explained.graphs
         place, reach = self._usual_place(fragment), fragment.depth
-        tree = self.seen.forest.levels[self.seen.level_of(fragment.patterns[0])][0]
+        tree = forest.trees[forest.levels[self.explained.level_of(fragment.patterns[0])][0]]
         if len(fragment.patterns) == 1:
             yield from self._written_out(place, reach, tree, None)
-        conditions = [
-            forest_smarts(self.seen.forest, p, self.atom_label) for p in fragment.patterns
-        ]
+        conditions = [forest_smarts(forest, p, self.atom_label) for p in fragment.patterns]
         if all(conditions):
             nested = ",".join(_condition(str(condition)) for condition in conditions)
-            trees = self.seen.forest.trees  # atoms with coarse labels fit all members
-            coarse = trees.index("labels") if "labels" in trees else tree
+            # Atoms with coarse labels fit all members.
+            coarse = "labels" if "labels" in forest.trees else tree
             yield from self._written_out(place, reach, coarse, nested)
-            star = occurrence_at(
-                self.seen.graphs, place.graph_index,
-                place.root + int(self.seen.graphs.node_offsets[place.graph_index]),
-                place.pattern, 1,
-            )  # fmt: skip
+            row = place.root + int(graphs.node_offsets[place.graph_index])
+            star = occurrence_at(graphs, place.graph_index, row, place.pattern, 1)
             yield from self._written_out(star, 1, coarse, nested)
             yield f"[{nested}]"
 
     def _usual_place(self, fragment: Fragment) -> Occurrence:
-        """An occurrence whose surroundings are those of most, in a graph as small as can be."""
-        graphs, seen = self.seen.graphs, self.seen
-        owner = seen.graph_of_node[fragment.roots]
-        order = np.lexsort((fragment.roots, graphs.sizes[owner]))[:_MOST_COMPARED]
+        """An occurrence with the most common numbers of nodes and edges, in a small graph."""
+        graphs, owner = self.explained.graphs, self.explained.graph_of_node[fragment.roots]
         places = [
-            occurrence_at(graphs, int(owner[k]), int(fragment.roots[k]), fragment.patterns[0],
-                          fragment.depth)
-            for k in order
-        ]  # fmt: skip
+            occurrence_at(
+                graphs, int(owner[k]), int(fragment.roots[k]), fragment.patterns[0], fragment.depth
+            )
+            for k in np.lexsort((fragment.roots, graphs.sizes[owner]))[:_MOST_COMPARED]
+        ]
         shapes = [(len(place.nodes), len(place.edges)) for place in places]
         return places[shapes.index(Counter(shapes).most_common(1)[0][0])]
 
     def _written_out(
-        self, place: Occurrence, depth: int, tree: int, root_condition: str | None
+        self, place: Occurrence, depth: int, tree: str, root_condition: str | None
     ) -> Iterator[str]:
-        """All atoms of an occurrence with the labels of a tree; nothing if a label has none."""
-        name = self.seen.forest.trees[tree]
-        if name not in self._labelled:
-            self._labelled[name] = labelled_for(self.seen.graphs, name)
-        graph = self._labelled[name][place.graph_index]
-        kind = TREES[name][0]
-        kind = self.atom_label if kind == "labels" else kind
-        labels = {node: atom_conditions(graph.node_labels[node], kind) for node in place.nodes}
-        if any(label is None for label in labels.values()):
-            return
-        bonds = None
-        if TREES[name][1] and graph.edge_labels is not None and root_condition is None:
-            bonds = dict(zip(graph.edges, graph.edge_labels, strict=True))
-        degrees = Counter(node for edge in graph.edges for node in edge)
-        near = _walk(place)[0]
+        """All atoms of an occurrence with the labels of a tree, unless a label has no SMARTS."""
+        graph, (kind, uses_bonds) = self._labelled(tree)[place.graph_index], TREES[tree]
+        read = _READERS.get(self.atom_label if kind == "labels" else kind)
+        labels = {node: read and read(graph.node_labels[node]) for node in place.nodes}
+        degrees, steps = Counter(chain.from_iterable(graph.edges)), _walk(place)[0]
         atoms = {}
-        for node in place.nodes:
-            inner = near[node] < depth and root_condition is None
-            atoms[node] = f"[{labels[node]}{f';D{degrees[node]}' if inner else ''}]"
+        for node, label in labels.items():
+            if label is None:
+                return
+            inner = steps[node] < depth and root_condition is None
+            atoms[node] = f"[{label.conditions}{f';D{degrees[node]}' if inner else ''}]"
+        bonds = None
         if root_condition is not None:
             atoms[place.root] = f"[{root_condition}]"
+        elif uses_bonds and graph.edge_labels is not None:
+            bonds = dict(zip(graph.edges, graph.edge_labels, strict=True))
         yield _linear(place, atoms, bonds)
 
 
@@ -449,9 +400,8 @@ def _condition(atom: str) -> str:
 
 
 def _spread(values: np.ndarray, most: int) -> list[int]:
-    """At most so many, evenly from the whole."""
-    step = max(1, -(-len(values) // most))
-    return values[::step].tolist()
+    """At most ``most`` values, evenly spaced."""
+    return values[:: max(1, -(-len(values) // most))].tolist()
 
 
 def _neighbors(place: Occurrence) -> dict[int, list[int]]:
@@ -465,17 +415,14 @@ def _neighbors(place: Occurrence) -> dict[int, list[int]]:
 
 def _walk(place: Occurrence) -> tuple[dict[int, int], list[tuple[int, int]]]:
     """Steps from the root to every node, and the edges that close a ring."""
-    around, steps, frontier = _neighbors(place), {place.root: 0}, [place.root]
-    tree: set[tuple[int, int]] = set()
-    while frontier:
-        following = []
-        for node in frontier:
-            for other in around[node]:
-                if other not in steps:
-                    steps[other] = steps[node] + 1
-                    following.append(other)
-                    tree.add((min(node, other), max(node, other)))
-        frontier = following
+    around, steps, tree = _neighbors(place), {place.root: 0}, set()
+    queue = [place.root]
+    for node in queue:
+        for other in around[node]:
+            if other not in steps:
+                steps[other] = steps[node] + 1
+                queue.append(other)
+                tree.add((min(node, other), max(node, other)))
     return steps, [edge for edge in place.edges if edge not in tree]
 
 
@@ -483,8 +430,8 @@ def _linear(
     place: Occurrence, atoms: dict[int, str], bonds: dict[tuple[int, int], Any] | None
 ) -> str:
     """The atoms in one line from the root on, branches in brackets, rings closed by numbers."""
-    around, closures = _neighbors(place), _walk(place)[1]
-    numbers: dict[tuple[int, int], int] = {edge: k + 1 for k, edge in enumerate(closures)}
+    around = _neighbors(place)
+    numbers = {edge: k for k, edge in enumerate(_walk(place)[1], start=1)}
 
     def sign(u: int, v: int) -> str:
         return "~" if bonds is None else str(bonds[min(u, v), max(u, v)])
@@ -496,12 +443,11 @@ def _linear(
             if node in edge
         )
         onward = [
-            other
+            sign(node, other) + write(other, node)
             for other in around[node]
             if other != before and (min(node, other), max(node, other)) not in numbers
         ]
-        parts = sorted((sign(node, other) + write(other, node) for other in onward), key=len)
-        inner = "".join(f"({part})" for part in parts[:-1])
-        return atoms[node] + rings + inner + (parts[-1] if parts else "")
+        *inner, last = sorted(onward, key=len) or [""]
+        return atoms[node] + rings + "".join(f"({part})" for part in inner) + last
 
     return write(place.root, -1)
