@@ -190,15 +190,15 @@ def test_graphs_are_not_all_left_out_where_some_are_new(model):
 
 
 def test_errors_are_those_of_effects_and_not_of_molecules():
-    """Identical molecules differ in nothing; the effect is still known from few noisy values."""
+    """The error grows with the noise of the values, which no molecule shows."""
     rng = np.random.default_rng(0)
-    smiles = ["CCCCCl", "CCCCN", "CCCCO"] * 8
+    smiles = ["C" * k + end for k in range(3, 11) for end in ("Cl", "N", "O")]
     errors = []
     for noise in (0.1, 1.0):
         values = np.tile([2.0, 0.0, -2.0], 8) + noise * rng.normal(size=24)
         found = tl.GraphRegressor(depth=1).fit(smiles, values).fragments_
         errors.append(float(found.loc[found["support"] == 8, "error"].median()))
-    assert errors[0] > 0.01
+    assert errors[0] > 1e-4
     assert errors[1] > 3 * errors[0]
 
 

@@ -165,7 +165,7 @@ def test_downloads(summaries, cases):
 @pytest.mark.parametrize("name", ["=HYPERLINK(1)", EVIL, 'a",@b\n"', "+cmd|x"])
 def test_hostile_names_labels_and_classes_stay_text(hostile, name, make):
     plain, y = hostile
-    graphs = tl.GraphCollection(**(plain._arguments() | {"names": [name] * len(plain)}))
+    graphs = plain._replaced(names=[name] * len(plain))
     settings = QUICK if make is tl.GraphSVC else {}
     page = render(make(depth=1, **settings).fit(graphs, y).summary(graphs, y))
     outline = outline_of(page)

@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from scipy.linalg import lapack
 
 from treelens.explain import _compiled
 from treelens.explain.expansion import KernelExpansion, PathSlopes
+from treelens.gp.linalg import inverse_in_place
 from treelens.gp.posterior import ExactPosterior
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.gram import interleaved
@@ -52,7 +54,7 @@ class GraphEffects:
     rows: SparseRows  # by graph: known patterns, from the first level in use on, and their effects
     base: np.ndarray  # (n_graphs,) the prediction before any known pattern is counted
     decisions: np.ndarray  # (n_graphs,) base and all effects: the prediction less covariates
-    twins: np.ndarray  # (n_graphs,) the basis graph that each was explained without, or -1
+    copies: list[tuple[int, ...]]  # the basis graphs that each graph was explained without
 
     @property
     def forest(self) -> PatternForest:
@@ -120,19 +122,19 @@ def effects_of_graphs(
     is a closed form.
     """
     seen = expansion.refine(graphs, n_jobs=n_jobs) if seen is None else seen
-    twins = np.full(len(graphs), -1)
+    copies: list[tuple[int, ...]] = [()] * len(graphs)
+    posterior = None
     if leave_out and expansion.gp is not None:
-        twins = _training_twins(seen, expansion.basis)
-    posterior = exact_posterior(expansion, n_jobs) if (twins >= 0).any() else None
-    if posterior is None:
-        twins[:] = -1
-    coefficients = _without_twins(expansion.coefficients[output], twins, posterior)
+        found = _training_copies(seen, expansion.basis)
+        posterior = exact_posterior(expansion, n_jobs) if any(found) else None
+        copies = copies if posterior is None else found
+    coefficients = _without_copies(expansion.coefficients[output], copies, posterior)
     values, ends = _divided(expansion, seen.features, coefficients, n_jobs)
     rows = seen.features.pairs.rows
     base, decisions = (float(expansion.intercepts[output]) + ends).T
     return GraphEffects(
         expansion, graphs, seen, SparseRows(rows.offsets, rows.indices, values), base, decisions,
-        twins,
+        copies,
     )  # fmt: skip
 
 
@@ -155,48 +157,44 @@ def effects_of_patterns(
     return sparse.csr_array((values, rows.indices, rows.offsets), shape=shape)
 
 
-def _training_twins(seen: SeenGraphs, basis: Features) -> np.ndarray:
-    """The basis graph with the same patterns as each graph, -1 where there is none: (n_graphs,).
+def _training_copies(seen: SeenGraphs, basis: Features) -> list[tuple[int, ...]]:
+    """The basis graphs with the patterns and covariates of each graph; empty where there are none.
 
-    Where several are the same, they are taken in turn.
+    All replicates of a training graph are left out together, as in leave-one-out predictions.
     """
     known: dict[bytes, list[int]] = defaultdict(list)
-    for index, key in enumerate(_row_keys(basis.pairs.rows)):
+    for index, key in enumerate(_row_keys(basis)):
         known[key].append(index)
-    twins = np.full(len(seen.features.pairs.rows), -1)
     new = np.asarray(seen.histograms.unseen.any(axis=1))  # no training graph has an unseen pattern
-    taken: dict[bytes, int] = defaultdict(int)
-    for index, key in enumerate(_row_keys(seen.features.pairs.rows)):
-        if key in known and not new[index]:
-            twins[index] = known[key][taken[key] % len(known[key])]
-            taken[key] += 1
-    return twins
+    keys = _row_keys(seen.features)
+    return [() if new[k] else tuple(known.get(key, ())) for k, key in enumerate(keys)]
 
 
-def _row_keys(rows: SparseRows) -> Iterator[bytes]:
-    """The patterns of each graph and their counts as bytes."""
-    for a, b in zip(rows.offsets[:-1].tolist(), rows.offsets[1:].tolist(), strict=True):
-        yield rows.indices[a:b].tobytes() + rows.values[a:b].tobytes()
+def _row_keys(features: Features) -> Iterator[bytes]:
+    """The patterns of each graph, their counts and its covariates as bytes."""
+    rows, covariates = features.pairs.rows, features.covariates
+    for k, (a, b) in enumerate(pairwise(rows.offsets.tolist())):
+        key = rows.indices[a:b].tobytes() + rows.values[a:b].tobytes()
+        yield key if covariates is None else key + covariates[k].tobytes()
 
 
-def _without_twins(
-    alpha: np.ndarray, twins: np.ndarray, posterior: ExactPosterior | None
+def _without_copies(
+    alpha: np.ndarray, copies: list[tuple[int, ...]], posterior: ExactPosterior | None
 ) -> Coefficients:
-    """The coefficients that explain each graph: without its twin, if it has one."""
+    """The coefficients that explain each graph: without its copies among the training graphs."""
     if posterior is None:
         return lambda k: np.broadcast_to(alpha, (len(k), len(alpha)))
-    known = twins >= 0
-    chosen, place = np.unique(twins[known], return_inverse=True)
+    chosen = np.unique([index for group in copies for index in group]).astype(int)
     columns = _inverse_columns(posterior.factor, chosen)  # (n_chosen, n)
-    place_of = np.full(len(twins), -1)
-    place_of[known] = place
 
     def coefficients(positions: np.ndarray) -> np.ndarray:
         found = np.tile(alpha, (len(positions), 1))
-        here = np.flatnonzero(known[positions])
-        twin, column = twins[positions[here]], columns[place_of[positions[here]]]
-        found[here] -= (alpha[twin] / column[np.arange(len(here)), twin])[:, None] * column
-        found[here, twin] = 0.0
+        for row, position in zip(found, positions.tolist(), strict=True):
+            group = list(copies[position])
+            if group:
+                inverse = columns[np.searchsorted(chosen, group)]  # (n_group, n)
+                row -= np.linalg.solve(inverse[:, group], alpha[group]) @ inverse
+                row[group] = 0.0
         return found
 
     return coefficients
@@ -298,18 +296,15 @@ def jackknife_errors(
     given. Zeros where there is no closed form.
     """
     expansion = effects.expansion
-    record = None if expansion.gp is None else expansion.gp.record
-    posterior = None if record is None or not regions else exact_posterior(expansion, n_jobs)
-    if posterior is None or record is None:
+    posterior = exact_posterior(expansion, n_jobs) if regions else None
+    if posterior is None:
         return np.zeros(len(regions))
     units = _unit_effects(effects, regions, n_jobs)  # (n_regions, n)
     upper = np.triu(posterior.factor)
     with one_blas_thread():
         solved = linalg.cho_solve((upper, False), units.T, check_finite=False)  # (n, n_regions)
-        targets = expansion.intercepts[output] + upper.T @ (upper @ expansion.coefficients[output])
-    predicted = getattr(record.left_out, "decisions", None)
-    predicted = record.left_out.predictions if predicted is None else predicted
-    residuals = targets - predicted.reshape(len(targets), -1)[:, output]
+    precision = np.diagonal(inverse_in_place(upper, n_jobs))
+    residuals = expansion.coefficients[output] / precision
     changes = residuals[:, None] * solved
     n = len(changes)
     return np.sqrt((n - 1) / n * ((changes - changes.mean(axis=0)) ** 2).sum(axis=0))
@@ -347,7 +342,6 @@ def _unit_effects(effects: GraphEffects, regions: list[Region], n_jobs: int) -> 
                 )  # fmt: skip
                 added = slopes.per_shared[place] * shared
                 added += slopes.per_own[place] * float(weights @ values)
-                if effects.twins[graph] >= 0:
-                    added[effects.twins[graph]] = 0.0
+                added[list(effects.copies[graph])] = 0.0
                 units[k] += added
     return units

@@ -170,7 +170,7 @@ def fragment_table(
         pictures += [_picture(found.explained, fragment) for fragment in found.fragments]
         covered += [found.explained.covered(f.roots, f.depth) for f in found.fragments]
         size[label] = size_effect(found.explained, sign)
-        left_out = bool((found.effects.twins >= 0).all())
+        left_out = all(found.effects.copies)
     table = FragmentTable(pd.concat(parts))
     order = np.argsort(-table.pop("_order").to_numpy(), kind="stable")[:n_fragments]
     table = table.iloc[order]
