@@ -109,7 +109,11 @@ def run_commands(text: str, place: str) -> str:
 
 def _treelens(words: list[str], place: str) -> str:
     """The real executable, in the folder with the small data."""
-    done = subprocess.run([EXECUTABLE, *words], capture_output=True, text=True, timeout=300)
+    # More threads of OpenMP wait for each other busily: minutes where other programs run.
+    done = subprocess.run(
+        [EXECUTABLE, *words],
+        capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
     assert done.returncode == 0, f"{place}\n{done.stdout}\n{done.stderr}"
     return done.stderr + done.stdout
 
