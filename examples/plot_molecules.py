@@ -23,7 +23,7 @@ smiles, y = acids + others, np.repeat(["acid", "other"], [len(acids), len(others
 # %%
 # Atoms become nodes labelled with the element, bonds edges. The table has the fragments with the
 # largest effects, positive ones favour the second class.
-model = tl.GraphClassifier(depth=2, random_state=0).fit(smiles, y)
+model = tl.GraphClassifier(depth=2).fit(smiles, y)
 print(model.fragments_[["name", "effect", "support"]].head(5))
 
 # %%

@@ -30,7 +30,7 @@ with warnings.catch_warnings():
 print(collection)
 
 train, test = np.arange(0, 120, 2), np.arange(1, 120, 2)
-model = tl.GraphClassifier(depth=2, random_state=0).fit(collection[train], y[train])
+model = tl.GraphClassifier(depth=2).fit(collection[train], y[train])
 print(f"Accuracy: {model.score(collection[test], y[test]):.0%}")
 
 # %%

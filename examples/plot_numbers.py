@@ -37,7 +37,7 @@ else:
 
 order = np.random.default_rng(0).permutation(len(graphs))
 train, test = np.split(order, [int(0.8 * len(order))])
-model = tl.GraphRegressor(random_state=0).fit(graphs[train], y[train])
+model = tl.GraphRegressor().fit(graphs[train], y[train])
 print(model.learning_gain_)
 
 mean, std = model.predict(graphs[test], return_std=True)

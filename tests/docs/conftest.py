@@ -61,10 +61,13 @@ def run_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path]
     def run(page: Path) -> dict[str, int]:
         namespace: dict[str, Any] = {"__name__": page.stem}
         counts: dict[str, int] = {}
+        printed = ""
         for block in blocks(page):
             place = f"{page.name}:{block.line}"
             if block.language == "bash":
-                run_commands(block.text, place)
+                printed = run_commands(block.text, place)
+            elif block.language == "output":
+                check_printed(block.text, printed, place)
             elif block.language == "pycon":
                 run_session(block.text, place, namespace)
             elif block.language == "python":
@@ -88,17 +91,31 @@ def run_session(text: str, place: str, namespace: dict[str, Any]) -> None:
 # --- commands -------------------------------------------------------------------------------
 
 
-def run_commands(text: str, place: str) -> None:
+def check_printed(text: str, printed: str, place: str) -> None:
+    """What a page quotes is part of what the commands above it print, line breaks apart."""
+    quoted, whole = " ".join(text.split()), " ".join(printed.split())
+    assert quoted in whole, f"{place}: not printed:\n{text}\nbut:\n{printed}"
+
+
+def run_commands(text: str, place: str) -> str:
+    """Return what the commands print."""
+    printed = []
     for line in text.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
         if words:
-            _COMMANDS[words[0]](words[1:], f"{place}: {line}")
+            printed.append(_COMMANDS[words[0]](words[1:], f"{place}: {line}"))
+    return "\n".join(filter(None, printed))
 
 
-def _treelens(words: list[str], place: str) -> None:
+def _treelens(words: list[str], place: str) -> str:
     """The real executable, in the folder with the small data."""
-    done = subprocess.run([EXECUTABLE, *words], capture_output=True, text=True, timeout=300)
+    # More threads of OpenMP wait for each other busily: minutes where other programs run.
+    done = subprocess.run(
+        [EXECUTABLE, *words],
+        capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
     assert done.returncode == 0, f"{place}\n{done.stdout}\n{done.stderr}"
+    return done.stderr + done.stdout
 
 
 def _python(words: list[str], place: str) -> None:
@@ -126,7 +143,7 @@ def _pip(words: list[str], place: str) -> None:
     assert asked <= known, f"{place}: there are only the extras {sorted(known)}"
 
 
-_COMMANDS: dict[str, Callable[[list[str], str], None]] = {
+_COMMANDS: dict[str, Callable[[list[str], str], str | None]] = {
     "treelens": _treelens,
     "python": _python,
     "make": _make,
