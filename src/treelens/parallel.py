@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from threading import Lock, local
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 
 def in_threads(work: Callable[[Any], Any], items: Iterable[Any], n_jobs: int) -> list[Any]:
@@ -98,3 +98,8 @@ def blas_threads(n_threads: int) -> Iterator[None]:
 def one_blas_thread() -> Any:
     """Limit BLAS to one thread: for small matrices a second one only waits for the first."""
     return blas_threads(1)
+
+
+def openmp_threads(n_threads: int) -> Any:
+    """Let OpenMP, as in scikit-learn's gradient boosting, use at most so many threads."""
+    return threadpool_limits(limits=max(n_threads, 1), user_api="openmp")

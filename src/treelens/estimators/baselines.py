@@ -24,6 +24,7 @@ from treelens.graphs.targets import check_classes
 from treelens.kernels.fingerprints import FingerprintForest, folded_counts, molecules_behind
 from treelens.models.targets import check_numbers
 from treelens.models.thresholds import choose_threshold
+from treelens.parallel import openmp_threads
 
 Settings = tuple[tuple[str, dict[str, Any]], ...]  # names of columns, parameters of the trees
 _LARGE = 3000  # more molecules than this have three inner folds instead of five
@@ -106,8 +107,9 @@ class _TunedTrees(TakesGraphs, BaseEstimator):
         for columns, settings in self._settings:
             table, parts = tables[columns], []
             for train, test in folds:
-                trees = self._trees(False, **settings).fit(table[train], y[train])
-                parts.append(self._predicted(trees, table[test]))
+                with openmp_threads(self._n_jobs()):
+                    trees = self._trees(False, **settings).fit(table[train], y[train])
+                    parts.append(self._predicted(trees, table[test]))
             predicted = np.zeros((len(y), *parts[0].shape[1:]))
             for (_, test), part in zip(folds, parts, strict=True):
                 predicted[test] = part
@@ -115,7 +117,9 @@ class _TunedTrees(TakesGraphs, BaseEstimator):
                 best, held_out = score, predicted
                 self.best_params_ = {"columns": columns, **settings}
         settings = {k: v for k, v in self.best_params_.items() if k != "columns"}
-        self._fitted = self._trees(True, **settings).fit(tables[self.best_params_["columns"]], y)
+        with openmp_threads(self._n_jobs()):
+            final = self._trees(True, **settings)
+            self._fitted = final.fit(tables[self.best_params_["columns"]], y)
         return held_out
 
     def _predicted(self, trees: Any, table: np.ndarray) -> np.ndarray:
@@ -126,7 +130,8 @@ class _TunedTrees(TakesGraphs, BaseEstimator):
 
     def _predict(self, X: Any) -> np.ndarray:
         table = self._table(check_graphs(X), self.best_params_["columns"])
-        return self._predicted(self._fitted, table)
+        with openmp_threads(self._n_jobs()):
+            return self._predicted(self._fitted, table)
 
 
 class _TreeRegressor(RegressorMixin, _TunedTrees):

@@ -170,7 +170,7 @@ def _sentence(gain: float, error: float, n: int, fitted: FittedEvidence) -> str:
     }[fitted.chosen.weights]  # fmt: skip
     if len(fitted.candidates) == 1:
         return f"Used: {used}; no weights were learned."
-    size = f"{abs(gain):.3f} ± {error:.3f} nats per graph"
+    size = f"{gain:+.3f} ± {error:.3f} nats per graph"
     if n < FEWEST:
         return f"Used: {used}; {n} graphs are too few to compare weights ({size})."
     if abs(gain) < max(2.0 * error, _SMALLEST_GAIN):
