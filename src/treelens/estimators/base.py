@@ -1,4 +1,4 @@
-"""What estimators on graphs share: their scikit-learn face, as kernels and as classifiers."""
+"""Base classes of the estimators: kernels, classifiers and regressors on graphs."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class TakesGraphs:
-    """Tells scikit-learn that graphs come in, not tables; beside ``BaseEstimator``."""
+class GraphInputMixin:
+    """Input checks and scikit-learn tags of estimators that take graphs."""
 
     n_jobs: int | None
 
     def _new_graphs(self, X: Any) -> GraphCollection:
-        """Graphs for a fitted model, which were or are read as its training graphs were."""
+        """Return graphs that are read as the training graphs were."""
         return check_graphs(X, self.recipe_)  # type: ignore[attr-defined]
 
     def _n_jobs(self) -> int:
@@ -55,14 +55,14 @@ class TakesGraphs:
         return tags
 
 
-class HoldsModel(TakesGraphs):
-    """An estimator that holds one fitted model, ``model_``: what it says is read from there."""
+class FittedModelMixin(GraphInputMixin):
+    """Predictions of an estimator with one fitted model, ``model_``."""
 
     model_: FittedModel
 
     @property
     def recipe_(self) -> GraphRecipe | None:  # type: ignore[override]
-        """What made the training graphs; None: not known."""
+        """How the training graphs were read; None if unknown."""
         return self._fitted_model.recipe
 
     @property
@@ -75,30 +75,27 @@ class HoldsModel(TakesGraphs):
         check_is_fitted(self)
         return self.model_
 
-    def _decide(self, X: Any, **asked: Any) -> Predictions:
-        """What the model says of graphs, each refined once."""
+    def _decide(self, X: Any, **options: Any) -> Predictions:
+        """Return the predictions of graphs, each refined once."""
         check_is_fitted(self)
-        return self.model_.decide(self._new_graphs(X), n_jobs=self._n_jobs(), **asked)
+        return self.model_.decide(self._new_graphs(X), n_jobs=self._n_jobs(), **options)
 
-    def _each(self, X: Any, **asked: Any) -> Iterator[Predictions]:
-        """What the model says of graphs, or of blocks one after the other; these need no targets.
-
-        Every fitted model can do this, however it was fitted: that is why it is done here.
-        """
+    def _each(self, X: Any, **options: Any) -> Iterator[Predictions]:
+        """Yield the predictions of graphs, or of blocks of them one after the other."""
         check_is_fitted(self)
         if not holds_blocks(X):
-            yield self._decide(X, **asked)
+            yield self._decide(X, **options)
             return
         none_yet = True
         for block in loaded(X, self.recipe_):
             none_yet = False
-            yield self._decide(block.graphs, **asked)
+            yield self._decide(block.graphs, **options)
         if none_yet:
-            raise GraphDataError("The blocks hold 0 graphs: at least one is needed.")
+            raise GraphDataError("The blocks contain no graph; at least one is needed.")
 
     def out_of_vocabulary(self, X: Any) -> np.ndarray:
         """Fraction of each graph's patterns that training never saw, shape (n_graphs,)."""
-        return np.concatenate([said.out_of_vocabulary for said in self._each(X)])
+        return np.concatenate([found.out_of_vocabulary for found in self._each(X)])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The accuracy of classes, or R2 of numbers.
@@ -108,13 +105,13 @@ class HoldsModel(TakesGraphs):
         X : graphs, or blocks of them
             As for ``predict``.
         y : array-like, shape (n_graphs,)
-            The truth about all graphs, also beside blocks.
+            The true classes or values of all graphs, also with blocks.
         sample_weight : array-like, shape (n_graphs,), optional
         """
         if y is None:
             raise TypeError(
-                "score needs the truth beside the graphs: score(graphs, y). It is not taken out of "
-                "blocks either, of which one has part.load().graphs and part.load().y."
+                "score needs the true classes or values: score(graphs, y). With blocks, take "
+                "them from part.load().y."
             )
         return super().score(X, y, sample_weight)  # type: ignore[misc]
 
@@ -122,12 +119,12 @@ class HoldsModel(TakesGraphs):
         return "model_" in vars(self)
 
 
-class SaysNumbers(HoldsModel, RegressorMixin):
-    """A regressor that holds a fitted model."""
+class GraphRegressorMixin(FittedModelMixin, RegressorMixin):
+    """Regression with a fitted model."""
 
 
-class DecidesOnGraphs(HoldsModel, ClassifierMixin):
-    """A classifier that holds a fitted model."""
+class GraphClassifierMixin(FittedModelMixin, ClassifierMixin):
+    """Classification with a fitted model."""
 
     @property
     def classes_(self) -> np.ndarray:
@@ -142,7 +139,7 @@ class DecidesOnGraphs(HoldsModel, ClassifierMixin):
         X : graphs, or blocks of them
             As for ``predict``.
         """
-        decisions = np.concatenate([said.decisions for said in self._each(X)])
+        decisions = np.concatenate([found.decisions for found in self._each(X)])
         return decisions[:, 0] if decisions.shape[1] == 1 else decisions
 
     def predict(self, X: Any) -> np.ndarray:
@@ -154,11 +151,7 @@ class DecidesOnGraphs(HoldsModel, ClassifierMixin):
             Blocks (such as ``SmilesBlocks(path, target=None)``) are read one at a time, and need no
             targets. What ``on_invalid="skip"`` leaves out has no entry; the warning names it.
         """
-        return self.classes_[np.concatenate([said.predicted_codes for said in self._each(X)])]
-
-
-class TellsProbabilities(DecidesOnGraphs):
-    """A classifier that keeps its training graphs' classes, and was calibrated on them."""
+        return self.classes_[np.concatenate([found.predicted_codes for found in self._each(X)])]
 
     @property
     def train_codes_(self) -> np.ndarray:
@@ -168,16 +161,15 @@ class TellsProbabilities(DecidesOnGraphs):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, shape (n_graphs, n_classes); ``X`` as for ``predict``.
 
-        A logistic map fitted to what the model said of training graphs that were held out. The
-        largest is that of ``predict``, unless a threshold lets a rare class be named sooner; votes
-        of several classes (:class:`GraphSVC`) are mapped by their ``mean_margins``, which tell
-        more of doubt.
+        A logistic function of decision values that is calibrated on held-out training graphs.
+        ``predict`` takes the largest, unless a lower threshold applies to a rare class; with
+        several classes :class:`GraphSVC` calibrates its ``mean_margins``.
         """
-        found = [said.probabilities for said in self._each(X) if said.probabilities is not None]
+        found = [found.probabilities for found in self._each(X) if found.probabilities is not None]
         return np.concatenate(found)
 
 
-class GraphKernel(TakesGraphs, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
+class GraphKernel(GraphInputMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the kernels: ``fit`` learns the features, ``transform`` gives kernel values.
 
     ``transform`` returns an array (n_new, n_fit), ready for ``SVC(kernel="precomputed")``; its

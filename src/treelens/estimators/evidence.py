@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 import numpy as np
 
 from treelens._sklearn_compat import Interval, StrOptions
-from treelens.estimators.base import SaysNumbers, TellsProbabilities
-from treelens.estimators.process import GaussianProcessOnGraphs, Known
+from treelens.estimators.base import GraphClassifierMixin, GraphRegressorMixin
+from treelens.estimators.process import GaussianProcessEstimator, Known
 from treelens.explain.pattern_table import pattern_table
 from treelens.gp.leave_one_out import (
     LeftOutClasses,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class GraphRegressor(SaysNumbers, GaussianProcessOnGraphs):
+class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
     """Gaussian process regression on graphs, with weights of patterns that are learned.
 
     Graphs are compared by how often each Weisfeiler-Lehman pattern occurs in them. Weights of
@@ -191,8 +191,8 @@ class GraphRegressor(SaysNumbers, GaussianProcessOnGraphs):
             the learned scale.
         """
         found = [
-            (said.mean[:, 0], said.variance)
-            for said in self._each(self._beside(X, covariates), variance=return_std)
+            (each.mean[:, 0], each.variance)
+            for each in self._each(self._beside(X, covariates), variance=return_std)
         ]
         mean = np.concatenate([mean for mean, _ in found])
         scale = None if learned_scale else learned_transform(self.recipe_)
@@ -220,7 +220,7 @@ class GraphRegressor(SaysNumbers, GaussianProcessOnGraphs):
         return pattern_table(*self._counted_patterns, self.train_values_)
 
 
-class GraphClassifier(TellsProbabilities, GaussianProcessOnGraphs):
+class GraphClassifier(GraphClassifierMixin, GaussianProcessEstimator):
     """Gaussian process classification of graphs, with weights of patterns that are learned.
 
     As :class:`GraphRegressor`, with the classes coded as numbers: +1 and -1 for two, one column
@@ -265,7 +265,7 @@ converged_, learning_gain_ :
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **GaussianProcessOnGraphs._parameter_constraints,
+        **GaussianProcessEstimator._parameter_constraints,
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "threshold": [Interval(Real, 0, 1, closed="neither"), str],
     }
@@ -331,9 +331,9 @@ converged_, learning_gain_ :
         assert classes is not None
         decisions = targets.offset + targets.scale * left_out.mean
         slope = fit_slope(decisions, codes, targets.weights)
-        said = left_out_classes(decisions, codes, classes, slope, self.threshold)
-        warn_if_one_class(np.searchsorted(classes, said.predictions), classes)
-        return said, slope
+        each = left_out_classes(decisions, codes, classes, slope, self.threshold)
+        warn_if_one_class(np.searchsorted(classes, each.predictions), classes)
+        return each, slope
 
     @property
     def loo_(self) -> LeftOutClasses:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from treelens.estimators.base import HoldsModel
+from treelens.estimators.base import FittedModelMixin
 from treelens.explain.contributions import Explanation, explain
 from treelens.explain.expansion import KernelExpansion, expansion_of
 from treelens.graphs.convert import as_single_graph
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from treelens.graphs.collection import GraphCollection
 
 
-class FragmentsMixin(HoldsModel):
+class FragmentsMixin(FittedModelMixin):
     """``explain`` of one graph, ``fragments_`` of the training graphs, ``fragments`` of others."""
 
     _train_graphs: GraphCollection | None = None

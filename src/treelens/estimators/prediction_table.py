@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from treelens.estimators.base import HoldsModel
+from treelens.estimators.base import FittedModelMixin
 from treelens.evaluation.metrics import NINETY, class_scores, number_scores, rarer_code
 from treelens.evaluation.validation import codes_among
 from treelens.gp.domain import Domain, expected_error
@@ -26,7 +26,7 @@ DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_o
 _NOT_IN_FILES = "nearest"  # a position among training graphs, which a file does not keep
 
 
-class DomainMixin(HoldsModel):
+class DomainMixin(FittedModelMixin):
     """Prediction tables and the domain of applicability of Gaussian processes on graphs."""
 
     model_: FittedGP

@@ -63,7 +63,7 @@ class Known(NamedTuple):
     classes: np.ndarray | None = None
 
 
-class GaussianProcessOnGraphs(FragmentsMixin, DomainMixin, BaseEstimator):
+class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
     """The regressor and the classifier, but for what ``y`` means: ``_known`` and ``_scored``."""
 
     model_: FittedGP
@@ -204,8 +204,8 @@ class GaussianProcessOnGraphs(FragmentsMixin, DomainMixin, BaseEstimator):
         posterior, left_out = posterior_of_blocks(
             fitted.model, blocks, sample, targets, known.targets, self._n_jobs(), executor
         )
-        said, slope = self._scored(left_out, known)
-        record = self._record(fitted, said)
+        scores, slope = self._scored(left_out, known)
+        record = self._record(fitted, scores)
         training = fitted.model.training
         assert training is not None
         if len(sample.y) < len(sample.all_targets):
