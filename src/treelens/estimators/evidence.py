@@ -331,9 +331,9 @@ converged_, learning_gain_ :
         assert classes is not None
         decisions = targets.offset + targets.scale * left_out.mean
         slope = fit_slope(decisions, codes, targets.weights)
-        each = left_out_classes(decisions, codes, classes, slope, self.threshold)
-        warn_if_one_class(np.searchsorted(classes, each.predictions), classes)
-        return each, slope
+        scores = left_out_classes(decisions, codes, classes, slope, self.threshold)
+        warn_if_one_class(np.searchsorted(classes, scores.predictions), classes)
+        return scores, slope
 
     @property
     def loo_(self) -> LeftOutClasses:
