@@ -152,7 +152,7 @@ def parts_of(graph: tl.GraphCollection, kept: Sequence[np.ndarray]) -> tl.GraphC
         nodes.append(np.flatnonzero(flags))
         sizes.append(len(nodes[-1]))
     node, arc = np.concatenate(nodes), np.concatenate(arcs)
-    given = graph._arguments() | {
+    changes: dict[str, Any] = {
         "node_offsets": np.cumsum([*offsets, *sizes]),
         "neighbor_offsets": np.concatenate([[0], np.cumsum(np.concatenate(degrees))]),
         "neighbors": np.concatenate(neighbors),
@@ -161,10 +161,10 @@ def parts_of(graph: tl.GraphCollection, kept: Sequence[np.ndarray]) -> tl.GraphC
         "graph_data": {},
     }
     if graph.edge_codes is not None:
-        given["edge_codes"] = graph.edge_codes[arc]
+        changes["edge_codes"] = graph.edge_codes[arc]
     if graph.fine_codes is not None:
-        given["fine_codes"] = graph.fine_codes[node]
-    return tl.GraphCollection(**given)
+        changes["fine_codes"] = graph.fine_codes[node]
+    return graph._replaced(**changes)
 
 
 class Fingerprints:

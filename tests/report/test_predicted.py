@@ -130,7 +130,7 @@ def test_wrong_arguments(cases, name, arguments, message):
 def test_names_of_graphs():
     pytest.importorskip("rdkit")
     plain = tl.as_graph_collection(["CCO", "CN"])
-    named = tl.GraphCollection(**(plain._arguments() | {"names": ["ethanol", None]}))
+    named = plain._replaced(names=["ethanol", None])
     assert [graph_name(plain, 1), graph_name(named, 0), graph_name(named, 1)] == [
         "CN", "ethanol", "CN",
     ]  # fmt: skip
