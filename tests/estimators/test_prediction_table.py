@@ -57,7 +57,7 @@ def test_a_training_graph_is_as_similar_as_can_be_and_names_are_kept() -> None:
     model = tl.GraphRegressor(**FEW).fit(GRAPHS, VALUES)
     table = model.predict_table(GRAPHS)
     np.testing.assert_allclose(table["similarity"], 1.0)
-    named = tl.GraphCollection(**(OTHERS._arguments() | {"names": list("abcde")}))
+    named = OTHERS._replaced(names=list("abcde"))
     assert model.predict_table(named).index.tolist() == list("abcde")
     assert model.predict_table(OTHERS).index.tolist() == [0, 1, 2, 3, 4]
 
