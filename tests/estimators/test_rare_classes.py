@@ -10,7 +10,6 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 import treelens as tl
 from treelens import Graph, GraphSVC
-from treelens.svm.settings import resolved_class_weight, resolved_scoring
 
 SETTINGS = {"kernel": "wwl", "depth": 1, "weight_radius": 0, "gamma": [1.0, 3.0], "C": [1.0, 10.0],
             "cv": 3, "random_state": 0}  # fmt: skip
@@ -43,24 +42,6 @@ def rare():
 @pytest.fixture(scope="module")
 def fitted(rare):
     return GraphSVC(**SETTINGS).fit(*rare[0])
-
-
-def test_what_auto_stands_for():
-    even, rare = np.arange(100) // 75, np.arange(100) // 76
-    assert resolved_scoring("auto", even) == "accuracy"  # 25 % is not rare
-    assert resolved_scoring("auto", rare) == "roc_auc"
-    assert resolved_scoring("accuracy", rare) == "accuracy"
-    six = np.arange(60) % 6
-    assert resolved_scoring("auto", six) == "accuracy"  # every class has its even share
-    few = np.append(six, np.full(60, 5))
-    assert resolved_scoring("auto", few) == "accuracy"
-    assert resolved_scoring("auto", np.append(few, [4] * 61)) == "balanced_accuracy"
-    assert resolved_class_weight("auto", "auto", rare) == "balanced"
-    assert resolved_class_weight("auto", "auto", even) is None
-    assert resolved_class_weight("auto", "roc_auc", rare) is None
-    assert resolved_class_weight("auto", "balanced_accuracy", rare) == "balanced"
-    assert resolved_class_weight(None, "auto", rare) is None
-    assert resolved_class_weight({1: 2.0}, "auto", rare) == {1: 2.0}
 
 
 def test_a_rare_class_is_ranked_and_named(fitted, rare):

@@ -79,12 +79,3 @@ def test_a_model_that_names_one_class_says_so(rare):
     assert "does not distinguish classes" in model._html_repr()
     alarms = [item["text"] for item in model.summary()["checks"] if item["level"] == "alarm"]
     assert any("put into the same class" in text for text in alarms)
-
-
-def test_what_cannot_be_is_refused(rare):
-    graphs, y = rare[0]
-    for threshold in ("best", 1.5, "recall=2"):
-        with pytest.raises(ValueError, match="threshold"):
-            tl.GraphClassifier(depth=0, threshold=threshold).fit(graphs, y)
-    with pytest.raises(ValueError, match="two classes, and there are 3"):
-        tl.GraphClassifier(depth=0, threshold="recall=0.9").fit(graphs, np.arange(330) % 3)

@@ -401,15 +401,8 @@ def test_learning_is_tried_where_uniform_weights_did_best():
 
 
 def test_repetitions():
-    assert [repetitions_for(n) for n in (2, 188, 200, 250, 500, 1000, 4110)] == [
-        5,
-        5,
-        5,
-        4,
-        2,
-        1,
-        1,
-    ]
+    found = [repetitions_for(n) for n in (2, 188, 200, 250, 500, 1000, 4110)]
+    assert found == [5, 5, 5, 4, 2, 1, 1]
 
 
 # --- results ------------------------------------------------------------------------------------
