@@ -223,16 +223,6 @@ def either(request, models, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_file_brings_back_the_same_model(data, models, either, kind):
-    graphs, model = data[0], either(kind)
-    assert type(model) is KINDS[kind]
-    assert model.get_params() == models[kind].get_params()
-    for given in (graphs, CollectionBlocks(graphs, None, 50)):
-        for found, wanted in zip(answers(model, given), answers(models[kind], given), strict=True):
-            np.testing.assert_array_equal(found, wanted)
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_explanations_add_up(data, either, kind):
     graphs, model = data[0], either(kind)
     said = model.decision_function if kind == "classes" else model.predict

@@ -75,16 +75,6 @@ def test_an_explanation_adds_up_with_them(chains, fitted):
     assert "covariates" in repr(explained)
 
 
-def test_a_file_keeps_them(chains, fitted, tmp_path):
-    graphs, warmth, _ = chains
-    new = graphs[60:].with_data({"temperature": warmth[60:]})
-    fitted.save(tmp_path / "model.npz")
-    loaded = tl.load(tmp_path / "model.npz")
-    assert loaded.covariates_ == ["temperature"]
-    for a, b in zip(fitted.predict(new, True), loaded.predict(new, True), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12)
-
-
 def test_through_landmarks_and_with_classes(chains):
     graphs, warmth, y = chains
     graphs = graphs.with_data({"temperature": warmth, "lab": np.where(warmth > 0, "warm", "cold")})

@@ -86,10 +86,3 @@ def test_a_model_that_tells_classes_apart_does_not_warn(rare):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         GraphSVC(**SETTINGS).fit(*rare[0])
-
-
-def test_the_choice_is_kept_in_a_file(fitted, tmp_path):
-    fitted.save(tmp_path / "model.treelens")
-    loaded = tl.load(tmp_path / "model.treelens")
-    assert loaded.best_params_ == fitted.best_params_
-    assert loaded.scoring == "auto"

@@ -57,15 +57,6 @@ def test_recall_as_asked_for_whichever_class_is_rare(first, rare):
     assert model.classes_[model.threshold_.code] == ("a" if first else "z")
 
 
-def test_it_is_kept_in_a_file(fitted, rare, tmp_path):
-    asked = tl.GraphClassifier(depth=1, weights="uniform", threshold="recall=0.8").fit(*rare[0])
-    for model in (fitted, asked):
-        model.save(tmp_path / "m.treelens")
-        loaded = tl.load(tmp_path / "m.treelens")
-        assert loaded.threshold_ == model.threshold_
-        assert loaded.predict(rare[1][0]).tolist() == model.predict(rare[1][0]).tolist()
-
-
 def test_common_classes_are_named_as_they_were():
     graphs, y = rare_data((60, 60))
     model = tl.GraphClassifier(depth=1, weights="uniform").fit(graphs, y)
