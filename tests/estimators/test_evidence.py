@@ -162,11 +162,8 @@ def test_sample_weights_are_noise(numbers):
     ("values", "message"),
     [
         ([1.0, np.nan, 2.0], "position 1"),
-        ([1.0, np.inf, 2.0], "position 1"),
         ([1.0, 2.0], "3 graphs but 2 values"),
-        ([[1.0], [2.0], [3.0]], "one-dimensional"),
         (["a", "b", "c"], "not numbers"),
-        ([1e200, 2e200, 3e200], "rescale"),
         (None, "needs values"),
     ],
 )

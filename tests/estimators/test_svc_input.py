@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, StratifiedShuffleSplit
@@ -77,13 +76,7 @@ NOT_CLASSES = [
     (lambda y: y[:-1], "64 graphs but 63 classes"),
     (lambda y: np.zeros(64), r"one class only \(0.0\)"),
     (lambda y: np.linspace(0, 1, 64), "continuous"),
-    (lambda y: np.column_stack([y, y]), r"got shape \(64, 2\)"),
-    (lambda y: "abc", "one-dimensional"),
     (lambda y: [np.nan, *y[1:].astype(float)], "for 1 graphs, the first at position 0"),
-    (lambda y: [*map(str, y[:-1]), np.nan], "the first at position 63"),
-    (lambda y: [*y[:-2], None, None], "for 2 graphs, the first at position 62"),
-    (lambda y: pd.Series([pd.NA, *y[1:]]), "the first at position 0"),
-    (lambda y: pd.Series(["a", None] * 32, dtype="string"), "for 32 graphs"),
 ]
 
 

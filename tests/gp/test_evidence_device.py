@@ -13,7 +13,7 @@ pytestmark = pytest.mark.interpreted
 needs_real_device = pytest.mark.skipif(
     SIMULATED or not THERE, reason="no GPU here; a simulated one takes too long"
 )
-SIZE = 8 if SIMULATED else 3000  # on a real device more than one block
+SIZE = 6 if SIMULATED else 3000  # on a real device more than one block
 
 
 @needs_device

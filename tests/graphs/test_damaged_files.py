@@ -28,7 +28,7 @@ from treelens.graphs.integers import _parsed_at_once, _parsed_by_line
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")
 
-ROUNDS = 150
+ROUNDS = 80
 
 TU_FILES = {
     "A": b"1, 2\n2, 1\n2, 3\n3, 2\n4, 5\n",
