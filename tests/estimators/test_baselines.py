@@ -1,6 +1,4 @@
-"""What a chemist would run: it predicts, it is tuned, and it is what it says."""
-
-from __future__ import annotations
+"""Baselines on fingerprints: predictions, tuning, and the kernel of the Gaussian process."""
 
 import numpy as np
 import pytest
@@ -33,7 +31,7 @@ def small_forest(self, final, **settings):
 
 
 @pytest.mark.parametrize("name", BASELINES)
-def test_classes_are_told_apart(name):
+def test_classes_are_predicted(name):
     kind = BASELINES[name][0]
     graphs = tl.as_graph_collection(SMILES)
     model = kind(n_jobs=1, random_state=0).fit(graphs[::2], ACID[::2])

@@ -1,7 +1,5 @@
 """GraphClassifier and GraphRegressor fitted to blocks and predicting blocks."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

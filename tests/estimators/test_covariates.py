@@ -27,7 +27,7 @@ def fitted(chains):
     )
 
 
-def test_what_covariates_say_is_learned_and_told_apart(chains, fitted):
+def test_the_effect_of_covariates_is_learned_and_reported_separately(chains, fitted):
     graphs, warmth, y = chains
     plain = tl.GraphRegressor(depth=1).fit(graphs[:60], y[:60])
     new = graphs[60:].with_data({"temperature": warmth[60:]})
@@ -106,7 +106,7 @@ def test_forgotten_or_unasked_covariates_are_named(chains, fitted):
         plain.predict(graphs, covariates={"temperature": warmth})
 
 
-def test_a_report_tells_them_from_atoms(chains, fitted, tmp_path):
+def test_a_report_shows_covariates_apart_from_atoms(chains, fitted, tmp_path):
     graphs, warmth, y = chains
     new = graphs[60:].with_data({"temperature": warmth[60:]})
     text = fitted.report(tmp_path / "report.html", new, y[60:]).read_text()

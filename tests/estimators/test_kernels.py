@@ -1,7 +1,5 @@
 """Kernels as estimators: properties that hold for all graphs, and Weisfeiler-Lehman kernels."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 
@@ -299,7 +297,7 @@ def test_weighted_distance_of_new_graphs_gives_unseen_patterns_weight_one(
 
 
 @pytest.mark.parametrize("b", [1.0, 1.7])
-def test_distances_are_those_that_the_learner_speaks_of(b: float) -> None:
+def test_distances_are_those_of_the_learner_objective(b: float) -> None:
     """The objective that learning reports is the mean hinge of these distances."""
     graphs, y = make_synthetic(4, random_state=0)
     learner = PairwiseWeights(radius=2.0, b=b, balance=False)

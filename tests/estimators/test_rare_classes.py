@@ -1,7 +1,5 @@
 """Rare classes: what "auto" scores and weighs, and that the model is of use for them."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -53,7 +51,7 @@ def test_a_rare_class_is_ranked_and_named(fitted, rare):
     assert fitted.best_params_["rare_class"] == {"class": 1, "share": pytest.approx(1 / 11)}
 
 
-def test_accuracy_alone_names_the_frequent_class_and_the_model_says_so(rare):
+def test_accuracy_alone_predicts_the_frequent_class_and_warns(rare):
     """What the default was: 91 % right by never naming the rare class."""
     with pytest.warns(UserWarning, match="predicts the class 0 for every held-out graph"):
         model = GraphSVC(**{**SETTINGS, "C": 1.0}, scoring="accuracy").fit(*rare[0])
@@ -82,7 +80,7 @@ def test_nothing_changes_without_a_rare_class():
         assert auto.cv_results_.scores[candidate] == scores
 
 
-def test_a_model_that_tells_classes_apart_does_not_warn(rare):
+def test_a_model_that_predicts_both_classes_does_not_warn(rare):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         GraphSVC(**SETTINGS).fit(*rare[0])

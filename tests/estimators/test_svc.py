@@ -1,6 +1,4 @@
-"""GraphSVC: from graphs to classes, what it chose, what it says, and what it refuses."""
-
-from __future__ import annotations
+"""GraphSVC: fitting, predictions, the chosen parameters, and errors."""
 
 import pickle
 import sys

@@ -1,7 +1,5 @@
 """GraphSVC and input that is bad or odd: what it refuses, warns of and survives."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
@@ -132,7 +130,7 @@ STRANGERS = [([], {0: f"only in {k}"}) for k in range(12)]
 
 
 @pytest.mark.parametrize("weight_radius", [0.0, 1.0, [0.0, 1.0]])
-def test_nothing_shared_is_told_and_the_weights_stay_uniform(weight_radius):
+def test_graphs_without_shared_patterns_warn_and_weights_stay_uniform(weight_radius):
     with pytest.warns(UserWarning, match=r"[Nn]o two (training )?graphs share"):
         model = small(weight_radius=weight_radius).fit(STRANGERS, [0, 1] * 6)
     np.testing.assert_array_equal(model.weights_, 1.0)

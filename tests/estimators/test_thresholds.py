@@ -1,6 +1,4 @@
-"""Rare classes under evidence: ranked, named, and a model that names nothing is told off."""
-
-from __future__ import annotations
+"""Rare classes with GraphClassifier: ranked and predicted, with a warning where none is."""
 
 import warnings
 
@@ -64,7 +62,7 @@ def test_common_classes_are_named_as_they_were():
     assert (model.predict(graphs) == (model.decision_function(graphs) > 0)).all()
 
 
-def test_a_model_that_names_one_class_says_so(rare):
+def test_a_model_that_predicts_one_class_warns(rare):
     with pytest.warns(UserWarning, match="predicts the class 0 for every held-out graph"):
         model = tl.GraphClassifier(depth=0, weights="uniform", threshold=0.9).fit(*rare[0])
     assert "does not distinguish classes" in model._html_repr()

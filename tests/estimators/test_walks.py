@@ -1,7 +1,5 @@
 """ShortestPath and RandomWalk by definition and against GraKeL; see also test_kernels.py."""
 
-from __future__ import annotations
-
 import pickle
 from itertools import pairwise
 
@@ -37,9 +35,6 @@ def close(a: np.ndarray, b: np.ndarray) -> bool:
     return np.allclose(a, b, rtol=1e-12, atol=1e-14)
 
 
-# --- by definition ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("ordered", [True, False])
 def test_shortest_path_is_the_dot_product_of_triple_counts(rng, ordered):
     graphs = random_collection(rng, 20)
@@ -69,9 +64,6 @@ def test_longer_walks_approach_the_full_series(rng):
     assert gaps[-1] < 1e-3 * full.max()
 
 
-# --- against GraKeL ---------------------------------------------------------------------------
-
-
 def as_grakel(graphs: GraphCollection) -> list:
     import grakel
 
@@ -96,12 +88,9 @@ def test_shortest_path_equals_grakel_on_mutag(mutag, normalize):
 def test_ordered_and_unordered_differ_by_four_where_all_labels_are_equal(rng):
     graphs = random_collection(rng, 10, labels="C")
     assert close(
-        ShortestPath().fit_transform(graphs),
-        4 * ShortestPath(ordered=False).fit_transform(graphs),
+        ShortestPath().fit_transform(graphs), 4 * ShortestPath(ordered=False).fit_transform(graphs)
     )
 
-
-# --- properties -------------------------------------------------------------------------------
 
 any_kernel = st.sampled_from(KERNELS)
 any_normalization = st.sampled_from(NORMALIZATIONS)
@@ -116,9 +105,6 @@ def test_transform_of_the_training_graphs_is_fit_transform(graphs, kernel, norma
     # What is solved or summed from the other side rounds otherwise; dot products do not.
     same = close if getattr(kernel, "max_length", 0) is None else np.array_equal
     assert same(found, expected)
-
-
-# --- the explicit feature map -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kernel", KERNELS[:3], ids=ids[:3])
@@ -136,9 +122,6 @@ def test_the_full_series_has_no_feature_map(rng):
     assert not hasattr(kernel, "feature_map_names")
     with pytest.raises(AttributeError, match="feature_map"):
         kernel.feature_map(random_collection(rng, 4))
-
-
-# --- without naming sequences -----------------------------------------------------------------
 
 
 def test_walks_too_many_to_name_are_counted_all_the_same(rng):
@@ -179,9 +162,6 @@ def test_sequences_are_named_when_asked_for(rng, monkeypatch):
     assert np.array_equal(loaded.transform(graphs), kernel.transform(graphs))
 
 
-# --- scikit-learn -----------------------------------------------------------------------------
-
-
 def test_kernels_sit_in_pipelines_and_grid_searches(mutag):
     graphs, y = mutag
     graphs, y = graphs[::3], y[::3]
@@ -194,23 +174,14 @@ def test_kernels_sit_in_pipelines_and_grid_searches(mutag):
         assert search.best_score_ > max(np.mean(y == label) for label in np.unique(y))
 
 
-# --- what bad input gets ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("kernel", "name"),
-    [
-        (ShortestPath(ordered="yes"), "ordered"),
-        (ShortestPath(normalize="l2"), "normalize"),
-        (RandomWalk(max_length=-1), "max_length"),
-        (RandomWalk(max_length=1.5), "max_length"),
-        (RandomWalk(decay=0.0), "decay"),
-        (RandomWalk(decay=-0.1), "decay"),
-        (RandomWalk(decay="auto"), "decay"),
-        (RandomWalk(edge_labels=1.0), "edge_labels"),
-    ],
+    [(ShortestPath(ordered="yes"), "ordered"), (ShortestPath(normalize="l2"), "normalize"),
+     (RandomWalk(max_length=-1), "max_length"), (RandomWalk(max_length=1.5), "max_length"),
+     (RandomWalk(decay=0.0), "decay"), (RandomWalk(decay=-0.1), "decay"),
+     (RandomWalk(decay="auto"), "decay"), (RandomWalk(edge_labels=1.0), "edge_labels")],
     ids=repr,
-)
+)  # fmt: skip
 def test_bad_parameters_are_named(rng, kernel, name):
     with pytest.raises(ValueError, match=rf"'{name}' parameter of {type(kernel).__name__}"):
         kernel.fit(random_collection(rng, 3))

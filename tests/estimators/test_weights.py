@@ -1,7 +1,5 @@
 """PairwiseWeights as an estimator: parameters, clones, pickles, messages."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Dask with worker processes: the same model, also when a worker is killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """A Dask scheduler that goes away in the middle of a fit, and another one at its address."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket
@@ -133,7 +131,7 @@ def _travelling(blocks, folder):
     return [Travelling(part, number) for number, part in enumerate(blocks)]
 
 
-def test_a_scheduler_that_stays_away_is_told(cluster, tmp_path):
+def test_a_scheduler_that_does_not_come_back_is_an_error(cluster, tmp_path):
     with connected(cluster) as client:
         executor = DaskExecutor(client, patience=1.0)
         parts = ((number, str(tmp_path)) for number in range(40))

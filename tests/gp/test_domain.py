@@ -1,7 +1,5 @@
 """Where a model may be believed: against plain loops, and on molecules."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

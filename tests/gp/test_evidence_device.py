@@ -59,6 +59,6 @@ def test_a_device_that_is_not_there_is_named():
         DeviceEvidence(_problem()[0], "cuda")
 
 
-def test_a_device_nobody_knows_is_named():
+def test_an_unknown_device_is_an_error():
     with pytest.raises(ValueError, match="device must be 'cpu', 'cuda'"):
         DeviceEvidence(_problem()[0], "tpu")

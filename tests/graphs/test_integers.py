@@ -1,7 +1,5 @@
 """Numbers written as text: Python's own reading is the oracle, where it is not too kind."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

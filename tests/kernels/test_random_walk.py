@@ -1,7 +1,5 @@
 """Random walks pair by pair: product graphs, linear systems and convergence."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

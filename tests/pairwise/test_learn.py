@@ -1,7 +1,5 @@
 """learn_weights: its result, its warnings and its errors."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -125,9 +123,6 @@ def test_without_checks_there_is_no_history(features, labels):
     learned = learn_weights(features, labels, solver="stochastic", n_steps=1000, n_checks=0)
     assert learned.history.size == learned.gaps.size == 0
     assert not learned.converged
-
-
-# --- bad and unusual input --------------------------------------------------------------------
 
 
 def test_bad_input_is_named(features, labels):

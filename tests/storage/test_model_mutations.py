@@ -1,7 +1,5 @@
 """Every entry of a model file made wrong in every way: refused in words, or harmless."""
 
-from __future__ import annotations
-
 import copy
 import traceback
 from pathlib import Path
@@ -90,9 +88,6 @@ def test_the_model_as_it_is_works(contents: Contents) -> None:
     assert not is_refused(contents.data, dict(contents.arrays), "nothing")
 
 
-# --- arrays -----------------------------------------------------------------------------------
-
-
 def with_first(value: Any, last: bool = False) -> Any:
     def change(array: np.ndarray) -> np.ndarray:
         changed = array.copy()
@@ -133,8 +128,6 @@ def test_every_array_made_wrong(contents: Contents, change: str) -> None:
         n_refused += is_refused(contents.data, arrays, f"{name}: {change}")
     assert n_refused, "nothing of this kind was ever refused"
 
-
-# --- numbers and texts ------------------------------------------------------------------------
 
 WRONG_VALUES = {
     "nan": {"$float": "nan"},

@@ -1,7 +1,5 @@
 """Model files of classifiers: exact, whole or absent, and harmless whatever they contain."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,6 +1,4 @@
-"""What a model is asked for: resolved where it says "auto", refused where it cannot be."""
-
-from __future__ import annotations
+"""Settings of a support vector machine: "auto" resolved, wrong values refused."""
 
 import warnings
 from numbers import Integral, Real
@@ -24,9 +22,6 @@ AB = np.array(["a", "b"])
 BALANCED = np.array([0, 1] * 10)
 RARE = np.array([0] * 19 + [1])
 RARE_OF_THREE = np.array([0] * 20 + [1] * 20 + [2])
-
-
-# --- splits -----------------------------------------------------------------------------------
 
 
 def test_folds_hold_every_class_and_every_graph_as_often_as_repeated() -> None:
@@ -90,9 +85,6 @@ def test_folds_without_an_order_may_still_do() -> None:
     assert len(inner_splits(KFold(2), BALANCED, AB, seed=0)) == 2
 
 
-# --- what "auto" stands for -------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("codes", "scoring", "class_weight"),
     [
@@ -125,9 +117,6 @@ def test_the_rarest_class_and_its_share() -> None:
     assert rarest_class(AB, BALANCED) is None
     assert rarest_class(AB, RARE) == {"class": "b", "share": 0.05}
     assert rarest_class(AB, 1 - RARE) == {"class": "a", "share": 0.05}
-
-
-# --- values as lists --------------------------------------------------------------------------
 
 
 def test_kernels_as_lists() -> None:
