@@ -137,7 +137,7 @@ def slow_parts(blocks, folder):
 
         def load(self):
             (folder / f"{self.name}.{os.getpid()}").touch()
-            time.sleep(0.2)
+            time.sleep(0.1)
             return self.part.load()
 
     return [SlowPart(part, i) for i, part in enumerate(blocks)]

@@ -97,7 +97,7 @@ def test_a_gaussian_process_is_the_same_after_a_restart(cluster, tmp_path, monke
 
     monkeypatch.setattr(gp_blocks, "_TASK_SIZE", 1000)
     kinds = tl.as_graph_collection(["C" * k + end for k in range(1, 9) for end in "NOF"])
-    graphs = kinds[np.random.default_rng(0).integers(len(kinds), size=9000)]
+    graphs = kinds[np.random.default_rng(0).integers(len(kinds), size=5000)]
     y = np.where(graphs.sizes > 5, "large", "small")
     model = tl.GraphClassifier(depth=1, exact_size=60, n_landmarks=15, n_jobs=1, random_state=0)
     blocks = CollectionBlocks(graphs, y, 1000)
@@ -125,7 +125,7 @@ def _travelling(blocks, folder):
         def load(self):
             if os.getpid() != here:  # on a worker
                 (folder / str(self.number)).touch()
-                time.sleep(0.2)
+                time.sleep(0.1)
             return self.part.load()
 
     return [Travelling(part, number) for number, part in enumerate(blocks)]
