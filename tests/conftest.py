@@ -6,6 +6,9 @@ import importlib.util
 import os
 from pathlib import Path
 
+# Two test processes whose OpenMP threads wait for each other take ten times as long.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import numba
 import numpy as np
 import pytest

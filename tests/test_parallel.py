@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import treelens
 from treelens.parallel import blas_threads, in_threads, one_blas_thread, run_in_shares
@@ -41,6 +41,13 @@ def test_shares_cover_every_item_once(n_items: int, n_jobs: int) -> None:
 def test_shares_are_as_even_as_they_can_be() -> None:
     sizes = run_in_shares(lambda first, last: last - first, 10, 4)
     assert max(sizes) - min(sizes) == 1
+
+
+@pytest.fixture(autouse=True)
+def _two_blas_threads():
+    """More than one to begin with, or a limit of one would change nothing."""
+    with threadpool_limits(2, user_api="blas"):
+        yield
 
 
 def _blas_threads() -> list[int]:

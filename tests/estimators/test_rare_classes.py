@@ -1,7 +1,5 @@
 """Rare classes: what "auto" scores and weighs, and that the model is of use for them."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -10,7 +8,6 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 import treelens as tl
 from treelens import Graph, GraphSVC
-from treelens.svm.settings import resolved_class_weight, resolved_scoring
 
 SETTINGS = {"kernel": "wwl", "depth": 1, "weight_radius": 0, "gamma": [1.0, 3.0], "C": [1.0, 10.0],
             "cv": 3, "random_state": 0}  # fmt: skip
@@ -45,24 +42,6 @@ def fitted(rare):
     return GraphSVC(**SETTINGS).fit(*rare[0])
 
 
-def test_what_auto_stands_for():
-    even, rare = np.arange(100) // 75, np.arange(100) // 76
-    assert resolved_scoring("auto", even) == "accuracy"  # 25 % is not rare
-    assert resolved_scoring("auto", rare) == "roc_auc"
-    assert resolved_scoring("accuracy", rare) == "accuracy"
-    six = np.arange(60) % 6
-    assert resolved_scoring("auto", six) == "accuracy"  # every class has its even share
-    few = np.append(six, np.full(60, 5))
-    assert resolved_scoring("auto", few) == "accuracy"
-    assert resolved_scoring("auto", np.append(few, [4] * 61)) == "balanced_accuracy"
-    assert resolved_class_weight("auto", "auto", rare) == "balanced"
-    assert resolved_class_weight("auto", "auto", even) is None
-    assert resolved_class_weight("auto", "roc_auc", rare) is None
-    assert resolved_class_weight("auto", "balanced_accuracy", rare) == "balanced"
-    assert resolved_class_weight(None, "auto", rare) is None
-    assert resolved_class_weight({1: 2.0}, "auto", rare) == {1: 2.0}
-
-
 def test_a_rare_class_is_ranked_and_named(fitted, rare):
     graphs, y = rare[1]
     assert roc_auc_score(y, fitted.decision_function(graphs)) > 0.75
@@ -72,7 +51,7 @@ def test_a_rare_class_is_ranked_and_named(fitted, rare):
     assert fitted.best_params_["rare_class"] == {"class": 1, "share": pytest.approx(1 / 11)}
 
 
-def test_accuracy_alone_names_the_frequent_class_and_the_model_says_so(rare):
+def test_accuracy_alone_predicts_the_frequent_class_and_warns(rare):
     """What the default was: 91 % right by never naming the rare class."""
     with pytest.warns(UserWarning, match="predicts the class 0 for every held-out graph"):
         model = GraphSVC(**{**SETTINGS, "C": 1.0}, scoring="accuracy").fit(*rare[0])
@@ -101,14 +80,7 @@ def test_nothing_changes_without_a_rare_class():
         assert auto.cv_results_.scores[candidate] == scores
 
 
-def test_a_model_that_tells_classes_apart_does_not_warn(rare):
+def test_a_model_that_predicts_both_classes_does_not_warn(rare):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         GraphSVC(**SETTINGS).fit(*rare[0])
-
-
-def test_the_choice_is_kept_in_a_file(fitted, tmp_path):
-    fitted.save(tmp_path / "model.treelens")
-    loaded = tl.load(tmp_path / "model.treelens")
-    assert loaded.best_params_ == fitted.best_params_
-    assert loaded.scoring == "auto"

@@ -1,7 +1,5 @@
 """A fitted model reads molecules as its training graphs were read, from a file as well."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path
@@ -67,8 +65,7 @@ def test_no_class_flips_between_graphs_and_raw_molecules(either, tmp_path):
         np.testing.assert_allclose(either.decision_function(raw), expected, rtol=1e-12)
         assert either.score(raw, Y) == 1.0
     np.testing.assert_array_equal(
-        either.explain(SMILES[-1]).node_contributions,
-        either.explain(GRAPHS[-1]).node_contributions,
+        either.explain(SMILES[-1]).node_contributions, either.explain(GRAPHS[-1]).node_contributions
     )
 
 
@@ -94,14 +91,14 @@ def test_graphs_of_another_recipe_are_refused_by_every_method(either, settings):
         assert str(either.recipe_) in str(caught.value)
 
 
-def test_graphs_that_say_nothing_about_themselves_are_taken(either):
+def test_graphs_without_a_recipe_are_accepted(either):
     by_hand = [g.to_networkx() for g in GRAPHS]
     np.testing.assert_allclose(
         either.decision_function(by_hand), either.decision_function(GRAPHS), rtol=1e-12
     )
 
 
-def test_the_report_says_it(tmp_path):
+def test_the_report_shows_the_recipe(tmp_path):
     model = MAKERS["exact"](GRAPHS)
     found = model.summary(SMILES, Y)
     assert found["data"]["n_wrong"] == 0
@@ -129,9 +126,6 @@ def charge_and_element(atom):
     return (atom.GetFormalCharge(), atom.GetSymbol())
 
 
-# --- blocks -----------------------------------------------------------------------------------
-
-
 def write_table(path: Path) -> Path:
     rows = [f"{s},{y}" for s, y in zip(SMILES, Y, strict=True)]
     path.write_text("\n".join(["smiles,label", *rows]) + "\n")
@@ -154,9 +148,6 @@ def test_blocks_of_two_recipes_cannot_be_learned_from(tmp_path):
     mixed = [(smiles_to_collection(SMILES[::2]), Y[::2]), (GRAPHS[1::2], Y[1::2])]
     with pytest.raises(GraphDataError, match="Some of these graphs were made from"):
         blockwise().fit(mixed)
-
-
-# --- kernels ----------------------------------------------------------------------------------
 
 
 def test_kernels_read_alike_and_refuse_as_well():

@@ -7,8 +7,6 @@ and the number rounded to halves. All that the checks ask of fitting, transformi
 then applies.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

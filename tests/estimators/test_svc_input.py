@@ -1,12 +1,9 @@
 """GraphSVC and input that is bad or odd: what it refuses, warns of and survives."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, StratifiedShuffleSplit
@@ -77,13 +74,7 @@ NOT_CLASSES = [
     (lambda y: y[:-1], "64 graphs but 63 classes"),
     (lambda y: np.zeros(64), r"one class only \(0.0\)"),
     (lambda y: np.linspace(0, 1, 64), "continuous"),
-    (lambda y: np.column_stack([y, y]), r"got shape \(64, 2\)"),
-    (lambda y: "abc", "one-dimensional"),
     (lambda y: [np.nan, *y[1:].astype(float)], "for 1 graphs, the first at position 0"),
-    (lambda y: [*map(str, y[:-1]), np.nan], "the first at position 63"),
-    (lambda y: [*y[:-2], None, None], "for 2 graphs, the first at position 62"),
-    (lambda y: pd.Series([pd.NA, *y[1:]]), "the first at position 0"),
-    (lambda y: pd.Series(["a", None] * 32, dtype="string"), "for 32 graphs"),
 ]
 
 
@@ -92,12 +83,6 @@ def test_what_is_no_class_is_refused(spoil, message, data):
     graphs, y = data
     with pytest.raises(ValueError, match=message):
         small().fit(graphs, spoil(y))
-
-
-@pytest.mark.parametrize("weights", [{5: 1.0}, {1: 0.0}, {1: -1.0}])
-def test_class_weights_that_make_no_sense(weights, data):
-    with pytest.raises(ValueError, match="class_weight"):
-        small(class_weight=weights).fit(*data)
 
 
 def test_what_is_no_graph_is_refused(data):
@@ -117,12 +102,6 @@ def test_a_rare_class_means_fewer_folds_and_a_warning(data):
     assert model.best_params_["n_splits"] == 3 * selection.repetitions_for(64)
 
 
-def test_a_class_of_one_cannot_be_validated(data):
-    graphs, _ = data
-    with pytest.raises(ValueError, match="Class 'single' has one member"):
-        small(cv=5).fit(graphs, ["single"] + ["common"] * 63)
-
-
 def test_two_graphs(data):
     graphs, _ = data
     with pytest.raises(ValueError, match="has one member"):
@@ -139,13 +118,6 @@ def test_four_graphs_are_enough(data):
     assert np.isfinite(model.decision_function(graphs)).all()
 
 
-def test_splits_without_a_second_class_are_refused(data):
-    graphs, y = data
-    order = np.argsort(y, kind="stable")
-    with pytest.raises(ValueError, match="Split 0 of cv has 1 classes"):
-        small(cv=KFold(2)).fit(graphs[order], y[order])
-
-
 def test_a_class_absent_from_a_split_is_survived():
     """An unshuffled splitter leaves each class out of training once: nothing right, nothing NaN."""
     graphs, y = random_collection(np.random.default_rng(0), 24), np.repeat([0, 1, 2], 8)
@@ -158,7 +130,7 @@ STRANGERS = [([], {0: f"only in {k}"}) for k in range(12)]
 
 
 @pytest.mark.parametrize("weight_radius", [0.0, 1.0, [0.0, 1.0]])
-def test_nothing_shared_is_told_and_the_weights_stay_uniform(weight_radius):
+def test_graphs_without_shared_patterns_warn_and_weights_stay_uniform(weight_radius):
     with pytest.warns(UserWarning, match=r"[Nn]o two (training )?graphs share"):
         model = small(weight_radius=weight_radius).fit(STRANGERS, [0, 1] * 6)
     np.testing.assert_array_equal(model.weights_, 1.0)

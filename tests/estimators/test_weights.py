@@ -1,7 +1,5 @@
 """PairwiseWeights as an estimator: parameters, clones, pickles, messages."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -109,31 +107,6 @@ def test_bad_parameters_are_named_by_fit(features, y, parameters):
     learner = tl.PairwiseWeights(**parameters)
     with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of PairwiseWeights"):
         learner.fit(features, y)
-
-
-@pytest.mark.parametrize(
-    "solver",
-    [
-        tl.QuasiNewton(max_iter=0),
-        tl.QuasiNewton(tol=-1.0),
-        tl.ProjectedGradient(step_size=0.0),
-        tl.StochasticGradient(n_steps=0),
-        tl.StochasticGradient(halvings=-1),
-        tl.StochasticGradient(n_checks=-1),
-        tl.StochasticGradient(average="yes"),
-    ],
-    ids=repr,
-)
-def test_bad_settings_of_a_solver_are_named_by_fit(features, y, solver):
-    with pytest.raises(InvalidParameterError, match=f"parameter of {type(solver).__name__}"):
-        tl.PairwiseWeights(solver=solver).fit(features, y)
-
-
-def test_margins_the_wrong_way_round(features, y):
-    with pytest.raises(ValueError, match="alpha1 >= alpha2"):
-        tl.PairwiseWeights(margins=(0.2, 0.8)).fit(features, y)
-    with pytest.raises(ValueError, match="margins"):
-        tl.PairwiseWeights(margins=(0.2,)).fit(features, y)
 
 
 def test_graphs_are_sent_to_the_kernel(y):

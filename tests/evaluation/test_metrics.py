@@ -1,7 +1,5 @@
 """Scores against scikit-learn and their definitions; thresholds against trying all of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -55,7 +53,7 @@ def test_recall_is_that_of_the_rarer_class_or_of_the_one_asked_for():
     assert rarer_code(codes) == 0
 
 
-def test_what_cannot_be_told_is_none():
+def test_undefined_scores_are_none():
     one = class_scores(np.zeros(3, int), np.zeros(3, int), np.full((3, 2), 0.5))
     assert one["roc_auc"] is one["balanced_accuracy"] is None
     assert not one["names_one_class"]  # there was one class to name

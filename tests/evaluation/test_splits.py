@@ -1,7 +1,5 @@
 """Splits: nothing that belongs together is parted, folds are even, seeds settle all."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

@@ -1,7 +1,5 @@
 """Splits of a table by scaffold, time, columns, or as published."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Cross-validated scores of several models, and tests of their differences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -24,9 +22,6 @@ def test_holm_against_the_definition():
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.9, 0.8]) == [1.0, 1.0]
     assert holm([]) == []
-
-
-# --- paired tests -----------------------------------------------------------------------------
 
 
 def test_without_correction_it_is_the_paired_t_test(rng):

@@ -65,7 +65,7 @@ def test_constant_columns_and_far_values_do_no_harm():
         ),
     ],
 )
-def test_what_cannot_be_used_is_said(columns, names, message):
+def test_columns_that_cannot_be_used_are_errors(columns, names, message):
     if any(name.startswith("rdkit") for name in names):
         pytest.importorskip("rdkit", reason="RDKit is not installed")
     with pytest.raises(GraphDataError, match=message):

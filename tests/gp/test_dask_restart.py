@@ -1,7 +1,5 @@
 """A Dask scheduler that goes away in the middle of a fit, and another one at its address."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket
@@ -54,15 +52,11 @@ class OwnCluster:
 
 @pytest.fixture(scope="module")
 def cluster():
-    """One for all tests, as processes take seconds to start; the last test leaves none."""
+    """One for all tests, as processes take seconds to start; the last of them kills it."""
     cluster = OwnCluster()
     cluster.start()
     yield cluster
     cluster.kill()
-
-
-def connected(cluster: OwnCluster, timeout: float = 60.0) -> object:
-    return distributed.Client(cluster.address, timeout=timeout, set_as_default=False)
 
 
 def slowly_doubled(number: int, folder: str, factor: int) -> int:
@@ -89,37 +83,32 @@ def once_under_way(folder, act):
         acting.result()
 
 
-def restart(cluster: OwnCluster, pause: float = 0.0):
-    def act() -> None:
-        cluster.kill()
-        time.sleep(pause)
-        cluster.start()
-
-    return act
-
-
-class Counting(DaskExecutor):
-    """Counts how often a scheduler was gone."""
-
-    n_restarts = 0
-
-    def connect_again(self) -> None:
-        self.n_restarts += 1
-        super().connect_again()
+def connected(cluster: OwnCluster) -> object:
+    return distributed.Client(cluster.address, timeout=60.0, set_as_default=False)
 
 
 def test_a_gaussian_process_is_the_same_after_a_restart(cluster, tmp_path, monkeypatch):
+    """The client gives up before the next scheduler comes, so another client is needed."""
+
+    def restart() -> None:
+        cluster.kill()
+        time.sleep(2.0)
+        cluster.start()
+
     monkeypatch.setattr(gp_blocks, "_TASK_SIZE", 1000)
     kinds = tl.as_graph_collection(["C" * k + end for k in range(1, 9) for end in "NOF"])
-    graphs = kinds[np.random.default_rng(0).integers(len(kinds), size=9000)]
+    graphs = kinds[np.random.default_rng(0).integers(len(kinds), size=5000)]
     y = np.where(graphs.sizes > 5, "large", "small")
     model = tl.GraphClassifier(depth=1, exact_size=60, n_landmarks=15, n_jobs=1, random_state=0)
     blocks = CollectionBlocks(graphs, y, 1000)
     alone = clone(model).fit(blocks).model_.posterior
-    with connected(cluster) as client, once_under_way(tmp_path, restart(cluster)):
-        executor = Counting(client)
-        model.fit(_travelling(blocks, tmp_path), executor=executor)
-    assert executor.n_restarts >= 1
+    with connected(cluster) as client:
+        client._timeout = 0.5  # from here on
+        executor = DaskExecutor(client)
+        with once_under_way(tmp_path, restart):
+            model.fit(_travelling(blocks, tmp_path), executor=executor)
+        assert executor.client is not client
+        executor.client.close()
     there = model.model_.posterior
     np.testing.assert_allclose(there.coefficients, alone.coefficients, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(there.precision_gain, alone.precision_gain, rtol=1e-3, atol=1e-3)
@@ -136,40 +125,13 @@ def _travelling(blocks, folder):
         def load(self):
             if os.getpid() != here:  # on a worker
                 (folder / str(self.number)).touch()
-                time.sleep(0.2)
+                time.sleep(0.1)
             return self.part.load()
 
     return [Travelling(part, number) for number, part in enumerate(blocks)]
 
 
-def test_work_goes_on_where_the_client_gave_up_before_the_next_scheduler_came(cluster, tmp_path):
-    with connected(cluster) as client:
-        client._timeout = 0.5  # from here on: it was patient to connect
-        executor = DaskExecutor(client)
-        with once_under_way(tmp_path, restart(cluster, pause=2.0)):
-            parts = ((number, str(tmp_path)) for number in range(40))
-            found = list(executor.map(slowly_doubled, parts, 2))
-        assert found == [2 * number for number in range(40)]
-        assert executor.client is not client
-        gone_while_idle(executor.client, cluster)
-        assert list(executor.map(pow, ((n,) for n in range(9)), 2)) == [n**2 for n in range(9)]
-        gone_while_idle(executor.client, cluster)
-        assert list(executor.map(abs, ((-n,) for n in range(9)))) == list(range(9))
-        executor.client.close()
-
-
-def gone_while_idle(client, cluster: OwnCluster) -> None:
-    """The scheduler goes, the client gives up, and then there is another scheduler."""
-    client._timeout = 0.5
-    cluster.kill()
-    deadline = time.monotonic() + 60
-    while client.status != "closed":
-        assert time.monotonic() < deadline, "the client has not given up"
-        time.sleep(0.05)
-    cluster.start()
-
-
-def test_a_scheduler_that_stays_away_is_told(cluster, tmp_path):
+def test_a_scheduler_that_does_not_come_back_is_an_error(cluster, tmp_path):
     with connected(cluster) as client:
         executor = DaskExecutor(client, patience=1.0)
         parts = ((number, str(tmp_path)) for number in range(40))

@@ -1,7 +1,5 @@
 """Where a model may be believed: against plain loops, and on molecules."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -69,31 +67,6 @@ def test_salt_is_outside_and_a_relative_inside(model):
     assert found["similarity"][0] < 0.05
 
 
-def test_the_table_says_what_predict_says(model):
-    new = SMILES[1::2]
-    table, (mean, std) = model.predict_table(new), model.predict(new, return_std=True)
-    np.testing.assert_array_equal(table["prediction"], mean)
-    np.testing.assert_array_equal(table["std"], std)
-    np.testing.assert_array_equal(table["out_of_vocabulary"], model.out_of_vocabulary(new))
-    np.testing.assert_allclose(table["upper_90"] - table["lower_90"], 2 * 1.6448536 * std)
-    assert model.domain(new).equals(table[list(model.domain(new).columns)])
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_classes(n_classes):
-    y = np.array([f"c{i % n_classes}" for i in range(len(SMILES))])
-    model = tl.GraphClassifier(depth=1, random_state=0).fit(SMILES, y)
-    table = model.predict_table(STRANGE)
-    assert table["class"].tolist() == model.predict(STRANGE).tolist()
-    np.testing.assert_allclose(
-        table[[f"probability {c}" for c in model.classes_]], model.predict_proba(STRANGE)
-    )
-    assert table["in_domain"].tolist()[0] is False
-    decisions = model.decision_function(STRANGE)
-    expected = decisions if n_classes == 2 else decisions.max(axis=1)
-    np.testing.assert_allclose(table["decision"], expected)
-
-
 def test_a_loaded_model_knows_its_domain(model, tmp_path):
     model.save(tmp_path / "m.treelens")
     loaded = tl.load(tmp_path / "m.treelens")
@@ -109,21 +82,3 @@ def test_landmarks_have_a_domain_of_all_training_graphs():
     assert found["nearest"][:-1].tolist() == list(range(len(SMILES)))
     assert found["in_domain"][:-1].mean() > 0.9
     assert not found["in_domain"].iloc[-1]
-
-
-def test_a_new_fit_has_a_new_domain(model):
-    from sklearn.base import clone
-
-    other = clone(model).fit(SMILES[:10], VALUES[:10])
-    before = other.domain_
-    other.fit(SMILES[10:40], VALUES[10:40])
-    assert other.domain_ is not before
-    assert other.domain_ is other.domain_
-
-
-def test_names_of_graphs_are_the_index():
-    from treelens.graphs.molecules import smiles_to_collection
-
-    graphs = smiles_to_collection(SMILES)
-    model = tl.GraphRegressor(depth=1, weights="uniform").fit(graphs, VALUES)
-    assert model.predict_table(graphs[:2]).index.tolist() == [0, 1]

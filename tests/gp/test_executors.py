@@ -1,7 +1,5 @@
 """Executors: results in the order of the parts, one part at a time."""
 
-from __future__ import annotations
-
 import importlib
 import re
 

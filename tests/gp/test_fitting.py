@@ -1,7 +1,5 @@
 """Targets of a Gaussian process: brought to one scale, with the way back; classes as numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

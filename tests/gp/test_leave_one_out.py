@@ -1,7 +1,5 @@
 """Scores of left-out predictions, against scikit-learn and SciPy."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np
@@ -60,13 +58,9 @@ def test_a_threshold_changes_names_and_nothing_else(rng):
 
 @pytest.mark.parametrize(
     ("n", "shift", "chosen", "words"),
-    [
-        (200, 1.0, "branches", "better than uniform"),
-        (200, -1.0, "uniform", "worse than uniform"),
-        (200, 0.0, "depths", "about equally well"),
-        (10, 1.0, "branches", "too few"),
-    ],
-)
+    [(200, 1.0, "branches", "better than uniform"), (200, -1.0, "uniform", "worse than uniform"),
+     (200, 0.0, "depths", "about equally well"), (10, 1.0, "branches", "too few")],
+)  # fmt: skip
 def test_the_gain_is_a_difference_of_scores(rng, n, shift, chosen, words):
     scores = rng.normal(size=(3, n)) - 2.0
     scores[2] = scores[0] + shift + 0.1 * rng.normal(size=n)

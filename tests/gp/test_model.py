@@ -1,9 +1,6 @@
 """A fitted Gaussian process: block by block as at once, and complete when variances need it."""
 
-from __future__ import annotations
-
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +8,6 @@ import pytest
 import treelens as tl
 from treelens.gp import model as gaussian_process
 from treelens.gp.model import feature_blocks
-from treelens.gp.posterior import MeanPosterior
 from treelens.graphs.synthetic import make_random_graphs
 
 GRAPHS = make_random_graphs(14, n_nodes=(4, 8), n_labels=3, random_state=3)
@@ -47,19 +43,6 @@ def test_variances_are_those_of_the_textbook(fitted) -> None:
     left = fitted.kernel.variance - np.sum(rows.T * np.linalg.solve(noisy, rows.T), axis=0)
     expected = fitted.target_scale**2 * (left + fitted.noise)
     np.testing.assert_allclose(fitted.decide(OTHERS, variance=True).variance, expected, rtol=1e-7)
-
-
-def test_the_factor_that_a_file_leaves_out_is_made_once_and_only_for_variances(fitted) -> None:
-    whole = fitted.decide(OTHERS, variance=True)
-    bare = replace(fitted, posterior=MeanPosterior(fitted.posterior.coefficients))
-    assert bare.decide(OTHERS).variance is None
-    assert isinstance(bare.posterior, MeanPosterior)
-    found = bare.decide(OTHERS, variance=True)
-    np.testing.assert_allclose(found.variance, whole.variance, rtol=1e-7)
-    made = bare.posterior
-    assert not isinstance(made, MeanPosterior)
-    bare.decide(OTHERS, variance=True)
-    assert bare.posterior is made
 
 
 def test_no_variance_falls_below_the_noise(fitted) -> None:

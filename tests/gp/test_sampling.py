@@ -2,12 +2,7 @@
 
 import numpy as np
 
-from treelens.gp.sampling import (
-    draw_by_group,
-    draw_rare,
-    landmarks_for,
-    sample_for,
-)
+from treelens.gp.sampling import draw_by_group, draw_rare, landmarks_for, sample_for
 
 
 def test_all_where_there_are_few():

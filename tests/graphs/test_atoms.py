@@ -1,6 +1,4 @@
-"""Labels of atoms against what RDKit says of each atom, in any combination of parts."""
-
-from __future__ import annotations
+"""Labels of atoms against RDKit's atoms, in any combination of parts."""
 
 from itertools import combinations
 
@@ -50,7 +48,7 @@ def test_every_combination_of_parts(size) -> None:
             assert graph.node_labels == tuple(naive_label(a, parts) for a in molecule.GetAtoms())
 
 
-def test_fine_labels_say_all_that_the_labels_say() -> None:
+def test_fine_labels_refine_the_labels() -> None:
     """The tree of fine labels refines the other one: a fine label has one plain label."""
     for label in ("element", "degree+chirality", "element+isotope"):
         graphs = smiles_to_collection(SMILES, atom_label=label)
@@ -63,7 +61,7 @@ def test_fine_labels_say_all_that_the_labels_say() -> None:
         assert graphs[0].fine_labels == tuple(naive_label(a, expected) for a in molecule.GetAtoms())
 
 
-def test_mirror_images_differ_only_where_that_is_looked_at() -> None:
+def test_mirror_images_differ_only_with_chirality() -> None:
     pair = ["C[C@H](N)O", "C[C@@H](N)O"]
     plain = smiles_to_collection(pair)
     assert plain[0].node_labels == plain[1].node_labels

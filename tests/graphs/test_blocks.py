@@ -1,7 +1,5 @@
 """Graphs in blocks: of any size, read several times, and named where they are wrong."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 
@@ -91,9 +89,6 @@ def test_blocks_in_the_place_of_graphs_are_called_so(tmp_path) -> None:
             ) as caught:
                 take(given)
             assert "Part(" not in str(caught.value)
-
-
-# --- molecules --------------------------------------------------------------------------------
 
 
 SMILES = ["CCO", "CCN", "c1ccccc1", "CC(=O)O", "CCCl", "C1CC1", "CO", "CN", "CCCC", "OCCO"]

@@ -1,7 +1,5 @@
 """The builder behind every reader, and the encoding of labels."""
 
-from __future__ import annotations
-
 import networkx as nx
 import numpy as np
 import pytest

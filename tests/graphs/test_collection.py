@@ -1,7 +1,5 @@
 """GraphCollection: picking graphs, immutability, pickling, use by scikit-learn."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 
@@ -60,19 +58,11 @@ def test_picking_agrees_with_a_list_of_graphs(key) -> None:
 
 @pytest.mark.parametrize(
     ("key", "words"),
-    [
-        (4, "there are 4 graphs"),
-        (-5, "there are 4 graphs"),
-        ([0, 9], "index 9 is out of bounds"),
-        ([-9, 0], "index -9 is out of bounds"),
-        ([True, False], "boolean"),
-        ([0.5], "integer"),
-        ("path", "one axis"),
-        (np.zeros((2, 2), int), "one axis"),
-        ((0, 1), "one axis"),
-    ],
-)
-def test_bad_keys_say_what_is_wrong(key, words) -> None:
+    [(4, "there are 4 graphs"), (-5, "there are 4 graphs"), ([0, 9], "index 9 is out of bounds"),
+     ([-9, 0], "index -9 is out of bounds"), ([True, False], "boolean"), ([0.5], "integer"),
+     ("path", "one axis"), (np.zeros((2, 2), int), "one axis"), ((0, 1), "one axis")],
+)  # fmt: skip
+def test_bad_keys_are_errors(key, words) -> None:
     with pytest.raises(IndexError, match=words):
         example()[key]
 
@@ -97,7 +87,7 @@ def test_nothing_can_be_changed() -> None:
         graphs.graph_data["pair"][0] = 0
 
 
-def test_the_arrays_given_are_not_seen_to_change() -> None:
+def test_changing_an_input_array_does_not_change_the_collection() -> None:
     codes = np.zeros(2, dtype=np.int32)
     graphs = GraphCollection([0, 2], [0, 1, 2], [1, 0], codes, ("a", "b"))
     codes[0] = 1
@@ -184,9 +174,6 @@ def test_to_networkx_keeps_labels() -> None:
     assert {(u, v, x) for u, v, x in graph.edges(data="label")} == {(0, 1, "x"), (1, 2, "y")}
 
 
-# --- inside scikit-learn --------------------------------------------------------------------
-
-
 class SeesCollections(ClassifierMixin, BaseEstimator):
     """A classifier that insists on being handed collections, and counts single graphs made."""
 
@@ -225,21 +212,11 @@ def test_splitters_and_searches_pass_collections_on(mutag) -> None:
     assert (len(train), len(test)) == (len(y_train), len(y_test)) == (141, 47)
 
 
-# --- labels -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "labels",
-    [
-        ["b", "a", "b"],
-        [3, 1, 2, 3],
-        [(1, 2), (0, 5)],
-        [True, False],
-        [1, "a", (2,)],
-        [],
-        [2.5, 1.0],
-    ],
-)
+    [["b", "a", "b"], [3, 1, 2, 3], [(1, 2), (0, 5)], [True, False], [1, "a", (2,)], [],
+     [2.5, 1.0]],
+)  # fmt: skip
 def test_codes_lead_back_to_the_labels(labels) -> None:
     codes, alphabet = encode_labels(labels)
     assert [alphabet[code] for code in codes] == labels

@@ -1,7 +1,5 @@
 """Graphs of every kind, and everything that is not a list of graphs."""
 
-from __future__ import annotations
-
 import warnings
 from types import SimpleNamespace
 
@@ -51,9 +49,6 @@ def test_any_iterable_will_do() -> None:
         assert_is_path(collection[1])
 
 
-# --- labels that are missing --------------------------------------------------------------
-
-
 def test_labels_missing_for_some_nodes_or_edges() -> None:
     graph = labelled_path()
     del graph.nodes["w"]["label"]
@@ -91,8 +86,6 @@ def test_names_are_kept() -> None:
     named.graph["name"] = "first"
     assert as_graph_collection([named, labelled_path()]).names.tolist() == ["first", None]
 
-
-# --- graphs of other libraries ------------------------------------------------------------
 
 NODE_LABELS = {"u": "C", "v": "N", "w": "C"}
 EDGE_LABELS = {("u", "v"): 1, ("v", "u"): 1, ("v", "w"): 2, ("w", "v"): 2}
@@ -144,9 +137,6 @@ class FakeIgraph:
 
     def get_edgelist(self):
         return self.pairs
-
-
-# --- edges that are not of their graph ------------------------------------------------------
 
 
 def graph_kinds(edges, n_nodes: int) -> dict:
@@ -206,9 +196,6 @@ def test_a_number_of_nodes_that_is_none() -> None:
         graph = SimpleNamespace(edge_index=np.empty((2, 0)), num_nodes=wrong)
         with pytest.raises(GraphDataError, match="Graph 0: num_nodes is"):
             as_graph_collection([graph])
-
-
-# --- what is not a list of graphs -----------------------------------------------------------
 
 
 @pytest.mark.parametrize(

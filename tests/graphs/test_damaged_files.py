@@ -6,8 +6,6 @@ stumble over. Run this file by itself to make many more changes than the tests d
     python tests/graphs/test_damaged_files.py 20000
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import random
@@ -28,7 +26,7 @@ from treelens.graphs.integers import _parsed_at_once, _parsed_by_line
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")
 
-ROUNDS = 150
+ROUNDS = 80
 
 TU_FILES = {
     "A": b"1, 2\n2, 1\n2, 3\n3, 2\n4, 5\n",
@@ -79,9 +77,6 @@ def zipped(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes
 def sdf() -> bytes:
     blocks = [Chem.MolToMolBlock(Chem.MolFromSmiles(text)) for text in SMILES[:3]]
     return "".join(f"{block}>  <label>\n{i}\n\n$$$$\n" for i, block in enumerate(blocks)).encode()
-
-
-# --- what is tried --------------------------------------------------------------------------
 
 
 def try_text_files(folder: Path, rng: random.Random) -> list[GraphCollection]:

@@ -1,7 +1,5 @@
 """load_dataset: where it looks, what it checks, how it downloads, and its errors."""
 
-from __future__ import annotations
-
 import functools
 import gzip
 import hashlib
@@ -81,9 +79,6 @@ def assert_is_mini(graphs, y) -> None:
     assert y.tolist() == [1, 2]
 
 
-# --- where it looks -------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("place", ["tu/MINI", "MINI", ".", "tu/MINI.zip", "MINI.zip"])
 def test_folders_and_zips(tmp_path, monkeypatch, place) -> None:
     data = tmp_path / "data"
@@ -124,9 +119,6 @@ def test_molecules(tmp_path, name) -> None:
         graphs, y = load_dataset("MOLS", folder=tmp_path / "data")
     assert y.tolist() == [1, 0]
     assert graphs.graph_data["row"].tolist() == [0, 2]
-
-
-# --- what it says ---------------------------------------------------------------------------
 
 
 def test_no_network_says_what_was_tried_and_what_to_do(tmp_path) -> None:
@@ -184,9 +176,6 @@ def test_the_edges_of_an_unpinned_file_are_counted(tmp_path, monkeypatch) -> Non
         load_dataset("MINI", folder=tmp_path / "bad")
 
 
-# --- downloads ------------------------------------------------------------------------------
-
-
 def test_download_once_then_from_the_cache(server, tmp_path) -> None:
     archive = write_zip(server / "MINI.zip")
     assert_is_mini(*load_dataset("MINI"))
@@ -224,9 +213,6 @@ def test_bad_downloads_leave_nothing_behind(server, tmp_path, monkeypatch, serve
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-# --- lists and checks -----------------------------------------------------------------------
-
-
 def test_list_datasets_is_ready_for_a_data_frame(tmp_path) -> None:
     write_zip(tmp_path / "cache" / "MINI.zip")
     frame = pd.DataFrame(datasets.list_datasets()).set_index("name")
@@ -252,9 +238,6 @@ def test_verify_tells_the_state_of_every_file(tmp_path) -> None:
         datasets.verify_dataset("MINI")
 
 
-# --- real data ------------------------------------------------------------------------------
-
-
 @pytest.mark.filterwarnings("ignore::treelens.graphs.errors.IgnoredDataWarning")
 @pytest.mark.parametrize("name", list(datasets.DATASETS))
 def test_the_pins_fit_the_real_files(data_folder, name) -> None:
@@ -271,9 +254,6 @@ def test_real_molecules_load(data_folder, name, n_invalid, recwarn) -> None:
     graphs, y = load_dataset(name, folder=data_folder)
     assert len(graphs) == len(y) == datasets.DATASETS[name].n_graphs - n_invalid
     assert len([w for w in recwarn if w.category is InvalidMoleculesWarning]) == bool(n_invalid)
-
-
-# --- the known data sets ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

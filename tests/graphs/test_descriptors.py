@@ -1,7 +1,5 @@
 """RDKit's descriptors as columns: the numbers that RDKit itself gives, or NaN."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

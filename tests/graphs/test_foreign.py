@@ -1,7 +1,5 @@
 """Graphs of other libraries, each turned into the plain form."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -79,16 +77,11 @@ def test_networkx_two_labels_for_one_edge() -> None:
 @pytest.mark.filterwarnings("ignore::treelens.graphs.errors.IgnoredDataWarning")
 @pytest.mark.parametrize(
     "edges",
-    [
-        {("u", "v"), ("v", "u"), ("v", "w"), ("w", "v")},
-        [("u", "v"), ("v", "w")],
-        [("u", "v", 1.0), ("v", "w", 0.5)],
-        {("u", "v"): 1.0, ("v", "w"): 2.0},
-        {"u": ["v"], "v": ["u", "w"], "w": []},
-        {"u": {"v": 1}, "v": {"w": 1}},
-    ],
+    [{("u", "v"), ("v", "u"), ("v", "w"), ("w", "v")}, [("u", "v"), ("v", "w")],
+     [("u", "v", 1.0), ("v", "w", 0.5)], {("u", "v"): 1.0, ("v", "w"): 2.0},
+     {"u": ["v"], "v": ["u", "w"], "w": []}, {"u": {"v": 1}, "v": {"w": 1}}],
     ids=["set", "list", "triples", "pair dict", "dict of lists", "dict of dicts"],
-)
+)  # fmt: skip
 def test_grakel_edges_in_every_form(edges) -> None:
     assert_is_path(as_graph_collection([(edges, NODE_LABELS, EDGE_LABELS)])[0])
     assert_is_path(as_graph_collection([[edges, NODE_LABELS, EDGE_LABELS]])[0])
@@ -156,15 +149,11 @@ def test_grakel_and_networkx_agree(pairs) -> None:
 
 @pytest.mark.parametrize(
     ("x", "labels"),
-    [
-        ([[1, 0], [0, 1], [1, 0]], (0, 1, 0)),
-        ([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]], (0, 1, 0)),
-        ([[6], [7], [6]], (6, 7, 6)),
-        ([6.0, 7.0, 6.0], (6, 7, 6)),
-        ([[6, 1], [7, 0], [6, 1]], ((6, 1), (7, 0), (6, 1))),
-    ],
+    [([[1, 0], [0, 1], [1, 0]], (0, 1, 0)), ([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]], (0, 1, 0)),
+     ([[6], [7], [6]], (6, 7, 6)), ([6.0, 7.0, 6.0], (6, 7, 6)),
+     ([[6, 1], [7, 0], [6, 1]], ((6, 1), (7, 0), (6, 1)))],
     ids=["one-hot", "one-hot floats", "one column", "flat", "two columns"],
-)
+)  # fmt: skip
 def test_geometric_features_become_labels(x, labels) -> None:
     graphs = as_graph_collection([data(x=FakeTensor(x), edge_attr=FakeTensor([1, 1, 2, 2]))])
     assert_is_path(graphs[0], labels)
@@ -325,7 +314,7 @@ USED = {
 
 
 @pytest.mark.parametrize("graph", USED.values(), ids=USED)
-def test_nothing_is_said_where_all_is_used(graph) -> None:
+def test_no_warning_where_all_data_is_used(graph) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         as_graph_collection([graph])

@@ -1,7 +1,5 @@
 """Atoms and bonds of molecules: those that RDKit has."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import pytest

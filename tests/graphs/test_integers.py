@@ -1,11 +1,9 @@
 """Numbers written as text: Python's own reading is the oracle, where it is not too kind."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treelens.graphs.errors import GraphDataError
@@ -52,6 +50,7 @@ def test_tables_come_back_whatever_separates_the_columns(values, between):
     assert integer_table(f"{line}\n{line}".encode(), "x").tolist() == [values, values]
 
 
+@settings(max_examples=40)
 @given(st.lists(st.from_regex(r"[+-]?[0-9]{1,4}", fullmatch=True), min_size=1, max_size=6))
 def test_every_leading_zero_is_an_error(fields):
     data = ", ".join(fields).encode()

@@ -1,7 +1,5 @@
 """Molecules: against RDKit's own view, from every kind of file, with rows that do not parse."""
 
-from __future__ import annotations
-
 import gzip
 import pickle
 from pathlib import Path
@@ -72,19 +70,13 @@ TABLE = "smiles,label,id\nCCO,1,ethanol\nc1ccccc1,0,benzene\n"
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [
-        ("x.csv", TABLE),
-        ("x.csv.gz", TABLE),
-        ("x.tsv", TABLE.replace(",", "\t")),
-        ("x.csv", TABLE.replace(",", ";")),
-        ("x.csv", TABLE.replace("\n", "\r\n")),
-        ("x.csv", "\ufeff" + TABLE),
-        ("x.csv", TABLE.replace("ethanol", '"ethanol, or\nalcohol"')),
-        ("x.csv", "\n" + TABLE.replace("\nc1", "\n\nc1") + "\n\n"),
-        ("x.txt", TABLE.replace("smiles,", " smiles ,").replace("CCO,", "CCO ,")),
-    ],
+    [("x.csv", TABLE), ("x.csv.gz", TABLE), ("x.tsv", TABLE.replace(",", "\t")),
+     ("x.csv", TABLE.replace(",", ";")), ("x.csv", TABLE.replace("\n", "\r\n")),
+     ("x.csv", "\ufeff" + TABLE), ("x.csv", TABLE.replace("ethanol", '"ethanol, or\nalcohol"')),
+     ("x.csv", "\n" + TABLE.replace("\nc1", "\n\nc1") + "\n\n"),
+     ("x.txt", TABLE.replace("smiles,", " smiles ,").replace("CCO,", "CCO ,"))],
     ids=["csv", "gz", "tsv", "semicolon", "CRLF", "BOM", "quoted", "blank lines", "spaces"],
-)
+)  # fmt: skip
 def test_tables_of_every_form(tmp_path, name, text) -> None:
     graphs, y = read_smiles(write(tmp_path / name, text), names="id")
     assert [graph.data["smiles"] for graph in graphs] == ["CCO", "c1ccccc1"]
@@ -104,21 +96,13 @@ def test_columns_by_name_and_no_target(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     ("values", "expected", "kind"),
-    [
-        (["1", "0"], [1, 0], "i"),
-        (["-1", "+1"], [-1, 1], "i"),
-        (["1.0", "0.0"], [1, 0], "i"),
-        (["0.5", "2"], [0.5, 2.0], "f"),
-        (["yes", "no"], ["yes", "no"], "U"),
-        (["1", "toxic"], ["1", "toxic"], "U"),
-        (["1", "01"], ["1", "01"], "U"),
-        (["1_0", "10"], ["1_0", "10"], "U"),
-        (["1_0.5", "10.5"], ["1_0.5", "10.5"], "U"),
-        (["\u0661", "1"], ["\u0661", "1"], "U"),
-        (["1e3", ".5"], [1000.0, 0.5], "f"),
-        (["99999999999999999998", "99999999999999999999"], ["9" * 19 + "8", "9" * 20], "U"),
-    ],
-)
+    [(["1", "0"], [1, 0], "i"), (["-1", "+1"], [-1, 1], "i"), (["1.0", "0.0"], [1, 0], "i"),
+     (["0.5", "2"], [0.5, 2.0], "f"), (["yes", "no"], ["yes", "no"], "U"),
+     (["1", "toxic"], ["1", "toxic"], "U"), (["1", "01"], ["1", "01"], "U"),
+     (["1_0", "10"], ["1_0", "10"], "U"), (["1_0.5", "10.5"], ["1_0.5", "10.5"], "U"),
+     (["\u0661", "1"], ["\u0661", "1"], "U"), (["1e3", ".5"], [1000.0, 0.5], "f"),
+     (["99999999999999999998", "99999999999999999999"], ["9" * 19 + "8", "9" * 20], "U")],
+)  # fmt: skip
 def test_kinds_of_target(tmp_path, values, expected, kind) -> None:
     rows = "".join(f"C,{value}\n" for value in values)
     _, y = read_smiles(write(tmp_path / "x.csv", "smiles,label\n" + rows))

@@ -1,7 +1,5 @@
 """Recipes: how a collection was made, whether two agree, and reading new molecules by one."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle
@@ -35,10 +33,7 @@ def charge_of(atom):
     return atom.GetFormalCharge()
 
 
-# --- where it comes from and how it travels ---------------------------------------------------
-
-
-def test_every_reader_says_what_it_did(tmp_path: Path, mutag) -> None:
+def test_every_reader_records_a_recipe(tmp_path: Path, mutag) -> None:
     table = tmp_path / "m.csv"
     table.write_text("smiles,label\nCC[NH3+],1\nCCO,0\n")
     graphs, _ = read_smiles(table, atom_label="element+charge")
@@ -95,9 +90,6 @@ def test_graphs_that_are_put_together_must_agree() -> None:
     assert common_recipe([CHARGED, replace(CHARGED, reader="sdf")]) == CHARGED
 
 
-# --- agreeing ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "other",
     [None, CHARGED, replace(CHARGED, reader="rdkit"), replace(CHARGED, hydrogens=None),
@@ -139,9 +131,6 @@ def test_an_error_says_which_call_to_make() -> None:
     assert own.settings() == "atom_label=charge_of, hydrogens=True"
 
 
-# --- reading by a recipe ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "settings",
     [{}, {"atom_label": "element+charge"}, {"hydrogens": True}, {"atom_label": charge_of},
@@ -170,9 +159,6 @@ def test_attributes_that_were_asked_for_are_asked_for_again() -> None:
 def test_a_path_of_something_else(tmp_path) -> None:
     with pytest.raises(NotGraphsError, match=r"m.csv. Read tables of molecules with .*read_smiles"):
         as_graph_collection(tmp_path / "m.csv")
-
-
-# --- in a file --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

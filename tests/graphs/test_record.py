@@ -1,7 +1,5 @@
 """The record of a table: the target in words."""
 
-from __future__ import annotations
-
 import pytest
 
 from treelens.graphs.record import TableRecord

@@ -1,7 +1,5 @@
 """Standard forms: what they are, what is counted, and that a model uses them on new molecules."""
 
-from __future__ import annotations
-
 import pytest
 
 import treelens as tl

@@ -1,7 +1,5 @@
 """Every sentence about the eight substructures, checked with exact fractions."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 
@@ -68,9 +66,6 @@ def pattern_nodes(graph: Graph) -> list[int]:
     return [v for v, color in enumerate(colors_by_depth(graph, 1)[1]) if color == PATTERN]
 
 
-# --- the design -----------------------------------------------------------------------------
-
-
 def test_eight_substructures_with_the_classes_of_the_study():
     assert tuple(SUBSTRUCTURES) == (1, 2, 3, 4, 5, 6, 7, 8)
     assert (TRAINING_SUBSTRUCTURES, TEST_SUBSTRUCTURES) == ((1, 2, 3, 4), (5, 6, 7, 8))
@@ -122,12 +117,9 @@ def test_more_weight_on_the_pattern_breaks_each_tie_the_right_way(test, pair):
     assert metric_distance(graph, own, 3) < metric_distance(graph, other, 3)
 
 
-def test_label_counts_say_nothing():
+def test_label_counts_are_equal_for_all_substructures():
     counts = {tuple(sorted(graph.node_labels)) for graph in SUBSTRUCTURES.values()}
     assert len(counts) == 1
-
-
-# --- the noisy copies -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -174,11 +166,11 @@ def test_noise_reaches_all_nodes_but_the_pattern_centre():
 
 def test_unprotected_noise_falls_on_the_pattern_too():
     """It breaks the pattern in positive graphs and plants it in negative ones."""
-    graphs, y = make_synthetic(200, noise_nodes=(6, 6), random_state=0, protect_pattern=False)
+    graphs, y = make_synthetic(60, noise_nodes=(6, 6), random_state=0, protect_pattern=False)
     carries = np.array([bool(pattern_nodes(graph)) for graph in graphs])
     assert 0.3 < carries[y > 0].mean() < 0.7
     assert 0.0 < carries[y < 0].mean() < 0.2
-    protected, y = make_synthetic(200, noise_nodes=(6, 6), random_state=0)
+    protected, y = make_synthetic(60, noise_nodes=(6, 6), random_state=0)
     assert [bool(pattern_nodes(graph)) for graph in protected] == (y > 0).tolist()
 
 
@@ -229,9 +221,6 @@ def test_a_choice_of_substructures():
 def test_wrong_arguments_are_named(arguments, message):
     with pytest.raises(GraphDataError, match=message):
         make_synthetic(**arguments)
-
-
-# --- random graphs --------------------------------------------------------------------------
 
 
 def test_random_graphs_are_connected_sparse_and_skewed():

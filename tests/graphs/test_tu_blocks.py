@@ -1,7 +1,5 @@
 """The TU format in blocks: as at once, or an error that names the file and the line."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 

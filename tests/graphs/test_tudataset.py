@@ -1,7 +1,5 @@
 """The TU reader: real data sets, the traps they set, and what bad files get."""
 
-from __future__ import annotations
-
 import importlib.util
 import stat
 import warnings
@@ -299,14 +297,10 @@ def test_nothing_there(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     ("member", "words"),
-    [
-        ("../TINY_A.txt", "climbs out"),
-        ("TINY/../../evil.txt", "climbs out"),
-        ("..\\evil.txt", "climbs out"),
-        ("/etc/evil.txt", "absolute path"),
-        ("C:\\evil.txt", "absolute path"),
-    ],
-)
+    [("../TINY_A.txt", "climbs out"), ("TINY/../../evil.txt", "climbs out"),
+     ("..\\evil.txt", "climbs out"), ("/etc/evil.txt", "absolute path"),
+     ("C:\\evil.txt", "absolute path")],
+)  # fmt: skip
 def test_paths_that_leave_the_archive(tmp_path, member, words) -> None:
     archive = zip_of(write_set(tmp_path / "TINY"), tmp_path / "TINY.zip")
     with zipfile.ZipFile(archive, "a") as more:

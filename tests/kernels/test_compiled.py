@@ -1,7 +1,5 @@
 """Every compiled loop of the kernels room against its plain-Python twin, to the last bit."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

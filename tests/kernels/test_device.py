@@ -69,6 +69,6 @@ def test_patterns_of_one_graph_may_be_left_out_of_pairs():
 
 @needs_device
 @pytest.mark.skipif(SIMULATED, reason="a simulated device has all the memory there is")
-def test_what_does_not_fit_is_said():
+def test_what_does_not_fit_is_an_error():
     with pytest.raises(DeviceMemoryError, match=r"9 graphs need .* GiB free: fewer"):
         Device.open("cuda").check_room(2**50, "9 graphs", "fewer")

@@ -1,7 +1,5 @@
 """Fingerprints and their Tanimoto similarity against RDKit's and their definitions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

@@ -1,7 +1,5 @@
 """Pair sums: the same matrix however the work is cut."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

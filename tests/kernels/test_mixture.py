@@ -1,7 +1,5 @@
 """The kernel of the Gaussian process by its formula, pair by pair."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

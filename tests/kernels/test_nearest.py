@@ -1,7 +1,5 @@
 """The nearest graphs are those that sorting all similarities finds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Normalisations, by formula and at their edges."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

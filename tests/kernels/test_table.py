@@ -1,7 +1,5 @@
 """The forms of a weighted kernel against their formulas, and what makes them usable: PSD."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

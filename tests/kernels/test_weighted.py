@@ -1,7 +1,5 @@
 """The forms of a weighted kernel against their formulas."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

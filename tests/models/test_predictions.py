@@ -1,6 +1,4 @@
-"""What a model says: classes from decision values or by a threshold, and no infinities."""
-
-from __future__ import annotations
+"""Predictions: classes from decision values or by a threshold, and no infinities."""
 
 from typing import Any
 

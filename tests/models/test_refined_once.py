@@ -1,7 +1,5 @@
 """Fitting, predicting, explaining and reporting refine every graph once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -51,7 +49,7 @@ def test_each_graph_once(name: str, refined: list[int], tmp_path: Any) -> None:
     assert sum(refined) == len(NEW)
 
 
-def test_what_is_said_holds_what_explaining_needs() -> None:
+def test_predictions_contain_what_explanations_need() -> None:
     model = MAKERS["svm"]().fit(GRAPHS, Y).model_
     said = model.decide(NEW)
     assert said.decisions.shape == (len(NEW), 1)

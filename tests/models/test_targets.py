@@ -1,18 +1,11 @@
 """Checks of targets and weights."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
 import pytest
 
-from treelens.models.targets import (
-    check_numbers,
-    class_weights,
-    refuse_classes,
-    warn_if_one_class,
-)
+from treelens.models.targets import check_numbers, class_weights, refuse_classes, warn_if_one_class
 
 
 def test_numbers_of_any_kind_become_floats() -> None:
@@ -54,7 +47,7 @@ def test_equal_numbers_are_no_reason_to_rescale() -> None:
     assert check_numbers([3.0, 3.0], 2).tolist() == [3.0, 3.0]
 
 
-def test_one_class_for_all_is_told() -> None:
+def test_one_predicted_class_warns() -> None:
     with pytest.warns(UserWarning, match="the class 'b' for every held-out"):
         warn_if_one_class(np.ones(4, dtype=int), np.array(["a", "b"]))
     with warnings.catch_warnings():

@@ -1,7 +1,5 @@
 """Thresholds for a rare class: the best of all there are, as asked for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn import metrics as theirs
@@ -17,36 +15,33 @@ def rare():
     return np.column_stack([1 - chance, chance]), codes
 
 
-def tried(rare, kind, number=None):
-    """All thresholds one after the other, the plain way."""
+@pytest.fixture(scope="module")
+def tried(rare):
+    """Threshold, MCC, recall, precision, missed and false alarms of all thresholds."""
     chances, codes = rare
     rows = []
     for value in np.unique(chances[:, 1]):
         named = (chances[:, 1] >= value).astype(int)
-        recall, precision = theirs.recall_score(codes, named), theirs.precision_score(codes, named)
+        scores = (theirs.matthews_corrcoef, theirs.recall_score, theirs.precision_score)
         missed, alarms = ((named == 0) & (codes == 1)).sum(), ((named == 1) & (codes == 0)).sum()
-        rows.append((value, theirs.matthews_corrcoef(codes, named), recall, precision,
-                     (number or 0) * missed + alarms))  # fmt: skip
-    table = np.array(rows)
-    if kind == "recall":
-        return table[table[:, 2] >= number, 0].max()
-    if kind == "precision":
-        return table[table[:, 3] >= number, 0].min()
-    if kind == "cost":
-        return table[table[:, 4] == table[:, 4].min(), 0].max()
-    return table[table[:, 1] >= 0.99 * table[:, 1].max(), 0].min()
+        rows.append((value, *(score(codes, named) for score in scores), missed, alarms))
+    return np.array(rows).T
 
 
-@pytest.mark.parametrize(
-    ("asked", "kind", "number"),
-    [("auto", "auto", None), ("recall=0.9", "recall", 0.9), ("precision=0.5", "precision", 0.5),
-     ("cost=10", "cost", 10.0)],
-)  # fmt: skip
-def test_thresholds_are_the_best_of_all(asked, kind, number, rare):
-    assert choose_threshold(asked, *rare) == Threshold(pytest.approx(tried(rare, kind, number)), 1)
+@pytest.mark.parametrize("asked", ["auto", "recall=0.9", "precision=0.5", "cost=10"])
+def test_thresholds_are_the_best_of_all(asked, rare, tried):
+    value, mcc, recall, precision, missed, alarms = tried
+    cost = 10 * missed + alarms
+    best = {
+        "auto": value[mcc >= 0.99 * mcc.max()].min(),
+        "recall=0.9": value[recall >= 0.9].max(),
+        "precision=0.5": value[precision >= 0.5].min(),
+        "cost=10": value[cost == cost.min()].max(),
+    }[asked]
+    assert choose_threshold(asked, *rare) == Threshold(pytest.approx(best), 1)
     chances, codes = rare
     other = choose_threshold(asked, chances[:, ::-1], 1 - codes)  # the rare class first
-    assert other == Threshold(pytest.approx(tried(rare, kind, number)), 0)
+    assert other == Threshold(pytest.approx(best), 0)
 
 
 def test_auto_leaves_common_classes_alone(rare):

@@ -1,7 +1,5 @@
 """What a fitted model keeps of its training graphs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from treelens.graphs.synthetic import make_random_graphs

@@ -1,7 +1,5 @@
 """Plain twins of the explain room: slow, obvious, and written from the definitions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

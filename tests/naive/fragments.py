@@ -1,7 +1,5 @@
 """Plain twins of the fragments' compiled loops: slow, obvious, and written from the definitions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 The twins add in the same order as the compiled loops, so they agree to the last bit.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np
@@ -55,9 +53,6 @@ def mirror(matrix: list[list]) -> list[list]:
     """The upper half copied into the lower."""
     n = len(matrix)
     return [[matrix[min(i, j)][max(i, j)] for j in range(n)] for i in range(n)]
-
-
-# --- the kernels by their definitions ---------------------------------------------------------
 
 
 def hamming(left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -1,7 +1,5 @@
 """Plain-Python twins of the learning room's compiled loops, and its objective by definition."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from treelens.pairwise.objective import Margins

@@ -4,8 +4,6 @@ Twins of ``treelens/patterns/_compiled_paths.py`` and ``treelens/kernels/_compil
 the two kernels by their definitions on single graphs.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from math import inf
 from typing import Any
@@ -13,8 +11,6 @@ from typing import Any
 import numpy as np
 
 from treelens.graphs.collection import Graph, GraphCollection
-
-# --- numbering keys ---------------------------------------------------------------------------
 
 
 def learn_keys(keys: list[int]) -> tuple[list[int], list[int]]:
@@ -26,9 +22,6 @@ def learn_keys(keys: list[int]) -> tuple[list[int], list[int]]:
 def look_up_keys(keys: list[int], known: list[int]) -> list[int]:
     number_of = {key: number for number, key in enumerate(known)}
     return [number_of.get(key, -1) for key in keys]
-
-
-# --- shortest paths ---------------------------------------------------------------------------
 
 
 def distances(graph: Graph) -> list[list[float]]:
@@ -75,9 +68,6 @@ def triples_of_graphs(graphs: GraphCollection) -> tuple[list[int], list[int], li
         counts += [float(found[key]) for key in sorted(found)]
         offsets.append(len(keys))
     return offsets, keys, counts
-
-
-# --- walks ------------------------------------------------------------------------------------
 
 
 def steps(graph: Graph, edge_labels: bool) -> list[list[tuple[Any, int]]]:
@@ -137,9 +127,6 @@ def steps_of_walks(graph: Graph, max_length: int) -> int:
     return found
 
 
-# --- the direct product graph -----------------------------------------------------------------
-
-
 def product_adjacency(a: Graph, b: Graph, edge_labels: bool = False) -> np.ndarray:
     """Adjacency matrix over the node pairs with equal labels, in row-major order."""
     pairs = [(u, v) for u in range(a.n_nodes) for v in range(b.n_nodes)
@@ -165,9 +152,6 @@ def power_series(adjacency: np.ndarray, decay: float, max_length: int | None) ->
         total += decay**k * power.sum()
         power = adjacency @ power
     return float(total)
-
-
-# --- walks in groups of equal steps -----------------------------------------------------------
 
 
 def dot(a: Counter, b: Counter) -> float:

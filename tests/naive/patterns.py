@@ -4,8 +4,6 @@ A pattern is written as it is defined, ``(own colour, sorted child keys)``, and 
 dict from patterns to colours, so that equality is equality of tuples and no hash can collide.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np
@@ -115,9 +113,6 @@ def transpose(rows: list[list[tuple]], n_columns: int) -> list[list[tuple]]:
         for column, value in entries:
             columns[column].append((row, value))
     return columns
-
-
-# --- the room as a whole ----------------------------------------------------------------------
 
 
 def nested_colors(graphs: GraphCollection, depth: int, edge_labels: bool = False) -> list[list]:

@@ -1,7 +1,5 @@
 """Plain-Python twin of the support vector machine's loop, and its problem by definition."""
 
-from __future__ import annotations
-
 import numpy as np
 
 LEAST_CURVATURE = 1e-12

@@ -1,7 +1,5 @@
 """Small labelled collections for the learners."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

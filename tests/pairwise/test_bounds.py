@@ -1,7 +1,5 @@
 """The theory: constants against pairs written out, stability against twin runs, and the gaps."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

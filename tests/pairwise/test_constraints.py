@@ -1,7 +1,5 @@
 """Projections and linear minimisers against a generic solver, and against their definitions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,6 +1,4 @@
-"""The bound of a fitted model: what it is made of, and that it says what it assumes."""
-
-from __future__ import annotations
+"""The generalisation bound of a fitted model: its parts and its assumptions."""
 
 import json
 import math

@@ -1,7 +1,5 @@
 """learn_weights: its result, its warnings and its errors."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -127,35 +125,11 @@ def test_without_checks_there_is_no_history(features, labels):
     assert not learned.converged
 
 
-# --- bad input --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"radius": [1.0, 1.0]}, "one per depth"),
-        ({"margins": (0.4, 0.5)}, "alpha1 >= alpha2"),
-        ({"tol": -1.0}, "'tol' parameter"),
-    ],
-)
-def test_bad_choices_are_named(features, labels, options, message):
-    with pytest.raises(ValueError, match=message):
-        learn_weights(features, labels, **options)
-
-
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        (np.zeros(20), r"y holds one class only \(0.0\): a classifier needs two"),
-        (np.arange(19), "There are 20 graphs but 19 classes in y"),
-        (np.zeros((20, 2)), "one class per graph, one-dimensional"),
-        ([0.0] * 10 + [np.nan] + [1.0] * 9, "no class .* 1 graphs, the first at position 10"),
-        (["a"] * 3 + [None] + ["b"] * 16, "no class .* 1 graphs, the first at position 3"),
-    ],
-)
-def test_bad_labels_are_named(features, labels, message):
-    with pytest.raises(ValueError, match=message):
-        learn_weights(features, labels)
+def test_bad_input_is_named(features, labels):
+    with pytest.raises(ValueError, match="one per depth"):
+        learn_weights(features, labels, radius=[1.0, 1.0])
+    with pytest.raises(ValueError, match=r"y holds one class only \(0.0\): a classifier needs two"):
+        learn_weights(features, np.zeros(20))
 
 
 def features_from(sizes, edges, node_labels):

@@ -1,7 +1,5 @@
 """The hinges, and margins from the training distances."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -35,8 +33,7 @@ def test_pieces_are_those_of_the_definition(d):
 
 
 @pytest.mark.parametrize(
-    ("value", "knots"),
-    [(different, (ALPHA1, ALPHA1 - SIGMA)), (same, (ALPHA2, ALPHA2 + SIGMA))],
+    ("value", "knots"), [(different, (ALPHA1, ALPHA1 - SIGMA)), (same, (ALPHA2, ALPHA2 + SIGMA))]
 )
 def test_continuous_with_continuous_slope_at_the_knots(value, knots):
     for knot in knots:

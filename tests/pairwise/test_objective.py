@@ -1,7 +1,5 @@
 """Value and gradient of the objective: against the mean over pairs, and by finite differences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Settings of learning: radii, checks, solvers by name, and looser limits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone

@@ -1,7 +1,5 @@
 """All solvers meet at the optimum that a generic convex solver finds."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -91,6 +89,7 @@ def test_solvers_meet_at_the_generic_optimum(small, radius):
     assert plain.history[-1] == pytest.approx(optimum, rel=1e-6)
 
 
+@pytest.mark.parametrize("small", ["wasserstein"], indirect=True)
 def test_stochastic_meets_them_too(small):
     features, labels = small
     fast = learn_weights(features, labels, radius=0.1, tol=1e-9)

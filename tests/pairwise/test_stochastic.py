@@ -1,7 +1,5 @@
 """Lazy stochastic steps against the dense algorithm, step for step."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Features of graphs given a vocabulary: what training never saw counts for a graph's own norm."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Histograms: counts by definition, and every way of picking from them."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np
@@ -40,9 +38,6 @@ def same(a: PatternHistograms, b: PatternHistograms) -> bool:
     )
 
 
-# --- compiled functions against their twins -------------------------------------------------
-
-
 @pytest.mark.parametrize("lowest", [0, -1])
 def test_inverted_lists(lowest: int, rng: np.random.Generator) -> None:
     sizes = rng.integers(0, 9, 30)
@@ -68,9 +63,6 @@ def test_transpose(rng: np.random.Generator) -> None:
     entries = list(zip(turned.indices.tolist(), turned.values.tolist(), strict=True))
     columns = [entries[turned.offsets[c] : turned.offsets[c + 1]] for c in range(5)]
     assert columns == naive.transpose(rows, 5)
-
-
-# --- counting ---------------------------------------------------------------------------------
 
 
 @settings(deadline=None, max_examples=60)
@@ -102,9 +94,6 @@ def test_support_and_depths(rng: np.random.Generator) -> None:
     assert histograms.depths.tolist() == [
         vocabulary.depth_of(pattern) for pattern in range(vocabulary.n_patterns)
     ]
-
-
-# --- picking ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 2), (1, 2), (0, 0), (1, 1)])

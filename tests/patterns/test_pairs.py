@@ -1,7 +1,5 @@
 """The pair feature, written out and summed by its definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

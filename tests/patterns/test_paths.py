@@ -1,7 +1,5 @@
 """Shortest paths and walks: counts by definition, names, and recognising them in new graphs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import pairwise
 
@@ -42,9 +40,6 @@ def node_and_arc_keys(graphs: GraphCollection) -> tuple[np.ndarray, np.ndarray]:
     starts = np.repeat(np.repeat(graphs.node_offsets[:-1], graphs.sizes),
                        np.diff(graphs.neighbor_offsets))  # fmt: skip
     return node_keys, node_keys[starts + graphs.neighbors]
-
-
-# --- compiled functions against their twins ---------------------------------------------------
 
 
 @pytest.mark.interpreted
@@ -118,9 +113,6 @@ def test_steps_of_walks_are_counted_up_to_a_limit(graphs, max_length):
     if expected:
         most = expected - 1
         assert most < paths.steps_of_walks(graphs, max_length, False, most) <= expected
-
-
-# --- vocabularies -----------------------------------------------------------------------------
 
 
 @pytest.mark.interpreted

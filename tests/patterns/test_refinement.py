@@ -1,7 +1,5 @@
 """Refinement: every compiled loop against its twin, and hashing that is perfect."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -29,9 +27,6 @@ def fitted(graphs: GraphCollection, depth: int = 3, **options):
 
 def patterns_of_level(level: PatternLevel) -> dict[tuple, int]:
     return naive.known_patterns(level.own, level.child_offsets, level.child_keys.tolist())
-
-
-# --- compiled functions against their twins -------------------------------------------------
 
 
 @pytest.mark.parametrize("value", WORDS)
@@ -140,9 +135,6 @@ def test_signatures_of_patterns(rng: np.random.Generator) -> None:
     assert signatures.tolist() == [
         naive.signature(own, list(keys)) for own, keys in patterns_of_level(level)
     ]
-
-
-# --- refinement as a whole ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("edge_labels", [False, True])

@@ -1,7 +1,5 @@
 """The vocabulary: the same names whichever way the graphs come, and trees that unfold right."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -38,9 +36,6 @@ def same_vocabulary(a: PatternVocabulary, b: PatternVocabulary) -> bool:
             for x, y in zip(a.levels, b.levels, strict=True)
         )
     )
-
-
-# --- learning in blocks, recognising -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("edge_labels", [False, True])
@@ -124,9 +119,6 @@ def test_degrees_and_given_labels_do_not_mix(path: GraphCollection) -> None:
         PatternVocabulary.fit(degrees, 1)[0].transform(path)
 
 
-# --- reading patterns ---------------------------------------------------------------------------
-
-
 def as_tree(pattern, depth: int) -> PatternTree:
     """A nested colour of the naive twin as the tree it stands for."""
     if depth == 0:
@@ -176,9 +168,6 @@ def test_long_texts_are_cut() -> None:
     text = vocabulary.texts([vocabulary.n_patterns - 1])[0]
     assert len(text) == LONGEST_TEXT
     assert text.endswith("…")
-
-
-# --- deep patterns of dense graphs --------------------------------------------------------------
 
 
 def dense(n_nodes: int = 6) -> GraphCollection:
@@ -256,9 +245,6 @@ def test_pickle_keeps_every_pattern(rng: np.random.Generator) -> None:
     again = pickle.loads(pickle.dumps(vocabulary))
     assert same_vocabulary(vocabulary, again)
     assert (again.transform(graphs).colors == colors.colors).all()
-
-
-# --- some of the patterns -----------------------------------------------------------------------
 
 
 @settings(deadline=None, max_examples=50)

@@ -1,7 +1,5 @@
 """A small model in a file, and helpers to change such files."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """The archive of a model file: sizes, names, checksums and headers are checked before use."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import zipfile

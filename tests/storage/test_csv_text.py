@@ -1,7 +1,5 @@
 """CSV that no spreadsheet runs, and that keeps everything else as it is."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

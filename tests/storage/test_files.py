@@ -1,7 +1,5 @@
 """Files written whole or not at all, and never over an input."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

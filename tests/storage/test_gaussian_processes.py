@@ -1,7 +1,5 @@
 """Model files of Gaussian processes: what was saved comes back, to the last bit."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 from typing import Any
@@ -125,17 +123,11 @@ def test_the_factor_is_left_out_and_computed_when_it_is_needed(tmp_path: Path) -
     assert (first == again).all()
 
 
-def test_molecules_are_read_as_those_of_training_were(tmp_path: Path) -> None:
-    pytest.importorskip("rdkit")
-    from treelens.graphs.molecules import smiles_to_collection
-
-    texts = [f"{'C' * n}{end}" for n in range(1, 9) for end in ("O", "N", "[NH3+]")]
-    graphs = smiles_to_collection(texts, atom_label="element+charge")
-    model = tl.GraphRegressor(depth=1, trees=("labels", "fine")).fit(graphs, np.arange(24.0))
-    model.save(tmp_path / "m")
-    loaded = tl.load(tmp_path / "m")
-    assert loaded.model_.weighted.forest.trees == ("labels", "fine")
-    assert (loaded.predict(["CC[NH3+]", "CCCCO"]) == model.predict(["CC[NH3+]", "CCCCO"])).all()
+@pytest.fixture(scope="module")
+def on_two_trees(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "m"
+    fitted(tl.GraphRegressor, VALUES, trees=("structure", "labels")).save(path)
+    return path
 
 
 @pytest.mark.parametrize(
@@ -148,6 +140,5 @@ def test_molecules_are_read_as_those_of_training_were(tmp_path: Path) -> None:
      ("basis_indices", lambda x: x[1:], "coefficients must have"),
      ("left_out.std", lambda x: -x, "std must be")],
 )  # fmt: skip
-def test_arrays_that_do_not_fit_together(tmp_path, name, change, message) -> None:
-    fitted(tl.GraphRegressor, VALUES, trees=("structure", "labels")).save(tmp_path / "m")
-    refuse(tmp_path / "m", lambda r: r.set_array(name, change(r.array(name))), message)
+def test_arrays_that_do_not_fit_together(on_two_trees, name, change, message) -> None:
+    refuse(on_two_trees, lambda r: r.set_array(name, change(r.array(name))), message)

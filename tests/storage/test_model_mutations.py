@@ -1,7 +1,5 @@
 """Every entry of a model file made wrong in every way: refused in words, or harmless."""
 
-from __future__ import annotations
-
 import copy
 import traceback
 from pathlib import Path
@@ -18,19 +16,16 @@ GRAPHS, Y = tl.make_synthetic(n_per_substructure=4, random_state=0)
 GRAPHS = GRAPHS.with_data({"t": np.arange(len(Y)) * 1.0, "assay": np.array(["x", "y"])[Y]})
 THREE_CLASSES = np.array(["a", "b", "c"])[np.arange(len(Y)) % 3]
 NUMBERS = np.random.default_rng(0).normal(size=len(Y))
-SMALL = {"depth": 1, "C": 1.0, "cv": 2, "random_state": 0}
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Training never saw:UserWarning"),
     pytest.mark.filterwarnings("ignore:The search for weights stopped"),
 ]
-LEARNER = tl.PairwiseWeights(solver=tl.QuasiNewton(tol=0.05))
 
 
-def svc(kernel: str, radius: float = 0.0, y: Any = Y, **more: Any) -> Any:
-    model = tl.GraphSVC(
-        kernel, weight_radius=radius, gamma=1.0, learner=LEARNER, **{**SMALL, **more}
-    )
-    return model.fit(GRAPHS, y)
+def svc() -> Any:
+    learner = tl.PairwiseWeights(solver=tl.QuasiNewton(tol=0.05))
+    settings = {"depth": 1, "C": 1.0, "cv": 2, "random_state": 0, "learner": learner}
+    return tl.GraphSVC("wwl", weight_radius=2.0, gamma=1.0, **settings).fit(GRAPHS, THREE_CLASSES)
 
 
 def gaussian_process(kind: Any, y: Any, covariates: Any = None, **more: Any) -> Any:
@@ -40,12 +35,12 @@ def gaussian_process(kind: Any, y: Any, covariates: Any = None, **more: Any) -> 
 
 
 MAKERS = {
-    "exact": lambda: svc("wwl", 2.0),
-    "exact with three classes": lambda: svc("tanimoto", y=THREE_CLASSES),
+    "support vectors": svc,
     "regressor": lambda: gaussian_process(tl.GraphRegressor, NUMBERS, ["t", "assay"]),
     "threshold": lambda: gaussian_process(tl.GraphClassifier, Y, threshold=0.3),
-    "classifier": lambda: gaussian_process(tl.GraphClassifier, THREE_CLASSES),
-    "landmarks": lambda: gaussian_process(tl.GraphRegressor, NUMBERS, exact_size=8, n_landmarks=6),
+    "landmarks": lambda: gaussian_process(
+        tl.GraphClassifier, THREE_CLASSES, exact_size=8, n_landmarks=6
+    ),
 }
 
 
@@ -93,9 +88,6 @@ def test_the_model_as_it_is_works(contents: Contents) -> None:
     assert not is_refused(contents.data, dict(contents.arrays), "nothing")
 
 
-# --- arrays -----------------------------------------------------------------------------------
-
-
 def with_first(value: Any, last: bool = False) -> Any:
     def change(array: np.ndarray) -> np.ndarray:
         changed = array.copy()
@@ -137,8 +129,6 @@ def test_every_array_made_wrong(contents: Contents, change: str) -> None:
     assert n_refused, "nothing of this kind was ever refused"
 
 
-# --- numbers and texts ------------------------------------------------------------------------
-
 WRONG_VALUES = {
     "nan": {"$float": "nan"},
     "infinite": {"$float": "inf"},
@@ -168,12 +158,12 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *found] if path else found
 
 
-def replaced(data: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    changed = copy.deepcopy(data)
-    inner: Any = changed
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = value
+def replaced(data: Any, path: tuple[Any, ...], value: Any) -> Any:
+    """The data with another value at a place; the rest is shared."""
+    if not path:
+        return value
+    changed = copy.copy(data)
+    changed[path[0]] = replaced(data[path[0]], path[1:], value)
     return changed
 
 

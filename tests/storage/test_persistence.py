@@ -1,7 +1,5 @@
 """Model files of classifiers: exact, whole or absent, and harmless whatever they contain."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -27,8 +25,7 @@ from treelens.kernels.table import KERNELS
 # --- what comes back ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("y", [Y, THREE], ids=["two", "three"])
-@pytest.mark.parametrize("weight_radius", [0.0, 2.0], ids=["uniform", "learned"])
+@pytest.mark.parametrize(("weight_radius", "y"), [(0.0, THREE), (2.0, Y)], ids=["three", "two"])
 @pytest.mark.parametrize("kernel", sorted(KERNELS))
 def test_predictions_are_the_same_to_the_last_bit(kernel, weight_radius, y, tmp_path):
     model = fitted(kernel, weight_radius, y)

@@ -1,7 +1,5 @@
 """From candidates to a fitted model."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

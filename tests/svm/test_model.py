@@ -1,7 +1,5 @@
 """A fitted SVM: outputs, votes, calibration."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,8 +17,7 @@ VOCABULARY, _ = PatternVocabulary.fit(GRAPHS, 2)
 
 def decides(outputs: np.ndarray, weights=None) -> SimpleNamespace:
     return SimpleNamespace(
-        kernel=WeightedKernel("wwl", weights, 1.0),
-        outputs=lambda features, n_jobs: outputs,
+        kernel=WeightedKernel("wwl", weights, 1.0), outputs=lambda features, n_jobs: outputs
     )
 
 

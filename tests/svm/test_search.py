@@ -1,7 +1,5 @@
 """The search: work shared between grid points gives what each point would give alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -71,7 +69,7 @@ def search_of(data: Any, splits: list, **options: Any) -> KernelSearch:
 class RelativeSVC(SVC):
     """A machine whose cost is relative to the mean diagonal, as the search's is."""
 
-    def fit(self, X: np.ndarray, y: np.ndarray) -> RelativeSVC:
+    def fit(self, X: np.ndarray, y: np.ndarray) -> SVC:
         C, self.C = self.C, self.C / np.diagonal(X).mean()
         try:
             return super().fit(X, y)
@@ -132,7 +130,7 @@ def test_sharing_equals_a_pipeline_of_our_own_parts(data, splits):
         np.testing.assert_allclose(together, alone, atol=0.02, err_msg=str(candidate))
 
 
-@pytest.mark.parametrize("candidate", [SHARED[0], SHARED[7], SHARED[9]], ids=str)
+@pytest.mark.parametrize("candidate", [SHARED[0], SHARED[9]], ids=str)
 def test_scores_equal_those_of_cross_validation(candidate, data, splits):
     graphs, y = data
     result = search_of(data, splits, final=True).run([candidate])
@@ -373,7 +371,7 @@ def test_the_pairwise_loss_counts_the_pairs_of_a_graphs_class(rng):
     assert pairwise_hinge_loss(codes, outputs) == pytest.approx(np.mean(losses))
 
 
-def test_roc_auc_of_one_class_says_nothing():
+def test_roc_auc_of_one_class_is_one_half():
     assert SCORES["roc_auc"](np.zeros(5, int), np.arange(5.0)[:, None]) == 0.5
     assert SCORES["roc_auc"](np.zeros(5, int), np.eye(5)[:, :3]) == 0.5
 
@@ -401,15 +399,8 @@ def test_learning_is_tried_where_uniform_weights_did_best():
 
 
 def test_repetitions():
-    assert [repetitions_for(n) for n in (2, 188, 200, 250, 500, 1000, 4110)] == [
-        5,
-        5,
-        5,
-        4,
-        2,
-        1,
-        1,
-    ]
+    found = [repetitions_for(n) for n in (2, 188, 200, 250, 500, 1000, 4110)]
+    assert found == [5, 5, 5, 4, 2, 1, 1]
 
 
 # --- results ------------------------------------------------------------------------------------

@@ -1,6 +1,4 @@
-"""What a model is asked for: resolved where it says "auto", refused where it cannot be."""
-
-from __future__ import annotations
+"""Settings of a support vector machine: "auto" resolved, wrong values refused."""
 
 import warnings
 from numbers import Integral, Real
@@ -12,7 +10,6 @@ from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
 from treelens.svm.search import repetitions_for
 from treelens.svm.settings import (
     AUTO_KERNELS,
-    Task,
     inner_splits,
     listed,
     listed_kernels,
@@ -25,9 +22,6 @@ AB = np.array(["a", "b"])
 BALANCED = np.array([0, 1] * 10)
 RARE = np.array([0] * 19 + [1])
 RARE_OF_THREE = np.array([0] * 20 + [1] * 20 + [2])
-
-
-# --- splits -----------------------------------------------------------------------------------
 
 
 def test_folds_hold_every_class_and_every_graph_as_often_as_repeated() -> None:
@@ -91,14 +85,16 @@ def test_folds_without_an_order_may_still_do() -> None:
     assert len(inner_splits(KFold(2), BALANCED, AB, seed=0)) == 2
 
 
-# --- what "auto" stands for -------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("codes", "scoring", "class_weight"),
     [
         (BALANCED, "accuracy", None),
+        (np.arange(100) // 75, "accuracy", None),  # 25 % is not rare
+        (np.arange(100) // 76, "roc_auc", "balanced"),
         (RARE, "roc_auc", "balanced"),
+        (np.arange(60) % 6, "accuracy", None),  # every class has its even share
+        (np.append(np.arange(60) % 6, [5] * 60), "accuracy", None),
+        (np.append(np.arange(60) % 6, [5] * 60 + [4] * 61), "balanced_accuracy", "balanced"),
         (RARE_OF_THREE, "balanced_accuracy", "balanced"),
     ],
 )
@@ -109,7 +105,8 @@ def test_a_rare_class_changes_score_and_weights(codes, scoring, class_weight) ->
 
 def test_what_was_asked_for_stays() -> None:
     assert resolved_scoring("accuracy", RARE) == "accuracy"
-    assert resolved_class_weight("auto", "accuracy", RARE) is None  # a score that ignores it
+    for ignoring in ("accuracy", "roc_auc"):
+        assert resolved_class_weight("auto", ignoring, RARE) is None
     assert resolved_class_weight("auto", "balanced_accuracy", RARE) == "balanced"
     assert resolved_class_weight(None, "auto", RARE) is None
     own = {"a": 1.0, "b": 5.0}
@@ -120,9 +117,6 @@ def test_the_rarest_class_and_its_share() -> None:
     assert rarest_class(AB, BALANCED) is None
     assert rarest_class(AB, RARE) == {"class": "b", "share": 0.05}
     assert rarest_class(AB, 1 - RARE) == {"class": "a", "share": 0.05}
-
-
-# --- values as lists --------------------------------------------------------------------------
 
 
 def test_kernels_as_lists() -> None:
@@ -151,25 +145,3 @@ def test_what_are_no_depths(value) -> None:
 def test_what_are_no_scales(value) -> None:
     with pytest.raises(ValueError, match="gamma must be 'auto' or finite numbers above 0"):
         listed(value, (), "gamma", Real, 0, positive=True)
-
-
-# --- the task ---------------------------------------------------------------------------------
-
-
-def task(class_weight) -> Task:
-    return Task(None, np.array(["a", "b"]), np.array([0, 0, 0, 1]), False, 0, None, "accuracy",
-                class_weight, 5, 0)  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("class_weight", "expected"),
-    [
-        (None, [1.0, 1.0, 1.0, 1.0]),
-        ("balanced", [2 / 3, 2 / 3, 2 / 3, 2.0]),
-        ({"b": 5.0}, [1.0, 1.0, 1.0, 5.0]),
-    ],
-)
-def test_graphs_weigh_what_their_class_does(class_weight, expected) -> None:
-    asked = task(class_weight)
-    assert asked.sample_weight.tolist() == pytest.approx(expected)
-    assert asked.sample_weight is asked.sample_weight

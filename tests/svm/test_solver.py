@@ -1,7 +1,5 @@
 """The support vector machine on a ready matrix, against its twin, against LIBSVM and by proof."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np
@@ -190,7 +188,7 @@ def lookalikes(n_classes: int = 10, n: int = 600) -> tuple[np.ndarray, np.ndarra
 
 
 @pytest.mark.parametrize("C", [1.0, 10.0])
-def test_classes_without_a_majority_among_their_look_alikes_are_told_apart(C):
+def test_classes_without_a_majority_among_similar_graphs_are_distinguished(C):
     """Each class against the rest, every machine says no there, and the guesses are at random."""
     kernel, codes = lookalikes()
     inner, outer = np.ascontiguousarray(kernel[:300, :300]), kernel[300:, :300]
@@ -300,7 +298,7 @@ def test_a_class_that_is_absent_from_training_is_never_predicted():
         assert set(predicted_codes(fitted.decide(kernel))) <= {0, 1}
 
 
-def test_too_few_steps_are_told(monkeypatch):
+def test_too_few_steps_warn(monkeypatch):
     monkeypatch.setattr(machine, "_MOST_STEPS", 3)
     kernel, codes = problem()
     with pytest.warns(ConvergenceWarning, match="in 3 iterations"):
