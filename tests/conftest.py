@@ -6,7 +6,7 @@ import importlib.util
 import os
 from pathlib import Path
 
-# Two test processes whose OpenMP threads wait for each other take ten times as long.
+# Tests run in two processes: their OpenMP threads would wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numba
