@@ -232,8 +232,7 @@ def read_for_model(
         table = table.with_target(target, task=task, transform=transform, learn=False)
     elif is_regressor(model):
         table = replace(table, y=None)
-    for note in table.notes:
-        output.note(note)
+    output.note(*table.notes)
     return table
 
 

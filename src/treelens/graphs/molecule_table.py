@@ -10,11 +10,7 @@ from typing import Any
 import numpy as np
 
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.columns import (
-    asked_column,
-    default_target,
-    unit_in,
-)
+from treelens.graphs.columns import asked_column, default_target, unit_in
 from treelens.graphs.duplicates import (
     contradictions,
     members,
@@ -26,14 +22,8 @@ from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecules import check_choice
 from treelens.graphs.record import TableRecord, Transform, transform_named
 from treelens.graphs.standardize import changes_in_words
-from treelens.graphs.tables import Table
-from treelens.graphs.targets import (
-    TASKS,
-    as_numbers,
-    check_learnable,
-    looks_measured,
-    read_target,
-)
+from treelens.graphs.tables import Table, first_few
+from treelens.graphs.targets import TASKS, as_numbers, check_learnable, looks_measured, read_target
 
 DUPLICATES = ("merge", "first", "keep", "error")
 _FEWEST_ROWS = 3  # below, no class can have two members beside another
@@ -110,8 +100,10 @@ class MoleculeTable:
 
     def __repr__(self) -> str:
         of = "" if self.target is None else f", target {self.target!r} ({self.task})"
-        lines = [f"{len(self.graphs)} molecules of {self.n_rows} rows of {self.source}{of}"]
-        return "\n".join(["MoleculeTable: " + lines[0], *(f"  - {note}" for note in self.notes)])
+        first = (
+            f"MoleculeTable: {len(self.graphs)} molecules of {self.n_rows} rows of {self.source}"
+        )
+        return "\n".join([first + of, *(f"  - {note}" for note in self.notes)])
 
     @property
     def names(self) -> Any:
@@ -223,11 +215,9 @@ class MoleculeTable:
         if labelled.all():
             return replace(self, y=y, target=column, ids=ids)
         rows = self.rows[~labelled].tolist()
-        shown = ", ".join(map(self.table.place, rows[:_SHOWN]))
-        more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
         found = (
             f"{self.source}: the target ({column!r}) is missing in {len(rows)} of {self.n_rows} "
-            f"rows: {shown}{more}."
+            f"rows: {first_few([self.table.place(row) for row in rows])}."
         )
         if on_missing == "raise":
             raise GraphDataError(
@@ -355,14 +345,13 @@ class MoleculeTable:
         if not torn:
             return
         shown = []
-        for part in torn[:_SHOWN]:
+        for part in torn:
             cells = ", ".join(f"{self.place(int(i))}: {self._cell(int(i))}" for i in part[:4])
             shown.append(cells + (", ..." if len(part) > 4 else ""))
-        more = f"; and {len(torn) - _SHOWN} more" if len(torn) > _SHOWN else ""
         other = "values far apart" if numbers else "different classes"
         plural = "s" if len(torn) > 1 else ""
         self.notes.append(
-            f"{len(torn)} repeated molecule{plural} with {other}: {'; '.join(shown)}{more}."
+            f"{len(torn)} repeated molecule{plural} with {other}: {first_few(shown, _SHOWN, '; ')}."
         )
 
     def _cell(self, graph: int) -> str:
