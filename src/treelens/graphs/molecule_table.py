@@ -122,7 +122,6 @@ class MoleculeTable:
 
     @property
     def target_name(self) -> str:
-        """The target in messages."""
         return self.target or "the class file"
 
     def learned(self) -> tuple[GraphCollection, np.ndarray]:
@@ -185,12 +184,12 @@ class MoleculeTable:
             data = data._labelled(target, task, on_missing)
         data = data._for_task(task, scale, learn)
         data = replace(data, unit=unit or unit_in(data.target))
-        if learn:
-            data._check(task)
-        data = data._without_repeats(duplicates)
-        if learn:
-            data._check(task)
-        assert data.y is not None
+        sure = task == "classification"
+        for without_repeats in (False, True):
+            data = data._without_repeats(duplicates) if without_repeats else data
+            assert data.y is not None
+            if learn:
+                check_learnable(data.y, data.task, data.target_name, data.place, sure)
         if data.task != "regression" and data.y.dtype.kind == "f":
             data = replace(data, y=data.y.astype(str))  # numbers that stand for classes
         recipe = data.graphs.recipe
@@ -269,11 +268,6 @@ class MoleculeTable:
                 f"{self.target_name!r} runs from {low:g} to {high:g}, most of it near the lower "
                 "end: transform=log10 probably serves better."
             )
-
-    def _check(self, task: str | None) -> None:
-        assert self.y is not None
-        sure = task == "classification"
-        check_learnable(self.y, self.task, self.target_name, self.place, sure)
 
     def _without_repeats(self, how: str) -> MoleculeTable:
         """Each molecule once, as ``duplicates`` asks; covariates tell measurements apart."""
