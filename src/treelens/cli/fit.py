@@ -322,7 +322,7 @@ def _show_leave_one_out(output: Output, result: dict[str, Any], noun: str) -> No
     title = f"Leave-one-out predictions{of} (each of the {noun} from all the others)"
     output.table(["", *(heads[n] for n in shown)], rows, title)
     if threshold := scores.get("threshold"):
-        why = "because it is rare" if threshold["asked"] == "auto" else f"by {threshold['asked']}"
+        why = "because it is rare" if threshold["rule"] == "auto" else f"by {threshold['rule']}"
         output.line(
             f"{threshold['class']} is predicted from a probability of {threshold['value']:.3g} on, "
             f"a threshold tuned {why} (--threshold): recall {percent(threshold['recall'])}, "

@@ -161,9 +161,9 @@ def recipe_options(
     steps: str | None,
 ) -> dict[str, Any]:  # fmt: skip
     """Options about molecules as parameters of ``treelens.read_table``."""
-    asked = [step.strip() for step in steps.split(",")] if steps else (standardize or None)
+    chosen = [step.strip() for step in steps.split(",")] if steps else (standardize or None)
     return {"atom_label": atom_label, "hydrogens": hydrogens, "bond_label": bond_label,
-            "standardize": asked}  # fmt: skip
+            "standardize": chosen}  # fmt: skip
 
 
 def process_settings(

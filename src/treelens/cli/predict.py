@@ -83,8 +83,7 @@ def predict_cli(
         elif as_json and out is None:
             result["predictions"] = whole.to_dict("records")
         elif kind == "smiles" and out is None and sys.stdout.isatty():
-            one = whole.iloc[0].drop(["row", "problem"] if not whole["problem"][0] else ["row"])
-            output.table(["", ""], one.items())
+            output.table(["", ""], whole.iloc[0].drop(["row", "problem"]).items())
         elif out is None and not done:
             output.csv(_csv(whole, header=True).decode())
         output.finish(result | ({} if out is None else {"out": str(out)}), _show)
@@ -214,7 +213,7 @@ def _predict_table(
     """Predict a table in chunks; the last value is whether they are written already."""
     import pandas as pd
 
-    from treelens.graphs.columns import asked_column
+    from treelens.graphs.columns import find_column
     from treelens.graphs.molecule_notes import about_rdkit_warnings
     from treelens.graphs.rdkit_log import heard
 
@@ -238,7 +237,7 @@ def _predict_table(
             for table, molecules in chain(first, chunks):
                 for column, cells in zip(targets, texts, strict=True):
                     if column is not None:
-                        asked_column(table.columns, column, "target", table.source)
+                        find_column(table.columns, column, "target", table.source)
                         cells.extend(table.column(column, "target"))
                 if table.first_row >= n_done:  # not done by an earlier run
                     yield table, molecules
@@ -321,7 +320,7 @@ def _loaded(paths: tuple[str, ...]) -> list[NamedModel]:
 def _predict_chunk(
     models: list[NamedModel], job: _Job, table: Table, molecules: Sequence[Any] | None
 ) -> _Chunk:
-    """Predict a chunk as each model reads it; models that read alike share the molecules."""
+    """Predict a chunk as each model reads it; equal recipes share the molecules."""
     from treelens.estimators.prediction_table import predict_rows
     from treelens.graphs.gathering import rdkit
     from treelens.graphs.rdkit_log import listening
@@ -416,14 +415,14 @@ def _summary(
 ) -> dict[str, Any]:
     """Counts, scores where the truth is known, and notes on what looks wrong."""
     from treelens.estimators.prediction_table import summarize_rows
+    from treelens.graphs.tables import first_few
 
     bad = whole.index[whole["problem"].fillna("") != ""]
     if len(bad):
-        shown = ", ".join(f"row {k + 1} ({whole['problem'][k]})" for k in bad[:5])
-        more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
+        shown = first_few([f"row {k + 1} ({whole['problem'][k]})" for k in bad])
         output.note(
             f"{len(bad)} of {len(whole)} rows could not be read and have an empty prediction: "
-            f"{shown}{more}."
+            f"{shown}."
         )
     found = []
     for each, truth in zip(models, truths, strict=True):

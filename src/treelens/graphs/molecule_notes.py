@@ -87,10 +87,10 @@ def about_standardizing(graphs: GraphCollection) -> list[str]:
     n_changed = sum(bool(text) for text in changes)
     note = f"standardising changed {n_changed} of {len(graphs)} molecules: {words}."
     rows, metals = [], set()
-    for row, given, standard in zip(
+    for row, before, standard in zip(
         data["row"], data.get("smiles_given", ()), data.get("smiles", ()), strict=False
     ):
-        gone = _metals_in(given) - _metals_in(standard)
+        gone = _metals_in(before) - _metals_in(standard)
         rows += [row] if gone else []
         metals |= gone
     if rows:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.columns import asked_column, default_target, unit_in
+from treelens.graphs.columns import default_target, find_column, unit_in
 from treelens.graphs.duplicates import (
     contradictions,
     members,
@@ -154,7 +154,7 @@ class MoleculeTable:
         """A column of the table as text, for rows (by default the row of each graph)."""
         if self.table is None:
             raise GraphDataError(f"{self.source} has no columns, so that there is no {name!r}.")
-        asked_column(self.table.columns, name, "column", self.source)
+        find_column(self.table.columns, name, "column", self.source)
         every = self.table.column(name, "column")
         return [every[row] for row in (self.rows if rows is None else rows).tolist()]
 
@@ -190,6 +190,7 @@ class MoleculeTable:
             assert data.y is not None
             if learn:
                 check_learnable(data.y, data.task, data.target_name, data.place, sure)
+        assert data.y is not None
         if data.task != "regression" and data.y.dtype.kind == "f":
             data = replace(data, y=data.y.astype(str))  # numbers that stand for classes
         recipe = data.graphs.recipe
@@ -205,7 +206,7 @@ class MoleculeTable:
         if target is None:
             column = default_target(self.table, self.notes)
         else:
-            column = asked_column(self.table.columns, target, "target", self.source)
+            column = find_column(self.table.columns, target, "target", self.source)
         for name, what in ((column, "what is to be predicted"), (self.smiles, "the molecules")):
             if name is not None and name in self.covariates:
                 raise GraphDataError(f"covariates: column {name!r} is {what}. Leave it out.")
