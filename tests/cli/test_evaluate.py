@@ -85,7 +85,7 @@ def test_the_published_kernels_are_still_there(molecules):
     assert [(t["model"], t["against"]) for t in done.data["tests"]] == [
         ("wwl", "wl_oa"), ("learned_wl_oa", "wl_oa"),
     ]  # fmt: skip
-    refused(run("evaluate", molecules, "--models", "magic"), "--models magic: there is no such")
+    refused(run("evaluate", molecules, "--models", "magic"), "--models magic: expected one of")
     few = run("evaluate", molecules, "--models", "wl_oa", "--folds", 30)
     refused(few, "Use 20 folds")
     several = run("evaluate", molecules, "--depth", "1,2")

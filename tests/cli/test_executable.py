@@ -138,16 +138,6 @@ def test_a_reader_that_has_seen_enough(model):
     assert done.returncode == 0
 
 
-def test_a_line_of_200_megabytes(tmp_path):
-    with (tmp_path / "long.csv").open("wb") as file:
-        file.write(b"smiles,label\n")
-        for _ in range(200):
-            file.write(b"C" * 2**20)
-    done = execute("fit", tmp_path / "long.csv")
-    assert done.returncode == 2
-    assert "long.csv, line 2: the line is longer than 10,485,760 characters" in done.stderr
-
-
 def test_help_needs_no_heavy_imports():
     code = (
         "import sys, treelens.cli.main\n"

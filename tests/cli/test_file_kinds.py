@@ -68,15 +68,6 @@ def test_fit_and_predict_at_the_command_line(name, tmp_path, expected):
     assert "RMSE" in done.err
 
 
-@pytest.mark.parametrize("name", WRITERS)
-def test_fit_and_predict_in_python(name, tmp_path, expected):
-    graphs, y = tl.read_smiles(WRITERS[name](tmp_path / name, ROWS), target="value")
-    new, values = tl.read_smiles(WRITERS[name](tmp_path / f"new-{name}", NEW), target="value")
-    model = tl.GraphRegressor(depth=1, random_state=0).fit(graphs, y)
-    assert model.predict(new).tolist() == pytest.approx(expected, rel=1e-9)
-    assert values.tolist() == [1.48, 3.11]
-
-
 def test_parquet_without_its_library_says_what_to_install(tmp_path, monkeypatch):
     data = tmp_path / "x.parquet"
     data.write_bytes(b"PAR1")

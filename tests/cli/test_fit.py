@@ -135,15 +135,15 @@ def test_recall_and_precision_are_those_of_the_class_that_effects_speak_of(tmp_p
     args = ["fit", data, "-o", tmp_path / "m", *SMALL, "--weights", "uniform"]
     found = run(*args, "--json").data
     model = tl.load(tmp_path / "m")
-    said, truth = model.loo_.predictions, model.classes_[model.train_codes_]
+    predicted, truth = model.loo_.predictions, model.classes_[model.train_codes_]
     scores = found["leave_one_out"]
     assert scores["positive"] == found["toward"] == "b"
-    assert scores["model"]["recall"] == np.mean(said[truth == "b"] == "b")
-    assert scores["model"]["precision"] == np.mean(truth[said == "b"] == "b")
+    assert scores["model"]["recall"] == np.mean(predicted[truth == "b"] == "b")
+    assert scores["model"]["precision"] == np.mean(truth[predicted == "b"] == "b")
     assert "recall (b)" in run(*args).out
 
 
-def test_a_tuned_threshold_is_said_and_the_accuracy_without_it(tmp_path):
+def test_a_tuned_threshold_is_printed_with_the_accuracy_without_it(tmp_path):
     data = write_csv(tmp_path / "x.csv", RARE)
     done = run("fit", data, "-o", tmp_path / "m", *SMALL, "--threshold", "recall=0.9")
     assert done.code == 0, done.err
@@ -239,11 +239,11 @@ def test_a_tu_folder_goes_all_the_way(options, tmp_path):
     assert done.data["predicted"] == {"0": 8, "1": 8}
     assert done.data["accuracy"] == 1.0
     assert "--target unused is not used" in done.err
-    refused(run("fit", folder, "--atom-label", "element"), "not molecules")
+    refused(run("fit", folder, "--atom-label", "element"), "is for molecules")
     refused(run("fit", folder, "--covariates", "x"), "no columns")
 
 
-def test_molecules_are_read_as_asked_and_the_model_says_so(tmp_path):
+def test_molecules_are_read_as_the_options_say(tmp_path):
     rows = [(f"{'C' * n}{end}", kind) for n in range(1, 11) for end, kind in
             (("N", "no"), ("C(=O)O", "no"), ("[NH3+]", "yes"), ("C(=O)[O-]", "yes"))]  # fmt: skip
     data = write_csv(tmp_path / "x.csv", rows)
@@ -280,7 +280,7 @@ def test_options_that_do_not_fit_are_refused(given, words, molecules, tmp_path):
 
 
 def test_a_threshold_is_for_classes(numbers, tmp_path):
-    refused(run("fit", numbers, "-o", tmp_path / "m", "--threshold", "0.3"), "holds numbers")
+    refused(run("fit", numbers, "-o", tmp_path / "m", "--threshold", "0.3"), "is for classes")
 
 
 def test_the_demo_learns_and_reports_on_what_it_held_out(tmp_path, monkeypatch):
@@ -315,6 +315,6 @@ def test_the_executable_predicts_activities(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "RMSE: " in done.stderr
     with out.open(newline="") as file:
-        said = [float(row["prediction"]) for row in csv.DictReader(file)]
+        predicted = [float(row["prediction"]) for row in csv.DictReader(file)]
     # Another process, the same bits: decimal text holds a float exactly.
-    assert said == tl.load(tmp_path / "m.treelens").predict([s for s, _ in rows[80:]]).tolist()
+    assert predicted == tl.load(tmp_path / "m.treelens").predict([s for s, _ in rows[80:]]).tolist()

@@ -12,7 +12,7 @@ from rdkit.Chem import AllChem
 
 from cli.conftest import MOLECULES, SMALL, run, write_csv
 
-# What each makes RDKit say: hydrogens that stay, sides of a double bond that contradict each other.
+# What RDKit warns about: hydrogens that stay, sides of a double bond that contradict each other.
 WARNED = ["[H-].[Na+]", "[H][H].[H+]", "[H]*CC", "F/C(/Cl)=C(/F)/Cl"]
 # No molecules: too many bonds, aromatic rings that cannot be drawn, no SMILES.
 UNREADABLE = ["CC(C)(C)(C)C", "n1cccc1", "c1ccc1c", "C1CC"]
@@ -30,11 +30,11 @@ def on_stderr(*arguments: object, folder: Path) -> list[str]:
     return done.stderr.splitlines()
 
 
-def told_once(lines: list[str]) -> str:
+def one_note(lines: list[str]) -> str:
     """The one line about RDKit, where all the others are ours as well."""
     assert [line for line in lines if not line.startswith(OURS)] == []
-    (told,) = [line for line in lines if line.startswith("Note: RDKit warned")]
-    return told
+    (note,) = [line for line in lines if line.startswith("Note: RDKit warned")]
+    return note
 
 
 @pytest.fixture(scope="module")
@@ -44,17 +44,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = on_stderr(
         "fit", "x.csv", "--out", "m.treelens", "--max-invalid", 0.5, *SMALL, folder=folder
     )
-    (folder / "said.txt").write_text("\n".join(lines))
+    (folder / "notes.txt").write_text("\n".join(lines))
     return folder
 
 
 def test_fit_counts_what_rdkit_warned_of(folder):
-    told = told_once((folder / "said.txt").read_text().splitlines())
-    assert "RDKit warned about 4 molecules" in told
-    assert "not removing hydrogen atom without neighbors (2, the first in row 1)" in told
-    assert "not removing hydrogen atom with dummy atom neighbors (1, the first in row 3)" in told
-    assert "double bond at index # (1, the first in row 4)" in told
-    assert "kekul" not in told.casefold()  # those are no molecules, and told as that
+    note = one_note((folder / "notes.txt").read_text().splitlines())
+    assert "RDKit warned about 4 molecules" in note
+    assert "not removing hydrogen atom without neighbors (2, the first in row 1)" in note
+    assert "not removing hydrogen atom with dummy atom neighbors (1, the first in row 3)" in note
+    assert "double bond at index # (1, the first in row 4)" in note
+    assert "kekul" not in note.casefold()  # those are no molecules, which another note counts
 
 
 @pytest.mark.parametrize(
@@ -66,11 +66,11 @@ def test_fit_counts_what_rdkit_warned_of(folder):
     ids=["predict", "explain"],
 )
 def test_every_command_counts_each_molecule_once(words, folder):
-    told = told_once(on_stderr(*words, folder=folder))
-    assert told in (folder / "said.txt").read_text()
+    note = one_note(on_stderr(*words, folder=folder))
+    assert note in (folder / "notes.txt").read_text()
 
 
-def test_an_sdf_is_listened_to_as_well(tmp_path):
+def test_warnings_about_an_sdf(tmp_path):
     blocks = []
     for smiles, label in MOLECULES:
         molecule = Chem.AddHs(Chem.MolFromSmiles(smiles))
@@ -78,16 +78,16 @@ def test_an_sdf_is_listened_to_as_well(tmp_path):
         flat = Chem.MolToMolBlock(molecule).replace("3D", "2D", 1)  # which its heights deny
         blocks.append(f"{flat}>  <label>\n{label}\n\n$$$$\n")
     (tmp_path / "x.sdf").write_text("".join(blocks))
-    told = told_once(on_stderr("fit", "x.sdf", "--out", "m", *SMALL, folder=tmp_path))
+    note = one_note(on_stderr("fit", "x.sdf", "--out", "m", *SMALL, folder=tmp_path))
     assert f"tagged as 2D, but at least one Z coordinate is not zero. Marking the mol as 3D " \
-           f"({len(MOLECULES)}, the first in row 1)" in told  # fmt: skip
+           f"({len(MOLECULES)}, the first in row 1)" in note  # fmt: skip
 
 
-def test_nothing_is_said_where_rdkit_says_nothing(molecules, tmp_path):
+def test_no_note_where_rdkit_does_not_warn(molecules, tmp_path):
     assert "RDKit" not in run("fit", molecules, "--out", tmp_path / "m", *SMALL).err
 
 
-def test_python_hears_nothing_either(folder):
+def test_python_prints_no_warnings_of_rdkit(folder):
     code = """
 import warnings
 import treelens as tl
@@ -104,7 +104,7 @@ model.predict([molecule_of(graph) for graph in graphs[:4]])
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_rdkit_speaks_as_before_after_a_command(folder, capfd):
+def test_rdkit_warns_as_before_after_a_command(folder, capfd):
     assert run("predict", folder / "m.treelens", folder / "x.csv").code == 0
     capfd.readouterr()
     Chem.MolFromSmiles("[H-]")

@@ -50,21 +50,17 @@ def alias(request, tmp_path):
     return name
 
 
-def test_fit_does_not_write_over_its_data(alias, molecules, tmp_path):
-    refused_untouched(tmp_path, "fit", molecules, "--out", alias(molecules), *QUICK)
-
-
-@pytest.mark.parametrize("command", ["predict", "explain"])
-@pytest.mark.parametrize("which", ["model", "data"])
+@pytest.mark.parametrize(
+    ("command", "which"),
+    [("fit", "data"), ("predict", "model"), ("predict", "data"), ("explain", "model"),
+     ("explain", "data"), ("patterns", "model")],
+)  # fmt: skip
 def test_commands_do_not_write_over_what_they_read(
     command, which, alias, own_model, molecules, tmp_path
 ):
+    reads = {"fit": [molecules], "patterns": [own_model]}.get(command, [own_model, molecules])
     out = alias(own_model if which == "model" else molecules)
-    refused_untouched(tmp_path, command, own_model, molecules, "--out", out)
-
-
-def test_patterns_does_not_write_over_its_model(alias, own_model, tmp_path):
-    refused_untouched(tmp_path, "patterns", own_model, "--out", alias(own_model))
+    refused_untouched(tmp_path, command, *reads, "--out", out)
 
 
 def test_the_files_of_a_folder_are_read_as_well(tmp_path):
@@ -72,17 +68,13 @@ def test_the_files_of_a_folder_are_read_as_well(tmp_path):
     labels = folder / "TINY_node_labels.txt"
     refused_untouched(tmp_path, "fit", folder, "--out", labels, *QUICK)
     refused_untouched(tmp_path, "fit", folder / "TINY_A.txt", "--out", labels, *QUICK)
+    refused_untouched(tmp_path, "fit", tmp_path, "--out", folder / "TINY_A.txt", *QUICK)
     for _ in range(2):  # another file in that folder is fine, new and again
         done = run("fit", folder, "--out", folder / "TINY_model.txt", *QUICK)
         assert done.code == 0, done.err
     missing = run("fit", tmp_path / "no" / "X_A.txt", "--out", folder / "TINY_model.txt", *QUICK)
     assert missing.code == 2
     assert "neither a file or folder" in missing.err
-
-
-def test_a_set_one_folder_down_is_read_as_well(tmp_path):
-    folder = tiny_tu(tmp_path / "TINY")
-    refused_untouched(tmp_path, "fit", tmp_path, "--out", folder / "TINY_A.txt", *QUICK)
 
 
 def test_a_data_set_called_by_name_is_not_written_over(tmp_path, monkeypatch):

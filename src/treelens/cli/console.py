@@ -29,34 +29,33 @@ _WIDTH_OF_A_FILE = 160
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-
-
+SHARES = ("accuracy", "balanced_accuracy", "recall", "precision", "coverage")  # scores in percent
 # Parameters of the library, which its messages name, and the options they are here.
 _PARAMETERS = {
     "smiles": "--smiles", "target": "--target", "names": "--id", "task": "--task",
-    "transform": "--transform", "unit": "--units", "covariates": "--covariates",
+    "transform": "--transform", "covariates": "--covariates",
     "duplicates": "--duplicates", "max_invalid": "--max-invalid", "on_missing": "--missing",
 }  # fmt: skip
 _PARAMETER = re.compile(rf"\b({'|'.join(_PARAMETERS)})=(?:'([^']*)'|([\w.+-]+))")
 
 
 class InputError(ValueError):
-    """Something in the command or the data must be changed by the person who gave it."""
+    """An error in the command or the data, for the user to correct."""
 
 
 class Output:
-    """Results on standard output, all else on standard error; JSON and nothing else if asked."""
+    """Results, as JSON or for people, on standard output; all else on standard error."""
 
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
         self.notes: list[str] = []
 
-    def note(self, text: str) -> None:
-        """Print something to know that is not the result, once."""
-        text = with_options(text)
-        if text not in self.notes:
-            self.notes.append(text)
-            typer.echo(visible(f"Note: {text}"), err=True)
+    def note(self, *texts: str) -> None:
+        """Print messages that are not the result, each once."""
+        for text in map(with_options, texts):
+            if text not in self.notes:
+                self.notes.append(text)
+                typer.echo(visible(f"Note: {text}"), err=True)
 
     def progress(self, text: str) -> None:
         """Print what is going on, for people only."""
@@ -86,13 +85,15 @@ class Output:
         from rich.text import Text
 
         rows = [list(row) for row in rows]
-        table = Table(box=box.SIMPLE_HEAD, title=_one_line(title) or None, title_justify="left")
+        table = Table(box=box.SIMPLE_HEAD)
         for position, name in enumerate(columns):
             numeric = all(isinstance(row[position], (int, float)) for row in rows)
             side: Any = "right" if numeric else "left"
             table.add_column(_one_line(name), justify=side, overflow="fold")
         for row in rows:
             table.add_row(*(Text(_one_line(_cell(value))) for value in row))
+        if title:
+            self.line(title)
         self._console().print(table)
 
     def _console(self) -> Any:
@@ -103,9 +104,7 @@ class Output:
 
 
 def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def with_options(text: str) -> str:
@@ -140,6 +139,17 @@ def percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.1f} %"
 
 
+def score_text(name: str, value: float | None) -> str:
+    """A score as it is printed, by its name: ``"0.5"`` (RMSE), ``"87.4 %"`` (accuracy)."""
+    if value is None:
+        return ""
+    return percent(value) if name in SHARES else f"{value:{score_digits(name)}}"
+
+
+def score_digits(name: str) -> str:
+    return ".4g" if name in ("rmse", "mae") else ".3f"
+
+
 @contextmanager
 def command(as_json: bool, debug: bool) -> Iterator[Output]:
     """Run the body of a command; an error becomes one message and an exit code."""
@@ -160,7 +170,9 @@ def command(as_json: bool, debug: bool) -> Iterator[Output]:
         if debug:
             raise
         message, code = _explained(error)
-        _report(output, message, code)
+        typer.echo(visible(f"Error: {message}"), err=True)
+        if as_json:
+            typer.echo(json.dumps({"error": message, "exit_code": code, "notes": output.notes}))
         raise typer.Exit(code) from error
 
 
@@ -175,16 +187,8 @@ def _explained(error: Exception) -> tuple[str, int]:
         return str(error), FAILED
     if isinstance(error, MemoryError):
         return "There is not enough memory for this. Use fewer graphs, or a smaller depth.", FAILED
-    return (
-        f"This should not happen: {type(error).__name__}: {error}. The option --debug shows where; "
-        "please report it."
-    ), FAILED
-
-
-def _report(output: Output, message: str, code: int) -> None:
-    typer.echo(visible(f"Error: {message}"), err=True)
-    if output.as_json:
-        typer.echo(json.dumps({"error": message, "exit_code": code, "notes": output.notes}))
+    name = type(error).__name__
+    return f"Internal error: {name}: {error}. Please report it with the output of --debug.", FAILED
 
 
 @contextmanager

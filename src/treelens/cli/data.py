@@ -45,7 +45,7 @@ def kind_of(source: str) -> str:
     if not kind and is_a_model(source):
         raise InputError(
             f"{source} is in the place of the data, but is {_as_a_model(source)}. Models come "
-            "first and the data last."
+            "first, the data last."
         )
     if not path.exists() and _is_smiles(source):
         return "smiles"
@@ -95,9 +95,9 @@ def files_behind(source: str) -> Iterator[Path]:
     if path.is_dir():
         found = [*path.glob("*_A.txt"), *path.glob("*/*_A.txt")]
     elif not path.exists():
-        known = [row["path"] for row in list_datasets() if row["name"] == source and row["path"]]
-        for place in known:
-            yield from files_behind(str(place))
+        for row in list_datasets():
+            if row["name"] == source and row["path"]:
+                yield from files_behind(str(row["path"]))
         return
     for file in found:
         if file.name.endswith("_A.txt"):
@@ -163,17 +163,16 @@ def source_table(source: str) -> Table:
     return table_of_bytes(Path(place), data)._replace(source="standard input")
 
 
-def _recipe(reader: str, model: Any, asked: dict[str, Any]) -> Any:
+def _recipe(reader: str, model: Any, recipe: dict[str, Any]) -> Any:
     from treelens.graphs.table_reader import recipe_for
 
-    known = None if model is None else model.recipe_
     names = ("atom_label", "hydrogens", "bond_label", "standardize")
-    return recipe_for(reader, known, *(asked.get(name) for name in names))
+    known = None if model is None else model.recipe_
+    return recipe_for(reader, known, *(recipe.get(name) for name in names))
 
 
 def _record(model: Any) -> Any:
-    recipe = None if model is None else model.recipe_
-    return None if recipe is None else recipe.table
+    return None if model is None or model.recipe_ is None else model.recipe_.table
 
 
 def _read_graphs(
@@ -190,17 +189,14 @@ def _read_graphs(
     from treelens.graphs.tudataset import read_tudataset
 
     notes = [
-        f"--{option} {value} is not used: {source} brings its classes along."
+        f"--{option} {value} is not used: the classes of {source} are known."
         for option, value in not_used.items() if value is not None
     ]  # fmt: skip
     info = dataset_info(source) if kind == "name" else None
-    if info is None or info.kind != "smiles":
-        given = [name for name, value in recipe.items() if value is not None]
-        if given:
-            raise InputError(
-                f"--{given[0].replace('_', '-')}: {source} holds graphs that bring their labels "
-                "along, not molecules. Leave it out."
-            )
+    chosen = [name for name, value in recipe.items() if value is not None]
+    if chosen and (info is None or info.kind != "smiles"):
+        option = chosen[0].replace("_", "-")
+        raise InputError(f"--{option} is for molecules, and {source} has graphs with labels.")
     if info is None:
         graphs, y = read_tudataset(source)
     else:
@@ -217,23 +213,17 @@ def _read_graphs(
 def read_for_model(
     output: Output, source: str, model: Any, target: str | None, smiles: str | None
 ) -> MoleculeTable:
-    """The rows that a fitted model should explain, with targets where a column is named.
-
-    Repeated molecules are merged as in ``fit``: of a training table, the training rows remain, and
-    none that ``fit`` left out becomes a test row.
-    """
+    """The rows that a fitted model should explain, repeated molecules merged as in ``fit``."""
     from sklearn.base import is_regressor
 
     table = read_data(source, smiles=smiles, target=target, model=model)
     if target is not None and table.table is not None:
-        record = _record(model)
         task = "regression" if is_regressor(model) else "classification"
-        transform = None if record is None else record.transform
+        transform = getattr(_record(model), "transform", None)
         table = table.with_target(target, task=task, transform=transform, learn=False)
     elif is_regressor(model):
         table = replace(table, y=None)
-    for note in table.notes:
-        output.note(note)
+    output.note(*table.notes)
     return table
 
 
@@ -267,10 +257,7 @@ def load_model(path: Path, jobs: int = -1) -> AnyModel:
 
 
 class ModelsThenData(TyperCommand):
-    """A command with arguments MODEL... DATA that says when DATA is missing.
-
-    The last word is taken for DATA, so that of a model alone a parser would miss the MODEL.
-    """
+    """A command with arguments MODEL... DATA whose error names DATA where only a model stands."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         found = self.make_parser(ctx).parse_args(list(args))[0]

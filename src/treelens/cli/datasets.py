@@ -32,25 +32,17 @@ def list_cli(
 
 
 def _show_list(output: Output, result: dict[str, Any]) -> None:
-    rows = [
-        [row["name"], row["kind"], row["n_graphs"], row["description"], _whereabouts(row)]
-        for row in result["datasets"]
-    ]
+    rows = []
+    for row in result["datasets"]:
+        absent = "not here; 'fetch' gets it" if row["downloadable"] else "not here"
+        rows.append([row["name"], row["kind"], row["n_graphs"], row["description"],
+                     str(row["path"] or absent)])  # fmt: skip
     output.table(["name", "kind", "graphs", "what", "where"], rows)
-
-
-def _whereabouts(row: dict[str, Any]) -> str:
-    if row["path"] is not None:
-        return str(row["path"])
-    return "not here; 'fetch' gets it" if row["downloadable"] else "not here"
 
 
 @app.command("describe")
 def describe_cli(
-    name: Name,
-    folder: Folder = None,
-    as_json: options.Json = False,
-    debug: options.Debug = False,
+    name: Name, folder: Folder = None, as_json: options.Json = False, debug: options.Debug = False
 ) -> None:
     """Load a data set and describe it: graphs, classes, sizes, labels."""
     with command(as_json, debug) as output:
@@ -94,10 +86,7 @@ def fetch_cli(name: Name, as_json: options.Json = False, debug: options.Debug = 
 
 @app.command("verify")
 def verify_cli(
-    name: Name,
-    folder: Folder = None,
-    as_json: options.Json = False,
-    debug: options.Debug = False,
+    name: Name, folder: Folder = None, as_json: options.Json = False, debug: options.Debug = False
 ) -> None:
     """Compare every file of a data set with its pinned checksum; exit code 1 if one differs."""
     with command(as_json, debug) as output:
@@ -112,18 +101,14 @@ def verify_cli(
 def _show_facts(output: Output, result: dict[str, Any]) -> None:
     for key, value in result.items():
         if isinstance(value, dict):
-            value = ", ".join(f"{k}: {_short(v)}" for k, v in value.items())
+            short = {k: f"{v:.1f}" if isinstance(v, float) else v for k, v in value.items()}
+            value = ", ".join(f"{k}: {v}" for k, v in short.items())
         elif isinstance(value, list):
             value = ", ".join(map(str, value[:40])) + (", ..." if len(value) > 40 else "")
         output.line(f"{key.replace('_', ' ')}: {value}")
 
 
-def _short(value: Any) -> str:
-    return f"{value:.1f}" if isinstance(value, float) else str(value)
-
-
 def _show_files(output: Output, result: dict[str, Any]) -> None:
     rows = [[row["file"], row["status"], row["found"] or ""] for row in result["files"]]
-    output.table(
-        ["file", "status", "SHA-256"], rows, f"{result['name']}: {result['files'][0]['path']}"
-    )
+    title = f"{result['name']}: {result['files'][0]['path']}"
+    output.table(["file", "status", "SHA-256"], rows, title)

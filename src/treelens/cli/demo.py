@@ -36,7 +36,9 @@ def demo_cli(
         from treelens.cli.fit import fit_model
         from treelens.storage.files import checked_target
 
-        checked_target(out, reads=_example_files())
+        folder = _rdkit_examples()
+        reads = [] if folder is None else [folder / name for name in (_MOLECULES, _ACTIVITIES)]
+        checked_target(out, reads=reads)
         data, story = demo_data()
         output.progress(story)
         training, held_out = held_out_fifth(data)
@@ -58,14 +60,7 @@ def held_out_fifth(data: MoleculeTable) -> tuple[MoleculeTable, MoleculeTable]:
 def demo_data() -> tuple[MoleculeTable, str]:
     """The molecules that RDKit carries or else the synthetic study, and what they are."""
     folder = _rdkit_examples()
-    if folder is None:
-        return _synthetic()
-    return _inhibitors(folder)
-
-
-def _example_files() -> list[Path]:
-    folder = _rdkit_examples()
-    return [] if folder is None else [folder / _MOLECULES, folder / _ACTIVITIES]
+    return _synthetic() if folder is None else _inhibitors(folder)
 
 
 def _rdkit_examples() -> Path | None:
@@ -102,6 +97,7 @@ def _inhibitors(folder: Path) -> tuple[MoleculeTable, str]:
 def _synthetic() -> tuple[MoleculeTable, str]:
     import numpy as np
 
+    from treelens.graphs.molecule_table import MoleculeTable
     from treelens.graphs.synthetic import make_synthetic
 
     graphs, y = make_synthetic(random_state=0)
@@ -110,11 +106,7 @@ def _synthetic() -> tuple[MoleculeTable, str]:
         "install 'treelens[chem]'). Class 1 has the pattern 0(0,1,2) in it, class -1 has not. "
         "Every fifth is held out for the report."
     )
-    from treelens.graphs.molecule_table import MoleculeTable
-
-    return MoleculeTable(
-        "the synthetic study", graphs, y, np.arange(len(graphs)), len(graphs)
-    ), story
+    return MoleculeTable("synthetic graphs", graphs, y, np.arange(len(graphs)), len(graphs)), story
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:

@@ -45,11 +45,8 @@ def examine() -> dict[str, Any]:
     """The state of this installation as plain data."""
     import treelens
 
-    problems: list[str] = []
     versions = {name: _version(name) for name in REQUIRED}
-    problems += [
-        f"{name} is missing: pip install {name}" for name, v in versions.items() if v is None
-    ]
+    problems = [f"{name} is missing: pip install {name}" for name in REQUIRED if not versions[name]]
     folders = {} if problems else _folders(problems)
     seconds = None if problems else _try_to_learn(problems)
     return {
@@ -146,14 +143,9 @@ def _show(output: Output, result: dict[str, Any]) -> None:
     output.line(f"Processors: {result['processors']}{available}")
     output.line(", ".join(f"{name} {v or 'MISSING'}" for name, v in result["versions"].items()))
     rows = [
-        [
-            name,
-            extra["version"] or "missing",
-            extra["for"],
-            "" if extra["version"] else extra["get"],
-        ]
-        for name, extra in result["extras"].items()
-    ]
+        [name, extra["version"] or "missing", extra["for"], "" if extra["version"] else
+         extra["get"]] for name, extra in result["extras"].items()
+    ]  # fmt: skip
     output.table(["extra", "version", "for", "get it with"], rows)
     for name, value in result["folders"].items():
         shown = ", ".join(value) if isinstance(value, list) else value

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treelens.cli import options
-from treelens.cli.console import InputError, Output, command, percent
+from treelens.cli.console import InputError, Output, command, percent, score_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,36 +34,6 @@ _SPLITS = {
     "cluster": "folds of whole clusters (Butina, ECFP4 Tanimoto 0.4)",
 }
 
-Split_ = Annotated[
-    str,
-    typer.Option(
-        "--split",
-        help="How test graphs are kept apart: random, scaffold (whole Murcko scaffolds), cluster "
-        "(whole clusters of similar molecules), time=COLUMN (train on the past; merged rows count "
-        "from the latest of their dates), column=COLUMN (train and test, or groups that stay "
-        "together). Copies of a molecule are never on both sides.",
-    ),
-]
-Models_ = Annotated[
-    str,
-    typer.Option(
-        "--models",
-        help="Which to compare: evidence (what 'treelens fit' does), evidence_branches, "
-        "evidence_depths, evidence_uniform; for classes also svc (what 'treelens fit --method svc' "
-        "does), wl_subtree, wl_oa, wwl, wl_tanimoto, each also as learned_NAME; for molecules also "
-        "ecfp_gp, ecfp_forest, boosting. Others than evidence and learned_NAME are tested against "
-        "the first.",
-    ),
-]
-Baselines_ = Annotated[
-    bool,
-    typer.Option(
-        "--baselines",
-        help="Add ecfp_gp, ecfp_forest and boosting: models on fingerprints and descriptors, tuned "
-        "within the training part.",
-    ),
-]
-
 
 def evaluate_cli(
     data: options.Data,
@@ -78,23 +48,34 @@ def evaluate_cli(
     transform: options.TargetTransform = None,
     covariates: options.Covariates = None,
     descriptors: options.Descriptors = "auto",
-    split: Split_ = "random",
-    models: Models_ = "evidence,evidence_uniform",
-    baselines: Baselines_ = False,
-    score: Annotated[
-        str | None,
-        typer.Option(
-            "--score", help="The score that is tested.",
-            show_default="roc_auc; accuracy of several classes; rmse of numbers",
-        ),
-    ] = None,
-    positive: Annotated[
-        str | None,
-        typer.Option(
-            "--positive", metavar="CLASS", show_default="the rarer one",
-            help="Of two classes the one that PR AUC, recall and precision are about.",
-        ),
-    ] = None,
+    split: Annotated[str, options.option(
+        "--split",
+        help="How test graphs are kept apart: random, scaffold (whole Murcko scaffolds), cluster "
+        "(whole clusters of similar molecules), time=COLUMN (train on the past; merged rows count "
+        "from the latest of their dates), column=COLUMN (train and test, or groups that stay "
+        "together). Copies of a molecule are never on both sides.",
+    )] = "random",
+    models: Annotated[str, options.option(
+        "--models",
+        help="Which to compare: evidence (what 'treelens fit' does), evidence_branches, "
+        "evidence_depths, evidence_uniform; for classes also svc (what 'treelens fit --method svc' "
+        "does), wl_subtree, wl_oa, wwl, wl_tanimoto, each also as learned_NAME; for molecules also "
+        "ecfp_gp, ecfp_forest, boosting. Others than evidence and learned_NAME are tested against "
+        "the first.",
+    )] = "evidence,evidence_uniform",
+    baselines: Annotated[bool, options.option(
+        "--baselines",
+        help="Add ecfp_gp, ecfp_forest and boosting: models on fingerprints and descriptors, tuned "
+        "within the training part.",
+    )] = False,
+    score: Annotated[str | None, options.option(
+        "--score", help="The score that is tested.",
+        default="roc_auc; accuracy of several classes; rmse of numbers",
+    )] = None,
+    positive: Annotated[str | None, options.option(
+        "--positive", metavar="CLASS", default="the rarer one",
+        help="Of two classes the one that PR AUC, recall and precision are about.",
+    )] = None,
     threshold: options.Threshold = "auto",
     depth: options.Depth = "auto",
     folds: Annotated[int, typer.Option("--folds", help="Outer folds.", min=2)] = 5,
@@ -130,7 +111,9 @@ def evaluate_cli(
                                           standardize_steps),
             task=task, transform=transform, duplicates=duplicates, missing=missing, several=False,
         )  # fmt: skip
-        names = _possible(names, baselines, table, output.note)
+        if baselines and not {"smiles", "mol"} & set(table.graphs.graph_data):
+            output.note("the baselines are left out: these graphs were not read from molecules.")
+            names = [name for name in names if name not in BASELINE_NAMES]
         chosen = {
             name: _model(name, table.task, depth, descriptors, threshold, seed, jobs)
             for name in names
@@ -141,8 +124,7 @@ def evaluate_cli(
             chosen = {**both, **chosen}
         notes: list[str] = []
         parts = table_splits(table, split, folds, repeats, seed, notes)
-        for note in notes:
-            output.note(note)
+        output.note(*notes)
         result = evaluate_models(table, chosen, parts, score, positive, output.progress)
         result |= {"split": split, "n_folds": folds, "n_repeats": repeats}
         output.finish(result, _show)
@@ -152,22 +134,10 @@ def evaluate_cli(
 
 
 def _model_names(models: str, baselines: bool) -> list[str]:
-    asked = [name.strip() for name in models.split(",")]
-    asked += list(BASELINE_NAMES) if baselines else []
-    for name in asked:
-        if name not in KNOWN:
-            raise InputError(
-                f"--models {name}: there is no such model. Known are {', '.join(KNOWN)}."
-            )
-    return list(dict.fromkeys(asked))
-
-
-def _possible(names: list[str], baselines: bool, table: MoleculeTable, note: Any) -> list[str]:
-    """Names without the baselines of ``--baselines`` where the graphs are no molecules."""
-    if not baselines or {"smiles", "mol"} & set(table.graphs.graph_data):
-        return names
-    note("the baselines are left out: these graphs were not read from molecules.")
-    return [name for name in names if name not in BASELINE_NAMES]
+    names = [name.strip() for name in models.split(",")]
+    for name in names:
+        options.check_choice("--models", name, KNOWN)
+    return list(dict.fromkeys([*names, *(BASELINE_NAMES if baselines else ())]))
 
 
 def _model(
@@ -214,19 +184,15 @@ def _with_covariates(model: Any, names: Sequence[str]) -> Any:
 
 
 def rival_of(name: str, names: list[str]) -> str | None:
-    """What a model is tested against: itself with uniform weights, else the first of the table.
-
-    With covariates, what learns is tested against itself without them, uniform weights against the
-    first other model that has them; models without any are tested among themselves.
-    """
+    """What a model is tested against: itself without learning or covariates, else the first."""
     base = name.removesuffix(WITH_COVARIATES)
-    alike = [other for other in names if other.endswith(WITH_COVARIATES) == (base != name)]
+    similar = [other for other in names if other.endswith(WITH_COVARIATES) == (base != name)]
     learns = base in EVIDENCE and base != "evidence_uniform"
     if base != name:
-        others = [other for other in alike if other != name]
+        others = [other for other in similar if other != name]
         return base if learns or not others else others[0]
     twin = "evidence_uniform" if learns else name.removeprefix("learned_")
-    rival = twin if twin in alike and twin != name else alike[0]
+    rival = twin if twin in similar and twin != name else similar[0]
     return None if rival == name else rival
 
 
@@ -262,9 +228,7 @@ def evaluate_models(
             f"--positive {positive}: expected one of two classes; there are "
             f"{', '.join(classes[:10]) or 'none'}."
         )
-    named = None
-    if len(classes) == 2:
-        named = positive or str(positive_class(y))
+    named = (positive or str(positive_class(y))) if len(classes) == 2 else None
     found = cross_validate(
         models, graphs, y, splits, positive=named,
         progress=lambda name, seconds: progress(f"{name}: {seconds:.0f} s"),
@@ -335,15 +299,10 @@ def _show(output: Output, result: dict[str, Any]) -> None:
 
 
 def _cell(model: dict[str, Any], name: str, known: Any, n_splits: int) -> str:
-    value, spread = model[name], model[f"{name}_std"]
-    if value is None:
-        return ""
-    if name in ("accuracy", "balanced_accuracy", "recall", "precision", "coverage"):
-        return percent(value)
-    with_spread = name == next(iter(known)) and n_splits > 1
-    if name in ("rmse", "mae"):
-        return f"{value:.4g}" + (f" ± {spread:.2g}" if with_spread else "")
-    return f"{value:.3f}" + (f" ± {spread:.3f}" if with_spread else "")
+    text = score_text(name, model[name])
+    if not text or text.endswith("%") or name != next(iter(known)) or n_splits == 1:
+        return text
+    return f"{text} ± {model[f'{name}_std']:{'.2g' if name == 'rmse' else '.3f'}}"
 
 
 def _verdict(test: dict[str, Any] | None, result: dict[str, Any]) -> list[str]:

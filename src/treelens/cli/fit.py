@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treelens.cli import options
-from treelens.cli.console import InputError, Output, command, percent
+from treelens.cli.console import InputError, Output, command, percent, score_text
 
 if TYPE_CHECKING:
     from treelens.graphs.molecule_table import MoleculeTable
 
+MODEL = Path("model.treelens")
 FRAGMENTS_SHOWN = 5
 # Each of several classes is explained by itself, and with so many graphs it takes longer than
 # fitting.
@@ -24,9 +25,7 @@ _LONGEST_NAME = 60
 
 def fit_cli(
     data: options.Data,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to save the model.")] = Path(
-        "model.treelens"
-    ),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to save the model.")] = MODEL,
     target: options.Target = None,
     smiles: options.Smiles = None,
     ids: options.Ids = None,
@@ -37,7 +36,6 @@ def fit_cli(
     standardize_steps: options.StandardizeSteps = None,
     task: options.Task = "auto",
     transform: options.TargetTransform = None,
-    units: options.Units = None,
     covariates: options.Covariates = None,
     descriptors: options.Descriptors = "auto",
     method: options.Method = "evidence",
@@ -51,21 +49,16 @@ def fit_cli(
     missing: options.Missing = "skip",
     duplicates: options.Duplicates = "merge",
     top: Annotated[int, typer.Option("--top", help="How many patterns to print.", min=0)] = 0,
-    fragments: Annotated[
-        int | None,
-        typer.Option(
-            "--fragments",
-            help="How many of the fragments with the largest effects to print.",
-            min=0,
-            show_default=f"{FRAGMENTS_SHOWN}; none of more than two classes or 3,000 graphs, where "
-            "finding them takes a while",
-        ),
-    ] = None,
+    fragments: Annotated[int | None, options.option(
+        "--fragments", min=0, help="How many of the fragments with the largest effects to print.",
+        default=f"{FRAGMENTS_SHOWN}; none of more than two classes or 3,000 graphs, where finding "
+        "them takes a while",
+    )] = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     as_json: options.Json = False,
     debug: options.Debug = False,
-) -> None:
+) -> None:  # fmt: skip
     """Learn from DATA to predict a number or a class, and save the model.
 
     Fits a Gaussian process on the subtree patterns of the graphs, whose weights are learned by
@@ -86,22 +79,23 @@ def fit_cli(
             "--descriptors": None if descriptors == "auto" else descriptors,
             "--threshold": None if threshold == "auto" else threshold,
         })  # fmt: skip
-        if method == "svc":
-            settings = options.svc_settings(kernel, depth, weight_radius, scoring, seed, jobs)
-        else:
-            settings = options.process_settings(depth, weights, descriptors, seed, jobs)
+        settings = (
+            options.svc_settings(kernel, depth, weight_radius, scoring, seed, jobs)
+            if method == "svc"
+            else options.process_settings(depth, weights, descriptors, seed, jobs)
+        )
         reads = list(files_behind(data))
         checked_target(out, reads=reads)  # before the work rather than after it
-        beside = options.column_list(covariates, "--covariates")
         sets = training_sets(
             output, data, target, smiles=smiles, names=ids, max_invalid=max_invalid,
-            covariates=beside, descriptors="rdkit" if descriptors == "rdkit" else None,
+            covariates=options.column_list(covariates, "--covariates"),
+            descriptors="rdkit" if descriptors == "rdkit" else None,
             recipe=options.recipe_options(atom_label, hydrogens, bond_label, standardize,
                                           standardize_steps),
             task=None if method == "svc" and task == "auto" else task, transform=transform,
-            unit=units, duplicates=duplicates, missing=missing,
+            duplicates=duplicates, missing=missing,
         )  # fmt: skip
-        paths = [out if len(sets) == 1 else _path_for(out, each) for each in sets]
+        paths = [out] if len(sets) == 1 else [_path_for(out, each.target_name) for each in sets]
         for path in paths:
             checked_target(path, reads=reads)
         results = []
@@ -141,7 +135,6 @@ def training_sets(
     recipe: dict[str, Any],
     task: str | None,
     transform: str | None,
-    unit: str | None = None,
     duplicates: str,
     missing: str,
     several: bool = True,
@@ -153,8 +146,7 @@ def training_sets(
 
     options.check_choice("--missing", missing, ("skip", "error"))
     base = read_data(source, target=target, **reading, **recipe)
-    for note in base.notes:
-        output.note(note)
+    output.note(*base.notes)
     targets: list[str | None] = [None]
     if target is not None and base.table is not None:
         targets = [*several_columns(base.table.columns, target, "target", base.source)]
@@ -163,7 +155,7 @@ def training_sets(
     sets = []
     for name in targets:
         own = base.with_target(
-            name, task=task, transform=transform, unit=unit, duplicates=duplicates,
+            name, task=task, transform=transform, duplicates=duplicates,
             on_missing="raise" if missing == "error" else "skip",
         )  # fmt: skip
         for note in own.notes[len(base.notes) :]:
@@ -172,9 +164,9 @@ def training_sets(
     return sets
 
 
-def _path_for(out: Path, data: MoleculeTable) -> Path:
-    """Where the model of one of several targets goes: ``model-logP.treelens``."""
-    name = re.sub(r"[^\w.+-]+", "_", data.target_name).strip("_") or "target"
+def _path_for(out: Path, target: str) -> Path:
+    """Return the file for one of several targets: ``model-logP.treelens``."""
+    name = re.sub(r"[^\w.+-]+", "_", target).strip("_") or "target"
     return out.with_name(f"{out.stem}-{name}{out.suffix}")
 
 
@@ -198,14 +190,11 @@ def fit_model(
     if method == "svc":
         model: Any = GraphSVC(**settings).fit(data.graphs, data.y)
     else:
-        if data.task == "regression" and threshold != "auto":
-            raise InputError(
-                f"--threshold {threshold}: it is for classes, and {data.target_name!r} holds "
-                "numbers. Leave it out."
-            )
         numbers = data.task == "regression"
-        model = GraphRegressor(**settings) if numbers else GraphClassifier(
-            **settings, threshold=threshold)  # fmt: skip
+        if numbers and threshold != "auto":
+            raise InputError(f"--threshold is for classes, and {data.target_name!r} has numbers.")
+        own = settings if numbers else {**settings, "threshold": threshold}
+        model = (GraphRegressor if numbers else GraphClassifier)(**own)
         model.fit(data.graphs, data.y, covariates=data.covariates or None)
     return model, {
         "method": method,
@@ -239,26 +228,20 @@ def _data_facts(data: MoleculeTable) -> dict[str, Any]:
     return {**facts, "values": values}
 
 
-def _first_fragments(model: Any, data: MoleculeTable, asked: int | None) -> dict[str, Any]:
-    """The fragments with the largest effects on the training graphs.
-
-    ``asked=None``: a few, unless finding them would take long.
-    """
+def _first_fragments(model: Any, data: MoleculeTable, n: int | None) -> dict[str, Any]:
+    """The fragments with the largest effects; ``n=None``: a few, unless that takes long."""
     n_classes = 0 if data.task == "regression" else len(model.classes_)
     too_long = None
-    if asked is None and n_classes > _MOST_CLASSES:
+    if n is None and n_classes > _MOST_CLASSES:
         too_long = f"{n_classes} classes"
-    elif asked is None and len(data.graphs) > _MOST_GRAPHS:
+    elif n is None and len(data.graphs) > _MOST_GRAPHS:
         too_long = f"{len(data.graphs):,} graphs"
-    n_shown = FRAGMENTS_SHOWN if asked is None else asked
-    if too_long or not n_shown:
+    n = FRAGMENTS_SHOWN if n is None else n
+    if too_long or not n:
         return {"fragments": [], "no_fragments_for": too_long}
-    table = model.fragments(data.graphs, n_fragments=n_shown, smarts=False)
-    return {
-        "fragments": [{"rank": k, **row} for k, row in table.to_dict("index").items()],
-        "no_fragments_for": None,
-        "toward": table.attrs["toward"],
-    }
+    table = model.fragments(data.graphs, n_fragments=n, smarts=False)
+    rows = [{"rank": k, **row} for k, row in table.to_dict("index").items()]
+    return {"fragments": rows, "no_fragments_for": None, "toward": table.attrs["toward"]}
 
 
 # --- printing -------------------------------------------------------------------------------------
@@ -274,12 +257,8 @@ def show_fit(output: Output, result: dict[str, Any]) -> None:
         output.line(settings)
     if result["method"] == "svc":
         _show_svc(output, result)
-    elif result["task"] == "regression":
-        _show_numbers(output, result, noun)
     else:
-        _show_classes(output, result["leave_one_out"], noun)
-    if result["method"] != "svc":
-        output.line(_fit_sentence(result, noun))
+        _show_leave_one_out(output, result, noun)
     output.line()
     _show_fragments(output, result, noun)
     if result["patterns"]:
@@ -297,16 +276,14 @@ def reading_words(recipe: dict[str, Any] | None) -> str | None:
     """How molecules were read, where that is not the default way."""
     if noun_of(recipe) == "graphs" or recipe is None:
         return None
-    said = []
-    if recipe["atom_label"] != "element":
-        said.append(f"atoms labelled by {recipe['atom_label']}")
-    if recipe["bond_label"] not in (None, "order"):
-        said.append(f"bonds labelled by {recipe['bond_label']}")
-    if recipe["hydrogens"]:
-        said.append("hydrogens are atoms")
-    if recipe["standardize"]:
-        said.append(f"standardised ({', '.join(recipe['standardize'])})")
-    return f"Molecules read with {'; '.join(said)}." if said else None
+    words = {
+        f"atoms labelled by {recipe['atom_label']}": recipe["atom_label"] != "element",
+        f"bonds labelled by {recipe['bond_label']}": recipe["bond_label"] not in (None, "order"),
+        "hydrogens are atoms": recipe["hydrogens"],
+        f"standardised ({', '.join(recipe['standardize'])})": recipe["standardize"],
+    }
+    used = [text for text, applies in words.items() if applies]
+    return f"Molecules read with {'; '.join(used)}." if used else None
 
 
 def _data_sentence(data: dict[str, Any], noun: str) -> str:
@@ -322,59 +299,48 @@ def _data_sentence(data: dict[str, Any], noun: str) -> str:
     return f"{data['source']}: {data['n_graphs']} {noun}; {what}"
 
 
-def _show_numbers(output: Output, result: dict[str, Any], noun: str) -> None:
-    ours, mean = (result["leave_one_out"][name] for name in ("model", "mean"))
-    rows = [
-        ["mean of all", f"{mean['rmse']:.4g}", f"{mean['r2']:.3f}", ""],
-        ["this model", f"{ours['rmse']:.4g}", f"{ours['r2']:.3f}", percent(ours["coverage"])],
-    ]
+def _show_leave_one_out(output: Output, result: dict[str, Any], noun: str) -> None:
+    """Scores beside those of the mean or the most frequent class, and remarks on them."""
+    from treelens.cli.info import covariate_sentence
+    from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
+
+    scores, numbers = result["leave_one_out"], result["task"] == "regression"
+    ours, positive = scores["model"], scores.get("positive")
+    simple, name = (scores["mean"], "mean of all") if numbers else (
+        scores["majority"], "most frequent class")  # fmt: skip
+    shown = ["rmse", "r2", "coverage"] if numbers else [
+        n for n in CLASS_SCORES if ours[n] is not None and n != "log_loss"
+    ]  # fmt: skip
+    heads = {n: title for n, (title, _) in {**CLASS_SCORES, **NUMBER_SCORES}.items()}
+    heads["coverage"] = "within 90 % interval"
+    if positive:
+        heads |= {n: f"{heads[n]} ({positive})" for n in ("recall", "precision", "pr_auc")}
+    rows = [[title, *(score_text(n, found.get(n)) for n in shown)]
+            for title, found in ((name, simple), ("this model", ours))]  # fmt: skip
     scale = result["data"]["transform"]
     of = f" of {scale} of {result['data']['target']}" if scale else ""
     title = f"Leave-one-out predictions{of} (each of the {noun} from all the others)"
-    output.table(["", "RMSE", "R2", "within 90 % interval"], rows, title)
-
-
-def _show_classes(output: Output, scores: dict[str, Any], noun: str) -> None:
-    from treelens.evaluation.metrics import CLASS_SCORES
-
-    ours, positive = scores["model"], scores["positive"]
-    names = [name for name in CLASS_SCORES if ours[name] is not None and name != "log_loss"]
-    shares = ("accuracy", "balanced_accuracy", "recall", "precision")
-    cells = [percent(ours[name]) if name in shares else f"{ours[name]:.3f}" for name in names]
-    majority = [percent(scores["majority"]["accuracy"]) if n == "accuracy" else "" for n in names]
-    about = ("recall", "precision", "pr_auc")
-    heads = [CLASS_SCORES[n][0] + (f" ({positive})" if n in about and positive else "")
-             for n in names]  # fmt: skip
-    title = f"Leave-one-out predictions (each of the {noun} from all the others)"
-    output.table(["", *heads], [["most frequent class", *majority], ["this model", *cells]], title)
-    threshold = scores["threshold"]
-    if threshold is not None:
-        why = "because it is rare" if threshold["asked"] == "auto" else f"by {threshold['asked']}"
+    output.table(["", *(heads[n] for n in shown)], rows, title)
+    if threshold := scores.get("threshold"):
+        why = "because it is rare" if threshold["rule"] == "auto" else f"by {threshold['rule']}"
         output.line(
             f"{threshold['class']} is predicted from a probability of {threshold['value']:.3g} on, "
             f"a threshold tuned {why} (--threshold): recall {percent(threshold['recall'])}, "
             f"precision {percent(threshold['precision'])}. Predicting the more probable class "
             f"instead has an accuracy of {percent(threshold['accuracy_most_probable'])}."
         )
-    if ours["names_one_class"]:
+    if ours.get("names_one_class"):
         output.line(
             f"This model predicts the same class for all {noun}: its accuracy is the share of that "
             "class, and only its ranking (ROC AUC) may be of use."
         )
-
-
-def _fit_sentence(result: dict[str, Any], noun: str) -> str:
-    """Convergence, and why the scores are a little optimistic."""
-    from treelens.cli.info import covariate_sentence
-
-    state = "Converged" if result["converged"] else "Not converged"
-    sentence = (
-        f"{state} after {result['n_steps']} iterations. The scores are slightly optimistic, since "
-        f"weights were learned from all {noun}; 'treelens evaluate' learns them anew in each fold."
+    output.line(
+        f"{'Converged' if result['converged'] else 'Not converged'} after {result['n_steps']} "
+        f"iterations. The scores are slightly optimistic, since weights were learned from all "
+        f"{noun}; 'treelens evaluate' learns them anew in each fold."
     )
     if result["covariates"] is not None:
-        sentence += " " + covariate_sentence(result["covariates"])
-    return sentence
+        output.line(covariate_sentence(result["covariates"]))
 
 
 def _show_svc(output: Output, result: dict[str, Any]) -> None:
@@ -419,19 +385,15 @@ def _show_fragments(output: Output, result: dict[str, Any], noun: str) -> None:
         )
     if not result["fragments"]:
         return
-    rows = [
-        [_fragment_name(row), f"{row['effect']:+.3f} ± {row['error']:.3f}", row["support"]]
-        for row in result["fragments"]
-    ]
+    rows = []
+    for row in result["fragments"]:
+        name = row["name"] or row["pattern"]
+        name = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+        name += f", for {row['class_label']}" if "class_label" in row else ""
+        rows.append([name, f"{row['effect']:+.3f} ± {row['error']:.3f}", row["support"]])
     toward = "" if result["toward"] is None else f" on {result['toward']}"
     columns = ["fragment", f"effect{toward} ± standard error", noun]
     output.table(columns, rows, "Fragments with the largest effect on predictions")
-
-
-def _fragment_name(row: dict[str, Any]) -> str:
-    name = row["name"] or row["pattern"]
-    short = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
-    return f"{short}, for {row['class_label']}" if "class_label" in row else short
 
 
 def _show_each(output: Output, result: dict[str, Any]) -> None:
@@ -439,19 +401,17 @@ def _show_each(output: Output, result: dict[str, Any]) -> None:
     for each in result["models"]:
         show_fit(output, each)
         output.line()
-    rows = []
-    for each in result["models"]:
-        data = each["data"]
-        rows.append([data["target"], each["task"], data["n_graphs"], _score(each), each["model"]])
+    rows = [
+        [each["data"]["target"], each["task"], each["data"]["n_graphs"], _score(each),
+         each["model"]] for each in result["models"]
+    ]  # fmt: skip
     noun = noun_of(result["models"][0]["recipe"])
     output.table(["target", "task", noun, "score", "model"], rows, "All targets")
 
 
 def _score(result: dict[str, Any]) -> str:
-    """One score that can be compared between targets: R2 or ROC AUC."""
+    """One score that can be compared between targets."""
     if result["method"] == "svc":
         return f"cross-validated {result['scoring']} {result['choice']['score']:.3f}"
-    scores = result["leave_one_out"]["model"]
-    if result["task"] == "regression":
-        return f"leave-one-out R2 {scores['r2']:.3f}"
-    return f"leave-one-out ROC AUC {scores['roc_auc']:.3f}"
+    name, title = ("r2", "R2") if result["task"] == "regression" else ("roc_auc", "ROC AUC")
+    return f"leave-one-out {title} {result['leave_one_out']['model'][name]:.3f}"

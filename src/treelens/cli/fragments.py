@@ -27,7 +27,7 @@ def fragments_cli(
 ) -> None:
     """Print the fragments of DATA with the largest effects on the predictions of a MODEL.
 
-    Best given the data that the model was trained on: each graph is then explained by the others.
+    Best with the data that the model was trained on: each graph is then explained by the others.
     """
     with command(as_json, debug) as output:
         from treelens.cli.data import files_behind, kind_of, load_model, read_for_model

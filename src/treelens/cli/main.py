@@ -47,8 +47,8 @@ for _name, _function in COMMANDS.items():
 app.add_typer(datasets.app)
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def _show_version(wanted: bool) -> None:
+    if wanted:
         typer.echo(f"treelens {__version__}")
         raise typer.Exit
 

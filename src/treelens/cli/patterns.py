@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from treelens.cli import options
-from treelens.cli.console import InputError, Output, command
+from treelens.cli.console import Output, command
 from treelens.storage.csv_text import csv_text
 
 if TYPE_CHECKING:
@@ -24,21 +24,18 @@ ORDERS = ("auto", "weight", "difference", "support")
 def patterns_cli(
     model: options.ModelPath,
     top: Annotated[int, typer.Option("--top", help="How many to print.", min=0)] = 20,
-    sort: Annotated[
-        str,
-        typer.Option(
-            "--sort",
-            help="weight; difference, by its size (two classes: mean share of nodes in the second "
-            "minus the first; more: largest minus smallest; numbers: mean of graphs with it minus "
-            "without); support; auto: weight where weights were learned, else difference.",
-        ),
-    ] = "auto",
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write all patterns to this CSV file.")
-    ] = None,
+    sort: Annotated[str, options.option(
+        "--sort",
+        help="weight; difference, by its size (two classes: mean share of nodes in the second "
+        "minus the first; more: largest minus smallest; numbers: mean of graphs with it minus "
+        "without); support; auto: weight where weights were learned, else difference.",
+    )] = "auto",
+    out: Annotated[Path | None, options.option(
+        "--out", "-o", help="Write all patterns to this CSV file.",
+    )] = None,
     as_json: options.Json = False,
     debug: options.Debug = False,
-) -> None:
+) -> None:  # fmt: skip
     """Print the patterns of a MODEL: weight, support, and the class or values it goes with."""
     with command(as_json, debug) as output:
         from treelens.estimators.files import load
@@ -74,8 +71,7 @@ def learned_weights(model: AnyModel) -> bool:
 
 def top_patterns(model: AnyModel, n: int, order: str = "auto") -> list[dict[str, Any]]:
     """The first ``n`` patterns in an order of :data:`ORDERS`, one dict each."""
-    if order not in ORDERS:
-        raise InputError(f"--sort {order}: expected one of {', '.join(ORDERS)}.")
+    options.check_choice("--sort", order, ORDERS)
     table = model.patterns_  # sorted by weight already
     table["difference"] = _differences(table)
     if order == "auto":
@@ -86,17 +82,12 @@ def top_patterns(model: AnyModel, n: int, order: str = "auto") -> list[dict[str,
 
 
 def _differences(table: pd.DataFrame) -> pd.Series:
-    """Differences of classes or of mean values; see :func:`_compared`."""
     if "mean_with" in table:
         return table["mean_with"] - table["mean_without"]
-    shares = table[[_SHARE + name for name in _classes_of(table)]]
+    shares = table.filter(regex=f"^{_SHARE}")
     if shares.shape[1] == 2:
         return shares.iloc[:, 1] - shares.iloc[:, 0]
     return shares.max(axis=1) - shares.min(axis=1)
-
-
-def _classes_of(columns: Iterable[Any]) -> list[str]:
-    return [str(c).removeprefix(_SHARE) for c in columns if str(c).startswith(_SHARE)]
 
 
 def _compared(columns: Iterable[Any]) -> str:
@@ -104,7 +95,7 @@ def _compared(columns: Iterable[Any]) -> str:
     columns = list(columns)
     if "mean_with" in columns:
         return "with - without"
-    classes = _classes_of(columns)
+    classes = [str(c).removeprefix(_SHARE) for c in columns if str(c).startswith(_SHARE)]
     return f"{classes[1]} - {classes[0]}" if len(classes) == 2 else "largest - smallest"
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import lru_cache
 from itertools import chain, islice
@@ -13,53 +14,43 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from treelens.cli import options
-from treelens.cli.console import InputError, Output, command, percent
+from treelens.cli.console import InputError, Output, command, percent, score_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from treelens.cli.partial import PartialOutput
     from treelens.graphs.molecule_table import MoleculeTable
     from treelens.graphs.tables import Table
 
 CHUNK_ROWS = 5000
 _CHUNKS_IN_PROCESSES = 4  # from so many chunks on, processes work on them
-# Beyond this mean share of patterns that training has not, the labels are probably other ones.
-_STRANGE = 0.5
-_SHARES = ("accuracy", "balanced_accuracy", "recall", "precision", "coverage")
+_MANY_UNKNOWN = 0.5  # mean share of patterns that the training graphs do not have
 _WORDS = {"coverage": "Within the 90 % interval", "accuracy": "Accuracy", "recall": "Recall",
           "balanced_accuracy": "Balanced accuracy", "precision": "Precision",
           "log_loss": "Log loss"}  # fmt: skip
 
 
 def predict_cli(
-    models: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="MODEL",
-            help="A file that 'treelens fit' wrote, or several: one table for all of them.",
-            show_default=False,
-        ),
-    ],
+    models: Annotated[list[Path], typer.Argument(
+        metavar="MODEL", show_default=False,
+        help="A file that 'treelens fit' wrote, or several: one table for all of them.",
+    )],
     data: options.Data,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="The CSV file to write.", show_default="print it"),
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            help="A column with the truth, to score predictions; of several models one each, with "
-            "commas between.",
-            metavar="COLUMN",
-        ),
-    ] = None,
+    out: Annotated[Path | None, options.option(
+        "--out", "-o", help="The CSV file to write.", default="print it",
+    )] = None,
+    target: Annotated[str | None, options.option(
+        "--target", metavar="COLUMN",
+        help="A column with the truth, to score predictions; of several models one each, with "
+        "commas between.",
+    )] = None,
     smiles: options.Smiles = None,
     ids: options.Ids = None,
     jobs: options.Jobs = -1,
     as_json: options.Json = False,
     debug: options.Debug = False,
-) -> None:
+) -> None:  # fmt: skip
     """Predict numbers or classes of DATA with a MODEL, or with several.
 
     Writes one line a row, after the columns that name it (--id). Numbers: prediction, standard
@@ -76,24 +67,23 @@ def predict_cli(
         from treelens.cli.data import files_behind, kind_of
         from treelens.storage.files import checked_target, whole_file
 
-        kind, place = kind_of(data), None
+        kind, place, done = kind_of(data), None, False
         if out is not None:
             place = checked_target(out, reads=chain(models, files_behind(data)))
         loaded = load_models(models, options.checked_jobs(jobs))
         if kind in ("tu", "name"):
             whole, truths = _predict_graphs(output, loaded, data, target, smiles, ids)
-            done = False
         else:
-            asked = _Asked(tuple(map(str, models)), data, kind, smiles, ids)
-            whole, truths, done = _predict_table(
-                output, loaded, asked, target, place, jobs, as_json
-            )
+            job = _Job(tuple(map(str, models)), data, kind, smiles, ids)
+            whole, truths, done = _predict_table(output, loaded, job, target, place, jobs, as_json)
         result = _summary(output, loaded, whole, truths)
         if place is not None and not done:
             with whole_file(place) as file:
                 file.write(_csv(whole, header=True))
         elif as_json and out is None:
             result["predictions"] = whole.to_dict("records")
+        elif kind == "smiles" and out is None and sys.stdout.isatty():
+            output.table(["", ""], whole.iloc[0].drop(["row", "problem"]).items())
         elif out is None and not done:
             output.csv(_csv(whole, header=True).decode())
         output.finish(result | ({} if out is None else {"out": str(out)}), _show)
@@ -127,35 +117,33 @@ def load_models(paths: Sequence[Path], jobs: int) -> list[NamedModel]:
         models.append(each._replace(name=name, prefix=f"{name}_" if len(paths) > 1 else ""))
     seen: dict[str, NamedModel] = {}
     for each in models:
-        other = seen.setdefault(each.name, each)
-        if other is not each:
+        if (other := seen.setdefault(each.name, each)) is not each:
             raise InputError(
-                f"{other.path} and {each.path} both predict {each.name!r}, so that their columns "
-                "would have the same names. Give one model for each target."
+                f"{other.path} and {each.path} both predict {each.name!r}. Use one model for each "
+                "target."
             )
-    recipes = {each.model.recipe_ is None or each.model.recipe_.is_molecular: each
-               for each in models}  # fmt: skip
-    if len(recipes) > 1:
+    kinds = {each.model.recipe_ is None or each.model.recipe_.is_molecular: each.path
+             for each in models}  # fmt: skip
+    if len(kinds) > 1:
         raise InputError(
-            f"{recipes[True].path} was fitted to molecules, {recipes[False].path} to other graphs "
-            f"({recipes[False].model.recipe_}): predict with one after the other."
+            f"{kinds[True]} was fitted to molecules, {kinds[False]} to other graphs: predict with "
+            "one after the other."
         )
     return models
 
 
-def _targets_for(models: Sequence[NamedModel], asked: str | None) -> list[str | None]:
+def _targets_for(models: Sequence[NamedModel], target: str | None) -> list[str | None]:
     """The column with the truth for each model: by the names of their targets, else in order."""
-    if asked is None or len(models) == 1:
-        return [asked] * len(models)
-    columns = options.column_list(asked, "--target")
+    if target is None or len(models) == 1:
+        return [target] * len(models)
+    columns = options.column_list(target, "--target")
     names = [each.name for each in models]
     if set(columns) <= set(names):
         return [name if name in columns else None for name in names]
     if len(columns) != len(models):
         raise InputError(
-            f"--target {asked}: these are {len(columns)} columns for {len(models)} models "
-            f"({', '.join(names)}). Name a column for each, in the order of the models and with "
-            "commas between, or some of the models' own targets."
+            f"--target {target}: these are {len(columns)} columns for {len(models)} models "
+            f"({', '.join(names)}). Name a column for each, in the order of the models."
         )
     return list(columns)
 
@@ -183,8 +171,8 @@ def _common_records(
 # --- predictions ----------------------------------------------------------------------------------
 
 
-class _Asked(NamedTuple):
-    """What a chunk is predicted with; it can be passed to a process."""
+class _Job(NamedTuple):
+    """What is predicted, and with what; it can be passed to a process."""
 
     models: tuple[str, ...]
     data: str
@@ -212,20 +200,20 @@ def _predict_graphs(
     from treelens.estimators.prediction_table import predict_rows
 
     table = read_data(data, smiles=smiles, names=ids, target=target, model=models[0].model)
-    for note in table.notes:
-        output.note(note)
+    output.note(*table.notes)
     prefixes = [each.prefix for each in models]
     frame = predict_rows([each.model for each in models], [table] * len(models), prefixes)
     return frame, [None if is_regressor(each.model) else (table.rows, table.y) for each in models]
 
 
 def _predict_table(
-    output: Output, models: list[NamedModel], asked: _Asked, target: str | None,
+    output: Output, models: list[NamedModel], job: _Job, target: str | None,
     out: Path | None, jobs: int, as_json: bool,
 ) -> tuple[pd.DataFrame, list[Any], bool]:  # fmt: skip
     """Predict a table in chunks; the last value is whether they are written already."""
     import pandas as pd
 
+    from treelens.graphs.columns import find_column
     from treelens.graphs.molecule_notes import about_rdkit_warnings
     from treelens.graphs.rdkit_log import heard
 
@@ -233,29 +221,29 @@ def _predict_table(
     texts: list[list[str]] = [[] for _ in targets]  # the truths of each model
     recipes = [each.model.recipe_ for each in models]
     hydrogens = any(recipe is not None and recipe.hydrogens for recipe in recipes)
-    chunks = _chunks(asked, hydrogens)
+    chunks = _chunks(job, hydrogens)
     first = list(islice(chunks, _CHUNKS_IN_PROCESSES))
     if not first:
-        raise InputError(f"{asked.data} has column names but no rows: nothing to predict.")
+        raise InputError(f"{job.data} has column names but no rows: nothing to predict.")
     frames: list[pd.DataFrame] = []
     warned: dict[str, list[int]] = {}
     printed = len(first) > 1 and out is None and not as_json
-    with ExitStack() as stack:
-        sink = None
-        if len(first) > 1 and out is not None and asked.kind == "table":
-            sink = stack.enter_context(_partial(asked, out))
+    partial = len(first) > 1 and out is not None and job.kind == "table"
+    many = len(first) == _CHUNKS_IN_PROCESSES and jobs != 1 and job.kind != "sdf"
+    with _partial_output(job, out) if partial and out is not None else nullcontext() as sink:
         n_done = 0 if sink is None else sink.n_rows
 
         def waiting() -> Iterator[tuple[Table, Sequence[Any] | None]]:
             for table, molecules in chain(first, chunks):
-                _take_truths(table, targets, texts)
+                for column, cells in zip(targets, texts, strict=True):
+                    if column is not None:
+                        find_column(table.columns, column, "target", table.source)
+                        cells.extend(table.column(column, "target"))
                 if table.first_row >= n_done:  # not done by an earlier run
                     yield table, molecules
 
-        many = len(first) == _CHUNKS_IN_PROCESSES and jobs != 1 and asked.kind != "sdf"
-        for chunk in _predicted(models, asked, waiting(), jobs if many else 1):
-            for note in chunk.notes:
-                output.note(note)
+        for chunk in _predicted(models, job, waiting(), jobs if many else 1):
+            output.note(*chunk.notes)
             for kind, rows in chunk.warned.items():
                 warned.setdefault(kind, []).extend(rows)
             data = _csv(chunk.frame, header=chunk.frame["row"].iloc[0] == 1)
@@ -268,13 +256,21 @@ def _predict_table(
         if sink is not None:
             frames = [_read_back(models, sink.path)]
             sink.finish()
-    for note in about_rdkit_warnings(warned or heard()):  # an SDF is parsed before the chunks
-        output.note(note)
+    output.note(*about_rdkit_warnings(warned or heard()))  # an SDF is parsed before the chunks
     truths = [
-        _truth(output, each.model, asked.data, name, cells)
+        _truth(output, each.model, job.data, name, cells)
         for each, name, cells in zip(models, targets, texts, strict=True)
     ]
-    return pd.concat(frames, ignore_index=True), truths, sink is not None or printed
+    return pd.concat(frames, ignore_index=True), truths, partial or printed
+
+
+def _partial_output(job: _Job, out: Path) -> PartialOutput:
+    from treelens import __version__
+    from treelens.cli.partial import PartialOutput
+
+    files = [Path(path).expanduser() for path in (*job.models, job.data)]
+    settings = {"smiles": job.smiles, "ids": job.ids, "chunk": CHUNK_ROWS, "version": __version__}
+    return PartialOutput(out, files, settings)
 
 
 def _read_back(models: Sequence[NamedModel], path: Path) -> pd.DataFrame:
@@ -299,31 +295,21 @@ def _columns(model: Any) -> list[str]:
     return [name for name in table_columns(model) if name != "nearest"]
 
 
-def _partial(asked: _Asked, out: Path) -> Any:
-    from treelens import __version__
-    from treelens.cli.partial import PartialOutput
-
-    paths = [Path(path).expanduser() for path in (*asked.models, asked.data)]
-    settings = {"smiles": asked.smiles, "ids": asked.ids, "chunk": CHUNK_ROWS,
-                "version": __version__}  # fmt: skip
-    return PartialOutput(out, paths, settings)
-
-
 def _predicted(
-    models: list[NamedModel], asked: _Asked, chunks: Iterator[Any], jobs: int
+    models: list[NamedModel], job: _Job, chunks: Iterator[Any], jobs: int
 ) -> Iterator[_Chunk]:
     """Chunks in their order, predicted here or in processes."""
     if jobs == 1:
-        yield from (_predict_chunk(models, asked, *chunk) for chunk in chunks)
+        yield from (_predict_chunk(models, job, *chunk) for chunk in chunks)
         return
     from joblib import Parallel, delayed
 
-    work = (delayed(_in_a_process)(asked, *chunk) for chunk in chunks)
+    work = (delayed(_in_a_process)(job, *chunk) for chunk in chunks)
     yield from Parallel(n_jobs=jobs, return_as="generator", pre_dispatch="2*n_jobs")(work)
 
 
-def _in_a_process(asked: _Asked, table: Table, molecules: None) -> _Chunk:
-    return _predict_chunk(_loaded(asked.models), asked, table, molecules)
+def _in_a_process(job: _Job, table: Table, molecules: None) -> _Chunk:
+    return _predict_chunk(_loaded(job.models), job, table, molecules)
 
 
 @lru_cache(maxsize=1)
@@ -332,9 +318,9 @@ def _loaded(paths: tuple[str, ...]) -> list[NamedModel]:
 
 
 def _predict_chunk(
-    models: list[NamedModel], asked: _Asked, table: Table, molecules: Sequence[Any] | None
+    models: list[NamedModel], job: _Job, table: Table, molecules: Sequence[Any] | None
 ) -> _Chunk:
-    """Predict a chunk as each model reads it; models that read alike share the molecules."""
+    """Predict a chunk as each model reads it; equal recipes share the molecules."""
     from treelens.estimators.prediction_table import predict_rows
     from treelens.graphs.gathering import rdkit
     from treelens.graphs.rdkit_log import listening
@@ -342,7 +328,7 @@ def _predict_chunk(
     from treelens.graphs.table_reader import covariate_names, rows_of_table
 
     beside = dict.fromkeys(n for each in models for n in covariate_names((), None, each.model))
-    records = _common_records(models, asked.smiles, table.columns)
+    records = _common_records(models, job.smiles, table.columns)
     made: dict[GraphRecipe, MoleculeTable] = {}
     readings = []
     with listening() as listener:
@@ -354,7 +340,7 @@ def _predict_chunk(
                 if own is not None and not recipe.hydrogens:  # another model may need them
                     own = [None if m is None else rdkit().RemoveHs(m) for m in own]
                 made[recipe] = rows_of_table(
-                    table, own, recipe, asked.smiles, asked.ids, list(beside), record,
+                    table, own, recipe, job.smiles, job.ids, list(beside), record,
                     may_be_empty=True,
                 )  # fmt: skip
             readings.append(made[recipe])
@@ -365,7 +351,7 @@ def _predict_chunk(
     return _Chunk(frame, [note for read in made.values() for note in read.notes], warned)
 
 
-def _chunks(asked: _Asked, hydrogens: bool) -> Iterator[tuple[Table, Sequence[Any] | None]]:
+def _chunks(job: _Job, hydrogens: bool) -> Iterator[tuple[Table, Sequence[Any] | None]]:
     """A table in chunks of rows, with the molecules of an SDF."""
     from treelens.cli.data import source_table
     from treelens.graphs.sdf import read_sdf
@@ -376,28 +362,19 @@ def _chunks(asked: _Asked, hydrogens: bool) -> Iterator[tuple[Table, Sequence[An
         read_text_table,
     )
 
-    path, molecules = Path(asked.data).expanduser(), None
-    if asked.kind == "table" and inner_suffix(path) in STREAMED_ENDINGS:
+    path, molecules = Path(job.data).expanduser(), None
+    if job.kind == "table" and inner_suffix(path) in STREAMED_ENDINGS:
         yield from ((table, None) for table in read_table_blocks(path, CHUNK_ROWS))
         return
-    if asked.kind == "sdf":
+    if job.kind == "sdf":
         molecules, table = read_sdf(path, keep_hydrogens=hydrogens)
     else:
-        table = read_text_table(path) if asked.kind == "table" else source_table(asked.data)
+        table = read_text_table(path) if job.kind == "table" else source_table(job.data)
     for start in range(0, len(table.rows), CHUNK_ROWS):
         some = slice(start, start + CHUNK_ROWS)
         lines = None if table.lines is None else table.lines[some]
         part = table._replace(rows=table.rows[some], lines=lines, first_row=start)
         yield part, None if molecules is None else molecules[some]
-
-
-def _take_truths(table: Table, targets: Sequence[str | None], texts: Sequence[list[str]]) -> None:
-    from treelens.graphs.columns import asked_column
-
-    for column, cells in zip(targets, texts, strict=True):
-        if column is not None:
-            asked_column(table.columns, column, "target", table.source)
-            cells.extend(table.column(column, "target"))
 
 
 def _truth(
@@ -419,8 +396,7 @@ def _truth(
     rows = np.flatnonzero(labelled)
     if n := len(cells) - len(rows):
         notes.append(f"{n} row{'s' if n > 1 else ''} without {column!r}: predicted, not scored.")
-    for note in notes:
-        output.note(note)
+    output.note(*notes)
     if task == "regression":
         y = as_numbers(y, column, lambda k: table.place(int(rows[k])))
     return rows, y
@@ -439,14 +415,14 @@ def _summary(
 ) -> dict[str, Any]:
     """Counts, scores where the truth is known, and notes on what looks wrong."""
     from treelens.estimators.prediction_table import summarize_rows
+    from treelens.graphs.tables import first_few
 
     bad = whole.index[whole["problem"].fillna("") != ""]
     if len(bad):
-        shown = ", ".join(f"row {k + 1} ({whole['problem'][k]})" for k in bad[:5])
-        more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
+        shown = first_few([f"row {k + 1} ({whole['problem'][k]})" for k in bad])
         output.note(
             f"{len(bad)} of {len(whole)} rows could not be read and have an empty prediction: "
-            f"{shown}{more}."
+            f"{shown}."
         )
     found = []
     for each, truth in zip(models, truths, strict=True):
@@ -455,11 +431,10 @@ def _summary(
         summary = summarize_rows(each.model, own, truth)
         about = f"{each.name}: " if each.prefix else ""
         unseen = summary["mean_out_of_vocabulary"]
-        if unseen > _STRANGE:
+        if unseen > _MANY_UNKNOWN:
             output.note(
-                f"{about}{percent(unseen)} of the patterns of these graphs are not in the training "
-                "graphs: they are probably labelled in another way, and the predictions mean "
-                "little."
+                f"{about}{percent(unseen)} of the patterns of these graphs do not occur in the "
+                "training graphs: predictions are unreliable."
             )
         if n := summary.get("n_outside"):
             output.note(
@@ -480,7 +455,8 @@ def _summary(
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:
-    counts = f"{result['n_rows']} rows; {{}}{result['n_unreadable']} not readable."
+    n = result["n_rows"]
+    counts = f"{n} row{'s' if n != 1 else ''}; {{}}{result['n_unreadable']} not readable."
     if "models" not in result:
         output.progress(" ".join([counts.format(f"{_range(result)}; "), *_scores(result)]))
     else:
@@ -505,16 +481,14 @@ def _scores(result: dict[str, Any]) -> list[str]:
 
     words = []
     for name, (title, _) in {**CLASS_SCORES, **NUMBER_SCORES}.items():
-        value = result.get(name)
-        if value is None or name == "nlpd":
+        if result.get(name) is None or name == "nlpd":
             continue
         title = _WORDS.get(name, title)
         if "scale" in result and name in ("rmse", "mae"):
             title += f" of {result['scale']}"
         if result.get("positive") and name in ("recall", "precision", "pr_auc"):
             title += f" ({result['positive']})"
-        digits = ".4g" if name in ("rmse", "mae") else ".3f"
-        words.append(f"{title}: {percent(value) if name in _SHARES else format(value, digits)}.")
+        words.append(f"{title}: {score_text(name, result[name])}.")
     if result.get("names_one_class"):
         words.append("All rows were predicted to be of the same class.")
     return words

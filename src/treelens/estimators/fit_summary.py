@@ -43,10 +43,7 @@ def _number_scores(model: Any) -> dict[str, Any]:
 
 
 def _class_scores(model: Any) -> dict[str, Any]:
-    """Leave-one-out scores; of two classes, recall and precision are those of the second.
-
-    Effects of fragments are effects on the second class, too.
-    """
+    """Leave-one-out scores; recall and precision are of the second class, as effects are."""
     codes, chances = model.train_codes_, model.loo_.probabilities
     predicted = codes_among(model.loo_.predictions, model.classes_)
     two = len(model.classes_) == 2
@@ -61,7 +58,7 @@ def _class_scores(model: Any) -> dict[str, Any]:
         value, code = model.threshold_
         rare = class_scores(codes, predicted, chances, code)
         scores["threshold"] = {
-            "class": str(model.classes_[code]), "value": value, "asked": str(model.threshold),
+            "class": str(model.classes_[code]), "value": value, "rule": str(model.threshold),
             "recall": rare["recall"], "precision": rare["precision"],
             "accuracy_most_probable": float(np.mean(chances.argmax(axis=1) == codes)),
         }  # fmt: skip

@@ -170,27 +170,16 @@ def _classes(model: Any, found: Predictions) -> dict[str, Any]:
 def predict_rows(
     models: Sequence[Any], tables: Sequence[MoleculeTable], prefixes: Sequence[str]
 ) -> pd.DataFrame:
-    """Return predictions of all rows of a table, those of unreadable molecules empty.
+    """Return predictions of all rows of a table, empty with a ``problem`` where unreadable.
 
-    Parameters
-    ----------
-    models : sequence of fitted estimators
-    tables : sequence of MoleculeTable
-        The same rows as each model reads them.
-    prefixes : sequence of str
-        What stands before the names of each model's columns.
-
-    Returns
-    -------
-    DataFrame
-        ``row`` (from 1), the columns that name the rows, ``smiles``, the columns of the models, and
-        ``problem``: why a row could not be read.
+    ``tables`` has the same rows as each model reads them; ``prefixes`` stand before the names of
+    each model's columns.
     """
     first = tables[0]
-    alike = len({table.graphs.recipe for table in tables}) == 1
-    blocks = [_by_row(made_smiles(first.graphs), first)] if alike else []
+    same_recipe = len({table.graphs.recipe for table in tables}) == 1
+    blocks = [_by_row(made_smiles(first.graphs), first)] if same_recipe else []
     for model, table, prefix in zip(models, tables, prefixes, strict=True):
-        own = [] if alike else [_by_row(made_smiles(table.graphs), table)]
+        own = [] if same_recipe else [_by_row(made_smiles(table.graphs), table)]
         own.append(_by_row(_columns_in_files(model, table.graphs), table))
         blocks.append(pd.concat(own, axis=1).add_prefix(prefix))
     body = pd.concat(blocks, axis=1)
@@ -226,14 +215,9 @@ def _by_row(columns: dict[str, Any], table: MoleculeTable) -> pd.DataFrame:
 def summarize_rows(model: Any, rows: pd.DataFrame, truth: Any = None) -> dict[str, Any]:
     """Return what was predicted, and scores where the truth is known, as plain data.
 
-    Parameters
-    ----------
-    model : fitted estimator
-    rows : DataFrame
-        The columns of the model for all rows, as :func:`predict_rows` or a file has them.
-    truth : tuple of (positions, values), optional
-        Rows whose true class or number is known. Numbers are scored on the scale that was learned;
-        of two classes, recall, precision and PR AUC are those of the rarer one in training.
+    ``rows`` are the columns of the model for all rows; ``truth`` has positions and values. Numbers
+    are scored on the learned scale; of two classes, recall, precision and PR AUC are those of the
+    rarer one in training.
     """
     readable = rows["out_of_vocabulary"].notna().to_numpy()
     found = rows[readable].copy()

@@ -33,11 +33,7 @@ def check_split(split: str) -> None:
 def table_splits(
     table: MoleculeTable, split: str, n_folds: int, n_repeats: int, seed: int, notes: list[str]
 ) -> list[Split]:
-    """Return training and test positions of every fold of every repetition.
-
-    Copies of a molecule never stand on both sides. ``time=COLUMN`` trains on the past, and
-    ``column=COLUMN`` has ``train`` and ``test`` in the column, or groups that stay together.
-    """
+    """Return training and test positions of every fold; copies never stand on both sides."""
     check_split(split)
     _check_sizes(table, n_folds, split)
     kind, _, column = split.partition("=")
@@ -107,22 +103,21 @@ def _by_column(
 
 
 def _texts(table: MoleculeTable, column: str, rows: np.ndarray) -> np.ndarray:
-    texts = [text.strip() for text in table.column(column, rows)]
-    empty = [row + 1 for row, text in zip(rows.tolist(), texts, strict=True) if not text]
-    if empty:
+    texts = np.array([text.strip() for text in table.column(column, rows)])
+    empty = rows[texts == ""] + 1
+    if len(empty):
         raise GraphDataError(
             f"{table.source}: {column!r} is empty in {len(empty)} rows, the first row {empty[0]}: "
             "fill it in, or remove these rows."
         )
-    return np.array(texts)
+    return texts
 
 
 def _as_times(texts: np.ndarray) -> np.ndarray:
     """Numbers where all are, else dates where pandas knows all of them, else texts in order."""
-    try:
-        return texts.astype(float)
-    except ValueError:
-        pass
+    numbers = pd.to_numeric(pd.Series(texts), errors="coerce")
+    if numbers.notna().all():
+        return numbers.to_numpy(dtype=float)
     dates = pd.to_datetime(pd.Series(texts), errors="coerce", format="mixed")
     return texts if dates.isna().any() else dates.to_numpy().astype(np.int64)
 

@@ -1,4 +1,4 @@
-"""Which columns of a table hold what: as asked for, as a model knows them, or by their names."""
+"""Which columns of a table hold what: as named, as a model knows them, or by their names."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _ID_NAMES = (
 _ROWS_TRIED = 20
 
 
-def smiles_column(table: Table, asked: str | None, known: str | None, notes: list[str]) -> str:
+def smiles_column(table: Table, wanted: str | None, known: str | None, notes: list[str]) -> str:
     """Return the column with the SMILES; ``known`` is the one a model was fitted to."""
-    if asked is not None:
-        return asked_column(table.columns, asked, "smiles", table.source)
+    if wanted is not None:
+        return find_column(table.columns, wanted, "smiles", table.source)
     if known is not None and known in table.columns:
         return known
     found = [[c for c in table.columns if _bare(c) == name] for name in _SMILES_NAMES]
@@ -63,45 +63,47 @@ def default_target(table: Table, notes: list[str]) -> str:
     return found[0]
 
 
-def several_columns(columns: Sequence[str], asked: str, parameter: str, source: str) -> list[str]:
+def several_columns(columns: Sequence[str], wanted: str, parameter: str, source: str) -> list[str]:
     """Return the columns of ``"a,b,c"``, each once; a name with a comma in it is one column."""
-    if asked in columns:
-        return [asked]
-    names = [name.strip() for name in asked.split(",") if name.strip()]
+    if wanted in columns:
+        return [wanted]
+    names = [name.strip() for name in wanted.split(",") if name.strip()]
     if not names:
-        raise GraphDataError(f"{parameter}={asked!r} names no column. {listed(columns)}")
-    return list(dict.fromkeys(asked_column(columns, name, parameter, source) for name in names))
+        raise GraphDataError(f"{parameter}={wanted!r} names no column. {listed(columns)}")
+    return list(dict.fromkeys(find_column(columns, name, parameter, source) for name in names))
 
 
 def id_columns(
     columns: Sequence[str],
-    asked: str | Sequence[str] | None,
+    wanted: str | Sequence[str] | None,
     known: Sequence[str],
     taken: Sequence[str | None],
     source: str,
 ) -> tuple[str, ...]:
-    """Return the columns that name the rows: as asked for, as a model knows them, or guessed."""
+    """Return the columns that name the rows: as named, as a model knows them, or guessed."""
     free = [column for column in columns if column not in taken]
-    if asked == "none":
+    if wanted == "none":
         return ()
-    if asked == "all" and "all" not in columns:
+    if wanted == "all" and "all" not in columns:
         return tuple(free)
-    if isinstance(asked, str):
-        return tuple(several_columns(columns, asked, "names", source))
-    if asked is not None:
-        return tuple(asked_column(columns, name, "names", source) for name in asked)
+    if isinstance(wanted, str):
+        return tuple(several_columns(columns, wanted, "names", source))
+    if wanted is not None:
+        return tuple(find_column(columns, name, "names", source) for name in wanted)
     if known and all(name in free for name in known):
         return tuple(known)
     return tuple([c for name in _ID_NAMES for c in free if _bare(c) == name][:1])
 
 
-def asked_column(columns: Sequence[str], asked: str, parameter: str, source: str) -> str:
-    """Return a column that was asked for by name, or raise an error that lists the columns."""
-    if asked in columns:
-        return asked
-    close = difflib.get_close_matches(asked, columns, n=1)
+def find_column(columns: Sequence[str], wanted: str, parameter: str, source: str) -> str:
+    """Return a column that was named by name, or raise an error that lists the columns."""
+    if wanted in columns:
+        return wanted
+    close = difflib.get_close_matches(wanted, columns, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise GraphDataError(f"{source} has no column {asked!r} ({parameter}).{hint} {listed(columns)}")
+    raise GraphDataError(
+        f"{source} has no column {wanted!r} ({parameter}).{hint} {listed(columns)}"
+    )
 
 
 def listed(columns: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 PREFIX = "rdkit:"
-# Cheap descriptors that say what a graph kernel sees least well: size, polarity and flexibility of
+# Cheap descriptors of what a graph kernel represents least well: size, polarity and flexibility of
 # the whole molecule. Names are RDKit's, but for the formal charge, which it does not list.
 COMPACT_DESCRIPTORS = (
     "MolLogP", "MolMR", "TPSA", "LabuteASA", "MolWt", "HeavyAtomCount", "NumHeteroatoms",
@@ -19,18 +19,10 @@ COMPACT_DESCRIPTORS = (
 
 
 def rdkit_descriptors(molecules: Sequence[Any], names: Sequence[str] | None = None) -> np.ndarray:
-    """Descriptors of RDKit molecules, shape (n_molecules, n_descriptors).
+    """Descriptors of RDKit molecules, shape (n_molecules, n_descriptors); NaN where undefined.
 
-    Parameters
-    ----------
-    molecules : sequence of rdkit.Chem.Mol
-    names : sequence of str, optional
-        As RDKit calls them, ``"MolLogP"``; by default all of :func:`descriptor_names`.
-
-    Returns
-    -------
-    ndarray
-        What is no number for some molecule (partial charges of odd elements) is NaN.
+    ``names`` are RDKit's, ``"MolLogP"``; by default all of :func:`descriptor_names`. RDKit keeps
+    the Crippen contributions on a molecule, so that MolMR costs nothing after MolLogP.
     """
     from rdkit import Chem, rdBase
     from rdkit.Chem import Descriptors

@@ -6,7 +6,7 @@ reading the molecules, so it is done only for graphs that a quick hash cannot te
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,10 +28,9 @@ class SameMolecules(NamedTuple):
 
 
 def same_molecules(graphs: GraphCollection) -> SameMolecules:
-    """Groups of graphs that are the same molecule as their recipe sees it.
+    """Groups of graphs that are the same molecule.
 
-    Where neither the labels of atoms nor those of bonds say anything about stereochemistry or
-    isotopes, molecules that differ in nothing else are the same.
+    Stereochemistry and isotopes count only where labels of atoms or bonds depend on them.
 
     Examples
     --------
@@ -44,13 +43,13 @@ def same_molecules(graphs: GraphCollection) -> SameMolecules:
     by_hash: dict[int, list[int]] = {}
     for index, key in enumerate(structure_hashes(graphs).tolist()):
         by_hash.setdefault(key, []).append(index)
-    write, stereo_matters = _Writer(graphs), _stereo_matters(graphs)
+    write, stereo_matters = _writer(graphs), _stereo_matters(graphs)
     n_stereo = 0
-    for alike in by_hash.values():
-        if len(alike) == 1:
+    for same_hash in by_hash.values():
+        if len(same_hash) == 1:
             continue
         first_of: dict[str, int] = {}
-        for index in alike:
+        for index in same_hash:
             first = first_of.setdefault(write(index, stereo_matters), index)
             groups[index] = first
             if first != index and not stereo_matters:
@@ -96,22 +95,18 @@ def _stereo_matters(graphs: GraphCollection) -> bool:
     return recipe.bond_label == "order+stereo" or not {"chirality", "isotope"}.isdisjoint(parts)
 
 
-class _Writer:
-    """Canonical SMILES of the molecules behind graphs."""
+def _writer(graphs: GraphCollection) -> Callable[[int, bool], str]:
+    """Return a function that writes the canonical SMILES of the molecule behind a graph."""
+    chem, parse, data = rdkit(), smiles_parser(), graphs.graph_data
 
-    def __init__(self, graphs: GraphCollection) -> None:
-        self.chem, self.parse = rdkit(), smiles_parser()
-        self.data = graphs.graph_data
-
-    def __call__(self, index: int, stereo: bool) -> str:
+    def write(index: int, stereo: bool) -> str:
         with quiet():
-            molecule = self._molecule(index)
-            return str(self.chem.MolToSmiles(molecule, isomericSmiles=stereo))
+            molecule = (
+                chem.RemoveHs(data["mol"][index]) if "mol" in data else parse(data["smiles"][index])
+            )
+            return str(chem.MolToSmiles(molecule, isomericSmiles=stereo))
 
-    def _molecule(self, index: int) -> Any:
-        if "mol" in self.data:
-            return self.chem.RemoveHs(self.data["mol"][index])
-        return self.parse(self.data["smiles"][index])
+    return write
 
 
 # --- merging ------------------------------------------------------------------------------------
@@ -143,25 +138,20 @@ def members(groups: np.ndarray) -> list[np.ndarray]:
 
 
 def contradictions(y: np.ndarray, groups: np.ndarray, numbers: bool) -> list[np.ndarray]:
-    """Groups with different classes, or with numbers further apart than the deviation of all.
-
-    Of numbers, those furthest apart come first.
+    """Groups with different classes, or numbers further apart than the deviation of all (the
+    furthest first).
     """
     parts = [part for part in members(groups) if len(part) > 1]
     if not numbers:
         return [part for part in parts if len(np.unique(y[part])) > 1]
-    limit = float(np.std(y))
-    apart = [(float(np.ptp(y[part])), part) for part in parts]
-    worst = sorted((x for x in apart if x[0] > limit), key=lambda x: -x[0])
-    return [part for _, part in worst]
+    far = [part for part in parts if np.ptp(y[part]) > np.std(y)]
+    return sorted(far, key=lambda part: -np.ptp(y[part]))
 
 
 def merged_targets(
     y: np.ndarray, groups: np.ndarray, numbers: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One target per group, the mean or the most frequent class, and which groups have one.
-
-    Groups with a tie between classes have none.
+    """One target per group, the mean or the most frequent class, and which have no tie.
 
     Examples
     --------

@@ -10,7 +10,7 @@ import numpy as np
 
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.standardize import changes_in_words
-from treelens.graphs.tables import Table
+from treelens.graphs.tables import Table, first_few
 
 UNREADABLE = "no molecule that RDKit can read"
 _ROWS_WITH_A_REASON = 1000  # the reason takes parsing the SMILES once more
@@ -74,8 +74,7 @@ def unreadable_rows(
         elif names and names[row]:  # a record of an SDF has no text
             place += f" {names[row][:40]!r}"
         shown.append(place)
-    more = len(rows) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    return ", ".join(shown) + (f" and {len(rows) - len(shown)} more" if rows[_ROWS_SHOWN:] else "")
 
 
 def about_standardizing(graphs: GraphCollection) -> list[str]:
@@ -88,10 +87,10 @@ def about_standardizing(graphs: GraphCollection) -> list[str]:
     n_changed = sum(bool(text) for text in changes)
     note = f"standardising changed {n_changed} of {len(graphs)} molecules: {words}."
     rows, metals = [], set()
-    for row, given, standard in zip(
+    for row, before, standard in zip(
         data["row"], data.get("smiles_given", ()), data.get("smiles", ()), strict=False
     ):
-        gone = _metals_in(given) - _metals_in(standard)
+        gone = _metals_in(before) - _metals_in(standard)
         rows += [row] if gone else []
         metals |= gone
     if rows:
@@ -146,11 +145,7 @@ def about_shared_names(
             shown.append(f"{names[int(rows[some[0]])][:40]!r} (rows {listed}{more})")
     if not shown:
         return []
-    more = f" and {len(shown) - _ROWS_SHOWN} more" if len(shown) > _ROWS_SHOWN else ""
-    return [
-        f"column {column!r} has the same name for different molecules: "
-        f"{', '.join(shown[:_ROWS_SHOWN])}{more}."
-    ]
+    return [f"column {column!r} has the same name for different molecules: {first_few(shown)}."]
 
 
 def about_rdkit_warnings(found: Mapping[str, Collection[int]]) -> list[str]:

@@ -10,11 +10,7 @@ from typing import Any
 import numpy as np
 
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.columns import (
-    asked_column,
-    default_target,
-    unit_in,
-)
+from treelens.graphs.columns import default_target, find_column, unit_in
 from treelens.graphs.duplicates import (
     contradictions,
     members,
@@ -26,14 +22,8 @@ from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecules import check_choice
 from treelens.graphs.record import TableRecord, Transform, transform_named
 from treelens.graphs.standardize import changes_in_words
-from treelens.graphs.tables import Table
-from treelens.graphs.targets import (
-    TASKS,
-    as_numbers,
-    check_learnable,
-    looks_measured,
-    read_target,
-)
+from treelens.graphs.tables import Table, first_few
+from treelens.graphs.targets import TASKS, as_numbers, check_learnable, looks_measured, read_target
 
 DUPLICATES = ("merge", "first", "keep", "error")
 _FEWEST_ROWS = 3  # below, no class can have two members beside another
@@ -110,8 +100,10 @@ class MoleculeTable:
 
     def __repr__(self) -> str:
         of = "" if self.target is None else f", target {self.target!r} ({self.task})"
-        lines = [f"{len(self.graphs)} molecules of {self.n_rows} rows of {self.source}{of}"]
-        return "\n".join(["MoleculeTable: " + lines[0], *(f"  - {note}" for note in self.notes)])
+        first = (
+            f"MoleculeTable: {len(self.graphs)} molecules of {self.n_rows} rows of {self.source}"
+        )
+        return "\n".join([first + of, *(f"  - {note}" for note in self.notes)])
 
     @property
     def names(self) -> Any:
@@ -130,7 +122,6 @@ class MoleculeTable:
 
     @property
     def target_name(self) -> str:
-        """The target in messages."""
         return self.target or "the class file"
 
     def learned(self) -> tuple[GraphCollection, np.ndarray]:
@@ -163,7 +154,7 @@ class MoleculeTable:
         """A column of the table as text, for rows (by default the row of each graph)."""
         if self.table is None:
             raise GraphDataError(f"{self.source} has no columns, so that there is no {name!r}.")
-        asked_column(self.table.columns, name, "column", self.source)
+        find_column(self.table.columns, name, "column", self.source)
         every = self.table.column(name, "column")
         return [every[row] for row in (self.rows if rows is None else rows).tolist()]
 
@@ -193,11 +184,12 @@ class MoleculeTable:
             data = data._labelled(target, task, on_missing)
         data = data._for_task(task, scale, learn)
         data = replace(data, unit=unit or unit_in(data.target))
-        if learn:
-            data._check(task)
-        data = data._without_repeats(duplicates)
-        if learn:
-            data._check(task)
+        sure = task == "classification"
+        for without_repeats in (False, True):
+            data = data._without_repeats(duplicates) if without_repeats else data
+            assert data.y is not None
+            if learn:
+                check_learnable(data.y, data.task, data.target_name, data.place, sure)
         assert data.y is not None
         if data.task != "regression" and data.y.dtype.kind == "f":
             data = replace(data, y=data.y.astype(str))  # numbers that stand for classes
@@ -214,7 +206,7 @@ class MoleculeTable:
         if target is None:
             column = default_target(self.table, self.notes)
         else:
-            column = asked_column(self.table.columns, target, "target", self.source)
+            column = find_column(self.table.columns, target, "target", self.source)
         for name, what in ((column, "what is to be predicted"), (self.smiles, "the molecules")):
             if name is not None and name in self.covariates:
                 raise GraphDataError(f"covariates: column {name!r} is {what}. Leave it out.")
@@ -223,11 +215,9 @@ class MoleculeTable:
         if labelled.all():
             return replace(self, y=y, target=column, ids=ids)
         rows = self.rows[~labelled].tolist()
-        shown = ", ".join(map(self.table.place, rows[:_SHOWN]))
-        more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
         found = (
             f"{self.source}: the target ({column!r}) is missing in {len(rows)} of {self.n_rows} "
-            f"rows: {shown}{more}."
+            f"rows: {first_few([self.table.place(row) for row in rows])}."
         )
         if on_missing == "raise":
             raise GraphDataError(
@@ -279,11 +269,6 @@ class MoleculeTable:
                 f"{self.target_name!r} runs from {low:g} to {high:g}, most of it near the lower "
                 "end: transform=log10 probably serves better."
             )
-
-    def _check(self, task: str | None) -> None:
-        assert self.y is not None
-        sure = task == "classification"
-        check_learnable(self.y, self.task, self.target_name, self.place, sure)
 
     def _without_repeats(self, how: str) -> MoleculeTable:
         """Each molecule once, as ``duplicates`` asks; covariates tell measurements apart."""
@@ -355,14 +340,13 @@ class MoleculeTable:
         if not torn:
             return
         shown = []
-        for part in torn[:_SHOWN]:
+        for part in torn:
             cells = ", ".join(f"{self.place(int(i))}: {self._cell(int(i))}" for i in part[:4])
             shown.append(cells + (", ..." if len(part) > 4 else ""))
-        more = f"; and {len(torn) - _SHOWN} more" if len(torn) > _SHOWN else ""
         other = "values far apart" if numbers else "different classes"
         plural = "s" if len(torn) > 1 else ""
         self.notes.append(
-            f"{len(torn)} repeated molecule{plural} with {other}: {'; '.join(shown)}{more}."
+            f"{len(torn)} repeated molecule{plural} with {other}: {first_few(shown, _SHOWN, '; ')}."
         )
 
     def _cell(self, graph: int) -> str:

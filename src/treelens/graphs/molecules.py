@@ -21,7 +21,7 @@ from treelens.graphs.gathering import Molecules, rdkit, smiles_parser
 from treelens.graphs.rdkit_log import quiet
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.sdf import is_sdf, read_sdf
-from treelens.graphs.tables import Table, read_text_table
+from treelens.graphs.tables import Table, first_few, read_text_table
 from treelens.graphs.targets import as_target, is_missing
 
 _ROWS_IN_A_MESSAGE = 20
@@ -265,29 +265,21 @@ def molecule_of(graph: Graph) -> Any:
 
 def check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise ValueError(
-            f"{parameter} must be one of {', '.join(map(repr, choices))}; got {value!r}."
-        )
+        known = ", ".join(map(repr, choices))
+        raise ValueError(f"{parameter} must be one of {known}; got {value!r}.")
 
 
 def _report_invalid(
-    invalid: list[int],
-    n_all: int,
-    shown: Callable[[int], str],
-    on_invalid: str,
-    source: str,
+    invalid: list[int], n_all: int, shown: Callable[[int], str], on_invalid: str, source: str,
     n_least: int = 1,
-) -> None:
+) -> None:  # fmt: skip
     if not invalid:
         return
-    listed = ", ".join(shown(i) for i in invalid[:_ROWS_IN_A_MESSAGE])
-    more = len(invalid) - _ROWS_IN_A_MESSAGE
-    listed += f" and {more} more" if more > 0 else ""
+    listed = first_few([shown(i) for i in invalid], _ROWS_IN_A_MESSAGE)
     found = f"{source}{len(invalid)} of {n_all} molecules cannot be read by RDKit: {listed}."
     if on_invalid == "raise":
         raise GraphDataError(
-            f"{found} Correct or remove them, or leave them out with on_invalid='skip' where "
-            "molecules are read (read_smiles, smiles_to_collection)."
+            f"{found} Correct or remove them, or leave them out with on_invalid='skip'."
         )
     if n_all - len(invalid) < n_least:
         raise GraphDataError(f"{found} None is left.")
@@ -297,11 +289,8 @@ def _report_invalid(
 def _report_missing(
     missing: list[int], table: Table, column: str | None, on_missing: str, too_few: bool
 ) -> None:
-    listed = ", ".join(table.place(row) for row in missing[:_ROWS_IN_A_MESSAGE])
-    more = len(missing) - _ROWS_IN_A_MESSAGE
-    found = f"{table.source}: the target {column!r} is missing in {len(missing)} rows: {listed}" + (
-        f" and {more} more." if more > 0 else "."
-    )
+    listed = first_few([table.place(row) for row in missing], _ROWS_IN_A_MESSAGE)
+    found = f"{table.source}: the target {column!r} is missing in {len(missing)} rows: {listed}."
     if on_missing == "raise":
         raise GraphDataError(
             f"{found} Fill or remove them, leave them out with on_missing='skip', or pass "

@@ -51,10 +51,7 @@ def check_regular(path: Path) -> None:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file, unpacked where its name ends in ``.gz``.
-
-    An unpacked size that no table of molecules has is an error: see :func:`unpacked_limit`.
-    """
+    """The content of a file, unpacked within :func:`unpacked_limit` if its name ends in ``.gz``."""
     with open_unpacked(path, bounded=True) as file:
         return file.read()
 
@@ -86,12 +83,11 @@ def _no_line(path: Path, line: int) -> GraphDataError:
 def open_unpacked(path: Path, *, bounded: bool) -> Iterator[IO[bytes]]:
     """Open a file to read bytes, unpacked where its name ends in ``.gz``.
 
-    Errors of unpacking become a ``GraphDataError``, also those while the file is read in the
-    body. So does, if ``bounded``, a packed file that gives more bytes than it may: see
-    :func:`unpacked_limit`. What is read in small parts needs no bound.
+    Errors of unpacking, and with ``bounded`` more bytes than :func:`unpacked_limit` allows, become
+    a ``GraphDataError``, also while the file is read in the body.
     """
     check_regular(path)
-    if not _is_packed(path):
+    if path.suffix.lower() != ".gz":
         with path.open("rb") as plain:
             yield plain
         return
@@ -130,10 +126,7 @@ def bounded_lines(stream: TextIO, path: Path) -> Iterator[str]:
 
 
 def unpacked_limit(packed_bytes: int) -> int:
-    """How many bytes a packed file may give.
-
-    At most 2 GiB, and above 8 MiB no more than 100 times its own size. The environment variable
-    ``TREELENS_MAX_UNPACKED`` (a number of bytes) takes the place of both rules.
+    """How many bytes a packed file may unpack to; ``TREELENS_MAX_UNPACKED`` overrides it.
 
     Examples
     --------
@@ -151,15 +144,10 @@ def unpacked_limit(packed_bytes: int) -> int:
 def too_much(path: Path, found: str) -> GraphDataError:
     """The error for a packed file that would give more than its limit."""
     return GraphDataError(
-        f"{path} was refused: its {path.stat().st_size:,} bytes would unpack to {found} bytes, far "
-        f"more than files of graphs do (at most {MAX_RATIO} times, and {MAX_UNPACKED_BYTES:,} "
-        "bytes). If you trust it, unpack it yourself, or allow it with the environment variable "
-        f"{LIMIT_VARIABLE}=BYTES."
+        f"{path} was refused: its {path.stat().st_size:,} bytes would unpack to {found} bytes (the "
+        f"limit is {MAX_RATIO} times, and {MAX_UNPACKED_BYTES:,} bytes). If you trust it, unpack "
+        f"it yourself, or set the environment variable {LIMIT_VARIABLE}=BYTES."
     )
-
-
-def _is_packed(path: Path) -> bool:
-    return path.suffix.lower() == ".gz"
 
 
 class _Bounded(io.RawIOBase):

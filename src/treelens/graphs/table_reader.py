@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from treelens.graphs.atoms import AtomLabel
-from treelens.graphs.columns import asked_column, id_columns, smiles_column
+from treelens.graphs.columns import find_column, id_columns, smiles_column
 from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.graphs.molecule_notes import (
@@ -182,7 +182,7 @@ def rows_of_table(
         graphs = read[0]
         rows = np.array(graphs.graph_data["row"], dtype=np.int64) - table.first_row
     columns = {
-        name: table.column(asked_column(table.columns, name, "covariates", table.source), name)
+        name: table.column(find_column(table.columns, name, "covariates", table.source), name)
         for name in covariates
         if name not in DESCRIPTORS and not name.startswith(PREFIX)
     }
@@ -229,17 +229,17 @@ def recipe_for(
     bond_label: str | None,
     standardize: bool | str | Sequence[str] | None,
 ) -> GraphRecipe:
-    """Return how to read molecules: as asked for, or as a model needs them (``known``)."""
-    asked = GraphRecipe.of_molecules(
+    """Return how to read molecules: as the parameters say, or as a model needs them (``known``)."""
+    wanted = GraphRecipe.of_molecules(
         reader, atom_label or "element", bool(hydrogens), bond_label or "order",
         standardize if standardize is not None else False,
     )  # fmt: skip
     if known is None or not known.is_molecular:
-        return asked
-    given = {"atom_label": atom_label, "hydrogens": hydrogens, "bond_label": bond_label,
+        return wanted
+    chosen = {"atom_label": atom_label, "hydrogens": hydrogens, "bond_label": bond_label,
              "standardize": standardize}  # fmt: skip
-    for name, value in given.items():
-        if value is not None and getattr(asked, name) != getattr(known, name):
+    for name, value in chosen.items():
+        if value is not None and getattr(wanted, name) != getattr(known, name):
             raise GraphDataError(
                 f"{name}={value!r}: the model was fitted to graphs made from {known}, and labels "
                 f"read otherwise would mean something else. Leave {name} out: molecules are read "
@@ -251,7 +251,7 @@ def recipe_for(
 def covariate_names(
     covariates: Sequence[str] | None, descriptors: str | None, model: Any = None
 ) -> list[str]:
-    """Return the names of all covariates, each once: as asked for, and of a fitted model."""
+    """Return the names of all covariates, each once, those of a fitted model included."""
     if isinstance(covariates, str):
         raise TypeError("covariates must be a list of columns.")
     names = list(covariates or ())

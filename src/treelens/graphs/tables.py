@@ -15,10 +15,10 @@ import warnings
 import zipfile
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain, islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.opening import (
@@ -75,6 +75,12 @@ class Table(NamedTuple):
         return f"row {number}" + ("" if self.lines is None else f" (line {self.lines[row]})")
 
 
+def first_few(texts: Sequence[str], n: int = 5, separator: str = ", ") -> str:
+    """The first texts of a list, and how many more there are: ``"a, b and 3 more"``."""
+    more = f" and {len(texts) - n} more" if len(texts) > n else ""
+    return separator.join(texts[:n]) + more
+
+
 def inner_suffix(path: Path) -> str:
     """The ending of the format: ``.csv`` for both ``x.csv`` and ``x.csv.gz``."""
     name = path.name.lower().removesuffix(".gz")
@@ -93,10 +99,21 @@ def read_text_table(path: Path) -> Table:
 
 def table_of_bytes(path: Path, data: bytes) -> Table:
     """The table in a text file that was read already."""
-    text = decoded(data, path)
+    # Not str.splitlines, which also splits at U+2028 and other characters inside a line.
+    columns, rows = _rows(path, io.StringIO(decoded(data, path), newline=""))
+    return _as_table(path, columns, list(rows))
+
+
+def _as_table(path: Path, columns: list[str], rows: list[Row], first_row: int = 0) -> Table:
+    fields, lines = [fields for _, fields in rows], [line for line, _ in rows]
+    return Table(str(path), columns, fields, lines, first_row)
+
+
+def _rows(path: Path, lines: Iterable[str]) -> tuple[list[str], Iterator[Row]]:
+    """Column names, and the rows one by one; a SMI file has no header."""
     if inner_suffix(path) in _SMI_ENDINGS:
-        return _smi_table(path, text)
-    return _delimited_table(path, text)
+        return ["smiles", "name"], _smi_rows(lines)
+    return _delimited_rows(path, lines)
 
 
 def decoded(data: bytes, path: Path) -> str:
@@ -144,33 +161,18 @@ def _encoding_of(chunks: Iterable[bytes], path: Path) -> str:
 
 
 def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
-    """The rows of a table, ``block_size`` at a time: no more of the file is held in memory.
-
-    Formats and encodings are those of :func:`read_text_table`, Excel and Parquet excepted; the file
-    is read twice, first for its encoding.
+    """The rows of a text table, ``block_size`` at a time; the file is read twice, first for its
+    encoding.
     """
     with open_unpacked(path, bounded=False) as file:
         encoding = _encoding_of(iter(lambda: file.read(2**20), b""), path)
         file.seek(0)
         stream = io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
-        lines = bounded_lines(stream, path)
-        if inner_suffix(path) in _SMI_ENDINGS:
-            columns, rows = ["smiles", "name"], _smi_rows(lines)
-        else:
-            columns, rows = _delimited_rows(path, lines)
+        columns, rows = _rows(path, bounded_lines(stream, path))
         first_row = 0
         while block := list(islice(rows, block_size)):
-            numbers, fields = [line for line, _ in block], [fields for _, fields in block]
-            yield Table(str(path), columns, fields, numbers, first_row)
+            yield _as_table(path, columns, block, first_row)
             first_row += len(block)
-
-
-def _delimited_table(path: Path, text: str) -> Table:
-    columns, rows = _delimited_rows(path, io.StringIO(text, newline=""))
-    numbered = list(rows)
-    return Table(
-        str(path), columns, [fields for _, fields in numbered], [line for line, _ in numbered]
-    )
 
 
 def _delimited_rows(path: Path, stream: Iterable[str]) -> tuple[list[str], Iterator[Row]]:
@@ -196,7 +198,13 @@ def _numbered(path: Path, lines: Iterable[str], separator: str, n_before: int) -
     next quote opens, or at the end of the file; the message names the line where it began.
     """
     recent: list[str] = []  # the lines of the row that is being read
-    reader = csv.reader(_remembered(lines, recent), delimiter=separator, strict=True)
+
+    def remembered() -> Iterator[str]:
+        for line in lines:
+            recent.append(line)
+            yield line
+
+    reader = csv.reader(remembered(), delimiter=separator, strict=True)
     last_line = 0
     try:
         for fields in reader:
@@ -205,29 +213,16 @@ def _numbered(path: Path, lines: Iterable[str], separator: str, n_before: int) -
             if any(map(str.strip, fields)):  # spreadsheets write lines of nothing but separators
                 yield n_before + line, fields
     except csv.Error as error:
-        raise _row_error(path, recent, separator, n_before + last_line, str(error)) from error
-
-
-def _remembered(lines: Iterable[str], recent: list[str]) -> Iterator[str]:
-    for line in lines:
-        recent.append(line)
-        yield line
-
-
-def _row_error(
-    path: Path, lines: list[str], separator: str, n_before: int, what: str
-) -> GraphDataError:
-    """The error for a row that begins after ``n_before`` lines and goes wrong in its last one."""
-    quote = _line_of_quote(lines, separator)
-    reached = n_before + len(lines)
-    if quote is None:
-        return GraphDataError(
-            f"{path}, line {reached}: {what}. Correct the line, or save the table anew."
-        )
-    return GraphDataError(
-        f"{path}, line {n_before + quote}: a quote opens here and is not closed as it should be "
-        f"(line {reached}: {what}). Close it, or remove it."
-    )
+        first, reached = n_before + last_line, n_before + last_line + len(recent)
+        quote = _line_of_quote(recent, separator)
+        if quote is None:
+            what = f"line {reached}: {error}. Correct the line, or save the table anew."
+        else:
+            what = (
+                f"line {first + quote}: a quote opens here and is not closed as it should be "
+                f"(line {reached}: {error}). Close it, or remove it."
+            )
+        raise GraphDataError(f"{path}, {what}") from error
 
 
 def _line_of_quote(lines: list[str], separator: str) -> int | None:
@@ -255,15 +250,8 @@ def _checked_rows(path: Path, rows: Iterator[Row], columns: list[str]) -> Iterat
         yield line, fields
 
 
-def _smi_table(path: Path, text: str) -> Table:
-    """A SMI file has no header: a SMILES, then perhaps a name, on every line."""
-    # Not str.splitlines, which also splits at U+2028 and other characters inside a line.
-    numbered = list(_smi_rows(io.StringIO(text, newline="")))
-    rows, lines = [fields for _, fields in numbered], [line for line, _ in numbered]
-    return Table(str(path), ["smiles", "name"], rows, lines)
-
-
 def _smi_rows(stream: Iterable[str]) -> Iterator[Row]:
+    """A SMILES, then perhaps a name, of every line."""
     for number, line in enumerate(stream, 1):
         if line.strip():
             smiles, _, name = line.strip().replace("\t", " ").partition(" ")
@@ -289,7 +277,11 @@ def _read_excel(path: Path) -> Table:
     try:
         with path.open("rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and the like
-            _check_unpacked_size(path, file)
+            with zipfile.ZipFile(file) as archive:
+                unpacked = sum(info.file_size for info in archive.infolist())
+            if unpacked > unpacked_limit(path.stat().st_size):
+                raise too_much(path, f"{unpacked:,}")
+            file.seek(0)
             book = load_workbook(file, read_only=True, data_only=True)
             sheets, sheet = book.sheetnames, book.worksheets[0]
             sheet.reset_dimensions()  # what the file says about its size may be wrong
@@ -310,15 +302,7 @@ def _read_excel(path: Path) -> Table:
             UserWarning,
             stacklevel=2,
         )
-    return Table(str(path), header, [row for _, row in rows], [line for line, _ in rows])
-
-
-def _check_unpacked_size(path: Path, file: IO[bytes]) -> None:
-    with zipfile.ZipFile(file) as archive:
-        unpacked = sum(info.file_size for info in archive.infolist())
-    if unpacked > unpacked_limit(path.stat().st_size):
-        raise too_much(path, f"{unpacked:,}")
-    file.seek(0)
+    return _as_table(path, header, rows)
 
 
 def _sheet_rows(sheet: Any) -> tuple[list[str], list[Row]]:
@@ -339,11 +323,9 @@ def _sheet_rows(sheet: Any) -> tuple[list[str], list[Row]]:
 
 
 def _cell_text(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, (datetime.datetime, datetime.date)):
+    if isinstance(value, datetime.date):
         return value.isoformat()
-    return str(value).strip()
+    return "" if value is None else str(value).strip()
 
 
 def _read_parquet(path: Path) -> Table:
@@ -367,16 +349,13 @@ def _read_parquet(path: Path) -> Table:
         ) from error
     kept = [name for name in frame.index.names if name is not None and name not in frame.columns]
     frame = frame.reset_index(level=kept) if kept else frame
-    columns = [_column_texts(frame.iloc[:, k]) for k in range(frame.shape[1])]
+    columns = [
+        ["" if missing else _parquet_text(x) for x, missing in zip(column, isna, strict=True)]
+        for column, isna in ((column, column.isna().tolist()) for _, column in frame.items())
+    ]
     rows = [list(row) for row in zip(*columns, strict=True)]
     return Table(str(path), [str(name) for name in frame.columns], rows, None)
 
 
-def _column_texts(column: Any) -> list[str]:
-    """Values as text; missing values are empty, and bytes are decoded."""
-    texts = []
-    for value, missing in zip(column, column.isna().tolist(), strict=True):
-        if isinstance(value, bytes):
-            value = value.decode("utf-8", errors="replace")
-        texts.append("" if missing else str(value))
-    return texts
+def _parquet_text(value: Any) -> str:
+    return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else str(value)

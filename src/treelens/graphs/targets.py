@@ -13,7 +13,7 @@ import numpy as np
 
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.integers import is_integer, is_number
-from treelens.graphs.tables import Table
+from treelens.graphs.tables import Table, first_few
 
 TASKS = ("auto", "classification", "regression")
 MOST_CLASSES = 100
@@ -21,7 +21,6 @@ MOST_CLASSES = 100
 FEWEST_MEASURED = 20
 # A column with so large a share of numbers holds numbers, and remarks ("> 100") in between.
 _MOSTLY = 0.8
-_ROWS_IN_A_MESSAGE = 5
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")  # 1,240 or 1,240,000.5
 _WITH_POINT = re.compile(r"[+-]?\d*\.\d+")
@@ -34,7 +33,7 @@ _BESIDE_NUMBERS = (
     (re.compile(rf"{_DIGITS}\s*(?:±|\+/-|\+-).*"), "an error",
      "write the number alone"),
     (re.compile(rf"{_DIGITS}(?:\s+[A-Za-zµμ°%][^\s\d]{{0,14}}|{_UNITS}(?:/{_UNITS})?)"), "a unit",
-     "write the number alone, in one unit, and name that with unit=UNIT"),
+     "write the number alone, in one unit"),
 )  # fmt: skip
 
 MISSING = frozenset(
@@ -111,8 +110,8 @@ def check_kind(y: Any) -> None:
     """Raise where ``y`` is of a kind that numpy would convert to something else in silence."""
     if isinstance(y, (set, frozenset, dict)):
         raise GraphDataError(
-            f"y is a {type(y).__name__}, which has no order: give a list or an array, one target "
-            "for each graph in the order of the graphs."
+            f"y is a {type(y).__name__}, which has no order: use a list or an array, one target "
+            "for each graph."
         )
     if np.ma.isMaskedArray(y) and np.ma.getmaskarray(y).any():
         raise GraphDataError(
@@ -154,7 +153,7 @@ def _check_names(y: Any, classes: np.ndarray) -> None:
 
 
 def check_none_missing(classes: Iterable[Any]) -> None:
-    """An error where a graph has no class."""
+    """Raise where a graph has no class."""
     missing = [i for i, value in enumerate(classes) if _is_nothing(value)]
     if missing:
         raise GraphDataError(
@@ -239,13 +238,9 @@ def _without_commas(texts: list[str], column: str, notes: list[str]) -> list[str
 
 
 def _without_remarks(
-    texts: list[str],
-    labelled: np.ndarray,
-    column: str,
-    table: Table,
-    rows: np.ndarray,
+    texts: list[str], labelled: np.ndarray, column: str, table: Table, rows: np.ndarray,
     notes: list[str],
-) -> np.ndarray:
+) -> np.ndarray:  # fmt: skip
     """Return which rows stay when remarks between measured numbers are skipped."""
     numeric = np.array([is_number(text) for text in texts], dtype=bool)
     remarks = [texts[k] for k in np.flatnonzero(labelled & ~numeric)]
@@ -261,13 +256,12 @@ def _without_remarks(
     if not remarks or not measured:
         return np.ones(len(texts), dtype=bool)
     where = np.flatnonzero(labelled & ~numeric).tolist()
-    shown = [f"{table.place(int(rows[i]))} {texts[i][:20]!r}" for i in where[:_ROWS_IN_A_MESSAGE]]
-    more = f" and {len(remarks) - len(shown)} more" if len(remarks) > len(shown) else ""
+    shown = first_few([f"{table.place(int(rows[i]))} {texts[i][:20]!r}" for i in where])
     kind = "something else" if beside is None else f"{beside[0]} beside them"
     advice = "" if beside is None else f" To use them, {beside[1]}."
     notes.append(
         f"column {column!r} holds numbers, but {kind} in {len(remarks)} "
-        f"row{'s' if len(remarks) > 1 else ''}: {', '.join(shown)}{more}. These count as missing."
+        f"row{'s' if len(remarks) > 1 else ''}: {shown}. These count as missing."
         f"{advice}"
     )
     return numeric
@@ -323,7 +317,7 @@ def check_learnable(
     elif len(y) < 2 or (y == y[0]).all():
         raise GraphDataError(
             f"{target!r} holds one value only ({y[0]:g}, {len(y)} times): there is nothing to "
-            "learn. Name another column with target=COLUMN, or add rows with other values."
+            "learn. Name another column with target=COLUMN."
         )
 
 
@@ -335,7 +329,7 @@ def _check_class_column(
     if len(classes) == 1:
         raise GraphDataError(
             f"{target!r} holds one class only ({classes[0].item()!r}, {len(y)} times): there must "
-            "be two or more. Name another column with target=COLUMN, or add rows of another class."
+            "be two or more. Name another column with target=COLUMN."
         )
     if y.dtype.kind == "f" and looks_measured(y) and not sure:
         raise GraphDataError(
