@@ -350,9 +350,10 @@ def _svg_sheet(drawing: str, legend: Scene | None, style: Style) -> str:
 def _png_sheet(drawing: bytes, legend: Scene | None) -> bytes:
     if legend is None:
         return drawing
+    scale = legend.to_png()  # says what to install where drawing needs more
     from PIL import Image
 
-    above, below = Image.open(io.BytesIO(drawing)), Image.open(io.BytesIO(legend.to_png()))
+    above, below = Image.open(io.BytesIO(drawing)), Image.open(io.BytesIO(scale))
     sheet = Image.new("RGB", (above.width, above.height + below.height), "white")
     sheet.paste(above, (0, 0))
     sheet.paste(below, (0, above.height))

@@ -140,9 +140,13 @@ class Scene:
 
     def to_png(self) -> bytes:
         """The bytes of a PNG file on white ground."""
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
+        try:
+            from matplotlib.backends.backend_agg import FigureCanvasAgg
+            from matplotlib.figure import Figure
+        except ImportError as error:
+            raise ImportError(
+                "PNG drawings need matplotlib: pip install 'treelens[draw]', or draw SVG."
+            ) from error
         size = (self.width / _PIXELS_PER_INCH, self.height / _PIXELS_PER_INCH)
         figure = Figure(figsize=size, dpi=2 * _PIXELS_PER_INCH)
         axes = figure.add_axes((0, 0, 1, 1))

@@ -50,8 +50,10 @@ class Graph:
 
     def to_networkx(self) -> Any:
         """Return a ``networkx.Graph`` with ``label`` attributes on nodes and edges."""
-        import networkx as nx
-
+        try:
+            import networkx as nx
+        except ImportError as error:
+            raise ImportError("to_networkx needs NetworkX: pip install networkx.") from error
         graph = nx.Graph(name="" if self.name is None else str(self.name))
         graph.add_nodes_from((node, {"label": x}) for node, x in enumerate(self.node_labels))
         labels = self.edge_labels if self.edge_labels is not None else [None] * len(self.edges)
