@@ -81,7 +81,7 @@ def write_tu(path: Path, graphs, y) -> None:
 
 def test_ctrl_c_in_the_middle_of_a_fit(tmp_path):
     rng = np.random.default_rng(0)
-    rows = [("".join(rng.choice(["C", "N", "O", "CC(C)", "S"], 30)), i % 2) for i in range(1500)]
+    rows = [("".join(rng.choice(["C", "N", "O", "CC(C)", "S"], 30)), i % 2) for i in range(4000)]
     data = write_csv(tmp_path / "many.csv", rows)
     process = subprocess.Popen(
         [EXECUTABLE, "fit", data, "--out", tmp_path / "model.treelens"],
@@ -91,7 +91,7 @@ def test_ctrl_c_in_the_middle_of_a_fit(tmp_path):
     )  # fmt: skip
     assert process.stderr is not None
     assert "Fitting" in process.stderr.readline()
-    time.sleep(2.0)  # well into the work
+    time.sleep(1.0)  # well into the work, and far from its end
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130

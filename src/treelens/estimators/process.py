@@ -294,17 +294,18 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
         if self.descriptors is False or self.device != "cpu" or len(graphs) < FEWEST:
             return None
         positions = sample.positions
-        table = compact_descriptors(graphs[positions])
-        if table is None:
+        found = compact_descriptors(graphs[positions])
+        if found is None:
             if self.descriptors is True:
                 raise ValueError(
                     "descriptors=True needs molecules: read them with read_smiles, or use "
                     "descriptors='auto'."
                 )
             return None
+        table, described = found
         if covariates is not None:
             table = covariates[0].joined(table)
-        some = table.encode(graphs[positions])
+        some = table.encode(described)
         if len(positions) == len(graphs):
             return Described(table, some, lambda: some)
         numbers = np.zeros((len(graphs), some.shape[1]))

@@ -136,11 +136,13 @@ class CovariateTable:
         return np.hstack([column.encoded(values[column.name], rows) for column in self.columns])
 
 
-def compact_descriptors(graphs: GraphCollection) -> CovariateTable | None:
-    """Return a compact set of descriptors of molecules; None where graphs are no molecules."""
+def compact_descriptors(graphs: GraphCollection) -> tuple[CovariateTable, GraphCollection] | None:
+    """Return descriptors and graphs that carry them; None where graphs are no molecules."""
     if not {"smiles", "mol"} & set(graphs.graph_data):
         return None
-    return CovariateTable.fit(graphs, [PREFIX + name for name in COMPACT_DESCRIPTORS])
+    names = [PREFIX + name for name in COMPACT_DESCRIPTORS]
+    graphs = graphs.with_data(columns_of(graphs, names))  # computed once, for fit and encode
+    return CovariateTable.fit(graphs, names), graphs
 
 
 @dataclass(frozen=True, eq=False)
