@@ -170,7 +170,7 @@ def test_molecules_of_a_file_are_predicted_in_blocks(tmp_path):
     np.testing.assert_allclose(model.predict_proba(blocks), model.predict_proba(SMILES))
     np.testing.assert_array_equal(model.predict(blocks), model.predict(SMILES))
     path.write_text("smiles\nbad\n")
-    with pytest.raises(GraphDataError, match="The blocks hold 0 graphs"):
+    with pytest.raises(GraphDataError, match="The blocks contain no graph"):
         model.predict(blocks)
 
 
@@ -338,7 +338,7 @@ def test_blocks_where_graphs_are_expected(data, models, kind, tmp_path):
     ):
         with pytest.raises(GraphDataError, match=r"got blocks.*part\.load\(\)\.graphs"):
             refusing()
-    with pytest.raises(TypeError, match=r"score\(graphs, y\).*part\.load\(\)\.graphs"):
+    with pytest.raises(TypeError, match=r"score\(graphs, y\).*part\.load\(\)"):
         model.score(blocks)
     beside = model.score(blocks, data[1][kind])
     assert beside == pytest.approx(model.score(graphs, data[1][kind]))
@@ -348,7 +348,7 @@ def test_blocks_without_graphs_change_nothing(data, models):
     graphs, y = data[0], data[1]["classes"]
     blocks = [(graphs[:0], []), (graphs[:70], y[:70]), (graphs[:0], []), (graphs[70:], y[70:])]
     assert_same_model(tl.GraphClassifier(**SETTINGS).fit(blocks), models["classes"])
-    with pytest.raises(GraphDataError, match="The blocks hold 0 graphs"):
+    with pytest.raises(GraphDataError, match="The blocks contain no graph"):
         tl.GraphClassifier(**SETTINGS).fit([(graphs[:0], [])])
-    with pytest.raises(GraphDataError, match="The blocks hold 0 graphs"):
+    with pytest.raises(GraphDataError, match="The blocks contain no graph"):
         models["classes"].predict([(graphs[:0], None)])
