@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
+import treelens as tl
 from naive import kernels as naive
 from naive import patterns as naive_patterns
 from naive.learning import hinge
@@ -505,3 +506,18 @@ def test_in_a_pipeline_and_a_grid_search(
     search.fit(graphs, y)
     assert search.best_score_ > 0.75  # the larger class is 66.5 %
     assert search.predict(graphs[:5]).shape == (5,)
+
+
+def test_the_metric_of_learned_weights_is_one():
+    """The distance of the learner's margins may be below zero; this one is not."""
+    graphs, y = tl.make_synthetic(n_per_substructure=3, random_state=0)
+    kernel = tl.WassersteinWL(depth=1, weights=tl.PairwiseWeights(radius=3.0)).fit(graphs, y)
+    found = kernel.metric_distance(graphs)
+    np.testing.assert_allclose(found, found.T)
+    np.testing.assert_allclose(np.diagonal(found), 0.0, atol=1e-12)
+    assert (found >= 0).all()
+    assert (found[:, None] <= found[:, :, None] + found[None] + 1e-12).all()  # triangle inequality
+    laplacian = tl.WassersteinWL(
+        depth=1, kernel="laplacian", weights=tl.PairwiseWeights(radius=3.0)
+    ).fit(graphs, y)
+    np.testing.assert_allclose(found, laplacian.distance(graphs))

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from gp.test_evidence import _problem, _with_covariates
-from treelens.gp.evidence import evidence_objective
-from treelens.gp.search import STAGES, maximise_evidence
+from treelens.gp.evidence import Evidence, evidence_objective
+from treelens.gp.search import STAGES, maximise_evidence, starting_parameters, with_best_noise
+from treelens.patterns.features import Features, select_features
 
 
 def _in_stages(problem):
@@ -62,3 +63,25 @@ def test_informative_covariates_get_a_larger_amplitude():
         maximise_evidence(p, "uniform").parameters.covariate_scales() for p in (informed, noise)
     )
     assert large.amplitude > 5 * small.amplitude
+
+
+def test_a_start_without_noise_does_not_end_where_noise_explains_everything():
+    """Half of the graphs are copies with other targets, which a start from others cannot know."""
+    problem, _ = _problem(n=30)
+    features, targets = problem.features, problem.targets
+    both = np.r_[np.arange(30), np.arange(30)]
+    signal = 3.0 * features.diagonal()[:, None] / features.diagonal().std()
+    noisy = np.concatenate([signal + 0.3 * targets, signal - 0.3 * targets])
+    doubled = select_features(Features(features, np.zeros(30)), both).pairs
+    problem = replace(
+        problem, features=doubled, targets=noisy - noisy.mean(), noise_factors=np.ones(60)
+    )
+    start = starting_parameters(problem)
+    start.scales[3] = np.log(1e-5)
+    better = with_best_noise(problem, start)
+    assert better.scales[3] > start.scales[3]
+    np.testing.assert_array_equal(np.delete(better.scales, 3), np.delete(start.scales, 3))
+    values = [evidence_objective(problem, p, "uniform")[0] for p in (start, better)]
+    assert values[1] < values[0]
+    assert Evidence(problem).value(better) == pytest.approx(values[1])
+    assert maximise_evidence(problem, "uniform", better).parameters.noise < 0.5 * noisy.var()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -237,13 +238,31 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         self.weights = weights
         self.n_jobs = n_jobs
 
+    def metric_distance(self, X: Any, Y: Any = None) -> np.ndarray:
+        """Weighted L1 distances of relative frequencies, a metric for any weights.
+
+        With uniform weights it is :meth:`distance`. It is the distance of ``kernel="laplacian"``,
+        whatever the kernel of this estimator; ``X`` and ``Y`` are as there.
+
+        Examples
+        --------
+        >>> import treelens as tl
+        >>> graphs, _ = tl.make_synthetic(n_per_substructure=1, random_state=0)
+        >>> kernel = tl.WassersteinWL(depth=1)
+        >>> bool(np.allclose(kernel.metric_distance(graphs), kernel.distance(graphs)))
+        True
+        """
+        metric = copy(self)
+        metric.kernel = "laplacian"
+        return metric.distance(X, Y)
+
     def distance(self, X: Any, Y: Any = None, *, out: np.ndarray | None = None) -> np.ndarray:
         """Distances between all graphs of ``X``, or of ``X`` and ``Y``.
 
         With uniform weights no ``fit`` is needed. A fitted model uses its weights, and weight one
         for patterns that are not in its vocabulary. Learned weights come with the learner's ``b``,
         which its margins (``learner_.result_.margins``) refer to: the distance ``b - <W, Z>`` of
-        very similar graphs may be below 0. ``kernel="laplacian"`` gives a metric instead.
+        very similar graphs may be below 0. :meth:`metric_distance` is a metric.
 
         Parameters
         ----------

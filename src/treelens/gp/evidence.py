@@ -262,11 +262,7 @@ class Evidence:
         """
         problem, weights = self.problem, self.problem.weights(parameters)
         diagonal = problem.features.diagonal(weights)
-        factor = cholesky_in_place(self._covariance(parameters, weights, diagonal), problem.n_jobs)
-        log_determinant = 2.0 * np.log(np.diagonal(factor)).sum()
-        alpha = solve_factored(factor, problem.targets)  # (n, n_columns)
-        fit = float((problem.targets * alpha).sum()) / problem.targets.shape[1]
-        value = 0.5 * (fit + log_determinant) + prior_value(problem, parameters)
+        value, factor, alpha = self._factored(parameters, weights, diagonal)
         inverse = inverse_in_place(factor, problem.n_jobs)
         precision = np.diagonal(inverse).copy()
         slopes = mixture_slopes(
@@ -279,6 +275,22 @@ class Evidence:
             by_weight = list_gradient(problem, inverse, slopes.own)  # (n_patterns,)
             parts += weight_slopes(problem, parameters, weights * by_weight, learned)
         return value, np.concatenate(parts)
+
+    def value(self, parameters: EvidenceParameters) -> float:
+        """Return the objective alone, for a third of the work."""
+        weights = self.problem.weights(parameters)
+        return self._factored(parameters, weights, self.problem.features.diagonal(weights))[0]
+
+    def _factored(
+        self, parameters: EvidenceParameters, weights: np.ndarray, diagonal: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """The objective, the Cholesky factor of the covariance, and ``inv(A) y``."""
+        problem = self.problem
+        factor = cholesky_in_place(self._covariance(parameters, weights, diagonal), problem.n_jobs)
+        log_determinant = 2.0 * np.log(np.diagonal(factor)).sum()
+        alpha = solve_factored(factor, problem.targets)  # (n, n_columns)
+        fit = float((problem.targets * alpha).sum()) / problem.targets.shape[1]
+        return 0.5 * (fit + log_determinant) + prior_value(problem, parameters), factor, alpha
 
     def _covariance(
         self, parameters: EvidenceParameters, weights: np.ndarray, diagonal: np.ndarray

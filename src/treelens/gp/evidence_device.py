@@ -131,6 +131,10 @@ class DeviceEvidence:
         parts = weight_slopes(problem, parameters, weights * by_weight, learned)
         return value, np.concatenate([gradient, *parts])
 
+    def value(self, parameters: EvidenceParameters) -> float:
+        """The objective alone."""
+        return self(parameters, "uniform")[0]
+
     def _surprise(self, factor: Any, alpha: Any) -> float:
         """Half of the targets' quadratic form, and of the log determinant."""
         get = self.covariance.device.get
