@@ -3,7 +3,7 @@
 Private names may move with any release; they are imported here and nowhere else, so that there is
 one place to mend. The base classes and decorators carry no types, and a class that inherits from an
 untyped one has, to a type checker, every attribute there is: ``model.fti(graphs)`` would pass. So
-type checkers are told here what estimators inherit.
+type checkers find here what estimators inherit.
 """
 
 from __future__ import annotations

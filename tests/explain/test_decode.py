@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.explain.decode import environment_smiles, find_occurrences, unfold_within
-from treelens.graphs.errors import GraphDataError
+from treelens.explain.decode import find_occurrences, unfold_within
 from treelens.graphs.synthetic import make_random_graphs
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -70,23 +69,6 @@ def test_a_pattern_that_is_not_there_has_no_occurrence(graphs):
     assert find_occurrences(
         PatternForest.of_vocabulary(vocabulary), graphs[:1], [vocabulary.n_patterns - 1]
     ) == {vocabulary.n_patterns - 1: []}
-
-
-def test_an_environment_smiles_is_written_as_smiles():
-    graphs = tl.as_graph_collection(["CCN", "O=[N+]([O-])c1ccccc1"])
-    vocabulary, _ = PatternVocabulary.fit(graphs, depth=1, edge_labels=True)
-    nitro = next(
-        p for p in range(vocabulary.n_patterns) if str(vocabulary.tree(p)) == "N(-C,-O,=O)"
-    )
-    place = find_occurrences(PatternForest.of_vocabulary(vocabulary), graphs, [nitro])[nitro][0]
-    assert sorted(environment_smiles(graphs[1], place).upper()) == sorted("[N+](=O)([O-])C")
-
-
-def test_a_graph_without_a_molecule_has_no_environment_smiles(graphs):
-    vocabulary, _ = PatternVocabulary.fit(graphs, depth=1)
-    place = find_occurrences(PatternForest.of_vocabulary(vocabulary), graphs, [0])[0][0]
-    with pytest.raises(GraphDataError, match="no molecule"):
-        environment_smiles(graphs[place.graph_index], place)
 
 
 # --- trees --------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import pytest
 
 from strategies import random_collection
 from treelens.explain.pattern_table import (
-    class_separation,
     class_shares,
     pattern_table,
     rank_patterns,
@@ -143,25 +142,3 @@ def test_ties_are_broken_by_support_then_depth_then_text_then_id(by, expected):
         rows, orient="index", columns=["pattern", "depth", "weight", "support"]
     )
     assert rank_patterns(table, by).index.tolist() == expected
-
-
-def test_separation_of_two_classes_is_the_absolute_correlation(histograms, three_classes):
-    two = np.minimum(three_classes, 1)
-    found = class_separation(histograms, two, 2)
-    frequencies = histograms.to_sparse("frequencies").toarray()
-    varies = frequencies.std(axis=0) > 1e-9
-    expected = [abs(np.corrcoef(column, two)[0, 1]) for column in frequencies.T[varies]]
-    np.testing.assert_allclose(found[varies], expected, atol=1e-10)
-    assert not found[~varies].any()
-
-
-def test_separation_of_three_classes_is_the_correlation_ratio(histograms, three_classes):
-    found = class_separation(histograms, three_classes, 3)
-    frequencies = histograms.to_sparse("frequencies").toarray()
-    for pattern in range(0, histograms.n_patterns, 9):
-        x = frequencies[:, pattern]
-        between = sum(
-            (three_classes == c).sum() * (x[three_classes == c].mean() - x.mean()) ** 2
-            for c in range(3)
-        )
-        assert found[pattern] == pytest.approx(np.sqrt(between / ((x - x.mean()) ** 2).sum()))

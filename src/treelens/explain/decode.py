@@ -13,9 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.graphs.collection import Graph, GraphCollection
-from treelens.graphs.errors import GraphDataError
-from treelens.graphs.molecules import molecule_of
+from treelens.graphs.collection import GraphCollection
 from treelens.patterns.forest import TREES, PatternForest
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
@@ -94,33 +92,6 @@ def occurrence_at(
                     following.append(neighbor)
         frontier = following
     return Occurrence(pattern, depth, graph_index, row - first, tuple(reached), tuple(edges))
-
-
-def environment_smiles(graph: Graph, occurrence: Occurrence) -> str:
-    """SMILES of the atoms around one occurrence of a pattern in a molecule.
-
-    Examples
-    --------
-    >>> from treelens import as_graph_collection
-    >>> graphs = as_graph_collection(["CCO"])
-    >>> forest, _ = PatternForest.fit(graphs, depth=1, trees=("labels",))
-    >>> environment_smiles(graphs[0], find_occurrences(forest, graphs, [4])[4][0])
-    'OC'
-    """
-    molecule = molecule_of(graph)
-    if molecule is None:
-        raise GraphDataError(
-            "This graph is no molecule: only graphs read from SMILES, SDF or RDKit have an atom "
-            "environment."
-        )
-    from rdkit import Chem
-
-    bonds = [molecule.GetBondBetweenAtoms(u, v).GetIdx() for u, v in occurrence.edges]
-    # RDKit begins at a chosen atom only where the molecule is in one piece: not in salts.
-    root = occurrence.root if len(Chem.GetMolFrags(molecule)) == 1 else -1
-    return Chem.MolFragmentToSmiles(
-        molecule, atomsToUse=list(occurrence.nodes), bondsToUse=bonds, rootedAtAtom=root
-    )
 
 
 # --- trees ------------------------------------------------------------------------------------

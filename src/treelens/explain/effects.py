@@ -19,7 +19,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +32,7 @@ from treelens.gp.posterior import ExactPosterior
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.gram import interleaved
 from treelens.parallel import one_blas_thread
-from treelens.patterns.features import Features, SeenGraphs, select_features
+from treelens.patterns.features import Features, SeenGraphs, graph_keys, select_features
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import SparseRows
 from treelens.patterns.vocabulary import NodeColors
@@ -163,19 +162,11 @@ def _training_copies(seen: SeenGraphs, basis: Features) -> list[tuple[int, ...]]
     All replicates of a training graph are left out together, as in leave-one-out predictions.
     """
     known: dict[bytes, list[int]] = defaultdict(list)
-    for index, key in enumerate(_row_keys(basis)):
+    for index, key in enumerate(graph_keys(basis)):
         known[key].append(index)
     new = np.asarray(seen.histograms.unseen.any(axis=1))  # no training graph has an unseen pattern
-    keys = _row_keys(seen.features)
+    keys = graph_keys(seen.features)
     return [() if new[k] else tuple(known.get(key, ())) for k, key in enumerate(keys)]
-
-
-def _row_keys(features: Features) -> Iterator[bytes]:
-    """The patterns of each graph, their counts and its covariates as bytes."""
-    rows, covariates = features.pairs.rows, features.covariates
-    for k, (a, b) in enumerate(pairwise(rows.offsets.tolist())):
-        key = rows.indices[a:b].tobytes() + rows.values[a:b].tobytes()
-        yield key if covariates is None else key + covariates[k].tobytes()
 
 
 def _without_copies(

@@ -95,24 +95,3 @@ def rank_patterns(table: pd.DataFrame, by: str = "weight") -> pd.DataFrame:
     columns = [by, *(c for c in ("support", "depth", "pattern") if c != by)]
     ascending = [c in ("depth", "pattern") and c != by for c in columns]
     return table.sort_index(kind="stable").sort_values(columns, ascending=ascending, kind="stable")
-
-
-def class_separation(
-    histograms: PatternHistograms, codes: np.ndarray, n_classes: int
-) -> np.ndarray:
-    """How well each pattern's frequency alone separates the classes, shape (n_patterns,).
-
-    The correlation ratio: the square root of the share of the variance of the pattern's relative
-    frequency that lies between classes; with two classes their absolute correlation.
-    """
-    frequencies = histograms.to_sparse("frequencies")  # (n_graphs, n_patterns)
-    n = np.bincount(codes, minlength=n_classes).clip(1)
-    sums = class_shares(histograms, codes, n_classes) * n  # (n_patterns, n_classes)
-    mean = sums.sum(axis=1) / len(codes)
-    squares = np.asarray((frequencies * frequencies).sum(axis=0)).ravel()
-    total = squares - len(codes) * mean**2
-    between = (sums**2 / n).sum(axis=1) - len(codes) * mean**2
-    # Where a pattern's relative frequency is the same in all graphs, only rounding errors are left.
-    real = total > 1e-12 * np.maximum(squares, 1e-300)
-    share = np.divide(between, total, out=np.zeros_like(total), where=real)
-    return np.sqrt(np.clip(share, 0.0, 1.0))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +26,7 @@ from treelens.gp.search import STAGES, Tick, maximise_evidence
 from treelens.gp.targets import Targets
 from treelens.kernels.mixture import MixtureKernel
 from treelens.models.calibration import calibrated, fit_slope
-from treelens.patterns.features import Features, select_features
+from treelens.patterns.features import Features, graph_keys, select_features
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
@@ -80,13 +79,9 @@ class TrainingData:
 
         None where no graph stands twice.
         """
-        rows, numbers = self.features.pairs.rows, dict[bytes, int]()
-        labels = np.empty(self.histograms.n_graphs, dtype=np.int64)
-        for graph, (start, stop) in enumerate(pairwise(rows.offsets.tolist())):
-            key = rows.indices[start:stop].tobytes() + rows.values[start:stop].tobytes()
-            if self.covariates is not None:
-                key += self.covariates[graph].tobytes()
-            labels[graph] = numbers.setdefault(key, len(numbers))
+        numbers: dict[bytes, int] = {}
+        keys = graph_keys(self.features)
+        labels = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
         return None if len(numbers) == len(labels) else labels
 
     @cached_property

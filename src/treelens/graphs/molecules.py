@@ -25,8 +25,6 @@ from treelens.graphs.tables import Table, first_few, read_text_table
 from treelens.graphs.targets import as_target, is_missing
 
 _ROWS_IN_A_MESSAGE = 20
-# The names that are common; any parts of treelens.graphs.atoms.ATOM_PARTS make one.
-ATOM_LABELS = ("element", "element+charge", "element+aromatic")
 
 
 def read_smiles(

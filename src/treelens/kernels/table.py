@@ -67,17 +67,6 @@ _ROWS = (
 )  # fmt: skip
 KERNELS = {row.name: row for row in _ROWS}
 
-# Former names, in rows of results.
-RENAMED_KERNELS = {
-    "exponential": "wwl",
-    "metric": "laplacian",
-    "tanimoto-exponential": "tanimoto-rbf",
-    "assignment": "wl-oa",
-    "subtree": "wl-subtree",
-    "subtree-cosine": "wl-subtree-cosine",
-    "linear": "wwl-linear",
-}
-
 
 def check_kernel(name: str) -> None:
     """Raise a ``ValueError`` for the name of a kernel that does not exist."""

@@ -270,19 +270,3 @@ def matrix_gather_pass(first, step, pairs, matrix, gradient):
             while pairs.list_graphs[head[pattern]] < i:  # graph i itself ends the search
                 head[pattern] += 1
         _gather_row(pairs, i, i, columns, patterns, x, n_dense, head, matrix[i], lanes, gradient)
-
-
-@njit(cache=True, nogil=True)
-def cross_gather_pass(first, step, pairs, matrix, gradient):
-    """``gradient[v] += sum_ij matrix[i, j] combine(a_iv, b_jv)`` over some rows ``i``.
-
-    The rows of ``pairs`` are those of the left graphs ``a``; its lists and dense columns are those
-    of the right graphs ``b``. ``matrix`` is (n_left, n_right).
-    """
-    lanes = np.zeros((4, _LANES))
-    head = pairs.list_offsets[:-1]
-    room = pairs.dense.shape[0] + 4
-    columns, patterns, x = np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room)
-    for i in range(first, len(matrix), step):
-        n_dense = _split_row(pairs, i, columns, patterns, x)
-        _gather_row(pairs, i, 0, columns, patterns, x, n_dense, head, matrix[i], lanes, gradient)

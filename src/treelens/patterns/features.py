@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -118,3 +120,11 @@ def select_features(features: Features, positions: np.ndarray) -> Features:
     chosen = PairFeatures(lists, picked, pairs.level_offsets, pairs.minimum, pairs.scale[positions])
     covariates = None if features.covariates is None else features.covariates[positions]
     return Features(chosen, features.diagonal[positions], covariates)
+
+
+def graph_keys(features: Features) -> Iterator[bytes]:
+    """Yield the patterns of each graph, their counts and its covariates: equal for replicates."""
+    rows, covariates = features.pairs.rows, features.covariates
+    for k, (a, b) in enumerate(pairwise(rows.offsets.tolist())):
+        key = rows.indices[a:b].tobytes() + rows.values[a:b].tobytes()
+        yield key if covariates is None else key + covariates[k].tobytes()
