@@ -34,6 +34,7 @@ from treelens.patterns.pairs import PairFeatures
 # Candidates are fitted to so many graphs at most; more would cost time and change few choices.
 LARGEST_PART = 800
 FEWEST, _FEW = 20, 400
+_NOISE_FACTOR = 3.0  # between noise variances that are tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,15 +124,25 @@ class TrainingData:
     def leave_one_out(
         self, parameters: EvidenceParameters, depth: int | None, positions: np.ndarray
     ) -> LeaveOneOut:
-        """Return predictions of some graphs, each from all others among them."""
+        """Return predictions of some graphs, each from all others among them.
+
+        The noise variance is the most likely of those from the one in the parameters upwards:
+        found on part of the data, it is too small where graphs outside contradict those inside.
+        """
         kernel = self.kernel(parameters, depth)
         some = select_features(self.features, positions)
         some = some._replace(diagonal=some.pairs.diagonal(kernel.weights))
         targets = self.targets.select(positions)
-        posterior = ExactPosterior.fit(
-            kernel.matrix(some, some, self.n_jobs), parameters.noise / targets.weights,
-            targets.values, self.n_jobs,
-        )  # fmt: skip
+        among = kernel.matrix(some, some, self.n_jobs)
+        noise, posterior, best = parameters.noise, None, -np.inf
+        while posterior is None or noise < 1.0:
+            found = ExactPosterior.fit(
+                among.copy(), noise / targets.weights, targets.values, self.n_jobs
+            )
+            evidence = found.log_evidence(targets.values)
+            if posterior is not None and evidence <= best:
+                break
+            noise, posterior, best = _NOISE_FACTOR * noise, found, evidence
         copies = None if self.copies is None else self.copies[positions]
         return posterior.leave_one_out(targets.values, self.n_jobs, copies)
 

@@ -51,6 +51,11 @@ class ExactPosterior:
         factor = _factored(kernel, noise, n_jobs)
         return cls(solve_factored(factor, targets), factor)
 
+    def log_evidence(self, targets: np.ndarray) -> float:
+        """Log of the marginal likelihood, mean over columns, up to a constant."""
+        fit = float((targets * self.coefficients).sum()) / targets.shape[1]
+        return -0.5 * fit - float(np.log(np.diagonal(self.factor)).sum())
+
     def reduction(self, kernel: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """How much the training graphs reduce the variance, from ``kernel`` (n_new, n)."""
         half = solve_upper(self.factor, kernel.T, transposed=True, n_jobs=n_jobs)
