@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from naive import evidence as naive
-from treelens.gp import evidence
+from treelens.gp import evidence, level_sums
 from treelens.gp.evidence import (
     JITTER,
     N_SCALES,
@@ -47,12 +47,12 @@ def _problem(seed=0, n=14, n_columns=1, n_jobs=1, strength=20.0):
 
 
 def _parameters(problem, seed=1):
-    rng = np.random.default_rng(seed)
+    rng, n_patterns = np.random.default_rng(seed), problem.hierarchy.n_patterns
     scales = np.log([1.3, 0.2, 1.7, 0.3, 1.0]) + 0.1 * rng.normal(size=N_SCALES)
     return EvidenceParameters(
         scales,
-        rng.normal(size=problem.hierarchy.n_levels),
-        rng.normal(size=problem.hierarchy.n_patterns),
+        rng.normal(size=problem.hierarchy.n_groups),
+        np.where(np.arange(n_patterns) < problem.hierarchy.n_free, rng.normal(size=n_patterns), 0),
     )
 
 
@@ -131,6 +131,43 @@ def test_patterns_of_no_graph_change_nothing():
     np.testing.assert_allclose(gradient[:n_fixed], slopes[:n_fixed])
     np.testing.assert_allclose(gradient[n_fixed:], slopes[n_fixed:][kept])
     assert (slopes[n_fixed:][~kept] == 0.0).all()
+
+
+def _with_cells(n=14, n_columns=1):
+    """The second and the third level share a weight, and their patterns do not deviate."""
+    problem, counts = _problem(n=n, n_columns=n_columns)
+    before = problem.hierarchy
+    parents = np.where(before.parents < 3, -1, before.parents)  # cells refine only cells
+    hierarchy = PatternHierarchy(
+        before.level_offsets, parents, np.array([0, 1, 1]), np.array([1.0, 0.5, 0.5]), 3
+    )
+    return replace(problem, hierarchy=hierarchy), counts
+
+
+@pytest.mark.parametrize("learned", ["depths", "branches"])
+@pytest.mark.parametrize("largest", [1 << 30, 0])
+def test_levels_that_share_a_weight(learned, largest, monkeypatch):
+    """Value by the twin, gradient by finite differences, with matrices per level and without."""
+    monkeypatch.setattr(level_sums, "_MOST_BYTES", largest)
+    problem, counts = _with_cells()
+    parameters = _parameters(problem)
+    if learned == "depths":
+        parameters = parameters._replace(deviations=0.0 * parameters.deviations)
+    expected = naive.objective(
+        problem, parameters, counts, evidence.LOGIT_SPREAD, evidence.SCALE_SPREAD, JITTER
+    )
+    value, gradient = evidence_objective(problem, parameters, learned)
+    assert value == pytest.approx(expected, rel=1e-10)
+    n_free = problem.n_free(learned)
+    assert len(gradient) == n_free == N_SCALES + 2 + (3 if learned == "branches" else 0)
+    vector = parameters.vector(n_free)
+    for k in range(n_free):
+        ends = []
+        for sign in (1.0, -1.0):
+            moved = vector.copy()
+            moved[k] += sign * 1e-5
+            ends.append(evidence_objective(problem, parameters.replaced(moved), learned)[0])
+        assert gradient[k] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5, abs=1e-7)
 
 
 def _with_covariates(n=14, n_columns=1):

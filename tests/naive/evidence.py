@@ -39,7 +39,9 @@ def weights_of(hierarchy, level_logits, deviations):
         level = next(
             k for k in range(hierarchy.n_levels) if pattern < hierarchy.level_offsets[k + 1]
         )
-        beta = hierarchy.n_levels * exponents[level] / sum(exponents)
+        group = level if hierarchy.groups is None else hierarchy.groups[level]
+        beta = len(exponents) * exponents[group] / sum(exponents)
+        beta *= 1.0 if hierarchy.shares is None else hierarchy.shares[level]
         theta, ancestor = 0.0, pattern
         while ancestor >= 0:
             theta += deviations[ancestor]

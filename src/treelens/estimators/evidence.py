@@ -229,7 +229,7 @@ class GraphClassifier(GraphClassifierMixin, GaussianProcessEstimator):
 
     Parameters
     ----------
-    depth, weights, descriptors, trees, prior_strength, learning_size, exact_size, n_landmarks, \
+    depth, weights, descriptors, attributes, trees, prior_strength, learning_size, exact_size, n_landmarks, \
 max_steps :
         As for :class:`GraphRegressor`. Where a class is rare (of two, below 25 %), weights are
         learned from it whole and three times as many of the others, and the scales of the
@@ -279,6 +279,7 @@ converged_, learning_gain_ :
         weights: str = "auto",
         *,
         descriptors: bool | str = "auto",
+        attributes: str = "auto",
         trees: Any = "auto",
         class_weight: Any = None,
         threshold: Any = "auto",

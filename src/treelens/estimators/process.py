@@ -70,6 +70,7 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
     depth: int | str
     weights: str
     descriptors: bool | str
+    attributes: str
     trees: Any
     prior_strength: float
     learning_size: int
@@ -84,6 +85,7 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
         "depth": [StrOptions({"auto"}), Interval(Integral, 0, 20, closed="both")],
         "weights": [StrOptions({"auto", "uniform", "depths", "branches"})],
         "descriptors": [StrOptions({"auto"}), "boolean"],
+        "attributes": [StrOptions({"auto", "ignore"})],
         "trees": [StrOptions({"auto"}), list, tuple],
         "prior_strength": [Interval(Real, 0, None, closed="neither")],
         "learning_size": [Interval(Integral, 2, None, closed="left")],
@@ -102,6 +104,7 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
         weights: str = "auto",
         *,
         descriptors: bool | str = "auto",
+        attributes: str = "auto",
         trees: Any = "auto",
         prior_strength: float = 30.0,
         learning_size: int = 3000,
@@ -282,7 +285,9 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
 
     def _fit_patterns(self, graphs: GraphCollection, depth: int, n_jobs: int) -> Any:
         """Patterns of the training graphs up to a depth, and where they occur."""
-        return PatternForest.fit(graphs, depth, self._trees(graphs), n_jobs)
+        return PatternForest.fit(
+            graphs, depth, self._trees(graphs), n_jobs, attributes=self.attributes == "auto"
+        )
 
     def _described(
         self,

@@ -15,12 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treelens.gp.evidence import (
-    EvidenceParameters,
-    EvidenceProblem,
-    PatternHierarchy,
-    level_weights,
-)
+from treelens.gp.evidence import EvidenceParameters, EvidenceProblem, PatternHierarchy
 from treelens.gp.posterior import ExactPosterior, LeaveOneOut
 from treelens.gp.search import STAGES, Tick, maximise_evidence
 from treelens.gp.targets import Targets
@@ -67,7 +62,11 @@ class TrainingData:
 
     @cached_property
     def hierarchy(self) -> PatternHierarchy:
-        return PatternHierarchy(self.forest.level_offsets, self.forest.parents)
+        forest = self.forest
+        return PatternHierarchy(
+            forest.level_offsets, forest.parents, forest.level_groups, forest.level_shares,
+            forest.n_deviating,
+        )  # fmt: skip
 
     @cached_property
     def features(self) -> Features:
@@ -115,7 +114,7 @@ class TrainingData:
 
     def kernel(self, parameters: EvidenceParameters, depth: int | None = None) -> MixtureKernel:
         """Return the kernel with parameters of all patterns, those beyond a depth left out."""
-        levels = level_weights(parameters.level_logits)
+        levels = self.hierarchy.level_weights(parameters.level_logits)
         if depth is not None:
             levels = np.where(self.forest.level_depths <= depth, levels, 0.0)
         weights = levels[self.hierarchy.level_of] * np.exp(self.log_weights(parameters))

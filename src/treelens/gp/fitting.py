@@ -20,7 +20,7 @@ from treelens.gp.choice import (
     with_descriptors,
 )
 from treelens.gp.covariates import CovariateTable, FittedCovariates
-from treelens.gp.evidence import EvidenceParameters, level_weights
+from treelens.gp.evidence import EvidenceParameters
 from treelens.gp.landmarks import LandmarkFit, LandmarkPosterior, choose_landmarks
 from treelens.gp.model import FittedGP, WeightedForest
 from treelens.gp.posterior import ExactPosterior, LeaveOneOut, MeanPosterior
@@ -153,7 +153,7 @@ def _refined(
     steps = min(max_steps, _REFINE_FEW if n <= _MANY else _REFINE_MANY)
     problem, present = data.problem(sample.weights)
     start = EvidenceParameters(
-        chosen.start.scales, np.zeros(problem.hierarchy.n_levels), np.zeros(present.sum())
+        chosen.start.scales, np.zeros(problem.hierarchy.n_groups), np.zeros(present.sum())
     )
     if chosen.weights != "uniform":
         start = chosen.start._replace(deviations=chosen.start.deviations[present])
@@ -201,7 +201,9 @@ def _condition(
     """Return the posterior given all training graphs, and leave-one-out predictions."""
     targets, n_jobs, histograms = data.targets, data.n_jobs, data.histograms
     weighted = WeightedForest(
-        data.forest, data.log_weights(parameters), level_weights(parameters.level_logits)
+        data.forest,
+        data.log_weights(parameters),
+        data.hierarchy.level_weights(parameters.level_logits),
     )
     kernel, noise = data.kernel(parameters), parameters.noise / targets.weights
     everything = weighted.weighed(histograms)._replace(covariates=data.covariates)

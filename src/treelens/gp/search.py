@@ -96,8 +96,8 @@ class EvidenceFit:
 
 def starting_parameters(problem: EvidenceProblem) -> EvidenceParameters:
     """Uniform weights, and scales at which neither part of the kernel is flat."""
-    n_levels, n_patterns = problem.hierarchy.n_levels, problem.hierarchy.n_patterns
-    return EvidenceParameters(problem.usual_scales.copy(), np.zeros(n_levels), np.zeros(n_patterns))
+    n_groups, n_patterns = problem.hierarchy.n_groups, problem.hierarchy.n_patterns
+    return EvidenceParameters(problem.usual_scales.copy(), np.zeros(n_groups), np.zeros(n_patterns))
 
 
 def maximise_evidence(

@@ -136,6 +136,13 @@ class FingerprintForest:
     def level_depths(self) -> np.ndarray:
         return np.arange(len(self.columns))
 
+    level_groups = level_depths  # a weight for each
+    n_deviating = None
+
+    @property
+    def level_shares(self) -> np.ndarray:
+        return np.ones(len(self.columns))
+
     @property
     def n_patterns(self) -> int:
         return int(self.level_offsets[-1])

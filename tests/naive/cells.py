@@ -1,0 +1,41 @@
+"""Plain-Python twins of the averages of attributes and of the cells that nodes fall into."""
+
+import math
+
+
+def averaged(values, neighbors, n_steps):
+    """Attributes of one graph after each step; None stands for a missing value."""
+    steps = [[list(row) for row in values]]
+    for _ in range(n_steps):
+        before, after = steps[-1], []
+        for node, row in enumerate(before):
+            mixed = []
+            for column, own in enumerate(row):
+                around = [before[k][column] for k in neighbors[node]]
+                around = [x for x in around if not math.isnan(x)]
+                if not around:
+                    mixed.append(own)
+                    continue
+                mean = sum(around) / len(around)
+                mixed.append(mean if math.isnan(own) else 0.5 * (own + mean))
+            after.append(mixed)
+        steps.append(after)
+    return steps
+
+
+def path(cells, tree, step, row):
+    """The cell of one node at every resolution of one tree, split after split."""
+    found, cell = [], 0
+    first = (tree * (cells.n_steps + 1) + step) * cells.n_resolutions
+    for level in range(first, first + cells.n_resolutions):
+        start, stop = cells.split_offsets[level], cells.split_offsets[level + 1]
+        splits = range(start, stop)
+        n_before = sum(2 if cells.attribute[k] >= 0 else 1 for k in splits[:cell])
+        split = splits[cell]
+        second = False
+        if cells.attribute[split] >= 0:
+            value = row[cells.attribute[split]]
+            second = math.isnan(value) if cells.missing[split] else value > cells.threshold[split]
+        cell = n_before + int(second)
+        found.append(cell)
+    return found
