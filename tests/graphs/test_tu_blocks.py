@@ -106,8 +106,20 @@ def test_tu_files_out_of_order_are_refused(tmp_path) -> None:
         read(tmp_path, 1)
 
 
-def test_attributes_are_not_read_and_a_warning_says_so(tmp_path) -> None:
-    write_set(tmp_path, node_attributes="0.5\n" * 7)
-    with pytest.warns(IgnoredDataWarning, match="TINY_node_attributes.txt") as caught:
-        assert len(read(tmp_path, 1)) == 4
-    assert len(caught) == 1
+def test_attributes_come_block_by_block(tmp_path) -> None:
+    numbers = np.arange(14.0).reshape(7, 2)
+    weights = np.arange(5.0)
+    write_set(
+        tmp_path,
+        node_attributes="\n".join(f"{x}, {y}" for x, y in numbers),
+        edge_attributes="\n".join(map(str, weights)),
+    )
+    blocks = [block.graphs for block in read(tmp_path, 1)]
+    np.testing.assert_array_equal(np.concatenate([b.node_attributes for b in blocks]), numbers)
+    whole, _ = read_tudataset(tmp_path)
+    for name in ("node_attributes", "edge_attributes", "neighbors"):
+        parts = np.concatenate([getattr(block, name) for block in blocks])
+        np.testing.assert_array_equal(parts, getattr(whole, name))
+    write_set(tmp_path, graph_attributes="0.5\n" * 4)
+    with pytest.warns(IgnoredDataWarning, match="TINY_graph_attributes.txt"):
+        read(tmp_path, 1)

@@ -47,6 +47,10 @@ class GraphRecipe:
         Of molecules, ``"order"``, or ``"order+stereo"`` with the side of double bonds.
     node_label, edge_label : str or None
         Of NetworkX, igraph and PyTorch Geometric graphs, the attribute asked for by name.
+    node_attributes, edge_attributes : tuple of str
+        Names of the continuous attributes, to find them in new graphs.
+    directed : bool or None
+        Whether new graphs are read as directed; None: as they are.
     standardize : tuple of str
         Of molecules, steps before reading: of ``"fragment"``, ``"uncharge"`` and ``"tautomer"``.
     atom_function : callable or None
@@ -75,6 +79,9 @@ class GraphRecipe:
     standardize: tuple[str, ...] = ()
     atom_function: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
     table: TableRecord | None = field(default=None, compare=False, repr=False)
+    node_attributes: tuple[str, ...] = ()
+    edge_attributes: tuple[str, ...] = ()
+    directed: bool | None = None
 
     @classmethod
     def of_molecules(
@@ -116,8 +123,8 @@ class GraphRecipe:
             shown["atom_label"] = label
         if self.is_molecular:
             shown["hydrogens"] = "as they came" if self.hydrogens is None else self.hydrogens
-        for name in ("bond_label", "node_label", "edge_label", "standardize"):
-            if (value := getattr(self, name)) not in (None, "order", ()):
+        for name in ("bond_label", "node_label", "edge_label", "standardize", "directed"):
+            if (value := getattr(self, name)) not in (None, "order", (), False):
                 shown[name] = repr(value)
         return ", ".join(f"{name}={value}" for name, value in shown.items())
 
@@ -170,7 +177,9 @@ class GraphRecipe:
         table = record["table"]
         if table is not None:
             table = TableRecord(**{**table, "ids": tuple(table["ids"])})
-        return cls(**{**record, "standardize": tuple(record["standardize"]), "table": table})
+        lists = ("standardize", "node_attributes", "edge_attributes")
+        tuples = {name: tuple(record[name]) for name in lists}
+        return cls(**{**record, **tuples, "table": table})
 
 
 def check_agreement(ours: GraphRecipe | None, given: GraphRecipe | None) -> None:
