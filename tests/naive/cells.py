@@ -3,30 +3,26 @@
 import math
 
 
-def averaged(values, neighbors, n_steps):
-    """Attributes of one graph after each step; None stands for a missing value."""
+def means_over_steps(values, neighbors, n_steps):
+    """Attributes of the nodes of one graph, and their means over neighbours, step by step."""
     steps = [[list(row) for row in values]]
     for _ in range(n_steps):
         before, after = steps[-1], []
         for node, row in enumerate(before):
-            mixed = []
+            means = []
             for column, own in enumerate(row):
                 around = [before[k][column] for k in neighbors[node]]
                 around = [x for x in around if not math.isnan(x)]
-                if not around:
-                    mixed.append(own)
-                    continue
-                mean = sum(around) / len(around)
-                mixed.append(mean if math.isnan(own) else 0.5 * (own + mean))
-            after.append(mixed)
+                means.append(sum(around) / len(around) if around else own)
+            after.append(means)
         steps.append(after)
-    return steps
+    return [[x for step in steps for x in step[node]] for node in range(len(values))]
 
 
 def path(cells, tree, step, row):
     """The cell of one node at every resolution of one tree, split after split."""
     found, cell = [], 0
-    first = (tree * (cells.n_steps + 1) + step) * cells.n_resolutions
+    first = (step * cells.n_trees + tree) * cells.n_resolutions
     for level in range(first, first + cells.n_resolutions):
         start, stop = cells.split_offsets[level], cells.split_offsets[level + 1]
         splits = range(start, stop)

@@ -59,6 +59,9 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
         Of molecules, whether 21 descriptors (logP, polar surface, donors, rings, charge, ...) have
         a kernel of their own beside the patterns. ``"auto"``: where they improve predictions of
         held-out training molecules, by the same rule. Not with blocks, nor on a GPU.
+    attributes : {"auto", "ignore"}, default="auto"
+        Whether continuous attributes of nodes and edges, where there are any, are divided into
+        cells at several resolutions, which count as patterns beside those of the labels.
     trees : "auto" or sequence of str, default="auto"
         Ways of looking at the graphs whose patterns stand side by side: ``"structure"``,
         ``"labels"``, ``"labels+edges"``, ``"fine"``, ``"fine+edges"``. By default molecules are
@@ -229,8 +232,8 @@ class GraphClassifier(GraphClassifierMixin, GaussianProcessEstimator):
 
     Parameters
     ----------
-    depth, weights, descriptors, attributes, trees, prior_strength, learning_size, exact_size, n_landmarks, \
-max_steps :
+    depth, weights, descriptors, attributes, trees, prior_strength, learning_size, exact_size, \
+n_landmarks, max_steps :
         As for :class:`GraphRegressor`. Where a class is rare (of two, below 25 %), weights are
         learned from it whole and three times as many of the others, and the scales of the
         kernel then fitted in the true proportions; predictions are made from all graphs.

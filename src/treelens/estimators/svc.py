@@ -21,7 +21,6 @@ from treelens.graphs.convert import check_graphs
 from treelens.graphs.targets import check_classes
 from treelens.kernels.table import KERNELS
 from treelens.patterns.features import first_depth_of
-from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm.fitting import fit_chosen
 from treelens.svm.model import FittedSVM, model_bound
@@ -65,6 +64,9 @@ class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
         Whether the node labels themselves count as patterns.
     edge_labels : bool or "auto", default="auto"
         Whether patterns include edge labels; "auto": where the training graphs have them.
+    attributes : {"auto", "ignore"}, default="auto"
+        Whether continuous attributes of nodes and edges, where there are any, are divided into
+        cells that count as patterns.
     learner : PairwiseWeights, optional
         How weights are learned; its radius is set by the search.
     cv : int or splitter, default=5
@@ -131,6 +133,7 @@ class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
         "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither"), "array-like"],
         "include_depth_zero": ["boolean"],
         "edge_labels": ["boolean", StrOptions({"auto"})],
+        "attributes": [StrOptions({"auto", "ignore"})],
         "learner": [HasMethods(["fit", "get_params"]), None],
         "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split", "get_n_splits"])],
         "scoring": [StrOptions({"auto", *SCORES})],
@@ -150,6 +153,7 @@ class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
         *,
         include_depth_zero: bool = True,
         edge_labels: bool | str = "auto",
+        attributes: str = "auto",
         learner: Any = None,
         cv: Any = 5,
         scoring: str = "auto",
@@ -165,6 +169,7 @@ class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
         self.C = C
         self.include_depth_zero = include_depth_zero
         self.edge_labels = edge_labels
+        self.attributes = attributes
         self.learner = learner
         self.cv = cv
         self.scoring = scoring
@@ -207,6 +212,7 @@ class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
             seed=seed,
             n_jobs=self._n_jobs(),
             progress=self.progress,
+            attributes=self.attributes == "auto",
         )
 
     def _grid(self, n_graphs: int) -> list[Candidate]:
@@ -289,7 +295,7 @@ class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
     def patterns_(self) -> Any:
         """DataFrame of all patterns: text, depth, weight, support, relative frequency per class."""
         return pattern_table(
-            PatternForest.of_vocabulary(self.vocabulary_), self.train_histograms_, self.weights_,
+            self._fitted_model.patterns.forest, self.train_histograms_, self.weights_,
             self.train_codes_, self.classes_,
         )  # fmt: skip
 

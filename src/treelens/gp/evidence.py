@@ -1,8 +1,9 @@
 """The marginal likelihood of a Gaussian process with given weights, and its gradient.
 
 The weight of a pattern is ``w_v = beta_level(v) * exp(theta_v)``: one ``beta`` per level (a depth
-of a tree of patterns; a step and resolution of cells), a softmax of ``b`` times their number, and ``theta_v``, the sum of the
-deviations ``delta_a`` of ``v`` and all its ancestors, so that a deviation moves a whole branch.
+of a tree of patterns; a step and resolution of cells), a softmax of ``b`` times their number, and
+``theta_v``, the sum of the deviations ``delta_a`` of ``v`` and all its ancestors, so that a
+deviation moves a whole branch.
 With ``A`` the mixture kernel (:mod:`treelens.kernels.mixture`) of these weights plus noise on the
 diagonal, and P columns of targets, the objective to minimise is
 

@@ -10,7 +10,7 @@ def cells_of_nodes(
 ):  # fmt: skip
     """Fill ``cells`` (n_resolutions, n_nodes) with the way of each node down one tree.
 
-    ``values`` (n_nodes, n_attributes); ``offsets`` (n_resolutions,) of the splits to each level.
+    ``values`` (n_nodes, n_columns); ``offsets`` (n_resolutions,) of the splits to each level.
     """
     for node in range(first, last):
         cell = 0

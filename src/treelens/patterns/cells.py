@@ -1,28 +1,30 @@
 """Continuous attributes of nodes as patterns: cells of many binnings, at many resolutions.
 
-The attributes of a node are averaged with those of its neighbours, zero to ``n_steps`` times. At
-every step several randomised trees divide the space of attributes: each cell is split at the median
-of the training nodes in it, along one attribute, so that a cell reads ``"charge <= -0.1 and x >
-0.52"``. A cell is a pattern; the cell that it was split from is its parent; how often the nodes of
-a graph fall into each cell is counted like any other pattern.
+A node has its own attributes, their means over its neighbours, the means of these means, and so on
+up to ``n_steps``. With the values up to each number of steps, several randomised trees divide the
+space of values: each cell is split along one of them, at a quantile of the training nodes in it, so
+that a cell reads ``"charge <= -0.1, x > 0.52 (mean over 1 step)"``. A cell is a pattern; the cell
+that it was split from is its parent; how often the nodes of a graph fall into each cell is counted
+like any other pattern.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
 from treelens.array_checks import check_array, check_labels, check_offsets
-from treelens.graphs.collection import GraphCollection
+from treelens.graphs.collection import GraphCollection, check_attributes
 from treelens.parallel import run_in_shares
 from treelens.patterns import _compiled_cells
 
 N_TREES = 8
 N_RESOLUTIONS = 6
-MOST_STEPS = 2  # averaging over more makes the nodes of a graph alike
+MOST_STEPS = 2  # means over more make the nodes of a graph alike
+_QUANTILES = 0.1, 0.9  # between which a cell is split: trees shall differ
 _FEWEST_NODES = 8  # in a cell that is split
 _MOST_NODES = 20_000  # that thresholds are found from
 _SEED = 0
@@ -32,7 +34,7 @@ _SEED = 0
 class AttributeCells:
     """Trees of cells, fitted to the attributes of training nodes.
 
-    Levels are numbered tree by tree, in each step by step, in each from the coarsest resolution
+    Levels are numbered step by step, in each tree by tree, in each from the coarsest resolution
     (two cells) on. A cell of the last resolution but one, or the whole space, has a *split*; its
     children are numbered one after the other in the next resolution, and a cell without a split
     goes on there as one.
@@ -40,7 +42,9 @@ class AttributeCells:
     Attributes
     ----------
     names : tuple of str
-        Of the attributes, in the order of the columns.
+        Of the attributes of nodes: the first columns.
+    edge_names : tuple of str
+        Of the attributes of edges, of which a node has the mean over its edges: the other columns.
     n_trees, n_steps, n_resolutions : int
         Steps beside the attributes themselves, which are step 0.
     split_offsets : ndarray of int64, shape (n_trees * (n_steps + 1) * n_resolutions + 1,)
@@ -55,6 +59,7 @@ class AttributeCells:
     """
 
     names: tuple[str, ...]
+    edge_names: tuple[str, ...]
     n_trees: int
     n_steps: int
     n_resolutions: int
@@ -66,10 +71,10 @@ class AttributeCells:
 
     def validate(self) -> None:
         """Raise ``ValueError`` unless every split leads to cells of the next resolution."""
-        check_labels(self.names, "names")
+        check_labels(self.columns, "names")
         n_splits = len(self.attribute)
         check_offsets(self.split_offsets, "split_offsets", self.n_levels, n_splits)
-        check_array(self.attribute, "attribute", np.int32, (None,), -1, len(self.names))
+        check_array(self.attribute, "attribute", np.int32, (None,), -1, len(self.columns))
         check_array(self.threshold, "threshold", np.float64, (n_splits,))
         check_array(self.missing, "missing", np.bool_, (n_splits,))
         check_array(self.first_child, "first_child", np.int32, (n_splits,))
@@ -80,6 +85,14 @@ class AttributeCells:
             expected = np.cumsum(sizes) - sizes
             if len(sizes) != n_above or (self.first_child[splits] != expected).any():
                 raise ValueError("splits must lead to the cells of the next resolution")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What each column says of a node, in words."""
+        own = (*self.names, *(f"{name} over edges" for name in self.edge_names))
+        steps = ["", " (mean over 1 step)"]
+        steps += [f" (mean over {k} steps)" for k in range(2, self.n_steps + 1)]
+        return tuple(name + step for step in steps[: self.n_steps + 1] for name in own)
 
     @property
     def n_levels(self) -> int:
@@ -94,12 +107,13 @@ class AttributeCells:
     @property
     def level_steps(self) -> np.ndarray:
         """Step of each level, shape (n_levels,)."""
-        return np.arange(self.n_levels) // self.n_resolutions % (self.n_steps + 1)
+        return np.arange(self.n_levels) // (self.n_trees * self.n_resolutions)
 
     @property
     def level_groups(self) -> np.ndarray:
         """Step and resolution of each level as one number: trees share them; (n_levels,)."""
-        return np.arange(self.n_levels) % ((self.n_steps + 1) * self.n_resolutions)
+        resolution = np.arange(self.n_levels) % self.n_resolutions
+        return self.level_steps * self.n_resolutions + resolution
 
     @cached_property
     def parents(self) -> tuple[np.ndarray, ...]:
@@ -125,27 +139,31 @@ class AttributeCells:
         n_trees: int = N_TREES,
         n_resolutions: int = N_RESOLUTIONS,
     ) -> AttributeCells:
-        """Find thresholds from the nodes of training graphs that have attributes."""
-        values = averaged(graphs, n_steps)  # (n_steps + 1, n_nodes, n_attributes)
-        if values.shape[1] > _MOST_NODES:
-            order = np.random.default_rng(_SEED).permutation(values.shape[1])
-            values = values[:, np.sort(order[:_MOST_NODES])]
-        units = _spread(values[0])
+        """Find thresholds from the nodes of training graphs; see :func:`has_attributes`."""
+        values = means_over_steps(graphs, n_steps)  # (n_nodes, (n_steps + 1) * n_attributes)
+        if len(values) > _MOST_NODES:
+            order = np.random.default_rng(_SEED).permutation(len(values))
+            values = values[np.sort(order[:_MOST_NODES])]
+        n_attributes = values.shape[1] // (n_steps + 1)
+        units = np.tile(_spread(values[:, :n_attributes]), n_steps + 1)
         units[units == 0.0] = 1.0
         splits = [
             level
-            for tree in range(n_trees)
             for step in range(n_steps + 1)
+            for tree in range(n_trees)
+            for known in [slice(0, (step + 1) * n_attributes)]
             for level in _grow(
-                values[step], units, n_resolutions, np.random.default_rng((_SEED, tree, step))
+                values[:, known],
+                units[known],
+                n_resolutions,
+                np.random.default_rng((_SEED, tree, step)),
             )
         ]
         sizes = [len(level) for level in splits]
         table = [split for level in splits for split in level]
         children = [_first_children(level) for level in splits]
-        names = tuple(graphs.attribute_names)
         return cls(
-            names, n_trees, n_steps, n_resolutions,
+            graphs.attribute_names, graphs.edge_attribute_names, n_trees, n_steps, n_resolutions,
             np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
             np.array([split[0] for split in table], dtype=np.int32),
             np.array([split[1] for split in table], dtype=np.float64),
@@ -153,16 +171,27 @@ class AttributeCells:
             np.concatenate(children).astype(np.int32),
         )  # fmt: skip
 
+    def truncated(self, n_steps: int) -> AttributeCells:
+        """Return the cells of the first steps: those that a fit with fewer steps would find."""
+        n_levels = self.n_trees * (n_steps + 1) * self.n_resolutions
+        offsets = self.split_offsets[: n_levels + 1]
+        n = int(offsets[-1])
+        return replace(
+            self, n_steps=n_steps, split_offsets=offsets, attribute=self.attribute[:n],
+            threshold=self.threshold[:n], missing=self.missing[:n],
+            first_child=self.first_child[:n],
+        )  # fmt: skip
+
     def transform(self, graphs: GraphCollection, n_jobs: int = 1) -> np.ndarray:
         """Return the cell of every node at every level, shape (n_levels, n_nodes)."""
-        values = averaged(graphs, self.n_steps)
+        graphs = check_attributes(graphs, self.names, self.edge_names)
+        values = means_over_steps(graphs, self.n_steps)
         cells = np.empty((self.n_levels, graphs.n_nodes), dtype=np.int32)
 
         def share(first: int, last: int) -> None:
             for start in range(0, self.n_levels, self.n_resolutions):
                 _compiled_cells.cells_of_nodes(
-                    first, last, values[int(self.level_steps[start])],
-                    self.split_offsets[start : start + self.n_resolutions],
+                    first, last, values, self.split_offsets[start : start + self.n_resolutions],
                     self.attribute, self.threshold, self.missing, self.first_child,
                     cells[start : start + self.n_resolutions],
                 )  # fmt: skip
@@ -180,7 +209,7 @@ class AttributeCells:
         """
         found: dict[str, tuple[float, float] | bool] = {}
         for split, second in self._path(level, cell):
-            name = self.names[self.attribute[split]]
+            name = self.columns[self.attribute[split]]
             threshold = float(self.threshold[split])
             known = found.get(name, (-np.inf, np.inf))
             if self.missing[split]:
@@ -194,19 +223,19 @@ class AttributeCells:
         """Return a cell in words: ``"charge <= -0.1, x > 0.52 (mean over 1 step)"``."""
         parts = []
         for name, bound in self.bounds(level, cell).items():
+            name, mean, steps = name.partition(" (mean")
             if isinstance(bound, bool):
-                parts.append(f"{name} missing")
-                continue
-            low, high = bound
-            if np.isfinite(low) and np.isfinite(high):
-                parts.append(f"{low:.3g} < {name} <= {high:.3g}")
-            elif np.isfinite(low):
-                parts.append(f"{name} > {low:.3g}")
+                condition = f"{name} missing"
+            elif np.isfinite(bound).all():
+                condition = f"{bound[0]:.3g} < {name} <= {bound[1]:.3g}"
+            elif np.isfinite(bound[0]):
+                condition = f"{name} > {bound[0]:.3g}"
             else:
-                parts.append(f"{name} <= {high:.3g}" if np.isfinite(high) else f"{name} known")
-        step = int(self.level_steps[level])
-        where = f" (mean over {step} step{'s' if step > 1 else ''})" if step else ""
-        return (", ".join(parts) or "any value") + where
+                condition = (
+                    f"{name} <= {bound[1]:.3g}" if np.isfinite(bound[1]) else f"{name} known"
+                )
+            parts.append(condition + mean + steps)
+        return ", ".join(parts) or "any value"
 
     def _path(self, level: int, cell: int) -> list[tuple[int, bool]]:
         """Splits on the way to a cell, and whether each was left by its second child."""
@@ -220,28 +249,42 @@ class AttributeCells:
         return path
 
 
-def averaged(graphs: GraphCollection, n_steps: int) -> np.ndarray:
-    """Return the attributes after 0, 1, ... steps, shape (n_steps + 1, n_nodes, n_attributes).
+def has_attributes(graphs: GraphCollection) -> bool:
+    """Whether nodes or edges have attributes that can be divided into cells."""
+    given = graphs.node_attributes is not None or graphs.edge_attributes is not None
+    return given and graphs.n_nodes > 0
 
-    Each step takes the mean of a node's own values and the mean of its neighbours'. Missing values
-    are left out of means; a value is missing where the node and all its neighbours lack it.
+
+def means_over_steps(graphs: GraphCollection, n_steps: int) -> np.ndarray:
+    """Return the attributes of nodes, their means over neighbours, the means of these, and so on.
+
+    Of each, those of nodes come first, then the means of those of edges over the edges of a node.
+    Missing values are left out of means; where all are missing, or a node has no neighbours, it
+    keeps the value of the step before. Shape (n_nodes, (n_steps + 1) * n_attributes).
     """
-    values = graphs.node_attributes
-    assert values is not None
     owner = np.repeat(np.arange(graphs.n_nodes), np.diff(graphs.neighbor_offsets))
     first = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # of the graph of each node
     shape = (graphs.n_nodes, graphs.n_nodes)
     ones = np.ones(len(owner))
     adjacency = sparse.csr_array((ones, (owner, graphs.neighbors + first[owner])), shape=shape)
-    steps = [np.ascontiguousarray(values, dtype=np.float64)]
+    columns = [] if graphs.node_attributes is None else [graphs.node_attributes]
+    if graphs.edge_attributes is not None:
+        shape = (graphs.n_nodes, len(owner))
+        incident = sparse.csr_array((ones, (owner, np.arange(len(owner)))), shape=shape)
+        none = np.full((graphs.n_nodes, len(graphs.edge_attribute_names)), np.nan)
+        columns.append(_known_mean(incident, graphs.edge_attributes, none))
+    steps = [np.hstack(columns)]
     for _ in range(n_steps):
-        own = steps[-1]
-        known = ~np.isnan(own)
-        n_known = adjacency @ known.astype(np.float64)
-        total = adjacency @ np.where(known, own, 0.0)
-        around = np.divide(total, n_known, out=own.copy(), where=n_known > 0)
-        steps.append(np.where(known, 0.5 * (own + around), around))
-    return np.array(steps)
+        steps.append(_known_mean(adjacency, steps[-1], steps[-1]))
+    return np.hstack(steps)
+
+
+def _known_mean(members: sparse.csr_array, values: np.ndarray, default: np.ndarray) -> np.ndarray:
+    """Mean of the values that are not missing over the members of each row, or the default."""
+    known = ~np.isnan(values)
+    n_known = members @ known.astype(np.float64)
+    total = members @ np.where(known, values, 0.0)
+    return np.divide(total, n_known, out=default.copy(), where=n_known > 0)
 
 
 Split = tuple[int, float, bool]  # attribute or -1, threshold, whether missing values go apart
@@ -250,7 +293,7 @@ Split = tuple[int, float, bool]  # attribute or -1, threshold, whether missing v
 def _grow(
     values: np.ndarray, units: np.ndarray, n_resolutions: int, rng: np.random.Generator
 ) -> list[list[Split]]:
-    """Return the splits of one tree, by resolution; ``values`` (n_nodes, n_attributes)."""
+    """Return the splits of one tree, by resolution; ``values`` (n_nodes, n_columns)."""
     cells, levels = [np.arange(len(values))], []
     for _ in range(n_resolutions):
         splits, children = [], []
@@ -270,10 +313,11 @@ def _grow(
 
 
 def _choose_split(inside: np.ndarray, units: np.ndarray, rng: np.random.Generator) -> Split:
-    """Split at the median of a random one among the attributes that vary most in a cell."""
+    """Split a cell along one of the attributes that vary most in it, at a random quantile."""
     n_attributes = len(units)
     tried = rng.permutation(n_attributes)[: (n_attributes + 1) // 2]
     factors = rng.uniform(0.5, 1.0, len(tried))
+    quantile = rng.uniform(*_QUANTILES)
     if len(inside) < _FEWEST_NODES:
         return -1, 0.0, False
     score = factors * _spread(inside[:, tried]) / units[tried]
@@ -288,7 +332,7 @@ def _choose_split(inside: np.ndarray, units: np.ndarray, rng: np.random.Generato
     present = column[~absent]
     if not len(present) or present.min() == present.max():
         return -1, 0.0, False
-    threshold = float(np.median(present))
+    threshold = float(np.quantile(present, quantile))
     if threshold >= present.max():
         threshold = float(present[present < present.max()].max())
     return attribute, threshold, False

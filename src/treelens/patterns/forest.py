@@ -16,7 +16,7 @@ import numpy as np
 from treelens.array_checks import check_array
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
-from treelens.patterns.cells import MOST_STEPS, AttributeCells
+from treelens.patterns.cells import MOST_STEPS, AttributeCells, has_attributes
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import NodeColors, PatternTree, PatternVocabulary
 
@@ -107,18 +107,20 @@ class PatternForest:
         ]
         vocabularies = tuple(vocabulary for vocabulary, _ in fitted)
         cells = None
-        if attributes and graphs.node_attributes is not None and graphs.n_nodes:
+        if attributes and has_attributes(graphs):
             cells = AttributeCells.fit(graphs, min(depth, MOST_STEPS))
         plain = cls(trees, vocabularies, tuple(np.empty(0, np.int64) for _ in trees), cells)
         colors = plain._stacked([colors.colors for _, colors in fitted], graphs, n_jobs)
         return replace(plain, roots=plain._find_roots(colors)), colors
 
     @classmethod
-    def of_vocabulary(cls, vocabulary: PatternVocabulary) -> PatternForest:
+    def of_vocabulary(
+        cls, vocabulary: PatternVocabulary, cells: AttributeCells | None = None
+    ) -> PatternForest:
         """Return the forest of one tree with the patterns of a vocabulary, from depth 0 on."""
         tree = "labels+edges" if vocabulary.uses_edge_labels else "labels"
         no_parents = np.full(len(vocabulary.node_alphabet), -1, dtype=np.int64)
-        return cls((tree,), (vocabulary,), (no_parents,))
+        return cls((tree,), (vocabulary,), (no_parents,), cells)
 
     def transform(self, graphs: GraphCollection, n_jobs: int = 1) -> NodeColors:
         """Return the colours of new graphs, a row per level; -1 for unseen patterns."""
@@ -184,8 +186,10 @@ class PatternForest:
         Shape (n_levels,).
         """
         n_labels = len(self._label_levels)
-        groups = [] if self.cells is None else n_labels + self.cells.level_groups
-        return np.concatenate([np.arange(n_labels), groups]).astype(np.int64)
+        groups = np.arange(n_labels)
+        if self.cells is None:
+            return groups
+        return np.concatenate([groups, n_labels + self.cells.level_groups])
 
     @property
     def n_deviating(self) -> int:

@@ -39,7 +39,7 @@ class PairFeatures:
             raise ValueError(f"kind must be one of {PAIR_KINDS}, got {kind!r}.")
         minimum = kind != "subtree"
         # The product carries the factor 1 / n_depths as two square roots.
-        factor = 1.0 / histograms.n_depths if minimum else 1.0 / np.sqrt(histograms.n_depths)
+        factor = histograms.entry_shares if minimum else np.sqrt(histograms.entry_shares)
         lists = histograms.by_pattern("frequencies" if kind == "wasserstein" else "counts", factor)
         rows = lists.transposed(histograms.n_graphs)
         plain = cls(lists, rows, histograms.level_offsets, minimum, np.ones(histograms.n_graphs))

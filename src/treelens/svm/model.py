@@ -148,7 +148,7 @@ class FittedSVM:
         n_classes, n_graphs, indices = (
             len(self.classes), histograms.n_graphs, self.decision.basis_indices,
         )  # fmt: skip
-        offsets = self.patterns.vocabulary.level_offsets
+        offsets = self.patterns.forest.level_offsets
         if not 0 <= first < len(offsets) - 1 or histograms.first_depth != first:
             raise ValueError("first_depth must be a depth of the vocabulary, and the histograms'")
         if not np.array_equal(histograms.level_offsets, offsets[first:] - offsets[first]):
@@ -192,7 +192,7 @@ class FittedSVM:
         """One weight per pattern in use, shape (n_patterns,)."""
         if self.kernel.weights is not None:
             return self.kernel.weights
-        offsets = self.patterns.vocabulary.level_offsets
+        offsets = self.patterns.forest.level_offsets
         return np.ones(int(offsets[-1] - offsets[self.patterns.first_depth]))
 
     def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions:
