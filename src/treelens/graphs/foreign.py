@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.graphs.build import build_collection, edge_array, numbered_names
+from treelens.graphs.build import build_collection, edge_array, listed_one_way, numbered_names
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError, IgnoredDataWarning
 from treelens.graphs.recipe import GraphRecipe, common_recipe
@@ -420,7 +420,7 @@ def from_geometric(graphs: Sequence[Any], asked: Asked) -> GraphCollection:
     )
     directed = asked.directed
     if directed is None:
-        directed = not all(map(is_symmetric, edges))
+        directed = any(len(listed_one_way(pairs)) for pairs in edges)
     plain = [
         PlainGraph(*parts, None, directed) for parts in zip(sizes, edges, nodes, arcs, strict=True)
     ]
@@ -436,15 +436,6 @@ def from_geometric(graphs: Sequence[Any], asked: Asked) -> GraphCollection:
         attributes={"pos"} - set(node_table.sources) if has_position else (),
         weight_name="edge_weight",
     )  # fmt: skip
-
-
-def is_symmetric(edges: np.ndarray) -> bool:
-    """Whether every edge (n_edges, 2) is listed in both directions."""
-    there, back = (
-        np.unique(pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1])
-        for pairs in (edges, edges[:, ::-1])
-    )
-    return np.array_equal(there, back)
 
 
 def _feature_table(
