@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol, TextIO
 
 import numpy as np
 
+from treelens.graphs.atom_attributes import AtomAttributes
 from treelens.graphs.atoms import AtomLabel
 from treelens.graphs.build import listed_one_way
 from treelens.graphs.collection import GraphCollection
@@ -141,6 +142,8 @@ class SmilesBlocks:
         whatever block it is in.
     block_size : int
         Rows in memory at a time.
+    atom_attributes : list of str or callable, optional
+        As in :func:`treelens.read_smiles`.
 
     Examples
     --------
@@ -162,6 +165,7 @@ class SmilesBlocks:
     bond_label: str = "order"
     standardize: bool | str | Sequence[str] = False
     on_missing: str = "raise"
+    atom_attributes: AtomAttributes | None = None
 
     def __post_init__(self) -> None:
         check_choice("on_invalid", self.on_invalid, ("raise", "skip"))
@@ -170,8 +174,9 @@ class SmilesBlocks:
 
     def _recipe(self) -> GraphRecipe:
         return GraphRecipe.of_molecules(
-            "smiles", self.atom_label, self.hydrogens, self.bond_label, self.standardize
-        )
+            "smiles", self.atom_label, self.hydrogens, self.bond_label, self.standardize,
+            self.atom_attributes,
+        )  # fmt: skip
 
     def __iter__(self) -> Iterator[FilePart]:
         check_block_size(self.block_size)
