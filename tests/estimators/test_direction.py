@@ -7,6 +7,7 @@ import pytest
 import treelens as tl
 from strategies import random_collection, renumbered
 from treelens.graphs.errors import GraphDataError
+from treelens.graphs.synthetic import make_data_flows
 
 CHAIN = [("a", "b"), ("b", "c")]  # a -> b -> c
 COLLIDER = [("a", "b"), ("c", "b")]  # a -> b <- c
@@ -89,3 +90,19 @@ def test_classifiers_learn_from_direction(model, tmp_path) -> None:
     assert len(explanation.edge_contributions) == graphs[31].number_of_edges()
     blind = tl.as_graph_collection(graphs, directed=False)
     assert type(model)().fit(blind[:30], y[:30]).score(blind[30:], y[30:]) < 0.8
+
+
+def test_data_flows_are_told_apart_by_direction_only() -> None:
+    graphs, y = make_data_flows(200, random_state=1)
+    for graph, kind in zip(graphs, y, strict=True):
+        source, check, write = graph.data["planted"]
+        assert [graph.node_labels[i] for i in graph.data["planted"]] == ["input", "check", "write"]
+        assert (source, check) in graph.edges
+        assert ((check, write) if kind == "safe" else (write, check)) in graph.edges
+    blind = tl.as_graph_collection([graph.to_networkx() for graph in graphs], directed=False)
+    scores = [
+        tl.GraphClassifier(depth=1).fit(read[:120], y[:120]).score(read[120:], y[120:])
+        for read in (graphs, blind)
+    ]
+    assert scores[0] > 0.75
+    assert scores[1] < 0.65

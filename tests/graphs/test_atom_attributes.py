@@ -34,7 +34,9 @@ def test_contributions_add_up_to_the_descriptors_of_rdkit() -> None:
         assert sum(graph.node_attributes["tpsa"]) == pytest.approx(
             rdMolDescriptors.CalcTPSA(molecule)
         )
-        assert sum(graph.node_attributes["labute"]) == pytest.approx(
+        # of the surface, a part belongs to hydrogens that are no atoms
+        hydrogens = rdMolDescriptors._CalcLabuteASAContribs(molecule)[1]
+        assert sum(graph.node_attributes["labute"]) + hydrogens == pytest.approx(
             rdMolDescriptors.CalcLabuteASA(molecule)
         )
 
