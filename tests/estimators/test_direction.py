@@ -6,6 +6,8 @@ import pytest
 
 import treelens as tl
 from strategies import random_collection, renumbered
+from treelens.explain.contributions import spread_over_graph
+from treelens.explain.draw import draw_graph
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.synthetic import make_data_flows
 
@@ -106,3 +108,28 @@ def test_data_flows_are_told_apart_by_direction_only() -> None:
     ]
     assert scores[0] > 0.75
     assert scores[1] < 0.65
+
+
+def test_shares_of_directed_edges_are_those_of_the_edges_without_direction(rng) -> None:
+    """No edge leads both ways here, so nodes have the same neighbours in either reading."""
+    graphs, _ = make_data_flows(5, random_state=rng)
+    blind = tl.as_graph_collection([graph.to_networkx() for graph in graphs], directed=False)
+    depths = np.array([0, 1, 2])
+    for directed, undirected in zip(graphs, blind, strict=True):
+        shares = rng.normal(size=(3, directed.n_nodes))
+        found = []
+        for graph in (directed, undirected):
+            one = tl.as_graph_collection([graph])
+            found.append(spread_over_graph(
+                shares, depths, one.neighbor_offsets, one.neighbors, one.directions))  # fmt: skip
+        np.testing.assert_allclose(found[0][0], found[1][0])
+        place = {edge: k for k, edge in enumerate(undirected.edges)}
+        order = [place[min(edge), max(edge)] for edge in directed.edges]
+        np.testing.assert_allclose(found[0][1], found[1][1][order])
+
+
+def test_drawings_have_arrows() -> None:
+    graphs, _ = make_data_flows(1, random_state=0)
+    arrowless = tl.as_graph_collection([graphs[0].to_networkx()], directed=False)
+    n_lines = [draw_graph(graph).count("M") for graph in (graphs[0], arrowless[0])]
+    assert n_lines[0] == n_lines[1] + 2 * graphs.n_edges
