@@ -182,9 +182,7 @@ def build_tu(
         () if table is None else numbered_names("attribute", table.shape[1])
         for table in (node_attributes, edge_attributes)
     )
-    recipe = replace(
-        TU_RECIPE, node_attributes=names, edge_attributes=edge_names, directed=directed or None
-    )
+    recipe = replace(TU_RECIPE, node_attributes=names, edge_attributes=edge_names)
 
     def labels(table: np.ndarray | None) -> Any:
         if table is None or table.shape[1] == 1:
