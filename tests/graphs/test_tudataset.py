@@ -67,9 +67,8 @@ def assert_is_good(graphs, y) -> None:
         {part: text.rstrip() for part, text in GOOD.items()},
         {part: "\ufeff" + text for part, text in GOOD.items()},
         {"A": GOOD["A"] * 2, "edge_labels": GOOD["edge_labels"] * 2},
-        {"A": "2, 1\n3, 2\n", "edge_labels": "0\n9\n"},
     ],
-    ids=["8,1", "loose", "blanks", "CRLF", "blank end", "no end", "BOM", "twice", "one way"],
+    ids=["8,1", "loose", "blanks", "CRLF", "blank end", "no end", "BOM", "twice"],
 )
 def test_forms_that_mean_the_same(tmp_path, changes) -> None:
     assert_is_good(*read_tudataset(write_set(tmp_path / "TINY", **changes)))
@@ -86,8 +85,18 @@ def test_nodes_of_a_graph_need_not_stand_together(tmp_path) -> None:
     assert_is_good(*read_tudataset(folder))
 
 
+def test_edges_listed_in_one_direction_are_directed_unless_told_otherwise(tmp_path) -> None:
+    folder = write_set(tmp_path / "TINY", A="2, 1\n3, 2\n", edge_labels="0\n9\n")
+    assert_is_good(*read_tudataset(folder, directed=False))
+    graphs, _ = read_tudataset(folder)
+    assert graphs.directed
+    assert (graphs[0].edges, graphs[0].edge_labels) == (((1, 0), (2, 1)), (0, 9))
+    both_ways, _ = read_tudataset(write_set(tmp_path / "TINY"), directed=True)
+    assert both_ways[0].edges == ((0, 1), (1, 0), (1, 2), (2, 1))
+
+
 def test_without_labels(tmp_path) -> None:
-    folder = write_set(tmp_path, A="1, 1\n1, 2\n", node_labels=None, edge_labels=None)
+    folder = write_set(tmp_path, A="1, 1\n1, 2\n2, 1\n", node_labels=None, edge_labels=None)
     with pytest.warns(DegreeLabelsWarning) as caught:
         graphs, _ = read_tudataset(folder)
     assert len(caught) == 1

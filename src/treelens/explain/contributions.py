@@ -288,7 +288,7 @@ def explain_seen(
     counts = np.bincount(entries[entries >= 0], minlength=len(rows.indices))
     shares = np.append(contributions / counts, 0.0)[entries]  # (n_levels, n_nodes)
     by_node, by_edge = spread_over_graph(
-        shares, expansion.level_depths, one.neighbor_offsets, one.neighbors
+        shares, expansion.level_depths, one.neighbor_offsets, one.neighbors, one.directions
     )
     order = np.lexsort((rows.indices, -np.abs(contributions)))
     ids = rows.indices[order] + expansion.first_pattern
@@ -359,8 +359,9 @@ def _warning(out_of_vocabulary: float, limit: float) -> str | None:
 
 
 def spread_over_graph(
-    shares: np.ndarray, depths: np.ndarray, offsets: np.ndarray, neighbors: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+    shares: np.ndarray, depths: np.ndarray, offsets: np.ndarray, neighbors: np.ndarray,
+    directions: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """One number per node and per edge from the contribution of each node's patterns.
 
     Parameters
@@ -370,6 +371,8 @@ def spread_over_graph(
     depths : ndarray of int, shape (n_depths,)
     offsets, neighbors : ndarray, shapes (n_nodes + 1,) and (n_arcs,)
         The neighbours of each node, ascending.
+    directions : ndarray, shape (n_arcs,), optional
+        Of directed graphs, as in :class:`GraphCollection`.
 
     Returns
     -------
@@ -402,6 +405,9 @@ def spread_over_graph(
     starts = walk((layer[:-1] < depths).astype(float) @ (shares / np.maximum(column, 1)))
     crossing = (starts / np.maximum(degrees, 1))[owner]  # (n_arcs,)
     # The arc back from v to u stands where the pair (neighbour, owner) would stand.
+    if directions is not None:
+        back = crossing[np.lexsort((1 - directions, owner, neighbors))]
+        return nodes, (crossing + back)[directions == 0]
     back = crossing[np.lexsort((owner, neighbors))]
     both = crossing + np.where(owner == neighbors, 0.0, back)
     return nodes, both[owner <= neighbors]

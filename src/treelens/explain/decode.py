@@ -85,8 +85,10 @@ def occurrence_at(
         following = []
         for node in frontier:
             start, stop = graphs.neighbor_offsets[first + node : first + node + 2]
-            for neighbor in graphs.neighbors[start:stop].tolist():
-                edges[min(node, neighbor), max(node, neighbor)] = None
+            directions = None if graphs.directions is None else graphs.directions[start:stop]
+            for k, neighbor in enumerate(graphs.neighbors[start:stop].tolist()):
+                back = neighbor < node if directions is None else bool(directions[k])
+                edges[(neighbor, node) if back else (node, neighbor)] = None
                 if neighbor not in reached:
                     reached[neighbor] = None
                     following.append(neighbor)

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple, Protocol, TextIO
 
 import numpy as np
 
+from treelens.graphs.atom_attributes import AtomAttributes
 from treelens.graphs.atoms import AtomLabel
+from treelens.graphs.build import listed_one_way
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_graph_collection, described, kind_of
 from treelens.graphs.errors import (
@@ -140,6 +142,8 @@ class SmilesBlocks:
         whatever block it is in.
     block_size : int
         Rows in memory at a time.
+    atom_attributes : list of str or callable, optional
+        As in :func:`treelens.read_smiles`.
 
     Examples
     --------
@@ -161,6 +165,7 @@ class SmilesBlocks:
     bond_label: str = "order"
     standardize: bool | str | Sequence[str] = False
     on_missing: str = "raise"
+    atom_attributes: AtomAttributes | None = None
 
     def __post_init__(self) -> None:
         check_choice("on_invalid", self.on_invalid, ("raise", "skip"))
@@ -169,8 +174,9 @@ class SmilesBlocks:
 
     def _recipe(self) -> GraphRecipe:
         return GraphRecipe.of_molecules(
-            "smiles", self.atom_label, self.hydrogens, self.bond_label, self.standardize
-        )
+            "smiles", self.atom_label, self.hydrogens, self.bond_label, self.standardize,
+            self.atom_attributes,
+        )  # fmt: skip
 
     def __iter__(self) -> Iterator[FilePart]:
         check_block_size(self.block_size)
@@ -207,6 +213,9 @@ class TUBlocks:
         Unpacked; its name is that of the data set unless ``name`` says otherwise.
     name : str, optional
     block_size : int
+    directed : bool, optional
+        Whether edges have a direction. None: they have none, and a block with edges that are listed
+        in one direction only is an error.
 
     Examples
     --------
@@ -223,6 +232,7 @@ class TUBlocks:
     folder: str | Path
     name: str | None = None
     block_size: int = 5000
+    directed: bool | None = None
 
     def __iter__(self) -> Iterator[FilePart]:
         check_block_size(self.block_size)
@@ -260,6 +270,12 @@ class TUBlocks:
                     across[0] - len(edges),
                     f"the edge {u} - {v} joins two graphs, {of_u} and {of_v}",
                 )
+            if self.directed is None and len(one_way := listed_one_way(edges)):
+                raise files["A"].error(
+                    one_way[0] - len(edges),
+                    "the edge is listed in this direction only: pass directed=True if edges have "
+                    "a direction, else directed=False",
+                )
             companions = [
                 files[part].take(len(lines), exactly=True) if part in files else None
                 for part, lines in (
@@ -269,7 +285,9 @@ class TUBlocks:
             ]  # fmt: skip
             place = f"{files['A'].path.parent}, graphs {n_graphs + 1} to {last_graph}"
             sizes = np.bincount(graph_of, minlength=len(y))
-            yield FilePart(_read_tu, (y[:, 0], sizes, edges - n_nodes - 1, *companions, place))
+            edges = edges - n_nodes - 1
+            arguments = (y[:, 0], sizes, edges, *companions, place, bool(self.directed))
+            yield FilePart(_read_tu, arguments)
             n_graphs, n_nodes = last_graph, last_node
         if not n_graphs:
             raise GraphDataError(f"{files['graph_labels'].path} is empty: expected classes.")

@@ -72,7 +72,9 @@ def build_collection(
         edge_codes = _codes_of_arcs(edge_codes[order], edge_alphabet, arcs, first, node_offsets)
     if edge_attributes is not None:
         _check_count("rows of edge attributes", len(edge_attributes), "edges", len(edges))
-        edge_attributes = _mean_of_runs(np.asarray(edge_attributes)[order], first)
+        # Arcs of one edge in the order of the lines, so that both directions have the same mean.
+        by_line = order[np.lexsort((order, np.cumsum(first)))]
+        edge_attributes = _mean_of_runs(np.asarray(edge_attributes)[by_line], first)
     arcs = arcs[first]
     degrees = np.bincount(arcs[:, 0], minlength=n_nodes)
     degree_labels = node_labels is None
@@ -123,6 +125,14 @@ def edge_array(edges: Any, place: str) -> np.ndarray:
             f"{place}: edge {changed[0]} joins nodes {u} and {v}: nodes are numbered with integers."
         )
     return pairs
+
+
+def listed_one_way(edges: np.ndarray) -> np.ndarray:
+    """Return the positions of edges (n_edges, 2) that are not listed in the other direction."""
+    there, back = (pairs[:, 0] << 32 | pairs[:, 1] for pairs in (edges, edges[:, ::-1]))
+    if np.array_equal(np.sort(there), np.sort(back)):  # the usual case, and quick
+        return np.empty(0, dtype=np.int64)
+    return np.flatnonzero(~np.isin(back, there))
 
 
 def _as_int64(numbers: np.ndarray) -> np.ndarray:
@@ -180,15 +190,14 @@ def _canonical_arcs(
     Returned are the arcs (2 n_edges, 2), the directions of different ones, the edge of each arc,
     and which arcs differ from the one before.
     """
-    # One after the other, so that arcs with the same ends are in the order of their edges.
-    arcs = np.stack([edges, edges[:, ::-1]], axis=1).reshape(-1, 2)
-    incoming = np.tile([False, directed], len(edges))
+    arcs = np.concatenate([edges, edges[:, ::-1]])
+    incoming = np.repeat([False, directed], len(edges))
     order = np.lexsort((*([incoming] if directed else []), arcs[:, 1], arcs[:, 0]))
     arcs, incoming = arcs[order], incoming[order]
     first = np.ones(len(arcs), dtype=bool)
     first[1:] = (arcs[1:] != arcs[:-1]).any(axis=1) | (incoming[1:] != incoming[:-1])
     directions = incoming[first].astype(np.int8) if directed else None
-    return arcs, directions, order // 2, first
+    return arcs, directions, order % max(1, len(edges)), first
 
 
 def _codes_of_arcs(

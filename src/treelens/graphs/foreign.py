@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.graphs.build import build_collection, edge_array, numbered_names
+from treelens.graphs.build import build_collection, edge_array, listed_one_way, numbered_names
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError, IgnoredDataWarning
 from treelens.graphs.recipe import GraphRecipe, common_recipe
@@ -119,6 +119,8 @@ def attribute_table(
     A value that is an array becomes several columns; a value that is not there is missing. ``skip``
     is the name of the labels, which ``asked="all"`` leaves out.
     """
+    if not len(asked):
+        return Table()
     known = sorted({key for row in rows for key in row if isinstance(key, str)})
     names = [name for name in known if name != skip] if asked == "all" else list(asked)
     blocks: dict[str, np.ndarray] = {}
@@ -420,7 +422,7 @@ def from_geometric(graphs: Sequence[Any], asked: Asked) -> GraphCollection:
     )
     directed = asked.directed
     if directed is None:
-        directed = not all(map(is_symmetric, edges))
+        directed = any(len(listed_one_way(pairs)) for pairs in edges)
     plain = [
         PlainGraph(*parts, None, directed) for parts in zip(sizes, edges, nodes, arcs, strict=True)
     ]
@@ -438,13 +440,26 @@ def from_geometric(graphs: Sequence[Any], asked: Asked) -> GraphCollection:
     )  # fmt: skip
 
 
-def is_symmetric(edges: np.ndarray) -> bool:
-    """Whether every edge (n_edges, 2) is listed in both directions."""
-    there, back = (
-        np.unique(pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1])
-        for pairs in (edges, edges[:, ::-1])
-    )
-    return np.array_equal(there, back)
+def _stacked(
+    graphs: Sequence[Any], counts: list[int], name: str
+) -> tuple[np.ndarray | None, np.ndarray]:
+    """Return an attribute of all graphs (n_rows, n_columns), and which of them have it."""
+    tables, has = [], np.zeros(len(graphs), dtype=bool)
+    for i, graph in enumerate(graphs):
+        value = getattr(graph, name, None)
+        if value is None or not counts[i]:
+            continue
+        table, has[i] = to_array(value), True
+        table = table[:, None] if table.ndim == 1 else table
+        if table.ndim != 2 or len(table) != counts[i] or table.dtype.kind not in "iufb":
+            raise GraphDataError(
+                f"{name} of graph {i} has shape {table.shape} and type {table.dtype}: "
+                f"expected one row of numbers for each of {counts[i]}."
+            )
+        tables.append(table)
+    if len({table.shape[1] for table in tables}) > 1:
+        raise GraphDataError(f"{name} has not the same number of columns in all graphs.")
+    return (np.concatenate(tables) if tables else None), has
 
 
 def _feature_table(
@@ -453,24 +468,12 @@ def _feature_table(
     """Return arrays of the graphs, such as ``x`` and ``pos``, side by side."""
     blocks = {}
     for name in usual if asked == "all" else asked:
-        found = [getattr(graph, name, None) for graph in graphs]
-        arrays = [None if x is None else to_array(x) for x in found]
-        tables = [None if x is None else x.reshape(len(x), -1) for x in arrays]
-        widths = {table.shape[1] for table in tables if table is not None}
-        if not widths:
-            if required and asked != "all":
-                raise GraphDataError(f"No graph has the attribute {name!r}.")
-            continue
-        parts = []
-        for index, (table, count) in enumerate(zip(tables, counts, strict=True)):
-            part = np.full((count, max(widths)), np.nan) if table is None else table
-            if part.shape != (count, min(widths)) or part.dtype.kind not in "iufb":
-                raise GraphDataError(
-                    f"{name} of graph {index} has shape {part.shape} and type {part.dtype}: "
-                    f"expected numbers of shape {(count, min(widths))}."
-                )
-            parts.append(part)
-        blocks[name] = np.concatenate(parts).astype(np.float64)
+        values, has = _stacked(graphs, counts, name)
+        if values is not None:
+            blocks[name] = np.full((sum(counts), values.shape[1]), np.nan)
+            blocks[name][np.repeat(has, counts)] = values
+        elif required and asked != "all":
+            raise GraphDataError(f"No graph has the attribute {name!r}.")
     return _side_by_side(blocks)
 
 
@@ -496,29 +499,14 @@ def _feature_labels(
 ) -> list[Any]:
     """Return the labels of each graph (or None) from the first attribute that is there."""
     labels: list[Any] = [None] * len(graphs)
-    for attribute in usual if asked is None else (asked,):
-        values = [getattr(graph, attribute, None) for graph in graphs]
-        if any(value is not None for value in values):
+    for name in usual if asked is None else (asked,):
+        if any(getattr(graph, name, None) is not None for graph in graphs):
+            values, has = _stacked(graphs, counts, name)
+            if values is not None:
+                decoded, start = _decode(values, name, what), 0
+                for i in np.flatnonzero(has).tolist():
+                    labels[i], start = decoded[start : start + counts[i]], start + counts[i]
             break
-    else:
-        return labels
-    there = [i for i, value in enumerate(values) if value is not None and counts[i]]
-    tables = []
-    for i in there:
-        table = to_array(values[i])
-        table = table[:, None] if table.ndim == 1 else table
-        if table.ndim != 2 or len(table) != counts[i] or table.dtype.kind not in "iufb":
-            raise GraphDataError(
-                f"{attribute} of graph {i} has shape {table.shape} and type {table.dtype}: "
-                f"expected one row of numbers for each of {counts[i]}."
-            )
-        tables.append(table)
-    if len({table.shape[1] for table in tables}) > 1:
-        raise GraphDataError(f"{attribute} has not the same number of columns in all graphs.")
-    if tables:
-        decoded, start = _decode(np.concatenate(tables), attribute, what), 0
-        for i in there:
-            labels[i], start = decoded[start : start + counts[i]], start + counts[i]
     return labels
 
 

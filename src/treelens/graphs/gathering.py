@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from treelens.graphs.atom_attributes import AtomTable
 from treelens.graphs.atoms import (
     AROMATIC,
     FINE_PARTS,
@@ -89,6 +90,9 @@ class Molecules:
         self.with_sides = recipe.bond_label == "order+stereo"
         self.needs_stereo = self.with_sides or "chirality" in self.parts
         self.standardizer = Standardizer(recipe.standardize) if recipe.standardize else None
+        self.attributes: AtomTable | None = None
+        if recipe.atom_attributes:
+            self.attributes = AtomTable(recipe.atom_attributes, recipe.attribute_function)
         self.kept: list[int] = []
         self.invalid: list[int] = []
         self.standard: list[tuple[str, Any, str]] = []  # SMILES, molecule, steps that changed it
@@ -146,6 +150,8 @@ class Molecules:
                 f"Graph {position} is an RDKit molecule that was never sanitised, so its hydrogens "
                 "and rings are unknown. Call Chem.SanitizeMol on it first."
             ) from error
+        if self.attributes is not None:
+            self.attributes.add(molecule, position)
         self.sizes.append(n_atoms)
         if n_atoms <= _MOST_ATOMS_IN_A_MATRIX and not self.with_sides:
             orders = self.chem.GetAdjacencyMatrix(molecule, useBO=True, force=True).ravel()
@@ -182,6 +188,7 @@ class Molecules:
             end, edge_codes=edge_codes, edge_alphabet=edge_alphabet, names=names,
             graph_data=graph_data, recipe=self.recipe,
             **self._node_labels(start[half_orders == 3]),
+            **({} if self.attributes is None else self.attributes.arguments()),
         )  # fmt: skip
 
     def _node_labels(self, aromatic: np.ndarray) -> dict[str, Any]:

@@ -138,11 +138,13 @@ def _rows(index: int, keys: Sequence[tuple[Any, ...]], **columns: Any) -> list[d
                 raise GraphDataError(
                     f"Graph {index} has {len(values)} rows of attributes; expected {len(keys)}."
                 )
-            values = {key[0]: value for key, value in zip(keys, values, strict=True)}
+            for row, value in zip(rows, values, strict=True):
+                row[name] = value
+            continue
         for row, key in zip(rows, keys, strict=True):
-            found = [k for k in key if k in values]
-            if found:
-                row[name] = values[found[0]]
+            found = key[0] if key[0] in values else key[-1]
+            if found in values:
+                row[name] = values[found]
             elif name == "label":
                 place = f"Edge {key[0]!r}" if len(key) > 1 else f"Node {key[0]!r}"
                 raise GraphDataError(
@@ -154,17 +156,16 @@ def _rows(index: int, keys: Sequence[tuple[Any, ...]], **columns: Any) -> list[d
 
 def _grakel_structure(
     structure: Any, index: int
-) -> tuple[list[Any], list[tuple[Any, Any]], list[Any]]:
+) -> tuple[list[Any], list[tuple[Any, Any]], list[Any] | None]:
     """Return nodes, edges and weights (or None) of a dictionary or of pairs."""
     nodes: list[Any] = []
     if isinstance(structure, Mapping) and not all(map(_is_pair, structure)):
         nodes = list(structure)  # node -> its neighbours: a list, or a dict to weights
         edges = [(u, v) for u, others in structure.items() for v in others]
-        weights = [
-            others[v] if isinstance(others, Mapping) else None
-            for others in structure.values()
-            for v in others
-        ]
+        around, weights = list(structure.values()), None
+        if any(isinstance(others, Mapping) for others in around):
+            listed = [x.values() if isinstance(x, Mapping) else [None] * len(x) for x in around]
+            weights = list(chain.from_iterable(listed))
     else:  # pairs, triples with a weight, or a dict from pairs to weights
         bad = next((pair for pair in structure if not _is_pair(pair)), None)
         if bad is not None:
@@ -174,7 +175,8 @@ def _grakel_structure(
             )
         edges = [(pair[0], pair[1]) for pair in structure]
         weights = [pair[2] if len(pair) == 3 else None for pair in structure]
-        weights = list(structure.values()) if isinstance(structure, Mapping) else weights
+        if isinstance(structure, Mapping):
+            weights = list(structure.values())
     try:
         distinct = list(dict.fromkeys([*nodes, *chain.from_iterable(edges)]))
     except TypeError as error:

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from treelens.graphs.build import build_collection, numbered_names
+from treelens.graphs.build import build_collection, listed_one_way, numbered_names
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import (
     DamagedFileWarning,
@@ -50,17 +50,19 @@ _ZIP_ERRORS = (
 )  # fmt: skip
 
 
-def read_tudataset(path: str | Path) -> tuple[GraphCollection, np.ndarray]:
+def read_tudataset(
+    path: str | Path, *, directed: bool | None = None
+) -> tuple[GraphCollection, np.ndarray]:
     """Read a data set in the TU format.
 
-    The edges of ``NAME_A.txt`` are taken as undirected, whether each is listed once, in both
-    directions, or several times. Nodes without edges and graphs without nodes are kept. Without
-    ``NAME_node_labels.txt`` each node is labelled with its degree, and a warning says so. Labels
-    with several columns become tuples. Attributes of nodes and edges are named ``"attribute 1"``,
-    ``"attribute 2"``, ...; ``nan`` is a missing value; those of an edge that is listed in both
-    directions are averaged. Labels are read strictly: ``01``, ``1_0`` and ``1.0`` are errors, not
-    1 and 10. What contradicts itself is an error; what files rarely have (very few edges listed in
-    one direction only, a last graph without nodes) is a ``DamagedFileWarning``.
+    An edge of ``NAME_A.txt`` that is listed several times counts once. Nodes without edges and
+    graphs without nodes are kept. Without ``NAME_node_labels.txt`` each node is labelled with its
+    degree, and a warning says so. Labels with several columns become tuples. Attributes of nodes
+    and edges are named ``"attribute 1"``, ``"attribute 2"``, ...; ``nan`` is a missing value; those
+    of an edge that is listed in both directions are averaged. Labels are read strictly: ``01``,
+    ``1_0`` and ``1.0`` are errors, not 1 and 10. What contradicts itself is an error; what files
+    rarely have (very few edges listed in one direction only, a last graph without nodes) is a
+    ``DamagedFileWarning``.
 
     Parameters
     ----------
@@ -71,6 +73,9 @@ def read_tudataset(path: str | Path) -> tuple[GraphCollection, np.ndarray]:
         which is read in place and never unpacked to disk. A zip may unpack to 2 GiB, and above
         8 MiB to 100 times its size; the environment variable ``TREELENS_MAX_UNPACKED`` (a number
         of bytes) takes the place of both limits.
+    directed : bool, optional
+        Whether the edges lead from the first node of a line to the second. None: unless all of
+        them (or 99 %, with a ``DamagedFileWarning``) are listed in both directions.
 
     Returns
     -------
@@ -96,10 +101,12 @@ def read_tudataset(path: str | Path) -> tuple[GraphCollection, np.ndarray]:
     >>> graphs, y.tolist()
     (GraphCollection(2 graphs, 3 nodes, 1 edges, 2 node labels), [1, -1])
     """
-    return collection_from_text(read_text_files(path))
+    return collection_from_text(read_text_files(path), directed)
 
 
-def collection_from_text(files: TextFiles) -> tuple[GraphCollection, np.ndarray]:
+def collection_from_text(
+    files: TextFiles, directed: bool | None = None
+) -> tuple[GraphCollection, np.ndarray]:
     """Return the graphs and classes of the text files of one data set."""
     y = _table(files, "graph_labels", 1)[:, 0]
     graph_of = _table(files, "graph_indicator", 1)[:, 0]  # (n_nodes,), from 1
@@ -113,6 +120,9 @@ def collection_from_text(files: TextFiles) -> tuple[GraphCollection, np.ndarray]
         )
     edges = _table(files, "A", 2)  # (n_lines, 2), nodes from 1
     _check_ends(files, edges, graph_of)
+    one_way = listed_one_way(edges)
+    if directed is None:
+        directed = len(one_way) > _FEW * len(edges)
 
     node_labels, numbers = (
         _companion(files, part, "graph_indicator", len(graph_of))
@@ -129,9 +139,11 @@ def collection_from_text(files: TextFiles) -> tuple[GraphCollection, np.ndarray]
         _companion(files, "edge_labels", "A", len(edges)),
         _companion(files, "edge_attributes", "A", len(edges)),
         files.places["edge_labels"],
+        directed,
     )
     warn_attributes(files.unused)
-    _warn_damaged(files, edges, graph_of, graphs)
+    few = one_way if len(one_way) <= _FEW * len(edges) else ()
+    _warn_damaged(files, edges, graph_of, len(y), few)
     return graphs, y
 
 
@@ -163,6 +175,7 @@ def build_tu(
     edge_labels: np.ndarray | None,
     edge_attributes: np.ndarray | None,
     place: str,
+    directed: bool = False,
 ) -> GraphCollection:
     """Return the graphs; a label of several columns is a tuple, ``place`` is named in errors."""
     names, edge_names = (
@@ -181,6 +194,7 @@ def build_tu(
         return build_collection(
             sizes, edges, nodes, arcs, recipe=recipe, node_attributes=node_attributes,
             attribute_names=names, edge_attributes=edge_attributes, edge_attribute_names=edge_names,
+            directed=directed,
         )  # fmt: skip
     except GraphDataError as error:
         raise GraphDataError(f"{place}, where graphs are counted from 0: {error}") from error
@@ -395,19 +409,18 @@ def _companion(files: TextFiles, part: str, other: str, count: int) -> np.ndarra
 
 
 def _warn_damaged(
-    files: TextFiles, edges: np.ndarray, graph_of: np.ndarray, graphs: GraphCollection
+    files: TextFiles, edges: np.ndarray, graph_of: np.ndarray, n_graphs: int, one_way: Any
 ) -> None:
-    """Warn about what the format allows, but hardly any file has unless it is damaged."""
+    """Warn about what the format allows, but hardly any file has unless it is damaged.
+
+    ``one_way`` are edges that are listed in one direction only, if they are few.
+    """
     found = []
-    n_one_way = len(graphs.neighbors) - len(edges)  # if no line is there twice
-    if 0 < n_one_way <= _FEW * len(edges):
-        lines = set(map(tuple, edges.tolist()))
-        line, (u, v) = next(
-            (i, edge) for i, edge in enumerate(edges.tolist(), 1) if (edge[1], edge[0]) not in lines
-        )
+    if len(one_way):
+        u, v = edges[one_way[0]].tolist()
         found.append(
-            f"{files.places['A']}, line {line}: the edge {u} - {v} is listed in this direction "
-            "only, nearly all others in both"
+            f"{files.places['A']}, line {one_way[0] + 1}: the edge {u} - {v} is listed in this "
+            "direction only, nearly all others in both"
         )
     falls = np.flatnonzero(np.diff(graph_of) < 0)
     if 0 < len(falls) <= _FEW * len(graph_of):
@@ -416,9 +429,9 @@ def _warn_damaged(
             f"{graph_of[falls[0] + 1]} comes after graph {graph_of[falls[0]]}, while nearly all "
             "nodes are in the order of the graphs"
         )
-    if graph_of.max() < len(graphs):
+    if graph_of.max() < n_graphs:
         found.append(
-            f"{files.places['graph_labels']} has {len(graphs)} lines, but the last graph with "
+            f"{files.places['graph_labels']} has {n_graphs} lines, but the last graph with "
             f"nodes is {graph_of.max()}"
         )
     open_ended = [part for part, data in files.contents.items() if not data.endswith(b"\n")]

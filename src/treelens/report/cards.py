@@ -41,6 +41,7 @@ def drawing_data(graph: Graph, place: Occurrence | None = None) -> dict[str, Any
         "labels": [_cut(label) for label in graph.node_labels],
         "edges": [node for edge in graph.edges for node in edge],
         "edge_labels": None if labels is None else [_cut(label) for label in labels],
+        "directed": graph.directed,
         "molecule": None,
         "highlight": None,
     }
