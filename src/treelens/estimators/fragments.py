@@ -29,7 +29,11 @@ class FragmentsMixin(FittedModelMixin):
         """The training graphs; from a file, molecules that it keeps are read again."""
         if self._fitted_graphs is None:
             model = self._fitted_model
-            self._fitted_graphs = model.training.restored(model.recipe)
+            graphs = model.training.restored(model.recipe)
+            covariates = getattr(model, "covariates", None)  # an SVM has none
+            if graphs is not None and covariates is not None:
+                graphs = graphs.with_data(covariates.table.decode(covariates.training))
+            self._fitted_graphs = graphs
         return self._fitted_graphs
 
     @property

@@ -173,10 +173,11 @@ def _conditioned(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     known = estimator._known_with(estimator._on_learned_scale(y, model.recipe), weights)
     training = model.training.extended(graphs, known.given)
     extended, left_out = condition(model, graphs, training, known.targets, estimator._n_jobs())
-    other, train = copy(estimator), estimator._train_graphs
+    other, train = copy(estimator), estimator._fitted_graphs
     scores, slope = other._scored(left_out, known)
     record = replace(model.record, left_out=scores)
     other.model_ = replace(extended, slope=slope, record=record)
-    other._fitted_graphs = None if train is None else check_graphs([*train, *graphs])
+    again = train is None or training.smiles is not None  # read when they are needed
+    other._fitted_graphs = None if again else check_graphs([*train, *graphs])
     other._fragments = None
     return other
