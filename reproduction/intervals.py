@@ -14,7 +14,7 @@ from treelens.evaluation.metrics import NINETY
 from treelens.evaluation.splits import DistinctKFold, ScaffoldKFold
 
 SETS = ("FreeSolv", "ESOL", "CHEMBL219_Ki", "Lipophilicity")
-FOLDS = {"random": DistinctKFold, "scaffold": ScaffoldKFold}
+FOLDS = {"scaffold": ScaffoldKFold, "random": DistinctKFold}
 N_FOLDS = 5
 
 

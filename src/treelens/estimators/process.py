@@ -37,7 +37,7 @@ from treelens.graphs.convert import check_graphs
 from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.device import device_or_cpu
 from treelens.models.predictions import Predictions
-from treelens.models.targets import check_weights
+from treelens.models.targets import check_numbers, check_weights
 from treelens.models.thresholds import has_rare_class
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
@@ -192,7 +192,7 @@ class GaussianProcessEstimator(FragmentsMixin, PosteriorMixin, BaseEstimator):
         errors = self._known_noise(graphs, y, noise, sample_weight)
         y = self._on_learned_scale(y, graphs.recipe)
         if errors is not None:
-            sample_weight = starting_weights(errors)
+            sample_weight = starting_weights(errors, check_numbers(y, len(graphs)))
         known = self._known(y, check_weights(sample_weight, len(graphs)))
         encoded = None
         if covariates is not None:
