@@ -138,6 +138,7 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
     (True, True)
     """
 
+    model_: FittedGP
     _left_out_scaffolds: tuple[FittedGP, LeftOutGroups] | None = None
 
     def _known(self, y: Any, weights: np.ndarray) -> Known:
@@ -415,6 +416,7 @@ converged_, learning_gain_ :
         "threshold": [Interval(Real, 0, 1, closed="neither"), str],
     }
 
+    model_: FittedGP
     class_weight: Any
     threshold: Any
 

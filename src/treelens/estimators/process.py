@@ -10,9 +10,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions
-from treelens.estimators.fragments import FragmentsMixin
-from treelens.estimators.posterior import PosteriorMixin
+from treelens._sklearn_compat import Interval, StrOptions
+from treelens.estimators.posterior import PosteriorEstimator
 from treelens.gp.blocks import posterior_of_blocks, sample_of_blocks
 from treelens.gp.choice import FEWEST, TrainingData
 from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
@@ -64,7 +63,7 @@ class Known(NamedTuple):
     classes: np.ndarray | None = None
 
 
-class GaussianProcessEstimator(FragmentsMixin, PosteriorMixin, BaseEstimator):
+class GaussianProcessEstimator(PosteriorEstimator):
     """The regressor and the classifier, but for what ``y`` means: ``_known`` and ``_scored``."""
 
     model_: FittedGP
