@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from treelens._sklearn_compat import BaseEstimator, HasMethods, Interval, StrOptions
+from treelens._sklearn_compat import HasMethods, Interval, StrOptions
 from treelens.estimators.base import GraphClassifierMixin
-from treelens.estimators.fragments import FragmentsMixin
+from treelens.estimators.fragments import ExplainingEstimator
 from treelens.estimators.weights import PairwiseWeights
 from treelens.explain.pattern_table import pattern_table
 from treelens.graphs.collection import GraphCollection
@@ -37,7 +37,7 @@ from treelens.svm.settings import (
 )
 
 
-class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
+class GraphSVC(GraphClassifierMixin, ExplainingEstimator):
     """Weisfeiler-Lehman patterns, learned weights, kernel and C-SVC in one estimator.
 
     Everything left at ``"auto"`` is chosen by cross-validation on the training graphs: first
@@ -190,7 +190,7 @@ class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
         self._validate_params()
         graphs = check_graphs(X)
         self.model_, self.learner_ = fit_chosen(self._task(graphs, y), self._grid(len(graphs)))
-        self._train_graphs, self._fragments = graphs, None
+        self._fitted_graphs, self._fragments = graphs, None
         return self
 
     def _task(self, graphs: GraphCollection, y: Any) -> Task:
@@ -363,8 +363,16 @@ class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return write_report(self, path, X, y, names=names)
 
-    def save(self, path: Any) -> None:
-        """Write the model to a file that :func:`treelens.load` reads, without pickle."""
+    def save(self, path: Any, training_data: bool = True) -> None:
+        """Write the model to a file that :func:`treelens.load` reads, without pickle.
+
+        Parameters
+        ----------
+        path : str or Path
+        training_data : bool, default=True
+            Whether to keep names and SMILES of the training molecules; see
+            :meth:`GraphRegressor.save`.
+        """
         from treelens.estimators.files import save_model
 
-        save_model(self, path)
+        save_model(self, path, training_data)

@@ -15,7 +15,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.patterns.features import SeenGraphs, select_features
 from treelens.patterns.forest import PatternForest
 from treelens.report.cards import drawing_data
-from treelens.report.predicted import PredictedGraphs, graph_name, training_features
+from treelens.report.predicted import PredictedGraphs, graph_name
 
 MOST_FRAGMENTS = 24
 _MOST_OF_GIVEN = 12  # naming a fragment takes as long as drawing ten
@@ -137,7 +137,7 @@ def pattern_section(
     The graphs are a sample of those of the report, or else of the training graphs.
     """
     expansion = expansion_of(model)
-    graphs = training_features(model) if given is None else given.predictions.graphs.features
+    graphs = model.training_graphs if given is None else given.predictions.graphs.features
     n = graphs.pairs.n_graphs
     chosen = np.sort(np.random.default_rng(0).permutation(n)[:_MOST_EXPLAINED])
     effects = effects_of_patterns(expansion, select_features(graphs, chosen))  # (n, n_patterns)
