@@ -302,11 +302,11 @@ class Evidence:
             self._summed = weights
         mixture_kernel(
             scales, self._sums, diagonal, diagonal, out=self._matrix, upper=True,
-            n_jobs=problem.n_jobs,
+            covariates=problem.covariate_distances(parameters), n_jobs=problem.n_jobs,
         )  # fmt: skip
-        noise = parameters.noise * problem.noise_factors
-        np.fill_diagonal(self._matrix, scales.amplitude * (1.0 + JITTER) + noise)
-        add_covariates(problem, parameters, self._matrix)
+        own = parameters.covariate_scales()
+        amplitude = scales.amplitude * (1.0 + JITTER) + (own.amplitude if own else 0.0)
+        np.fill_diagonal(self._matrix, amplitude + parameters.noise * problem.noise_factors)
         return self._matrix
 
 
@@ -315,15 +315,6 @@ def evidence_objective(
 ) -> tuple[float, np.ndarray]:
     """Return the objective and its gradient once; see :class:`Evidence`."""
     return Evidence(problem)(parameters, learned)
-
-
-def add_covariates(
-    problem: EvidenceProblem, parameters: EvidenceParameters, out: np.ndarray
-) -> None:
-    """Add the kernel of the covariates, if there are any."""
-    if (found := problem.covariate_distances(parameters)) is not None:
-        scales, squares = found
-        out += scales.amplitude * np.exp(squares * (-0.5 / scales.length**2))
 
 
 def prior_value(problem: EvidenceProblem, parameters: EvidenceParameters) -> float:
