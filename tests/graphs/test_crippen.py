@@ -15,9 +15,10 @@ SMILES = [
     "CCO", "Oc1ccccc1", "CC(=O)O", "OO", "ON=C", "OS(=O)(=O)C", "OC=C", "OC(=N)C", "O=CC", "O=C",
     "O=Cc1ccccc1", "O=C(c1ccccc1)C", "O=C(N)N", "O=C(Cl)Cl", "[O-]C(=O)C", "[O-][N+](=O)C", "O=C=O",
     "CN(C)C", "Nc1ccccc1", "CN=[N+]=[N-]", "C[N+](C)(C)C", "[NH4+]", "c1cc[nH]c1", "c1cc[n+](C)cc1",
-    "CC#N", "C=C=C", "CC(C)(F)Cl", "BrC(I)=C", "CS(=O)C", "c1ccsc1", "CP(=O)(O)O", "FC(F)(F)c1ccncc1",
-    "C/C=C/C", "CC1CC1", "O=c1cc[nH]cc1", "c1ccc2ccccc2c1", "O", "C", "[13CH4]", "[2H]C([2H])O",
-    "[H][H]", "[Na+].[Cl-]", "C[Si](C)(C)C", "CB(O)O", "CN(C)(C)->O", "N->[Cu+2]", "C[Hg]C", "F[Xe]F",
+    "CC#N", "C=C=C", "CC(C)(F)Cl", "BrC(I)=C", "CS(=O)C", "c1ccsc1", "CP(=O)(O)O",
+    "FC(F)(F)c1ccncc1", "C/C=C/C", "CC1CC1", "O=c1cc[nH]cc1", "c1ccc2ccccc2c1", "O", "C",
+    "[13CH4]", "[2H]CO", "[H][H]", "[Na+].[Cl-]", "C[Si](C)(C)C", "CB(O)O", "CN(C)(C)->O",
+    "N->[Cu+2]", "C[Hg]C",
 ]  # fmt: skip
 
 

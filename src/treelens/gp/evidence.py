@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial import distance
 
+from treelens.gp import _compiled
 from treelens.gp.linalg import cholesky_in_place, inverse_in_place, solve_factored
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.mixture import (
@@ -37,7 +38,6 @@ from treelens.kernels.mixture import (
     mixture_kernel,
     mixture_slopes,
 )
-from treelens.pairwise import _compiled
 from treelens.pairwise.objective import N_SHARES, in_shares, pair_arrays
 from treelens.patterns.pairs import PairFeatures
 
@@ -371,7 +371,7 @@ def list_gradient(
     """The slope in every weight: over the pairs that share a pattern, and over its graphs."""
     gradients = np.zeros((N_SHARES, problem.hierarchy.n_patterns))
     in_shares(
-        lambda k: _compiled.matrix_gather_pass(k, N_SHARES, problem.arrays, slopes, gradients[k]),
+        lambda k: _compiled.gather_minima(k, N_SHARES, *problem.arrays[:8], slopes, gradients[k]),
         problem.n_jobs,
     )
     return gradients.sum(axis=0) + own_gradient(problem, own_slopes)

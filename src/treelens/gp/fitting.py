@@ -25,7 +25,7 @@ from treelens.gp.landmarks import LandmarkFit, LandmarkPosterior, choose_landmar
 from treelens.gp.model import FittedGP, WeightedForest
 from treelens.gp.posterior import ExactPosterior, LeaveOneOut, MeanPosterior
 from treelens.gp.sampling import LandmarkPlan, LearningSample
-from treelens.gp.search import STAGES, EvidenceFit, Tick, maximise_evidence, with_best_noise
+from treelens.gp.search import STAGES, EvidenceFit, Tick, maximise_evidence
 from treelens.patterns.histograms import PatternHistograms
 
 if TYPE_CHECKING:
@@ -157,14 +157,12 @@ def _refined(
     )
     if chosen.weights != "uniform":
         start = chosen.start._replace(deviations=chosen.start.deviations[present])
-    start = with_best_noise(problem, start, data.device)
-    options = {"max_steps": steps, "device": data.device, "tick": tick}
+    options = {"max_steps": steps, "check_noise": True, "device": data.device, "tick": tick}
     search = maximise_evidence(problem, chosen.weights, start, **options)  # type: ignore[arg-type]
     found = search.parameters.spread(present)
     if sample.scales is not None:  # noise and amplitude in the proportions that predictions meet
         problem, present = data.problem(sample.scales)
         start = found._replace(deviations=found.deviations[present])
-        start = with_best_noise(problem, start, data.device)
         again = maximise_evidence(problem, "uniform", start, **options)  # type: ignore[arg-type]
         found = found._replace(scales=again.parameters.scales)
     if max_steps < _REFINE_MANY and not search.converged:
