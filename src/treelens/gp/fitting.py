@@ -21,7 +21,7 @@ from treelens.gp.choice import (
 )
 from treelens.gp.covariates import CovariateTable, FittedCovariates
 from treelens.gp.evidence import EvidenceParameters, level_weights
-from treelens.gp.landmarks import LandmarkFit, LandmarkPosterior, choose_landmarks
+from treelens.gp.landmarks import LandmarkFit, LandmarkPosterior, posterior_through_landmarks
 from treelens.gp.model import FittedGP, WeightedForest
 from treelens.gp.posterior import ExactPosterior, LeaveOneOut, MeanPosterior
 from treelens.gp.sampling import LandmarkPlan, LearningSample
@@ -210,9 +210,10 @@ def _condition(
     posterior: ExactPosterior | LandmarkPosterior | MeanPosterior
     if plan is not None:
         fit = LandmarkFit(kernel, everything, noise, targets.values, n_jobs)
-        positions = choose_landmarks(fit, plan.first, plan.n_landmarks)
+        positions, posterior, left_out = posterior_through_landmarks(
+            fit, plan.first, plan.n_landmarks
+        )
         basis = histograms.select_graphs(positions)
-        posterior, left_out = fit.through(positions)
     elif data.device != "cpu":
         from treelens.gp.device import condition_on_device
 
