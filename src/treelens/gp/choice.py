@@ -274,14 +274,16 @@ def with_descriptors(
     tick: Tick = lambda what: None,
 ) -> Candidate:
     """Fit a candidate again to data that has descriptors of molecules among its covariates."""
-    fits, steps = [], min(max_steps, _STEPS_TO_COMPARE)
+    fits: list[EvidenceParameters] = []
+    if candidate.weights != "uniform":  # scales alone are searched at little cost
+        max_steps = min(max_steps, _STEPS_TO_COMPARE)
     for part, found in zip(parts, candidate.fits, strict=True):
         problem, _ = data.problem(part.fitted, candidate.depth)
         scales = problem.usual_scales.copy()
         scales[: len(found.scales)] = found.scales
         start = found._replace(scales=scales)
         fits.append(
-            _fit_part(data, part, candidate.weights, candidate.depth, start, steps, tick)[0]
+            _fit_part(data, part, candidate.weights, candidate.depth, start, max_steps, tick)[0]
         )
     scores = _scores(data, parts, fits, candidate.depth)
     return Candidate(candidate.weights, candidate.depth, fits, scores, descriptors=True)
