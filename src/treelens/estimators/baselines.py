@@ -90,7 +90,7 @@ class _TunedTrees(GraphEstimator):
         if columns == "bits":
             return (table > 0).astype(np.float32)
         if columns == "counts and descriptors":
-            return np.hstack([table, rdkit_descriptors(molecules, COMPACT_DESCRIPTORS)])
+            return np.hstack([table, rdkit_descriptors(molecules, COMPACT_DESCRIPTORS, graphs)])
         return table
 
     def _trees(self, final: bool, **settings: Any) -> Any:

@@ -30,6 +30,7 @@ from treelens.patterns.pairs import PairFeatures
 LARGEST_PART = 800
 FEWEST, _FEW = 20, 400
 _NOISE_FACTOR = 3.0  # between noise variances that are tried
+_STEPS_TO_COMPARE = 10  # are enough to see what descriptors add; if chosen, the search goes on
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,15 +253,17 @@ def fit_candidates(
     for number, part in enumerate(parts):
         if not number:  # the first part settles the depth
             by_depth: dict[int, tuple[EvidenceParameters, float]] = {}
-            previous: EvidenceParameters | None = None
+            last: EvidenceParameters | None = None
             for depth in depths:
-                by_depth[depth] = fit(part, "uniform", depth, previous)
-                previous = by_depth[depth][0]
-            best = min(depths, key=lambda depth: by_depth[depth][1])
+                by_depth[depth] = fit(part, "uniform", depth, last)
+                last = by_depth[depth][0]
+                best = min(by_depth, key=lambda depth: by_depth[depth][1])
+                if best < depth:  # deeper patterns are rarer still
+                    break
             found["uniform"].append(by_depth[best][0])
         else:
             found["uniform"].append(fit(part, "uniform", best, by_depth[best][0])[0])
-        start = by_depth[deepest][0]
+        start = last
         for stage in STAGES[1 : STAGES.index(learned) + 1]:
             start, _ = fit(part, stage, deepest, start)
             found[stage].append(start)
@@ -281,7 +284,9 @@ def with_descriptors(
     tick: Tick = lambda what: None,
 ) -> Candidate:
     """Fit a candidate again to data that has descriptors of molecules among its covariates."""
-    fits = []
+    fits: list[EvidenceParameters] = []
+    if candidate.weights != "uniform":  # scales alone are searched at little cost
+        max_steps = min(max_steps, _STEPS_TO_COMPARE)
     for part, found in zip(parts, candidate.fits, strict=True):
         problem, _ = data.problem(part.fitted, candidate.depth)
         scales = problem.usual_scales.copy()

@@ -256,7 +256,7 @@ def columns_of(graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.nd
         strange = sorted(set(wanted) - {*descriptor_names(), *COMPACT_DESCRIPTORS})
         if strange:
             raise GraphDataError(f"RDKit has no descriptor {strange[0]!r}.")
-        table = rdkit_descriptors(molecules_behind(graphs), wanted)
+        table = rdkit_descriptors(molecules_behind(graphs), wanted, graphs)
         found |= {name: table[:, k] for k, name in enumerate(missing)}
     return found
 
@@ -264,6 +264,8 @@ def columns_of(graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.nd
 def as_numbers(values: np.ndarray) -> np.ndarray | None:
     """Floats, where all values are numbers or missing; else None."""
     try:
+        if all(type(value) is float for value in values.tolist()):
+            return values.astype(float)
         return np.array(
             [np.nan if _is_missing(value) else float(value) for value in values.tolist()]
         )

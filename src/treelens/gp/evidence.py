@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial import distance
 
+from treelens.gp import _compiled
 from treelens.gp.level_sums import LevelSums
 from treelens.gp.linalg import cholesky_in_place, inverse_in_place, solve_factored
 from treelens.kernels.gram import pair_sums
@@ -39,7 +40,6 @@ from treelens.kernels.mixture import (
     mixture_kernel,
     mixture_slopes,
 )
-from treelens.pairwise import _compiled
 from treelens.pairwise.objective import N_SHARES, in_shares, pair_arrays
 from treelens.patterns.pairs import PairFeatures
 
@@ -357,11 +357,11 @@ class Evidence:
         problem, scales = self.problem, parameters.kernel_scales()
         mixture_kernel(
             scales, self._sums, diagonal, diagonal, out=self._matrix, upper=True,
-            n_jobs=problem.n_jobs,
+            covariates=problem.covariate_distances(parameters), n_jobs=problem.n_jobs,
         )  # fmt: skip
-        noise = parameters.noise * problem.noise_factors
-        np.fill_diagonal(self._matrix, scales.amplitude * (1.0 + JITTER) + noise)
-        add_covariates(problem, parameters, self._matrix)
+        own = parameters.covariate_scales()
+        amplitude = scales.amplitude * (1.0 + JITTER) + (own.amplitude if own else 0.0)
+        np.fill_diagonal(self._matrix, amplitude + parameters.noise * problem.noise_factors)
         return self._matrix
 
 
@@ -408,8 +408,8 @@ class _Parts:
         if self.arrays is not None:
             gradients = np.zeros((N_SHARES, self.features.n_patterns))
             in_shares(
-                lambda k: _compiled.matrix_gather_pass(
-                    k, N_SHARES, self.arrays, matrix, gradients[k]
+                lambda k: _compiled.gather_minima(  # type: ignore[call-arg]
+                    k, N_SHARES, *self.arrays[:8], matrix, gradients[k]
                 ),
                 self.n_jobs,
             )
@@ -424,15 +424,6 @@ def evidence_objective(
 ) -> tuple[float, np.ndarray]:
     """Return the objective and its gradient once; see :class:`Evidence`."""
     return Evidence(problem)(parameters, learned)
-
-
-def add_covariates(
-    problem: EvidenceProblem, parameters: EvidenceParameters, out: np.ndarray
-) -> None:
-    """Add the kernel of the covariates, if there are any."""
-    if (found := problem.covariate_distances(parameters)) is not None:
-        scales, squares = found
-        out += scales.amplitude * np.exp(squares * (-0.5 / scales.length**2))
 
 
 def prior_value(problem: EvidenceProblem, parameters: EvidenceParameters) -> float:

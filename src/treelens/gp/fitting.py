@@ -21,11 +21,11 @@ from treelens.gp.choice import (
 )
 from treelens.gp.covariates import CovariateTable, FittedCovariates
 from treelens.gp.evidence import EvidenceParameters
-from treelens.gp.landmarks import LandmarkFit, LandmarkPosterior, choose_landmarks
+from treelens.gp.landmarks import LandmarkFit, LandmarkPosterior, posterior_through_landmarks
 from treelens.gp.model import FittedGP, WeightedForest
 from treelens.gp.posterior import ExactPosterior, LeaveOneOut, MeanPosterior
 from treelens.gp.sampling import LandmarkPlan, LearningSample
-from treelens.gp.search import STAGES, EvidenceFit, Tick, maximise_evidence, with_best_noise
+from treelens.gp.search import STAGES, EvidenceFit, Tick, maximise_evidence
 from treelens.patterns.histograms import PatternHistograms
 
 if TYPE_CHECKING:
@@ -157,14 +157,12 @@ def _refined(
     )
     if chosen.weights != "uniform":
         start = chosen.start._replace(deviations=chosen.start.deviations[present])
-    start = with_best_noise(problem, start, data.device)
-    options = {"max_steps": steps, "device": data.device, "tick": tick}
+    options = {"max_steps": steps, "check_noise": True, "device": data.device, "tick": tick}
     search = maximise_evidence(problem, chosen.weights, start, **options)  # type: ignore[arg-type]
     found = search.parameters.spread(present)
     if sample.scales is not None:  # noise and amplitude in the proportions that predictions meet
         problem, present = data.problem(sample.scales)
         start = found._replace(deviations=found.deviations[present])
-        start = with_best_noise(problem, start, data.device)
         again = maximise_evidence(problem, "uniform", start, **options)  # type: ignore[arg-type]
         found = found._replace(scales=again.parameters.scales)
     if max_steps < _REFINE_MANY and not search.converged:
@@ -214,9 +212,10 @@ def _condition(
     posterior: ExactPosterior | LandmarkPosterior | MeanPosterior
     if plan is not None:
         fit = LandmarkFit(kernel, everything, noise, targets.values, n_jobs)
-        positions = choose_landmarks(fit, plan.first, plan.n_landmarks)
+        positions, posterior, left_out = posterior_through_landmarks(
+            fit, plan.first, plan.n_landmarks
+        )
         basis = histograms.select_graphs(positions)
-        posterior, left_out = fit.through(positions)
     elif data.device != "cpu":
         from treelens.gp.device import condition_on_device
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -24,7 +25,7 @@ from treelens.graphs.rdkit_log import quiet, start_listening
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.standardize import Standardizer
 
-_MOST_ATOMS_IN_A_MATRIX = 500  # RDKit's bond matrix is dense: 2 MB; 2 GB for 16,000 atoms
+MOST_ATOMS_IN_A_MATRIX = 500  # RDKit's bond matrix is dense: 2 MB; 2 GB for 16,000 atoms
 _BOND_SYMBOLS = {1.0: "-", 1.5: ":", 2.0: "=", 3.0: "#", 4.0: "$"}
 _SIDES = {"STEREOE": 1, "STEREOZ": 2}
 _SIDE_NAMES = ("", "E", "Z")
@@ -43,6 +44,17 @@ def rdkit() -> Any:
     return Chem
 
 
+_recent: OrderedDict[str, Any] = OrderedDict()  # molecules that may be needed again soon
+_MOST_RECENT = 4096  # a molecule takes some 30 KB
+
+
+def parsed_smiles(smiles: Iterable[str]) -> list[Any]:
+    """Molecules of valid SMILES, without the warnings of RDKit; parsed unless just read."""
+    parse = rdkit().MolFromSmiles
+    with quiet():
+        return [_recent.get(text) or parse(text) for text in smiles]
+
+
 def smiles_parser() -> Callable[[str], Any]:
     """Return a function that parses a SMILES into a molecule, or None.
 
@@ -56,9 +68,13 @@ def smiles_parser() -> Callable[[str], Any]:
         if more and not more[0].startswith("|"):
             return None
         try:
-            return parse(smiles)
+            molecule = parse(smiles)
         except UnicodeEncodeError:  # half a surrogate pair
             return None
+        _recent[smiles] = molecule
+        if len(_recent) > _MOST_RECENT:
+            _recent.popitem(last=False)
+        return molecule
 
     return parsed
 
@@ -153,7 +169,7 @@ class Molecules:
         if self.attributes is not None:
             self.attributes.add(molecule, position)
         self.sizes.append(n_atoms)
-        if n_atoms <= _MOST_ATOMS_IN_A_MATRIX and not self.with_sides:
+        if n_atoms <= MOST_ATOMS_IN_A_MATRIX and not self.with_sides:
             orders = self.chem.GetAdjacencyMatrix(molecule, useBO=True, force=True).ravel()
             bonds = orders.nonzero()[0]
             # dative and zero-order bonds are in the matrix on one side only, or not at all

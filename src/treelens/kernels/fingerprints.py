@@ -13,6 +13,7 @@ from scipy import sparse
 
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
+from treelens.graphs.gathering import parsed_smiles
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.normalize import normalize_kernel
 from treelens.patterns.histograms import PatternHistograms, SparseRows
@@ -27,19 +28,11 @@ def molecules_behind(graphs: GraphCollection) -> list[Any]:
     if "mol" in data:
         return list(data["mol"])
     if "smiles" in data:
-        return parsed_smiles(list(data["smiles"]))
+        return parsed_smiles(data["smiles"])
     raise GraphDataError(
         "These graphs were not read from molecules, so they have no scaffolds and no fingerprints: "
         "read them with read_smiles, or use random folds and graph kernels."
     )
-
-
-def parsed_smiles(smiles: Sequence[str]) -> list[Any]:
-    """Molecules of valid SMILES, without the warnings of RDKit."""
-    from rdkit import Chem, rdBase
-
-    with rdBase.BlockLogs():
-        return [Chem.MolFromSmiles(text) for text in smiles]
 
 
 def canonical_smiles(graphs: GraphCollection) -> np.ndarray:
