@@ -1,0 +1,269 @@
+"""Which candidates of a pool to measure next."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr
+from sklearn.base import is_regressor
+
+from treelens.decisions.acquisition import STRATEGIES, Aim, Batch, shortlisted_batch
+from treelens.decisions.where import SHORT_NAMES, column_of_cells, rows_where
+from treelens.estimators.posterior import PosteriorMixin
+from treelens.estimators.prediction_table import prediction_table
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.descriptors import PREFIX, descriptor_names, rdkit_descriptors
+from treelens.graphs.duplicates import stereo_matters
+from treelens.graphs.molecule_table import MoleculeTable
+from treelens.graphs.molecules import check_choice
+from treelens.kernels.fingerprints import molecules_behind, parsed_smiles
+from treelens.models.training import smiles_of
+from treelens.patterns.features import Features, graph_keys
+
+LARGEST_SHORTLIST = 3000  # candidates whose covariance is computed: 72 MB a matrix
+
+
+def suggest(
+    model: Any,
+    pool: Any,
+    n: int = 24,
+    strategy: str = "expected_improvement",
+    maximize: bool = True,
+    *,
+    where: str | None = None,
+    wanted: Any = None,
+    exploration: float = 1.0,
+    random_state: int | None = 0,
+) -> pd.DataFrame:
+    """Choose the candidates of a pool to measure next, as one batch.
+
+    Parameters
+    ----------
+    model : GraphRegressor or GraphClassifier
+        Fitted to what has been measured so far.
+    pool : MoleculeTable, graphs or sequence of SMILES
+        The candidates, up to some 100,000. Those that the model was fitted to are left out, and of
+        equal ones all but the first, with a warning that counts them.
+    n : int, default=24
+        How many to choose.
+    strategy : str, default="expected_improvement"
+        ``"expected_improvement"``: the expected amount by which a value exceeds the best measured
+        so far; ``"ucb"``: mean plus ``exploration`` standard deviations; ``"thompson"``: the
+        largest value of a joint sample, one sample for each place in the batch; ``"greedy"``: the
+        largest means; ``"uncertainty"``: the largest standard deviations, to learn most about the
+        pool (of classes: nearest to the boundary). But for greedy, the batch is chosen jointly:
+        each choice reduces the variances of all others as its measurement would, so that a batch
+        does not consist of near copies.
+    maximize : bool, default=True
+        Whether large values are wanted, or small ones.
+    where : str, optional
+        A condition on candidates, ``"MW < 500 and logP <= 5"``: names are columns of the table or
+        descriptors of RDKit (also ``MW``, ``logP``, ``HBD``, ``HBA``, ``RotB``, ``rings``).
+    wanted : class, optional
+        With a classifier, the class that is looked for: by default the second of two (the first
+        with ``maximize=False``). A batch is chosen by decision values; the value to improve on is
+        the boundary.
+    exploration : float, default=1.0
+        Standard deviations that ``"ucb"`` adds.
+    random_state : int or None, default=0
+        Of joint samples.
+
+    Returns
+    -------
+    DataFrame
+        One row per choice, the first choice first: ``index``, the position in the pool (of a
+        :class:`MoleculeTable` the row of the table, from 0); ``name`` and ``smiles`` where known;
+        the columns of ``predict_table``; of numbers ``probability_better``, that a measurement
+        beats the best one so far; of the nearest measured graph ``nearest_name``,
+        ``nearest_smiles`` and ``nearest_value``; ``score``, what it was chosen by: on the learned
+        scale, with the sign changed where small values are wanted.
+
+    Notes
+    -----
+    Means and variances are those of all candidates; the covariance is computed among a shortlist of
+    at most 3,000 by score. Scores do not rise while a batch grows, so that the shortlist changes
+    nothing where it ends below the last score of the batch, and it is enlarged until it does.
+
+    Examples
+    --------
+    >>> import treelens as tl
+    >>> alcohols = ["C" * n + "O" for n in range(1, 10)]
+    >>> model = tl.GraphRegressor(depth=1).fit(alcohols, [float(n) for n in range(1, 10)])
+    >>> found = tl.suggest(model, ["CCCCN", "C" * 12 + "O", "CC(C)CO"], n=1)
+    >>> found["index"].tolist()
+    [1]
+    """
+    check_choice("strategy", strategy, STRATEGIES)
+    if not isinstance(model, PosteriorMixin):
+        raise TypeError("suggest needs a Gaussian process: a GraphRegressor or GraphClassifier.")
+    if n < 1:
+        raise ValueError(f"n must be 1 or more, got {n}.")
+    graphs = model._new_graphs(pool.graphs if isinstance(pool, MoleculeTable) else pool)
+    kept = _candidates(model, pool, graphs, where)
+    if not len(kept):
+        raise ValueError("No candidate is left: the model was fitted to all of them.")
+    if len(kept) < n:
+        warnings.warn(f"The pool has {len(kept)} candidates: all of them are returned.")
+    candidates, n = graphs[kept], min(n, len(kept))
+    batch = _chosen(model, candidates, n, Aim(strategy, 0.0, exploration), maximize, wanted,
+                    np.random.default_rng(random_state))  # fmt: skip
+    index = kept[batch.positions]
+    if isinstance(pool, MoleculeTable):
+        index = pool.rows[index]
+    return _described(model, candidates[batch.positions], index, batch, maximize)
+
+
+# --- the pool -------------------------------------------------------------------------------------
+
+
+def _candidates(model: Any, pool: Any, graphs: GraphCollection, where: str | None) -> np.ndarray:
+    """Positions of the graphs that can be chosen."""
+    kept = np.arange(len(graphs))
+    if where is not None:
+        kept = np.flatnonzero(rows_where(where, len(graphs), lambda name: _column(
+            pool, graphs, name)))  # fmt: skip
+        if not len(kept):
+            raise ValueError(f"No candidate of {len(graphs)} meets where={where!r}.")
+    fresh, n_measured, n_repeated = fresh_graphs(model, graphs[kept])
+    notes = {"are in the training data": n_measured, "repeat another candidate": n_repeated}
+    for what, count in notes.items():
+        if count:
+            warnings.warn(f"{count} of {len(kept)} candidates {what}: they are left out.")
+    return kept[fresh]
+
+
+def _column(pool: Any, graphs: GraphCollection, name: str) -> np.ndarray | None:
+    """A column of the pool's table, else a descriptor of its molecules."""
+    table = pool.table if isinstance(pool, MoleculeTable) else None
+    if table is not None and name in table.columns:
+        cells = table.column(name, "where")
+        return column_of_cells([cells[row] for row in pool.rows.tolist()])
+    if name in graphs.graph_data:
+        return np.asarray(graphs.graph_data[name])
+    known = SHORT_NAMES.get(name, name)
+    if known not in descriptor_names():
+        return None
+    return rdkit_descriptors(molecules_behind(graphs), [known])[:, 0]
+
+
+def fresh_graphs(model: Any, graphs: GraphCollection) -> tuple[np.ndarray, int, int]:
+    """Positions of graphs that are new, how many were measured, and how many repeat another.
+
+    Graphs that no pattern distinguishes are compared by their canonical SMILES, where the model
+    keeps those of its training molecules.
+    """
+    gp = model.model_
+    seen = gp.look_at(graphs, model._n_jobs())
+    covariates = any(not name.startswith(PREFIX) for name in model.covariates_)
+    unseen = seen.histograms.unseen.sum(axis=1).tolist()
+    same: dict[Any, list[int]] = {}  # training graphs count from -1 downwards
+    train = gp.training_graphs
+    for position, key in enumerate(_keys(train, covariates)):
+        same.setdefault((key, 0), []).append(-1 - position)
+    for position, key in enumerate(_keys(seen.features, covariates)):
+        same.setdefault((key, unseen[position]), []).append(position)
+    own, known = smiles_of(graphs), gp.training.smiles
+    write = _writer(stereo_matters(graphs))
+    fresh, n_measured, n_repeated = [], 0, 0
+    for members in same.values():
+        if members[-1] < 0:  # no candidate
+            continue
+        texts = [""] * len(members)
+        if len(members) > 1 and own is not None and (known is not None or members[0] >= 0):
+            texts = [write(own[k] if k >= 0 else known[-1 - k]) for k in members]  # type: ignore[index]
+        measured: set[str] = set()
+        taken: set[str] = set()
+        for member, text in zip(members, texts, strict=True):
+            if member < 0:
+                measured.add(text)
+            elif text in measured:
+                n_measured += 1
+            elif text in taken:
+                n_repeated += 1
+            else:
+                taken.add(text)
+                fresh.append(member)
+    return np.sort(np.array(fresh, dtype=np.int64)), n_measured, n_repeated
+
+
+def _keys(features: Features, covariates: bool) -> Iterator[bytes]:
+    """The patterns of each graph; covariates count unless they are descriptors of it."""
+    return graph_keys(features if covariates else features._replace(covariates=None))
+
+
+def _writer(stereo: bool) -> Any:
+    from rdkit import Chem
+
+    def write(smiles: str) -> str:
+        molecule = parsed_smiles([smiles])[0] if smiles else None
+        return "" if molecule is None else Chem.MolToSmiles(molecule, isomericSmiles=stereo)
+
+    return write
+
+
+# --- the batch ------------------------------------------------------------------------------------
+
+
+def _chosen(
+    model: Any, graphs: GraphCollection, n: int, aim: Aim, maximize: bool, wanted: Any,
+    rng: np.random.Generator,
+) -> Batch:  # fmt: skip
+    """The batch, by values or decision values with the sign that makes large ones wanted."""
+    gp, n_jobs = model.model_, model._n_jobs()
+    column, sign = 0, 1.0 if maximize else -1.0
+    if is_regressor(model):
+        aim = aim._replace(best=float((sign * gp.training.targets).max()))
+    else:
+        code = wanted_code(model, wanted, maximize)
+        column, sign = (code, 1.0) if len(model.classes_) > 2 else (0, 1.0 if code else -1.0)
+        aim = aim._replace(best=0.0, near=True)
+    found = gp.decide(graphs, variance=True, n_jobs=n_jobs)
+    assert found.variance is not None
+
+    def joint(positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean, covariance = gp.joint(graphs[positions], n_jobs)
+        return sign * mean[:, column], covariance
+
+    return shortlisted_batch(
+        sign * found.mean[:, column], np.maximum(found.variance - model.noise_, 0.0), joint,
+        model.noise_, n, aim, rng, LARGEST_SHORTLIST,
+    )  # fmt: skip
+
+
+def wanted_code(model: Any, wanted: Any, maximize: bool = True) -> int:
+    """The position of the class that is looked for."""
+    classes = model.classes_.tolist()
+    if wanted is None and len(classes) == 2:
+        return int(maximize)
+    found = [k for k, each in enumerate(classes) if each == wanted or str(each) == str(wanted)]
+    if not found:
+        raise ValueError(
+            f"wanted={wanted}: name the class to look for, one of {', '.join(map(str, classes))}."
+        )
+    return found[0]
+
+
+def _described(
+    model: Any, graphs: GraphCollection, index: np.ndarray, batch: Batch, maximize: bool
+) -> pd.DataFrame:
+    """The table of a batch."""
+    columns: dict[str, Any] = {"index": index}
+    if graphs.names is not None:
+        columns["name"] = list(graphs.names)
+    smiles = smiles_of(graphs)
+    if smiles is not None:
+        columns["smiles"] = list(smiles)
+    table = prediction_table(model, graphs).reset_index(drop=True).drop(columns="nearest")
+    if is_regressor(model):
+        mean, std = model.predict(graphs, return_std=True, learned_scale=True)
+        sign, values = (1.0 if maximize else -1.0), model.model_.training.targets
+        best = (sign * values).max()
+        table.insert(4, "probability_better", ndtr((sign * mean - best) / std))
+    near = model.kneighbors(graphs, 1).drop(columns=["graph", "neighbor", "similarity"])
+    return pd.concat([pd.DataFrame(columns), table, near.add_prefix("nearest_")], axis=1).assign(
+        score=batch.scores
+    )
