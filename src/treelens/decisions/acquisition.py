@@ -23,12 +23,13 @@ _JITTER = 1e-8
 class Aim(NamedTuple):
     """What is wanted of candidates whose values are to be large.
 
-    ``best`` is the value to improve on. With ``near`` a strategy of uncertainty looks for values
-    near ``best``, as at the boundary of two classes, and ``best`` stays where it is.
+    ``best`` are the values to improve on: a new value joins them in the place of the smallest. With
+    ``near`` there is one that stays, as the boundary of two classes, and a strategy of uncertainty
+    looks for values near it.
     """
 
     strategy: str
-    best: float
+    best: np.ndarray
     exploration: float = 1.0  # standard deviations that "ucb" adds to the mean
     near: bool = False
 
@@ -62,8 +63,8 @@ def score(mean: np.ndarray, variance: np.ndarray, aim: Aim) -> np.ndarray:
     if aim.strategy == "ucb":
         return mean + aim.exploration * std
     if aim.strategy == "uncertainty":
-        return 1.96 * std - np.abs(mean - aim.best) if aim.near else std
-    return expected_improvement(mean, std, aim.best)
+        return 1.96 * std - np.abs(mean - aim.best.min()) if aim.near else std
+    return expected_improvement(mean, std, float(aim.best.min()))
 
 
 def choose_batch(
@@ -81,7 +82,7 @@ def choose_batch(
     Examples
     --------
     >>> covariance = np.array([[1.0, 0.99, 0.0], [0.99, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    >>> aim = Aim("expected_improvement", best=1.0)
+    >>> aim = Aim("expected_improvement", best=np.array([1.0]))
     >>> rng = np.random.default_rng(0)
     >>> choose_batch(np.array([1.0, 0.9, 0.5]), covariance, 0.01, 2, aim, rng).positions.tolist()
     [0, 2]
@@ -103,7 +104,7 @@ def choose_batch(
         known[k] = row / np.sqrt(max(left[pick], 0.0) + noise)
         left = np.maximum(left - known[k] ** 2, 0.0)
         if not aim.near:
-            aim = aim._replace(best=max(aim.best, float(mean[pick])))
+            aim = aim._replace(best=np.sort([*aim.best, mean[pick]])[1:])
     return Batch(chosen, scores)
 
 
@@ -154,7 +155,7 @@ def shortlisted_batch(
     if aim.strategy == "greedy":
         return choose_batch(mean, np.empty((0, 0)), noise, n, aim, rng)
     sampled = aim.strategy == "thompson"
-    wanted = score(mean, variance, Aim("ucb", 0.0, 3.0) if sampled else aim)
+    wanted = score(mean, variance, Aim("ucb", aim.best, 3.0) if sampled else aim)
     order = np.argsort(-wanted, kind="stable")
     size = largest if sampled else min(max(10 * n, 300), largest)
     while True:

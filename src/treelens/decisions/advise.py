@@ -80,13 +80,13 @@ def advise(
         are joined by) and ``at``, the atom of the lead that carries it (``c`` is aromatic);
         ``smiles``; ``difference``, the predicted change of the value (on the learned scale of a
         model with a transform, ``difference_log10``; of classes that of the decision value), with
-        ``std`` and its 90 % interval, those of the difference without the noise of measurements:
-        what model and data leave open of two similar molecules is mostly common to both and cancels; ``prediction``
-        (``probability`` of the class) of the new molecule; ``n_pairs``, ``pair_mean`` and
-        ``pair_std``, measured differences of the pairs that show this change (of classes, of
-        shares), and ``pairs``, some of them by name; ``in_domain``; changes of molecular weight and
-        logP, ``weight_change`` and ``logp_change``; ``measured``, whether the model was fitted to
-        the new molecule.
+        ``std`` and its 90 % interval, those of the difference, without the noise of measurements
+        (what is uncertain about two similar molecules is mostly common to both, and cancels);
+        ``prediction`` (``probability`` of the class) of the new molecule; ``n_pairs``,
+        ``pair_mean`` and ``pair_std``, measured differences of the pairs that show this change (of
+        classes, of shares), and ``pairs``, some of them by name; ``in_domain``; changes of
+        molecular weight and logP, ``weight_change`` and ``logp_change``; ``measured``, whether the
+        model was fitted to the new molecule.
 
     Examples
     --------

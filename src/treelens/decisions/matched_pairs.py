@@ -64,7 +64,7 @@ def hydrogen_cuts(molecule: Any) -> set[Cut]:
         if atom.GetTotalNumHs() and atom.GetAtomicNum() > 1:
             opened = chem.RWMol(molecule)
             here = opened.GetAtomWithIdx(atom.GetIdx())
-            if here.GetNoImplicit():  # such as the hydrogen of [nH]
+            if here.GetNumExplicitHs():  # such as the hydrogen of [nH]
                 here.SetNumExplicitHs(here.GetNumExplicitHs() - 1)
             end = opened.AddAtom(chem.Atom(0))
             opened.GetAtomWithIdx(end).SetAtomMapNum(1)

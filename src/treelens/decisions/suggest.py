@@ -37,6 +37,7 @@ def suggest(
     where: str | None = None,
     wanted: Any = None,
     exploration: float = 1.0,
+    n_best: int | None = None,
     random_state: int | None = 0,
 ) -> pd.DataFrame:
     """Choose the candidates of a pool to measure next, as one batch.
@@ -51,7 +52,7 @@ def suggest(
     n : int, default=24
         How many to choose.
     strategy : str, default="expected_improvement"
-        ``"expected_improvement"``: the expected amount by which a value exceeds the best measured
+        ``"expected_improvement"``: the expected improvement of the ``n_best`` best values measured
         so far; ``"ucb"``: mean plus ``exploration`` standard deviations; ``"thompson"``: the
         largest value of a joint sample, one sample for each place in the batch; ``"greedy"``: the
         largest means; ``"uncertainty"``: the largest standard deviations, to learn most about the
@@ -69,6 +70,10 @@ def suggest(
         the boundary.
     exploration : float, default=1.0
         Standard deviations that ``"ucb"`` adds.
+    n_best : int, optional
+        Of ``"expected_improvement"``: how many good candidates are looked for. A new value improves
+        the best ``n_best`` by what it exceeds the last of them. By default ``n``; 1 is the usual
+        expected improvement, which looks for one best candidate.
     random_state : int or None, default=0
         Of joint samples.
 
@@ -100,8 +105,8 @@ def suggest(
     check_choice("strategy", strategy, STRATEGIES)
     if not isinstance(model, PosteriorMixin):
         raise TypeError("suggest needs a Gaussian process: a GraphRegressor or GraphClassifier.")
-    if n < 1:
-        raise ValueError(f"n must be 1 or more, got {n}.")
+    if n < 1 or (n_best is not None and n_best < 1):
+        raise ValueError(f"n and n_best must be 1 or more, got n={n} and n_best={n_best}.")
     graphs = model._new_graphs(pool.graphs if isinstance(pool, MoleculeTable) else pool)
     kept = _candidates(model, pool, graphs, where)
     if not len(kept):
@@ -109,8 +114,9 @@ def suggest(
     if len(kept) < n:
         warnings.warn(f"The pool has {len(kept)} candidates: all of them are returned.")
     candidates, n = graphs[kept], min(n, len(kept))
-    batch = _chosen(model, candidates, n, Aim(strategy, 0.0, exploration), maximize, wanted,
-                    np.random.default_rng(random_state))  # fmt: skip
+    aim = Aim(strategy, np.zeros(n if n_best is None else n_best), exploration)
+    rng = np.random.default_rng(random_state)
+    batch = _chosen(model, candidates, n, aim, maximize, wanted, rng)
     index = kept[batch.positions]
     if isinstance(pool, MoleculeTable):
         index = pool.rows[index]
@@ -216,11 +222,11 @@ def _chosen(
     gp, n_jobs = model.model_, model._n_jobs()
     column, sign = 0, 1.0 if maximize else -1.0
     if is_regressor(model):
-        aim = aim._replace(best=float((sign * gp.training.targets).max()))
+        aim = aim._replace(best=np.sort(sign * gp.training.targets)[-len(aim.best) :])
     else:
         code = wanted_code(model, wanted, maximize)
         column, sign = (code, 1.0) if len(model.classes_) > 2 else (0, 1.0 if code else -1.0)
-        aim = aim._replace(best=0.0, near=True)
+        aim = aim._replace(best=np.zeros(1), near=True)
     found = gp.decide(graphs, variance=True, n_jobs=n_jobs)
     assert found.variance is not None
 
