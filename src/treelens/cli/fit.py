@@ -54,6 +54,11 @@ def fit_cli(
         default=f"{FRAGMENTS_SHOWN}; none of more than two classes or 3,000 graphs, where finding "
         "them takes a while",
     )] = None,
+    training_data: Annotated[bool, typer.Option(
+        "--training-data/--no-training-data",
+        help="Whether the model keeps names and SMILES of its training molecules, to show them "
+        "beside predictions; pattern counts and values stay in the file in any case.",
+    )] = True,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     as_json: options.Json = False,
@@ -105,7 +110,7 @@ def fit_cli(
                 f"Fitting {len(training.graphs)} graphs of {training.source}{named} ..."
             )
             model, result = fit_model(training, method, settings, threshold, top, fragments)
-            model.save(path)
+            model.save(path, training_data)
             results.append({**result, "model": str(path)})
         if len(sets) == 1:
             output.finish(results[0], show_fit)

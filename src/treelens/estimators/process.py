@@ -277,7 +277,7 @@ class GaussianProcessEstimator(FragmentsMixin, PosteriorMixin, BaseEstimator):
                 seed=seed,
                 tick=tick,
             )
-        self._train_graphs, self._fragments = graphs, None
+        self._fitted_graphs, self._fragments = graphs, None
         training = TrainingGraphs(fitted.histograms, known.given).with_identity(graphs)
         model = replace(
             fitted.model, classes=known.classes, training=training, recipe=graphs.recipe
@@ -413,15 +413,25 @@ class GaussianProcessEstimator(FragmentsMixin, PosteriorMixin, BaseEstimator):
         """Learned against uniform weights."""
         return self._fitted_model.record.learning_gain
 
-    def save(self, path: Any) -> None:
+    def save(self, path: Any, training_data: bool = True) -> None:
         """Write the model to a file that :func:`treelens.load` reads; no pickle is involved.
 
         The factor of the covariance matrix, by far its largest part, is left out: a loaded model
         computes it anew when it is first asked for standard deviations.
+
+        Parameters
+        ----------
+        path : str or Path
+        training_data : bool, default=True
+            Whether to keep names and SMILES of the training molecules, which reports and
+            :meth:`kneighbors` show beside a prediction. Without them the file still has what
+            predictions are computed from: how often each pattern occurs in each training graph,
+            and the measured values. That is no protection against somebody who wants to
+            reconstruct the molecules.
         """
         from treelens.estimators.files import save_model
 
-        save_model(self, path)
+        save_model(self, path, training_data)
 
     def summary(self, X: Any = None, y: Any = None, *, names: Any = None) -> dict[str, Any]:
         """The content of the report as plain data, ready for JSON.

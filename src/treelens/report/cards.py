@@ -90,7 +90,7 @@ def card_section(
         neighbors = [
             {
                 "index": graph,
-                "name": graph_name(estimator._train_graphs, graph),
+                "name": model.training.called(graph),
                 "similarity": similarity,
                 **_target(model, graph),
                 "drawing": _training_drawing(estimator._train_graphs, graph, names),
