@@ -34,6 +34,7 @@ CHOICES: dict[str, tuple[str, dict[str, Any], Any]] = {
 }
 LARGEST = 2000  # molecules of a set, drawn at random from a larger one
 N_START, N_BATCH, N_ROUNDS, N_REPEATS = 50, 20, 10, 10
+N_CHOICES = 3  # repetitions of what was only tried
 TOP = 0.02
 
 
@@ -43,8 +44,8 @@ def run(options: StudyOptions) -> None:
     with options.rows("campaign", ("set", "method", "seed")) as rows:
         for seed in range(options.repeats or N_REPEATS):
             for name in options.sets or SETS:
-                tried = (*METHODS, *CHOICES) if name in CHOICE_SETS else METHODS
-                for method in options.methods or tried:
+                more = CHOICES if name in CHOICE_SETS and seed < N_CHOICES else ()
+                for method in options.methods or (*METHODS, *more):
                     key = {"set": name, "method": method, "seed": seed}
                     if key in rows:
                         continue

@@ -85,7 +85,7 @@ def rows_where(
             for sign, left, right in zip(node.ops, sides, sides[1:], strict=False):
                 found &= _compared(sign, left, right, condition)
             return found
-        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str)):
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float, str):
             return node.value
         if isinstance(node, ast.Name):
             name = quoted[int(node.id[8:])] if node.id.startswith("_quoted_") else node.id
