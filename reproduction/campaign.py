@@ -13,6 +13,8 @@ from sklearn.ensemble import RandomForestRegressor
 import treelens as tl
 from reproduction.data import Molecules, StudyOptions, load_molecules
 from treelens.estimators.baselines import EcfpGPRegressor
+from treelens.gp.covariates import columns_of
+from treelens.graphs.descriptors import COMPACT_DESCRIPTORS, PREFIX
 from treelens.graphs.duplicates import same_molecules
 from treelens.kernels.fingerprints import folded_counts, parsed_smiles
 
@@ -60,7 +62,10 @@ def load_set(name: str) -> Molecules:
     kept = np.unique(same_molecules(data.graphs).groups)
     if len(kept) > LARGEST:
         kept = np.sort(np.random.default_rng(0).choice(kept, LARGEST, replace=False))
-    return Molecules(data.graphs[kept], [data.smiles[k] for k in kept], data.values[kept])
+    names = [PREFIX + name for name in COMPACT_DESCRIPTORS]  # computed once, not in every round
+    graphs = data.graphs[kept]
+    graphs = graphs.with_data(columns_of(graphs, names))
+    return Molecules(graphs, [data.smiles[k] for k in kept], data.values[kept])
 
 
 def campaign(

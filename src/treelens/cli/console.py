@@ -35,7 +35,7 @@ _PARAMETERS = {
     "smiles": "--smiles", "target": "--target", "names": "--id", "task": "--task",
     "transform": "--transform", "covariates": "--covariates",
     "duplicates": "--duplicates", "max_invalid": "--max-invalid", "on_missing": "--missing",
-    "where": "--where", "wanted": "--wanted", "training": "--training",
+    "wanted": "--wanted", "training": "--training",
 }  # fmt: skip
 _PARAMETER = re.compile(rf"\b({'|'.join(_PARAMETERS)})=(?:'([^']*)'|([\w.+-]+))")
 

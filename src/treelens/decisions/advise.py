@@ -16,7 +16,7 @@ from treelens.decisions.matched_pairs import (
     hydrogen_cuts,
     joined,
 )
-from treelens.decisions.suggest import wanted_code
+from treelens.decisions.suggest import decision_column, wanted_code
 from treelens.estimators.posterior import PosteriorMixin
 from treelens.estimators.prediction_table import prediction_table
 from treelens.evaluation.metrics import NINETY
@@ -217,9 +217,7 @@ def predicted_differences(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Means and standard deviations of noise-free differences to the lead, on the learned scale."""
     gp, differences, stds = model.model_, [], []
-    column, sign = 0, 1.0
-    if code is not None:
-        column, sign = (code, 1.0) if len(model.classes_) > 2 else (0, 1.0 if code else -1.0)
+    column, sign = (0, 1.0) if code is None else decision_column(model, code)
     for start in range(0, len(smiles), _BLOCK):
         graphs = model._new_graphs([lead, *smiles[start : start + _BLOCK]])
         mean, covariance = gp.joint(graphs, model._n_jobs())

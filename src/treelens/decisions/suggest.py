@@ -15,14 +15,16 @@ from treelens.decisions.acquisition import STRATEGIES, Aim, Batch, shortlisted_b
 from treelens.decisions.where import SHORT_NAMES, column_of_cells, rows_where
 from treelens.estimators.posterior import PosteriorMixin
 from treelens.estimators.prediction_table import prediction_table
+from treelens.gp.covariates import columns_of
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.descriptors import PREFIX, descriptor_names, rdkit_descriptors
 from treelens.graphs.duplicates import stereo_matters
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.molecules import check_choice
 from treelens.kernels.fingerprints import molecules_behind, parsed_smiles
+from treelens.models.predictions import Predictions
 from treelens.models.training import smiles_of
-from treelens.patterns.features import Features, graph_keys
+from treelens.patterns.features import Features, SeenGraphs, graph_keys
 
 LARGEST_SHORTLIST = 3000  # candidates whose covariance is computed: 72 MB a matrix
 
@@ -108,38 +110,28 @@ def suggest(
     if n < 1 or (n_best is not None and n_best < 1):
         raise ValueError(f"n and n_best must be 1 or more, got n={n} and n_best={n_best}.")
     graphs = model._new_graphs(pool.graphs if isinstance(pool, MoleculeTable) else pool)
-    kept = _candidates(model, pool, graphs, where)
-    if not len(kept):
-        raise ValueError("No candidate is left: the model was fitted to all of them.")
-    if len(kept) < n:
-        warnings.warn(f"The pool has {len(kept)} candidates: all of them are returned.")
-    candidates, n = graphs[kept], min(n, len(kept))
+    kept = np.arange(len(graphs))
+    if where is not None:
+        kept = np.flatnonzero(rows_where(where, len(kept), lambda c: _column(pool, graphs, c)))
+        if not len(kept):
+            raise ValueError(f"No candidate of {len(graphs)} meets the condition {where!r}.")
+        graphs = graphs[kept]
+    if model.covariates_:  # descriptors are computed once
+        graphs = graphs.with_data(columns_of(graphs, model.covariates_))
+    found = model.model_.decide(graphs, variance=True, n_jobs=model._n_jobs())
+    fresh = _new_candidates(model, graphs, found.graphs)
+    if len(fresh) < n:
+        warnings.warn(f"The pool has {len(fresh)} candidates: all of them are returned.")
     aim = Aim(strategy, np.zeros(n if n_best is None else n_best), exploration)
-    rng = np.random.default_rng(random_state)
-    batch = _chosen(model, candidates, n, aim, maximize, wanted, rng)
+    rng, n = np.random.default_rng(random_state), min(n, len(fresh))
+    batch = _chosen(model, graphs, found, fresh, n, aim, maximize, wanted, rng)
     index = kept[batch.positions]
     if isinstance(pool, MoleculeTable):
         index = pool.rows[index]
-    return _described(model, candidates[batch.positions], index, batch, maximize)
+    return _described(model, graphs[batch.positions], index, batch, maximize)
 
 
 # --- the pool -------------------------------------------------------------------------------------
-
-
-def _candidates(model: Any, pool: Any, graphs: GraphCollection, where: str | None) -> np.ndarray:
-    """Positions of the graphs that can be chosen."""
-    kept = np.arange(len(graphs))
-    if where is not None:
-        kept = np.flatnonzero(rows_where(where, len(graphs), lambda name: _column(
-            pool, graphs, name)))  # fmt: skip
-        if not len(kept):
-            raise ValueError(f"No candidate of {len(graphs)} meets where={where!r}.")
-    fresh, n_measured, n_repeated = fresh_graphs(model, graphs[kept])
-    notes = {"are in the training data": n_measured, "repeat another candidate": n_repeated}
-    for what, count in notes.items():
-        if count:
-            warnings.warn(f"{count} of {len(kept)} candidates {what}: they are left out.")
-    return kept[fresh]
 
 
 def _column(pool: Any, graphs: GraphCollection, name: str) -> np.ndarray | None:
@@ -156,19 +148,17 @@ def _column(pool: Any, graphs: GraphCollection, name: str) -> np.ndarray | None:
     return rdkit_descriptors(molecules_behind(graphs), [known])[:, 0]
 
 
-def fresh_graphs(model: Any, graphs: GraphCollection) -> tuple[np.ndarray, int, int]:
-    """Positions of graphs that are new, how many were measured, and how many repeat another.
+def _new_candidates(model: Any, graphs: GraphCollection, seen: SeenGraphs) -> np.ndarray:
+    """Positions of graphs that are not in the training data and repeat no other.
 
     Graphs that no pattern distinguishes are compared by their canonical SMILES, where the model
     keeps those of its training molecules.
     """
     gp = model.model_
-    seen = gp.look_at(graphs, model._n_jobs())
     covariates = any(not name.startswith(PREFIX) for name in model.covariates_)
     unseen = seen.histograms.unseen.sum(axis=1).tolist()
     same: dict[Any, list[int]] = {}  # training graphs count from -1 downwards
-    train = gp.training_graphs
-    for position, key in enumerate(_keys(train, covariates)):
+    for position, key in enumerate(_keys(gp.training_graphs, covariates)):
         same.setdefault((key, 0), []).append(-1 - position)
     for position, key in enumerate(_keys(seen.features, covariates)):
         same.setdefault((key, unseen[position]), []).append(position)
@@ -193,7 +183,13 @@ def fresh_graphs(model: Any, graphs: GraphCollection) -> tuple[np.ndarray, int, 
             else:
                 taken.add(text)
                 fresh.append(member)
-    return np.sort(np.array(fresh, dtype=np.int64)), n_measured, n_repeated
+    if not fresh:
+        raise ValueError("No candidate is left: the model was fitted to all of them.")
+    notes = {"are in the training data": n_measured, "repeat another candidate": n_repeated}
+    for what, count in notes.items():
+        if count:
+            warnings.warn(f"{count} of {len(graphs)} candidates {what}: they are left out.")
+    return np.sort(np.array(fresh))
 
 
 def _keys(features: Features, covariates: bool) -> Iterator[bytes]:
@@ -215,29 +211,32 @@ def _writer(stereo: bool) -> Any:
 
 
 def _chosen(
-    model: Any, graphs: GraphCollection, n: int, aim: Aim, maximize: bool, wanted: Any,
-    rng: np.random.Generator,
+    model: Any, graphs: GraphCollection, found: Predictions, fresh: np.ndarray, n: int, aim: Aim,
+    maximize: bool, wanted: Any, rng: np.random.Generator,
 ) -> Batch:  # fmt: skip
     """The batch, by values or decision values with the sign that makes large ones wanted."""
-    gp, n_jobs = model.model_, model._n_jobs()
-    column, sign = 0, 1.0 if maximize else -1.0
-    if is_regressor(model):
-        aim = aim._replace(best=np.sort(sign * gp.training.targets)[-len(aim.best) :])
-    else:
-        code = wanted_code(model, wanted, maximize)
-        column, sign = (code, 1.0) if len(model.classes_) > 2 else (0, 1.0 if code else -1.0)
-        aim = aim._replace(best=np.zeros(1), near=True)
-    found = gp.decide(graphs, variance=True, n_jobs=n_jobs)
     assert found.variance is not None
+    if is_regressor(model):
+        column, sign = 0, 1.0 if maximize else -1.0
+        aim = aim._replace(best=np.sort(sign * model.train_values_)[-len(aim.best) :])
+    else:
+        column, sign = decision_column(model, wanted_code(model, wanted, maximize))
+        aim = aim._replace(best=np.zeros(1), near=True)
 
     def joint(positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        mean, covariance = gp.joint(graphs[positions], n_jobs)
+        mean, covariance = model.model_.joint(graphs[fresh[positions]], model._n_jobs())
         return sign * mean[:, column], covariance
 
-    return shortlisted_batch(
-        sign * found.mean[:, column], np.maximum(found.variance - model.noise_, 0.0), joint,
-        model.noise_, n, aim, rng, LARGEST_SHORTLIST,
-    )  # fmt: skip
+    mean, variance = sign * found.mean[fresh, column], found.variance[fresh] - model.noise_
+    batch = shortlisted_batch(
+        mean, np.maximum(variance, 0.0), joint, model.noise_, n, aim, rng, LARGEST_SHORTLIST
+    )
+    return batch._replace(positions=fresh[batch.positions])
+
+
+def decision_column(model: Any, code: int) -> tuple[int, float]:
+    """The column of decision values that is about a class, and its sign."""
+    return (code, 1.0) if len(model.classes_) > 2 else (0, 1.0 if code else -1.0)
 
 
 def wanted_code(model: Any, wanted: Any, maximize: bool = True) -> int:
@@ -266,8 +265,8 @@ def _described(
     table = prediction_table(model, graphs).reset_index(drop=True).drop(columns="nearest")
     if is_regressor(model):
         mean, std = model.predict(graphs, return_std=True, learned_scale=True)
-        sign, values = (1.0 if maximize else -1.0), model.model_.training.targets
-        best = (sign * values).max()
+        sign = 1.0 if maximize else -1.0
+        best = (sign * model.train_values_).max()
         table.insert(4, "probability_better", ndtr((sign * mean - best) / std))
     near = model.kneighbors(graphs, 1).drop(columns=["graph", "neighbor", "similarity"])
     return pd.concat([pd.DataFrame(columns), table, near.add_prefix("nearest_")], axis=1).assign(

@@ -39,14 +39,8 @@ def rows_where(
 ) -> np.ndarray:
     """Return which rows meet a condition, shape (n_rows,); a row with a missing number does not.
 
-    Parameters
-    ----------
-    condition : str
-        ``"MW < 500 and (logP <= 5 or `Assay type` == 'B')"``; backticks stand around a name with
-        blanks in it.
-    n_rows : int
-    column : callable
-        Returns numbers or texts of a column, or None where there is none of this name.
+    ``column`` returns the numbers or texts of a column, or None where there is none of this name.
+    Backticks stand around a name with blanks in it.
 
     Examples
     --------
@@ -54,83 +48,69 @@ def rows_where(
     >>> rows_where("MW < 500 and kind == 'a'", 3, table.get).tolist()
     [True, False, False]
     """
+
+    def refused(why: str) -> GraphDataError:
+        return GraphDataError(f"The condition {condition[:200]!r} cannot be used: {why}.")
+
+    def kind(values: Any) -> str:
+        return {"b": "truths", "O": "texts", "U": "texts"}.get(np.asarray(values).dtype.kind, "")
+
+    def truths(node: ast.AST) -> np.ndarray:
+        if kind(found := value(node)) != "truths":
+            raise refused("compare something, as in 'MW < 500'")
+        return np.asarray(found)
+
+    def numbers(node: ast.AST) -> Any:
+        if kind(found := value(node)):
+            raise refused(f"{ast.unparse(node)!r} is no number")
+        return found
+
+    def compared(sign: ast.cmpop, left: ast.AST, right: ast.AST) -> Any:
+        if type(sign) not in _COMPARE:
+            raise refused("compare with <, <=, >, >=, == or !=")
+        sides = value(left), value(right)
+        if kind(sides[0]) != kind(sides[1]):
+            raise refused("it compares text with numbers; put a text in quotes")
+        missing = [np.asarray(s).dtype.kind == "f" and np.isnan(s) for s in sides]
+        return _COMPARE[type(sign)](*sides) & ~np.logical_or(*missing)  # not even !=
+
+    def value(node: ast.AST) -> Any:
+        match node:
+            case ast.BoolOp():
+                joined = np.logical_and if isinstance(node.op, ast.And) else np.logical_or
+                return joined.reduce([truths(part) for part in node.values])
+            case ast.UnaryOp(op=ast.Not()):
+                return ~truths(node.operand)
+            case ast.UnaryOp(op=ast.USub()):
+                return -numbers(node.operand)
+            case ast.BinOp() if type(node.op) in _ARITHMETIC:
+                with np.errstate(all="ignore"):
+                    return _ARITHMETIC[type(node.op)](numbers(node.left), numbers(node.right))
+            case ast.Compare():
+                sides = (node.left, *node.comparators)
+                parts = zip(node.ops, sides, sides[1:], strict=False)
+                return np.logical_and.reduce([compared(*part) for part in parts])
+            case ast.Constant() if type(node.value) in (int, float, str):
+                return node.value
+            case ast.Name():
+                name = quoted[int(node.id[8:])] if node.id.startswith("_quoted_") else node.id
+                if (values := column(name)) is None:
+                    known = ", ".join(SHORT_NAMES)
+                    raise refused(f"no column and no descriptor of RDKit is called {name!r}; "
+                                  f"without a column there are {known}")  # fmt: skip
+                return values
+        raise refused(f"{ast.unparse(node)!r} is not allowed; use names of columns, numbers, texts "
+                      "in quotes, comparisons, and, or, not, + - * /")  # fmt: skip
+
     quoted: list[str] = _QUOTED.findall(condition)
     text = _QUOTED.sub(lambda found: f"_quoted_{quoted.index(found[1])}", condition)
     try:
-        if len(condition) > _LONGEST:
-            raise SyntaxError("it is too long")
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError) as error:
-        raise GraphDataError(
-            f"where={condition!r} cannot be read ({error}). Write a condition such as "
-            "'MW < 500 and logP <= 5'."
-        ) from None
-
-    def value(node: ast.AST) -> Any:
-        if isinstance(node, ast.BoolOp):
-            parts = [value(part) for part in node.values]
-            joined = np.logical_and if isinstance(node.op, ast.And) else np.logical_or
-            return joined.reduce([_truths(part, condition) for part in parts])
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            return ~_truths(value(node.operand), condition)
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            return -_numbers(value(node.operand), condition)
-        if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
-            sides = [_numbers(value(side), condition) for side in (node.left, node.right)]
-            with np.errstate(all="ignore"):
-                return _ARITHMETIC[type(node.op)](*sides)
-        if isinstance(node, ast.Compare):
-            sides = [value(side) for side in (node.left, *node.comparators)]
-            found = np.ones(n_rows, dtype=bool)
-            for sign, left, right in zip(node.ops, sides, sides[1:], strict=False):
-                found &= _compared(sign, left, right, condition)
-            return found
-        if isinstance(node, ast.Constant) and type(node.value) in (int, float, str):
-            return node.value
-        if isinstance(node, ast.Name):
-            name = quoted[int(node.id[8:])] if node.id.startswith("_quoted_") else node.id
-            if (values := column(name)) is None:
-                raise GraphDataError(
-                    f"where={condition!r}: there is no column {name!r}, and RDKit has no such "
-                    f"descriptor. Known without a column: {', '.join(SHORT_NAMES)}."
-                )
-            return values
-        raise GraphDataError(
-            f"where={condition!r}: {ast.unparse(node)!r} is not allowed. Use names of columns, "
-            "numbers, texts in quotes, comparisons, and, or, not, and + - * /."
-        )
-
-    return np.broadcast_to(_truths(value(tree), condition), (n_rows,)).copy()
-
-
-def _compared(sign: ast.cmpop, left: Any, right: Any, condition: str) -> Any:
-    if type(sign) not in _COMPARE:
-        raise GraphDataError(f"where={condition!r}: compare with <, <=, >, >=, == or !=.")
-    texts = [np.asarray(side).dtype.kind in "OUS" for side in (left, right)]
-    if all(texts):
-        left, right = (np.asarray(side).astype(str) for side in (left, right))
-    elif any(texts):
-        left, right = (_numbers(side, condition) for side in (left, right))
-    found = _COMPARE[type(sign)](left, right)
-    missing = [np.asarray(s).dtype.kind == "f" and np.isnan(s) for s in (left, right)]
-    return found & ~np.logical_or(*missing)  # a missing number meets no condition, not even !=
-
-
-def _numbers(values: Any, condition: str) -> Any:
-    if np.asarray(values).dtype.kind in "OUS":
-        raise GraphDataError(
-            f"where={condition!r} compares a column of text with a number, or calculates with it. "
-            "Put the text to compare with in quotes, or make all cells of the column numbers."
-        )
-    return values
-
-
-def _truths(values: Any, condition: str) -> np.ndarray:
-    if np.asarray(values).dtype.kind != "b":
-        raise GraphDataError(
-            f"where={condition!r} is no condition: compare something, as in 'MW < 500'."
-        )
-    return np.asarray(values)
+        tree = ast.parse(text[: _LONGEST + 1].strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        tree = None
+    if tree is None or len(text) > _LONGEST:
+        raise refused("it cannot be read; write one such as 'MW < 500 and logP <= 5'")
+    return np.broadcast_to(truths(tree), (n_rows,)).copy()
 
 
 def column_of_cells(cells: Sequence[str]) -> np.ndarray:
@@ -138,4 +118,4 @@ def column_of_cells(cells: Sequence[str]) -> np.ndarray:
     try:
         return np.array([float(cell) if cell.strip() else np.nan for cell in cells])
     except ValueError:
-        return np.array([cell.strip() for cell in cells], dtype=object)
+        return np.array([cell.strip() for cell in cells])
