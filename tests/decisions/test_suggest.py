@@ -78,8 +78,8 @@ def test_measured_and_repeated_candidates_are_left_out(model, molecules, halves,
         found = tl.suggest(model, mixed, 5, "greedy")
     assert sorted(found["index"]) == [1, 3]
     texts = [str(each.message) for each in heard]
-    assert any("2 of 5 candidates are in the training data" in text for text in texts)
-    assert any("1 of 5 candidates repeat" in text for text in texts)
+    assert any("2 of 5 candidates left out: already" in text for text in texts)
+    assert any("1 of 5 candidates left out: repeat" in text for text in texts)
 
 
 def test_molecules_that_patterns_confuse_are_told_apart():

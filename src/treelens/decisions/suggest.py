@@ -121,7 +121,7 @@ def suggest(
     found = model.model_.decide(graphs, variance=True, n_jobs=model._n_jobs())
     fresh = _new_candidates(model, graphs, found.graphs)
     if len(fresh) < n:
-        warnings.warn(f"The pool has {len(fresh)} candidates: all of them are returned.")
+        warnings.warn(f"Only {len(fresh)} candidates are left: all of them are returned.")
     aim = Aim(strategy, np.zeros(n if n_best is None else n_best), exploration)
     rng, n = np.random.default_rng(random_state), min(n, len(fresh))
     batch = _chosen(model, graphs, found, fresh, n, aim, maximize, wanted, rng)
@@ -185,10 +185,10 @@ def _new_candidates(model: Any, graphs: GraphCollection, seen: SeenGraphs) -> np
                 fresh.append(member)
     if not fresh:
         raise ValueError("No candidate is left: the model was fitted to all of them.")
-    notes = {"are in the training data": n_measured, "repeat another candidate": n_repeated}
+    notes = {"already in the training data": n_measured, "repeats of others": n_repeated}
     for what, count in notes.items():
         if count:
-            warnings.warn(f"{count} of {len(graphs)} candidates {what}: they are left out.")
+            warnings.warn(f"{count} of {len(graphs)} candidates left out: {what}.")
     return np.sort(np.array(fresh))
 
 
