@@ -104,10 +104,9 @@ def _training(output: Output, source: str | None, model: Any) -> Any:
 def _show(output: Output, result: dict[str, Any]) -> None:
     rows = []
     for row in result["advice"][:_SHOWN]:
-        name = next(key for key in row if key.startswith("difference"))
         rows.append([
-            row["change"], row["smiles"], f"{row[name]:+.3g} ± {row['std']:.2g}", row["n_pairs"],
-            f"{row['pair_mean']:+.3g}", "yes" if row["in_domain"] else "no",
+            row["change"], row["smiles"], f"{row['difference']:+.3g} ± {row['std']:.2g}",
+            row["n_pairs"], f"{row['pair_mean']:+.3g}", "yes" if row["in_domain"] else "no",
             f"{row['weight_change']:+.1f}", f"{row['logp_change']:+.2f}",
         ])  # fmt: skip
     columns = ["change", "new molecule", "difference ± std", "pairs", "their mean", "in domain",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from jinja2 import Environment, StrictUndefined
@@ -19,10 +18,7 @@ _SIZE = (230, 150)
 
 def write_advice(table: pd.DataFrame, lead: str, path: str | Path) -> Path:
     """Write the table of :func:`treelens.advise` with a drawing of every molecule."""
-    rows: list[dict[str, Any]] = table.to_dict("records")
-    name = next(column for column in table if column.startswith("difference"))
-    for row in rows:
-        row |= {"difference": row[name], "drawing": _drawing(row["smiles"])}
+    rows = [{**row, "drawing": _drawing(row["smiles"])} for row in table.to_dict("records")]
     text = resources.files("treelens.decisions").joinpath("advice.html").read_text("utf-8")
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(text)
     page = template.render(lead=lead, drawing=_drawing(lead), rows=rows)

@@ -17,8 +17,8 @@ from treelens.decisions.matched_pairs import (
     joined,
 )
 from treelens.decisions.suggest import decision_column, wanted_code
-from treelens.estimators.posterior import PosteriorMixin
 from treelens.estimators.prediction_table import prediction_table
+from treelens.estimators.process import GaussianProcessEstimator
 from treelens.evaluation.metrics import NINETY
 from treelens.graphs.descriptors import rdkit_descriptors
 from treelens.graphs.gathering import rdkit, smiles_parser
@@ -78,15 +78,14 @@ def advise(
     DataFrame
         One row per new molecule: ``change`` (``"F >> Cl"``, substituents written from the atom they
         are joined by) and ``at``, the atom of the lead that carries it (``c`` is aromatic);
-        ``smiles``; ``difference``, the predicted change of the value (on the learned scale of a
-        model with a transform, ``difference_log10``; of classes that of the decision value), with
-        ``std`` and its 90 % interval, those of the difference, without the noise of measurements
-        (what is uncertain about two similar molecules is mostly common to both, and cancels);
-        ``prediction`` (``probability`` of the class) of the new molecule; ``n_pairs``,
-        ``pair_mean`` and ``pair_std``, measured differences of the pairs that show this change (of
-        classes, of shares), and ``pairs``, some of them by name; ``in_domain``; changes of
-        molecular weight and logP, ``weight_change`` and ``logp_change``; ``measured``, whether the
-        model was fitted to the new molecule.
+        ``smiles``; ``difference``, the predicted change of the value (on the scale that was
+        learned, such as log10; of classes, that of the decision value), with ``std`` and its 90 %
+        interval, which are those of the difference, without the noise of measurements (what is
+        uncertain about two similar molecules is mostly common to both, and cancels);
+        ``prediction`` or ``probability CLASS`` of the new molecule; ``in_domain``;
+        ``weight_change`` and ``logp_change``; ``measured``, whether it is a training molecule;
+        ``n_pairs``, ``pair_mean`` and ``pair_std``, the measured differences of the pairs that show
+        this change (of classes, of 0 and 1), and ``pairs``, some of them by name.
 
     Examples
     --------
@@ -98,7 +97,7 @@ def advise(
     >>> table["change"].iloc[0], bool(table["difference"].iloc[0] > 0.5)
     ('Cl >> F', True)
     """
-    if not isinstance(model, PosteriorMixin):
+    if not isinstance(model, GaussianProcessEstimator):
         raise TypeError("advise needs a Gaussian process: a GraphRegressor or GraphClassifier.")
     molecule = smiles_parser()(lead) if isinstance(lead, str) else None
     if molecule is None:
@@ -117,8 +116,9 @@ def advise(
     support = pd.DataFrame([_support(change, pairs, known) for change, pairs in ideas.values()])
     table = pd.concat([support[["change", "at"]], table, support.drop(columns=["change", "at"])],
                       axis=1)  # fmt: skip
-    by = next(name for name in table if name.startswith("difference"))
-    table = table.sort_values(by, ascending=not maximize, kind="stable", ignore_index=True)
+    table = table.sort_values(
+        "difference", ascending=not maximize, kind="stable", ignore_index=True
+    )
     return table if n is None else table.head(n)
 
 
@@ -191,8 +191,6 @@ def _support(change: Change, pairs: list[tuple[int, int]], known: _Training) -> 
 def _predicted(model: Any, lead: str, smiles: list[str], code: int | None) -> pd.DataFrame:
     """Predicted differences to the lead, the domain, and changes of weight and logP."""
     difference, std = predicted_differences(model, lead, smiles, code)
-    scale = learned_transform(model.recipe_) if code is None else None
-    name = "difference" if scale is None else f"difference_{scale.name}"
     table = prediction_table(model, model._new_graphs(smiles)).reset_index(drop=True)
     shown = "prediction" if code is None else f"probability {model.classes_.tolist()[code]}"
     described = rdkit_descriptors(parsed_smiles([lead, *smiles]), ["MolWt", "MolLogP"])
@@ -200,7 +198,7 @@ def _predicted(model: Any, lead: str, smiles: list[str], code: int | None) -> pd
     return pd.DataFrame(
         {
             "smiles": smiles,
-            name: difference,
+            "difference": difference,
             "std": std,
             "lower_90": difference - NINETY * std,
             "upper_90": difference + NINETY * std,

@@ -13,8 +13,8 @@ from sklearn.base import is_regressor
 
 from treelens.decisions.acquisition import STRATEGIES, Aim, Batch, shortlisted_batch
 from treelens.decisions.where import SHORT_NAMES, column_of_cells, rows_where
-from treelens.estimators.posterior import PosteriorMixin
 from treelens.estimators.prediction_table import prediction_table
+from treelens.estimators.process import GaussianProcessEstimator
 from treelens.gp.covariates import columns_of
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.descriptors import PREFIX, descriptor_names, rdkit_descriptors
@@ -105,7 +105,7 @@ def suggest(
     [1]
     """
     check_choice("strategy", strategy, STRATEGIES)
-    if not isinstance(model, PosteriorMixin):
+    if not isinstance(model, GaussianProcessEstimator):
         raise TypeError("suggest needs a Gaussian process: a GraphRegressor or GraphClassifier.")
     if n < 1 or (n_best is not None and n_best < 1):
         raise ValueError(f"n and n_best must be 1 or more, got n={n} and n_best={n_best}.")

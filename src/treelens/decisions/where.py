@@ -71,8 +71,11 @@ def rows_where(
         sides = value(left), value(right)
         if kind(sides[0]) != kind(sides[1]):
             raise refused("it compares text with numbers; put a text in quotes")
-        missing = [np.asarray(s).dtype.kind == "f" and np.isnan(s) for s in sides]
-        return _COMPARE[type(sign)](*sides) & ~np.logical_or(*missing)  # not even !=
+        found = _COMPARE[type(sign)](*sides)
+        for side in sides:  # a missing number is not even different
+            if np.asarray(side).dtype.kind == "f":
+                found = found & ~np.isnan(side)
+        return found
 
     def value(node: ast.AST) -> Any:
         match node:
