@@ -92,6 +92,16 @@ def test_molecules_that_patterns_confuse_are_told_apart():
     assert sorted(found["index"]) == [0, 2, 3]
 
 
+def test_graphs_with_other_unseen_patterns_are_not_taken_for_copies():
+    graphs, y = tl.make_synthetic(n_per_substructure=6, random_state=0)
+    model = tl.GraphClassifier(depth=1, n_jobs=1).fit(graphs, y)
+    star = ([(0, 1), (0, 2), (0, 3)], {0: "new", 1: "new", 2: "new", 3: "new"})
+    path = ([(0, 1), (1, 2), (2, 3)], {0: "new", 1: "new", 2: "new", 3: "new"})
+    strange = tl.as_graph_collection([star, path])
+    assert model.out_of_vocabulary(strange).tolist() == [1.0, 1.0]
+    assert len(tl.suggest(model, strange, 2)) == 2
+
+
 def test_all_measured_is_an_error(model, molecules, halves):
     smiles, known = molecules[0], halves[0]
     with pytest.raises(ValueError, match="fitted to all"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,13 @@ from treelens.gp.covariates import columns_of
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.descriptors import PREFIX, descriptor_names, rdkit_descriptors
 from treelens.graphs.duplicates import stereo_matters
+from treelens.graphs.gathering import rdkit
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.molecules import check_choice
 from treelens.kernels.fingerprints import molecules_behind, parsed_smiles
 from treelens.models.predictions import Predictions
 from treelens.models.training import smiles_of
-from treelens.patterns.features import Features, SeenGraphs, graph_keys
+from treelens.patterns.features import SeenGraphs, graph_keys
 
 LARGEST_SHORTLIST = 3000  # candidates whose covariance is computed: 72 MB a matrix
 
@@ -151,30 +151,32 @@ def _column(pool: Any, graphs: GraphCollection, name: str) -> np.ndarray | None:
 def _new_candidates(model: Any, graphs: GraphCollection, seen: SeenGraphs) -> np.ndarray:
     """Positions of graphs that are not in the training data and repeat no other.
 
-    Graphs that no pattern distinguishes are compared by their canonical SMILES, where the model
-    keeps those of its training molecules.
+    Graphs that no pattern distinguishes are compared by their canonical SMILES, where these are
+    known of all of them; patterns that training never saw distinguish other graphs.
     """
-    gp = model.model_
-    covariates = any(not name.startswith(PREFIX) for name in model.covariates_)
+    training, own = model.model_.training, smiles_of(graphs)
     unseen = seen.histograms.unseen.sum(axis=1).tolist()
+    plain = all(name.startswith(PREFIX) for name in model.covariates_)  # nothing but descriptors
     same: dict[Any, list[int]] = {}  # training graphs count from -1 downwards
-    for position, key in enumerate(_keys(gp.training_graphs, covariates)):
-        same.setdefault((key, 0), []).append(-1 - position)
-    for position, key in enumerate(_keys(seen.features, covariates)):
-        same.setdefault((key, unseen[position]), []).append(position)
-    own, known = smiles_of(graphs), gp.training.smiles
-    write = _writer(stereo_matters(graphs))
+    for side, features in ((-1, model.model_.training_graphs), (1, seen.features)):
+        features = features._replace(covariates=None) if plain else features
+        for k, key in enumerate(graph_keys(features)):
+            apart = 0 if side < 0 else unseen[k] if own else unseen[k] and k + 1
+            same.setdefault((key, apart), []).append(k if side > 0 else -1 - k)
+    stereo = stereo_matters(graphs)
+
+    def written(k: int) -> str:
+        smiles = own[k] if k >= 0 else training.smiles[-1 - k]  # type: ignore[index]
+        molecule = parsed_smiles([smiles])[0]
+        return rdkit().MolToSmiles(molecule, isomericSmiles=stereo) if molecule else ""
+
     fresh, n_measured, n_repeated = [], 0, 0
     for members in same.values():
-        if members[-1] < 0:  # no candidate
-            continue
-        texts = [""] * len(members)
-        if len(members) > 1 and own is not None and (known is not None or members[0] >= 0):
-            texts = [write(own[k] if k >= 0 else known[-1 - k]) for k in members]  # type: ignore[index]
-        measured: set[str] = set()
-        taken: set[str] = set()
-        for member, text in zip(members, texts, strict=True):
-            if member < 0:
+        known = own and (members[0] >= 0 or training.smiles)
+        measured, taken = set(), set()
+        for k in members:
+            text = written(k) if known and len(members) > 1 else ""
+            if k < 0:
                 measured.add(text)
             elif text in measured:
                 n_measured += 1
@@ -182,7 +184,7 @@ def _new_candidates(model: Any, graphs: GraphCollection, seen: SeenGraphs) -> np
                 n_repeated += 1
             else:
                 taken.add(text)
-                fresh.append(member)
+                fresh.append(k)
     if not fresh:
         raise ValueError("No candidate is left: the model was fitted to all of them.")
     notes = {"already in the training data": n_measured, "repeats of others": n_repeated}
@@ -190,21 +192,6 @@ def _new_candidates(model: Any, graphs: GraphCollection, seen: SeenGraphs) -> np
         if count:
             warnings.warn(f"{count} of {len(graphs)} candidates left out: {what}.")
     return np.sort(np.array(fresh))
-
-
-def _keys(features: Features, covariates: bool) -> Iterator[bytes]:
-    """The patterns of each graph; covariates count unless they are descriptors of it."""
-    return graph_keys(features if covariates else features._replace(covariates=None))
-
-
-def _writer(stereo: bool) -> Any:
-    from rdkit import Chem
-
-    def write(smiles: str) -> str:
-        molecule = parsed_smiles([smiles])[0] if smiles else None
-        return "" if molecule is None else Chem.MolToSmiles(molecule, isomericSmiles=stereo)
-
-    return write
 
 
 # --- the batch ------------------------------------------------------------------------------------
@@ -256,12 +243,8 @@ def _described(
     model: Any, graphs: GraphCollection, index: np.ndarray, batch: Batch, maximize: bool
 ) -> pd.DataFrame:
     """The table of a batch."""
-    columns: dict[str, Any] = {"index": index}
-    if graphs.names is not None:
-        columns["name"] = list(graphs.names)
-    smiles = smiles_of(graphs)
-    if smiles is not None:
-        columns["smiles"] = list(smiles)
+    known = {"index": index, "name": graphs.names, "smiles": smiles_of(graphs)}
+    left = pd.DataFrame({name: x for name, x in known.items() if x is not None})
     table = prediction_table(model, graphs).reset_index(drop=True).drop(columns="nearest")
     if is_regressor(model):
         mean, std = model.predict(graphs, return_std=True, learned_scale=True)
@@ -269,6 +252,5 @@ def _described(
         best = (sign * model.train_values_).max()
         table.insert(4, "probability_better", ndtr((sign * mean - best) / std))
     near = model.kneighbors(graphs, 1).drop(columns=["graph", "neighbor", "similarity"])
-    return pd.concat([pd.DataFrame(columns), table, near.add_prefix("nearest_")], axis=1).assign(
-        score=batch.scores
-    )
+    table = pd.concat([left, table, near.add_prefix("nearest_")], axis=1)
+    return table.assign(score=batch.scores)
