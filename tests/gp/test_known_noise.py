@@ -116,6 +116,9 @@ def test_tables_with_a_noise_column_and_replicates(tmp_path):
     model = tl.GraphRegressor(depth=1).fit(*named)
     learned = model.noise_ / model.model_.sample_weights - on_scale**2
     np.testing.assert_allclose(learned, learned[0], rtol=1e-6)
+    graphs, y = named.learned()
+    same = tl.GraphRegressor(depth=1).fit(graphs, y)
+    np.testing.assert_allclose(same.noise_, model.noise_, rtol=1e-6)
     frame.loc[4, "sd"] = -1.0
     frame.to_csv(tmp_path / "bad.csv", index=False)
     with pytest.raises(GraphDataError, match="row 5"):

@@ -22,6 +22,7 @@ from treelens.graphs.record import Transform, learned_transform
 from treelens.models.predictions import Predictions
 from treelens.storage.csv_text import harmless
 
+INTERVALS = ("posterior", "scaffold")
 DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_of_vocabulary")
 
 
@@ -30,6 +31,7 @@ class DomainMixin(FittedModelMixin):
 
     model_: FittedGP
     _domain: Domain | None = None
+    _intervals = "posterior"
 
     @property
     def domain_(self) -> Domain:
@@ -40,12 +42,15 @@ class DomainMixin(FittedModelMixin):
             self._domain = Domain.of(model, model.training_graphs, errors, self._n_jobs())
         return self._domain
 
-    def predict_table(self, X: Any) -> pd.DataFrame:
+    def predict_table(self, X: Any, intervals: str = "posterior") -> pd.DataFrame:
         """Return predictions, their uncertainty and the domain, one row per graph.
 
         Parameters
         ----------
         X : graphs
+        intervals : {"posterior", "scaffold"}, default="posterior"
+            Of numbers, ``std`` and the 90 % interval; ``"scaffold"`` widens them for molecules of
+            new scaffolds, as in :meth:`GraphRegressor.predict`.
 
         Returns
         -------
@@ -57,7 +62,7 @@ class DomainMixin(FittedModelMixin):
             predictions and bounds are in the units of the table (the prediction is a median);
             ``std_log10``, ``expected_error_log10`` and ``from_covariates_log10`` are on that scale.
         """
-        return prediction_table(self, self._new_graphs(X))
+        return prediction_table(self, self._new_graphs(X), intervals)
 
     def domain(self, X: Any) -> pd.DataFrame:
         """Return whether graphs lie in the domain of applicability, and why.
@@ -93,15 +98,23 @@ class DomainMixin(FittedModelMixin):
         raise NotImplementedError
 
 
-def prediction_table(model: Any, graphs: GraphCollection) -> pd.DataFrame:
+def prediction_table(
+    model: Any, graphs: GraphCollection, intervals: str | None = None
+) -> pd.DataFrame:
     """Return the predictions of a fitted model, whose columns :func:`table_columns` names.
 
-    The index holds the names of the graphs, where they have any.
+    The index holds the names of the graphs, where they have any. ``intervals=None``: those that
+    were set for the model.
     """
+    intervals = intervals or getattr(model, "_intervals", "posterior")
+    if intervals != "posterior" and not is_regressor(model):
+        raise ValueError("Intervals are those of numbers: a classifier has probabilities.")
+    factor = 1.0 if intervals == "posterior" else model._widening(intervals)
     has_domain = isinstance(model, DomainMixin)
     found = model._decide(graphs, **({"variance": True} if has_domain else {}))
     scale = learned_transform(model.recipe_) if is_regressor(model) else None
-    columns = _classes(model, found) if hasattr(model, "classes_") else _numbers(found, scale)
+    classes = hasattr(model, "classes_")
+    columns = _classes(model, found) if classes else _numbers(found, scale, factor)
     if found.from_covariates is not None and found.from_covariates.shape[1] == 1:
         columns["from_covariates" + _suffix(scale)] = found.from_covariates[:, 0]
     columns["out_of_vocabulary"] = found.out_of_vocabulary
@@ -164,9 +177,9 @@ def _suffix(scale: Transform | None) -> str:
     return "" if scale is None else f"_{scale.name}"
 
 
-def _numbers(found: Predictions, scale: Transform | None) -> dict[str, Any]:
+def _numbers(found: Predictions, scale: Transform | None, factor: float) -> dict[str, Any]:
     assert found.variance is not None
-    mean, std = found.mean[:, 0], np.sqrt(found.variance)
+    mean, std = found.mean[:, 0], factor * np.sqrt(found.variance)
     inverse = (lambda x: x) if scale is None else scale.inverse
     return {
         "prediction": inverse(mean),

@@ -134,9 +134,8 @@ class MoleculeTable:
         scale, recipe = transform_named(self.transform), self.graphs.recipe
         if scale is None or recipe is None or recipe.table is None:
             return self.graphs, self.y
-        graphs = self.graphs.with_recipe(
-            replace(recipe, table=replace(recipe.table, transform=None))
-        )
+        plain = replace(recipe, table=replace(recipe.table, transform=None))
+        graphs = self.graphs.with_recipe(plain)
         if NOISE in graphs.graph_data:
             std = graphs.graph_data[NOISE].astype(np.float64)
             graphs = graphs.with_data({NOISE: scale.forward_std(self.y, std)})
