@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from reproduction.campaign import CHOICE_SETS, CHOICES, METHODS, N_BATCH, N_START
+from reproduction.campaign import CHOICE_SETS, CHOICES, METHODS, N_BATCH, N_START, SETS
 from reproduction.pages import (
     Rows,
     common_rows,
@@ -56,39 +56,32 @@ def write(out: Path) -> Path | None:
 def _campaign_parts(out: Path, rows: Rows) -> list[str]:
     if not rows:
         return []
-    by_set = grouped([row for row in rows if row["method"] in METHODS], "set")
-    whole = [
-        found for found in by_set.values() if len({r["method"] for r in found}) == len(METHODS)
-    ]
-    kept = common_rows([row for found in whole for row in found], ["set"], ["seed"])
+    kept = [row for row in rows if row["method"] in METHODS]
+    sets = [n for n in SETS if {r["method"] for r in kept if r["set"] == n} == set(METHODS)]
+    kept = [row for row in kept if row["set"] in sets]
     if not kept:
         return []
-    by_set = grouped(kept, "set")
-    sets = list(by_set)
     draw_campaigns(out / "figures", kept)
-    sizes = [
-        f"{name} ({found[0]['n']:,} molecules, {found[0]['n_best']} best)"
-        for name, found in by_set.items()
-    ]
-    repeats = {name: len({row["seed"] for row in found}) for name, found in by_set.items()}
-    numbers = listed(f"{n} on {name}" for name, n in repeats.items())
+    first = {row["set"]: row for row in kept}
+    sizes = [f"{n} ({first[n]['n']:,} molecules, {first[n]['n_best']} best)" for n in sets]
+    header = ["method", *sets, "mean", "repetitions"]
     return [
         "## Campaigns",
         f"A campaign on molecules whose values are all known: {N_START} drawn at random are "
         f"measured, then ten batches of {N_BATCH} that [`suggest`](../guide/next-compounds.md) "
         "chooses, with a new fit before each batch. The score is the share of the best 2 % (the "
         f"highest values) that has been measured. Sets: {listed(sizes)}; larger sets were cut to "
-        "2,000 at random, of the assay the published training part was used. Repetitions, each "
-        f"with another start: {numbers}. The ECFP GP has the same kernel and the same acquisition; "
-        "the forest has scikit-learn's settings, not tuned.",
+        "2,000 at random, of the assay the published training part was used. Each repetition has "
+        "another start, the same for all methods. The ECFP GP has the same kernel and the same "
+        "acquisition; the forest has scikit-learn's default settings, not tuned.",
         "![Share of the best molecules found against the number measured](figures/campaigns.png)",
         "Share found, the mean over the ten batches (in percent, with standard errors):",
-        markdown_table(["method", *sets, "mean"], _lines(kept, sets, _over_batches)),
+        markdown_table(header, _lines(kept, sets, _over_batches)),
         f"Share found after five batches ({N_START + 5 * N_BATCH} molecules measured):",
-        markdown_table(["method", *sets, "mean"], _lines(kept, sets, lambda row: row["found"][5])),
+        markdown_table(header, _lines(kept, sets, lambda row: row["found"][5])),
         _difference_text(kept, sets),
         *_choice_parts(rows),
-    ]  # fmt: skip
+    ]
 
 
 def _over_batches(row: Mapping[str, Any]) -> float:
@@ -97,14 +90,18 @@ def _over_batches(row: Mapping[str, Any]) -> float:
 
 def _lines(rows: Rows, sets: list[str], score: Any, methods: Any = METHODS) -> list[list[str]]:
     cells = {
-        key: mean_and_error([100 * score(row) for row in found])
+        key: [100 * score(row) for row in found]
         for key, found in grouped(rows, "set", "method").items()
     }
-    means = {m: float(np.mean([cells[name, m][0] for name in sets])) for m in methods}
-    return [
-        [NAMES[m], *(plus_minus(*cells[name, m], 1) for name in sets), f"{means[m]:.1f}"]
-        for m in sorted(methods, key=lambda m: -means[m])
-    ]
+    means = {m: float(np.mean([np.mean(cells[name, m]) for name in sets])) for m in methods}
+    lines = []
+    for method in sorted(methods, key=lambda m: -means[m]):
+        found = [cells[name, method] for name in sets]
+        few, many = min(map(len, found)), max(map(len, found))
+        texts = [plus_minus(*mean_and_error(values), 1) for values in found]
+        repeats = f"{few}" if few == many else f"{few} to {many}"
+        lines.append([NAMES[method], *texts, f"{means[method]:.1f}", repeats])
+    return lines
 
 
 def mean_differences(rows: Rows, sets: list[str], theirs: str) -> tuple[float, float | None]:
@@ -115,8 +112,11 @@ def mean_differences(rows: Rows, sets: list[str], theirs: str) -> tuple[float, f
     found = {(r["set"], r["method"], r["seed"]): 100 * _over_batches(r) for r in rows}
     means, squares = [], []
     for name in sets:
-        seeds = sorted(seed for s, m, seed in found if (s, m) == (name, OURS))
-        apart = [found[name, OURS, seed] - found[name, theirs, seed] for seed in seeds]
+        seeds = [seed for s, m, seed in found if (s, m) == (name, theirs)]
+        apart = [
+            found[name, OURS, seed] - found[name, theirs, seed]
+            for seed in seeds if (name, OURS, seed) in found
+        ]  # fmt: skip
         mean, error = mean_and_error(apart)
         means.append(mean)
         squares.append(np.nan if error is None else error**2)
@@ -155,15 +155,16 @@ def _choice_parts(rows: Rows) -> list[str]:
     sets = [name for name in CHOICE_SETS if any(r["set"] == name for r in kept)]
     if len({(r["set"], r["method"]) for r in kept}) < len(sets) * len(methods):
         return []
-    counts = {len({r["seed"] for r in found}) for found in grouped(kept, "set").values()}
-    number = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+    lines = _lines(kept, sets, _over_batches, methods)
     return [
         "### How the default was chosen",
-        f"On {listed(sets)} only, with {number} repetitions. The usual expected improvement looks "
+        f"On {listed(sets)} only. The usual expected improvement looks "
         "for one value above the best measured so far; a batch of 20 is better spent on values "
-        "that improve the 20 best, which is the default (`n_best`). Too few repetitions to "
-        "order methods that lie close together.",
-        markdown_table(["method", *sets, "mean"], _lines(kept, sets, _over_batches, methods)),
+        "that improve the 20 best, which is the default (`n_best`). There are too few repetitions "
+        "to order methods that lie close together.",
+        markdown_table(
+            ["method", *sets, "mean", "repetitions"], _lines(kept, sets, _over_batches, methods)
+        ),
     ]
 
 

@@ -50,9 +50,9 @@ def suggest_cli(
     as_json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:  # fmt: skip
-    """Choose candidates of a POOL to measure next, as one batch, with a MODEL.
+    """Choose candidates of DATA to measure next, as one batch, with a MODEL.
 
-    Writes one line a choice, the first choice first: its row in the pool (index, from 0), name,
+    Writes one line a choice, the first choice first: its row in DATA (index, from 0), name,
     prediction with its 90 % interval, the probability that a measurement beats the best one so far,
     and the nearest measured compound with its value. Candidates that the model was fitted to are
     left out.
