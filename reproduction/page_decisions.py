@@ -162,9 +162,7 @@ def _choice_parts(rows: Rows) -> list[str]:
         "for one value above the best measured so far; a batch of 20 is better spent on values "
         "that improve the 20 best, which is the default (`n_best`). There are too few repetitions "
         "to order methods that lie close together.",
-        markdown_table(
-            ["method", *sets, "mean", "repetitions"], _lines(kept, sets, _over_batches, methods)
-        ),
+        markdown_table(["method", *sets, "mean", "repetitions"], lines),
     ]
 
 
