@@ -56,6 +56,11 @@ def test_weight_and_logp_are_rdkits(advice):
     assert row["logp_change"] == pytest.approx(change, abs=1e-3)
 
 
+def test_atom_map_numbers_change_nothing(model, advice):
+    mapped = tl.advise(model, "[cH:1]1[cH:2]c([Br:1])ccc1CC=O", None)
+    assert set(mapped["change"]) == set(advice["change"])
+
+
 def test_fewer_pairs_and_smaller_changes_can_be_asked_for(model, advice):
     some = tl.advise(model, LEAD, None, min_pairs=2)
     assert 0 < len(some) < len(advice)

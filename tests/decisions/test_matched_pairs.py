@@ -36,6 +36,20 @@ def test_the_parts_of_every_cut_make_the_molecule_again(smiles):
         assert joined(constant, variable) == canonical(smiles), (constant, variable)
 
 
+@pytest.mark.parametrize("smiles", ["C[C@H](N)C(=O)O", "F[C@@H](Cl)Br", "O[C@H]1CCC[C@@H]1N"])
+def test_taking_a_hydrogen_off_keeps_the_stereochemistry(smiles):
+    """The oracle: RDKit's explicit hydrogens, one of them made an attachment point."""
+    molecule = Chem.MolFromSmiles(smiles)
+    whole, expected = Chem.AddHs(molecule), set()
+    for atom in whole.GetAtoms():
+        if atom.GetAtomicNum() == 1:
+            opened = Chem.RWMol(whole)
+            opened.GetAtomWithIdx(atom.GetIdx()).SetAtomicNum(0)
+            opened.GetAtomWithIdx(atom.GetIdx()).SetAtomMapNum(1)
+            expected.add(canonical(Chem.MolToSmiles(Chem.RemoveHs(opened))))
+    assert {canonical(cut.constant) for cut in hydrogen_cuts(molecule)} == expected
+
+
 def test_pairs_differ_by_their_change_and_by_nothing_else():
     molecules = [Chem.MolFromSmiles(s) for s in SMILES]
     pairs = MatchedPairs.of(molecules)

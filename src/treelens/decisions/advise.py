@@ -23,6 +23,7 @@ from treelens.evaluation.metrics import NINETY
 from treelens.graphs.descriptors import rdkit_descriptors
 from treelens.graphs.gathering import rdkit, smiles_parser
 from treelens.graphs.molecule_table import MoleculeTable
+from treelens.graphs.rdkit_log import quiet
 from treelens.graphs.record import learned_transform
 from treelens.kernels.fingerprints import molecules_behind, parsed_smiles
 
@@ -156,6 +157,7 @@ def replacements(lead: Any, molecules: list[Any], largest: int = 10, min_pairs: 
 
     Of several changes that make the same molecule, the one that most pairs show.
     """
+    lead, *molecules = map(_plain, [lead, *molecules])
     cuts = cuts_of(lead, largest) | hydrogen_cuts(lead)
     changes = MatchedPairs.of(molecules, largest).changes_from({cut.variable for cut in cuts})
     at_cuts: dict[tuple[str, str], list[str]] = {}
@@ -173,6 +175,15 @@ def replacements(lead: Any, molecules: list[Any], largest: int = 10, min_pairs: 
             if smiles not in found or len(pairs) > len(found[smiles][1]):
                 found[smiles] = (change, pairs)
     return found
+
+
+def _plain(molecule: Any) -> Any:
+    """A copy without hydrogen atoms and atom map numbers, which mark cuts here."""
+    with quiet():
+        copy = rdkit().RemoveHs(molecule)
+    for atom in copy.GetAtoms():
+        atom.SetAtomMapNum(0)
+    return copy
 
 
 def _support(change: Change, pairs: list[tuple[int, int]], known: _Training) -> dict[str, Any]:
