@@ -78,3 +78,8 @@ def test_a_model_without_its_molecules_asks_for_them(files):
     assert "Br >> " in done.out
     done = run("suggest", model, files / "pool.csv", "--n", 2)
     assert done.code == 0, done.err
+
+
+def test_a_support_vector_machine_is_refused(files, model):
+    refused(run("suggest", model, files / "pool.csv"), "Gaussian process")
+    refused(run("advise", model, LEAD), "Gaussian process")

@@ -101,7 +101,7 @@ def test_what_cannot_be_changed_is_an_error(model):
         tl.advise(model, "c1ccccc1(")
     with pytest.raises(ValueError, match="No replacement"):
         tl.advise(model, "[Na+].[Cl-]")
-    with pytest.raises(TypeError, match="GraphRegressor"):
+    with pytest.raises(ValueError, match="GraphRegressor"):
         tl.advise(tl.GraphSVC(), LEAD)
 
 

@@ -211,5 +211,5 @@ def test_bad_settings_are_refused(model, pool, bad):
 
 
 def test_other_models_are_refused(pool):
-    with pytest.raises(TypeError, match="GraphRegressor"):
+    with pytest.raises(ValueError, match="GraphRegressor"):
         tl.suggest(tl.GraphSVC(), pool)

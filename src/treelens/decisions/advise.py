@@ -99,7 +99,7 @@ def advise(
     ('Cl >> F', True)
     """
     if not isinstance(model, GaussianProcessEstimator):
-        raise TypeError("advise needs a Gaussian process: a GraphRegressor or GraphClassifier.")
+        raise ValueError("advise needs a Gaussian process: a GraphRegressor or GraphClassifier.")
     molecule = smiles_parser()(lead) if isinstance(lead, str) else None
     if molecule is None:
         raise ValueError(f"The lead {lead!r} cannot be read: give one SMILES.")

@@ -106,7 +106,7 @@ def suggest(
     """
     check_choice("strategy", strategy, STRATEGIES)
     if not isinstance(model, GaussianProcessEstimator):
-        raise TypeError("suggest needs a Gaussian process: a GraphRegressor or GraphClassifier.")
+        raise ValueError("suggest needs a Gaussian process: a GraphRegressor or GraphClassifier.")
     if n < 1 or (n_best is not None and n_best < 1):
         raise ValueError(f"n and n_best must be 1 or more, got n={n} and n_best={n_best}.")
     graphs = model._new_graphs(pool.graphs if isinstance(pool, MoleculeTable) else pool)
