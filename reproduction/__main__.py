@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from reproduction.data import StudyOptions
 
-PAGES = ("table2", "numbers", "classes", "explanations", "speed", "defaults", "index")
+PAGES = ("table2", "numbers", "classes", "explanations", "speed", "decisions", "defaults", "index")
 _PAGE_MODULES = {page: f"page_{'paper' if page == 'table2' else page}" for page in PAGES}
 
 
@@ -56,6 +56,10 @@ EXPERIMENTS = {
                                "explanations", "run_toxicophores"),
     "fragments": Experiment("fragments against toxicophores, Crippen, refits", "fragments",
                             "explanations"),
+    # decisions
+    "campaign": Experiment("how soon suggestions find the best molecules", "campaign",
+                           "decisions"),
+    "advice": Experiment("predicted differences of held-out matched pairs", "advice", "decisions"),
     # speed and defaults
     "cost": Experiment("time and memory of a fit, ours and others", "cost", "speed"),
     "intervals": Experiment("coverage of 90 % intervals on random and scaffold folds", "intervals",

@@ -14,6 +14,8 @@ PAGES = {
     "numbers": "numbers of molecules: random splits, whole scaffolds, MoleculeACE, learning curves",
     "classes": "classes of molecules: beside fingerprint models, HIV, rare classes, `GraphSVC`",
     "explanations": "do explanations name the atoms that matter; toxicophores; fragments",
+    "decisions": "which compounds to measure next, which change would help: campaigns and matched "
+    "pairs",
     "speed": "cost of a fit, benchmarks, landmarks, a million molecules, a GPU",
     "defaults": "how the defaults were chosen, and on which sets and splits",
 }

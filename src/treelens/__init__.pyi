@@ -1,4 +1,6 @@
 # The public names and where they are defined; `__init__.py` imports them from here, on first use.
+from .decisions.advise import advise as advise
+from .decisions.suggest import suggest as suggest
 from .estimators.evidence import GraphClassifier as GraphClassifier
 from .estimators.evidence import GraphRegressor as GraphRegressor
 from .estimators.files import load as load

@@ -94,7 +94,7 @@ class WeightedForest:
         """
         forest, colors = self.forest.extend(graphs, n_jobs)
         log_weights = np.zeros(forest.n_patterns)
-        for level in range(len(forest.levels)):
+        for level in range(len(forest.level_depths)):
             start, stop = forest.level_offsets[level : level + 2]
             known = self.log_weights[slice(*self.forest.level_offsets[level : level + 2])]
             first_new = start + len(known)

@@ -110,11 +110,17 @@ class FingerprintForest:
     def fit(
         cls, graphs: GraphCollection, depth: int
     ) -> tuple[FingerprintForest, EnvironmentCounts]:
-        found = _environments(molecules_behind(graphs), depth)
-        columns: tuple[dict[int, int], ...] = tuple({} for _ in range(depth + 1))
+        return cls(tuple({} for _ in range(depth + 1))).extend(graphs)
+
+    def extend(
+        self, graphs: GraphCollection, n_jobs: int = 1
+    ) -> tuple[FingerprintForest, EnvironmentCounts]:
+        """Return the forest with the environments of these graphs added, and their counts."""
+        found = _environments(molecules_behind(graphs), self.depth)
+        columns = tuple(dict(level) for level in self.columns)
         for bit, radius, _ in chain.from_iterable(found):
             columns[radius].setdefault(bit, len(columns[radius]))
-        forest = cls(columns)
+        forest = FingerprintForest(columns)
         return forest, forest._located(found, graphs)
 
     @property
