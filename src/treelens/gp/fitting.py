@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -14,7 +14,8 @@ from treelens.gp.choice import (
     Candidate,
     Part,
     TrainingData,
-    fit_candidates,
+    fit_learned,
+    fit_uniform,
     parts_of_graphs,
     preferred,
     with_descriptors,
@@ -25,7 +26,7 @@ from treelens.gp.landmarks import LandmarkFit, LandmarkPosterior, posterior_thro
 from treelens.gp.model import FittedGP, WeightedForest
 from treelens.gp.posterior import ExactPosterior, LeaveOneOut, MeanPosterior
 from treelens.gp.sampling import LandmarkPlan, LearningSample
-from treelens.gp.search import STAGES, EvidenceFit, Tick, maximise_evidence
+from treelens.gp.search import EvidenceFit, Tick, maximise_evidence
 from treelens.patterns.histograms import PatternHistograms
 
 if TYPE_CHECKING:
@@ -122,20 +123,25 @@ def fit_gaussian_process(
         covariates, data = described.table, replace(data, covariates=described.everything())
     copies = None if data.copies is None else data.copies[sample.weights]
     parts = parts_of_graphs(sample.weights, groups[sample.weights], seed, copies)
-    if weights == "uniform":  # nothing to compare: one part settles the depth
+    if weights == "uniform" and (described is None or descriptors != "auto"):
+        # nothing to compare: one part settles the depth
         parts = [Part(parts[0].fitted, np.empty(0, dtype=int))]
-    candidates = fit_candidates(
-        data, parts, list(range(deepest + 1)) if depth is None else [depth],
-        "branches" if weights == "auto" else weights, max_steps=max_steps, tick=tick,
-    )  # fmt: skip
-    chosen = preferred(candidates) if weights == "auto" else candidates[STAGES.index(weights)]
+    depths = list(range(deepest + 1)) if depth is None else [depth]
+    options: dict[str, Any] = {"max_steps": max_steps, "tick": tick}
+    candidates = [fit_uniform(data, parts, depths, **options)]
+    chosen = candidates[0]
     if described is not None and descriptors == "auto":
         richer = replace(data, covariates=described.sample)
-        both = with_descriptors(richer, parts, chosen, max_steps=max_steps, tick=tick)
-        candidates.append(both)
-        if preferred([chosen, both]) is both:
-            chosen, covariates = both, described.table
-            data = replace(data, covariates=described.everything())
+        candidates.append(with_descriptors(richer, parts, chosen, **options))
+        chosen = preferred(candidates)
+        data = richer if chosen.descriptors else data
+    learned = "branches" if weights == "auto" else weights
+    more = fit_learned(data, parts, chosen, deepest, learned, **options)
+    candidates += more
+    chosen = preferred([chosen, *more]) if weights == "auto" else [chosen, *more][-1]
+    if chosen.descriptors:
+        assert described is not None
+        covariates, data = described.table, replace(data, covariates=described.everything())
     if chosen.depth < deepest:
         data = replace(at_depth(chosen.depth), covariates=data.covariates)
     search = _refined(data, chosen, sample, max_steps, tick)

@@ -201,10 +201,10 @@ def scored_classes(
 
 def learning_gain(fitted: FittedEvidence) -> LearningGain:
     """Compare the learned weights in use, or else the best ones, with uniform weights."""
-    plain = [c for c in fitted.candidates if not c.descriptors]
-    uniform, learned = plain[0], max(plain[1:], key=_mean_score, default=plain[0])
-    if fitted.chosen.weights != "uniform":  # descriptors aside
-        learned = next(c for c in plain if c.weights == fitted.chosen.weights)
+    alike = [c for c in fitted.candidates if c.descriptors == fitted.chosen.descriptors]
+    uniform, learned = alike[0], max(alike[1:], key=_mean_score, default=alike[0])
+    if fitted.chosen.weights != "uniform":
+        learned = fitted.chosen
     gain, error = learned.gain_over(uniform)
     compared = {
         c.weights + (" with descriptors" if c.descriptors else ""): _mean_score(c)
@@ -224,7 +224,7 @@ def _sentence(gain: float, error: float, n: int, fitted: FittedEvidence) -> str:
     used = {
         "uniform": uniform, "depths": "one weight per depth", "branches": "a weight per pattern"
     }[fitted.chosen.weights]  # fmt: skip
-    if len(fitted.candidates) == 1:
+    if all(candidate.weights == "uniform" for candidate in fitted.candidates):
         return f"Used: {used}; no weights were learned."
     size = f"{gain:+.3f} ± {error:.3f} nats per graph"
     if n < FEWEST:
