@@ -44,6 +44,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from treelens.explain.attributes import attribute_table
 from treelens.explain.decode import pattern_texts
 from treelens.explain.effects import divide_slopes, entries_at
 from treelens.explain.expansion import KernelExpansion
@@ -124,6 +125,16 @@ class Explanation:
     @cached_property
     def neighbors(self) -> pd.DataFrame:
         return self.neighbor_rows.frame()
+
+    @property
+    def attribute_contributions(self) -> pd.DataFrame:
+        """What each attribute adds, in ``attribute``, ``steps`` and ``contribution``.
+
+        The contribution of a cell is divided equally among the attributes that it asks for;
+        ``labels`` are all other patterns.
+        """
+        rows = self.pattern_rows
+        return attribute_table(rows.expansion.forest, rows.ids, rows.contributions)
 
     @property
     def atom_contributions(self) -> np.ndarray:

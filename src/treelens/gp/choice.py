@@ -197,9 +197,9 @@ def parts_of_graphs(
     """Return parts of the training graphs, each with its share of all groups.
 
     Up to 400 graphs, each quarter in turn is left out. Of more, one half is fitted to and the other
-    compared on, at most 800 each; up to 700 graphs also the other way round. Fewer than 20 are too few to compare anything on. ``groups`` (n,)
-    are classes, or tenths of the values; ``copies`` (n,) numbers that replicates share, which are
-    never on both sides.
+    compared on, at most 800 each; up to 700 graphs also the other way round. Fewer than 20 are too
+    few to compare anything on. ``groups`` (n,) are classes, or tenths of the values; ``copies``
+    (n,) numbers that replicates share, which are never on both sides.
     """
     n = len(positions)
     if n < FEWEST:

@@ -219,6 +219,15 @@ class AttributeCells:
                 found[name] = (threshold, high) if second else (low, threshold)
         return found
 
+    def asked(self, level: int, cell: int) -> list[int]:
+        """Return the columns that a cell asks for, each once."""
+        return sorted({int(self.attribute[split]) for split, _ in self._path(level, cell)})
+
+    def attribute_and_step(self, column: int) -> tuple[str, int]:
+        """Return the attribute that a column is about, and the steps that it is a mean over."""
+        own = (*self.names, *self.edge_names)
+        return own[column % len(own)], column // len(own)
+
     def text(self, level: int, cell: int) -> str:
         """Return a cell in words: ``"charge <= -0.1, x > 0.52 (mean over 1 step)"``."""
         parts = []

@@ -221,6 +221,15 @@ class PatternForest:
     def level_depths(self) -> np.ndarray:
         return np.array([depth for _, depth in self.levels])
 
+    def level_of(self, patterns: np.ndarray) -> np.ndarray:
+        """Return the level of each pattern."""
+        return np.searchsorted(self.level_offsets, patterns, side="right") - 1
+
+    @property
+    def pattern_depths(self) -> np.ndarray:
+        """Depth of each pattern, shape (n_patterns,)."""
+        return np.repeat(self.level_depths, np.diff(self.level_offsets))
+
     @cached_property
     def level_names(self) -> tuple[str, ...]:
         """``"labels, depth 2"`` and so on; trees of cells share names."""
@@ -343,7 +352,7 @@ class PatternForest:
 
     def tree_names(self, patterns: np.ndarray) -> np.ndarray:
         """Return the name of the tree of each pattern."""
-        level = np.searchsorted(self.level_offsets, patterns, side="right") - 1
+        level = self.level_of(patterns)
         names = (*self.trees, ATTRIBUTES)
         return np.array([names[tree] for tree, _ in self.levels], dtype=object)[level]
 
@@ -353,7 +362,7 @@ class PatternForest:
         if len(patterns):  # raises where one does not exist
             self.place(int(patterns.min()))
             self.place(int(patterns.max()))
-        level = np.searchsorted(self.level_offsets, patterns, side="right") - 1
+        level = self.level_of(patterns)
         texts = np.empty(len(patterns), dtype=object)
         for k, (tree, depth) in enumerate(self.levels):
             here = level == k

@@ -238,20 +238,19 @@ def _levels(model: Any) -> list[dict[str, Any]]:
     counts = np.bincount(per_pattern, histograms.counts, minlength=histograms.n_patterns)
     total = float(weights @ counts)
     levels = []
-    for k in range(expansion.first_level, len(forest.levels)):
-        start, stop = forest.level_offsets[k : k + 2] - expansion.first_pattern
-        part = weights[start:stop]
-        if not len(part):
-            continue
+    groups = forest.level_groups[forest.level_of(np.arange(len(weights)) + expansion.first_pattern)]
+    for group in np.unique(groups):
+        own = groups == group
+        k = int(np.argmax(forest.level_groups == group))
         levels.append(
             {
-                "tree": forest.trees[forest.levels[k][0]],
+                "tree": forest.level_names[k].rpartition(", depth")[0] or forest.level_names[k],
                 "depth": forest.levels[k][1],
-                "n_patterns": len(part),
-                "mean": part.mean(),
-                "min": part.min(),
-                "max": part.max(),
-                "share": float(part @ counts[start:stop]) / total if total > 0 else 0.0,
+                "n_patterns": int(own.sum()),
+                "mean": weights[own].mean(),
+                "min": weights[own].min(),
+                "max": weights[own].max(),
+                "share": float(weights[own] @ counts[own]) / total if total > 0 else 0.0,
             }
         )
     return levels
