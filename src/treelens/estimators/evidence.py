@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from treelens._sklearn_compat import Interval, StrOptions
 from treelens.estimators.base import GraphClassifierMixin, GraphRegressorMixin
 from treelens.estimators.prediction_table import INTERVALS
-from treelens.estimators.process import GaussianProcessEstimator, Known
+from treelens.estimators.process import GaussianProcessEstimator, TrainingTargets
 from treelens.evaluation.splits import murcko_scaffolds
 from treelens.explain.pattern_table import pattern_table
 from treelens.gp.leave_one_out import (
@@ -138,26 +138,27 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
     (True, True)
     """
 
+    model_: FittedGP
     _left_out_scaffolds: tuple[FittedGP, LeftOutGroups] | None = None
 
-    def _known(self, y: Any, weights: np.ndarray) -> Known:
+    def _training_targets(self, y: Any, weights: np.ndarray) -> TrainingTargets:
         values = check_numbers(y, len(weights))
         targets = Targets.standardized(values[:, None], weights, None)
-        return Known(values, tenths_by_rank(values), targets)
+        return TrainingTargets(values, tenths_by_rank(values), targets)
 
-    def _known_with(self, y: Any, weights: np.ndarray) -> Known:
-        model = self.model_
+    def _targets_with_more(self, y: Any, weights: np.ndarray) -> TrainingTargets:
         values = np.concatenate([self.train_values_, check_numbers(y, len(weights))])
-        return Known(values, tenths_by_rank(values), model.targets_with(values[:, None], weights))
+        targets = self.model_.targets_with(values[:, None], weights)
+        return TrainingTargets(values, tenths_by_rank(values), targets)
 
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
         refuse_classes(y)
         return first_no_number(y)
 
-    def _targets_of_all(self, y: np.ndarray, known: Known) -> Targets:
+    def _targets_of_all(self, y: np.ndarray, known: TrainingTargets) -> Targets:
         return known.targets.alike(check_numbers(y, len(y))[:, None], np.ones(len(y)))
 
-    def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[LeftOutNumbers, None]:
+    def _scored(self, left_out: LeaveOneOut, known: TrainingTargets) -> tuple[LeftOutNumbers, None]:
         return left_out_numbers(left_out, known.targets, known.given), None
 
     @property
@@ -415,6 +416,7 @@ converged_, learning_gain_ :
         "threshold": [Interval(Real, 0, 1, closed="neither"), str],
     }
 
+    model_: FittedGP
     class_weight: Any
     threshold: Any
 
@@ -443,13 +445,13 @@ converged_, learning_gain_ :
         super()._validate_params()
         parse_threshold(self.threshold)
 
-    def _known(self, y: Any, weights: np.ndarray) -> Known:
+    def _training_targets(self, y: Any, weights: np.ndarray) -> TrainingTargets:
         classes, codes = check_classes(y, len(weights))
         weights = weights * class_weights(self.class_weight, classes, codes)
         targets = Targets.standardized(class_columns(codes, len(classes)), weights, 1.0)
-        return Known(codes, codes, targets, classes)
+        return TrainingTargets(codes, codes, targets, classes)
 
-    def _known_with(self, y: Any, weights: np.ndarray) -> Known:
+    def _targets_with_more(self, y: Any, weights: np.ndarray) -> TrainingTargets:
         from treelens.report.predicted import class_codes
 
         model, classes, before = self.model_, self.classes_, self.train_codes_
@@ -458,7 +460,7 @@ converged_, learning_gain_ :
         weights = weights * of_class[np.unique(before, return_index=True)[1]][new]
         codes = np.concatenate([before, new])
         targets = model.targets_with(class_columns(codes, len(classes)), weights)
-        return Known(codes, codes, targets, classes)
+        return TrainingTargets(codes, codes, targets, classes)
 
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
         return first_without_class(y)
@@ -474,7 +476,7 @@ converged_, learning_gain_ :
                 "exact_size, or leave out classes that are so rare."
             )
 
-    def _targets_of_all(self, y: np.ndarray, known: Known) -> Targets:
+    def _targets_of_all(self, y: np.ndarray, known: TrainingTargets) -> Targets:
         """A class weighs what it weighs in the sample, which holds all of them."""
         assert known.classes is not None
         codes = np.searchsorted(known.classes, y)
@@ -482,7 +484,9 @@ converged_, learning_gain_ :
         weights = known.targets.weights[one_of_each][codes]
         return known.targets.alike(class_columns(codes, len(known.classes)), weights)
 
-    def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[LeftOutClasses, float]:
+    def _scored(
+        self, left_out: LeaveOneOut, known: TrainingTargets
+    ) -> tuple[LeftOutClasses, float]:
         codes, targets, classes = known.given, known.targets, known.classes
         assert classes is not None
         decisions = targets.offset + targets.scale * left_out.mean

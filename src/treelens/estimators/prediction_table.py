@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import is_regressor
-from sklearn.utils.validation import check_is_fitted
 
-from treelens.estimators.base import FittedModelMixin
 from treelens.evaluation.metrics import NINETY, class_scores, number_scores, rarer_code
 from treelens.evaluation.validation import codes_among
-from treelens.gp.domain import Domain, expected_error
+from treelens.gp.domain import expected_error
 from treelens.gp.model import FittedGP
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.molecule_notes import made_smiles, reasons
@@ -24,78 +22,6 @@ from treelens.storage.csv_text import harmless
 
 INTERVALS = ("posterior", "scaffold")
 DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_of_vocabulary")
-
-
-class DomainMixin(FittedModelMixin):
-    """Prediction tables and the domain of applicability of Gaussian processes on graphs."""
-
-    model_: FittedGP
-    _domain: Domain | None = None
-    _intervals = "posterior"
-
-    @property
-    def domain_(self) -> Domain:
-        """The domain of applicability, computed when it is first used."""
-        check_is_fitted(self)
-        if self._domain is None or self._domain.model is not self.model_:
-            model, errors = self.model_, self._left_out_errors()
-            self._domain = Domain.of(model, model.training_graphs, errors, self._n_jobs())
-        return self._domain
-
-    def predict_table(self, X: Any, intervals: str = "posterior") -> pd.DataFrame:
-        """Return predictions, their uncertainty and the domain, one row per graph.
-
-        Parameters
-        ----------
-        X : graphs
-        intervals : {"posterior", "scaffold"}, default="posterior"
-            Of numbers, ``std`` and the 90 % interval; ``"scaffold"`` widens them for molecules of
-            new scaffolds, as in :meth:`GraphRegressor.predict`.
-
-        Returns
-        -------
-        DataFrame
-            Numbers: ``prediction``, ``std``, ``lower_90``, ``upper_90``. Classes: ``class``,
-            ``probability`` (of it), ``decision``, and ``probability CLASS`` for each. Where the
-            model has covariates, ``from_covariates``: what they add to the prediction or decision.
-            Then the columns of :meth:`domain`. Of a model that learned on another scale,
-            predictions and bounds are in the units of the table (the prediction is a median);
-            ``std_log10``, ``expected_error_log10`` and ``from_covariates_log10`` are on that scale.
-        """
-        return prediction_table(self, self._new_graphs(X), intervals)
-
-    def domain(self, X: Any) -> pd.DataFrame:
-        """Return whether graphs lie in the domain of applicability, and why.
-
-        Parameters
-        ----------
-        X : graphs
-
-        Returns
-        -------
-        DataFrame
-            ``in_domain``: whether the expected error and the similarity to the nearest training
-            graph are both such as 97.5 % of training graphs have when left out; ``expected_error``:
-            the standard deviation, corrected by the leave-one-out errors of the nearest training
-            graphs, on the scale that was learned; ``similarity``: the learned Tanimoto similarity
-            to the nearest training graph, whose position is ``nearest``; ``out_of_vocabulary``: the
-            fraction of patterns that do not occur in the training graphs.
-        """
-        table = self.predict_table(X)
-        wanted = [c for c in table.columns if c.startswith(DOMAIN_COLUMNS)]
-        return table[wanted]
-
-    def _html_repr(self) -> str:
-        """The HTML that a notebook shows: facts and scores of a fitted model."""
-        from treelens.estimators.notebook import model_html
-
-        if hasattr(self, "model_"):
-            return model_html(self)
-        return super()._html_repr()  # type: ignore[misc]
-
-    def _left_out_errors(self) -> np.ndarray:
-        """Leave-one-out errors of the training graphs, shape (n_graphs, n_columns)."""
-        raise NotImplementedError
 
 
 def prediction_table(
@@ -110,7 +36,7 @@ def prediction_table(
     if intervals != "posterior" and not is_regressor(model):
         raise ValueError("Intervals are those of numbers: a classifier has probabilities.")
     factor = 1.0 if intervals == "posterior" else model._widening(intervals)
-    has_domain = isinstance(model, DomainMixin)
+    has_domain = isinstance(model.model_, FittedGP)
     found = model._decide(graphs, **({"variance": True} if has_domain else {}))
     scale = learned_transform(model.recipe_) if is_regressor(model) else None
     classes = hasattr(model, "classes_")
@@ -141,7 +67,7 @@ def table_columns(model: Any) -> list[str]:
         columns = ["prediction", "std" + _suffix(scale), "lower_90", "upper_90"]
     if getattr(model, "covariates_", []) and len(getattr(model, "classes_", [])) < 3:
         columns.append("from_covariates" + _suffix(scale))
-    if not isinstance(model, DomainMixin):
+    if not isinstance(model.model_, FittedGP):
         return [*columns, "out_of_vocabulary"]
     error = "expected_error" + _suffix(scale)
     return [*columns, "in_domain", error, "similarity", "nearest", "out_of_vocabulary"]
