@@ -371,7 +371,7 @@ def list_gradient(
     """The slope in every weight: over the pairs that share a pattern, and over its graphs."""
     gradients = np.zeros((N_SHARES, problem.hierarchy.n_patterns))
     in_shares(
-        lambda k: _compiled.gather_minima(k, N_SHARES, *problem.arrays[:8], slopes, gradients[k]),
+        lambda k: _compiled.gather_minima(k, N_SHARES, slopes, gradients[k], *problem.arrays[:8]),
         problem.n_jobs,
     )
     return gradients.sum(axis=0) + own_gradient(problem, own_slopes)
