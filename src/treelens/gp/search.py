@@ -38,8 +38,8 @@ _SMALL_GAIN = 1e-3
 _PATIENCE = 2
 _MEMORY = 20  # pairs of steps and gradient changes that L-BFGS keeps
 
-_LOG_NOISES = np.log([0.003, 0.03, 0.2])  # to begin with where the given noise is far too small
-_STEEP = 0.03  # slope in the log noise, per graph: where it is steeper, noise is far too small
+_LOG_NOISES = np.log([0.003, 0.03, 0.2])  # to begin with where the given noise is too small
+_STEEP = 0.006  # slope in the log noise, per graph: where it is steeper, noise is too small
 
 Tick = Callable[[str], None]
 
@@ -186,12 +186,14 @@ class _Stage:
         self._first = self._evaluate(start)
         if self._first[1][3] > -_STEEP * self.problem.n_graphs:
             return start
-        self._first, values = None, {}
-        for log_noise in {float(start[3]), *_LOG_NOISES}:
-            start[3] = log_noise
-            values[log_noise] = self.evaluate.value(self.start.replaced(start))
-        start[3] = min(values, key=lambda log_noise: values[log_noise])
-        return start
+        values, tried = {float(start[3]): self._first[0]}, start.copy()
+        for log_noise in _LOG_NOISES[start[3] < _LOG_NOISES]:
+            tried[3] = log_noise
+            values[float(log_noise)] = self.evaluate.value(self.start.replaced(tried))
+        tried[3] = min(values, key=lambda log_noise: values[log_noise])
+        if tried[3] != start[3]:
+            self._first = None
+        return tried
 
     def _evaluate(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
         if self._first is not None:  # the search begins where the noise was checked
