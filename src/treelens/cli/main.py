@@ -21,6 +21,7 @@ from treelens.cli.fragments import fragments_cli
 from treelens.cli.info import info_cli
 from treelens.cli.patterns import patterns_cli
 from treelens.cli.predict import predict_cli
+from treelens.cli.serve import serve_cli
 
 app = typer.Typer(
     name="treelens",
@@ -38,6 +39,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "patterns": patterns_cli,
     "fragments": fragments_cli,
     "evaluate": evaluate_cli,
+    "serve": serve_cli,
     "doctor": doctor_cli,
     "demo": demo_cli,
 }

@@ -85,7 +85,7 @@ def write_report(
 def render(summary: Mapping[str, Any]) -> str:
     """Return the page of a summary."""
     units, noun = Units.of(summary["model"]["training_values"]), summary["noun"]
-    script, predictions = _asset("report.js"), summary["predictions"]
+    script, predictions = report_asset("report.js"), summary["predictions"]
     cards = summary["cards"]["rows"] if summary["cards"] else []
     limit = max((abs(x) for row in cards for x in row["contributions"]), default=0.0)
     scores = summary["scores"] or summary["validation"] or {}
@@ -99,7 +99,7 @@ def render(summary: Mapping[str, Any]) -> str:
         .render(
             **summary,
             units=units,
-            style=Markup(_asset("report.css")),
+            style=Markup(report_asset("report.css")),
             script=Markup(script),
             script_hash=_hash(script),
             symbols=_SYMBOLS,
@@ -108,7 +108,7 @@ def render(summary: Mapping[str, Any]) -> str:
             charts={
                 name: charts_of(summary[name], units, noun) for name in ("scores", "validation")
             },
-            draw=_Drawings(units, noun, limit),
+            draw=Drawings(units, noun, limit),
             legend=_legend(cards, limit),
             downloads=_downloads(summary),
         )
@@ -118,7 +118,7 @@ def render(summary: Mapping[str, Any]) -> str:
 # --- drawings ---------------------------------------------------------------------------------
 
 
-class _Drawings:
+class Drawings:
     """Draws graphs of a summary as SVG, each with a text for screen readers; text is escaped."""
 
     def __init__(self, units: Units, noun: str, limit: float) -> None:
@@ -240,7 +240,7 @@ def _address(table: Any) -> str:
 def _environment() -> Environment:
     """Return the templates, kept once compiled: compiling takes longer than rendering."""
     environment = Environment(
-        loader=FunctionLoader(_asset), autoescape=True, undefined=StrictUndefined,
+        loader=FunctionLoader(report_asset), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     environment.filters |= {"percent": percent, "number": number}
@@ -249,7 +249,7 @@ def _environment() -> Environment:
     return environment
 
 
-def _asset(name: str) -> str:
+def report_asset(name: str) -> str:
     return resources.files("treelens.report").joinpath("templates", name).read_text("utf-8")
 
 
