@@ -6,6 +6,8 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import Interval, StrOptions
 from treelens.estimators.base import GraphClassifierMixin, GraphRegressorMixin
@@ -20,6 +22,7 @@ from treelens.gp.leave_one_out import (
 from treelens.gp.posterior import LeaveOneOut
 from treelens.gp.sampling import tenths_by_rank
 from treelens.gp.targets import Targets, class_columns
+from treelens.graphs.blocks import holds_blocks
 from treelens.graphs.record import learned_transform
 from treelens.graphs.targets import check_classes, first_without_class
 from treelens.models.calibration import fit_slope
@@ -129,6 +132,11 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
         targets = Targets.standardized(values[:, None], weights, None)
         return Known(values, tenths_by_rank(values), targets)
 
+    def _known_with(self, y: Any, weights: np.ndarray) -> Known:
+        model = self.model_
+        values = np.concatenate([self.train_values_, check_numbers(y, len(weights))])
+        return Known(values, tenths_by_rank(values), model.targets_with(values[:, None], weights))
+
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
         refuse_classes(y)
         return first_no_number(y)
@@ -151,23 +159,25 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
 
     @overload
     def predict(
-        self, X: Any, return_std: Literal[False] = False, *, covariates: Any = None,
-        learned_scale: bool = False,
+        self, X: Any, return_std: Literal[False] = False, return_cov: Literal[False] = False,
+        include_noise: bool = True, *, covariates: Any = None, learned_scale: bool = False,
     ) -> np.ndarray: ...  # fmt: skip
     @overload
     def predict(
-        self, X: Any, return_std: Literal[True], *, covariates: Any = None,
-        learned_scale: bool = False,
+        self, X: Any, return_std: bool = False, return_cov: bool = False,
+        include_noise: bool = True, *, covariates: Any = None, learned_scale: bool = False,
     ) -> tuple[np.ndarray, np.ndarray]: ...  # fmt: skip
     def predict(
         self,
         X: Any,
         return_std: bool = False,
+        return_cov: bool = False,
+        include_noise: bool = True,
         *,
         covariates: Any = None,
         learned_scale: bool = False,
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Values, and if asked for the standard deviations of new measurements (noise included).
+        """Return values and, if asked for, their standard deviations or their covariance.
 
         Parameters
         ----------
@@ -175,6 +185,10 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
             Blocks (such as ``SmilesBlocks(path, target=None)``) are read one at a time, and need no
             targets. What ``on_invalid="skip"`` leaves out has no entry; the warning names it.
         return_std : bool, default=False
+        return_cov : bool, default=False
+            Instead of standard deviations, the covariance of all graphs; not with blocks.
+        include_noise : bool, default=True
+            Whether deviations are those of new measurements, or of the values without noise.
         covariates : table or array of one row per graph, optional
             As in ``fit``, where the model has any and ``X`` does not hold them itself.
         learned_scale : bool, default=False
@@ -189,19 +203,86 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
         std : ndarray, shape (n_graphs,)
             Only with ``return_std``. ``mean ± 1.645 std`` should hold nine of ten measurements on
             the learned scale.
+        cov : ndarray, shape (n_graphs, n_graphs)
+            Only with ``return_cov``. With a transform and in the units of the table, ``std`` and
+            ``cov`` are those of log-normal variables, around a mean above the median returned.
         """
+        if return_std and return_cov:
+            raise ValueError("Ask for return_std or return_cov, not for both.")
+        graphs = self._beside(X, covariates)
+        scale = None if learned_scale else learned_transform(self.recipe_)
+        if return_cov:
+            mean, cov = self._joint(graphs, include_noise)
+            if scale is None:
+                return mean, cov
+            return scale.inverse(mean), scale.inverse_cov(mean, cov)
         found = [
-            (each.mean[:, 0], each.variance)
-            for each in self._each(self._beside(X, covariates), variance=return_std)
+            (each.mean[:, 0], each.variance) for each in self._each(graphs, variance=return_std)
         ]
         mean = np.concatenate([mean for mean, _ in found])
-        scale = None if learned_scale else learned_transform(self.recipe_)
         if not return_std:
             return mean if scale is None else scale.inverse(mean)
-        std = np.sqrt(np.concatenate([var for _, var in found if var is not None]))
+        variance = np.concatenate([var for _, var in found if var is not None])
+        if not include_noise:
+            variance = np.maximum(variance - self.noise_, 0.0)
+        std = np.sqrt(variance)
         if scale is None:
             return mean, std
         return scale.inverse(mean), scale.inverse_std(mean, std)
+
+    def _joint(self, X: Any, include_noise: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Means (n,) and the covariance (n, n) of all graphs, on the learned scale."""
+        check_is_fitted(self)
+        if holds_blocks(X):
+            raise TypeError("A covariance is one of all graphs at once: give graphs, no blocks.")
+        mean, cov = self.model_.joint(self._new_graphs(X), self._n_jobs())
+        if include_noise:
+            cov[np.diag_indices_from(cov)] += self.noise_
+        return mean[:, 0], cov
+
+    def sample_y(
+        self,
+        X: Any,
+        n_samples: int = 1,
+        random_state: Any = 0,
+        *,
+        include_noise: bool = True,
+        covariates: Any = None,
+        learned_scale: bool = False,
+    ) -> np.ndarray:
+        """Draw values of all graphs together from the posterior.
+
+        Parameters
+        ----------
+        X : graphs
+        n_samples : int, default=1
+        random_state : int, RandomState or None, default=0
+        include_noise : bool, default=True
+            Whether to draw measurements, or values without noise (for Thompson sampling).
+        covariates, learned_scale :
+            As in :meth:`predict`. Samples in the units of the table are those of the learned scale,
+            transformed back.
+
+        Returns
+        -------
+        ndarray, shape (n_graphs, n_samples)
+
+        Examples
+        --------
+        >>> import treelens as tl
+        >>> graphs = tl.as_graph_collection([(
+        ...     [(i, i + 1) for i in range(n)], {i: "C" for i in range(n + 1)})
+        ...     for n in range(1, 13)])
+        >>> model = tl.GraphRegressor(depth=1).fit(graphs[:9], [float(n) for n in range(1, 10)])
+        >>> model.sample_y(graphs[9:], n_samples=100).shape
+        (3, 100)
+        """
+        mean, cov = self._joint(self._beside(X, covariates), include_noise)
+        values, vectors = np.linalg.eigh(cov)  # a factor even where rounding leaves it singular
+        normal = check_random_state(random_state).standard_normal((len(mean), n_samples))
+        drawn = mean[:, None] + vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * normal)
+        scale = None if learned_scale else learned_transform(self.recipe_)
+        return drawn if scale is None else scale.inverse(drawn)
 
     def _on_learned_scale(self, y: Any, recipe: Any) -> Any:
         """Numbers in units of the table on the scale of the record's transform."""
@@ -302,6 +383,17 @@ converged_, learning_gain_ :
         classes, codes = check_classes(y, len(weights))
         weights = weights * class_weights(self.class_weight, classes, codes)
         targets = Targets.standardized(class_columns(codes, len(classes)), weights, 1.0)
+        return Known(codes, codes, targets, classes)
+
+    def _known_with(self, y: Any, weights: np.ndarray) -> Known:
+        from treelens.report.predicted import class_codes
+
+        model, classes, before = self.model_, self.classes_, self.train_codes_
+        new = class_codes(y, classes, len(weights))
+        of_class = class_weights(self.class_weight, classes, before)
+        weights = weights * of_class[np.unique(before, return_index=True)[1]][new]
+        codes = np.concatenate([before, new])
+        targets = model.targets_with(class_columns(codes, len(classes)), weights)
         return Known(codes, codes, targets, classes)
 
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:

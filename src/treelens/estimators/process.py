@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions
 from treelens.estimators.fragments import FragmentsMixin
-from treelens.estimators.prediction_table import DomainMixin
+from treelens.estimators.posterior import PosteriorMixin
 from treelens.gp.blocks import posterior_of_blocks, sample_of_blocks
 from treelens.gp.choice import FEWEST, TrainingData
 from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
@@ -63,7 +63,7 @@ class Known(NamedTuple):
     classes: np.ndarray | None = None
 
 
-class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
+class GaussianProcessEstimator(FragmentsMixin, PosteriorMixin, BaseEstimator):
     """The regressor and the classifier, but for what ``y`` means: ``_known`` and ``_scored``."""
 
     model_: FittedGP
@@ -123,6 +123,10 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
 
     def _known(self, y: Any, weights: np.ndarray) -> Known:
         """What ``y`` and weights of the graphs tell, or an error that says what is wrong."""
+        raise NotImplementedError
+
+    def _known_with(self, y: Any, weights: np.ndarray) -> Known:
+        """The same of the training graphs followed by more, on the scale of the former."""
         raise NotImplementedError
 
     def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[Any, float | None]:
@@ -274,7 +278,7 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
                 tick=tick,
             )
         self._train_graphs, self._fragments = graphs, None
-        training = TrainingGraphs(fitted.histograms, known.given)
+        training = TrainingGraphs(fitted.histograms, known.given).with_identity(graphs)
         model = replace(
             fitted.model, classes=known.classes, training=training, recipe=graphs.recipe
         )

@@ -188,6 +188,11 @@ class LandmarkPosterior:
         """How much the training graphs reduce the variance, from ``kernel`` (n_new, m)."""
         return np.maximum(quadratic_forms(self.precision_gain, kernel, n_jobs), 0.0)
 
+    def joint_reduction(self, kernel: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """How much the training graphs reduce the covariance, shape (n_new, n_new)."""
+        with blas_threads(n_jobs):
+            return kernel @ self.precision_gain @ kernel.T
+
 
 def _leave_one_out(
     sums: LandmarkSums,

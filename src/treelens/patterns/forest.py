@@ -111,6 +111,22 @@ class PatternForest:
         ]
         return self._stacked(colors, graphs)
 
+    def extend(self, graphs: GraphCollection, n_jobs: int = 1) -> tuple[PatternForest, NodeColors]:
+        """Return the forest with the patterns of these graphs added, and their colours.
+
+        As in :meth:`PatternVocabulary.extend`, known colours do not change within a level.
+        """
+        fitted = [
+            vocabulary.extend(labelled_for(graphs, tree), n_jobs)
+            for tree, vocabulary in zip(self.trees, self.vocabularies, strict=True)
+        ]
+        wider = PatternForest(self.trees, tuple(vocabulary for vocabulary, _ in fitted), self.roots)
+        colors = wider._stacked([colors.colors for _, colors in fitted], graphs)
+        roots = wider._find_roots(colors)
+        for known, found in zip(self.roots, roots, strict=True):
+            found[: len(known)] = known
+        return PatternForest(wider.trees, wider.vocabularies, roots), colors
+
     def _stacked(self, colors: list[np.ndarray], graphs: GraphCollection) -> NodeColors:
         rows = [colors[tree][depth] for tree, depth in self.levels]
         return NodeColors(np.array(rows), graphs.node_offsets)
