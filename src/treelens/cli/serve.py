@@ -48,19 +48,17 @@ def serve_cli(
         from treelens.cli.predict import load_models
         from treelens.serve.answers import Limits, Workbench
         from treelens.serve.app import make_app
-        from treelens.serve.server import listen, run_server
+        from treelens.serve.server import listen, server_of
 
         loaded = load_models(models, options.checked_jobs(jobs))
         workbench = Workbench(loaded, Limits(molecules=max_molecules, seconds=seconds))
         try:
             names = () if host == LOCAL else (host, socket.gethostname(), socket.getfqdn())
-            app, door = make_app(workbench, names), listen(host, port)
-        except socket.gaierror as error:
-            raise InputError(f"--host {host}: there is no such address ({error.strerror}).") from None
+            server, door = server_of(make_app(workbench, names)), listen(host, port)
         except OSError as error:
             raise InputError(
-                f"--port {port}: cannot listen on {host} ({error.strerror}). Choose another port "
-                "with --port, or 0 for any that is free."
+                f"Cannot listen on --host {host} --port {port}: {error.strerror}. Choose another "
+                "port (0: any that is free), or an address of this machine."
             ) from None
         if host != LOCAL:
             output.note(f"Listening on {host}: others in the network can use the page.")
@@ -69,4 +67,4 @@ def serve_cli(
         shown = LOCAL if host in _EVERY_ADDRESS else host
         shown = f"[{shown}]" if ":" in shown else shown
         output.line(f"Open http://{shown}:{door.getsockname()[1]}/ in a browser. Ctrl-C stops.")
-        run_server(app, door)
+        server.run(sockets=[door])

@@ -120,6 +120,11 @@ def _fit(places: Sequence[tuple[Any, set[int], set[int]]], query: Any) -> tuple[
     return fits / len(places), quality / len(places)
 
 
+def group_query(name: str) -> Any:
+    """The RDKit query of a well-known group."""
+    return _queries()[name]
+
+
 def groups_of(molecule: Any) -> list[tuple[str, list[tuple[int, ...]]]]:
     """Return the well-known groups of a molecule with the atoms of each occurrence.
 

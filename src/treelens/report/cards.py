@@ -11,12 +11,12 @@ from treelens.explain.decode import Occurrence
 from treelens.explain.expansion import expansion_of
 from treelens.explain.layout import is_molecule
 from treelens.explain.names import LabelNames, with_label_names
-from treelens.graphs.collection import Graph, GraphCollection
-from treelens.graphs.molecules import molecule_of
+from treelens.graphs.collection import Graph
+from treelens.graphs.molecules import molecule_of, smiles_by_recipe
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.nearest import nearest_graphs
 from treelens.patterns.features import select_features
-from treelens.report.predicted import PredictedGraphs, graph_name, training_features
+from treelens.report.predicted import PredictedGraphs, training_features, training_name
 
 LARGEST_DRAWN = 150  # nodes; larger drawings are not readable
 MOST_CARDS = 12
@@ -99,10 +99,10 @@ def card_section(
         neighbors = [
             {
                 "index": graph,
-                "name": graph_name(estimator._train_graphs, graph),
+                "name": training_name(estimator, graph),
                 "similarity": similarity,
                 **_target(model, graph),
-                "drawing": _training_drawing(estimator._train_graphs, graph, names),
+                "drawing": _training_drawing(estimator, graph, names),
             }
             for graph, similarity in zip(
                 near.positions[place].tolist(), near.similarity[place].tolist(), strict=True
@@ -161,12 +161,16 @@ def _short(value: float) -> float:
 
 
 def _training_drawing(
-    train: GraphCollection | None, index: int, names: str | LabelNames | None
+    estimator: Any, index: int, names: str | LabelNames | None
 ) -> dict[str, Any] | None:
-    """Return the drawing of a training graph; None for a model from a file."""
-    if train is None or train.sizes[index] > LARGEST_DRAWN:
+    """Return the drawing of a training graph; None where the model does not keep it."""
+    train, smiles = estimator._train_graphs, estimator.model_.training.smiles
+    if train is not None:
+        one = train[index : index + 1]
+    elif smiles is not None and smiles[index]:
+        one = smiles_by_recipe([smiles[index]], estimator.model_.recipe)
+    else:
         return None
-    one = train[index : index + 1]
     return drawing_data((one if names is None else with_label_names(one, names))[0])
 
 
@@ -197,7 +201,7 @@ def pair_section(
         sides = [
             {
                 "index": index,
-                "name": graph_name(train, index),
+                "name": training_name(estimator, index),
                 **_target(model, index),
                 "drawing": drawing_data(graph, _region(graph, nodes)),
             }

@@ -19,7 +19,7 @@ from treelens.report.cards import card_section, pair_section
 from treelens.report.checks import checks_of
 from treelens.report.formats import plain_summary
 from treelens.report.fragments import fragment_section, pattern_section
-from treelens.report.predicted import PredictedGraphs, graph_name, predict_graphs
+from treelens.report.predicted import PredictedGraphs, predict_graphs, training_name
 from treelens.report.scores import scores_of_test_set, validation_scores
 
 MOST_PREDICTIONS = 20_000  # rows that the page carries
@@ -275,8 +275,7 @@ def _domain(estimator: Any, given: PredictedGraphs) -> dict[str, Any] | None:
     if given.domain is None or given.in_domain is None:
         return None
     furthest = np.argsort(given.similarity, kind="stable")[:_MOST_FURTHEST].tolist()
-    model, train = estimator.model_, estimator._train_graphs
-    rows = []
+    model, rows = estimator.model_, []
     for index in furthest:
         row = given.row(index)
         target = model.training.targets[row["nearest"]]
@@ -284,7 +283,7 @@ def _domain(estimator: Any, given: PredictedGraphs) -> dict[str, Any] | None:
             row["nearest_value"] = target
         else:
             row["nearest_class"] = str(model.classes[target])
-        rows.append(row | {"nearest_name": graph_name(train, row["nearest"])})
+        rows.append(row | {"nearest_name": training_name(estimator, row["nearest"])})
     return {
         "n_inside": int(given.in_domain.sum()),
         "largest_error": given.domain.largest_error,

@@ -22,8 +22,8 @@ from treelens.graphs.sdf import sdf_of_bytes
 from treelens.graphs.table_reader import rows_of_table
 from treelens.graphs.tables import Table, table_of_bytes
 from treelens.json_values import plain
-from treelens.report.compound import compound_card
-from treelens.report.formats import Units, percent
+from treelens.report.compound import GroupEvidence, compound_card
+from treelens.report.formats import Units
 
 FORMATS = ("csv", "smi", "sdf")
 _CHUNK = 250  # rows between two looks at the clock
@@ -64,9 +64,12 @@ class Workbench:
         self.covariates = [n for n in dict.fromkeys(names) if not n.startswith(PREFIX)]
         # Estimators compute some parts when they are first needed, and RDKit's log is global.
         self._lock = threading.Lock()
+        self._evidence: dict[str, GroupEvidence] = {}
 
     def warm_up(self) -> None:
         """Compute and compile what the first request would wait for."""
+        with self._lock:
+            self._evidence = {each.name: GroupEvidence(each.model) for each in self.models}
         if not self.covariates:
             self.cards("CCO", None, {})
 
@@ -84,6 +87,7 @@ class Workbench:
             "classes": None if numbers else [str(label) for label in model.classes_],
             "unit": None if record is None else record.units,
             "scale": None if record is None else record.transform,
+            "decimals": self._decimals(each),
             "n_training_molecules": len(model.model_.training.targets),
             "molecules_read": str(model.recipe_),
         }
@@ -92,7 +96,7 @@ class Workbench:
 
     def table_of_smiles(self, smiles: Sequence[str], covariates: Mapping[str, str]) -> Table:
         """Return a table of SMILES; each has the same covariates, and may have a name behind it."""
-        pairs = [(text.split(None, 1) + ["", ""])[:2] for text in smiles]
+        pairs = [[*text.split(None, 1), "", ""][:2] for text in smiles]
         values = [covariates.get(name, "") for name in self.covariates]
         rows = [[first, name.strip(), *values] for first, name in pairs]
         return self._checked(Table(_PASTED, ["smiles", "name", *self.covariates], rows, None), None)
@@ -104,7 +108,8 @@ class Workbench:
             if data.count(b"$$$$") > self.limits.molecules:
                 raise TooMuchError(self._too_many(data.count(b"$$$$")))
             hydrogens = any(each.model.recipe_.hydrogens for each in self.models)
-            molecules, table = sdf_of_bytes(place, data, hydrogens)
+            with self._lock:
+                molecules, table = sdf_of_bytes(place, data, hydrogens)
         else:
             table = table_of_bytes(place, data)
         return self._checked(table, molecules), molecules
@@ -179,8 +184,11 @@ class Workbench:
             self._check_time(deadline)
             with self._lock:
                 texts = [smiles, *([previous] if previous and previous.strip() else [])]
-                card = compound_card(each.model, self._graphs(each, texts, covariates))
-            found.append(plain({"model": self._facts(each), **self._words(each, card)}, other=str))
+                graphs = self._graphs(each, texts, covariates)
+                card = compound_card(each.model, graphs, self._evidence.get(each.name))
+            found.append(
+                plain({"model": self._facts(each), **self._in_units(each, card)}, other=str)
+            )
         return found
 
     def _graphs(
@@ -196,28 +204,17 @@ class Workbench:
             raise ValueError(f"{text[:80]!r} cannot be read: {why_unreadable(text)}.")
         return read.graphs
 
-    def _words(self, each: NamedModel, card: dict[str, Any]) -> dict[str, Any]:
-        """Return a card with values in the units of the table, and with its sentences."""
-        numbers = is_regressor(each.model)
-        scale = learned_transform(each.model.recipe_) if numbers else None
-        card = {**card}
-        if scale is not None:
-            for name in ("predicted", "lower_90", "upper_90"):
-                card[name] = float(scale.inverse(card[name]))
-            card["neighbors"] = [row | {"value": float(scale.inverse(row["value"]))}
-                                 for row in card["neighbors"]]  # fmt: skip
-        targets = each.model.model_.training.targets
-        units = Units.of({"std": float(targets.std())} if numbers and scale is None else None)
-        shown = (lambda x: f"{x:.3g}") if scale is not None else units
-        if numbers:
-            unit = "" if each.record is None or not each.record.units else f" {each.record.units}"
-            card["sentence"] = (
-                f"{each.name}: {shown(card['predicted'])}{unit}; 90 % interval "
-                f"{shown(card['lower_90'])} to {shown(card['upper_90'])}"
-            )
-        else:
-            card["sentence"] = (
-                f"{each.name}: class {card['predicted']}, probability "
-                f"{percent(card['probability'], 0)} (wrong: {percent(card['probability_wrong'], 0)})"
-            )
-        return card
+    def _in_units(self, each: NamedModel, card: dict[str, Any]) -> dict[str, Any]:
+        """Return a card with values in the units of the table."""
+        scale = learned_transform(each.model.recipe_) if is_regressor(each.model) else None
+        if scale is None:
+            return card
+        names = ("predicted", "lower_90", "upper_90")
+        near = [row | {"value": float(scale.inverse(row["value"]))} for row in card["neighbors"]]
+        return card | {n: float(scale.inverse(card[n])) for n in names} | {"neighbors": near}
+
+    def _decimals(self, each: NamedModel) -> int | None:
+        """Decimals of values; None for three digits of values on a logarithmic scale."""
+        if not is_regressor(each.model) or learned_transform(each.model.recipe_) is not None:
+            return None
+        return min(max(Units.of({"std": each.model.model_.training.targets.std()}).decimals, 0), 6)

@@ -34,9 +34,7 @@ class Guard:
     Origin must come from the page itself.
     """
 
-    def __init__(
-        self, app: Any, hosts: Collection[str], largest_body: int, seconds: float
-    ) -> None:
+    def __init__(self, app: Any, hosts: Collection[str], largest_body: int, seconds: float) -> None:
         self.app, self.hosts = app, {name.casefold() for name in hosts}
         self.largest_body, self.seconds = largest_body, seconds
 

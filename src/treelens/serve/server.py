@@ -15,15 +15,14 @@ def listen(host: str, port: int) -> socket.socket:
     return socket.create_server((host, port), family=family)
 
 
-def run_server(app: Any, door: socket.socket) -> None:
-    """Answer requests until the process is interrupted."""
+def server_of(app: Any) -> Any:
+    """Return uvicorn's server of an application; ``run(sockets=[...])`` answers requests."""
     try:
         import uvicorn
     except ImportError as error:
         raise ImportError("The page needs uvicorn: pip install 'treelens[serve]'.") from error
 
-    config = uvicorn.Config(
+    return uvicorn.Server(uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, lifespan="off",
         limit_concurrency=_MOST_CONNECTIONS, timeout_keep_alive=_IDLE_SECONDS, ws="none",
-    )  # fmt: skip
-    uvicorn.Server(config).run(sockets=[door])
+    ))  # fmt: skip

@@ -34,9 +34,11 @@ async function ask(address, options) {
 }
 
 const asJson = (data) => ({ method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(data) });
-const number = (value) => (value === null ? "–" : String(Number(value.toPrecision(3))).replace("-", "−"));
-const signed = (value) => (value > 0 ? "+" : "") + number(value);
+const minus = (text) => text.replace("-", "−");
 const percent = (value) => `${(100 * value).toFixed(0)} %`;
+const signed = (text) => (text.startsWith("−") ? text : `+${text}`);
+// Numbers with the decimals of the training values; on a logarithmic scale with three digits.
+const number = (value, { decimals }) => minus(decimals === null ? String(Number(value.toPrecision(3))) : value.toFixed(decimals));
 
 function covariates() {
   const fields = document.querySelectorAll("[data-covariate]");
@@ -45,43 +47,41 @@ function covariates() {
 
 // --- the table
 
-function rowCells(row) {
-  const cells = [];
-  for (const { prefix, kind } of page.models) {
-    const at = (name) => row[prefix + name];
-    if (kind === "numbers") {
-      cells.push(at("prediction") === null ? "" : `${number(at("prediction"))} (${number(at("lower_90"))} to ${number(at("upper_90"))})`);
-    } else {
-      cells.push(at("class") === null ? "" : `${at("class")} (${percent(at("probability"))})`);
-    }
-    cells.push(at("in_domain") === null || at("in_domain") === undefined ? "" : at("in_domain") ? "yes" : "no");
+function predictionText(row, model) {
+  const at = (name) => row[model.prefix + name];
+  if (at("out_of_vocabulary") === null) return "";
+  if (model.kind === "classes") return `${at("class")} (${percent(at("probability"))})`;
+  const [value, low, high] = ["prediction", "lower_90", "upper_90"].map((name) => number(at(name), model));
+  return `${value} (${low} to ${high})`;
+}
+
+function rowElement(row) {
+  const line = element("tr"), first = element("th", null, { scope: "row" });
+  const name = row.name || row.smiles || `row ${row.row}`;
+  line.append(first);
+  if (row.problem || !row.smiles) {
+    first.textContent = name;
+    line.append(element("td", row.problem, { colspan: page.models.length }));
+    return line;
   }
-  return cells;
+  first.append(element("button", name, { type: "button", title: row.smiles }));
+  line.addEventListener("click", () => choose(line, row.smiles));
+  for (const model of page.models) {
+    const cell = element("td", predictionText(row, model));
+    if (row[`${model.prefix}in_domain`] === false) cell.append(" ", element("span", "outside the domain", { class: "badge outside" }));
+    line.append(cell);
+  }
+  return line;
 }
 
 function showTable(rows) {
-  const table = byId("table"), head = element("tr");
-  const titles = ["molecule"];
+  const table = byId("table"), head = element("tr"), body = table.querySelector("tbody");
+  head.append(element("th", "molecule", { scope: "col" }));
   for (const { name, kind } of page.models) {
-    titles.push(`${name} (${kind === "numbers" ? "90 % interval" : "probability"})`, "in domain");
+    head.append(element("th", `${name} (${kind === "numbers" ? "90 % interval" : "probability"})`, { scope: "col" }));
   }
-  for (const title of titles) head.append(element("th", title, { scope: "col" }));
   table.querySelector("thead").replaceChildren(head);
-  const body = table.querySelector("tbody");
-  body.replaceChildren();
-  for (const row of rows) {
-    const line = element("tr"), first = element("td");
-    const name = row.name || row.smiles || `row ${row.row}`;
-    if (row.problem || !row.smiles) first.append(element("span", row.problem ? `${name}: ${row.problem}` : name));
-    else {
-      const button = element("button", name, { type: "button", title: row.smiles });
-      line.addEventListener("click", () => choose(line, row.smiles));
-      first.append(button);
-    }
-    line.append(first);
-    for (const text of rowCells(row)) line.append(element("td", text));
-    body.append(line);
-  }
+  body.replaceChildren(...rows.map(rowElement));
   table.hidden = false;
   const good = rows.findIndex((row) => !row.problem && row.smiles);
   if (good >= 0) choose(body.rows[good], rows[good].smiles);
@@ -138,57 +138,79 @@ byId("download").addEventListener("click", async () => {
 
 // --- the cards
 
-function differenceText(card) {
-  const { difference, model } = card;
+function differenceText({ difference, model }) {
   if (model.kind === "numbers") {
-    const error = difference.std === undefined ? "" : ` ± ${number(difference.std)}`;
-    return `${signed(difference.predicted)}${error}${model.scale ? ` (${model.scale})` : ""} against the molecule before`;
+    const fixed = (value) => minus(value.toFixed(model.decimals ?? 2));
+    const scale = model.scale ? ` in ${model.scale} units` : "";
+    return `${signed(fixed(difference.predicted))} ± ${fixed(difference.std)}${scale}`;
   }
   const [label, change] = Object.entries(difference.probabilities).at(-1);
-  return `probability of ${label} ${signed(100 * change)} points against the molecule before`;
+  return `probability of ${label} ${signed(minus((100 * change).toFixed(0)))} points`;
 }
 
 function neighborFigure(near, model) {
-  const figure = element("figure");
+  const figure = element("figure"), caption = element("figcaption");
   if (near.svg) figure.append(drawing(near.svg));
-  const value = model.kind === "numbers" ? number(near.value) : near.class;
-  const caption = element("figcaption");
-  caption.append(element("strong", value), ` ${near.name ?? `training molecule ${near.index + 1}`}, similarity ${near.similarity.toFixed(2)}`);
+  const value = model.kind === "numbers" ? number(near.value, model) : near.class;
+  const name = near.name ?? `training molecule ${near.index + 1}`;
+  caption.append(element("strong", value), ` ${name}, similarity ${near.similarity.toFixed(2)}`);
   figure.append(caption);
   return figure;
 }
 
-function groupTable(groups) {
-  const table = element("table"), body = element("tbody");
-  for (const { name, n, effect } of groups) {
+function measuredCells(measured, model) {
+  if (!measured) return ["", "", ""];
+  const label = model.kind === "classes" ? model.classes.at(-1) : null;
+  const text = (value) => (label === null ? number(value, model) : percent(value[label]));
+  return [String(measured.n), text(measured.with), text(measured.without)];
+}
+
+function groupTable(groups, model) {
+  const table = element("table"), head = element("tr"), body = element("tbody");
+  const effect = (value) => signed(minus(value.toFixed(model.decimals ?? 2)));
+  const known = groups.some((group) => group.measured);
+  const mean = model.kind === "numbers" ? "mean" : `share of ${model.classes.at(-1)}`;
+  const titles = ["group", "adds", ...(known ? ["training molecules with it", `their ${mean}`, `${mean} of the others`] : [])];
+  for (const title of titles) head.append(element("th", title, { scope: "col" }));
+  for (const group of groups) {
     const line = element("tr");
-    line.append(element("td", n > 1 ? `${name} (${n})` : name), element("td", signed(effect)));
+    const cells = [group.n > 1 ? `${group.name} (${group.n})` : group.name, effect(group.effect)];
+    for (const text of [...cells, ...(known ? measuredCells(group.measured, model) : [])]) line.append(element("td", text));
     body.append(line);
   }
-  table.append(body);
-  return table;
+  table.append(element("thead"), body);
+  table.tHead.append(head);
+  const frame = element("div", null, { class: "scroll" });
+  frame.append(table);
+  return frame;
 }
 
 function cardElement(card) {
   const { model } = card, made = element("article", null, { class: "compound" });
   const parts = element("div", null, { class: "parts" }), left = element("div"), right = element("div");
-  const unit = model.unit ? ` ${model.unit}` : "";
-  const value = model.kind === "numbers" ? `${number(card.predicted)}${unit}` : card.predicted;
-  right.append(element("h2", model.name), element("p", value, { class: "value" }));
-  right.append(element("p", model.kind === "numbers"
-    ? `90 % interval ${number(card.lower_90)} to ${number(card.upper_90)}${unit}`
+  const numbers = model.kind === "numbers", unit = model.unit ? ` ${model.unit}` : "";
+  const shown = (value) => number(value, model) + unit;
+  right.append(element("h2", model.name), element("p", numbers ? shown(card.predicted) : card.predicted, { class: "value" }));
+  right.append(element("p", numbers
+    ? `90 % interval ${shown(card.lower_90)} to ${shown(card.upper_90)}`
     : `probability ${percent(card.probability)}; wrong with a probability of ${percent(card.probability_wrong)}`));
-  if (card.difference) right.append(element("p", differenceText(card), { class: "difference" }));
+  if (card.difference) {
+    const line = element("p", null, { class: "difference" });
+    line.append(element("strong", differenceText(card)), " against the molecule before");
+    right.append(line);
+  }
   if (card.in_training) right.append(element("p", "A training molecule has the same structure.", { class: "muted" }));
   right.append(element("p", card.domain, { class: card.in_domain === false ? "warning" : "domain" }));
-  if (card.groups.length) right.append(element("h3", "Groups and what their atoms add"), groupTable(card.groups));
   if (card.svg) left.append(drawing(card.svg));
-  const [against, toward] = model.kind === "numbers" ? ["lowers", "raises"] : [`against ${card.toward}`, `for ${card.toward}`];
-  left.append(element("p", `Orange ${toward}, blue ${against} the prediction.`, { class: "muted" }));
+  left.append(element("p", numbers ? "Orange atoms raise the prediction, blue ones lower it." : `Orange atoms speak for ${card.toward}, blue ones against it.`, { class: "muted" }));
   parts.append(left, right);
-  const near = element("div", null, { class: "neighbors" });
-  near.append(...card.neighbors.map((one) => neighborFigure(one, model)));
-  made.append(parts, element("h3", "Nearest training molecules, with measured values"), near);
+  made.append(parts);
+  if (card.neighbors.length) {
+    const near = element("div", null, { class: "neighbors" });
+    near.append(...card.neighbors.map((one) => neighborFigure(one, model)));
+    made.append(element("h3", "Nearest training molecules, as measured"), near);
+  }
+  if (card.groups.length) made.append(element("h3", "Groups of the molecule, and what their atoms add"), groupTable(card.groups, model));
   return made;
 }
 
