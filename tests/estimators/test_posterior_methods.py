@@ -200,6 +200,7 @@ def test_classifiers_are_conditioned_too(numbers):
 
 
 def test_units_of_the_table(tmp_path):
+    pytest.importorskip("rdkit")
     rng = np.random.default_rng(0)
     smiles = ["C" * k + "O" * (k % 2) + "N" * (k % 3 == 0) for k in range(1, 41)]
     frame = pd.DataFrame({"id": [f"m{k}" for k in range(40)], "smiles": smiles})

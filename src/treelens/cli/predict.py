@@ -220,7 +220,11 @@ def _read_back(models: Sequence[NamedModel], path: Path) -> pd.DataFrame:
 
     wanted = ["problem", *(each.prefix + n for each in models for n in _columns(each.model))]
     known = {harmless(name): name for name in wanted}
-    text = {harmless(f"{each.prefix}class"): str for each in models} | {"problem": str}
+    text = {
+        harmless(each.prefix + name): str
+        for each in models
+        for name in ("class", "nearest_class", "nearest_name")
+    } | {"problem": str}
     found = pd.read_csv(
         path, dtype=text, usecols=list(known), keep_default_na=False, na_values=[""]
     )
@@ -229,9 +233,9 @@ def _read_back(models: Sequence[NamedModel], path: Path) -> pd.DataFrame:
 
 def _columns(model: Any) -> list[str]:
     """The columns of a model that are written."""
-    from treelens.estimators.prediction_table import table_columns
+    from treelens.estimators.prediction_table import file_columns
 
-    return [name for name in table_columns(model) if name != "nearest"]
+    return file_columns(model)
 
 
 def _predicted(

@@ -23,6 +23,8 @@ from treelens.gp.posterior import LeaveOneOut
 from treelens.gp.sampling import tenths_by_rank
 from treelens.gp.targets import Targets, class_columns
 from treelens.graphs.blocks import holds_blocks
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.noise import NOISE, check_noise
 from treelens.graphs.record import learned_transform
 from treelens.graphs.targets import check_classes, first_without_class
 from treelens.models.calibration import fit_slope
@@ -291,6 +293,23 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
             return y
         values = np.asarray(y, dtype=np.float64)
         return scale.checked(values, lambda k: f"the value of graph {k}")
+
+    def _known_noise(
+        self, graphs: GraphCollection, y: Any, noise: Any, sample_weight: Any
+    ) -> np.ndarray | None:
+        if noise is not None and sample_weight is not None:
+            raise ValueError("Give noise or sample_weight, not both: both say how sure a value is.")
+        if noise is not None and self.device != "cpu":
+            raise ValueError("Known noise is used on the CPU only: use device='cpu'.")
+        if noise is None and sample_weight is None and self.device == "cpu":
+            noise = graphs.graph_data.get(NOISE)
+        if noise is None:
+            return None
+        std = check_noise(noise, len(graphs))
+        scale = learned_transform(graphs.recipe)
+        if scale is not None:
+            std = scale.forward_std(check_numbers(y, len(graphs)), std)
+        return np.where(np.isnan(std), np.nanmedian(std), std) ** 2
 
     def _left_out_errors(self) -> np.ndarray:
         return (self.train_values_ - self.loo_.predictions)[:, None]

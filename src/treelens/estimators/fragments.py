@@ -21,8 +21,16 @@ if TYPE_CHECKING:
 class FragmentsMixin(FittedModelMixin):
     """``explain`` of one graph, ``fragments_`` of the training graphs, ``fragments`` of others."""
 
-    _train_graphs: GraphCollection | None = None
+    _fitted_graphs: GraphCollection | None = None
     _fragments: FragmentTable | None = None
+
+    @property
+    def _train_graphs(self) -> GraphCollection | None:
+        """The training graphs; from a file, molecules that it keeps are read again."""
+        if self._fitted_graphs is None:
+            model = self._fitted_model
+            self._fitted_graphs = model.training.restored(model.recipe)
+        return self._fitted_graphs
 
     @property
     def _expansion(self) -> KernelExpansion:
@@ -127,7 +135,7 @@ class FragmentsMixin(FittedModelMixin):
         """
         if self._train_graphs is None:
             raise AttributeError(
-                "A model loaded from a file does not have its training graphs: call "
+                "The file of this model does not have its training graphs: call "
                 "model.fragments(graphs) with them, or with others."
             )
         if self._fragments is None:

@@ -11,12 +11,11 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import check_sample_weight
-from treelens.estimators.prediction_table import DomainMixin
+from treelens.estimators.prediction_table import DomainMixin, measured_values
 from treelens.gp.conditioning import condition
 from treelens.gp.model import feature_blocks
 from treelens.graphs.blocks import holds_blocks
 from treelens.graphs.convert import check_graphs
-from treelens.graphs.record import learned_transform
 from treelens.kernels.nearest import nearest_graphs
 
 if TYPE_CHECKING:
@@ -113,12 +112,7 @@ class PosteriorMixin(DomainMixin):
             if kept is not None:
                 columns[name] = [kept[k] for k in positions.tolist()]
         columns["similarity"] = np.concatenate([part.similarity for part in parts]).ravel()
-        targets = training.targets[positions]
-        if model.classes is None:
-            scale = learned_transform(model.recipe)
-            columns["value"] = targets if scale is None else scale.inverse(targets)
-        else:
-            columns["value"] = model.classes[targets]
+        columns["value"] = measured_values(model, positions)
         return pd.DataFrame(columns)
 
     def condition(
@@ -183,6 +177,6 @@ def _conditioned(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     scores, slope = other._scored(left_out, known)
     record = replace(model.record, left_out=scores)
     other.model_ = replace(extended, slope=slope, record=record)
-    other._train_graphs = None if train is None else check_graphs([*train, *graphs])
+    other._fitted_graphs = None if train is None else check_graphs([*train, *graphs])
     other._fragments = None
     return other

@@ -23,7 +23,6 @@ from treelens.models.predictions import Predictions
 from treelens.storage.csv_text import harmless
 
 DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_of_vocabulary")
-_NOT_IN_FILES = "nearest"  # a position among training graphs, which a file does not keep
 
 
 class DomainMixin(FittedModelMixin):
@@ -135,6 +134,32 @@ def table_columns(model: Any) -> list[str]:
     return [*columns, "in_domain", error, "similarity", "nearest", "out_of_vocabulary"]
 
 
+def file_columns(model: Any) -> list[str]:
+    """Return the columns that files of predictions have, in order.
+
+    Instead of the position of the nearest training graph its name (else SMILES) and its value or
+    class, where the model keeps them.
+    """
+    columns, training = table_columns(model), model.model_.training
+    if "nearest" not in columns:
+        return columns
+    place, kept = (
+        columns.index("nearest"),
+        training.names is not None or training.smiles is not None,
+    )
+    value = "nearest_class" if hasattr(model, "classes_") else "nearest_value"
+    return [*columns[:place], *(["nearest_name", value] if kept else []), *columns[place + 1 :]]
+
+
+def measured_values(model: Any, positions: np.ndarray) -> np.ndarray:
+    """Return values of training graphs in the units of the table, or their classes."""
+    targets = model.training.targets[positions]
+    if model.classes is not None:
+        return model.classes[targets]
+    scale = learned_transform(model.recipe)
+    return targets if scale is None else scale.inverse(targets)
+
+
 def _suffix(scale: Transform | None) -> str:
     return "" if scale is None else f"_{scale.name}"
 
@@ -197,12 +222,17 @@ def predict_rows(
 
 
 def _columns_in_files(model: Any, graphs: GraphCollection) -> dict[str, Any]:
-    columns = [name for name in table_columns(model) if name != _NOT_IN_FILES]
+    columns = file_columns(model)
     if not len(graphs):
         return {name: np.empty(0) for name in columns}
     table = prediction_table(model, graphs).reset_index(drop=True)
-    if "class" in table:
-        table["class"] = table["class"].astype(str).astype(object)
+    if "nearest_name" in columns:
+        nearest = table["nearest"].to_numpy()
+        table["nearest_name"] = [model.model_.training.called(k) for k in nearest.tolist()]
+        value = "nearest_class" if "nearest_class" in columns else "nearest_value"
+        table[value] = measured_values(model.model_, nearest)
+    for name in {"class", "nearest_class"} & set(table):
+        table[name] = table[name].astype(str).astype(object)
     return {name: table[name].to_numpy() for name in columns}
 
 

@@ -24,6 +24,7 @@ from treelens.gp.fitting import (
     evidence_history,
     fit_gaussian_process,
 )
+from treelens.gp.known_noise import starting_weights, with_known_noise
 from treelens.gp.leave_one_out import LearningGain, learning_gain
 from treelens.gp.memory import check_memory
 from treelens.gp.model import EvidenceRecord, FittedGP
@@ -141,6 +142,7 @@ class GaussianProcessEstimator(FragmentsMixin, PosteriorMixin, BaseEstimator):
         *,
         covariates: Any = None,
         executor: Any = None,
+        noise: Any = None,
     ) -> Self:
         """Learn the weights and condition on the targets.
 
@@ -155,7 +157,8 @@ class GaussianProcessEstimator(FragmentsMixin, PosteriorMixin, BaseEstimator):
         y : array-like, shape (n_graphs,)
             Numbers for a regressor, classes of any kind for a classifier. None with blocks.
         sample_weight : array-like, shape (n_graphs,), optional
-            The noise variance of a graph is divided by its weight. None with blocks.
+            The noise variance of a graph is divided by its weight. None with blocks. Where errors
+            are known, use ``noise``.
         covariates : names, table or array of one row per graph, optional
             What else is known of each graph (assay, temperature, descriptors): names of columns
             that ``graphs.graph_data`` holds, a DataFrame, or an array; ``"rdkit"`` is all of
@@ -167,18 +170,29 @@ class GaussianProcessEstimator(FragmentsMixin, PosteriorMixin, BaseEstimator):
             :class:`treelens.gp.executors.JoblibExecutor` (processes here) or
             :class:`treelens.gp.dask_executor.DaskExecutor` (a cluster). The model is the same,
             bit for bit.
+        noise : array-like, shape (n_graphs,), optional
+            Of a regressor: standard deviations of the measurements, in the units of ``y``; NaN
+            stands for their median. The noise variance of a graph is this known one plus a common
+            one that is learned. By default what :func:`treelens.read_table` found beside the
+            graphs (a column ``noise``, or replicates that were merged). On a CPU only; not with
+            blocks, nor with ``sample_weight``.
         """
         self._validate_params()
         if covariates is not None and self.device != "cpu":
             raise ValueError("Covariates are learned on the CPU only: use device='cpu'.")
         check_device(self.device)
         if holds_blocks(X):
-            check_beside_blocks(y=y, sample_weight=sample_weight, covariates=covariates)
+            check_beside_blocks(
+                y=y, sample_weight=sample_weight, covariates=covariates, noise=noise
+            )
             return self._fit_blocks(X, executor)
         if executor is not None:
             raise TypeError("An executor works on blocks (such as SmilesBlocks): leave it out.")
         graphs = check_graphs(X)
+        errors = self._known_noise(graphs, y, noise, sample_weight)
         y = self._on_learned_scale(y, graphs.recipe)
+        if errors is not None:
+            sample_weight = starting_weights(errors)
         known = self._known(y, check_weights(sample_weight, len(graphs)))
         encoded = None
         if covariates is not None:
@@ -186,6 +200,10 @@ class GaussianProcessEstimator(FragmentsMixin, PosteriorMixin, BaseEstimator):
             table = CovariateTable.fit(graphs, names)
             encoded = table, table.encode(graphs)
         fitted = self._condition(graphs, known, self._exact_size(), encoded)
+        if errors is not None:
+            errors /= known.targets.scale**2
+            fitted, targets = with_known_noise(fitted, errors, known.targets, self._n_jobs())
+            known = known._replace(targets=targets)
         left_out, slope = self._scored(fitted.left_out, known)
         record = self._record(fitted, left_out)
         self.model_ = replace(fitted.model, slope=slope, record=record)
@@ -194,6 +212,14 @@ class GaussianProcessEstimator(FragmentsMixin, PosteriorMixin, BaseEstimator):
     def _on_learned_scale(self, y: Any, recipe: Any) -> Any:
         """Targets on the scale of the record's transform; only numbers have one."""
         return y
+
+    def _known_noise(
+        self, graphs: GraphCollection, y: Any, noise: Any, sample_weight: Any
+    ) -> np.ndarray | None:
+        """Known variances of the measurements on the learned scale; only numbers have any."""
+        if noise is not None:
+            raise TypeError("noise is that of numbers: a classifier takes none.")
+        return None
 
     def _fit_blocks(self, blocks: Any, executor: Any) -> Self:
         """Fit a sample through landmarks, then take the posterior of all graphs."""
@@ -277,7 +303,7 @@ class GaussianProcessEstimator(FragmentsMixin, PosteriorMixin, BaseEstimator):
                 seed=seed,
                 tick=tick,
             )
-        self._train_graphs, self._fragments = graphs, None
+        self._fitted_graphs, self._fragments = graphs, None
         training = TrainingGraphs(fitted.histograms, known.given).with_identity(graphs)
         model = replace(
             fitted.model, classes=known.classes, training=training, recipe=graphs.recipe
@@ -413,15 +439,25 @@ class GaussianProcessEstimator(FragmentsMixin, PosteriorMixin, BaseEstimator):
         """Learned against uniform weights."""
         return self._fitted_model.record.learning_gain
 
-    def save(self, path: Any) -> None:
+    def save(self, path: Any, training_data: bool = True) -> None:
         """Write the model to a file that :func:`treelens.load` reads; no pickle is involved.
 
         The factor of the covariance matrix, by far its largest part, is left out: a loaded model
         computes it anew when it is first asked for standard deviations.
+
+        Parameters
+        ----------
+        path : str or Path
+        training_data : bool, default=True
+            Whether to keep names and SMILES of the training molecules, which reports and
+            :meth:`kneighbors` show beside a prediction. Without them the file still has what
+            predictions are computed from: how often each pattern occurs in each training graph,
+            and the measured values. That is no protection against somebody who wants to
+            reconstruct the molecules.
         """
         from treelens.estimators.files import save_model
 
-        save_model(self, path)
+        save_model(self, path, training_data)
 
     def summary(self, X: Any = None, y: Any = None, *, names: Any = None) -> dict[str, Any]:
         """The content of the report as plain data, ready for JSON.

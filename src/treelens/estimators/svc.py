@@ -185,7 +185,7 @@ class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
         self._validate_params()
         graphs = check_graphs(X)
         self.model_, self.learner_ = fit_chosen(self._task(graphs, y), self._grid(len(graphs)))
-        self._train_graphs, self._fragments = graphs, None
+        self._fitted_graphs, self._fragments = graphs, None
         return self
 
     def _task(self, graphs: GraphCollection, y: Any) -> Task:
@@ -357,8 +357,16 @@ class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return write_report(self, path, X, y, names=names)
 
-    def save(self, path: Any) -> None:
-        """Write the model to a file that :func:`treelens.load` reads, without pickle."""
+    def save(self, path: Any, training_data: bool = True) -> None:
+        """Write the model to a file that :func:`treelens.load` reads, without pickle.
+
+        Parameters
+        ----------
+        path : str or Path
+        training_data : bool, default=True
+            Whether to keep names and SMILES of the training molecules; see
+            :meth:`GraphRegressor.save`.
+        """
         from treelens.estimators.files import save_model
 
-        save_model(self, path)
+        save_model(self, path, training_data)

@@ -12,7 +12,7 @@ from treelens.gp.posterior import ExactPosterior, LeaveOneOut
 from treelens.gp.targets import Targets
 from treelens.graphs.collection import GraphCollection
 from treelens.models.training import TrainingGraphs
-from treelens.patterns.features import graph_keys
+from treelens.patterns.features import Features, graph_keys
 from treelens.patterns.histograms import PatternHistograms
 
 
@@ -64,15 +64,16 @@ def condition(
     noise = model.noise / targets.weights[n:]
     among = extended.kernel.matrix(new, new, n_jobs)
     posterior = posterior.extended(rows, among, noise, targets.values, n_jobs)
-    left_out = posterior.leave_one_out(targets.values, n_jobs, _replicates(extended))
+    left_out = posterior.leave_one_out(
+        targets.values, n_jobs, replicate_numbers(extended.basis_graphs)
+    )
     return replace(extended, posterior=posterior), left_out
 
 
-def _replicates(model: FittedGP) -> np.ndarray | None:
-    """A number per training graph that replicates share; None where no graph stands twice."""
+def replicate_numbers(graphs: Features) -> np.ndarray | None:
+    """Return a number per graph that replicates share; None where no graph stands twice."""
     numbers: dict[bytes, int] = {}
-    keys = graph_keys(model.basis_graphs)
-    labels = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
+    labels = np.array([numbers.setdefault(key, len(numbers)) for key in graph_keys(graphs)])
     return None if len(numbers) == len(labels) else labels
 
 

@@ -374,6 +374,10 @@ class GraphCollection:
         """Return the same graphs with another recipe."""
         return self._replaced(recipe=recipe)
 
+    def with_names(self, names: Sequence[Any]) -> GraphCollection:
+        """Return the same graphs with other names."""
+        return self._replaced(names=names)
+
     def with_data(self, columns: Any) -> GraphCollection:
         """Return the same graphs with more ``graph_data``: a mapping or DataFrame of columns.
 

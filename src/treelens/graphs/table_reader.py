@@ -51,6 +51,7 @@ def read_table(
     bond_label: str | None = None,
     standardize: bool | str | Sequence[str] | None = None,
     model: Any = None,
+    noise: str | None = None,
 ) -> MoleculeTable:
     """Read molecules and targets from a table, as ``treelens fit`` does.
 
@@ -91,6 +92,10 @@ def read_table(
         As in :func:`read_smiles`; by default as ``model`` needs them.
     model : fitted estimator, optional
         Read the molecules, columns and covariates that this model needs.
+    noise : str, optional
+        The column with standard deviations of the target, in its units; ``fit`` of a regressor uses
+        them. Without it, where at least ten values are replicates and these are merged, their
+        number and their spread (pooled over all molecules) set the noise of each mean.
 
     Returns
     -------
@@ -122,7 +127,7 @@ def read_table(
         return read
     return read.with_target(
         None if target == "auto" else target, task=task, transform=transform, unit=unit,
-        duplicates=duplicates, on_missing=on_missing,
+        duplicates=duplicates, on_missing=on_missing, noise=noise,
     )  # fmt: skip
 
 

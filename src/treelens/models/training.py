@@ -8,6 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import check_graphs
+from treelens.graphs.errors import GraphDataError
+from treelens.graphs.recipe import GraphRecipe
 from treelens.patterns.histograms import PatternHistograms, usual_out_of_vocabulary
 
 
@@ -42,6 +45,29 @@ class TrainingGraphs:
     def with_identity(self, graphs: GraphCollection) -> TrainingGraphs:
         """Return the same with the names and SMILES of the graphs."""
         return replace(self, names=names_of(graphs), smiles=smiles_of(graphs))
+
+    def without_identity(self) -> TrainingGraphs:
+        """Return the same without names and SMILES: counts and targets, which models need."""
+        return replace(self, names=None, smiles=None)
+
+    def called(self, index: int) -> str | None:
+        """Return the name of a training graph, else its SMILES, else None."""
+        for texts in (self.names, self.smiles):
+            if texts is not None and texts[index]:
+                return texts[index]
+        return None
+
+    def restored(self, recipe: GraphRecipe | None) -> GraphCollection | None:
+        """Return the training molecules, read again; None where the model does not keep them."""
+        if self.smiles is None or recipe is None or not all(self.smiles):
+            return None
+        try:
+            graphs = check_graphs(list(self.smiles), recipe)
+        except (GraphDataError, ImportError):  # made by a function of the user's, or no RDKit
+            return None
+        if not np.array_equal(graphs.sizes, self.histograms.n_nodes):
+            return None
+        return graphs if self.names is None else graphs.with_names(self.names)
 
     def extended(self, graphs: GraphCollection, targets: np.ndarray) -> TrainingGraphs:
         """Return targets, names and SMILES with those of more graphs; ``targets`` are of all."""

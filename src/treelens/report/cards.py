@@ -11,12 +11,12 @@ from treelens.explain.decode import Occurrence
 from treelens.explain.expansion import expansion_of
 from treelens.explain.layout import is_molecule
 from treelens.explain.names import LabelNames, with_label_names
-from treelens.graphs.collection import Graph
-from treelens.graphs.molecules import molecule_of, smiles_by_recipe
+from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.molecules import molecule_of
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.nearest import nearest_graphs
 from treelens.patterns.features import select_features
-from treelens.report.predicted import PredictedGraphs, training_features, training_name
+from treelens.report.predicted import PredictedGraphs, training_features
 
 LARGEST_DRAWN = 150  # nodes; larger drawings are not readable
 MOST_CARDS = 12
@@ -99,10 +99,10 @@ def card_section(
         neighbors = [
             {
                 "index": graph,
-                "name": training_name(estimator, graph),
+                "name": model.training.called(graph),
                 "similarity": similarity,
                 **_target(model, graph),
-                "drawing": _training_drawing(estimator, graph, names),
+                "drawing": _training_drawing(estimator._train_graphs, graph, names),
             }
             for graph, similarity in zip(
                 near.positions[place].tolist(), near.similarity[place].tolist(), strict=True
@@ -161,16 +161,12 @@ def _short(value: float) -> float:
 
 
 def _training_drawing(
-    estimator: Any, index: int, names: str | LabelNames | None
+    train: GraphCollection | None, index: int, names: str | LabelNames | None
 ) -> dict[str, Any] | None:
     """Return the drawing of a training graph; None where the model does not keep it."""
-    train, smiles = estimator._train_graphs, estimator.model_.training.smiles
-    if train is not None:
-        one = train[index : index + 1]
-    elif smiles is not None and smiles[index]:
-        one = smiles_by_recipe([smiles[index]], estimator.model_.recipe)
-    else:
+    if train is None or train.sizes[index] > LARGEST_DRAWN:
         return None
+    one = train[index : index + 1]
     return drawing_data((one if names is None else with_label_names(one, names))[0])
 
 
@@ -201,7 +197,7 @@ def pair_section(
         sides = [
             {
                 "index": index,
-                "name": training_name(estimator, index),
+                "name": model.training.called(index),
                 **_target(model, index),
                 "drawing": drawing_data(graph, _region(graph, nodes)),
             }

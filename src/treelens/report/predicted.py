@@ -232,15 +232,6 @@ def graph_name(graphs: GraphCollection | None, index: int) -> str | None:
     return None if smiles is None or smiles[index] is None else str(smiles[index])
 
 
-def training_name(estimator: Any, index: int) -> str | None:
-    """Return the name of a training graph, else its SMILES, else None."""
-    training = estimator.model_.training
-    for kept in (training.names, training.smiles):
-        if kept is not None and kept[index]:
-            return str(kept[index])
-    return graph_name(estimator._train_graphs, index)
-
-
 def training_features(model: Any) -> Features:
     """Return the features of all training graphs, of which the basis may be a part."""
     if isinstance(model, FittedGP):

@@ -19,7 +19,7 @@ from treelens.report.cards import card_section, pair_section
 from treelens.report.checks import checks_of
 from treelens.report.formats import plain_summary
 from treelens.report.fragments import fragment_section, pattern_section
-from treelens.report.predicted import PredictedGraphs, predict_graphs, training_name
+from treelens.report.predicted import PredictedGraphs, predict_graphs
 from treelens.report.scores import scores_of_test_set, validation_scores
 
 MOST_PREDICTIONS = 20_000  # rows that the page carries
@@ -106,10 +106,10 @@ def summarize(
 
 
 def _noun(estimator: Any, given: PredictedGraphs | None) -> str:
-    recipe, train = estimator.model_.recipe, estimator._train_graphs
-    graphs = given.graphs if given is not None else train
+    recipe = estimator.model_.recipe
     if recipe is not None and recipe.reader in MOLECULE_READERS:
         return "molecule"
+    graphs = given.graphs if given is not None else estimator._train_graphs
     return "molecule" if graphs is not None and is_molecule(graphs[0]) else "graph"
 
 
@@ -275,7 +275,8 @@ def _domain(estimator: Any, given: PredictedGraphs) -> dict[str, Any] | None:
     if given.domain is None or given.in_domain is None:
         return None
     furthest = np.argsort(given.similarity, kind="stable")[:_MOST_FURTHEST].tolist()
-    model, rows = estimator.model_, []
+    model = estimator.model_
+    rows = []
     for index in furthest:
         row = given.row(index)
         target = model.training.targets[row["nearest"]]
@@ -283,7 +284,7 @@ def _domain(estimator: Any, given: PredictedGraphs) -> dict[str, Any] | None:
             row["nearest_value"] = target
         else:
             row["nearest_class"] = str(model.classes[target])
-        rows.append(row | {"nearest_name": training_name(estimator, row["nearest"])})
+        rows.append(row | {"nearest_name": model.training.called(row["nearest"])})
     return {
         "n_inside": int(given.in_domain.sum()),
         "largest_error": given.domain.largest_error,

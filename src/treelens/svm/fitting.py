@@ -67,7 +67,7 @@ def fit_chosen(task: Task, candidates: list[Candidate]) -> tuple[FittedSVM, Any]
         used.flat_parameters() if hasattr(used, "flat_parameters") else None,
         getattr(learner, "result_", None),
     )
-    training = TrainingGraphs(histograms, task.codes)
+    training = TrainingGraphs(histograms, task.codes).with_identity(task.graphs)
     model = FittedSVM(
         task.classes, patterns, decision, task.graphs.recipe, calibration, training, choice
     )
