@@ -73,7 +73,7 @@ def evaluate_cli(
         default="roc_auc; accuracy of several classes; rmse of numbers",
     )] = None,
     positive: Annotated[str | None, options.option(
-        "--positive", metavar="CLASS", default="the rarer one",
+        "--positive", metavar="CLASS", default="the second one",
         help="Of two classes the one that PR AUC, recall and precision are about.",
     )] = None,
     threshold: options.Threshold = "auto",

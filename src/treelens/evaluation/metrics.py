@@ -86,8 +86,7 @@ def class_scores(
         class that the model does not know.
     probabilities : ndarray, shape (n, n_classes)
     positive : int, optional
-        With two classes, the one of recall, precision and PR AUC; by default the rarer one, and
-        the second where both are as frequent.
+        With two classes, the one of recall, precision and PR AUC; by default the second.
 
     Returns
     -------
@@ -109,7 +108,7 @@ def class_scores(
 
     n_classes, present = probabilities.shape[1], np.unique(codes)
     if n_classes == 2 and positive is None:
-        positive = rarer_code(codes)
+        positive = 1
     scores: dict[str, Any] = dict.fromkeys(CLASS_SCORES)
     scores["accuracy"] = float(np.mean(predicted == codes))
     with warnings.catch_warnings():

@@ -108,7 +108,11 @@ def card_section(
                 near.positions[place].tolist(), near.similarity[place].tolist(), strict=True
             )
         ]
-        rows.append({"kind": kind, **_explained(model, given, index), "neighbors": neighbors})
+        sentence = domain_sentence(
+            given, index, "molecule" if is_molecule(given.graphs[0]) else "graph"
+        )
+        rows.append({"kind": kind, **_explained(model, given, index), "neighbors": neighbors,
+                     "domain": sentence})  # fmt: skip
     return {"rows": rows}
 
 

@@ -11,7 +11,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.molecules import molecule_of
 from treelens.graphs.record import learned_transform
 from treelens.parallel import one_blas_thread
-from treelens.report.cards import card_section, domain_sentence
+from treelens.report.cards import card_section
 from treelens.report.formats import Units
 from treelens.report.predicted import PredictedGraphs, predict_graphs
 from treelens.report.render import Drawings
@@ -37,7 +37,7 @@ def compound_card(
     -------
     dict
         The row of the molecule in the report's cards (numbers are on the learned scale), without
-        its patterns, and ``svg``, ``domain``, ``groups`` (name, number of occurrences, what their
+        its patterns, and ``svg``, ``groups`` (name, number of occurrences, what their
         atoms add), ``difference`` (None without another molecule).
     """
     given = predict_graphs(estimator, graphs, None)
@@ -55,7 +55,6 @@ def compound_card(
     ]
     return card | {
         "svg": draw.card(row),
-        "domain": domain_sentence(given, 0, "molecule"),
         "groups": _groups(given, values, evidence),
         "difference": None if len(graphs) < 2 else _difference(estimator, given),
     }

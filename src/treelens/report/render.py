@@ -169,7 +169,7 @@ class Drawings:
     ) -> Markup | None:
         if data is None:
             return None
-        title = title[0].upper() + title[1:]
+        title = _capital(title)
         place, marked = None, data["highlight"]
         if marked is not None:
             edges = tuple((u, v) for u, v in marked["edges"])
@@ -221,7 +221,8 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a fragment as one line, with a column for each class."""
     columns = ("rank", "name", "smarts", "pattern", "depth", "class_label", "effect", "error")
     flat = {name: row[name] for name in (*columns, "support", "mean_with", "mean_without")}
-    flat |= {f"support {label}": n for label, n in row["by_class"] or []}
+    flat |= {f"support {label}": n for label, n, *_ in row["by_class"] or []}
+    flat["confounders"] = "; ".join(row["confounders"])
     flat["examples"] = "; ".join(row["examples"])
     return {name: value for name, value in flat.items() if value is not None}
 
@@ -243,10 +244,14 @@ def _environment() -> Environment:
         loader=FunctionLoader(report_asset), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"percent": percent, "number": number}
+    environment.filters |= {"percent": percent, "number": number, "capitalize_first": _capital}
     # tojson escapes <, > and &, so that no label can end the script element.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return environment
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def report_asset(name: str) -> str:
