@@ -160,3 +160,11 @@ def test_a_model_that_names_one_class_is_called_that(tmp_path):
     done = run("evaluate", path, "--models", "evidence_uniform", *FAST, "--threshold", "0.5")
     assert done.code == 0, done.err
     assert "evidence_uniform predicts one class throughout in 2 of 2 test parts" in done.out
+
+
+def test_equal_predictions_have_no_difference():
+    """Of the same model under two names: nothing is said rather than +0 ± 0."""
+    test = {"model": "a", "difference": 0.0, "standard_error": 0.0, "p_holm": 1.0, "against": "b"}
+    result = {"tested": "rmse", "n_splits": 5}
+    assert evaluate._verdict(test, result) == ["", "", ""]
+    assert evaluate._verdict(test | {"difference": 0.1}, result)[0] == "+0.1 ± 0"

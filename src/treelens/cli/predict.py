@@ -82,9 +82,11 @@ def predict_cli(
         elif as_json and out is None:
             result["predictions"] = whole.to_dict("records")
         elif kind == "smiles" and out is None and sys.stdout.isatty():
-            output.table(["", ""], whole.iloc[0].drop(["row", "problem"]).items())
+            output.table(["", ""], whole.iloc[0].drop(["row", "problem"]).dropna().items())
         elif out is None and not done:
             output.csv(_csv(whole, header=True).decode())
+        if kind == "smiles" and out is None and not as_json and not result["n_unreadable"]:
+            return  # all there is to say was printed
         output.finish(result | ({} if out is None else {"out": str(out)}), _show)
 
 
@@ -331,6 +333,7 @@ def _summary(
     output: Output, models: Sequence[NamedModel], whole: pd.DataFrame, truths: Sequence[Any]
 ) -> dict[str, Any]:
     """Counts, scores where the truth is known, and notes on what looks wrong."""
+    from treelens.cli.fit import noun_of
     from treelens.estimators.prediction_table import summarize_rows
     from treelens.graphs.tables import first_few
 
@@ -347,15 +350,16 @@ def _summary(
         own = whole[[each.prefix + name for name in columns]].set_axis(columns, axis=1)
         summary = summarize_rows(each.model, own, truth)
         about = f"{each.name}: " if each.prefix else ""
+        noun = noun_of(each.model.recipe_)
         unseen = summary["mean_out_of_vocabulary"]
         if unseen > _MANY_UNKNOWN:
             output.note(
-                f"{about}{percent(unseen)} of the patterns of these graphs do not occur in the "
-                "training graphs: predictions are unreliable."
+                f"{about}{percent(unseen)} of the patterns of these {noun} do not occur in the "
+                f"training {noun}: predictions are unreliable."
             )
         if n := summary.get("n_outside"):
             output.note(
-                f"{about}{n} of {len(whole) - len(bad)} graphs lie outside the domain of "
+                f"{about}{n} of {len(whole) - len(bad)} {noun} lie outside the domain of "
                 "applicability (in_domain is False): expect larger errors there."
             )
         if summary.get("n_known_classes") == 0:

@@ -132,6 +132,29 @@ def class_scores(
     return {**scores, "names_one_class": len(np.unique(predicted)) == 1 < len(present)}
 
 
+def sure_predictions(
+    codes: np.ndarray, predicted: np.ndarray, probabilities: np.ndarray, least: float = 0.9
+) -> dict[str, Any] | None:
+    """How often predictions of a high probability are right; None where there are none.
+
+    Examples
+    --------
+    >>> chances = np.array([[0.95, 0.05], [0.6, 0.4], [0.02, 0.98], [0.01, 0.99]])
+    >>> found = sure_predictions(np.array([0, 1, 1, 0]), np.array([0, 0, 1, 1]), chances)
+    >>> found["n"], found["share"], round(found["accuracy"], 3)
+    (3, 0.75, 0.667)
+    """
+    sure = probabilities[np.arange(len(codes)), predicted] >= least
+    if not sure.any():
+        return None
+    return {
+        "least": least,
+        "n": int(sure.sum()),
+        "share": float(sure.mean()),
+        "accuracy": float(np.mean(codes[sure] == predicted[sure])),
+    }
+
+
 def rarer_code(codes: np.ndarray) -> int:
     """Of the classes 0 and 1 the rarer one; the second where both are as frequent.
 

@@ -20,7 +20,6 @@ NOMINAL = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 _MOST_POINTS = 800
 _MOST_CURVE_POINTS = 200
 _N_BINS = 10
-_SURE = 0.9  # probability of the predicted class
 _N_THRESHOLDS = 100  # one for every per cent
 
 
@@ -148,11 +147,8 @@ def class_scores(
         return scores | {"log_loss": None}
     if threshold is not None:
         scores["accuracy_likeliest"] = float(np.mean(probabilities.argmax(axis=1) == codes))
-    sure = probabilities[np.arange(n), predicted] >= _SURE
-    if sure.any():
-        right = float(np.mean(codes[sure] == predicted[sure]))
-        scores["sure"] = {"least": _SURE, "n": int(sure.sum()), "accuracy": right}
     return scores | {
+        "sure": metrics.sure_predictions(codes, predicted, probabilities),
         "reliability": reliability(codes, probabilities),
         "thresholds": threshold_counts(codes, probabilities, classes, threshold),
     }
