@@ -58,6 +58,8 @@ EXPERIMENTS = {
                             "explanations"),
     # speed and defaults
     "cost": Experiment("time and memory of a fit, ours and others", "cost", "speed"),
+    "intervals": Experiment("coverage of 90 % intervals on random and scaffold folds", "intervals",
+                            "defaults"),
     "domain": Experiment("does the applicability domain order the errors", "domain", "defaults"),
 }  # fmt: skip
 # Experiments that "all" makes: those of the paper, quick ones first.

@@ -33,7 +33,8 @@ RARE = [(f"{'C' * (1 + n % 20)}{'ONS'[n // 20]}", "hit" if n % 10 == 3 else "mis
         for n in range(60)]  # fmt: skip
 # Words that only the authors of the program understand.
 JARGON = ("evidence", "nats", "came to rest", "leans", "less without", "NLPD", "trees",
-          "hydrogens=", "onverged", "graphs", "unknown making", "labels+edges", "weights of branches")  # fmt: skip
+          "hydrogens=", "onverged", "graphs", "unknown making", "labels+edges",
+          "weights of branches")  # fmt: skip
 
 
 @pytest.fixture(scope="module")

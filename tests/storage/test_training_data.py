@@ -98,3 +98,16 @@ def test_a_changed_molecule_is_not_shown(table, tmp_path):
     model.model_ = replace(model.model_, training=training)
     model.save(tmp_path / "m.treelens")
     assert tl.load(tmp_path / "m.treelens")._train_graphs is None  # its counts do not fit
+
+
+def test_covariates_come_back_with_the_molecules(tmp_path):
+    year = 2020.0 + np.random.default_rng(0).normal(size=24)
+    year[[3, 5]] = np.nan, 1e9  # unknown, and beyond the limit
+    table = {"t": year, "assay": np.array(["a", "b", None] * 8, dtype=object)}
+    values = np.array([len(s) for s in SMILES], dtype=float)
+    model = tl.GraphRegressor(depth=1).fit(SMILES, values, covariates=table)
+    model.save(tmp_path / "m.treelens")
+    loaded = tl.load(tmp_path / "m.treelens")
+    encoded = loaded.model_.covariates.table.encode(loaded._train_graphs)
+    np.testing.assert_array_equal(encoded, model.model_.covariates.training)
+    pd.testing.assert_frame_equal(loaded.fragments_, model.fragments_)

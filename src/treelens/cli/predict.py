@@ -46,6 +46,10 @@ def predict_cli(
     )] = None,
     smiles: options.Smiles = None,
     ids: options.Ids = None,
+    intervals: Annotated[str, options.option(
+        "--intervals", help="90 % intervals of numbers: posterior, or scaffold (wider, for "
+        "molecules of new scaffolds).",
+    )] = "posterior",
     jobs: options.Jobs = -1,
     as_json: options.Json = False,
     debug: options.Debug = False,
@@ -69,11 +73,11 @@ def predict_cli(
         kind, place, done = kind_of(data), None, False
         if out is not None:
             place = checked_target(out, reads=chain(models, files_behind(data)))
-        loaded = load_models(models, options.checked_jobs(jobs))
+        loaded = _with_intervals(load_models(models, options.checked_jobs(jobs)), intervals)
         if kind in ("tu", "name"):
             whole, truths = _predict_graphs(output, loaded, data, target, smiles, ids)
         else:
-            job = _Job(tuple(map(str, models)), data, kind, smiles, ids)
+            job = _Job(tuple(map(str, models)), data, kind, smiles, ids, intervals)
             whole, truths, done = _predict_table(output, loaded, job, target, place, jobs, as_json)
         result = _summary(output, loaded, whole, truths)
         if place is not None and not done:
@@ -91,6 +95,16 @@ def predict_cli(
 
 
 # --- models ---------------------------------------------------------------------------------------
+
+
+def _with_intervals(models: list[NamedModel], intervals: str) -> list[NamedModel]:
+    """The models, set to these intervals in tables."""
+    from treelens.estimators.prediction_table import INTERVALS
+
+    options.check_choice("--intervals", intervals, INTERVALS)
+    for each in models:
+        each.model._intervals = intervals
+    return models
 
 
 def load_models(paths: Sequence[Path], jobs: int) -> list[NamedModel]:
@@ -128,6 +142,7 @@ class _Job(NamedTuple):
     kind: str
     smiles: str | None
     ids: str | None
+    intervals: str = "posterior"
 
 
 def _predict_graphs(
@@ -210,7 +225,8 @@ def _partial_output(job: _Job, out: Path) -> PartialOutput:
     from treelens.cli.partial import PartialOutput
 
     files = [Path(path).expanduser() for path in (*job.models, job.data)]
-    settings = {"smiles": job.smiles, "ids": job.ids, "chunk": CHUNK_ROWS, "version": __version__}
+    settings = {"smiles": job.smiles, "ids": job.ids, "intervals": job.intervals,
+                "chunk": CHUNK_ROWS, "version": __version__}  # fmt: skip
     return PartialOutput(out, files, settings)
 
 
@@ -254,12 +270,12 @@ def _predicted(
 
 
 def _in_a_process(job: _Job, table: Table, molecules: None) -> PredictedRows:
-    return _predict_chunk(_loaded(job.models), job, table, molecules)
+    return _predict_chunk(_loaded(job.models, job.intervals), job, table, molecules)
 
 
 @lru_cache(maxsize=1)
-def _loaded(paths: tuple[str, ...]) -> list[NamedModel]:
-    return load_models([Path(path) for path in paths], jobs=1)
+def _loaded(paths: tuple[str, ...], intervals: str) -> list[NamedModel]:
+    return _with_intervals(load_models([Path(path) for path in paths], jobs=1), intervals)
 
 
 def _predict_chunk(

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from treelens._sklearn_compat import BaseEstimator, ClassifierMixin, RegressorMixin
-from treelens.estimators.base import GraphInputMixin
+from treelens._sklearn_compat import ClassifierMixin, RegressorMixin
+from treelens.estimators.base import GraphEstimator
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.evaluation.metrics import class_scores
 from treelens.evaluation.splits import DistinctKFold
@@ -75,7 +75,7 @@ class EcfpGPClassifier(_FingerprintMixin, GraphClassifier):
         )  # fmt: skip
 
 
-class _TunedTrees(GraphInputMixin, BaseEstimator):
+class _TunedTrees(GraphEstimator):
     """Trees on a table of numbers, with the settings that do best in inner cross-validation."""
 
     def __init__(self, *, n_jobs: int | None = None, random_state: int | None = None) -> None:

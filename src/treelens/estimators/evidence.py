@@ -11,22 +11,29 @@ from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import Interval, StrOptions
 from treelens.estimators.base import GraphClassifierMixin, GraphRegressorMixin
-from treelens.estimators.process import GaussianProcessEstimator, Known
+from treelens.estimators.prediction_table import INTERVALS
+from treelens.estimators.process import GaussianProcessEstimator, TrainingTargets
+from treelens.evaluation.splits import murcko_scaffolds
 from treelens.explain.pattern_table import pattern_table
 from treelens.gp.leave_one_out import (
     LeftOutClasses,
+    LeftOutGroups,
     LeftOutNumbers,
     left_out_classes,
+    left_out_groups,
     left_out_numbers,
 )
+from treelens.gp.model import FittedGP
 from treelens.gp.posterior import LeaveOneOut
 from treelens.gp.sampling import tenths_by_rank
 from treelens.gp.targets import Targets, class_columns
 from treelens.graphs.blocks import holds_blocks
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.molecules import check_choice
 from treelens.graphs.noise import NOISE, check_noise
 from treelens.graphs.record import learned_transform
 from treelens.graphs.targets import check_classes, first_without_class
+from treelens.kernels.fingerprints import molecules_behind
 from treelens.models.calibration import fit_slope
 from treelens.models.targets import (
     check_numbers,
@@ -115,6 +122,8 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
     uses_descriptors_ : bool
     loo_ : LeftOutNumbers
         Predictions of each training graph from all the others, with their scores.
+    left_out_scaffolds_ : LeftOutGroups
+        The same from the molecules of all other scaffolds.
     learning_gain_ : LearningGain
         Learned weights against uniform ones at the best depth, on held-out training graphs.
 
@@ -129,24 +138,27 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
     (True, True)
     """
 
-    def _known(self, y: Any, weights: np.ndarray) -> Known:
+    model_: FittedGP
+    _left_out_scaffolds: tuple[FittedGP, LeftOutGroups] | None = None
+
+    def _training_targets(self, y: Any, weights: np.ndarray) -> TrainingTargets:
         values = check_numbers(y, len(weights))
         targets = Targets.standardized(values[:, None], weights, None)
-        return Known(values, tenths_by_rank(values), targets)
+        return TrainingTargets(values, tenths_by_rank(values), targets)
 
-    def _known_with(self, y: Any, weights: np.ndarray) -> Known:
-        model = self.model_
+    def _targets_with_more(self, y: Any, weights: np.ndarray) -> TrainingTargets:
         values = np.concatenate([self.train_values_, check_numbers(y, len(weights))])
-        return Known(values, tenths_by_rank(values), model.targets_with(values[:, None], weights))
+        targets = self.model_.targets_with(values[:, None], weights)
+        return TrainingTargets(values, tenths_by_rank(values), targets)
 
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
         refuse_classes(y)
         return first_no_number(y)
 
-    def _targets_of_all(self, y: np.ndarray, known: Known) -> Targets:
+    def _targets_of_all(self, y: np.ndarray, known: TrainingTargets) -> Targets:
         return known.targets.alike(check_numbers(y, len(y))[:, None], np.ones(len(y)))
 
-    def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[LeftOutNumbers, None]:
+    def _scored(self, left_out: LeaveOneOut, known: TrainingTargets) -> tuple[LeftOutNumbers, None]:
         return left_out_numbers(left_out, known.targets, known.given), None
 
     @property
@@ -163,11 +175,13 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
     def predict(
         self, X: Any, return_std: Literal[False] = False, return_cov: Literal[False] = False,
         include_noise: bool = True, *, covariates: Any = None, learned_scale: bool = False,
+        intervals: str = "posterior",
     ) -> np.ndarray: ...  # fmt: skip
     @overload
     def predict(
         self, X: Any, return_std: bool = False, return_cov: bool = False,
         include_noise: bool = True, *, covariates: Any = None, learned_scale: bool = False,
+        intervals: str = "posterior",
     ) -> tuple[np.ndarray, np.ndarray]: ...  # fmt: skip
     def predict(
         self,
@@ -178,6 +192,7 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
         *,
         covariates: Any = None,
         learned_scale: bool = False,
+        intervals: str = "posterior",
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return values and, if asked for, their standard deviations or their covariance.
 
@@ -197,6 +212,10 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
             Of a model whose table was read with a ``transform``: return values on the scale it
             learned on (``log10``), where they are normally distributed, instead of units of the
             table.
+        intervals : {"posterior", "scaffold"}, default="posterior"
+            ``"scaffold"``, for molecules of new scaffolds: deviations are widened by
+            ``left_out_scaffolds_.factor``, so that on training molecules whose scaffold is left
+            out nine of ten measurements are within ``mean ± 1.645 std``.
 
         Returns
         -------
@@ -213,8 +232,10 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
             raise ValueError("Ask for return_std or return_cov, not for both.")
         graphs = self._beside(X, covariates)
         scale = None if learned_scale else learned_transform(self.recipe_)
+        factor = self._widening(intervals) if return_std or return_cov else 1.0
         if return_cov:
             mean, cov = self._joint(graphs, include_noise)
+            cov *= factor**2
             if scale is None:
                 return mean, cov
             return scale.inverse(mean), scale.inverse_cov(mean, cov)
@@ -227,10 +248,35 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
         variance = np.concatenate([var for _, var in found if var is not None])
         if not include_noise:
             variance = np.maximum(variance - self.noise_, 0.0)
-        std = np.sqrt(variance)
+        std = factor * np.sqrt(variance)
         if scale is None:
             return mean, std
         return scale.inverse(mean), scale.inverse_std(mean, std)
+
+    @property
+    def left_out_scaffolds_(self) -> LeftOutGroups:
+        """Predictions of each training molecule without those of its Bemis-Murcko scaffold.
+
+        In closed form; computed when first used, from the training molecules, which a file must
+        have kept. Molecules without a ring are one scaffold.
+        """
+        model, kept = self._fitted_model, self._left_out_scaffolds
+        if kept is None or kept[0] is not model:
+            graphs = self._train_graphs
+            if graphs is None or not {"smiles", "mol"} & set(graphs.graph_data):
+                raise ValueError(
+                    "Intervals by scaffold need the training molecules, and this model was fitted "
+                    "to other graphs or its file does not keep them: use intervals='posterior'."
+                )
+            groups = np.array(murcko_scaffolds(molecules_behind(graphs)))
+            kept = model, left_out_groups(model, groups, self._n_jobs())
+            self._left_out_scaffolds = kept
+        return kept[1]
+
+    def _widening(self, intervals: str) -> float:
+        """What standard deviations are multiplied by."""
+        check_choice("intervals", intervals, INTERVALS)
+        return self.left_out_scaffolds_.factor if intervals == "scaffold" else 1.0
 
     def _joint(self, X: Any, include_noise: bool) -> tuple[np.ndarray, np.ndarray]:
         """Means (n,) and the covariance (n, n) of all graphs, on the learned scale."""
@@ -370,6 +416,7 @@ converged_, learning_gain_ :
         "threshold": [Interval(Real, 0, 1, closed="neither"), str],
     }
 
+    model_: FittedGP
     class_weight: Any
     threshold: Any
 
@@ -398,13 +445,13 @@ converged_, learning_gain_ :
         super()._validate_params()
         parse_threshold(self.threshold)
 
-    def _known(self, y: Any, weights: np.ndarray) -> Known:
+    def _training_targets(self, y: Any, weights: np.ndarray) -> TrainingTargets:
         classes, codes = check_classes(y, len(weights))
         weights = weights * class_weights(self.class_weight, classes, codes)
         targets = Targets.standardized(class_columns(codes, len(classes)), weights, 1.0)
-        return Known(codes, codes, targets, classes)
+        return TrainingTargets(codes, codes, targets, classes)
 
-    def _known_with(self, y: Any, weights: np.ndarray) -> Known:
+    def _targets_with_more(self, y: Any, weights: np.ndarray) -> TrainingTargets:
         from treelens.report.predicted import class_codes
 
         model, classes, before = self.model_, self.classes_, self.train_codes_
@@ -413,7 +460,7 @@ converged_, learning_gain_ :
         weights = weights * of_class[np.unique(before, return_index=True)[1]][new]
         codes = np.concatenate([before, new])
         targets = model.targets_with(class_columns(codes, len(classes)), weights)
-        return Known(codes, codes, targets, classes)
+        return TrainingTargets(codes, codes, targets, classes)
 
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
         return first_without_class(y)
@@ -429,7 +476,7 @@ converged_, learning_gain_ :
                 "exact_size, or leave out classes that are so rare."
             )
 
-    def _targets_of_all(self, y: np.ndarray, known: Known) -> Targets:
+    def _targets_of_all(self, y: np.ndarray, known: TrainingTargets) -> Targets:
         """A class weighs what it weighs in the sample, which holds all of them."""
         assert known.classes is not None
         codes = np.searchsorted(known.classes, y)
@@ -437,7 +484,9 @@ converged_, learning_gain_ :
         weights = known.targets.weights[one_of_each][codes]
         return known.targets.alike(class_columns(codes, len(known.classes)), weights)
 
-    def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[LeftOutClasses, float]:
+    def _scored(
+        self, left_out: LeaveOneOut, known: TrainingTargets
+    ) -> tuple[LeftOutClasses, float]:
         codes, targets, classes = known.given, known.targets, known.classes
         assert classes is not None
         decisions = targets.offset + targets.scale * left_out.mean

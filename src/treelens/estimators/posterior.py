@@ -11,9 +11,15 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import check_sample_weight
-from treelens.estimators.prediction_table import DomainMixin, measured_values
+from treelens.estimators.fragments import ExplainingEstimator
+from treelens.estimators.prediction_table import (
+    DOMAIN_COLUMNS,
+    measured_values,
+    prediction_table,
+)
 from treelens.gp.conditioning import condition
-from treelens.gp.model import feature_blocks
+from treelens.gp.domain import Domain
+from treelens.gp.model import FittedGP, feature_blocks
 from treelens.graphs.blocks import holds_blocks
 from treelens.graphs.convert import check_graphs
 from treelens.kernels.nearest import nearest_graphs
@@ -22,8 +28,76 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class PosteriorMixin(DomainMixin):
-    """Kernel and neighbours of a fitted Gaussian process, and conditioning on more graphs."""
+class PosteriorEstimator(ExplainingEstimator):
+    """Base with tables of predictions, domain, kernel, neighbours, and conditioning on more."""
+
+    model_: FittedGP
+    _domain: Domain | None = None
+    _intervals = "posterior"
+
+    @property
+    def domain_(self) -> Domain:
+        """The domain of applicability, computed when it is first used."""
+        check_is_fitted(self)
+        if self._domain is None or self._domain.model is not self.model_:
+            model, errors = self.model_, self._left_out_errors()
+            self._domain = Domain.of(model, model.training_graphs, errors, self._n_jobs())
+        return self._domain
+
+    def predict_table(self, X: Any, intervals: str = "posterior") -> pd.DataFrame:
+        """Return predictions, their uncertainty and the domain, one row per graph.
+
+        Parameters
+        ----------
+        X : graphs
+        intervals : {"posterior", "scaffold"}, default="posterior"
+            Of numbers, ``std`` and the 90 % interval; ``"scaffold"`` widens them for molecules of
+            new scaffolds, as in :meth:`GraphRegressor.predict`.
+
+        Returns
+        -------
+        DataFrame
+            Numbers: ``prediction``, ``std``, ``lower_90``, ``upper_90``. Classes: ``class``,
+            ``probability`` (of it), ``decision``, and ``probability CLASS`` for each. Where the
+            model has covariates, ``from_covariates``: what they add to the prediction or decision.
+            Then the columns of :meth:`domain`. Of a model that learned on another scale,
+            predictions and bounds are in the units of the table (the prediction is a median);
+            ``std_log10``, ``expected_error_log10`` and ``from_covariates_log10`` are on that scale.
+        """
+        return prediction_table(self, self._new_graphs(X), intervals)
+
+    def domain(self, X: Any) -> pd.DataFrame:
+        """Return whether graphs lie in the domain of applicability, and why.
+
+        Parameters
+        ----------
+        X : graphs
+
+        Returns
+        -------
+        DataFrame
+            ``in_domain``: whether the expected error and the similarity to the nearest training
+            graph are both such as 97.5 % of training graphs have when left out; ``expected_error``:
+            the standard deviation, corrected by the leave-one-out errors of the nearest training
+            graphs, on the scale that was learned; ``similarity``: the learned Tanimoto similarity
+            to the nearest training graph, whose position is ``nearest``; ``out_of_vocabulary``: the
+            fraction of patterns that do not occur in the training graphs.
+        """
+        table = self.predict_table(X)
+        wanted = [c for c in table.columns if c.startswith(DOMAIN_COLUMNS)]
+        return table[wanted]
+
+    def _html_repr(self) -> str:
+        """The HTML that a notebook shows: facts and scores of a fitted model."""
+        from treelens.estimators.notebook import model_html
+
+        if hasattr(self, "model_"):
+            return model_html(self)
+        return super()._html_repr()  # type: ignore[misc]
+
+    def _left_out_errors(self) -> np.ndarray:
+        """Leave-one-out errors of the training graphs, shape (n_graphs, n_columns)."""
+        raise NotImplementedError
 
     @property
     def noise_(self) -> float:
@@ -95,7 +169,7 @@ class PosteriorMixin(DomainMixin):
             raise ValueError(f"n_neighbors must be 1 or more, got {n_neighbors}.")
         model, n_jobs = self.model_, self._n_jobs()
         graphs = self._new_graphs(X)
-        seen = model.look_at(graphs, n_jobs).features
+        seen = model.refine(graphs, n_jobs).features
         train = model.training_graphs
         parts = [
             nearest_graphs(block, train, model.weights, n_neighbors, n_jobs=n_jobs)
@@ -170,13 +244,14 @@ def _conditioned(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     weights = check_sample_weight(sample_weight, np.empty((len(graphs), 1)), dtype=np.float64)
     if not (weights > 0).all():
         raise ValueError("sample_weight must be above 0 everywhere: drop graphs of no weight.")
-    known = estimator._known_with(estimator._on_learned_scale(y, model.recipe), weights)
+    known = estimator._targets_with_more(estimator._on_learned_scale(y, model.recipe), weights)
     training = model.training.extended(graphs, known.given)
     extended, left_out = condition(model, graphs, training, known.targets, estimator._n_jobs())
-    other, train = copy(estimator), estimator._train_graphs
+    other, train = copy(estimator), estimator._fitted_graphs
     scores, slope = other._scored(left_out, known)
     record = replace(model.record, left_out=scores)
     other.model_ = replace(extended, slope=slope, record=record)
-    other._fitted_graphs = None if train is None else check_graphs([*train, *graphs])
+    again = train is None or training.smiles is not None  # read when they are needed
+    other._fitted_graphs = None if again else check_graphs([*train, *graphs])
     other._fragments = None
     return other

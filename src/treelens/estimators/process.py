@@ -10,9 +10,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions
-from treelens.estimators.fragments import FragmentsMixin
-from treelens.estimators.posterior import PosteriorMixin
+from treelens._sklearn_compat import Interval, StrOptions
+from treelens.estimators.posterior import PosteriorEstimator
 from treelens.gp.blocks import posterior_of_blocks, sample_of_blocks
 from treelens.gp.choice import FEWEST, TrainingData
 from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
@@ -37,7 +36,7 @@ from treelens.graphs.convert import check_graphs
 from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.device import device_or_cpu
 from treelens.models.predictions import Predictions
-from treelens.models.targets import check_weights
+from treelens.models.targets import check_numbers, check_weights
 from treelens.models.thresholds import has_rare_class
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
@@ -55,8 +54,8 @@ _MAX_DEPTH = 4  # of patterns where the depth is chosen
 _EXACT_SIZE = 12_000  # graphs of which the posterior is exact by default
 
 
-class Known(NamedTuple):
-    """What is known of the training graphs."""
+class TrainingTargets(NamedTuple):
+    """Targets of the training graphs, as given and standardised."""
 
     given: np.ndarray  # (n_graphs,) values, or class codes
     groups: np.ndarray  # (n_graphs,) what samples are drawn from: tenths of values, or classes
@@ -64,8 +63,8 @@ class Known(NamedTuple):
     classes: np.ndarray | None = None
 
 
-class GaussianProcessEstimator(FragmentsMixin, PosteriorMixin, BaseEstimator):
-    """The regressor and the classifier, but for what ``y`` means: ``_known`` and ``_scored``."""
+class GaussianProcessEstimator(PosteriorEstimator):
+    """The regressor and the classifier, but for what ``y`` means and how it is scored."""
 
     model_: FittedGP
     depth: int | str
@@ -122,15 +121,15 @@ class GaussianProcessEstimator(FragmentsMixin, PosteriorMixin, BaseEstimator):
             if name != "self":
                 setattr(self, name, value)
 
-    def _known(self, y: Any, weights: np.ndarray) -> Known:
-        """What ``y`` and weights of the graphs tell, or an error that says what is wrong."""
+    def _training_targets(self, y: Any, weights: np.ndarray) -> TrainingTargets:
+        """Check and standardise ``y``; ``weights`` are those of the graphs."""
         raise NotImplementedError
 
-    def _known_with(self, y: Any, weights: np.ndarray) -> Known:
-        """The same of the training graphs followed by more, on the scale of the former."""
+    def _targets_with_more(self, y: Any, weights: np.ndarray) -> TrainingTargets:
+        """Targets of the training graphs followed by ``y``, on the scale of the former."""
         raise NotImplementedError
 
-    def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[Any, float | None]:
+    def _scored(self, left_out: LeaveOneOut, known: TrainingTargets) -> tuple[Any, float | None]:
         """Leave-one-out predictions with their scores, and the slope of the probabilities."""
         raise NotImplementedError
 
@@ -192,8 +191,8 @@ class GaussianProcessEstimator(FragmentsMixin, PosteriorMixin, BaseEstimator):
         errors = self._known_noise(graphs, y, noise, sample_weight)
         y = self._on_learned_scale(y, graphs.recipe)
         if errors is not None:
-            sample_weight = starting_weights(errors)
-        known = self._known(y, check_weights(sample_weight, len(graphs)))
+            sample_weight = starting_weights(errors, check_numbers(y, len(graphs)))
+        known = self._training_targets(y, check_weights(sample_weight, len(graphs)))
         encoded = None
         if covariates is not None:
             graphs, names = with_covariates(graphs, covariates)
@@ -227,7 +226,7 @@ class GaussianProcessEstimator(FragmentsMixin, PosteriorMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         sample = sample_of_blocks(blocks, self.exact_size, seed, self._first_wrong, executor)
         self._check_sample(sample.y, sample.all_targets)
-        known = self._known(sample.y, np.ones(len(sample.y)))
+        known = self._training_targets(sample.y, np.ones(len(sample.y)))
         exact_size = min(self.exact_size, self.n_landmarks)
         fitted = self._condition(sample.graphs, known, exact_size, descriptors=False)
         targets = self._targets_of_all(sample.all_targets, known)
@@ -253,14 +252,14 @@ class GaussianProcessEstimator(FragmentsMixin, PosteriorMixin, BaseEstimator):
     def _check_sample(self, y: np.ndarray, all_targets: np.ndarray) -> None:
         """Refuse a sample of blocks that lacks what is to be learned."""
 
-    def _targets_of_all(self, y: np.ndarray, known: Known) -> Targets:
+    def _targets_of_all(self, y: np.ndarray, known: TrainingTargets) -> Targets:
         """Targets of all graphs as those of the sample stand in ``known``."""
         raise NotImplementedError
 
     def _condition(
         self,
         graphs: GraphCollection,
-        known: Known,
+        known: TrainingTargets,
         exact_size: int,
         covariates: tuple[CovariateTable, np.ndarray] | None = None,
         descriptors: bool = True,

@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from treelens._sklearn_compat import BaseEstimator, HasMethods, Interval, StrOptions
+from treelens._sklearn_compat import HasMethods, Interval, StrOptions
 from treelens.estimators.base import GraphClassifierMixin
-from treelens.estimators.fragments import FragmentsMixin
+from treelens.estimators.fragments import ExplainingEstimator
 from treelens.estimators.weights import PairwiseWeights
 from treelens.explain.pattern_table import pattern_table
 from treelens.graphs.collection import GraphCollection
@@ -38,7 +38,7 @@ from treelens.svm.settings import (
 )
 
 
-class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
+class GraphSVC(GraphClassifierMixin, ExplainingEstimator):
     """Weisfeiler-Lehman patterns, learned weights, kernel and C-SVC in one estimator.
 
     Everything left at ``"auto"`` is chosen by cross-validation on the training graphs: first

@@ -24,7 +24,7 @@ from treelens.explain.group_names import group_name
 from treelens.explain.layout import is_molecule
 from treelens.explain.smarts import FragmentWriter, atom_label_of
 from treelens.graphs.collection import Graph, GraphCollection
-from treelens.patterns.features import SeenGraphs
+from treelens.patterns.features import RefinedGraphs
 from treelens.patterns.forest import TREES
 
 N_FRAGMENTS = 40
@@ -121,7 +121,7 @@ def find_fragments(
     n_fragments: int = N_FRAGMENTS,
     min_support: int | None = None,
     n_jobs: int = 1,
-    seen: SeenGraphs | None = None,
+    seen: RefinedGraphs | None = None,
 ) -> FoundFragments:
     """Explain all graphs and search for the fragments that move their predictions.
 
@@ -147,7 +147,7 @@ def fragment_table(
     n_fragments: int = N_FRAGMENTS,
     min_support: int | None = None,
     n_jobs: int = 1,
-    seen: SeenGraphs | None = None,
+    seen: RefinedGraphs | None = None,
     smarts: bool = True,
 ) -> FragmentTable:
     """The fragments that move predictions, the most important first.

@@ -2,8 +2,8 @@
 
 The variance of a target around the Gaussian process is ``known_i + learned``: the error of the
 measurement, and what patterns cannot explain. Weights of patterns are learned with variances in
-these proportions, where the two parts are taken to be of equal size; given the kernel, the learned
-part then maximises the marginal likelihood.
+these proportions, where the latter is taken to be a twentieth of the variance of the targets; given
+the kernel, it then maximises the marginal likelihood.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from treelens.gp.targets import Targets
 from treelens.patterns.features import select_features
 
 _MOST = 1500  # graphs, a random sample, that the learned part is estimated from
+_USUAL = 0.05  # of the variance of the targets, that patterns do not explain
 _LEAST, _LARGEST = 1e-4, 2.0  # of it, relative to the variance of the targets
 
 
-def starting_weights(known: np.ndarray) -> np.ndarray:
-    """Weights of graphs with these variances of noise and as much that is not known."""
-    return 1.0 / (max(float(known.mean()), np.finfo(float).tiny) + known)
+def starting_weights(known: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Weights of graphs with these variances of noise, and a usual share that is not known."""
+    return 1.0 / (max(_USUAL * float(np.var(targets)), np.finfo(float).tiny) + known)
 
 
 def with_known_noise(

@@ -16,7 +16,7 @@ from treelens.graphs.molecules import molecule_of
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.nearest import nearest_graphs
 from treelens.patterns.features import select_features
-from treelens.report.predicted import PredictedGraphs, training_features
+from treelens.report.predicted import PredictedGraphs
 
 LARGEST_DRAWN = 150  # nodes; larger drawings are not readable
 MOST_CARDS = 12
@@ -93,7 +93,7 @@ def card_section(
     model = estimator.model_
     chosen = chosen_cards(given) if chosen is None else chosen
     features = select_features(given.predictions.graphs.features, np.array(list(chosen)))
-    near = nearest_graphs(features, training_features(model), model.weights, _N_NEAREST)
+    near = nearest_graphs(features, model.training_graphs, model.weights, _N_NEAREST)
     rows = []
     for place, (index, kind) in enumerate(chosen.items()):
         neighbors = [
@@ -223,7 +223,7 @@ def striking_pairs(model: Any) -> tuple[list[Pair], int]:
     Of classes: different ones, the most similar first. Of numbers: by the difference of the values
     over one minus the similarity (the structure-activity landscape index).
     """
-    features, targets = training_features(model), model.training.targets
+    features, targets = model.training_graphs, model.training.targets
     chosen = np.random.default_rng(0).permutation(len(targets))[:_MOST_COMPARED]
     part, targets = select_features(features, chosen), targets[chosen]
     shared = pair_sums(part.pairs, None, model.weights)

@@ -17,10 +17,10 @@ from treelens.explain.fragment_context import (
 from treelens.explain.fragments import FragmentTable, fragment_table
 from treelens.explain.names import LabelNames, with_label_names
 from treelens.graphs.collection import GraphCollection
-from treelens.patterns.features import SeenGraphs, select_features
+from treelens.patterns.features import RefinedGraphs, select_features
 from treelens.patterns.forest import PatternForest
 from treelens.report.cards import drawing_data
-from treelens.report.predicted import PredictedGraphs, graph_name, training_features
+from treelens.report.predicted import PredictedGraphs, graph_name
 
 MOST_FRAGMENTS = 24
 _MOST_OF_GIVEN = 12  # naming a fragment takes as long as drawing ten
@@ -91,13 +91,13 @@ def _of_training(
 
 def _sample(
     given: PredictedGraphs,
-) -> tuple[GraphCollection, GraphCollection, np.ndarray | None, SeenGraphs]:
+) -> tuple[GraphCollection, GraphCollection, np.ndarray | None, RefinedGraphs]:
     """Return at most so many graphs as a search takes about a second for, with all about them."""
     seen = given.predictions.graphs
     if len(given) <= _MOST_SEARCHED:
         return given.graphs, given.shown, given.truth, seen
     kept = np.sort(np.random.default_rng(0).permutation(len(given))[:_MOST_SEARCHED])
-    some = SeenGraphs(
+    some = RefinedGraphs(
         seen.colors.select_graphs(kept),
         seen.histograms.select_graphs(kept),
         select_features(seen.features, kept),
@@ -169,7 +169,7 @@ def pattern_section(
     The graphs are a sample of those of the report, or else of the training graphs.
     """
     expansion = expansion_of(model)
-    graphs = training_features(model) if given is None else given.predictions.graphs.features
+    graphs = model.training_graphs if given is None else given.predictions.graphs.features
     n = graphs.pairs.n_graphs
     chosen = np.sort(np.random.default_rng(0).permutation(n)[:_MOST_EXPLAINED])
     effects = effects_of_patterns(expansion, select_features(graphs, chosen))  # (n, n_patterns)

@@ -25,6 +25,7 @@ from treelens.report.scores import scores_of_test_set, validation_scores
 MOST_PREDICTIONS = 20_000  # rows that the page carries
 _MOST_CANDIDATES = 10
 _MOST_FURTHEST = 6
+_MOST_LEFT_OUT = 5000  # training molecules; of more, the inverse that scaffolds need takes minutes
 _LONGEST_TEXT = 90
 _KINDS_OF_WEIGHTS = {
     "uniform": "uniform weights at the best depth",
@@ -89,6 +90,7 @@ def summarize(
             "gp": _gp(model) if is_gp else None,
             "learning": _learning(estimator),
             "validation": validation,
+            "new_scaffolds": _new_scaffolds(estimator),
             "scores": scores,
             "checks": checks_of(model, given, validation, scores, noun),
             "fragments": fragment_section(estimator, forest, given, names),
@@ -293,6 +295,23 @@ def _domain(estimator: Any, given: PredictedGraphs) -> dict[str, Any] | None:
         "quality": _quality(given, given.in_domain),
         "furthest": rows,
     }
+
+
+def _new_scaffolds(estimator: Any) -> dict[str, Any] | None:
+    """Return scores on training molecules whose scaffold is left out; None where there are none."""
+    model = estimator.model_
+    recipe, exact = model.recipe, getattr(model, "sample_weights", None) is not None
+    molecules = recipe is not None and recipe.is_molecular
+    if model.classes is not None or not (exact and molecules) or (
+        len(model.training.targets) > _MOST_LEFT_OUT
+    ):  # fmt: skip
+        return None
+    try:
+        found = estimator.left_out_scaffolds_
+    except ValueError:  # molecules that the file does not keep, or too few scaffolds
+        return None
+    names = ("n_groups", "rmse", "coverage", "factor")
+    return {name: getattr(found, name) for name in names}
 
 
 def _quality(given: PredictedGraphs, inside: np.ndarray) -> dict[str, Any] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -28,21 +28,6 @@ from treelens.patterns.features import Features, PatternExtractor
 from treelens.patterns.pairs import PairFeatures
 from treelens.svm.search import BestParams, SearchResult
 from treelens.svm.solver import SVM, calibrated_probabilities, decisions_of, margins_of
-
-
-class FittedModel(Protocol):
-    """What all fitted models have in common."""
-
-    @property
-    def classes(self) -> np.ndarray | None: ...
-    @property
-    def recipe(self) -> GraphRecipe | None: ...
-    @property
-    def training(self) -> TrainingGraphs | None: ...
-    @property
-    def weights(self) -> np.ndarray: ...
-
-    def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,9 +180,15 @@ class FittedSVM:
         offsets = self.patterns.vocabulary.level_offsets
         return np.ones(int(offsets[-1] - offsets[self.patterns.first_depth]))
 
+    @property
+    def training_graphs(self) -> Features:
+        """Features of all training graphs, of which the support vectors are a part."""
+        pairs = self.patterns.pairs(self.training.histograms)
+        return Features(pairs, pairs.diagonal(self.kernel.weights))
+
     def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions:
         """Decision values and probabilities of graphs, each of which is refined once."""
-        seen = self.patterns.look_at(graphs, self.kernel.weights, n_jobs)
+        seen = self.patterns.refine(graphs, self.kernel.weights, n_jobs)
         outputs = self.decision.outputs(seen.features, n_jobs)
         margins = margins_of(outputs)
         return Predictions(
