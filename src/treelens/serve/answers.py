@@ -21,9 +21,8 @@ from treelens.graphs.record import learned_transform
 from treelens.graphs.sdf import sdf_of_bytes
 from treelens.graphs.table_reader import rows_of_table
 from treelens.graphs.tables import Table, table_of_bytes
-from treelens.json_values import plain
 from treelens.report.compound import GroupEvidence, compound_card
-from treelens.report.formats import Units
+from treelens.report.formats import Units, plain_summary
 
 FORMATS = ("csv", "smi", "sdf")
 _CHUNK = 250  # rows between two looks at the clock
@@ -75,7 +74,7 @@ class Workbench:
 
     def facts(self) -> list[dict[str, Any]]:
         """Return what the models predict."""
-        return [plain(self._facts(each), other=str) for each in self.models]
+        return [plain_summary(self._facts(each)) for each in self.models]
 
     def _facts(self, each: NamedModel) -> dict[str, Any]:
         model, record = each.model, each.record
@@ -186,9 +185,7 @@ class Workbench:
                 texts = [smiles, *([previous] if previous and previous.strip() else [])]
                 graphs = self._graphs(each, texts, covariates)
                 card = compound_card(each.model, graphs, self._evidence.get(each.name))
-            found.append(
-                plain({"model": self._facts(each), **self._in_units(each, card)}, other=str)
-            )
+            found.append(plain_summary({"model": self._facts(each), **self._in_units(each, card)}))
         return found
 
     def _graphs(

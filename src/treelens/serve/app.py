@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
 from treelens import __version__
-from treelens.json_values import plain
+from treelens.report.formats import plain_summary
 from treelens.report.render import report_asset
 from treelens.serve.answers import TooLongError, TooMuchError, Workbench
 from treelens.serve.guard import Guard
@@ -41,6 +41,7 @@ def make_app(workbench: Workbench, hosts: tuple[str, ...] = ()) -> Any:
     """
     try:
         from fastapi import FastAPI
+        from fastapi.exceptions import RequestValidationError
     except ImportError as error:
         raise ImportError("The page needs FastAPI: pip install 'treelens[serve]'.") from error
 
@@ -48,9 +49,19 @@ def make_app(workbench: Workbench, hosts: tuple[str, ...] = ()) -> Any:
         title="treelens", version=__version__, docs_url=None, redoc_url=None,
         description="Predictions and compound cards of fitted models.",
     )  # fmt: skip
+    app.exception_handler(RequestValidationError)(_invalid)
     _add_interface(app, workbench)
     _add_page(app, workbench)
     return Guard(app, ("localhost", *hosts), workbench.limits.bytes, workbench.limits.seconds)
+
+
+async def _invalid(request: Any, error: Any) -> Any:
+    """Answer a request of the wrong form in one sentence, without repeating what it sent."""
+    from fastapi.responses import JSONResponse
+
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"][1:])
+    return JSONResponse(plain_summary({"detail": f"{place}: {first['msg']}"}), 422)
 
 
 class _Queue:
@@ -106,7 +117,7 @@ def _add_interface(app: Any, workbench: Workbench) -> None:
     def response(frame: Any, output: str) -> Response:
         if output == "csv":
             return Response(csv_text(frame, index=False), media_type="text/csv; charset=utf-8")
-        return JSONResponse({"rows": plain(frame.to_dict("records"), other=str)})
+        return JSONResponse(plain_summary({"rows": frame.to_dict("records")}))
 
     @app.get("/api/models")
     async def models() -> list[dict[str, Any]]:

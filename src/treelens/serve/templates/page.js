@@ -27,8 +27,7 @@ async function ask(address, options) {
   if (answer.ok) return answer;
   let detail = `error ${answer.status}`;
   try {
-    const found = (await answer.json()).detail;
-    detail = typeof found === "string" ? found : found.map((one) => `${one.loc.at(-1)}: ${one.msg}`).join("; ");
+    detail = (await answer.json()).detail;
   } catch { /* not JSON: the number must do */ }
   throw new Error(detail);
 }
