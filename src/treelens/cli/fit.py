@@ -11,7 +11,6 @@ import typer
 
 from treelens.cli import options
 from treelens.cli.console import InputError, Output, command, percent, score_text
-from treelens.graphs.recipe import MOLECULE_READERS
 
 if TYPE_CHECKING:
     from treelens.graphs.molecule_table import MoleculeTable
@@ -290,6 +289,8 @@ def show_fit(output: Output, result: dict[str, Any]) -> None:
 
 def noun_of(recipe: Any) -> str:
     """What graphs are called, by their recipe or by that as plain data."""
+    from treelens.graphs.recipe import MOLECULE_READERS
+
     reader = recipe["reader"] if isinstance(recipe, dict) else getattr(recipe, "reader", None)
     return "molecules" if reader in MOLECULE_READERS else "graphs"
 
