@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
@@ -11,6 +12,7 @@ from treelens._sklearn_compat import Interval, StrOptions
 from treelens.estimators.base import GraphClassifierMixin, GraphRegressorMixin
 from treelens.estimators.process import GaussianProcessEstimator, Known
 from treelens.explain.pattern_table import pattern_table
+from treelens.gp.censoring import check_limits
 from treelens.gp.leave_one_out import (
     LeftOutClasses,
     LeftOutNumbers,
@@ -20,6 +22,8 @@ from treelens.gp.leave_one_out import (
 from treelens.gp.posterior import LeaveOneOut
 from treelens.gp.sampling import tenths_by_rank
 from treelens.gp.targets import Targets, class_columns
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.limits import LIMITS
 from treelens.graphs.record import learned_transform
 from treelens.graphs.targets import check_classes, first_without_class
 from treelens.models.calibration import fit_slope
@@ -129,6 +133,15 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
         targets = Targets.standardized(values[:, None], weights, None)
         return Known(values, tenths_by_rank(values), targets)
 
+    def _with_limits(self, known: Known, graphs: GraphCollection, limits: Any) -> Known:
+        given = graphs.graph_data.get(LIMITS) if limits is None else limits
+        signs = check_limits(given, len(graphs))
+        if signs is None:
+            return known
+        if self.device != "cpu":
+            raise ValueError("Limits are learned on the CPU only: use device='cpu'.")
+        return known._replace(targets=replace(known.targets, limits=signs))
+
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
         refuse_classes(y)
         return first_no_number(y)
@@ -146,8 +159,13 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
 
     @property
     def train_values_(self) -> np.ndarray:
-        """Values of the training graphs."""
+        """Values of the training graphs, or limits of them: see ``train_limits_``."""
         return self._fitted_model.training.targets
+
+    @property
+    def train_limits_(self) -> np.ndarray | None:
+        """1 where the value of a training graph is a lower limit, -1 an upper one; None: none."""
+        return self._fitted_model.training.limits
 
     @overload
     def predict(
@@ -212,7 +230,11 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
         return scale.checked(values, lambda k: f"the value of graph {k}")
 
     def _left_out_errors(self) -> np.ndarray:
-        return (self.train_values_ - self.loo_.predictions)[:, None]
+        errors = self.train_values_ - self.loo_.predictions
+        if self.train_limits_ is not None:  # a limit that holds is no error
+            holds = self.train_limits_ * errors < 0
+            errors = np.where(holds, 0.0, errors)
+        return errors[:, None]
 
     @property
     def patterns_(self) -> pd.DataFrame:

@@ -137,6 +137,7 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
         *,
         covariates: Any = None,
         executor: Any = None,
+        limits: Any = None,
     ) -> Self:
         """Learn the weights and condition on the targets.
 
@@ -163,19 +164,27 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
             :class:`treelens.gp.executors.JoblibExecutor` (processes here) or
             :class:`treelens.gp.dask_executor.DaskExecutor` (a cluster). The model is the same,
             bit for bit.
+        limits : array-like, shape (n_graphs,), optional
+            Of a regressor: ``">"`` (or 1) where the value is known only to lie above ``y``, ``"<"``
+            (or -1) where it lies below, ``"="`` (or 0) where ``y`` is the value. By default what
+            :func:`treelens.read_table` found beside the graphs, else all values are exact. On a
+            CPU only; not with blocks.
         """
         self._validate_params()
         if covariates is not None and self.device != "cpu":
             raise ValueError("Covariates are learned on the CPU only: use device='cpu'.")
         check_device(self.device)
         if holds_blocks(X):
-            check_beside_blocks(y=y, sample_weight=sample_weight, covariates=covariates)
+            check_beside_blocks(
+                y=y, sample_weight=sample_weight, covariates=covariates, limits=limits
+            )
             return self._fit_blocks(X, executor)
         if executor is not None:
             raise TypeError("An executor works on blocks (such as SmilesBlocks): leave it out.")
         graphs = check_graphs(X)
         y = self._on_learned_scale(y, graphs.recipe)
         known = self._known(y, check_weights(sample_weight, len(graphs)))
+        known = self._with_limits(known, graphs, limits)
         encoded = None
         if covariates is not None:
             graphs, names = with_covariates(graphs, covariates)
@@ -190,6 +199,12 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
     def _on_learned_scale(self, y: Any, recipe: Any) -> Any:
         """Targets on the scale of the record's transform; only numbers have one."""
         return y
+
+    def _with_limits(self, known: Known, graphs: GraphCollection, limits: Any) -> Known:
+        """Which of the values are limits; only numbers can be."""
+        if limits is not None:
+            raise TypeError("limits are of numbers: a classifier takes none.")
+        return known
 
     def _fit_blocks(self, blocks: Any, executor: Any) -> Self:
         """Fit a sample through landmarks, then take the posterior of all graphs."""
@@ -274,7 +289,7 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
                 tick=tick,
             )
         self._train_graphs, self._fragments = graphs, None
-        training = TrainingGraphs(fitted.histograms, known.given)
+        training = TrainingGraphs(fitted.histograms, known.given, limits=known.targets.limits)
         model = replace(
             fitted.model, classes=known.classes, training=training, recipe=graphs.recipe
         )

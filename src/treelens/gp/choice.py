@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treelens.gp.censoring import effective_targets, log_densities, of_measurements
 from treelens.gp.evidence import (
     EvidenceParameters,
     EvidenceProblem,
@@ -105,6 +106,7 @@ class TrainingData:
             PairFeatures.of_counts(histograms.select_patterns(present)),
             self.hierarchy.restricted(present), some.values, 1.0 / some.weights, self.strength,
             self.n_jobs, None if self.covariates is None else self.covariates[positions],
+            some.limits,
         )  # fmt: skip
         return problem, present
 
@@ -128,12 +130,12 @@ class TrainingData:
         some = select_features(self.features, positions)
         some = some._replace(diagonal=some.pairs.diagonal(kernel.weights))
         targets = self.targets.select(positions)
-        posterior = ExactPosterior.fit(
-            kernel.matrix(some, some, self.n_jobs), parameters.noise / targets.weights,
-            targets.values, self.n_jobs,
-        )  # fmt: skip
+        among = kernel.matrix(some, some, self.n_jobs)
+        values, noise = effective_targets(targets, among, parameters.noise, self.n_jobs)
+        posterior = ExactPosterior.fit(among, noise, values, self.n_jobs)
         copies = None if self.copies is None else self.copies[positions]
-        return posterior.leave_one_out(targets.values, self.n_jobs, copies)
+        left_out = posterior.leave_one_out(values, self.n_jobs, copies)
+        return of_measurements(left_out, noise, parameters.noise / targets.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,8 +330,8 @@ def _scores(
     mean, variance = np.concatenate(means), np.concatenate(variances)
     compared = np.concatenate([part.compared for part in parts])
     if data.codes is None:
-        squares = ((data.targets.values[compared] - mean) ** 2).mean(axis=1)
-        return -0.5 * (squares / variance + np.log(2 * np.pi * variance))
+        some = data.targets.select(compared)
+        return log_densities(some.values, mean, variance, some.limits)
     codes = data.codes[compared]
     probabilities = calibrated(mean, fit_slope(mean, codes, np.ones(len(codes))))
     return np.log(np.maximum(probabilities[np.arange(len(codes)), codes], 1e-300))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from treelens.gp.censoring import effective_targets, of_measurements, through_landmarks
 from treelens.gp.choice import (
     Candidate,
     Part,
@@ -204,6 +205,7 @@ def _condition(
         data.forest, data.log_weights(parameters), level_weights(parameters.level_logits)
     )
     kernel, noise = data.kernel(parameters), parameters.noise / targets.weights
+    used = noise  # but where limits are
     everything = weighted.weighed(histograms)._replace(covariates=data.covariates)
     beside: FittedCovariates | None = None
     if table is not None and kernel.covariates is not None and data.covariates is not None:
@@ -214,7 +216,8 @@ def _condition(
         fit = LandmarkFit(kernel, everything, noise, targets.values, n_jobs)
         positions = choose_landmarks(fit, plan.first, plan.n_landmarks)
         basis = histograms.select_graphs(positions)
-        posterior, left_out = fit.through(positions)
+        fit = through_landmarks(fit, positions, targets)
+        used, (posterior, left_out) = fit.noise, fit.through(positions)
     elif data.device != "cpu":
         from treelens.gp.device import condition_on_device
 
@@ -223,14 +226,16 @@ def _condition(
         )
     else:
         among = kernel.matrix(everything, everything, n_jobs)
-        posterior = ExactPosterior.fit(among, noise, targets.values, n_jobs)
-        left_out = posterior.leave_one_out(targets.values, n_jobs, data.copies)
+        values, used = effective_targets(targets, among, parameters.noise, n_jobs)
+        posterior = ExactPosterior.fit(among, used, values, n_jobs)
+        left_out = posterior.leave_one_out(values, n_jobs, data.copies)
         _warn_of_copies(data.copies)
     model = FittedGP(
         weighted, kernel.scales, parameters.noise, basis, positions, posterior, targets.offset,
-        targets.scale, targets.weights if plan is None else None, covariates=beside,
+        targets.scale, targets.weights * (noise / used) if plan is None else None,
+        covariates=beside,
     )  # fmt: skip
-    return model, left_out
+    return model, of_measurements(left_out, used, noise)
 
 
 def evidence_history(search: EvidenceFit, n_graphs: int) -> pd.DataFrame:

@@ -30,6 +30,7 @@ class LeftOutNumbers:
     ----------
     predictions, std : ndarray, shape (n_graphs,)
     rmse, r2 : float
+        Of exact values, as the other scores: a limit is no measurement to compare with.
     nlpd : float
         Mean of minus the log predictive density.
     coverage : float
@@ -100,12 +101,15 @@ class LearningGain:
 def left_out_numbers(left_out: LeaveOneOut, targets: Targets, values: np.ndarray) -> LeftOutNumbers:
     """Leave-one-out predictions in the units of the values, and their scores."""
     mean = targets.offset[0] + targets.scale * left_out.mean[:, 0]
-    return scored_numbers(mean, targets.scale * np.sqrt(left_out.variance), values)
+    return scored_numbers(mean, targets.scale * np.sqrt(left_out.variance), values, targets.limits)
 
 
-def scored_numbers(mean: np.ndarray, std: np.ndarray, values: np.ndarray) -> LeftOutNumbers:
-    """Predictions of left-out values with their scores."""
-    found = number_scores(values, mean, std)
+def scored_numbers(
+    mean: np.ndarray, std: np.ndarray, values: np.ndarray, limits: np.ndarray | None = None
+) -> LeftOutNumbers:
+    """Predictions of left-out values with their scores, which limits do not count in."""
+    exact = slice(None) if limits is None else limits == 0
+    found = number_scores(values[exact], mean[exact], std[exact])
     rmse, nlpd, coverage = (float(found[name] or 0.0) for name in ("rmse", "nlpd", "coverage"))
     return LeftOutNumbers(mean, std, rmse, float(found["r2"] or 0.0), nlpd, coverage)
 

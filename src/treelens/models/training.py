@@ -22,11 +22,19 @@ class TrainingGraphs:
         Class codes, or values.
     n_in_all : int or None
         How many graphs the model was fitted to, where these are a sample of them.
+    limits : ndarray of int, shape (n_graphs,), or None
+        1 where a value is a lower limit, -1 where it is an upper one, 0 where it is exact.
     """
 
     histograms: PatternHistograms
     targets: np.ndarray
     n_in_all: int | None = None
+    limits: np.ndarray | None = None
+
+    @property
+    def exact(self) -> np.ndarray | slice:
+        """Which values are measured, not limits: the graphs that scores are about."""
+        return slice(None) if self.limits is None else self.limits == 0
 
     @cached_property
     def usual_out_of_vocabulary(self) -> float:
