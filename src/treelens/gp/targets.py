@@ -48,6 +48,8 @@ class Targets:
 
     def select(self, indices: np.ndarray | slice) -> Targets:
         limits = None if self.limits is None else self.limits[indices]
+        if limits is not None and not limits.any():
+            limits = None
         values, weights = self.values[indices], self.weights[indices]
         return Targets(values, self.offset, self.scale, weights, limits)
 

@@ -36,6 +36,10 @@ class TrainingGraphs:
         """Which values are measured, not limits: the graphs that scores are about."""
         return slice(None) if self.limits is None else self.limits == 0
 
+    def sign(self, index: int) -> str:
+        """``">"`` or ``"<"`` where the value of a graph is a limit, else empty."""
+        return "" if self.limits is None else ("", ">", "<")[self.limits[index]]
+
     @cached_property
     def usual_out_of_vocabulary(self) -> float:
         """The out-of-vocabulary fraction that a graph like these rarely exceeds."""
