@@ -1,4 +1,7 @@
-"""Expectation propagation over limits, one site after the other."""
+"""Expectation propagation over limits, one site after the other.
+
+Plain-Python twin: ``tests/naive/censoring.py``.
+"""
 
 from __future__ import annotations
 

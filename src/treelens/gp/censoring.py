@@ -19,6 +19,7 @@ from scipy import special
 
 from treelens.gp import _compiled
 from treelens.gp.evidence import JITTER, Evidence, EvidenceParameters, EvidenceProblem
+from treelens.gp.landmarks import LandmarkFit
 from treelens.gp.linalg import (
     cholesky_in_place,
     inverse_in_place,
@@ -26,7 +27,6 @@ from treelens.gp.linalg import (
     solve_upper,
     symmetric,
 )
-from treelens.gp.landmarks import LandmarkFit
 from treelens.gp.posterior import LeaveOneOut
 from treelens.gp.targets import Targets
 

@@ -85,7 +85,7 @@ def limits_in_words(y: np.ndarray, signs: np.ndarray, qualifiers: Sequence[str] 
     >>> limits_in_words(np.array([3.0, 10.0, 10.0, 0.5]), np.array([0, 1, 1, -1]))
     '2 of 4 values are lower limits (>10) and 1 is an upper limit (<0.5): used as limits.'
     """
-    parts = []
+    parts: list[str] = []
     for sign, kind, mark in ((1, "lower", ">"), (-1, "upper", "<")):
         counted = Counter(y[signs == sign].tolist()).most_common()
         shown = ", ".join(f"{mark}{value:.10g}" for value, _ in counted[:_SHOWN])

@@ -203,6 +203,8 @@ class MoleculeTable:
         assert data.y is not None
         if data.task != "regression" and data.y.dtype.kind == "f":
             data = replace(data, y=data.y.astype(str))  # numbers that stand for classes
+        if data.limits is not None and not data.limits.any():  # values took their place
+            data = replace(data, limits=None)
         if data.limits is not None:
             counts = {f"{kind} limits": int((data.limits == sign).sum())
                       for sign, kind in ((1, "lower"), (-1, "upper"))}  # fmt: skip

@@ -33,6 +33,7 @@ def validation_scores(model: Any) -> dict[str, Any] | None:
     if not isinstance(model, FittedGP):
         return _cross_validated(model)
     assert model.record is not None
+    assert model.training is not None
     found, method = model.record.left_out, {"method": "leave-one-out"}
     if classes is None:
         some = np.arange(len(targets))[model.training.exact]  # a limit is nothing to compare with
