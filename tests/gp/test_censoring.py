@@ -11,12 +11,11 @@ from strategies import random_collection
 from treelens.gp import _compiled
 from treelens.gp.censoring import (
     CensoredEvidence,
+    Conditioned,
     Limits,
     check_limits,
-    effective_targets,
     fit_sites,
     log_densities,
-    of_measurements,
 )
 from treelens.gp.choice import TrainingData
 from treelens.gp.evidence import EvidenceParameters, prior_value
@@ -221,15 +220,15 @@ def test_limits_that_are_certain_to_hold_say_nothing():
     values[2], values[5] = -60.0, 60.0
     targets, exact = Targets(values, np.zeros(1), 1.0, np.ones(9), limits), limits == 0
     assert targets.select(exact).limits is None
-    used, noise = effective_targets(targets, kernel, 0.2)
-    posterior = ExactPosterior.fit(kernel.copy(), noise, used)
+    found = Conditioned.fit(targets, kernel.copy(), 0.2)
+    posterior = found.posterior
     plain = kernel[np.ix_(exact, exact)].copy()
     without = ExactPosterior.fit(plain, np.full(7, 0.2), values[exact])
     rows = rng.normal(size=(4, 9))
     np.testing.assert_allclose(
         rows @ posterior.coefficients, rows[:, exact] @ without.coefficients, atol=1e-4
     )
-    left_out = of_measurements(posterior.leave_one_out(used), noise, np.full(9, 0.2))
+    left_out = found.leave_one_out()
     expected = without.leave_one_out(values[exact])
     np.testing.assert_allclose(left_out.mean[exact], expected.mean, atol=1e-4)
     np.testing.assert_allclose(left_out.variance[exact], expected.variance, atol=1e-4)
@@ -242,9 +241,13 @@ def test_limits_that_are_certain_to_hold_say_nothing():
 
 def test_without_limits_nothing_changes():
     targets = Targets(np.ones((3, 1)), np.zeros(1), 1.0, np.array([1.0, 2.0, 0.5]))
-    values, noise = effective_targets(targets, np.eye(3), 0.3)
-    assert values is targets.values
-    np.testing.assert_array_equal(noise, 0.3 / targets.weights)
+    found = Conditioned.fit(targets, np.eye(3), 0.3)
+    assert found.values is targets.values
+    assert found.log_ratio == 0.0
+    np.testing.assert_array_equal(found.noise, 0.3 / targets.weights)
+    plain = ExactPosterior.fit(np.eye(3), 0.3 / targets.weights, targets.values)
+    for one, other in zip(found.leave_one_out(), plain.leave_one_out(targets.values), strict=True):
+        np.testing.assert_array_equal(one, other)
     assert check_limits(["=", "="], 2) is None
 
 

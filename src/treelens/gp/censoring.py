@@ -12,7 +12,7 @@ A limit that is certain to hold has a site of very large variance: it says nothi
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -27,8 +27,11 @@ from treelens.gp.linalg import (
     solve_upper,
     symmetric,
 )
-from treelens.gp.posterior import LeaveOneOut
+from treelens.gp.posterior import ExactPosterior, LeaveOneOut
 from treelens.gp.targets import Targets
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _SIGNS = {"<": -1, "=": 0, ">": 1}
 _FEWEST_EXACT = 2
@@ -173,22 +176,35 @@ def _given_exact(
 # --- hooks of the Gaussian process ----------------------------------------------------------------
 
 
-def effective_targets(
-    targets: Targets, kernel: np.ndarray, noise: float, n_jobs: int = 1
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return targets (n, n_columns) and noise variances (n,), those of sites where limits are.
+class Conditioned(NamedTuple):
+    """The exact posterior of targets, sites in the place of those that are limits."""
 
-    ``kernel`` (n, n) has no noise on its diagonal.
-    """
-    values, variances = targets.values, noise / targets.weights
-    if targets.limits is None:
-        return values, variances
-    limited = targets.limits != 0
-    covariance = kernel.copy()
-    covariance[np.diag_indices_from(covariance)] += np.where(limited, 0.0, variances)
-    prior = _given_exact(covariance, values[:, 0], limited, n_jobs)
-    sites = fit_sites(limits_of(targets, variances), *prior, n_jobs=n_jobs)
-    return with_sites(targets, variances, sites.mean, sites.variance)
+    posterior: ExactPosterior
+    values: np.ndarray  # (n, n_columns) targets, or means of sites
+    noise: np.ndarray  # (n,) variances, or those of sites
+    measured: np.ndarray  # (n,) variances of the noise of measurements
+    log_ratio: float  # to be added to the log marginal likelihood of the values
+
+    @classmethod
+    def fit(cls, targets: Targets, kernel: np.ndarray, noise: float, n_jobs: int = 1) -> Self:
+        """Condition on targets; ``kernel`` (n, n) is overwritten."""
+        values, measured = targets.values, noise / targets.weights
+        if targets.limits is None:
+            posterior = ExactPosterior.fit(kernel, measured, values, n_jobs)
+            return cls(posterior, values, measured, measured, 0.0)
+        limited, limits = targets.limits != 0, limits_of(targets, measured)
+        covariance = kernel.copy()
+        covariance[np.diag_indices_from(covariance)] += np.where(limited, 0.0, measured)
+        prior = _given_exact(covariance, values[:, 0], limited, n_jobs)
+        sites = fit_sites(limits, *prior, n_jobs=n_jobs)
+        values, used = with_sites(targets, measured, sites.mean, sites.variance)
+        posterior = ExactPosterior.fit(kernel, used, values, n_jobs)
+        return cls(posterior, values, used, measured, sites.log_ratio(limits))
+
+    def leave_one_out(self, n_jobs: int = 1, copies: np.ndarray | None = None) -> LeaveOneOut:
+        """Predictions of each measurement from all others; see :class:`ExactPosterior`."""
+        left_out = self.posterior.leave_one_out(self.values, n_jobs, copies)
+        return of_measurements(left_out, self.noise, self.measured)
 
 
 def limits_of(targets: Targets, variances: np.ndarray) -> Limits:
@@ -242,7 +258,7 @@ def of_measurements(left_out: LeaveOneOut, used: np.ndarray, noise: np.ndarray) 
     return left_out._replace(variance=np.where(used == noise, left_out.variance, variance))
 
 
-class CensoredEvidence:
+class CensoredEvidence(Evidence):
     """As :class:`~treelens.gp.evidence.Evidence`, with the marginal likelihood of limits.
 
     At the sites that expectation propagation ends with, its marginal likelihood does not change
@@ -252,11 +268,9 @@ class CensoredEvidence:
 
     def __init__(self, problem: EvidenceProblem) -> None:
         assert problem.limits is not None
-        # The sites are written into these two arrays; what is computed from graphs is kept.
-        self.problem = replace(
-            problem, targets=problem.targets.copy(), noise_factors=problem.noise_factors.copy()
-        )
-        self._plain = Evidence(self.problem)
+        # Sites are written into copies of these two; what is computed from graphs is kept.
+        super().__init__(replace(problem, targets=problem.targets.copy(),
+                                 noise_factors=problem.noise_factors.copy()))  # fmt: skip
         self._limited = problem.limits != 0
         self._known = Limits(
             problem.targets[self._limited, 0], problem.limits[self._limited],
@@ -265,9 +279,9 @@ class CensoredEvidence:
         self._sites: Sites | None = None
 
     def __call__(self, parameters: EvidenceParameters, learned: str) -> tuple[float, np.ndarray]:
-        """Return the objective and its gradient; see :class:`~treelens.gp.evidence.Evidence`."""
-        limits, sites = self._limits(parameters), self._propagate(parameters)
-        value, gradient = self._plain(parameters, learned)
+        value, gradient = super().__call__(parameters, learned)
+        limits, sites = self._limits(parameters), self._sites
+        assert sites is not None
         total = sites.cavity_variance + sites.variance
         alpha = (sites.mean - sites.cavity_mean) / total
         # The Gaussian problem took the variances of sites for multiples of the noise's.
@@ -276,25 +290,26 @@ class CensoredEvidence:
         share = limits.noise / (sites.cavity_variance + limits.noise)
         ratio = np.sqrt(2.0 / np.pi) / special.erfcx(-z / np.sqrt(2.0))  # phi(z) / Phi(z)
         gradient[3] += 0.5 * float((ratio * z * share).sum())
-        return value - sites.log_ratio(limits), gradient
-
-    def value(self, parameters: EvidenceParameters) -> float:
-        """Return the objective alone."""
-        limits, sites = self._limits(parameters), self._propagate(parameters)
-        return self._plain.value(parameters) - sites.log_ratio(limits)
+        return value, gradient
 
     def _limits(self, parameters: EvidenceParameters) -> Limits:
         return self._known._replace(noise=parameters.noise * self._known.noise)
 
-    def _propagate(self, parameters: EvidenceParameters) -> Sites:
-        """Find the sites, and write them into the problem."""
+    def _factored(self, parameters: EvidenceParameters, *arguments: Any) -> Any:
+        value, factor, alpha = super()._factored(parameters, *arguments)
+        assert self._sites is not None
+        return value - self._sites.log_ratio(self._limits(parameters)), factor, alpha
+
+    def _covariance(self, parameters: EvidenceParameters, *arguments: Any) -> np.ndarray:
+        """Find the sites; their variances are on the diagonal, their means among the targets."""
         problem, limited = self.problem, self._limited
-        weights = problem.weights(parameters)
         problem.noise_factors[limited] = 0.0
-        upper = self._plain._covariance(parameters, weights, problem.features.diagonal(weights))
+        upper = super()._covariance(parameters, *arguments)
         prior = _given_exact(symmetric(upper), problem.targets[:, 0], limited, problem.n_jobs)
         limits = self._limits(parameters)
         self._sites = sites = fit_sites(limits, *prior, self._sites, problem.n_jobs)
         problem.targets[limited, 0] = sites.mean
         problem.noise_factors[limited] = sites.variance / parameters.noise
-        return sites
+        own = np.flatnonzero(limited)
+        upper[own, own] += sites.variance
+        return upper

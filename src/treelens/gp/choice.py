@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treelens.gp.censoring import effective_targets, log_densities, of_measurements
+from treelens.gp.censoring import Conditioned, log_densities
 from treelens.gp.evidence import (
     EvidenceParameters,
     EvidenceProblem,
     PatternHierarchy,
     level_weights,
 )
-from treelens.gp.posterior import ExactPosterior, LeaveOneOut
+from treelens.gp.posterior import LeaveOneOut
 from treelens.gp.search import STAGES, Tick, maximise_evidence
 from treelens.gp.targets import Targets
 from treelens.kernels.mixture import MixtureKernel
@@ -131,11 +131,9 @@ class TrainingData:
         some = some._replace(diagonal=some.pairs.diagonal(kernel.weights))
         targets = self.targets.select(positions)
         among = kernel.matrix(some, some, self.n_jobs)
-        values, noise = effective_targets(targets, among, parameters.noise, self.n_jobs)
-        posterior = ExactPosterior.fit(among, noise, values, self.n_jobs)
+        found = Conditioned.fit(targets, among, parameters.noise, self.n_jobs)
         copies = None if self.copies is None else self.copies[positions]
-        left_out = posterior.leave_one_out(values, self.n_jobs, copies)
-        return of_measurements(left_out, noise, parameters.noise / targets.weights)
+        return found.leave_one_out(self.n_jobs, copies)
 
 
 @dataclass(frozen=True, eq=False)

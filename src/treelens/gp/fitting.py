@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from treelens.gp.censoring import effective_targets, of_measurements, through_landmarks
+from treelens.gp.censoring import Conditioned, of_measurements, through_landmarks
 from treelens.gp.choice import (
     Candidate,
     Part,
@@ -218,6 +218,7 @@ def _condition(
         basis = histograms.select_graphs(positions)
         fit = through_landmarks(fit, positions, targets)
         used, (posterior, left_out) = fit.noise, fit.through(positions)
+        left_out = of_measurements(left_out, used, noise)
     elif data.device != "cpu":
         from treelens.gp.device import condition_on_device
 
@@ -226,16 +227,16 @@ def _condition(
         )
     else:
         among = kernel.matrix(everything, everything, n_jobs)
-        values, used = effective_targets(targets, among, parameters.noise, n_jobs)
-        posterior = ExactPosterior.fit(among, used, values, n_jobs)
-        left_out = posterior.leave_one_out(values, n_jobs, data.copies)
+        found = Conditioned.fit(targets, among, parameters.noise, n_jobs)
+        posterior, used = found.posterior, found.noise
+        left_out = found.leave_one_out(n_jobs, data.copies)
         _warn_of_copies(data.copies)
     model = FittedGP(
         weighted, kernel.scales, parameters.noise, basis, positions, posterior, targets.offset,
         targets.scale, targets.weights * (noise / used) if plan is None else None,
         covariates=beside,
     )  # fmt: skip
-    return model, of_measurements(left_out, used, noise)
+    return model, left_out
 
 
 def evidence_history(search: EvidenceFit, n_graphs: int) -> pd.DataFrame:
