@@ -127,7 +127,7 @@ def evaluate_cli(
         notes: list[str] = []
         parts = table_splits(table, split, folds, repeats, seed, notes)
         if table.limits is not None:
-            parts = _exact_tests(parts, table.limits, notes)
+            parts = _exact_tests(parts, table.limits, names, notes)
         output.note(*notes)
         result = evaluate_models(table, chosen, parts, score, positive, output.progress)
         result |= {"split": split, "n_folds": folds, "n_repeats": repeats}
@@ -203,14 +203,18 @@ def rival_of(name: str, names: list[str]) -> str | None:
 # --- scores -----------------------------------------------------------------------------------
 
 
-def _exact_tests(splits: Sequence[Split], limits: Any, notes: list[str]) -> list[Split]:
+def _exact_tests(
+    splits: Sequence[Split], limits: Any, names: list[str], notes: list[str]
+) -> list[Split]:
     """Splits with measured values alone in their test parts."""
     exact = [(train, test[limits[test] == 0]) for train, test in splits]
     if not all(len(test) for _, test in exact):
         raise InputError("A test part holds limits only: use fewer --folds, or another --split.")
+    others = ", ".join(name for name in names if name not in EVIDENCE)
     notes.append(
-        "limits are learned from but not scored: scores are of measured values. The Gaussian "
-        "processes use limits as such; ecfp_gp, ecfp_forest and boosting take them for values."
+        "limits are learned from but not scored: scores are of measured values, among which a "
+        "model that never predicts beyond the limits looks better than it is."
+        + (f" {others}: limits are taken for values." if others else "")
     )
     return exact
 
