@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from reproduction.data import Molecules, StudyOptions
+from reproduction.rows import read_rows
 
 from reproduction import censored, page_censored
-from reproduction.rows import read_rows
 from treelens.graphs.molecules import smiles_to_collection
 
 pytest.importorskip("rdkit")
