@@ -146,6 +146,20 @@ def test_learned_weights_and_sample_weights():
     assert np.corrcoef(model.predict(graphs[limits == 1]), truth[limits == 1])[0, 1] > 0
 
 
+@pytest.mark.parametrize("n_exact", [2, 5])
+def test_nearly_all_values_are_limits(n_exact):
+    graphs, truth, _, _ = _data(40, seed=5)
+    limits = np.ones(40, dtype=int)
+    limits[:n_exact] = 0
+    values = np.where(limits, truth - 1.0, truth)
+    model = tl.GraphRegressor(**{**SETTINGS, "weights": "auto", "max_steps": 5})
+    model.fit(graphs, values, limits=limits)
+    mean, std = model.predict(graphs, return_std=True)
+    assert np.isfinite(mean).all()
+    assert (std > 0).all()
+    assert (mean > values - 3 * std).all()
+
+
 def test_landmarks_come_near_the_exact_posterior():
     graphs, _, values, limits = _data(160, seed=1)
     exact = tl.GraphRegressor(**SETTINGS).fit(graphs, values, limits=limits)

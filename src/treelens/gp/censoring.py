@@ -164,6 +164,8 @@ def _given_exact(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean (c,) and covariance (c, c) of limits given exact values, noise on their diagonal."""
     exact = ~limited
+    if not exact.any():  # in a part of the graphs
+        return np.zeros(len(limited)), covariance
     factor = cholesky_in_place(covariance[np.ix_(exact, exact)], n_jobs)
     across = covariance[np.ix_(exact, limited)]
     half = solve_upper(factor, across, transposed=True, n_jobs=n_jobs)  # (n_exact, c)
