@@ -10,7 +10,10 @@ from typing import Any, NamedTuple
 
 from reproduction.data import StudyOptions
 
-PAGES = ("table2", "numbers", "classes", "explanations", "speed", "decisions", "defaults", "index")
+PAGES = (
+    "table2", "numbers", "censored", "classes", "explanations", "speed", "decisions", "defaults",
+    "index",
+)  # fmt: skip
 _PAGE_MODULES = {page: f"page_{'paper' if page == 'table2' else page}" for page in PAGES}
 
 
@@ -44,6 +47,8 @@ EXPERIMENTS = {
                               "numbers", "run_moleculeace"),
     "curves": Experiment("error against the number of training molecules", "numbers", "numbers",
                          "run_curves"),
+    "censored": Experiment("limits in the place of values, on data censored by us", "censored",
+                           "censored"),
     # classes
     "panel": Experiment("classes of molecules beside fingerprint models", "classes", "classes",
                         "run_panel"),

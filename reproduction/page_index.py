@@ -12,6 +12,7 @@ PAGES = {
     "table2": "the paper's experiments run again: Table 2 with tests of significance, the data "
     "sets, the synthetic study, learned patterns, running time, bounds",
     "numbers": "numbers of molecules: random splits, whole scaffolds, MoleculeACE, learning curves",
+    "censored": "values of which only a limit is known: used, left out or clipped",
     "classes": "classes of molecules: beside fingerprint models, HIV, rare classes, `GraphSVC`",
     "explanations": "do explanations name the atoms that matter; toxicophores; fragments",
     "decisions": "which compounds to measure next, which change would help: campaigns and matched "

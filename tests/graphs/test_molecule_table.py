@@ -74,8 +74,8 @@ def test_every_trouble_has_its_note_and_no_row_is_lost(messy):
         "2 of 44 rows (5 %) hold no molecule that RDKit can read: row 43 (line 44) 'C1CC' (no "
         "SMILES: RDKit cannot parse it), row 44 (line 45) 'CN(C)(C)(C)C' (Explicit valence for "
         "atom # 1 N",
-        "a qualifier beside them in 1 row: row 8 (line 9) '>10000'",
-        "missing in 3 of 44 rows: row 6 (line 7), row 7 (line 8), row 8 (line 9)",
+        "1 of 40 values is a lower limit (>10000): used as limits",
+        "missing in 2 of 44 rows: row 6 (line 7), row 7 (line 8)",
         "holds numbers: fitting a regression",
         "1 repeated molecule with values far apart: row 22 (CMP-022): 27.0, row 42 (CMP-042): "
         "99999",
@@ -87,13 +87,14 @@ def test_every_trouble_has_its_note_and_no_row_is_lost(messy):
     counts = table.record.counts
     lost = ("rows without a readable molecule", "rows without a label, left out",
             "rows of repeated molecules (merge)")  # fmt: skip
-    assert counts["graphs"] == counts["rows"] - sum(counts[what] for what in lost) == 37
+    assert counts["graphs"] == counts["rows"] - sum(counts[what] for what in lost) == 38
     assert table.graphs.recipe.table == table.record
     assert (table.smiles, table.unit, table.task) == ("Structure", "nM", "regression")
     assert table.record.source == "messy.csv"
     assert table.names[0] == "CMP-001"
     graphs, y = table
-    assert len(graphs) == len(y) == len(table.rows) == 37
+    assert len(graphs) == len(y) == len(table.rows) == 38
+    assert table.limits.tolist() == [int(value == 10_000) for value in y.tolist()]
 
 
 @pytest.mark.parametrize("name", ["x.tsv", "x.csv", "x.xlsx", "x.csv.gz"])
@@ -214,10 +215,10 @@ def test_thousands_separators_only_where_they_can_be_nothing_else(tmp_path):
 
 @pytest.mark.parametrize(
     ("cell", "words"),
-    [("{} nM", "a unit"), ("{}nM", "a unit"), (">{}", "a qualifier"), ("<= {}", "a qualifier"),
+    [("{} nM", "a unit"), ("{}nM", "a unit"), (">{} nM", "a unit"),
      ("{}±0.1", "an error"), ("{} +/- 2", "an error")],
 )  # fmt: skip
-def test_units_qualifiers_and_errors_beside_numbers_are_named(cell, words, tmp_path):
+def test_units_and_errors_beside_numbers_are_named(cell, words, tmp_path):
     with pytest.raises(GraphDataError, match=words):
         numbers_in(tmp_path, [cell.format(i) for i in range(40)])
     some = [cell.format(i) if i < 3 else f"{i}.5" for i in range(40)]

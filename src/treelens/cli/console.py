@@ -33,7 +33,7 @@ SHARES = ("accuracy", "balanced_accuracy", "recall", "precision", "coverage")  #
 # Parameters of the library, which its messages name, and the options they are here.
 _PARAMETERS = {
     "smiles": "--smiles", "target": "--target", "names": "--id", "task": "--task",
-    "transform": "--transform", "covariates": "--covariates",
+    "transform": "--transform", "covariates": "--covariates", "qualifier": "--qualifier",
     "duplicates": "--duplicates", "max_invalid": "--max-invalid", "on_missing": "--missing",
     "wanted": "--wanted", "training": "--training",
 }  # fmt: skip

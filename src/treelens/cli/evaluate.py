@@ -76,6 +76,7 @@ def evaluate_cli(
     standardize_steps: options.StandardizeSteps = None,
     task: options.Task = "auto",
     transform: options.TargetTransform = None,
+    qualifier: options.Qualifier = None,
     covariates: options.Covariates = None,
     descriptors: options.Descriptors = "auto",
     split: SplitKind = "random",
@@ -118,7 +119,7 @@ def evaluate_cli(
             recipe=options.recipe_options(atom_label, hydrogens, bond_label, standardize,
                                           standardize_steps),
             task=task, transform=transform, duplicates=duplicates, missing=missing, several=False,
-            noise=noise,
+            noise=noise, qualifier=qualifier,
         )  # fmt: skip
         if baselines and not {"smiles", "mol"} & set(table.graphs.graph_data):
             output.note("the baselines are left out: these graphs were not read from molecules.")
@@ -126,6 +127,8 @@ def evaluate_cli(
         chosen = _models(names, table, depth, descriptors, threshold, seed, jobs)
         notes: list[str] = []
         parts = table_splits(table, split, folds, repeats, seed, notes)
+        if table.limits is not None:
+            parts = _exact_tests(parts, table.limits, names, notes)
         output.note(*notes)
         result = evaluate_models(table, chosen, parts, score, positive, output.progress)
         result |= {"split": split, "n_folds": folds, "n_repeats": repeats}
@@ -209,6 +212,22 @@ def rival_of(name: str, names: list[str]) -> str | None:
 
 
 # --- scores -----------------------------------------------------------------------------------
+
+
+def _exact_tests(
+    splits: Sequence[Split], limits: Any, names: list[str], notes: list[str]
+) -> list[Split]:
+    """Splits with measured values alone in their test parts."""
+    exact = [(train, test[limits[test] == 0]) for train, test in splits]
+    if not all(len(test) for _, test in exact):
+        raise InputError("A test part holds limits only: use fewer --folds, or another --split.")
+    others = ", ".join(name for name in names if name not in EVIDENCE)
+    notes.append(
+        "limits are learned from but not scored: scores are of measured values, among which a "
+        "model that never predicts beyond the limits looks better than it is."
+        + (f" {others}: limits are taken for values." if others else "")
+    )
+    return exact
 
 
 def evaluate_models(

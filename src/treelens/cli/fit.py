@@ -36,6 +36,7 @@ def fit_cli(
     standardize_steps: options.StandardizeSteps = None,
     task: options.Task = "auto",
     transform: options.TargetTransform = None,
+    qualifier: options.Qualifier = None,
     covariates: options.Covariates = None,
     descriptors: options.Descriptors = "auto",
     method: options.Method = "evidence",
@@ -79,7 +80,7 @@ def fit_cli(
             recipe=options.recipe_options(atom_label, hydrogens, bond_label, standardize,
                                           standardize_steps),
             task=None if method == "svc" and task == "auto" else task, transform=transform,
-            duplicates=duplicates, missing=missing, noise=noise,
+            duplicates=duplicates, missing=missing, noise=noise, qualifier=qualifier,
         )  # fmt: skip
         paths = [out] if len(sets) == 1 else [_path_for(out, each.target_name) for each in sets]
         for path in paths:
@@ -133,6 +134,7 @@ def training_sets(
     transform: str | None,
     duplicates: str,
     missing: str,
+    qualifier: str | None = None,
     several: bool = True,
     noise: str | None = None,
     **reading: Any,
@@ -149,11 +151,13 @@ def training_sets(
         targets = [*several_columns(base.table.columns, target, "target", base.source)]
     if len(targets) > 1 and not several:
         raise InputError(f"--target {target}: only 'treelens fit' takes several columns.")
+    if len(targets) > 1 and qualifier is not None:
+        raise InputError("--qualifier is for one --target: fit the others by themselves.")
     sets = []
     for name in targets:
         own = base.with_target(
             name, task=task, transform=transform, duplicates=duplicates,
-            on_missing="raise" if missing == "error" else "skip", noise=noise,
+            on_missing="raise" if missing == "error" else "skip", noise=noise, qualifier=qualifier,
         )  # fmt: skip
         for note in own.notes[len(base.notes) :]:
             output.note(f"{own.target}: {note}" if len(targets) > 1 else note)
@@ -209,6 +213,8 @@ def fit_model(
 def _data_facts(data: MoleculeTable) -> dict[str, Any]:
     import numpy as np
 
+    from treelens.graphs.limits import limits_in_words
+
     assert data.y is not None
     facts: dict[str, Any] = {
         "source": data.source, "target": data.target, "n_graphs": len(data.graphs),
@@ -222,7 +228,8 @@ def _data_facts(data: MoleculeTable) -> dict[str, Any]:
     low, middle, high = (float(x) for x in np.quantile(data.y, [0.0, 0.5, 1.0]))
     spread = float(data.y.std())
     values = {"smallest": low, "median": middle, "largest": high, "standard_deviation": spread}
-    return {**facts, "values": values}
+    limits = None if data.limits is None else limits_in_words(data.y, data.limits).rstrip(".")
+    return {**facts, "values": values, "limits": limits}
 
 
 def _first_fragments(model: Any, data: MoleculeTable, n: int | None) -> dict[str, Any]:
@@ -319,6 +326,7 @@ def _data_sentence(data: dict[str, Any], noun: str) -> str:
             f"{values['largest']:g}, median {values['median']:g}"
         )
         what += f"; fitted on a {data['transform']} scale" if data["transform"] else ""
+        what += f"; {data['limits']}" if data["limits"] else ""
     return f"{data['source']}: {data['n_graphs']} {noun}; {what}"
 
 
@@ -344,6 +352,12 @@ def _show_leave_one_out(output: Output, result: dict[str, Any], noun: str) -> No
     of = f" of {scale} of {result['data']['target']}" if scale else ""
     title = f"Leave-one-out predictions{of} (each of the {noun} from all the others)"
     output.table(["", *(heads[n] for n in shown)], rows, title)
+    if limits := scores.get("limits"):
+        n_limits = limits["lower"] + limits["upper"]
+        output.line(
+            f"The scores are those of the {limits['exact']} measured values. {limits['held']} of "
+            f"the {n_limits} limits are predicted on their side."
+        )
     if threshold := scores.get("threshold"):
         why = "because it is rare" if threshold["rule"] == "auto" else f"by {threshold['rule']}"
         output.line(

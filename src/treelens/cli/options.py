@@ -92,6 +92,11 @@ Noise = Annotated[
 Missing = Annotated[str, option(
     "--missing", help="Rows without a label: skip them, with a count, or error.",
 )]  # fmt: skip
+Qualifier = Annotated[str | None, option(
+    "--qualifier", metavar="COLUMN", default="what stands beside the numbers, such as >10",
+    help="The column with the qualifiers of the target: =, >, <, >=, <= or ~. Values with > or < "
+    "are used as limits.",
+)]  # fmt: skip
 TargetTransform = Annotated[str | None, option(
     "--transform", metavar="SCALE", default="none",
     help="Learn numbers on another scale: log10 or ln. Predictions come in the units of the table.",

@@ -327,10 +327,13 @@ def _truth(
     table = Table(source, [column], [[cell] for cell in cells], None)
     notes: list[str] = []
     task = "regression" if is_regressor(model) else "classification"
-    y, labelled = read_target(table, column, np.arange(len(cells)), task, notes)
+    y, labelled, limits = read_target(table, column, np.arange(len(cells)), task, notes)
     rows = np.flatnonzero(labelled)
     if n := len(cells) - len(rows):
         notes.append(f"{n} row{'s' if n > 1 else ''} without {column!r}: predicted, not scored.")
+    if limits is not None:
+        notes[-1] = f"{int((limits != 0).sum())} rows have limits: predicted, not scored."
+        rows, y = rows[limits == 0], y[limits == 0]
     output.note(*notes)
     if task == "regression":
         y = as_numbers(y, column, lambda k: table.place(int(rows[k])))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
@@ -15,6 +16,7 @@ from treelens.estimators.prediction_table import INTERVALS
 from treelens.estimators.process import GaussianProcessEstimator, TrainingTargets
 from treelens.evaluation.splits import murcko_scaffolds
 from treelens.explain.pattern_table import pattern_table
+from treelens.gp.censoring import check_limits
 from treelens.gp.leave_one_out import (
     LeftOutClasses,
     LeftOutGroups,
@@ -29,6 +31,7 @@ from treelens.gp.sampling import tenths_by_rank
 from treelens.gp.targets import Targets, class_columns
 from treelens.graphs.blocks import holds_blocks
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.limits import LIMITS
 from treelens.graphs.molecules import check_choice
 from treelens.graphs.noise import NOISE, check_noise
 from treelens.graphs.record import learned_transform
@@ -154,6 +157,17 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
         targets = self.model_.targets_with(values[:, None], weights)
         return TrainingTargets(values, tenths_by_rank(values), targets)
 
+    def _with_limits(
+        self, known: TrainingTargets, graphs: GraphCollection, limits: Any
+    ) -> TrainingTargets:
+        given = graphs.graph_data.get(LIMITS) if limits is None else limits
+        signs = check_limits(given, len(graphs))
+        if signs is None:
+            return known
+        if self.device != "cpu":
+            raise ValueError("Limits are learned on the CPU only: use device='cpu'.")
+        return known._replace(targets=replace(known.targets, limits=signs))
+
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
         refuse_classes(y)
         return first_no_number(y)
@@ -171,8 +185,13 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
 
     @property
     def train_values_(self) -> np.ndarray:
-        """Values of the training graphs."""
+        """Values of the training graphs, or limits of them: see ``train_limits_``."""
         return self._fitted_model.training.targets
+
+    @property
+    def train_limits_(self) -> np.ndarray | None:
+        """1 where the value of a training graph is a lower limit, -1 an upper one; None: none."""
+        return self._fitted_model.training.limits
 
     @overload
     def predict(
@@ -362,7 +381,11 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
         return np.where(np.isnan(std), np.nanmedian(std), std) ** 2
 
     def _left_out_errors(self) -> np.ndarray:
-        return (self.train_values_ - self.loo_.predictions)[:, None]
+        errors = self.train_values_ - self.loo_.predictions
+        if self.train_limits_ is not None:  # a limit that holds is no error
+            holds = self.train_limits_ * errors < 0
+            errors = np.where(holds, 0.0, errors)
+        return errors[:, None]
 
     @property
     def patterns_(self) -> pd.DataFrame:

@@ -35,11 +35,23 @@ def _process_summary(model: Any) -> dict[str, Any]:
 
 
 def _number_scores(model: Any) -> dict[str, Any]:
-    found = model.loo_
+    found, exact = model.loo_, model.model_.training.exact
+    values = model.train_values_[exact]
     return {
-        "model": number_scores(model.train_values_, found.predictions, found.std),
-        "mean": {"rmse": float(model.train_values_.std()), "r2": 0.0},
+        "model": number_scores(values, found.predictions[exact], found.std[exact]),
+        "mean": {"rmse": float(values.std()), "r2": 0.0},
+        "limits": _limit_counts(model),
     }
+
+
+def _limit_counts(model: Any) -> dict[str, int] | None:
+    """How many training values are limits, and on the right side of how many predictions are."""
+    limits = model.train_limits_
+    if limits is None:
+        return None
+    beyond = limits * (model.loo_.predictions - model.train_values_) > 0
+    return {"lower": int((limits > 0).sum()), "upper": int((limits < 0).sum()),
+            "held": int(beyond.sum()), "exact": int((limits == 0).sum())}  # fmt: skip
 
 
 def _class_scores(model: Any) -> dict[str, Any]:

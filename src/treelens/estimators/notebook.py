@@ -64,7 +64,8 @@ def _scores(model: Any) -> list[tuple[str, str]]:
         found = class_scores(model.train_codes_, named, left_out.probabilities)
         titles = CLASS_SCORES
     else:
-        found = number_scores(model.train_values_, left_out.predictions, left_out.std)
+        exact, values = model.model_.training.exact, model.train_values_
+        found = number_scores(values[exact], left_out.predictions[exact], left_out.std[exact])
         titles = NUMBER_SCORES
     return [
         (title, f"{100 * found[name]:.1f} %" if name in _SHARES else f"{found[name]:.4g}")

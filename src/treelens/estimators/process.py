@@ -145,6 +145,7 @@ class GaussianProcessEstimator(PosteriorEstimator):
         covariates: Any = None,
         executor: Any = None,
         noise: Any = None,
+        limits: Any = None,
     ) -> Self:
         """Learn the weights and condition on the targets.
 
@@ -178,6 +179,11 @@ class GaussianProcessEstimator(PosteriorEstimator):
             one that is learned. By default what :func:`treelens.read_table` found beside the
             graphs (a column ``noise``, or replicates that were merged). On a CPU only; not with
             blocks, nor with ``sample_weight``.
+        limits : array-like, shape (n_graphs,), optional
+            Of a regressor: ``">"`` (or 1) where the value is known only to lie above ``y``, ``"<"``
+            (or -1) where it lies below, ``"="`` (or 0) where ``y`` is the value. By default what
+            :func:`treelens.read_table` found beside the graphs, else all values are exact. On a
+            CPU only; not with blocks.
         """
         self._validate_params()
         if covariates is not None and self.device != "cpu":
@@ -185,7 +191,11 @@ class GaussianProcessEstimator(PosteriorEstimator):
         check_device(self.device)
         if holds_blocks(X):
             check_beside_blocks(
-                y=y, sample_weight=sample_weight, covariates=covariates, noise=noise
+                y=y,
+                sample_weight=sample_weight,
+                covariates=covariates,
+                noise=noise,
+                limits=limits,
             )
             return self._fit_blocks(X, executor)
         if executor is not None:
@@ -196,6 +206,7 @@ class GaussianProcessEstimator(PosteriorEstimator):
         if errors is not None:
             sample_weight = starting_weights(errors, check_numbers(y, len(graphs)))
         known = self._training_targets(y, check_weights(sample_weight, len(graphs)))
+        known = self._with_limits(known, graphs, limits)
         encoded = None
         if covariates is not None:
             graphs, names = with_covariates(graphs, covariates)
@@ -222,6 +233,14 @@ class GaussianProcessEstimator(PosteriorEstimator):
         if noise is not None:
             raise TypeError("noise is that of numbers: a classifier takes none.")
         return None
+
+    def _with_limits(
+        self, known: TrainingTargets, graphs: GraphCollection, limits: Any
+    ) -> TrainingTargets:
+        """Which of the values are limits; only numbers can be."""
+        if limits is not None:
+            raise TypeError("limits are of numbers: a classifier takes none.")
+        return known
 
     def _fit_blocks(self, blocks: Any, executor: Any) -> Self:
         """Fit a sample through landmarks, then take the posterior of all graphs."""
@@ -306,7 +325,8 @@ class GaussianProcessEstimator(PosteriorEstimator):
                 tick=tick,
             )
         self._fitted_graphs, self._fragments = graphs, None
-        training = TrainingGraphs(fitted.histograms, known.given).with_identity(graphs)
+        training = TrainingGraphs(fitted.histograms, known.given, limits=known.targets.limits)
+        training = training.with_identity(graphs)
         model = replace(
             fitted.model, classes=known.classes, training=training, recipe=graphs.recipe
         )

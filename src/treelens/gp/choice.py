@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treelens.gp.censoring import Conditioned, log_densities
 from treelens.gp.evidence import EvidenceParameters, EvidenceProblem, PatternHierarchy
-from treelens.gp.posterior import ExactPosterior, LeaveOneOut
+from treelens.gp.posterior import LeaveOneOut
 from treelens.gp.search import STAGES, Tick, maximise_evidence
 from treelens.gp.targets import Targets
 from treelens.kernels.mixture import MixtureKernel
@@ -105,6 +106,7 @@ class TrainingData:
             PairFeatures.of_counts(histograms.select_patterns(present)),
             self.hierarchy.restricted(present), some.values, 1.0 / some.weights, self.strength,
             self.n_jobs, None if self.covariates is None else self.covariates[positions],
+            some.limits,
         )  # fmt: skip
         return problem, present
 
@@ -133,17 +135,14 @@ class TrainingData:
         some = some._replace(diagonal=some.pairs.diagonal(kernel.weights))
         targets = self.targets.select(positions)
         among = kernel.matrix(some, some, self.n_jobs)
-        noise, posterior, best = parameters.noise, None, -np.inf
-        while posterior is None or noise < 1.0:
-            found = ExactPosterior.fit(
-                among.copy(), noise / targets.weights, targets.values, self.n_jobs
-            )
-            evidence = found.log_evidence(targets.values)
-            if posterior is not None and evidence <= best:
+        noise, best, highest = parameters.noise, None, -np.inf
+        while best is None or noise < 1.0:
+            found = Conditioned.fit(targets, among.copy(), noise, self.n_jobs)
+            if best is not None and found.log_evidence <= highest:
                 break
-            noise, posterior, best = _NOISE_FACTOR * noise, found, evidence
+            noise, best, highest = _NOISE_FACTOR * noise, found, found.log_evidence
         copies = None if self.copies is None else self.copies[positions]
-        return posterior.leave_one_out(targets.values, self.n_jobs, copies)
+        return best.leave_one_out(self.n_jobs, copies)
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,8 +335,8 @@ def _scores(
     mean, variance = np.concatenate(means), np.concatenate(variances)
     compared = np.concatenate([part.compared for part in parts])
     if data.codes is None:
-        squares = ((data.targets.values[compared] - mean) ** 2).mean(axis=1)
-        return -0.5 * (squares / variance + np.log(2 * np.pi * variance))
+        some = data.targets.select(compared)
+        return log_densities(some.values, mean, variance, some.limits)
     codes = data.codes[compared]
     probabilities = calibrated(mean, fit_slope(mean, codes, np.ones(len(codes))))
     return np.log(np.maximum(probabilities[np.arange(len(codes)), codes], 1e-300))

@@ -140,6 +140,8 @@ def left_out_std(
 def _drawn(model: FittedGP, n_train: int) -> np.ndarray:
     """Some training graphs; no landmarks, which a posterior through them knows too well."""
     everyone = np.arange(n_train)
+    if model.training is not None:  # nor limits: how far off these are is not known
+        everyone = everyone[model.training.exact]
     if model.basis.n_graphs < n_train:
         everyone = np.setdiff1d(everyone, model.basis_indices)
     return np.sort(np.random.default_rng(0).permutation(everyone)[:_MOST_LEFT_OUT])

@@ -203,6 +203,8 @@ class EvidenceProblem:
     n_jobs : int
     covariates : ndarray, shape (n_graphs, n_covariates), optional
         Standardised; they have a kernel of their own.
+    limits : ndarray of int, shape (n_graphs,), optional
+        As in :class:`~treelens.gp.targets.Targets`.
     """
 
     features: PairFeatures
@@ -212,6 +214,7 @@ class EvidenceProblem:
     strength: float = 30.0
     n_jobs: int = 1
     covariates: np.ndarray | None = None
+    limits: np.ndarray | None = None
 
     @property
     def n_graphs(self) -> int:

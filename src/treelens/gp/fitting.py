@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from treelens.gp.censoring import Conditioned, of_measurements, through_landmarks
 from treelens.gp.choice import (
     Candidate,
     Part,
@@ -210,6 +211,7 @@ def _condition(
         data.hierarchy.level_weights(parameters.level_logits),
     )
     kernel, noise = data.kernel(parameters), parameters.noise / targets.weights
+    used = noise  # but where limits are
     everything = weighted.weighed(histograms)._replace(covariates=data.covariates)
     beside: FittedCovariates | None = None
     if table is not None and kernel.covariates is not None and data.covariates is not None:
@@ -222,6 +224,10 @@ def _condition(
             fit, plan.first, plan.n_landmarks
         )
         basis = histograms.select_graphs(positions)
+        if targets.limits is not None:
+            fit = through_landmarks(fit, positions, targets)
+            used, (posterior, left_out) = fit.noise, fit.through(positions)
+            left_out = of_measurements(left_out, used, noise)
     elif data.device != "cpu":
         from treelens.gp.device import condition_on_device
 
@@ -230,12 +236,14 @@ def _condition(
         )
     else:
         among = kernel.matrix(everything, everything, n_jobs)
-        posterior = ExactPosterior.fit(among, noise, targets.values, n_jobs)
-        left_out = posterior.leave_one_out(targets.values, n_jobs, data.copies)
+        found = Conditioned.fit(targets, among, parameters.noise, n_jobs)
+        posterior, used = found.posterior, found.noise
+        left_out = found.leave_one_out(n_jobs, data.copies)
         _warn_of_copies(data.copies)
     model = FittedGP(
         weighted, kernel.scales, parameters.noise, basis, positions, posterior, targets.offset,
-        targets.scale, targets.weights if plan is None else None, covariates=beside,
+        targets.scale, targets.weights * (noise / used) if plan is None else None,
+        covariates=beside,
     )  # fmt: skip
     return model, left_out
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from treelens.gp.censoring import Conditioned, of_measurements, through_landmarks
 from treelens.gp.conditioning import replicate_numbers
 from treelens.gp.evidence import JITTER
 from treelens.gp.fitting import FittedEvidence
@@ -41,7 +42,8 @@ def with_known_noise(
     a measurement of median error, which is what predictions of new measurements include.
     """
     model, graphs = fitted.model, fitted.model.training_graphs
-    some = np.sort(np.random.default_rng(0).permutation(len(known))[:_MOST])
+    exact = np.arange(len(known)) if targets.limits is None else np.flatnonzero(targets.limits == 0)
+    some = np.sort(np.random.default_rng(0).permutation(exact)[:_MOST])
     part = select_features(graphs, some)
     kernel = model.kernel.matrix(part, part, n_jobs)
     learned = most_likely_noise(kernel, known[some], targets.values[some], n_jobs)
@@ -50,12 +52,16 @@ def with_known_noise(
     targets = replace(targets, weights=weights)
     if isinstance(model.posterior, ExactPosterior):
         among = model.kernel.matrix(graphs, graphs, n_jobs)
-        posterior = ExactPosterior.fit(among, variances, targets.values, n_jobs)
-        left_out = posterior.leave_one_out(targets.values, n_jobs, replicate_numbers(graphs))
-        model = replace(model, noise=typical, sample_weights=weights, posterior=posterior)
+        found = Conditioned.fit(targets, among, typical, n_jobs)
+        left_out = found.leave_one_out(n_jobs, replicate_numbers(graphs))
+        model = replace(
+            model, noise=typical, sample_weights=typical / found.noise, posterior=found.posterior
+        )
     else:
         through = LandmarkFit(model.kernel, graphs, variances, targets.values, n_jobs)
+        through = through_landmarks(through, model.basis_indices, targets)
         landmarks, left_out = through.through(model.basis_indices)
+        left_out = of_measurements(left_out, through.noise, variances)
         model = replace(model, noise=typical, posterior=landmarks)
     return replace(fitted, model=model, left_out=left_out), targets
 

@@ -32,6 +32,7 @@ class LeftOutNumbers:
     ----------
     predictions, std : ndarray, shape (n_graphs,)
     rmse, r2 : float
+        Of exact values, as the other scores: a limit is no measurement to compare with.
     nlpd : float
         Mean of minus the log predictive density.
     coverage : float
@@ -130,12 +131,15 @@ class LearningGain:
 def left_out_numbers(left_out: LeaveOneOut, targets: Targets, values: np.ndarray) -> LeftOutNumbers:
     """Leave-one-out predictions in the units of the values, and their scores."""
     mean = targets.offset[0] + targets.scale * left_out.mean[:, 0]
-    return scored_numbers(mean, targets.scale * np.sqrt(left_out.variance), values)
+    return scored_numbers(mean, targets.scale * np.sqrt(left_out.variance), values, targets.limits)
 
 
-def scored_numbers(mean: np.ndarray, std: np.ndarray, values: np.ndarray) -> LeftOutNumbers:
-    """Predictions of left-out values with their scores."""
-    found = number_scores(values, mean, std)
+def scored_numbers(
+    mean: np.ndarray, std: np.ndarray, values: np.ndarray, limits: np.ndarray | None = None
+) -> LeftOutNumbers:
+    """Predictions of left-out values with their scores, which limits do not count in."""
+    exact = slice(None) if limits is None else limits == 0
+    found = number_scores(values[exact], mean[exact], std[exact])
     rmse, nlpd, coverage = (float(found[name] or 0.0) for name in ("rmse", "nlpd", "coverage"))
     return LeftOutNumbers(mean, std, rmse, float(found["r2"] or 0.0), nlpd, coverage)
 
@@ -147,6 +151,7 @@ def left_out_groups(model: FittedGP, groups: np.ndarray, n_jobs: int = 1) -> Lef
     """
     assert model.training is not None
     posterior, values = model._full_posterior(n_jobs), model.training.targets
+    limits = model.training.limits
     if not isinstance(posterior, ExactPosterior):
         raise ValueError(
             "Groups are left out of an exact posterior only, and this model predicts through "
@@ -162,10 +167,11 @@ def left_out_groups(model: FittedGP, groups: np.ndarray, n_jobs: int = 1) -> Lef
     together = len(names) + np.arange(len(groups))
     together[inside] = numbers
     offset, scale = model.target_offset[0], model.target_scale
-    found = posterior.leave_one_out((values[:, None] - offset) / scale, n_jobs, together)
+    found = posterior.leave_one_out(posterior.targets, n_jobs, together)
     mean, std = offset + scale * found.mean[:, 0], scale * np.sqrt(found.variance)
-    scores = scored_numbers(mean[inside], std[inside], values[inside])
-    largest = float(np.quantile((np.abs(values - mean) / std)[inside], 0.9))
+    scored = inside if limits is None else inside & (limits == 0)
+    scores = scored_numbers(mean[scored], std[scored], values[scored])
+    largest = float(np.quantile((np.abs(values - mean) / std)[scored], 0.9))
     return LeftOutGroups(
         mean, std, len(names), scores.rmse, scores.coverage, max(1.0, largest / NINETY)
     )

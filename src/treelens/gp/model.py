@@ -232,6 +232,8 @@ class FittedGP:
         targets, left_out = self.training.targets, self.record.left_out
         if self.classes is None:
             check_array(targets, "targets", np.float64, (n_graphs,))
+            if self.training.limits is not None:
+                check_array(self.training.limits, "limits", np.int64, (n_graphs,), -1, 2)
             check_array(left_out.predictions, "predictions", np.float64, (n_graphs,))
             check_array(left_out.std, "std", np.float64, (n_graphs,), _LEAST, LARGEST)
             return

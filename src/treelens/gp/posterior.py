@@ -52,6 +52,12 @@ class ExactPosterior:
         factor = _factored(kernel, noise, n_jobs)
         return cls(solve_factored(factor, targets), factor)
 
+    @property
+    def targets(self) -> np.ndarray:
+        """What it is conditioned on, ``A @ coefficients``: (n, n_columns)."""
+        upper = np.triu(self.factor)
+        return upper.T @ (upper @ self.coefficients)
+
     def log_evidence(self, targets: np.ndarray) -> float:
         """Log of the marginal likelihood, mean over columns, up to a constant."""
         fit = float((targets * self.coefficients).sum()) / targets.shape[1]

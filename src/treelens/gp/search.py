@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 from scipy import optimize
 
+from treelens.gp.censoring import CensoredEvidence
 from treelens.gp.evidence import Evidence, EvidenceParameters, EvidenceProblem
 from treelens.parallel import one_blas_thread
 
@@ -138,7 +139,7 @@ def evaluator(problem: EvidenceProblem, device: str) -> Evaluator:
         from treelens.gp.evidence_device import DeviceEvidence
 
         return DeviceEvidence(problem, device)
-    return Evidence(problem)
+    return Evidence(problem) if problem.limits is None else CensoredEvidence(problem)
 
 
 @dataclass

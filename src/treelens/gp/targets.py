@@ -21,12 +21,15 @@ class Targets:
     scale : float
     weights : ndarray, shape (n_graphs,)
         Sample weights: a graph's noise variance is divided by its weight.
+    limits : ndarray of int, shape (n_graphs,), optional
+        1 where the value is a lower limit, -1 where it is an upper one, else 0; None without any.
     """
 
     values: np.ndarray
     offset: np.ndarray
     scale: float
     weights: np.ndarray
+    limits: np.ndarray | None = None
 
     @classmethod
     def standardized(cls, raw: np.ndarray, weights: np.ndarray, scale: float | None) -> Targets:
@@ -44,7 +47,11 @@ class Targets:
         return Targets((raw - self.offset) / self.scale, self.offset, self.scale, weights)
 
     def select(self, indices: np.ndarray | slice) -> Targets:
-        return Targets(self.values[indices], self.offset, self.scale, self.weights[indices])
+        limits = None if self.limits is None else self.limits[indices]
+        if limits is not None and not limits.any():
+            limits = None
+        values, weights = self.values[indices], self.weights[indices]
+        return Targets(values, self.offset, self.scale, weights, limits)
 
 
 def class_columns(codes: np.ndarray, n_classes: int) -> np.ndarray:

@@ -14,6 +14,7 @@ import numpy as np
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.gathering import rdkit, smiles_parser
 from treelens.graphs.integers import is_number
+from treelens.graphs.limits import apart
 from treelens.graphs.rdkit_log import quiet
 
 _ROUNDS = 4
@@ -138,15 +139,18 @@ def members(groups: np.ndarray) -> list[np.ndarray]:
     return np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
 
 
-def contradictions(y: np.ndarray, groups: np.ndarray, numbers: bool) -> list[np.ndarray]:
+def contradictions(
+    y: np.ndarray, groups: np.ndarray, numbers: bool, limits: np.ndarray | None = None
+) -> list[np.ndarray]:
     """Groups with different classes, or numbers further apart than the deviation of all (the
     furthest first).
     """
     parts = [part for part in members(groups) if len(part) > 1]
     if not numbers:
         return [part for part in parts if len(np.unique(y[part])) > 1]
-    far = [part for part in parts if np.ptp(y[part]) > np.std(y)]
-    return sorted(far, key=lambda part: -np.ptp(y[part]))
+    by = {int(part[0]): apart(y[part], None if limits is None else limits[part]) for part in parts}
+    far = [part for part in parts if by[int(part[0])] > np.std(y)]
+    return sorted(far, key=lambda part: -by[int(part[0])])
 
 
 def merged_targets(

@@ -19,6 +19,7 @@ from treelens.graphs.duplicates import (
     same_molecules,
 )
 from treelens.graphs.errors import GraphDataError
+from treelens.graphs.limits import LIMITS, merged_limits, note_qualifier_columns
 from treelens.graphs.molecules import check_choice
 from treelens.graphs.noise import NOISE, noise_of_means, read_noise
 from treelens.graphs.record import TableRecord, Transform, transform_named
@@ -73,6 +74,9 @@ class MoleculeTable:
         The first graph that is the same molecule: folds must not cut through a group.
     merged : tuple of ndarray of int or None
         The rows that each graph stands for, where rows were merged.
+    limits : ndarray of int, shape (n_graphs,), or None
+        1 where ``y`` is a lower limit (``>10``), -1 where it is an upper one, 0 where it is the
+        value; None without limits. ``graphs`` hold them too: ``fit(graphs, y)`` uses them.
     """
 
     source: str
@@ -94,6 +98,7 @@ class MoleculeTable:
     unreadable: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     groups: np.ndarray | None = None
     merged: tuple[np.ndarray, ...] | None = None
+    limits: np.ndarray | None = None
 
     def __iter__(self) -> Iterator[Any]:
         yield self.graphs
@@ -149,11 +154,14 @@ class MoleculeTable:
 
     def pick(self, keep: np.ndarray) -> MoleculeTable:
         """Some of the graphs."""
-        y, groups = (None if x is None else x[keep] for x in (self.y, self.groups))
+        y, groups, limits = (
+            None if x is None else x[keep] for x in (self.y, self.groups, self.limits)
+        )
         merged = None if self.merged is None else tuple(self.merged[k] for k in keep.tolist())
         return replace(
-            self, graphs=self.graphs[keep], rows=self.rows[keep], y=y, groups=groups, merged=merged
-        )
+            self, graphs=self.graphs[keep], rows=self.rows[keep], y=y, groups=groups,
+            merged=merged, limits=limits,
+        )  # fmt: skip
 
     def column(self, name: str, rows: np.ndarray | None = None) -> list[str]:
         """A column of the table as text, for rows (by default the row of each graph)."""
@@ -174,6 +182,7 @@ class MoleculeTable:
         on_missing: str = "skip",
         learn: bool = True,
         noise: str | None = None,
+        qualifier: str | None = None,
     ) -> MoleculeTable:
         """Return the rows that have a target; see :func:`read_table` for the parameters.
 
@@ -187,7 +196,7 @@ class MoleculeTable:
         scale = transform_named(transform)
         data = replace(self, notes=list(self.notes))
         if self.table is not None:
-            data = data._labelled(target, task, on_missing)
+            data = data._labelled(target, task, on_missing, qualifier)
         data = data._for_task(task, scale, learn)
         data = data._with_noise(noise)
         data = replace(data, unit=unit or unit_in(data.target))
@@ -196,10 +205,20 @@ class MoleculeTable:
             data = data._without_repeats(duplicates) if without_repeats else data
             assert data.y is not None
             if learn:
-                check_learnable(data.y, data.task, data.target_name, data.place, sure)
+                exact = data.y if data.limits is None else data.y[data.limits == 0]
+                check_learnable(exact, data.task, data.target_name, data.place, sure)
         assert data.y is not None
         if data.task != "regression" and data.y.dtype.kind == "f":
             data = replace(data, y=data.y.astype(str))  # numbers that stand for classes
+        if data.limits is not None and not data.limits.any():  # values took their place
+            data = replace(data, limits=None)
+        if data.limits is not None:
+            counts = {f"{kind} limits": int((data.limits == sign).sum())
+                      for sign, kind in ((1, "lower"), (-1, "upper"))}  # fmt: skip
+            data = replace(
+                data, graphs=data.graphs.with_data({LIMITS: data.limits}),
+                counts={**data.counts, **{what: n for what, n in counts.items() if n}},
+            )  # fmt: skip
         recipe = data.graphs.recipe
         if recipe is None:
             return data
@@ -207,7 +226,9 @@ class MoleculeTable:
 
     # --- the steps of with_target -----------------------------------------------------------
 
-    def _labelled(self, target: str | None, task: str | None, on_missing: str) -> MoleculeTable:
+    def _labelled(
+        self, target: str | None, task: str | None, on_missing: str, qualifier: str | None
+    ) -> MoleculeTable:
         """Rows with a target, read from the table."""
         assert self.table is not None
         if target is None:
@@ -217,10 +238,16 @@ class MoleculeTable:
         for name, what in ((column, "what is to be predicted"), (self.smiles, "the molecules")):
             if name is not None and name in self.covariates:
                 raise GraphDataError(f"covariates: column {name!r} is {what}. Leave it out.")
-        y, labelled = read_target(self.table, column, self.rows, task, self.notes)
+        if qualifier is not None:
+            qualifier = find_column(self.table.columns, qualifier, "qualifier", self.source)
+        y, labelled, limits = read_target(
+            self.table, column, self.rows, task, self.notes, qualifier
+        )
+        if limits is None and qualifier is None and task in ("auto", "regression"):
+            note_qualifier_columns(self.table, self.notes)
         ids = {name: values for name, values in self.ids.items() if name != column}
         if labelled.all():
-            return replace(self, y=y, target=column, ids=ids)
+            return replace(self, y=y, target=column, ids=ids, limits=limits)
         rows = self.rows[~labelled].tolist()
         found = (
             f"{self.source}: the target ({column!r}) is missing in {len(rows)} of {self.n_rows} "
@@ -235,7 +262,7 @@ class MoleculeTable:
         self.notes.append(f"{found} They were left out.")
         counts = {**self.counts, "rows without a label, left out": len(rows)}
         kept = self.pick(np.flatnonzero(labelled))
-        return replace(kept, y=y, target=column, counts=counts, ids=ids)
+        return replace(kept, y=y, target=column, counts=counts, ids=ids, limits=limits)
 
     def _for_task(self, task: str | None, scale: Transform | None, learn: bool) -> MoleculeTable:
         """Targets as the task needs them; "auto" goes by what they look like."""
@@ -248,7 +275,8 @@ class MoleculeTable:
                 f"({self.target_name!r}){f' ({why})' if why else ''}, too few to learn from. Add "
                 "rows, or name another column with target=COLUMN."
             )
-        if task == "auto" and (looks_measured(y) or scale is not None):
+        measured = looks_measured(y) or scale is not None or self.limits is not None
+        if task == "auto" and measured:
             self.notes.append(
                 f"column {self.target_name!r} holds numbers: fitting a regression; "
                 "task='classification' to learn classes."
@@ -332,16 +360,19 @@ class MoleculeTable:
         assert self.y is not None
         numbers, scale = self.task == "regression", transform_named(self.transform)
         there = self.y if scale is None else scale.forward(self.y)
+        parts, limits = members(measured), self.limits
         y, clear = merged_targets(there, measured, numbers)
+        if limits is not None:
+            y, limits = merged_limits(there, limits, parts)
         y = y if scale is None else scale.inverse(y)
         std = self._noise_of_means(there, measured, y, scale) if numbers else None
-        parts = members(measured)
         n_merged, n_ties = len(measured) - len(parts), int((~clear).sum())
         n_kept, counts = n_repeats - n_merged, dict(self.counts)
         words = ""
         if n_merged:
             counts["rows of repeated molecules (merge)"] = n_merged
             what = "with the mean of its values" if numbers else "with its most frequent class"
+            what += "" if limits is None else ", else its tightest limit"
             words = f"each molecule counts once, {what}."
             if std is not None:
                 words += " The number and spread of its values set the noise of the mean."
@@ -356,7 +387,7 @@ class MoleculeTable:
         self.notes.append(f"{found}: {words}")
         first = np.array([part[0] for part in parts])[clear]
         rows = tuple(self.rows[part] for part, kept in zip(parts, clear, strict=True) if kept)
-        data = replace(self.pick(first), y=y[clear], merged=rows, counts=counts)
+        data = replace(self.pick(first), y=y[clear], merged=rows, counts=counts, limits=limits)
         if std is None:
             return data
         return replace(data, graphs=data.graphs.with_data({NOISE: std[clear]}))
@@ -379,7 +410,7 @@ class MoleculeTable:
         assert self.y is not None
         numbers, scale = self.task == "regression", transform_named(self.transform)
         there = self.y if scale is None else scale.forward(self.y)
-        torn = contradictions(there, measured, numbers)
+        torn = contradictions(there, measured, numbers, self.limits)
         if not torn:
             return
         shown = []

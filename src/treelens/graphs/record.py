@@ -59,6 +59,8 @@ class TableRecord:
 class Transform(NamedTuple):
     """A scale that numbers are learned on; ``base`` is the base of the logarithm.
 
+    It increases, so that lower limits stay lower limits.
+
     Examples
     --------
     >>> scale = transform_named("log10")

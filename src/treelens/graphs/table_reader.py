@@ -37,6 +37,7 @@ def read_table(
     *,
     smiles: str | None = None,
     target: str | None = None,
+    qualifier: str | None = None,
     names: str | Sequence[str] | None = None,
     covariates: Sequence[str] | None = None,
     descriptors: str | None = None,
@@ -66,7 +67,10 @@ def read_table(
         The column with the SMILES; by default the one that is called so.
     target : str or None
         The column with the class or the number to learn; ``"auto"`` finds the first that is called
-        label, value, target, y, class or activity. None: ``y`` is None.
+        label, value, target, y, class or activity. None: ``y`` is None. Numbers may have a
+        qualifier: ``>10`` and ``<0.5`` are limits, ``~3`` counts as 3.
+    qualifier : str, optional
+        A column with the qualifiers of the target: ``=``, ``>``, ``<``, ``>=``, ``<=`` or ``~``.
     names : str or sequence of str, optional
         The columns that name the rows, ``"all"`` or ``"none"``; by default the first that is called
         id, name or the like.
@@ -83,7 +87,8 @@ def read_table(
         Of the target; by default what the name of its column has in brackets.
     duplicates : {"merge", "first", "keep", "error"}, default="merge"
         Rows of the same molecule (and covariates): one row with the mean of the numbers (on the
-        scale of ``transform``) or the most frequent class; the first row; all; or an error.
+        scale of ``transform``) or the most frequent class; the first row; all; or an error. Limits
+        count only where a molecule has no measured value, and then the tightest.
     on_invalid : {"skip", "raise"}, default="skip"
         Rows without a molecule that RDKit can read; more than ``max_invalid`` are an error.
     max_invalid : float, default=0.1
@@ -130,7 +135,7 @@ def read_table(
         return read
     return read.with_target(
         None if target == "auto" else target, task=task, transform=transform, unit=unit,
-        duplicates=duplicates, on_missing=on_missing, noise=noise,
+        duplicates=duplicates, on_missing=on_missing, noise=noise, qualifier=qualifier,
     )  # fmt: skip
 
 

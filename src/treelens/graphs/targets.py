@@ -13,6 +13,12 @@ import numpy as np
 
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.integers import is_integer, is_number
+from treelens.graphs.limits import (
+    limit_signs,
+    limits_in_words,
+    read_qualifiers,
+    split_qualifiers,
+)
 from treelens.graphs.tables import Table, first_few
 
 TASKS = ("auto", "classification", "regression")
@@ -28,8 +34,6 @@ _DIGITS = r"[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?"
 _UNITS = r"(?:[pnuµμmk]?(?:M|g|L|l|mol|s)|min|h|d|%|°C|K|eV|Da)"
 # What may stand beside a number in a cell, and what to do about it.
 _BESIDE_NUMBERS = (
-    (re.compile(rf"(?:[<>≤≥~≈]=?|=)\s*{_DIGITS}.*"), "a qualifier",
-     "write the number alone or leave the cell empty; censored values cannot be learned"),
     (re.compile(rf"{_DIGITS}\s*(?:±|\+/-|\+-).*"), "an error",
      "write the number alone"),
     (re.compile(rf"{_DIGITS}(?:\s+[A-Za-zµμ°%][^\s\d]{{0,14}}|{_UNITS}(?:/{_UNITS})?)"), "a unit",
@@ -188,24 +192,55 @@ def _is_nothing(value: Any) -> bool:
 
 
 def read_target(
-    table: Table, column: str, rows: np.ndarray, task: str | None, notes: list[str]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the targets of some rows that have one, and which rows these are (a mask).
+    table: Table,
+    column: str,
+    rows: np.ndarray,
+    task: str | None,
+    notes: list[str],
+    qualifier: str | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return the targets of some rows that have one, which rows these are (a mask), and limits.
 
     ``task`` is one of :data:`TASKS`; None: only classes will do. What stands between numbers that
-    is none counts as missing, with a note.
+    is none counts as missing, with a note. ``qualifier`` is a column. Limits are 1 for lower ones,
+    -1 for upper ones and 0 for values; None where there are none.
     """
     every = table.column(column, "target")
     texts = [every[row] for row in rows.tolist()]
     labelled = np.array([not is_missing(text) for text in texts], dtype=bool)
-    if task == "classification":
-        return as_target(list(compress(texts, labelled))), labelled
+    if task in ("classification", None):
+        if qualifier is not None:
+            raise GraphDataError(
+                f"qualifier={qualifier}: limits are of numbers, and these are classes."
+            )
+        texts = _without_commas(texts, column, notes) if task is None else texts
+        return as_target(list(compress(texts, labelled))), labelled, None
+    given = texts
+    texts, qualifiers = split_qualifiers(texts)
+    if qualifier is not None:
+        qualifiers = read_qualifiers(table, qualifier, rows, qualifiers)
     texts = _without_commas(texts, column, notes)
     known = as_target(list(compress(texts, labelled)))
-    if known.dtype.kind == "U" and task is not None:
+    if known.dtype.kind == "U":
         labelled &= _without_remarks(texts, labelled, column, table, rows, notes)
         known = as_target(list(compress(texts, labelled)))
-    return known, labelled
+    if known.dtype.kind == "U":  # classes, in which signs have no meaning
+        return as_target(list(compress(given, labelled))), labelled, None
+    qualifiers = list(compress(qualifiers, labelled))
+    limits = limit_signs(qualifiers)
+    if limits is None:
+        return known, labelled, None
+    exact = known[limits == 0]
+    if not len(exact) or (task == "auto" and not looks_measured(exact)):
+        few = "" if not len(exact) else f" and {len(np.unique(exact))} different numbers"
+        raise GraphDataError(
+            f"column {column!r} has a qualifier in {int((limits != 0).sum())} of {len(known)} "
+            f"cells, such as {given[int(np.flatnonzero(labelled)[limits != 0][0])][:20]!r}"
+            f"{few}: to learn numbers from limits, there must be measured ones too. To learn these "
+            "texts as classes: task='classification'."
+        )
+    notes.append(f"column {column!r}: {limits_in_words(known, limits, qualifiers)}")
+    return known, labelled, limits
 
 
 def _without_commas(texts: list[str], column: str, notes: list[str]) -> list[str]:
@@ -274,7 +309,7 @@ def _beside_numbers(texts: Sequence[str]) -> tuple[str, str] | None:
             return what, advice
     every = [any(p.fullmatch(text) for p, _, _ in _BESIDE_NUMBERS) for text in texts]
     if texts and all(every):
-        return "a unit or a qualifier", "write the number alone"
+        return "a unit or an error", "write the number alone"
     return None
 
 

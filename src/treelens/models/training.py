@@ -29,6 +29,8 @@ class TrainingGraphs:
     names, smiles : tuple of str, or None
         Of the training graphs, empty where one has none; None where none has any, or where they
         were left out on purpose.
+    limits : ndarray of int, shape (n_graphs,), or None
+        1 where a value is a lower limit, -1 where it is an upper one, 0 where it is exact.
     """
 
     histograms: PatternHistograms
@@ -36,6 +38,7 @@ class TrainingGraphs:
     n_in_all: int | None = None
     names: tuple[str, ...] | None = None
     smiles: tuple[str, ...] | None = None
+    limits: np.ndarray | None = None
 
     def validate(self) -> None:
         for what in (self.names, self.smiles):
@@ -76,9 +79,21 @@ class TrainingGraphs:
         return replace(
             self,
             targets=targets,
+            limits=None
+            if self.limits is None
+            else np.append(self.limits, np.zeros(len(graphs), int)),
             names=None if names is None else names + (names_of(graphs) or none),
             smiles=None if smiles is None else smiles + (smiles_of(graphs) or none),
         )
+
+    @property
+    def exact(self) -> np.ndarray | slice:
+        """Which values are measured, not limits: the graphs that scores are about."""
+        return slice(None) if self.limits is None else self.limits == 0
+
+    def sign(self, index: int) -> str:
+        """``">"`` or ``"<"`` where the value of a graph is a limit, else empty."""
+        return "" if self.limits is None else ("", ">", "<")[self.limits[index]]
 
     @cached_property
     def usual_out_of_vocabulary(self) -> float:

@@ -64,7 +64,8 @@ def _cut(label: Any) -> str:
 def _target(model: Any, index: int) -> dict[str, Any]:
     """Return the measured value or the class of a training graph."""
     target = model.training.targets[index]
-    return {"value": target} if model.classes is None else {"class": str(model.classes[target])}
+    number = {"value": target, "sign": model.training.sign(index)}
+    return number if model.classes is None else {"class": str(model.classes[target])}
 
 
 def chosen_cards(given: PredictedGraphs) -> dict[int, str]:
@@ -225,7 +226,8 @@ def striking_pairs(model: Any) -> tuple[list[Pair], int]:
     over one minus the similarity (the structure-activity landscape index).
     """
     features, targets = model.training_graphs, model.training.targets
-    chosen = np.random.default_rng(0).permutation(len(targets))[:_MOST_COMPARED]
+    measured = np.arange(len(targets))[model.training.exact]
+    chosen = np.random.default_rng(0).permutation(measured)[:_MOST_COMPARED]
     part, targets = select_features(features, chosen), targets[chosen]
     shared = pair_sums(part.pairs, None, model.weights)
     union = part.diagonal[:, None] + part.diagonal - shared

@@ -14,6 +14,7 @@ from treelens.gp.domain import Domain, expected_error
 from treelens.gp.model import FittedGP, feature_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
+from treelens.graphs.limits import LIMITS
 from treelens.kernels.nearest import nearest_graphs
 from treelens.models.predictions import Predictions
 from treelens.models.targets import check_numbers
@@ -79,6 +80,12 @@ class PredictedGraphs:
             return self.predictions.mean[:, 0]
         return self.predictions.predicted_codes
 
+    @property
+    def _exact(self) -> np.ndarray:
+        """Whose values are measured: limits have no error, shape (n_graphs,)."""
+        limits = self.graphs.graph_data.get(LIMITS)
+        return np.ones(len(self), dtype=bool) if limits is None else limits == 0
+
     @cached_property
     def test(self) -> np.ndarray:
         """Positions of the graphs that scores are computed on: none of them was trained on.
@@ -86,7 +93,7 @@ class PredictedGraphs:
         Empty without targets, and where nearly all graphs were trained on: what is left of a
         training table (rows that were dropped before the fit) is not a test set.
         """
-        new = np.flatnonzero(~self.in_training)
+        new = np.flatnonzero(~self.in_training & self._exact)
         if self.truth is None or len(new) < _FEWEST_NEW * len(self):
             return new[:0]
         return new
@@ -97,7 +104,8 @@ class PredictedGraphs:
         if self.truth is None:
             return np.empty(0, dtype=np.int64)
         if self.classes is None:
-            return np.argsort(-np.abs(self.truth - self.predicted), kind="stable")
+            error = np.where(self._exact, np.abs(self.truth - self.predicted), 0.0)
+            return np.argsort(-error, kind="stable")
         wrong = np.flatnonzero(self.predicted != self.truth)
         return wrong[np.argsort(self.probabilities[wrong, self.truth[wrong]], kind="stable")]
 

@@ -145,7 +145,7 @@ class Drawings:
 
     def training(self, row: Mapping[str, Any], small: bool = True) -> Markup | None:
         """Draw a training graph with its value or class."""
-        target = row["class"] if "class" in row else self.units(row["value"])
+        target = row["class"] if "class" in row else row["sign"] + self.units(row["value"])
         name = str(row["index"] if row["name"] is None else row["name"])[:_LONGEST_NAME]
         title = f"Training {self.noun} {name}, {target}"
         return self._draw(row["drawing"], _NEIGHBOR if small else _PAIR, title)

@@ -33,9 +33,15 @@ def validation_scores(model: Any) -> dict[str, Any] | None:
     if not isinstance(model, FittedGP):
         return _cross_validated(model)
     assert model.record is not None
+    assert model.training is not None
     found, method = model.record.left_out, {"method": "leave-one-out"}
     if classes is None:
-        return method | number_scores(targets, found.predictions, found.std, float(targets.mean()))
+        some = np.arange(len(targets))[model.training.exact]  # a limit is nothing to compare with
+        scores = number_scores(
+            targets[some], found.predictions[some], found.std[some], float(targets[some].mean())
+        )
+        scores["points"]["index"] = some[scores["points"]["index"]]
+        return method | scores
     named = np.searchsorted(classes, found.predictions)
     return method | class_scores(targets, named, found.probabilities, classes, model.threshold)
 

@@ -140,6 +140,7 @@ def _model(estimator: Any) -> dict[str, Any]:
         "training_values": values,
         "target": None if table is None or not table.target else table.target_in_words,
         "n_training_graphs": len(targets),
+        "n_limits": 0 if model.training.limits is None else int((model.training.limits != 0).sum()),
         "n_in_all": model.training.n_in_all,
         "n_basis_graphs": len(expansion_of(model).basis_indices),
         "n_patterns": len(model.weights),
@@ -283,7 +284,7 @@ def _domain(estimator: Any, given: PredictedGraphs) -> dict[str, Any] | None:
         row = given.row(index)
         target = model.training.targets[row["nearest"]]
         if model.classes is None:
-            row["nearest_value"] = target
+            row["nearest_value"], row["sign"] = target, model.training.sign(row["nearest"])
         else:
             row["nearest_class"] = str(model.classes[target])
         rows.append(row | {"nearest_name": model.training.called(row["nearest"])})
