@@ -235,7 +235,8 @@ class PosteriorEstimator(ExplainingEstimator):
         check_is_fitted(self)
         if holds_blocks(X):
             raise TypeError("condition takes graphs, no blocks: they are added all at once.")
-        if self.model_.training.limits is not None:
+        training = self.model_.training
+        if training is not None and training.limits is not None:
             raise ValueError(
                 "Some training values of this model are limits, which are not updated exactly: fit "
                 "a model to all graphs together."
