@@ -166,3 +166,25 @@ def test_renumbered_nodes_have_the_same_counts():
     expected = forest.count(colors).to_sparse().toarray()
     found = forest.count(forest.transform(other)).to_sparse().toarray()
     np.testing.assert_array_equal(found, expected)
+
+
+def test_edge_attributes_are_edge_labels_too():
+    """Two rings with the same means at every node, but short edges side by side or apart."""
+    graphs = []
+    for lengths in ([1.0, 1.0, 5.0, 5.0, 1.0, 1.0, 5.0, 5.0], [1.0, 5.0] * 4):
+        graph = nx.cycle_graph(8)
+        nx.set_node_attributes(graph, "a", "label")
+        for k, length in enumerate(lengths):
+            graph.edges[k, (k + 1) % 8]["length"] = length
+        graphs.append(graph)
+    data = tl.as_graph_collection(graphs * 5, edge_attributes=["length"])
+    forest, colors = PatternForest.fit(data, 1, ("labels",), attributes=True)
+    tree = forest.trees.index("labels+edge cells")
+    level = forest.levels.index((tree, 1))
+    found = {tuple(np.unique(colors.colors[level, 8 * k : 8 * k + 8])) for k in range(2)}
+    assert len(found) == 2
+    forest.validate()
+    new = forest.transform(data)
+    np.testing.assert_array_equal(new.colors, colors.colors)
+    texts = forest.texts(forest.level_offsets[level] + np.unique(colors.colors[level]))
+    assert all("length" in text for text in texts)

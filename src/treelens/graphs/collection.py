@@ -433,6 +433,10 @@ class GraphCollection:
         labels = {"node_codes": node_codes, "node_alphabet": node_alphabet, "degree_labels": False}
         return self._replaced(**labels, fine_codes=None, fine_alphabet=None, **changes)
 
+    def with_edge_codes(self, codes: np.ndarray, alphabet: Sequence[Any]) -> GraphCollection:
+        """Return the same graphs with other edge labels."""
+        return self._replaced(edge_codes=codes, edge_alphabet=alphabet)
+
 
 def _integers(values: Any, name: str, dtype: Any) -> np.ndarray:
     """Return one-dimensional integers as a frozen array; nothing is rounded or wrapped."""

@@ -23,6 +23,7 @@ from treelens.patterns import _compiled_cells
 
 N_TREES = 8
 N_RESOLUTIONS = 6
+N_EDGE_RESOLUTIONS = 2
 MOST_STEPS = 2  # means over more make the nodes of a graph alike
 _QUANTILES = 0.1, 0.9  # between which a cell is split: trees shall differ
 _FEWEST_NODES = 8  # in a cell that is split
@@ -132,6 +133,16 @@ class AttributeCells:
     # --- fit and transform ------------------------------------------------------------------
 
     @classmethod
+    def of_edges(cls, graphs: GraphCollection) -> AttributeCells:
+        """Divide the attributes of edges themselves into two and then up to four cells."""
+        values = graphs.edge_attributes
+        assert values is not None
+        units = _spread(values)
+        units[units == 0.0] = 1.0
+        splits = _grow(values, units, N_EDGE_RESOLUTIONS, np.random.default_rng(_SEED), (0.5, 0.5))
+        return cls._of_splits(splits, graphs.edge_attribute_names, (), 1, 0, N_EDGE_RESOLUTIONS)
+
+    @classmethod
     def fit(
         cls,
         graphs: GraphCollection,
@@ -159,16 +170,27 @@ class AttributeCells:
                 np.random.default_rng((_SEED, tree, step)),
             )
         ]
-        sizes = [len(level) for level in splits]
+        names, edge_names = graphs.attribute_names, graphs.edge_attribute_names
+        return cls._of_splits(splits, names, edge_names, n_trees, n_steps, n_resolutions)
+
+    @classmethod
+    def _of_splits(
+        cls,
+        splits: list[list[Split]],
+        names: tuple[str, ...],
+        edge_names: tuple[str, ...],
+        *shape: int,
+    ) -> AttributeCells:
+        """Lay splits out in arrays; ``shape`` is the number of trees, steps and resolutions."""
         table = [split for level in splits for split in level]
-        children = [_first_children(level) for level in splits]
+        n_trees, n_steps, n_resolutions = shape
         return cls(
-            graphs.attribute_names, graphs.edge_attribute_names, n_trees, n_steps, n_resolutions,
-            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            names, edge_names, n_trees, n_steps, n_resolutions,
+            np.concatenate([[0], np.cumsum([len(level) for level in splits])]).astype(np.int64),
             np.array([split[0] for split in table], dtype=np.int32),
             np.array([split[1] for split in table], dtype=np.float64),
             np.array([split[2] for split in table], dtype=np.bool_),
-            np.concatenate(children).astype(np.int32),
+            np.concatenate([_first_children(level) for level in splits]).astype(np.int32),
         )  # fmt: skip
 
     def truncated(self, n_steps: int) -> AttributeCells:
@@ -185,8 +207,18 @@ class AttributeCells:
     def transform(self, graphs: GraphCollection, n_jobs: int = 1) -> np.ndarray:
         """Return the cell of every node at every level, shape (n_levels, n_nodes)."""
         graphs = check_attributes(graphs, self.names, self.edge_names)
-        values = means_over_steps(graphs, self.n_steps)
-        cells = np.empty((self.n_levels, graphs.n_nodes), dtype=np.int32)
+        return self._cells_of(means_over_steps(graphs, self.n_steps), n_jobs)
+
+    def codes_of_edges(self, graphs: GraphCollection, n_jobs: int = 1) -> np.ndarray:
+        """Return the cell of every entry of ``graphs.neighbors``, after :meth:`of_edges`."""
+        graphs = check_attributes(graphs, graphs.attribute_names, self.names)
+        assert graphs.edge_attributes is not None
+        return self._cells_of(graphs.edge_attributes, n_jobs)
+
+    def _cells_of(self, values: np.ndarray, n_jobs: int) -> np.ndarray:
+        """The cell of every row of a table at every level, shape (n_levels, n_rows)."""
+        cells = np.empty((self.n_levels, len(values)), dtype=np.int32)
+        values = np.ascontiguousarray(values)
 
         def share(first: int, last: int) -> None:
             for start in range(0, self.n_levels, self.n_resolutions):
@@ -196,7 +228,7 @@ class AttributeCells:
                     cells[start : start + self.n_resolutions],
                 )  # fmt: skip
 
-        run_in_shares(share, graphs.n_nodes, n_jobs)
+        run_in_shares(share, len(values), n_jobs)
         return cells
 
     # --- reading ----------------------------------------------------------------------------
@@ -300,7 +332,11 @@ Split = tuple[int, float, bool]  # attribute or -1, threshold, whether missing v
 
 
 def _grow(
-    values: np.ndarray, units: np.ndarray, n_resolutions: int, rng: np.random.Generator
+    values: np.ndarray,
+    units: np.ndarray,
+    n_resolutions: int,
+    rng: np.random.Generator,
+    quantiles: tuple[float, float] = _QUANTILES,
 ) -> list[list[Split]]:
     """Return the splits of one tree, by resolution; ``values`` (n_nodes, n_columns)."""
     cells, levels = [np.arange(len(values))], []
@@ -308,7 +344,7 @@ def _grow(
         splits, children = [], []
         for cell in cells:
             inside = values[cell]
-            attribute, threshold, missing = split = _choose_split(inside, units, rng)
+            attribute, threshold, missing = split = _choose_split(inside, units, rng, quantiles)
             splits.append(split)
             if attribute < 0:
                 children.append(cell)
@@ -321,12 +357,17 @@ def _grow(
     return levels
 
 
-def _choose_split(inside: np.ndarray, units: np.ndarray, rng: np.random.Generator) -> Split:
+def _choose_split(
+    inside: np.ndarray,
+    units: np.ndarray,
+    rng: np.random.Generator,
+    quantiles: tuple[float, float],
+) -> Split:
     """Split a cell along one of the attributes that vary most in it, at a random quantile."""
     n_attributes = len(units)
     tried = rng.permutation(n_attributes)[: (n_attributes + 1) // 2]
     factors = rng.uniform(0.5, 1.0, len(tried))
-    quantile = rng.uniform(*_QUANTILES)
+    quantile = rng.uniform(*quantiles)
     if len(inside) < _FEWEST_NODES:
         return -1, 0.0, False
     score = factors * _spread(inside[:, tried]) / units[tried]

@@ -27,7 +27,11 @@ TREES = {
     "labels+edges": ("labels", True),
     "fine": ("fine", False),
     "fine+edges": ("fine", True),
+    "labels+coarse edge cells": ("labels", True),
+    "labels+edge cells": ("labels", True),
 }
+# Edge labels that are cells of the attributes of edges: at which resolution.
+EDGE_CELLS = {"labels+coarse edge cells": 0, "labels+edge cells": 1}
 ATTRIBUTES = "attributes"  # the name of the cells where others have that of a tree
 _PLAIN = tuple(tree for tree, (_, edges) in TREES.items() if not edges)
 
@@ -56,6 +60,7 @@ class PatternForest:
     vocabularies: tuple[PatternVocabulary, ...]  # one per tree, of the same depth
     roots: tuple[np.ndarray, ...]
     cells: AttributeCells | None = None
+    edge_cells: AttributeCells | None = None
     level_offsets: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -97,19 +102,26 @@ class PatternForest:
     ) -> tuple[PatternForest, NodeColors]:
         """Refine a collection for every tree; return the forest and the colours of the nodes.
 
-        With ``attributes`` those of the nodes, if there are any, are divided into cells.
+        With ``attributes`` those of nodes and edges, if there are any, are divided into cells:
+        patterns of their own, and edge labels of two trees more.
         """
+        cells = edge_cells = None
+        if attributes and has_attributes(graphs):
+            cells = AttributeCells.fit(graphs, min(depth, MOST_STEPS))
+            if graphs.edge_attributes is not None and len(graphs.neighbors):
+                edge_cells = AttributeCells.of_edges(graphs)
+                trees = (*trees, *EDGE_CELLS)
         if depth == 0:  # edge labels matter from depth 1 on
-            trees = tuple(t for t in trees if t.removesuffix("+edges") not in trees or t in _PLAIN)
+            trees = tuple(t for t in trees if t.partition("+")[0] not in trees or t in _PLAIN)
         fitted = [
-            PatternVocabulary.fit(labelled_for(graphs, tree), depth, TREES[tree][1], n_jobs)
+            PatternVocabulary.fit(
+                labelled_for(graphs, tree, edge_cells), depth, TREES[tree][1], n_jobs
+            )
             for tree in trees
         ]
         vocabularies = tuple(vocabulary for vocabulary, _ in fitted)
-        cells = None
-        if attributes and has_attributes(graphs):
-            cells = AttributeCells.fit(graphs, min(depth, MOST_STEPS))
-        plain = cls(trees, vocabularies, tuple(np.empty(0, np.int64) for _ in trees), cells)
+        none = tuple(np.empty(0, np.int64) for _ in trees)
+        plain = cls(trees, vocabularies, none, cells, edge_cells)
         colors = plain._stacked([colors.colors for _, colors in fitted], graphs, n_jobs)
         return replace(plain, roots=plain._find_roots(colors)), colors
 
@@ -125,7 +137,7 @@ class PatternForest:
     def transform(self, graphs: GraphCollection, n_jobs: int = 1) -> NodeColors:
         """Return the colours of new graphs, a row per level; -1 for unseen patterns."""
         colors = [
-            vocabulary.transform(labelled_for(graphs, tree), n_jobs).colors
+            vocabulary.transform(labelled_for(graphs, tree, self.edge_cells), n_jobs).colors
             for tree, vocabulary in zip(self.trees, self.vocabularies, strict=True)
         ]
         return self._stacked(colors, graphs, n_jobs)
@@ -136,7 +148,7 @@ class PatternForest:
         As in :meth:`PatternVocabulary.extend`, known colours do not change within a level.
         """
         fitted = [
-            vocabulary.extend(labelled_for(graphs, tree), n_jobs)
+            vocabulary.extend(labelled_for(graphs, tree, self.edge_cells), n_jobs)
             for tree, vocabulary in zip(self.trees, self.vocabularies, strict=True)
         ]
         wider = replace(self, vocabularies=tuple(vocabulary for vocabulary, _ in fitted))
@@ -378,10 +390,18 @@ class PatternForest:
         return texts.tolist()
 
 
-def labelled_for(graphs: GraphCollection, tree: str) -> GraphCollection:
-    """Return the graphs with the node labels that a tree uses."""
+def labelled_for(
+    graphs: GraphCollection, tree: str, edge_cells: AttributeCells | None = None
+) -> GraphCollection:
+    """Return the graphs with the labels that a tree uses."""
     if tree not in TREES:
         raise ValueError(f"trees must be among {', '.join(TREES)}; got {tree!r}.")
+    if tree in EDGE_CELLS:
+        if edge_cells is None:
+            raise GraphDataError(f"The tree {tree!r} needs attributes of edges: omit this tree.")
+        level = EDGE_CELLS[tree]
+        alphabet = [edge_cells.text(level, k) for k in range(int(edge_cells.level_sizes[level]))]
+        return graphs.with_edge_codes(edge_cells.codes_of_edges(graphs)[level], alphabet)
     labels = TREES[tree][0]
     if labels == "labels":
         return graphs
