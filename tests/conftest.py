@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 from pathlib import Path
 
 # Tests run in two processes: their OpenMP threads would wait for each other.
@@ -59,3 +60,28 @@ def mutag() -> tuple[GraphCollection, np.ndarray]:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+BROWSER_OPTIONS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-quic",
+]
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium, or a skip that says why there is none."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    place = shutil.which("chromium") or shutil.which("chromium-browser")
+    if place is None:
+        pytest.skip("needs a browser: install Debian's chromium package")
+    with playwright.sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=place, args=BROWSER_OPTIONS)
+        yield found
+        found.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from html.parser import HTMLParser
 
 import numpy as np
@@ -11,18 +10,6 @@ import pytest
 import treelens as tl
 
 QUICK = {"gamma": 1.0, "C": 10.0, "cv": 2, "random_state": 0, "progress": False}
-BROWSER_OPTIONS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-quic",
-]
-
-
 EVIL = "<script>document.title='owned'</script>"
 EVIL_CLASS = "</script><img src=x onerror=\"document.title='owned'\">"
 VOID = {"meta", "link", "input", "br", "img", "hr"}
@@ -157,16 +144,3 @@ def hostile():
     star = ([(0, 1), (0, 2)], {0: EVIL, 1: "b", 2: EVIL}, {(0, 1): EVIL, (0, 2): "x"})
     path = ([(0, 1), (1, 2)], {0: "b", 1: EVIL, 2: "b"}, {(0, 1): "x", (1, 2): EVIL})
     return tl.as_graph_collection([star, path] * 6), [EVIL_CLASS, "plain"] * 6
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """Chromium, or a skip that says why there is none."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    place = shutil.which("chromium") or shutil.which("chromium-browser")
-    if place is None:
-        pytest.skip("needs a browser: install Debian's chromium package")
-    with playwright.sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=place, args=BROWSER_OPTIONS)
-        yield found
-        found.close()

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from report.conftest import browser  # noqa: F401 - a fixture
 from treelens.estimators.named_models import name_models
 from treelens.serve.answers import Limits, Workbench
 
