@@ -40,7 +40,7 @@ _PATIENCE = 2
 _MEMORY = 20  # pairs of steps and gradient changes that L-BFGS keeps
 
 _LOG_NOISES = np.log([0.003, 0.03, 0.2])  # to begin with where the given noise is too small
-_STEEP = 0.006  # slope in the log noise, per graph: where it is steeper, noise is too small
+_STEEP = 0.003  # slope in the log noise, per graph: where it is steeper, noise is too small
 
 Tick = Callable[[str], None]
 
