@@ -1,11 +1,15 @@
-"""Time default fits against those of another checkout, in fresh processes that take turns.
+"""Time default fits and predictions against another checkout, in fresh processes that take turns.
 
 ::
 
     python -m benchmarks.bench_fit --against OLD/src --out docs/results/rows/fit_speed.jsonl
 
-Every process fits twice on one thread and reports the second fit, so that nothing is compiled in
-it: processor seconds, and the error or accuracy on the test part. It needs ``TREELENS_DATA``.
+``fit``: every process fits twice and reports the second fit, so that nothing is compiled in it,
+with the error or accuracy on the test part; of molecules, also a fit on ECFP counts with a kernel
+of the same form. ``first``: a fit of 1,000 molecules with nothing compiled before, imports
+included. ``predict``: SMILES a second, from text to number. ``landmarks``: molecules of HIV, 3,000
+landmarks and the exact posterior. ``table``: the default command on all of HIV. One thread, and
+processor seconds, as other programs may be running. It needs ``TREELENS_DATA``.
 """
 
 from __future__ import annotations
@@ -15,68 +19,151 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 SETS = ("FreeSolv", "ESOL", "Lipophilicity", "NCI1")
-_FIT = """
-import json, os, sys, time, warnings
+_BEGIN = """
+import time
+start = time.process_time()
+import json, os, sys, warnings
 import numpy as np
-from sklearn.model_selection import train_test_split
 import treelens as tl
 warnings.simplefilter("ignore")
-name, seed = sys.argv[1], int(sys.argv[2])
-if name == "NCI1":
-    graphs, y = tl.load_dataset(name)
-    model = tl.GraphClassifier(random_state=0)
-else:
+def read(name, target="value"):
     path = os.path.join(os.environ["TREELENS_DATA"], "smiles", name + ".csv.gz")
-    graphs, y = tl.read_smiles(path, target="value")
-    y, model = np.asarray(y, dtype=float), tl.GraphRegressor(random_state=0)
-share = 0.1 if name == "NCI1" else 0.2
+    graphs, y = tl.read_smiles(path, target=target, on_invalid="skip")
+    return graphs, np.asarray(y, dtype=float if target == "value" else int)
+def seconds(work):
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+"""
+_FIT = """
+from sklearn.model_selection import train_test_split
+name, seed = sys.argv[1], int(sys.argv[2])
+numbers = name != "NCI1"
+graphs, y = read(name) if numbers else tl.load_dataset(name)
+models = {"seconds": (tl.GraphRegressor if numbers else tl.GraphClassifier)(random_state=0)}
+try:
+    from treelens.estimators.baselines import EcfpGPRegressor
+    models |= {"ecfp_seconds": EcfpGPRegressor(random_state=0)} if numbers else {}
+except ImportError:  # of an older checkout
+    pass
+share = 0.2 if numbers else 0.1
 train, test = train_test_split(np.arange(len(y)), test_size=share, random_state=seed)
-small = train[:150]
-model.fit(graphs[small], y[small])
-start = time.process_time()
-model.fit(graphs[train], y[train])
-seconds = time.process_time() - start
-if name == "NCI1":
-    score = {"accuracy": float(model.score(graphs[test], y[test]))}
-else:
+found = {"n_train": len(train)}
+for key, model in models.items():
+    model.fit(graphs[train[:150]], y[train[:150]])
+    found[key] = seconds(lambda: model.fit(graphs[train], y[train]))
+model = models["seconds"]
+if numbers:
     mean, std = model.predict(graphs[test], return_std=True)
     density = 0.5 * ((y[test] - mean) / std) ** 2 + np.log(std) + 0.5 * np.log(2 * np.pi)
-    score = {"rmse": float(np.sqrt(np.mean((y[test] - mean) ** 2))), "nlpd": float(density.mean())}
-print(json.dumps({"n_train": len(train), "seconds": seconds, **score}))
+    found["rmse"], found["nlpd"] = np.sqrt(np.mean((y[test] - mean) ** 2)), density.mean()
+else:
+    found["accuracy"] = model.score(graphs[test], y[test])
+print(json.dumps({key: float(value) for key, value in found.items()}))
+"""
+_FIRST = """
+graphs, y = read("ESOL")
+tl.GraphRegressor().fit(list(graphs.graph_data["smiles"][:1000]), y[:1000])
+print(json.dumps({"seconds": time.process_time() - start}))
+"""
+_PREDICT = """
+graphs, y = read(sys.argv[1])
+smiles, order = graphs.graph_data["smiles"], np.random.default_rng(0).permutation(len(y))
+train, test = order[:1000], np.resize(order[1000:], 3000)
+found, some = {}, [smiles[i] for i in test]
+known = "descriptors" in tl.GraphRegressor().get_params()
+for name in ("without", "with") if known else ("without",):
+    settings = {"descriptors": name == "with"} if known else {}
+    model = tl.GraphRegressor(random_state=0, max_steps=3, **settings)
+    model.fit([smiles[i] for i in train], y[train])
+    model.predict(some[:200])
+    mean = min(seconds(lambda: model.predict(some)) for _ in range(3))
+    std = min(seconds(lambda: model.predict(some, return_std=True)) for _ in range(3))
+    found |= {f"mean, {name} descriptors": 3000 / mean, f"std, {name} descriptors": 3000 / std}
+print(json.dumps(found))
+"""
+_LANDMARKS = """
+graphs, y = read("HIV", "label")
+some = np.sort(np.random.default_rng(0).permutation(len(y))[: int(sys.argv[1])])
+graphs, y = graphs[some], y[some]
+settings = {"random_state": 0, "n_jobs": 1, "learning_size": 1000}
+model = tl.GraphClassifier(exact_size=10, n_landmarks=50, **settings).fit(graphs[:200], y[:200])
+found = {}
+for name, size in (("landmarks", len(y) - 1), ("exact", len(y))):
+    model = tl.GraphClassifier(exact_size=size, n_landmarks=len(y) // 4, **settings)
+    found[name] = seconds(lambda: model.fit(graphs, y))
+print(json.dumps(found))
+"""
+_TABLE = """
+from treelens.cli.main import main
+path = os.path.join(os.environ["TREELENS_DATA"], "smiles", "HIV.csv.gz")
+out = os.path.join(os.environ["NUMBA_CACHE_DIR"], "hiv.treelens")
+sys.argv = ["treelens", "fit", path, "--target", "label", "--out", out]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print(json.dumps({"seconds": time.process_time() - start}))
 """
 
 
-def fit(source: Path | None, name: str, seed: int) -> dict[str, float]:
+def measure(source: Path | None, program: str, *arguments: str) -> dict[str, float]:
     """Return what one process measured, with the package at ``source`` or the installed one."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    if source is not None:
-        environment["PYTHONPATH"] = str(source)
-    done = subprocess.run(
-        [sys.executable, "-c", _FIT, name, str(seed)],
-        env=environment, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as made:
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        if program in (_FIRST, _TABLE):
+            environment["NUMBA_CACHE_DIR"] = made
+        if source is not None:
+            environment["PYTHONPATH"] = str(source)
+        done = subprocess.run(
+            [sys.executable, "-c", _BEGIN + program, *arguments],
+            env=environment, capture_output=True, text=True, check=True,
+        )  # fmt: skip
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def rows(what: str, old: Path, sets: list[str], splits: int) -> Iterator[dict[str, Any]]:
+    if what == "fit":
+        for name in sets:
+            for seed in range(splits):
+                both = [measure(source, _FIT, name, str(seed)) for source in (old, None)]
+                ratio = both[0]["seconds"] / both[1]["seconds"]
+                row = {"what": what, "set": name, "split": seed, "ratio": ratio}
+                yield {**row, "old": both[0], "new": both[1]}
+    elif what == "first":
+        both = [measure(source, _FIRST) for source in (old, None)]
+        yield {"what": what, "set": "ESOL", "old": both[0], "new": both[1]}
+    elif what == "predict":
+        for name in (s for s in sets if s not in ("FreeSolv", "NCI1")):
+            both = [measure(source, _PREDICT, name) for source in (old, None)]
+            yield {"what": what, "set": name, "old": both[0], "new": both[1]}
+    elif what == "landmarks":
+        yield {"what": what, "set": "HIV", "n": 12_000, "new": measure(None, _LANDMARKS, "12000")}
+    else:
+        yield {"what": what, "set": "HIV", "new": measure(None, _TABLE)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--against", type=Path, required=True, help="src of the other checkout")
+    kinds = ("fit", "first", "predict", "landmarks", "table")
+    parser.add_argument("--what", nargs="*", choices=kinds, default=kinds)
     parser.add_argument("--sets", nargs="*", default=SETS)
     parser.add_argument("--splits", type=int, default=1)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    for name in options.sets:
-        for seed in range(options.splits):
-            old, new = fit(options.against, name, seed), fit(None, name, seed)
-            row = {"set": name, "split": seed, "old": old, "new": new,
-                   "ratio": old["seconds"] / new["seconds"]}  # fmt: skip
+    for what in options.what:
+        for row in rows(what, options.against, options.sets, options.splits):
             print(json.dumps(row), flush=True)
             if options.out is not None:
-                with options.out.open("a", encoding="utf-8") as rows:
-                    rows.write(json.dumps(row) + "\n")
+                with options.out.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(row) + "\n")
 
 
 if __name__ == "__main__":

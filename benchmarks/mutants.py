@@ -48,6 +48,7 @@ ROOMS = {  # which tests answer for which files, the likeliest first
                       "learning/test_stochastic.py", "learning/test_learn.py"],
     "explain/draw*.py": ["explain/test_draw.py", "explain/test_draw_molecules.py"],
     "explain/*.py": ["explain"],
+    "decisions/*.py": ["decisions"],
     "models/svm.py": ["models/test_svm.py"],
     "selection/search.py": ["selection/test_search.py"],
     "estimators/svc.py": ["estimators/test_svc.py",

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from reproduction.data import StudyOptions
 
 PAGES = (
-    "table2", "numbers", "censored", "classes", "explanations", "speed", "defaults", "index",
+    "table2", "numbers", "censored", "classes", "explanations", "speed", "decisions", "defaults",
+    "index",
 )  # fmt: skip
 _PAGE_MODULES = {page: f"page_{'paper' if page == 'table2' else page}" for page in PAGES}
 
@@ -60,8 +61,14 @@ EXPERIMENTS = {
                                "explanations", "run_toxicophores"),
     "fragments": Experiment("fragments against toxicophores, Crippen, refits", "fragments",
                             "explanations"),
+    # decisions
+    "campaign": Experiment("how soon suggestions find the best molecules", "campaign",
+                           "decisions"),
+    "advice": Experiment("predicted differences of held-out matched pairs", "advice", "decisions"),
     # speed and defaults
     "cost": Experiment("time and memory of a fit, ours and others", "cost", "speed"),
+    "intervals": Experiment("coverage of 90 % intervals on random and scaffold folds", "intervals",
+                            "defaults"),
     "domain": Experiment("does the applicability domain order the errors", "domain", "defaults"),
 }  # fmt: skip
 # Experiments that "all" makes: those of the paper, quick ones first.

@@ -15,6 +15,8 @@ PAGES = {
     "censored": "values of which only a limit is known: used, left out or clipped",
     "classes": "classes of molecules: beside fingerprint models, HIV, rare classes, `GraphSVC`",
     "explanations": "do explanations name the atoms that matter; toxicophores; fragments",
+    "decisions": "which compounds to measure next, which change would help: campaigns and matched "
+    "pairs",
     "speed": "cost of a fit, benchmarks, landmarks, a million molecules, a GPU",
     "defaults": "how the defaults were chosen, and on which sets and splits",
 }

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -221,8 +222,8 @@ def kernel_search(
     program.
     """
     return KernelSearch(
-        data.histograms, data.codes, splits, learner, first_depth, np.ones(len(data.codes)),
-        accuracy, final=final,
+        partial(data.histograms.select_depths, first_depth), data.codes, splits, learner,
+        np.ones(len(data.codes)), accuracy, final=final,
     )  # fmt: skip
 
 

@@ -13,7 +13,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from reproduction.tanimoto_gp import TanimotoProcess
 from treelens.estimators.baselines import EcfpGPRegressor
-from treelens.kernels.fingerprints import fingerprint_counts, parsed_smiles, tanimoto_matrix
+from treelens.graphs.gathering import parsed_smiles
+from treelens.kernels.fingerprints import fingerprint_counts, tanimoto_matrix
 
 _RADIUS = {"ecfp_gp": 3, "ecfp4_gp": 2}  # amplitude times Tanimoto similarity
 _WEIGHTED = {"ecfp_gp_radii": 3, "ecfp4_gp_radii": 2}  # our kernel, with a weight per radius

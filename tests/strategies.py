@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 from hypothesis import strategies as st
@@ -22,17 +22,22 @@ def collections(
     min_nodes: int = 1,
     max_nodes: int = 6,
     edge_labels: bool = False,
+    directed: bool | None = False,
 ) -> GraphCollection:
     """Small collections, self-loops, lonely nodes and (for ``min_nodes=0``) empty graphs included.
 
     Few labels and few nodes make equal colours, within and between graphs, the common case.
+    ``directed=None`` draws either kind.
     """
+    directed = draw(st.booleans()) if directed is None else directed
     sizes = draw(st.lists(st.integers(min_nodes, max_nodes), min_size=min_graphs,
                           max_size=max_graphs))  # fmt: skip
     edges: list[tuple[int, int]] = []
     base = 0
     for size in sizes:
-        possible = list(combinations_with_replacement(range(base, base + size), 2))
+        nodes = range(base, base + size)
+        possible = list(product(nodes, nodes) if directed else
+                        combinations_with_replacement(nodes, 2))  # fmt: skip
         if possible:
             edges += draw(st.lists(st.sampled_from(possible), unique=True, max_size=10))
         base += size
@@ -40,8 +45,9 @@ def collections(
     edge_alphabet = EDGE_LABELS if edge_labels else EDGE_LABELS[:1]
     bonds = draw(st.lists(st.sampled_from(edge_alphabet), min_size=len(edges), max_size=len(edges)))
     return build_collection(
-        sizes, np.array(edges, dtype=int).reshape(-1, 2), labels, bonds if edge_labels else None
-    )
+        sizes, np.array(edges, dtype=int).reshape(-1, 2), labels, bonds if edge_labels else None,
+        directed=directed,
+    )  # fmt: skip
 
 
 def random_collection(
@@ -50,17 +56,19 @@ def random_collection(
     max_nodes: int = 15,
     density: float = 0.2,
     labels: str = NODE_LABELS,
+    directed: bool = False,
 ) -> GraphCollection:
     """Random graphs with node labels and edge labels."""
     sizes = rng.integers(1, max_nodes + 1, n_graphs)
     edges = []
     for base, size in zip(np.cumsum(sizes) - sizes, sizes, strict=True):
-        joined = np.triu(rng.random((size, size)) < density)
+        joined = rng.random((size, size)) < density
+        joined = joined if directed else np.triu(joined)
         edges.append(np.argwhere(joined) + base)
     edges = np.concatenate(edges)
     return build_collection(
         sizes, edges, rng.choice(list(labels), sizes.sum()).tolist(),
-        rng.choice(list(EDGE_LABELS), len(edges)).tolist(),
+        rng.choice(list(EDGE_LABELS), len(edges)).tolist(), directed=directed,
     )  # fmt: skip
 
 
@@ -73,5 +81,6 @@ def _renumbered_graph(graph: Graph, new_name: list[int]) -> Graph:
     labels = [None] * graph.n_nodes
     for old, label in enumerate(graph.node_labels):
         labels[new_name[old]] = label
-    renamed = [tuple(sorted((new_name[u], new_name[v]))) for u, v in graph.edges]
-    return Graph(tuple(labels), tuple(renamed), graph.edge_labels)
+    renamed = [(new_name[u], new_name[v]) for u, v in graph.edges]
+    renamed = renamed if graph.directed else [tuple(sorted(edge)) for edge in renamed]
+    return Graph(tuple(labels), tuple(renamed), graph.edge_labels, directed=graph.directed)

@@ -5,6 +5,8 @@ Held-out graphs, other graphs to be predicted and labels that mean nothing must 
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
@@ -84,7 +86,7 @@ def test_the_inner_validation_sees_through_permuted_labels(data):
 def search_on(graphs: tl.GraphCollection, codes: np.ndarray, splits: list) -> KernelSearch:
     histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 2))
     return KernelSearch(
-        histograms, codes, splits, tl.PairwiseWeights(random_state=0), first_depth=0,
+        partial(histograms.select_depths, 0), codes, splits, tl.PairwiseWeights(random_state=0),
         sample_weight=np.ones(len(codes)), score=SCORES["accuracy"], final=True,
     )  # fmt: skip
 
@@ -118,7 +120,7 @@ def test_weights_of_a_split_do_not_know_the_other_graphs(data):
     for collection, labels in ((graphs, codes), (more, padded)):
         search = search_on(collection, labels, [(train, train)])
         weights = search.weights_for(base, train)
-        histograms = search.histograms.select_depths(search.first_depth, base.depth)
+        histograms = search.counts(base.depth)
         pairs = PairFeatures.from_histograms(histograms, base.kind, unit=False)
         sums.append(pair_sums(pairs, weights=weights)[:64, :64])
     np.testing.assert_allclose(sums[0], sums[1], rtol=1e-9)

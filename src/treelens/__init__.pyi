@@ -1,4 +1,6 @@
 # The public names and where they are defined; `__init__.py` imports them from here, on first use.
+from .decisions.advise import advise as advise
+from .decisions.suggest import suggest as suggest
 from .estimators.evidence import GraphClassifier as GraphClassifier
 from .estimators.evidence import GraphRegressor as GraphRegressor
 from .estimators.files import load as load
@@ -13,10 +15,10 @@ from .gp.dask_executor import fit_distributed as fit_distributed
 from .graphs.blocks import CollectionBlocks as CollectionBlocks
 from .graphs.blocks import SmilesBlocks as SmilesBlocks
 from .graphs.blocks import TUBlocks as TUBlocks
-from .graphs.collection import Graph as Graph
 from .graphs.collection import GraphCollection as GraphCollection
 from .graphs.convert import as_graph_collection as as_graph_collection
 from .graphs.datasets import load_dataset as load_dataset
+from .graphs.graph import Graph as Graph
 from .graphs.molecule_table import MoleculeTable as MoleculeTable
 from .graphs.molecules import read_smiles as read_smiles
 from .graphs.synthetic import make_synthetic as make_synthetic

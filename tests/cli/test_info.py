@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
+
 import treelens as tl
 from cli.conftest import ALCOHOLS, AMINES, QUICK, SMALL, run, write_csv
 
@@ -27,7 +30,28 @@ def test_info_shows_the_table_that_a_model_was_fitted_to(tmp_path):
                   "standardize=('fragment', 'uncharge', 'tautomer')", "noise",
                   "graphs 40"):  # fmt: skip
         assert words in text, words
+    assert "SMILES, names and values kept" in text
     found = run("info", model, "--json").data
     table = found["recipe"]["table"]
     assert (table["transform"], table["units"]) == ("log10", "nM")
     assert found["kernel"]["noise"] == tl.load(model).model_.noise
+
+
+def test_a_model_without_training_data_says_so(tmp_path):
+    rows = [(f"cpd-{k}", s, 1.5**k) for k, s in enumerate([*ALCOHOLS, *AMINES])]
+    data = write_csv(tmp_path / "x.csv", rows, "id,smiles,value")
+    full, bare = tmp_path / "full.treelens", tmp_path / "bare.treelens"
+    assert run("fit", data, "--target", "value", "-o", full, *SMALL).code == 0
+    bare_fit = run("fit", data, "--target", "value", "--no-training-data", "-o", bare, *SMALL)
+    assert bare_fit.code == 0, bare_fit.err
+    assert "left out" in run("info", bare, "--json").data["training_data"]
+    new = write_csv(tmp_path / "new.csv", [("CCCCO",), ("CCN",)], "smiles")
+    for model, expected in ((full, ["cpd-2", "cpd-20"]), (bare, None)):
+        done = run("predict", model, new, "-o", tmp_path / "p.csv")
+        assert done.code == 0, done.err
+        found = pd.read_csv(tmp_path / "p.csv")
+        if expected is None:
+            assert "nearest_name" not in found
+        else:
+            assert found["nearest_name"].tolist() == expected
+            assert np.allclose(found["nearest_value"], [1.5**2, 1.5**20])

@@ -84,3 +84,13 @@ def test_radii_have_weights_of_their_own():
     model = EcfpGPRegressor().fit(SMILES, VALUES)
     assert model.best_weights_ == "depths"
     assert len(np.unique(model.weights_.round(9))) == 4
+
+
+def test_the_fingerprint_process_has_a_covariance_with_new_environments():
+    known, new = ["C" * n + "O" for n in range(1, 12)], ["CCN", "CCCN", "OCC(F)(F)F", "C" * 7 + "O"]
+    model = EcfpGPRegressor(depth=2, n_jobs=1).fit(known, np.arange(11.0))
+    mean, std = model.predict(new, return_std=True)
+    joint, cov = model.predict(new, return_cov=True)
+    np.testing.assert_allclose(joint, mean)
+    np.testing.assert_allclose(np.diagonal(cov), std**2)
+    assert cov[0, 1] > cov[0, 2]  # amines share what training never had

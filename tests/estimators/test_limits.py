@@ -219,3 +219,14 @@ def test_fit_uses_the_limits_of_a_table(repeats, tmp_path):
     ignored = tl.GraphRegressor(**settings).fit(graphs, y, limits=np.zeros(len(y)))
     assert ignored.predict(graphs).max() < 1500.0
     assert np.allclose(model.train_values_, np.log10(y))
+
+
+def test_more_data_keep_the_sites_of_limits(fitted):
+    """Conditioning on more values leaves what limits said as it was."""
+    model, graphs, truth, values, limits = fitted
+    more = model.condition(graphs[50:60], truth[50:60])
+    assert more.train_limits_.tolist() == [*limits[:50].tolist(), *[0] * 10]
+    assert more.predict(graphs[:50][limits[:50] == 1]).max() > values.max()
+    assert (more.loo_.std < 2 * truth.std()).all()
+    few = model.condition(graphs[50:51], model.predict(graphs[50:51]))
+    np.testing.assert_allclose(few.predict(graphs[51:]), model.predict(graphs[51:]), atol=1e-6)

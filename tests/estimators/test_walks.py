@@ -35,19 +35,21 @@ def close(a: np.ndarray, b: np.ndarray) -> bool:
     return np.allclose(a, b, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("ordered", [True, False])
-def test_shortest_path_is_the_dot_product_of_triple_counts(rng, ordered):
-    graphs = random_collection(rng, 20)
+def test_shortest_path_is_the_dot_product_of_triple_counts(rng, ordered, directed):
+    graphs = random_collection(rng, 20, directed=directed)
     kernel = ShortestPath(ordered=ordered).fit(graphs[:12])
     expected = naive.shortest_path_kernel(graphs, graphs[:12], ordered)
     assert close(kernel.transform(graphs), expected)
     assert close(kernel.fit_transform(graphs[:12]), expected[:12])
 
 
+@pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("edge_labels", [False, True])
 @pytest.mark.parametrize("max_length", [0, 1, 4, None])
-def test_random_walk_is_the_series_on_product_graphs(rng, max_length, edge_labels):
-    graphs = random_collection(rng, 14, max_nodes=8)
+def test_random_walk_is_the_series_on_product_graphs(rng, max_length, edge_labels, directed):
+    graphs = random_collection(rng, 14, max_nodes=8, directed=directed)
     kernel = RandomWalk(max_length, decay=0.03, edge_labels=edge_labels).fit(graphs[:9])
     expected = naive.random_walk_kernel(graphs, graphs[:9], 0.03, max_length, edge_labels)
     assert close(kernel.transform(graphs), expected)
@@ -67,11 +69,21 @@ def test_longer_walks_approach_the_full_series(rng):
 def as_grakel(graphs: GraphCollection) -> list:
     import grakel
 
-    both = [
-        [set(graph.edges) | {(v, u) for u, v in graph.edges}, dict(enumerate(graph.node_labels))]
-        for graph in graphs
-    ]
-    return [grakel.Graph(edges, node_labels=labels) for edges, labels in both]
+    found = []
+    for graph in graphs:
+        edges = set(graph.edges)
+        edges = edges if graph.directed else edges | {(v, u) for u, v in edges}
+        found.append(grakel.Graph(edges, node_labels=dict(enumerate(graph.node_labels))))
+    return found
+
+
+def test_shortest_path_of_directed_graphs_equals_grakel(rng):
+    grakel = pytest.importorskip("grakel")
+    graphs = random_collection(rng, 12, density=0.3, directed=True)
+    graphs = graphs[[i for i, g in enumerate(graphs) if len(set(sum(g.edges, ()))) == g.n_nodes]]
+    theirs = grakel.ShortestPath(with_labels=True).fit_transform(as_grakel(graphs))
+    assert len(graphs) > 3
+    assert close(ShortestPath().fit_transform(graphs), theirs)
 
 
 @pytest.mark.parametrize("normalize", [None, "cosine"])
@@ -97,7 +109,7 @@ any_normalization = st.sampled_from(NORMALIZATIONS)
 
 
 @settings(deadline=None)
-@given(collections(max_nodes=5, min_nodes=0), any_kernel, any_normalization)
+@given(collections(max_nodes=5, min_nodes=0, directed=None), any_kernel, any_normalization)
 def test_transform_of_the_training_graphs_is_fit_transform(graphs, kernel, normalize):
     kernel = clone(kernel).set_params(normalize=normalize)
     expected = kernel.fit_transform(graphs)

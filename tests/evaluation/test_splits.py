@@ -19,8 +19,9 @@ from treelens.evaluation.splits import (
     without_copies,
 )
 from treelens.graphs.errors import GraphDataError
+from treelens.graphs.gathering import parsed_smiles
 from treelens.graphs.molecules import smiles_to_collection
-from treelens.kernels.fingerprints import fingerprint_counts, parsed_smiles, presence
+from treelens.kernels.fingerprints import fingerprint_counts, presence
 
 Chem = pytest.importorskip("rdkit.Chem")
 

@@ -92,7 +92,7 @@ def test_the_other_class_turns_signs(model, table):
 
 
 def test_a_loaded_model_finds_the_same_on_its_training_graphs(model, table, tmp_path):
-    model.save(tmp_path / "m.tlm")
+    model.save(tmp_path / "m.tlm", training_data=False)
     loaded = tl.load(tmp_path / "m.tlm")
     with pytest.raises(AttributeError, match=r"fragments\(graphs\)"):
         _ = loaded.fragments_

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from strategies import random_collection
-from treelens.gp.choice import Candidate, TrainingData, fit_candidates, parts_of_graphs, preferred
+from treelens.gp.choice import (
+    Candidate,
+    TrainingData,
+    fit_learned,
+    fit_uniform,
+    parts_of_graphs,
+    preferred,
+)
 from treelens.gp.search import starting_parameters
 from treelens.gp.targets import Targets, class_columns
 from treelens.patterns.forest import PatternForest
@@ -21,7 +28,7 @@ def data():
     return TrainingData(forest, histograms, targets)
 
 
-@pytest.mark.parametrize(("n", "n_parts"), [(60, 4), (600, 1), (4000, 1)])
+@pytest.mark.parametrize(("n", "n_parts"), [(60, 4), (600, 2), (4000, 1)])
 def test_parts_share_no_graph_and_keep_the_groups(n, n_parts):
     positions, groups = np.arange(100, 100 + n), np.arange(n) % 10
     parts = parts_of_graphs(positions, groups, seed=0)
@@ -78,6 +85,11 @@ def test_weights_beyond_a_depth_are_zero(data):
     assert (kernel.weights[data.pattern_depths <= 1] == 1).all()
 
 
+def all_candidates(data, parts, depths):
+    uniform = fit_uniform(data, parts, depths)
+    return [uniform, *fit_learned(data, parts, uniform, depths[-1], "branches")]
+
+
 def test_candidates_see_nothing_of_the_graphs_that_they_are_compared_on(data):
     """Other targets of those graphs change scores, and no parameter."""
     parts = parts_of_graphs(np.arange(60), np.zeros(60, int), seed=0)[:1]
@@ -85,7 +97,7 @@ def test_candidates_see_nothing_of_the_graphs_that_they_are_compared_on(data):
     values[parts[0].compared] += 5.0
     other = TrainingData(data.forest, data.histograms, Targets(
         values, data.targets.offset, data.targets.scale, data.targets.weights))  # fmt: skip
-    one, two = (fit_candidates(d, parts, [0, 1, 2], "branches") for d in (data, other))
+    one, two = (all_candidates(d, parts, [0, 1, 2]) for d in (data, other))
     for a, b in zip(one, two, strict=True):
         assert (a.weights, a.depth) == (b.weights, b.depth)
         for left, right in zip(a.start, b.start, strict=True):
@@ -95,7 +107,7 @@ def test_candidates_see_nothing_of_the_graphs_that_they_are_compared_on(data):
 
 def test_learned_weights_win_where_one_pattern_decides(data):
     parts = parts_of_graphs(np.arange(60), np.zeros(60, int), seed=0)
-    candidates = fit_candidates(data, parts, [0, 1, 2], "branches")
+    candidates = all_candidates(data, parts, [0, 1, 2])
     assert [c.weights for c in candidates] == ["uniform", "depths", "branches"]
     assert candidates[1].depth == candidates[2].depth == 2
     assert all(len(c.scores) == 60 for c in candidates)
@@ -107,9 +119,9 @@ def test_classes_are_scored_by_their_log_probability(data):
     targets = Targets.standardized(class_columns(codes, 2), np.ones(60), 1.0)
     of_classes = TrainingData(data.forest, data.histograms, targets, codes)
     parts = parts_of_graphs(np.arange(60), codes, seed=0)
-    for candidate in fit_candidates(of_classes, parts, [1], "uniform"):
-        assert (candidate.scores <= 0).all()
-        assert candidate.scores.mean() > np.log(0.5)
+    candidate = fit_uniform(of_classes, parts, [1])
+    assert (candidate.scores <= 0).all()
+    assert candidate.scores.mean() > np.log(0.5)
 
 
 @pytest.mark.parametrize(

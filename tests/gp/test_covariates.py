@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from treelens import as_graph_collection
-from treelens.gp.covariates import CovariateTable, with_covariates
+from treelens.gp.covariates import CovariateColumn, CovariateTable, with_covariates
 from treelens.graphs.errors import GraphDataError
 
 ONE = ([(0, 1)], {0: "C", 1: "O"})
@@ -127,3 +127,11 @@ def test_descriptors_are_those_of_rdkit():
     values = [Descriptors.MolLogP(Chem.MolFromSmiles(text)) for text in smiles]
     expected = (np.array(values) - np.mean(values)) / np.std(values)
     np.testing.assert_allclose(table.encode(graphs)[:, column], expected)
+
+
+@pytest.mark.parametrize(("mean", "spread"), [(0.0, 1.0), (2020.0, 0.5), (-1e-6, 1e-7), (1e6, 3.0)])
+def test_values_come_back_from_numbers_to_the_last_bit(mean, spread):
+    values = mean + spread * np.random.default_rng(0).normal(size=2000)
+    column = CovariateColumn.of("x", values)
+    numbers = column.encoded(values)
+    np.testing.assert_array_equal(column.encoded(column.decoded(numbers)), numbers)

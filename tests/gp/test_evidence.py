@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from naive import evidence as naive
-from treelens.gp import evidence
+from treelens.gp import _compiled, evidence, level_sums
 from treelens.gp.evidence import (
     JITTER,
     N_SCALES,
@@ -16,6 +16,7 @@ from treelens.gp.evidence import (
     evidence_objective,
 )
 from treelens.gp.search import starting_parameters
+from treelens.pairwise.objective import pair_arrays
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 
@@ -47,12 +48,12 @@ def _problem(seed=0, n=14, n_columns=1, n_jobs=1, strength=20.0):
 
 
 def _parameters(problem, seed=1):
-    rng = np.random.default_rng(seed)
+    rng, n_patterns = np.random.default_rng(seed), problem.hierarchy.n_patterns
     scales = np.log([1.3, 0.2, 1.7, 0.3, 1.0]) + 0.1 * rng.normal(size=N_SCALES)
     return EvidenceParameters(
         scales,
-        rng.normal(size=problem.hierarchy.n_levels),
-        rng.normal(size=problem.hierarchy.n_patterns),
+        rng.normal(size=problem.hierarchy.n_groups),
+        np.where(np.arange(n_patterns) < problem.hierarchy.n_free, rng.normal(size=n_patterns), 0),
     )
 
 
@@ -133,6 +134,43 @@ def test_patterns_of_no_graph_change_nothing():
     assert (slopes[n_fixed:][~kept] == 0.0).all()
 
 
+def _with_cells(n=14, n_columns=1):
+    """The second and the third level share a weight, and their patterns do not deviate."""
+    problem, counts = _problem(n=n, n_columns=n_columns)
+    before = problem.hierarchy
+    parents = np.where(before.parents < 3, -1, before.parents)  # cells refine only cells
+    hierarchy = PatternHierarchy(
+        before.level_offsets, parents, np.array([0, 1, 1]), np.array([1.0, 0.5, 0.5]), 3
+    )
+    return replace(problem, hierarchy=hierarchy), counts
+
+
+@pytest.mark.parametrize("learned", ["depths", "branches"])
+@pytest.mark.parametrize("largest", [1 << 30, 0])
+def test_levels_that_share_a_weight(learned, largest, monkeypatch):
+    """Value by the twin, gradient by finite differences, with matrices per level and without."""
+    monkeypatch.setattr(level_sums, "_MOST_BYTES", largest)
+    problem, counts = _with_cells()
+    parameters = _parameters(problem)
+    if learned == "depths":
+        parameters = parameters._replace(deviations=0.0 * parameters.deviations)
+    expected = naive.objective(
+        problem, parameters, counts, evidence.LOGIT_SPREAD, evidence.SCALE_SPREAD, JITTER
+    )
+    value, gradient = evidence_objective(problem, parameters, learned)
+    assert value == pytest.approx(expected, rel=1e-10)
+    n_free = problem.n_free(learned)
+    assert len(gradient) == n_free == N_SCALES + 2 + (3 if learned == "branches" else 0)
+    vector = parameters.vector(n_free)
+    for k in range(n_free):
+        ends = []
+        for sign in (1.0, -1.0):
+            moved = vector.copy()
+            moved[k] += sign * 1e-5
+            ends.append(evidence_objective(problem, parameters.replaced(moved), learned)[0])
+        assert gradient[k] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5, abs=1e-7)
+
+
 def _with_covariates(n=14, n_columns=1):
     problem, counts = _problem(n=n, n_columns=n_columns)
     table = np.random.default_rng(7).normal(size=(n, 3))
@@ -168,3 +206,17 @@ def test_gradient_agrees_with_finite_differences(learned, n_columns, covariates)
             for shift in (step * np.eye(len(vector))[k], -step * np.eye(len(vector))[k])
         )
         assert gradient[k] == pytest.approx((ahead - behind) / (2 * step), abs=1e-6, rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [14, 150])
+def test_slopes_are_gathered_as_the_naive_twin_does(n):
+    problem, counts = _problem(n=n)
+    slopes = np.triu(np.random.default_rng(0).normal(size=(n, n)), 1)
+    expected = naive.gather_minima(counts, slopes)
+    arrays = pair_arrays(problem.features)
+    sparse = arrays._replace(dense_of_pattern=np.full_like(arrays.dense_of_pattern, -1))
+    for kept in (arrays, sparse):
+        found = [np.zeros(len(expected)) for _ in range(3)]
+        for share in range(3):
+            _compiled.gather_minima(share, 3, *kept[:8], slopes, found[share])
+        np.testing.assert_allclose(np.sum(found, axis=0), expected, atol=1e-10)

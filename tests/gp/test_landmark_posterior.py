@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from strategies import random_collection
-from treelens.gp.landmarks import LandmarkFit, LandmarkPosterior, choose_landmarks
+from treelens.gp import landmarks as landmarks_module
+from treelens.gp.landmarks import (
+    LandmarkBasis,
+    LandmarkFit,
+    LandmarkPosterior,
+    choose_landmarks,
+    posterior_through_landmarks,
+)
 from treelens.gp.posterior import ExactPosterior
 from treelens.kernels.mixture import MixtureKernel, MixtureScales
 from treelens.patterns.features import Features
@@ -132,9 +139,9 @@ def test_hard_landmarks_are_added_in_rounds_where_the_mean_is_wrong_and_nothing_
         doubt = _doubt(matrix, expected, 0.1, targets)
         doubt[expected] = -1
         expected = np.sort(np.append(expected, np.argsort(-doubt)[:10]))
-    chosen = choose_landmarks(fit, first, 40)
-    assert chosen.tolist() == expected.tolist()
-    assert choose_landmarks(fit, first, len(first)).tolist() == first.tolist()
+    chosen = choose_landmarks(fit, first, 40).landmarks
+    assert np.sort(chosen).tolist() == expected.tolist()
+    assert choose_landmarks(fit, first, len(first)).landmarks.tolist() == first.tolist()
 
 
 def test_residuals_through_landmarks_agree_with_the_posterior():
@@ -143,7 +150,9 @@ def test_residuals_through_landmarks_agree_with_the_posterior():
     fit = LandmarkFit(kernel, graphs, np.full(150, 0.1), targets)
     landmarks = np.arange(0, 150, 4)
     posterior, _ = fit.through(landmarks)
-    residuals, variance = fit.unexplained(landmarks)
+    basis = LandmarkBasis(fit, len(landmarks) + 5)
+    basis.add(landmarks)
+    residuals, variance = basis.unexplained()
     everything = kernel.matrix(graphs, graphs)
     expected = everything[:, landmarks] @ posterior.coefficients
     np.testing.assert_allclose(targets - residuals, expected, atol=1e-7)
@@ -167,4 +176,27 @@ def test_hard_landmarks_come_nearer_to_the_exact_mean_than_chance():
 
     by_chance = [distance(np.sort(rng.choice(150, 40, replace=False))) for _ in range(5)]
     drawn = np.sort(rng.choice(150, 10, replace=False))
-    assert distance(choose_landmarks(fit, drawn, 40)) < min(by_chance)
+    assert distance(choose_landmarks(fit, drawn, 40).landmarks) < min(by_chance)
+
+
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_landmarks_added_in_rounds_give_the_posterior_of_all_at_once(n_columns, monkeypatch):
+    kernel, graphs = _graphs()
+    rng = np.random.default_rng(4)
+    targets, noise = rng.normal(size=(150, n_columns)), rng.uniform(0.05, 0.2, size=150)
+    fit, first = LandmarkFit(kernel, graphs, noise, targets), np.arange(0, 150, 15)
+    positions, posterior, left_out = posterior_through_landmarks(fit, first, 41)
+    assert len(positions) == 41
+    assert set(first) <= set(positions)
+    at_once, expected = fit.through(positions)
+    rows = kernel.matrix(graphs, graphs)[:, positions]
+    mean = rows @ posterior.coefficients
+    np.testing.assert_allclose(mean, rows @ at_once.coefficients, atol=1e-6)
+    np.testing.assert_allclose(posterior.reduction(rows), at_once.reduction(rows), atol=1e-6)
+    np.testing.assert_allclose(left_out.mean, expected.mean, atol=1e-5)
+    np.testing.assert_allclose(left_out.variance, expected.variance, atol=1e-5)
+    monkeypatch.setattr(landmarks_module, "MOST_KEPT", 41 * 90)  # too few for all graphs
+    some, posterior, left_out = posterior_through_landmarks(fit, first, 41)
+    assert set(first) <= set(some)
+    assert len(some) == 41
+    np.testing.assert_allclose(left_out.mean, fit.through(some)[1].mean)

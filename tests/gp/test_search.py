@@ -8,7 +8,7 @@ import pytest
 
 from gp.test_evidence import _problem, _with_covariates
 from treelens.gp.evidence import Evidence, evidence_objective
-from treelens.gp.search import STAGES, maximise_evidence, starting_parameters, with_best_noise
+from treelens.gp.search import STAGES, maximise_evidence, starting_parameters
 from treelens.patterns.features import Features, select_features
 
 
@@ -78,10 +78,21 @@ def test_a_start_without_noise_does_not_end_where_noise_explains_everything():
     )
     start = starting_parameters(problem)
     start.scales[3] = np.log(1e-5)
-    better = with_best_noise(problem, start)
-    assert better.scales[3] > start.scales[3]
-    np.testing.assert_array_equal(np.delete(better.scales, 3), np.delete(start.scales, 3))
+    found = maximise_evidence(problem, "uniform", start, check_noise=True)
+    assert found.parameters.noise < 0.5 * noisy.var()
+    better = start._replace(scales=found.parameters.scales)
     values = [evidence_objective(problem, p, "uniform")[0] for p in (start, better)]
     assert values[1] < values[0]
     assert Evidence(problem).value(better) == pytest.approx(values[1])
-    assert maximise_evidence(problem, "uniform", better).parameters.noise < 0.5 * noisy.var()
+
+
+def test_a_check_of_a_likely_noise_changes_nothing():
+    problem, _ = _problem(n=40)
+    plain = maximise_evidence(problem, "depths", max_steps=8)
+    start = plain.parameters
+    again, checked = (
+        maximise_evidence(problem, "depths", start, max_steps=5, check_noise=check)
+        for check in (False, True)
+    )
+    assert checked.history == again.history
+    np.testing.assert_array_equal(checked.parameters.scales, again.parameters.scales)

@@ -162,7 +162,7 @@ def test_checksum_mismatch_names_file_expected_got_and_remedy(tmp_path) -> None:
 
 @pytest.mark.filterwarnings("ignore::treelens.graphs.errors.IgnoredDataWarning")
 def test_files_that_are_not_read_may_lie_beside_the_pinned_ones(tmp_path) -> None:
-    more = {"MINI_node_attributes.txt": b"0.5\n", "README.txt": b"about"}
+    more = {"MINI_graph_attributes.txt": b"0.5\n", "README.txt": b"about"}
     write_zip(tmp_path / "data" / "MINI.zip", FILES | more)
     assert_is_mini(*load_dataset("MINI", folder=tmp_path / "data"))
 

@@ -64,7 +64,7 @@ def test_large_molecules_take_no_dense_matrix() -> None:
 
 def test_bonds_one_by_one_are_those_of_the_matrix(monkeypatch) -> None:
     by_matrix = list(smiles_to_collection(MOLECULES))
-    monkeypatch.setattr(gathering, "_MOST_ATOMS_IN_A_MATRIX", 0)
+    monkeypatch.setattr(gathering, "MOST_ATOMS_IN_A_MATRIX", 0)
     assert list(smiles_to_collection(MOLECULES)) == by_matrix
 
 

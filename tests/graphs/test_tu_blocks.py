@@ -27,8 +27,9 @@ def write_set(folder: Path, **changes: str | bytes) -> Path:
     return folder
 
 
-def read(folder: Path, block_size: int) -> list:
-    return [part.load() for part in TUBlocks(folder, "TINY", block_size=block_size)]
+def read(folder: Path, block_size: int, directed: bool | None = False) -> list:
+    blocks = TUBlocks(folder, "TINY", block_size=block_size, directed=directed)
+    return [part.load() for part in blocks]
 
 
 @pytest.mark.parametrize("block_size", [1, 2, 3, 100])
@@ -47,10 +48,17 @@ def read(folder: Path, block_size: int) -> list:
 )
 def test_blocks_are_what_is_read_at_once(tmp_path, monkeypatch, changes, block_size) -> None:
     monkeypatch.setattr(blocks_module, "_LINES_AT_ONCE", 1 + block_size % 3)
-    graphs, y = read_tudataset(write_set(tmp_path, **changes))
-    blocks = read(tmp_path, block_size)
-    assert [graph for block in blocks for graph in block.graphs] == list(graphs)
-    assert [label for block in blocks for label in block.y] == y.tolist()
+    write_set(tmp_path, **changes)
+    for directed in (False, True):
+        graphs, y = read_tudataset(tmp_path, directed=directed)
+        blocks = read(tmp_path, block_size, directed)
+        assert [graph for block in blocks for graph in block.graphs] == list(graphs)
+        assert [label for block in blocks for label in block.y] == y.tolist()
+
+
+def test_blocks_do_not_guess_whether_edges_have_a_direction(tmp_path) -> None:
+    with pytest.raises(GraphDataError, match=r"TINY_A.txt, line 3: .*directed=True"):
+        read(write_set(tmp_path), 100, directed=None)
 
 
 BAD = [
@@ -106,8 +114,20 @@ def test_tu_files_out_of_order_are_refused(tmp_path) -> None:
         read(tmp_path, 1)
 
 
-def test_attributes_are_not_read_and_a_warning_says_so(tmp_path) -> None:
-    write_set(tmp_path, node_attributes="0.5\n" * 7)
-    with pytest.warns(IgnoredDataWarning, match="TINY_node_attributes.txt") as caught:
-        assert len(read(tmp_path, 1)) == 4
-    assert len(caught) == 1
+def test_attributes_come_block_by_block(tmp_path) -> None:
+    numbers = np.arange(14.0).reshape(7, 2)
+    weights = np.arange(5.0)
+    write_set(
+        tmp_path,
+        node_attributes="\n".join(f"{x}, {y}" for x, y in numbers),
+        edge_attributes="\n".join(map(str, weights)),
+    )
+    blocks = [block.graphs for block in read(tmp_path, 1)]
+    np.testing.assert_array_equal(np.concatenate([b.node_attributes for b in blocks]), numbers)
+    whole, _ = read_tudataset(tmp_path, directed=False)
+    for name in ("node_attributes", "edge_attributes", "neighbors"):
+        parts = np.concatenate([getattr(block, name) for block in blocks])
+        np.testing.assert_array_equal(parts, getattr(whole, name))
+    write_set(tmp_path, graph_attributes="0.5\n" * 4)
+    with pytest.warns(IgnoredDataWarning, match="TINY_graph_attributes.txt"):
+        read(tmp_path, 1)

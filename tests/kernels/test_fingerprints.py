@@ -6,12 +6,12 @@ from scipy import sparse
 
 import treelens as tl
 from treelens.graphs.errors import GraphDataError
+from treelens.graphs.gathering import parsed_smiles
 from treelens.kernels.fingerprints import (
     canonical_smiles,
     fingerprint_counts,
     folded_counts,
     molecules_behind,
-    parsed_smiles,
     presence,
     tanimoto_matrix,
 )

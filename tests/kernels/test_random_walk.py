@@ -47,7 +47,7 @@ def dense_collection(
 
 
 @settings(deadline=None)  # the first example may compile
-@given(collections(min_nodes=0, edge_labels=True), st.booleans())
+@given(collections(min_nodes=0, edge_labels=True, directed=None), st.booleans())
 def test_steps_match_the_naive_twin(graphs, edge_labels):
     side = walked(graphs, edge_labels)
     n_edge_labels = int(side.edge_codes.max(initial=0)) + 1
@@ -65,10 +65,12 @@ def test_steps_match_the_naive_twin(graphs, edge_labels):
 
 
 @settings(deadline=None)
-@given(collections(), st.floats(0.01, 0.95))
+@given(collections(directed=None), st.floats(0.01, 0.95))
 def test_solved_sums_match_a_dense_solver(graphs, share):
     side = walked(graphs)
     radius = max(spectral_radius(side, i) for i in range(len(graphs)))
+    if graphs.directed:
+        check_convergence(side, share / max(radius, 1.0))  # raises nothing
     decay = share / max(radius, 1.0)
     expected = naive.random_walk_kernel(graphs, graphs, decay, None)
     kernel = walk_kernel(side, None, None, decay)
@@ -80,7 +82,7 @@ def test_solved_sums_match_a_dense_solver(graphs, share):
 
 @settings(deadline=None)
 @given(
-    graphs=collections(min_nodes=0, edge_labels=True),
+    graphs=collections(min_nodes=0, edge_labels=True, directed=None),
     edge_labels=st.booleans(),
     max_length=st.integers(0, 5),
 )
@@ -127,11 +129,17 @@ def test_a_system_that_is_not_positive_definite_gives_nan():
 
 
 @settings(deadline=None)
-@given(collections(min_nodes=0))
+@given(collections(min_nodes=0, directed=None))
 def test_spectral_radii_match_a_dense_solver(graphs):
     side = walked(graphs)
     for i, graph in enumerate(graphs):
-        values = np.linalg.eigvalsh(naive.product_adjacency(graph, graph))
+        product = naive.product_adjacency(graph, graph)
+        if graph.directed:  # eigenvalues of such matrices are not accurate: compare long walks
+            powers = np.linalg.matrix_power(product, 64).sum(), np.linalg.matrix_power(product, 128)
+            expected = (powers[1].sum() / powers[0]) ** (1 / 64) if powers[0] else 0.0
+            assert spectral_radius(side, i) == pytest.approx(expected, rel=0.05)
+            continue
+        values = np.linalg.eigvalsh(product)
         assert spectral_radius(side, i) == pytest.approx(values.max(initial=0.0), abs=1e-10)
 
 

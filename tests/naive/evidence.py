@@ -39,7 +39,9 @@ def weights_of(hierarchy, level_logits, deviations):
         level = next(
             k for k in range(hierarchy.n_levels) if pattern < hierarchy.level_offsets[k + 1]
         )
-        beta = hierarchy.n_levels * exponents[level] / sum(exponents)
+        group = level if hierarchy.groups is None else hierarchy.groups[level]
+        beta = len(exponents) * exponents[group] / sum(exponents)
+        beta *= 1.0 if hierarchy.shares is None else hierarchy.shares[level]
         theta, ancestor = 0.0, pattern
         while ancestor >= 0:
             theta += deviations[ancestor]
@@ -93,3 +95,12 @@ def landmark_bound(problem, parameters, counts, landmarks, spreads, jitter):
     prior += ((parameters.level_logits / logit_spread) ** 2).sum()
     prior += (((parameters.scales - problem.usual_scales) / scale_spread) ** 2).sum()
     return 0.5 * (fit + np.linalg.slogdet(covariance)[1] + left + prior)
+
+
+def gather_minima(counts, matrix):
+    """``sum_{i < j} matrix[i, j] min(counts[i, v], counts[j, v])`` for every pattern ``v``."""
+    totals = np.zeros(counts.shape[1])
+    for i in range(len(counts)):
+        for j in range(i + 1, len(counts)):
+            totals += matrix[i, j] * np.minimum(counts[i], counts[j])
+    return totals

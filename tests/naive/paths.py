@@ -30,7 +30,8 @@ def distances(graph: Graph) -> list[list[float]]:
     d = [[0 if i == j else inf for j in range(n)] for i in range(n)]
     for u, v in graph.edges:
         if u != v:
-            d[u][v] = d[v][u] = 1
+            d[u][v] = 1
+            d[v][u] = min(d[v][u], inf if graph.directed else 1)
     for k in range(n):
         for i in range(n):
             for j in range(n):
@@ -39,14 +40,16 @@ def distances(graph: Graph) -> list[list[float]]:
 
 
 def triples(graph: Graph, ordered: bool) -> Counter:
-    """How many node pairs have each (label, label, distance)."""
+    """How many node pairs have each (label, label, distance); ordered ones in directed graphs."""
     d = distances(graph)
     result: Counter = Counter()
     for i in range(graph.n_nodes):
-        for j in range(i + 1, graph.n_nodes):
-            if d[i][j] < inf:
+        for j in range(0 if graph.directed else i + 1, graph.n_nodes):
+            if d[i][j] < inf and i != j:
                 pair = (graph.node_labels[i], graph.node_labels[j])
-                if ordered:
+                if graph.directed:
+                    result[(*pair, d[i][j])] += 1
+                elif ordered:
                     result[(*pair, d[i][j])] += 1
                     result[(*pair[::-1], d[i][j])] += 1
                 else:
@@ -62,7 +65,7 @@ def triples_of_graphs(graphs: GraphCollection) -> tuple[list[int], list[int], li
     for graph in graphs:
         found: Counter = Counter()
         for (a, b, d), count in triples(graph, ordered=False).items():
-            low, high = sorted((code[a], code[b]))
+            low, high = (code[a], code[b]) if graph.directed else sorted((code[a], code[b]))
             found[(d * n + low) * n + high] += count
         keys += sorted(found)
         counts += [float(found[key]) for key in sorted(found)]
@@ -76,7 +79,7 @@ def steps(graph: Graph, edge_labels: bool) -> list[list[tuple[Any, int]]]:
     labels = graph.edge_labels if edge_labels else [None] * len(graph.edges)
     for (u, v), label in zip(graph.edges, labels or (), strict=True):
         result[u].append((label, v))
-        if u != v:
+        if u != v and not graph.directed:
             result[v].append((label, u))
     return result
 

@@ -118,7 +118,8 @@ def transpose(rows: list[list[tuple]], n_columns: int) -> list[list[tuple]]:
 def nested_colors(graphs: GraphCollection, depth: int, edge_labels: bool = False) -> list[list]:
     """Every node's pattern at every depth as nested tuples of labels: colours without numbers.
 
-    Two nodes of any two graphs have equal tuples if and only if they have equal colours.
+    Two nodes of any two graphs have equal tuples if and only if they have equal colours. Edges of
+    directed graphs are written as they are in the texts of patterns.
     """
     levels: list[list] = [[label for graph in graphs for label in graph.node_labels]]
     for _ in range(depth):
@@ -128,6 +129,11 @@ def nested_colors(graphs: GraphCollection, depth: int, edge_labels: bool = False
             around: list[list] = [[] for _ in graph.node_labels]
             bonds = graph.edge_labels if edge_labels else [None] * len(graph.edges)
             for (u, v), bond in zip(graph.edges, bonds, strict=True):
+                if graph.directed:
+                    there, back = ("->", "<-") if bond is None else (f"-{bond}->", f"<-{bond}-")
+                    around[u].append((there, previous[base + v]))
+                    around[v].append((back, previous[base + u]))
+                    continue
                 around[u].append((bond, previous[base + v]))
                 if u != v:
                     around[v].append((bond, previous[base + u]))

@@ -16,6 +16,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.patterns import _compiled_paths, paths
 from treelens.patterns.paths import PathCounts, ShortestPathVocabulary, WalkVocabulary
+from treelens.patterns.vocabulary import PatternVocabulary
 
 
 def by_name(counts: PathCounts, names: np.ndarray, graph: int) -> Counter:
@@ -24,22 +25,26 @@ def by_name(counts: PathCounts, names: np.ndarray, graph: int) -> Counter:
     return Counter({names[p]: n for p, n in pairs if p >= 0})
 
 
-def triple_name(triple: tuple) -> str:
-    return f"{triple[2]}:{triple[0]},{triple[1]}"
+def triple_name(triple: tuple, directed: bool) -> str:
+    return f"{triple[2]}:{triple[0]}{'->' if directed else ','}{triple[1]}"
 
 
-def sequence_name(sequence: tuple) -> str:
-    text = str(sequence[0])
+def sequence_name(sequence: tuple, directed: bool) -> str:
+    text, end = str(sequence[0]), "->" if directed else "-"
     for edge, node in zip(sequence[1::2], sequence[2::2], strict=True):
-        text += ("-" if edge is None else f"-[{edge}]-") + str(node)
+        text += (end if edge is None else f"-[{edge}]{end}") + str(node)
     return f"{len(sequence) // 2}:{text}"
 
 
+def steps_of(graphs: GraphCollection) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets and neighbours, of directed graphs those that edges lead to."""
+    return paths.read_labels(graphs, PatternVocabulary.empty(0))[1][1:3]
+
+
 def node_and_arc_keys(graphs: GraphCollection) -> tuple[np.ndarray, np.ndarray]:
-    node_keys = graphs.node_codes.astype(np.int64)
-    starts = np.repeat(np.repeat(graphs.node_offsets[:-1], graphs.sizes),
-                       np.diff(graphs.neighbor_offsets))  # fmt: skip
-    return node_keys, node_keys[starts + graphs.neighbors]
+    node_keys, (offsets, neighbors) = graphs.node_codes.astype(np.int64), steps_of(graphs)
+    starts = np.repeat(np.repeat(graphs.node_offsets[:-1], graphs.sizes), np.diff(offsets))
+    return node_keys, node_keys[starts + neighbors]
 
 
 @pytest.mark.interpreted
@@ -65,38 +70,41 @@ def test_many_keys_that_fall_into_few_slots_stay_apart():
 
 @pytest.mark.interpreted
 @settings(deadline=None)  # the first example may compile
-@given(collections(min_nodes=0))
+@given(collections(min_nodes=0, directed=None))
 def test_triples_match_the_naive_twin(graphs):
     found = _compiled_paths.triples_of_graphs(
-        0, len(graphs), graphs.node_offsets, graphs.neighbor_offsets, graphs.neighbors,
-        graphs.node_codes, len(graphs.node_alphabet),
+        0, len(graphs), graphs.node_offsets, *steps_of(graphs), graphs.node_codes,
+        len(graphs.node_alphabet), graphs.directed,
     )  # fmt: skip
     assert tuple(array.tolist() for array in found) == naive.triples_of_graphs(graphs)
 
 
-def test_triples_of_a_large_sparse_graph_match_scipy(rng):
+@pytest.mark.parametrize("directed", [False, True])
+def test_triples_of_a_large_sparse_graph_match_scipy(rng, directed):
     from scipy import sparse
     from scipy.sparse.csgraph import shortest_path
 
     n = 400
     edges = rng.integers(0, n, (500, 2))
     labels = rng.integers(0, 300, n)  # many labels: nearly every pair is a triple of its own
-    graphs = build_collection([n], edges, labels)
+    graphs = build_collection([n], edges, labels, directed=directed)
     _, counts = ShortestPathVocabulary.fit(graphs)
     matrix = sparse.coo_array((np.ones(500), edges.T.astype(np.int32)), shape=(n, n))
-    d = shortest_path(matrix, directed=False, unweighted=True)
-    i, j = np.nonzero(np.triu(np.isfinite(d), 1))
-    pairs = np.sort(np.stack([labels[i], labels[j]], axis=1), axis=1)
+    d = shortest_path(matrix, directed=directed, unweighted=True)
+    joined = np.isfinite(d) & ~np.eye(n, dtype=bool)
+    i, j = np.nonzero(joined if directed else np.triu(joined))
+    pairs = np.stack([labels[i], labels[j]], axis=1)
+    pairs = pairs if directed else np.sort(pairs, axis=1)
     expected = Counter(zip(*pairs.T.tolist(), d[i, j].tolist(), strict=True))
     assert sorted(counts.counts.tolist()) == sorted(map(float, expected.values()))
 
 
 @pytest.mark.interpreted
 @settings(deadline=None)  # the first example may compile
-@given(collections(min_nodes=0, max_nodes=5), st.integers(0, 4))
+@given(collections(min_nodes=0, max_nodes=5, directed=None), st.integers(0, 4))
 def test_walks_match_the_naive_twin(graphs, max_length):
     offsets, *columns = _compiled_paths.walks_of_graphs(
-        0, len(graphs), graphs.node_offsets, graphs.neighbor_offsets, graphs.neighbors,
+        0, len(graphs), graphs.node_offsets, *steps_of(graphs),
         *node_and_arc_keys(graphs), max_length,
     )  # fmt: skip
     rows = list(zip(*(column.tolist() for column in columns), strict=True))
@@ -106,7 +114,7 @@ def test_walks_match_the_naive_twin(graphs, max_length):
 
 @pytest.mark.interpreted
 @settings(deadline=None)
-@given(collections(min_nodes=0, max_nodes=5), st.integers(0, 4))
+@given(collections(min_nodes=0, max_nodes=5, directed=None), st.integers(0, 4))
 def test_steps_of_walks_are_counted_up_to_a_limit(graphs, max_length):
     expected = sum(naive.steps_of_walks(graph, max_length) for graph in graphs)
     assert paths.steps_of_walks(graphs, max_length, False, expected) == expected
@@ -117,7 +125,7 @@ def test_steps_of_walks_are_counted_up_to_a_limit(graphs, max_length):
 
 @pytest.mark.interpreted
 @settings(deadline=None)  # the first example may compile
-@given(collections(min_graphs=2), st.integers(1, 5))
+@given(collections(min_graphs=2, directed=None), st.integers(1, 5))
 def test_every_triple_is_counted_under_its_name(graphs, cut):
     train = graphs[: min(cut, len(graphs) - 1)]
     vocabulary, train_counts = ShortestPathVocabulary.fit(train)
@@ -125,7 +133,8 @@ def test_every_triple_is_counted_under_its_name(graphs, cut):
     assert len(set(names)) == len(names)
     counts = vocabulary.transform(graphs)
     for index, graph in enumerate(graphs):
-        every = {triple_name(t): n for t, n in naive.triples(graph, ordered=False).items()}
+        found = naive.triples(graph, ordered=False)
+        every = {triple_name(t, graph.directed): n for t, n in found.items()}
         assert by_name(counts, names, index) == Counter(
             {name: n for name, n in every.items() if name in names}
         )
@@ -135,7 +144,11 @@ def test_every_triple_is_counted_under_its_name(graphs, cut):
 
 @pytest.mark.interpreted
 @settings(deadline=None)  # the first example may compile
-@given(collections(min_graphs=2, max_nodes=5, edge_labels=True), st.booleans(), st.integers(0, 3))
+@given(
+    collections(min_graphs=2, max_nodes=5, edge_labels=True, directed=None),
+    st.booleans(),
+    st.integers(0, 3),
+)
 def test_every_walk_is_counted_under_its_name(graphs, edge_labels, max_length):
     train = graphs[1:]
     vocabulary, _ = WalkVocabulary.fit(train, max_length, 0.5, edge_labels)
@@ -144,7 +157,7 @@ def test_every_walk_is_counted_under_its_name(graphs, edge_labels, max_length):
     counts = vocabulary.transform(graphs, 0.5)
     for index, graph in enumerate(graphs):
         found = naive.sequences(graph, max_length, edge_labels)
-        every = Counter({sequence_name(s): n for s, n in found.items()})
+        every = Counter({sequence_name(s, graph.directed): n for s, n in found.items()})
         assert by_name(counts, names, index) == Counter(
             {name: n for name, n in every.items() if name in names}
         )

@@ -141,7 +141,7 @@ def test_signatures_of_patterns(rng: np.random.Generator) -> None:
 @settings(deadline=None, max_examples=60)
 @given(data=st.data())
 def test_colours_are_the_nested_multisets(edge_labels: bool, data: st.DataObject) -> None:
-    graphs = data.draw(collections(min_nodes=0, edge_labels=edge_labels))
+    graphs = data.draw(collections(min_nodes=0, edge_labels=edge_labels, directed=None))
     _, colors = fitted(graphs, edge_labels=edge_labels)
     expected = naive.numbered(naive.nested_colors(graphs, 3, edge_labels))
     assert colors.tolist() == expected.tolist()

@@ -27,7 +27,8 @@ def path() -> GraphCollection:
 
 def same_vocabulary(a: PatternVocabulary, b: PatternVocabulary) -> bool:
     return (
-        (a.node_alphabet, a.edge_alphabet) == (b.node_alphabet, b.edge_alphabet)
+        (a.node_alphabet, a.edge_alphabet, a.directed)
+        == (b.node_alphabet, b.edge_alphabet, b.directed)
         and a.depth == b.depth
         and all(
             np.array_equal(x.own, y.own)
@@ -42,7 +43,7 @@ def same_vocabulary(a: PatternVocabulary, b: PatternVocabulary) -> bool:
 @settings(deadline=None, max_examples=60)
 @given(data=st.data())
 def test_blocks_give_the_ids_of_the_whole(edge_labels: bool, data: st.DataObject) -> None:
-    graphs = data.draw(collections(min_graphs=2, edge_labels=edge_labels))
+    graphs = data.draw(collections(min_graphs=2, edge_labels=edge_labels, directed=None))
     cut = data.draw(st.integers(0, len(graphs)))
     whole, colors = PatternVocabulary.fit(graphs, 3, edge_labels)
     blocks = PatternVocabulary.empty(3, edge_labels)
@@ -86,8 +87,8 @@ def test_a_slice_counts_only_the_labels_it_holds() -> None:
 def test_transform_knows_training_patterns_and_only_those(
     edge_labels: bool, data: st.DataObject
 ) -> None:
-    train = data.draw(collections(edge_labels=edge_labels))
-    new = data.draw(collections(edge_labels=edge_labels))
+    kind = {"edge_labels": edge_labels, "directed": data.draw(st.booleans())}
+    train, new = data.draw(collections(**kind)), data.draw(collections(**kind))
     vocabulary, colors = PatternVocabulary.fit(train, 3, edge_labels)
     assert vocabulary.transform(train).colors.tolist() == colors.colors.tolist()
     found = vocabulary.transform(new).colors
@@ -134,7 +135,7 @@ def as_tree(pattern, depth: int) -> PatternTree:
 @settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_trees_unfold_to_what_the_nodes_see(edge_labels: bool, data: st.DataObject) -> None:
-    graphs = data.draw(collections(edge_labels=edge_labels))
+    graphs = data.draw(collections(edge_labels=edge_labels, directed=None))
     vocabulary, colors = PatternVocabulary.fit(graphs, 2, edge_labels)
     nested = naive.nested_colors(graphs, 2, edge_labels)
     for depth in range(3):
@@ -152,6 +153,25 @@ def test_texts_and_names(path: GraphCollection) -> None:
     assert plain.feature_names(1).tolist() == ["1:C(C)", "1:C(C,O)", "1:O(C)"]
     bonds, _ = PatternVocabulary.fit(path, 1, edge_labels=True)
     assert bonds.texts([2, 3, 4]) == ["C(-C)", "C(-C,=O)", "O(=C)"]
+
+
+def test_directions_are_written_as_arrows() -> None:
+    edges = np.array([[0, 1], [2, 1]])
+    graphs = build_collection([3], edges, list("abc"), ["calls", "reads"], directed=True)
+    plain, _ = PatternVocabulary.fit(graphs, 1)
+    assert plain.texts([3, 4, 5]) == ["a(->b)", "b(<-a,<-c)", "c(->b)"]
+    labelled, _ = PatternVocabulary.fit(graphs, 1, edge_labels=True)
+    assert labelled.texts([3, 4]) == ["a(-calls->b)", "b(<-calls-a,<-reads-c)"]
+
+
+def test_directed_and_undirected_graphs_are_not_mixed() -> None:
+    directed = build_collection([2], np.array([[0, 1]]), list("ab"), directed=True)
+    undirected = build_collection([2], np.array([[0, 1]]), list("ab"))
+    for known, other in ((directed, undirected), (undirected, directed)):
+        vocabulary, _ = PatternVocabulary.fit(known, 1)
+        for use in (vocabulary.transform, vocabulary.extend):
+            with pytest.raises(GraphDataError, match=f"directed={known.directed}"):
+                use(other)
 
 
 def test_number_and_word_edge_labels_stay_apart_from_the_node_label() -> None:
@@ -252,7 +272,7 @@ def test_pickle_keeps_every_pattern(rng: np.random.Generator) -> None:
 def test_a_minimum_support_leaves_a_vocabulary_that_recognises_the_rest(
     data: st.DataObject,
 ) -> None:
-    graphs = data.draw(collections(min_graphs=3, max_graphs=8, edge_labels=True))
+    graphs = data.draw(collections(min_graphs=3, max_graphs=8, edge_labels=True, directed=None))
     whole, colors = PatternVocabulary.fit(graphs, 2, True)
     counts = PatternHistograms.from_colors(whole, colors)
     keep = counts.support >= 2

@@ -106,3 +106,20 @@ def test_patterns_of_mutag_read_as_chemistry(mutag):
         moved = np.linalg.norm(table.loc[table["depth"] == depth, "weight"] - 1)
         assert 0.5 < moved <= pattern_study.RADIUS + 1e-9
     assert (table["error"] >= 0).all()
+
+
+# --- intervals --------------------------------------------------------------------------------
+
+
+def test_intervals_of_one_fold_and_their_table(data_folder, tmp_path):
+    from reproduction.data import load_molecules
+
+    from reproduction import intervals, page_defaults
+
+    data = load_molecules("FreeSolv")
+    split, fold, train, test = next(intervals._folds(data.graphs, 1))
+    found = intervals.covered(data, train[:150], test, 1)
+    assert 0.7 < found["posterior"] <= found["scaffold"] <= 1.0
+    assert found["factor"] >= 1.0
+    row = {"set": "FreeSolv", "split": split, "fold": fold, **found}
+    assert f"{100 * found['scaffold']:.1f} (" in page_defaults._interval_parts([row])[-1]

@@ -1,6 +1,7 @@
 """The search: work shared between grid points gives what each point would give alone."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,12 +56,11 @@ def search_of(data: Any, splits: list, **options: Any) -> KernelSearch:
     codes = np.unique(y, return_inverse=True)[1]
     settings = {
         "learner": tl.PairwiseWeights(random_state=0),
-        "first_depth": 0,
         "sample_weight": np.ones(len(y)),
         "score": SCORES["accuracy"],
         **options,
     }
-    return KernelSearch(histograms, codes, splits, **settings)
+    return KernelSearch(partial(histograms.select_depths, 0), codes, splits, **settings)
 
 
 # --- shared work --------------------------------------------------------------------------------

@@ -84,6 +84,7 @@ def evaluate_cli(
     max_invalid: options.MaxInvalid = 0.1,
     missing: options.Missing = "skip",
     duplicates: options.Duplicates = "merge",
+    noise: options.Noise = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     as_json: options.Json = False,
@@ -111,7 +112,7 @@ def evaluate_cli(
             recipe=options.recipe_options(atom_label, hydrogens, bond_label, standardize,
                                           standardize_steps),
             task=task, transform=transform, duplicates=duplicates, missing=missing, several=False,
-            qualifier=qualifier,
+            qualifier=qualifier, noise=noise,
         )  # fmt: skip
         if baselines and not {"smiles", "mol"} & set(table.graphs.graph_data):
             output.note("the baselines are left out: these graphs were not read from molecules.")

@@ -49,12 +49,18 @@ def fit_cli(
     max_invalid: options.MaxInvalid = 0.1,
     missing: options.Missing = "skip",
     duplicates: options.Duplicates = "merge",
+    noise: options.Noise = None,
     top: Annotated[int, typer.Option("--top", help="How many patterns to print.", min=0)] = 0,
     fragments: Annotated[int | None, options.option(
         "--fragments", min=0, help="How many of the fragments with the largest effects to print.",
         default=f"{FRAGMENTS_SHOWN}; none of more than two classes or 3,000 graphs, where finding "
         "them takes a while",
     )] = None,
+    training_data: Annotated[bool, typer.Option(
+        "--training-data/--no-training-data",
+        help="Whether the model keeps names and SMILES of its training molecules, to show them "
+        "beside predictions; pattern counts and values stay in the file in any case.",
+    )] = True,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     as_json: options.Json = False,
@@ -94,7 +100,7 @@ def fit_cli(
             recipe=options.recipe_options(atom_label, hydrogens, bond_label, standardize,
                                           standardize_steps),
             task=None if method == "svc" and task == "auto" else task, transform=transform,
-            duplicates=duplicates, missing=missing, qualifier=qualifier,
+            duplicates=duplicates, missing=missing, qualifier=qualifier, noise=noise,
         )  # fmt: skip
         paths = [out] if len(sets) == 1 else [_path_for(out, each.target_name) for each in sets]
         for path in paths:
@@ -106,7 +112,7 @@ def fit_cli(
                 f"Fitting {len(training.graphs)} graphs of {training.source}{named} ..."
             )
             model, result = fit_model(training, method, settings, threshold, top, fragments)
-            model.save(path)
+            model.save(path, training_data)
             results.append({**result, "model": str(path)})
         if len(sets) == 1:
             output.finish(results[0], show_fit)
@@ -140,6 +146,7 @@ def training_sets(
     missing: str,
     qualifier: str | None = None,
     several: bool = True,
+    noise: str | None = None,
     **reading: Any,
 ) -> list[MoleculeTable]:
     """One table to learn from for each target of ``--target a,b,c``; molecules are read once."""
@@ -160,7 +167,7 @@ def training_sets(
     for name in targets:
         own = base.with_target(
             name, task=task, transform=transform, duplicates=duplicates,
-            on_missing="raise" if missing == "error" else "skip", qualifier=qualifier,
+            on_missing="raise" if missing == "error" else "skip", qualifier=qualifier, noise=noise,
         )  # fmt: skip
         for note in own.notes[len(base.notes) :]:
             output.note(f"{own.target}: {note}" if len(targets) > 1 else note)

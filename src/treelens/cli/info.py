@@ -33,10 +33,20 @@ def model_facts(model: Any) -> dict[str, Any]:
         "classes": None if is_regressor(model) else model.classes_.astype(str).tolist(),
         "recipe": None if recipe is None else recipe.to_plain(),
         "recipe_in_words": "not known" if recipe is None else str(recipe),
+        "training_data": _training_data(model.model_),
         "target_in_words": table.target_in_words if table is not None and named else None,
         **(_process_facts(model) if hasattr(model, "learning_gain_") and hasattr(model, "evidence_")
            else _svc_facts(model)),
     }  # fmt: skip
+
+
+def _training_data(fitted: Any) -> str:
+    """What the file keeps of its training molecules, in words."""
+    if fitted.training.smiles is not None:
+        return "SMILES" + ("" if fitted.training.names is None else ", names") + " and values kept"
+    if fitted.recipe is not None and fitted.recipe.is_molecular:
+        return "SMILES and names left out; pattern counts and values kept"
+    return "pattern counts and values kept"
 
 
 def _process_facts(model: Any) -> dict[str, Any]:
@@ -110,6 +120,7 @@ def _sections(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
             "rows named by": ", ".join(table.get("ids") or []),
             **(table.get("counts") or {}),
             "graphs made from": result["recipe_in_words"],
+            "training data": result["training_data"],
         },
         "Kernel": result["kernel"],
         "Sizes": result["sizes"],

@@ -10,6 +10,7 @@ import typer
 
 from treelens import __version__
 from treelens.cli import datasets
+from treelens.cli.advise import advise_cli
 from treelens.cli.console import EXIT_CODES, STOPPED
 from treelens.cli.data import ModelsThenData
 from treelens.cli.demo import demo_cli
@@ -21,6 +22,7 @@ from treelens.cli.fragments import fragments_cli
 from treelens.cli.info import info_cli
 from treelens.cli.patterns import patterns_cli
 from treelens.cli.predict import predict_cli
+from treelens.cli.suggest import suggest_cli
 
 app = typer.Typer(
     name="treelens",
@@ -38,6 +40,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "patterns": patterns_cli,
     "fragments": fragments_cli,
     "evaluate": evaluate_cli,
+    "suggest": suggest_cli,
+    "advise": advise_cli,
     "doctor": doctor_cli,
     "demo": demo_cli,
 }

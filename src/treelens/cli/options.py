@@ -81,6 +81,13 @@ Duplicates = Annotated[str, option(
     help="Rows of the same molecule (and covariates): merge (the mean of numbers, the class of "
     "most rows), first (the first row of each), keep, or error.",
 )]  # fmt: skip
+Noise = Annotated[
+    str | None,
+    option(
+        "--noise",
+        help="Column with the standard deviation of each measured number, in its units.",
+    ),
+]
 Missing = Annotated[str, option(
     "--missing", help="Rows without a label: skip them, with a count, or error.",
 )]  # fmt: skip

@@ -47,6 +47,10 @@ def predict_cli(
     )] = None,
     smiles: options.Smiles = None,
     ids: options.Ids = None,
+    intervals: Annotated[str, options.option(
+        "--intervals", help="90 % intervals of numbers: posterior, or scaffold (wider, for "
+        "molecules of new scaffolds).",
+    )] = "posterior",
     jobs: options.Jobs = -1,
     as_json: options.Json = False,
     debug: options.Debug = False,
@@ -70,11 +74,11 @@ def predict_cli(
         kind, place, done = kind_of(data), None, False
         if out is not None:
             place = checked_target(out, reads=chain(models, files_behind(data)))
-        loaded = load_models(models, options.checked_jobs(jobs))
+        loaded = _with_intervals(load_models(models, options.checked_jobs(jobs)), intervals)
         if kind in ("tu", "name"):
             whole, truths = _predict_graphs(output, loaded, data, target, smiles, ids)
         else:
-            job = _Job(tuple(map(str, models)), data, kind, smiles, ids)
+            job = _Job(tuple(map(str, models)), data, kind, smiles, ids, intervals)
             whole, truths, done = _predict_table(output, loaded, job, target, place, jobs, as_json)
         result = _summary(output, loaded, whole, truths)
         if place is not None and not done:
@@ -104,6 +108,16 @@ class NamedModel(NamedTuple):
     def record(self) -> Any:
         """The record of the table that it was fitted to, or None."""
         return None if self.model.recipe_ is None else self.model.recipe_.table
+
+
+def _with_intervals(models: list[NamedModel], intervals: str) -> list[NamedModel]:
+    """The models, set to these intervals in tables."""
+    from treelens.estimators.prediction_table import INTERVALS
+
+    options.check_choice("--intervals", intervals, INTERVALS)
+    for each in models:
+        each.model._intervals = intervals
+    return models
 
 
 def load_models(paths: Sequence[Path], jobs: int) -> list[NamedModel]:
@@ -179,6 +193,7 @@ class _Job(NamedTuple):
     kind: str
     smiles: str | None
     ids: str | None
+    intervals: str = "posterior"
 
 
 class _Chunk(NamedTuple):
@@ -269,7 +284,8 @@ def _partial_output(job: _Job, out: Path) -> PartialOutput:
     from treelens.cli.partial import PartialOutput
 
     files = [Path(path).expanduser() for path in (*job.models, job.data)]
-    settings = {"smiles": job.smiles, "ids": job.ids, "chunk": CHUNK_ROWS, "version": __version__}
+    settings = {"smiles": job.smiles, "ids": job.ids, "intervals": job.intervals,
+                "chunk": CHUNK_ROWS, "version": __version__}  # fmt: skip
     return PartialOutput(out, files, settings)
 
 
@@ -281,7 +297,11 @@ def _read_back(models: Sequence[NamedModel], path: Path) -> pd.DataFrame:
 
     wanted = ["problem", *(each.prefix + n for each in models for n in _columns(each.model))]
     known = {harmless(name): name for name in wanted}
-    text = {harmless(f"{each.prefix}class"): str for each in models} | {"problem": str}
+    text = {
+        harmless(each.prefix + name): str
+        for each in models
+        for name in ("class", "nearest_class", "nearest_name")
+    } | {"problem": str}
     found = pd.read_csv(
         path, dtype=text, usecols=list(known), keep_default_na=False, na_values=[""]
     )
@@ -290,9 +310,9 @@ def _read_back(models: Sequence[NamedModel], path: Path) -> pd.DataFrame:
 
 def _columns(model: Any) -> list[str]:
     """The columns of a model that are written."""
-    from treelens.estimators.prediction_table import table_columns
+    from treelens.estimators.prediction_table import file_columns
 
-    return [name for name in table_columns(model) if name != "nearest"]
+    return file_columns(model)
 
 
 def _predicted(
@@ -309,12 +329,12 @@ def _predicted(
 
 
 def _in_a_process(job: _Job, table: Table, molecules: None) -> _Chunk:
-    return _predict_chunk(_loaded(job.models), job, table, molecules)
+    return _predict_chunk(_loaded(job.models, job.intervals), job, table, molecules)
 
 
 @lru_cache(maxsize=1)
-def _loaded(paths: tuple[str, ...]) -> list[NamedModel]:
-    return load_models([Path(path) for path in paths], jobs=1)
+def _loaded(paths: tuple[str, ...], intervals: str) -> list[NamedModel]:
+    return _with_intervals(load_models([Path(path) for path in paths], jobs=1), intervals)
 
 
 def _predict_chunk(

@@ -27,16 +27,16 @@ from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.normalize import normalize_kernel
+from treelens.models.fitted import FittedModel
 from treelens.models.predictions import Predictions
 from treelens.patterns.features import Features
-from treelens.svm.model import FittedModel
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class GraphInputMixin:
-    """Input checks and scikit-learn tags of estimators that take graphs."""
+class GraphEstimator(BaseEstimator):
+    """Base of all estimators: input checks and scikit-learn tags."""
 
     n_jobs: int | None
 
@@ -55,8 +55,8 @@ class GraphInputMixin:
         return tags
 
 
-class FittedModelMixin(GraphInputMixin):
-    """Predictions of an estimator with one fitted model, ``model_``."""
+class FittedEstimator(GraphEstimator):
+    """Base of the estimators with one fitted model, ``model_``: its predictions."""
 
     model_: FittedModel
 
@@ -97,34 +97,42 @@ class FittedModelMixin(GraphInputMixin):
         """Fraction of each graph's patterns that training never saw, shape (n_graphs,)."""
         return np.concatenate([found.out_of_vocabulary for found in self._each(X)])
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return "model_" in vars(self)
+
+
+class GraphRegressorMixin(RegressorMixin, FittedEstimator):
+    """Regression with a fitted model."""
+
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The accuracy of classes, or R2 of numbers.
+        """R2 of the predictions.
 
         Parameters
         ----------
         X : graphs, or blocks of them
             As for ``predict``.
         y : array-like, shape (n_graphs,)
-            The true classes or values of all graphs, also with blocks.
+            The true values of all graphs, also with blocks.
         sample_weight : array-like, shape (n_graphs,), optional
         """
-        if y is None:
-            raise TypeError(
-                "score needs the true classes or values: score(graphs, y). With blocks, take "
-                "them from part.load().y."
-            )
-        return super().score(X, y, sample_weight)  # type: ignore[misc]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "model_" in vars(self)
+        return super().score(X, _checked_truth(y), sample_weight)
 
 
-class GraphRegressorMixin(FittedModelMixin, RegressorMixin):
-    """Regression with a fitted model."""
-
-
-class GraphClassifierMixin(FittedModelMixin, ClassifierMixin):
+class GraphClassifierMixin(ClassifierMixin, FittedEstimator):
     """Classification with a fitted model."""
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The accuracy of the predictions.
+
+        Parameters
+        ----------
+        X : graphs, or blocks of them
+            As for ``predict``.
+        y : array-like, shape (n_graphs,)
+            The true classes of all graphs, also with blocks.
+        sample_weight : array-like, shape (n_graphs,), optional
+        """
+        return super().score(X, _checked_truth(y), sample_weight)
 
     @property
     def classes_(self) -> np.ndarray:
@@ -169,7 +177,16 @@ class GraphClassifierMixin(FittedModelMixin, ClassifierMixin):
         return np.concatenate(found)
 
 
-class GraphKernel(GraphInputMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
+def _checked_truth(y: Any) -> Any:
+    if y is None:
+        raise TypeError(
+            "score needs the true classes or values: score(graphs, y). With blocks, take them from "
+            "part.load().y."
+        )
+    return y
+
+
+class GraphKernel(TransformerMixin, GraphEstimator, metaclass=ABCMeta):
     """Base of the kernels: ``fit`` learns the features, ``transform`` gives kernel values.
 
     ``transform`` returns an array (n_new, n_fit), ready for ``SVC(kernel="precomputed")``; its

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from treelens._sklearn_compat import BaseEstimator, ClassifierMixin, RegressorMixin
-from treelens.estimators.base import GraphInputMixin
+from treelens._sklearn_compat import ClassifierMixin, RegressorMixin
+from treelens.estimators.base import GraphEstimator
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.evaluation.metrics import class_scores
 from treelens.evaluation.splits import DistinctKFold
@@ -75,7 +75,7 @@ class EcfpGPClassifier(_FingerprintMixin, GraphClassifier):
         )  # fmt: skip
 
 
-class _TunedTrees(GraphInputMixin, BaseEstimator):
+class _TunedTrees(GraphEstimator):
     """Trees on a table of numbers, with the settings that do best in inner cross-validation."""
 
     def __init__(self, *, n_jobs: int | None = None, random_state: int | None = None) -> None:
@@ -90,7 +90,7 @@ class _TunedTrees(GraphInputMixin, BaseEstimator):
         if columns == "bits":
             return (table > 0).astype(np.float32)
         if columns == "counts and descriptors":
-            return np.hstack([table, rdkit_descriptors(molecules, COMPACT_DESCRIPTORS)])
+            return np.hstack([table, rdkit_descriptors(molecules, COMPACT_DESCRIPTORS, graphs)])
         return table
 
     def _trees(self, final: bool, **settings: Any) -> Any:

@@ -7,25 +7,36 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import Interval, StrOptions
 from treelens.estimators.base import GraphClassifierMixin, GraphRegressorMixin
+from treelens.estimators.prediction_table import INTERVALS
 from treelens.estimators.process import GaussianProcessEstimator, Known
+from treelens.evaluation.splits import murcko_scaffolds
 from treelens.explain.pattern_table import pattern_table
 from treelens.gp.censoring import check_limits
 from treelens.gp.leave_one_out import (
     LeftOutClasses,
+    LeftOutGroups,
     LeftOutNumbers,
     left_out_classes,
+    left_out_groups,
     left_out_numbers,
 )
+from treelens.gp.model import FittedGP
 from treelens.gp.posterior import LeaveOneOut
 from treelens.gp.sampling import tenths_by_rank
 from treelens.gp.targets import Targets, class_columns
+from treelens.graphs.blocks import holds_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.limits import LIMITS
+from treelens.graphs.molecules import check_choice
+from treelens.graphs.noise import NOISE, check_noise
 from treelens.graphs.record import learned_transform
 from treelens.graphs.targets import check_classes, first_without_class
+from treelens.kernels.fingerprints import molecules_behind
 from treelens.models.calibration import fit_slope
 from treelens.models.targets import (
     check_numbers,
@@ -63,6 +74,9 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
         Of molecules, whether 21 descriptors (logP, polar surface, donors, rings, charge, ...) have
         a kernel of their own beside the patterns. ``"auto"``: where they improve predictions of
         held-out training molecules, by the same rule. Not with blocks, nor on a GPU.
+    attributes : {"auto", "ignore"}, default="auto"
+        Whether continuous attributes of nodes and edges, where there are any, are divided into
+        cells at several resolutions, which count as patterns beside those of the labels.
     trees : "auto" or sequence of str, default="auto"
         Ways of looking at the graphs whose patterns stand side by side: ``"structure"``,
         ``"labels"``, ``"labels+edges"``, ``"fine"``, ``"fine+edges"``. By default molecules are
@@ -114,6 +128,8 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
     uses_descriptors_ : bool
     loo_ : LeftOutNumbers
         Predictions of each training graph from all the others, with their scores.
+    left_out_scaffolds_ : LeftOutGroups
+        The same from the molecules of all other scaffolds.
     learning_gain_ : LearningGain
         Learned weights against uniform ones at the best depth, on held-out training graphs.
 
@@ -128,6 +144,9 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
     (True, True)
     """
 
+    model_: FittedGP
+    _left_out_scaffolds: tuple[FittedGP, LeftOutGroups] | None = None
+
     def _known(self, y: Any, weights: np.ndarray) -> Known:
         values = check_numbers(y, len(weights))
         targets = Targets.standardized(values[:, None], weights, None)
@@ -141,6 +160,11 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
         if self.device != "cpu":
             raise ValueError("Limits are learned on the CPU only: use device='cpu'.")
         return known._replace(targets=replace(known.targets, limits=signs))
+
+    def _known_with(self, y: Any, weights: np.ndarray) -> Known:
+        model = self.model_
+        values = np.concatenate([self.train_values_, check_numbers(y, len(weights))])
+        return Known(values, tenths_by_rank(values), model.targets_with(values[:, None], weights))
 
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
         refuse_classes(y)
@@ -169,23 +193,28 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
 
     @overload
     def predict(
-        self, X: Any, return_std: Literal[False] = False, *, covariates: Any = None,
-        learned_scale: bool = False,
+        self, X: Any, return_std: Literal[False] = False, return_cov: Literal[False] = False,
+        include_noise: bool = True, *, covariates: Any = None, learned_scale: bool = False,
+        intervals: str = "posterior",
     ) -> np.ndarray: ...  # fmt: skip
     @overload
     def predict(
-        self, X: Any, return_std: Literal[True], *, covariates: Any = None,
-        learned_scale: bool = False,
+        self, X: Any, return_std: bool = False, return_cov: bool = False,
+        include_noise: bool = True, *, covariates: Any = None, learned_scale: bool = False,
+        intervals: str = "posterior",
     ) -> tuple[np.ndarray, np.ndarray]: ...  # fmt: skip
     def predict(
         self,
         X: Any,
         return_std: bool = False,
+        return_cov: bool = False,
+        include_noise: bool = True,
         *,
         covariates: Any = None,
         learned_scale: bool = False,
+        intervals: str = "posterior",
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Values, and if asked for the standard deviations of new measurements (noise included).
+        """Return values and, if asked for, their standard deviations or their covariance.
 
         Parameters
         ----------
@@ -193,12 +222,20 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
             Blocks (such as ``SmilesBlocks(path, target=None)``) are read one at a time, and need no
             targets. What ``on_invalid="skip"`` leaves out has no entry; the warning names it.
         return_std : bool, default=False
+        return_cov : bool, default=False
+            Instead of standard deviations, the covariance of all graphs; not with blocks.
+        include_noise : bool, default=True
+            Whether deviations are those of new measurements, or of the values without noise.
         covariates : table or array of one row per graph, optional
             As in ``fit``, where the model has any and ``X`` does not hold them itself.
         learned_scale : bool, default=False
             Of a model whose table was read with a ``transform``: return values on the scale it
             learned on (``log10``), where they are normally distributed, instead of units of the
             table.
+        intervals : {"posterior", "scaffold"}, default="posterior"
+            ``"scaffold"``, for molecules of new scaffolds: deviations are widened by
+            ``left_out_scaffolds_.factor``, so that on training molecules whose scaffold is left
+            out nine of ten measurements are within ``mean ± 1.645 std``.
 
         Returns
         -------
@@ -207,19 +244,113 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
         std : ndarray, shape (n_graphs,)
             Only with ``return_std``. ``mean ± 1.645 std`` should hold nine of ten measurements on
             the learned scale.
+        cov : ndarray, shape (n_graphs, n_graphs)
+            Only with ``return_cov``. With a transform and in the units of the table, ``std`` and
+            ``cov`` are those of log-normal variables, around a mean above the median returned.
         """
+        if return_std and return_cov:
+            raise ValueError("Ask for return_std or return_cov, not for both.")
+        graphs = self._beside(X, covariates)
+        scale = None if learned_scale else learned_transform(self.recipe_)
+        factor = self._widening(intervals) if return_std or return_cov else 1.0
+        if return_cov:
+            mean, cov = self._joint(graphs, include_noise)
+            cov *= factor**2
+            if scale is None:
+                return mean, cov
+            return scale.inverse(mean), scale.inverse_cov(mean, cov)
         found = [
-            (each.mean[:, 0], each.variance)
-            for each in self._each(self._beside(X, covariates), variance=return_std)
+            (each.mean[:, 0], each.variance) for each in self._each(graphs, variance=return_std)
         ]
         mean = np.concatenate([mean for mean, _ in found])
-        scale = None if learned_scale else learned_transform(self.recipe_)
         if not return_std:
             return mean if scale is None else scale.inverse(mean)
-        std = np.sqrt(np.concatenate([var for _, var in found if var is not None]))
+        variance = np.concatenate([var for _, var in found if var is not None])
+        if not include_noise:
+            variance = np.maximum(variance - self.noise_, 0.0)
+        std = factor * np.sqrt(variance)
         if scale is None:
             return mean, std
         return scale.inverse(mean), scale.inverse_std(mean, std)
+
+    @property
+    def left_out_scaffolds_(self) -> LeftOutGroups:
+        """Predictions of each training molecule without those of its Bemis-Murcko scaffold.
+
+        In closed form; computed when first used, from the training molecules, which a file must
+        have kept. Molecules without a ring are one scaffold.
+        """
+        model, kept = self._fitted_model, self._left_out_scaffolds
+        if kept is None or kept[0] is not model:
+            graphs = self._train_graphs
+            if graphs is None or not {"smiles", "mol"} & set(graphs.graph_data):
+                raise ValueError(
+                    "Intervals by scaffold need the training molecules, and this model was fitted "
+                    "to other graphs or its file does not keep them: use intervals='posterior'."
+                )
+            groups = np.array(murcko_scaffolds(molecules_behind(graphs)))
+            kept = model, left_out_groups(model, groups, self._n_jobs())
+            self._left_out_scaffolds = kept
+        return kept[1]
+
+    def _widening(self, intervals: str) -> float:
+        """What standard deviations are multiplied by."""
+        check_choice("intervals", intervals, INTERVALS)
+        return self.left_out_scaffolds_.factor if intervals == "scaffold" else 1.0
+
+    def _joint(self, X: Any, include_noise: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Means (n,) and the covariance (n, n) of all graphs, on the learned scale."""
+        check_is_fitted(self)
+        if holds_blocks(X):
+            raise TypeError("A covariance is one of all graphs at once: give graphs, no blocks.")
+        mean, cov = self.model_.joint(self._new_graphs(X), self._n_jobs())
+        if include_noise:
+            cov[np.diag_indices_from(cov)] += self.noise_
+        return mean[:, 0], cov
+
+    def sample_y(
+        self,
+        X: Any,
+        n_samples: int = 1,
+        random_state: Any = 0,
+        *,
+        include_noise: bool = True,
+        covariates: Any = None,
+        learned_scale: bool = False,
+    ) -> np.ndarray:
+        """Draw values of all graphs together from the posterior.
+
+        Parameters
+        ----------
+        X : graphs
+        n_samples : int, default=1
+        random_state : int, RandomState or None, default=0
+        include_noise : bool, default=True
+            Whether to draw measurements, or values without noise (for Thompson sampling).
+        covariates, learned_scale :
+            As in :meth:`predict`. Samples in the units of the table are those of the learned scale,
+            transformed back.
+
+        Returns
+        -------
+        ndarray, shape (n_graphs, n_samples)
+
+        Examples
+        --------
+        >>> import treelens as tl
+        >>> graphs = tl.as_graph_collection([(
+        ...     [(i, i + 1) for i in range(n)], {i: "C" for i in range(n + 1)})
+        ...     for n in range(1, 13)])
+        >>> model = tl.GraphRegressor(depth=1).fit(graphs[:9], [float(n) for n in range(1, 10)])
+        >>> model.sample_y(graphs[9:], n_samples=100).shape
+        (3, 100)
+        """
+        mean, cov = self._joint(self._beside(X, covariates), include_noise)
+        values, vectors = np.linalg.eigh(cov)  # a factor even where rounding leaves it singular
+        normal = check_random_state(random_state).standard_normal((len(mean), n_samples))
+        drawn = mean[:, None] + vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * normal)
+        scale = None if learned_scale else learned_transform(self.recipe_)
+        return drawn if scale is None else scale.inverse(drawn)
 
     def _on_learned_scale(self, y: Any, recipe: Any) -> Any:
         """Numbers in units of the table on the scale of the record's transform."""
@@ -228,6 +359,23 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
             return y
         values = np.asarray(y, dtype=np.float64)
         return scale.checked(values, lambda k: f"the value of graph {k}")
+
+    def _known_noise(
+        self, graphs: GraphCollection, y: Any, noise: Any, sample_weight: Any
+    ) -> np.ndarray | None:
+        if noise is not None and sample_weight is not None:
+            raise ValueError("Give noise or sample_weight, not both: both say how sure a value is.")
+        if noise is not None and self.device != "cpu":
+            raise ValueError("Known noise is used on the CPU only: use device='cpu'.")
+        if noise is None and sample_weight is None and self.device == "cpu":
+            noise = graphs.graph_data.get(NOISE)
+        if noise is None:
+            return None
+        std = check_noise(noise, len(graphs))
+        scale = learned_transform(graphs.recipe)
+        if scale is not None:
+            std = scale.forward_std(check_numbers(y, len(graphs)), std)
+        return np.where(np.isnan(std), np.nanmedian(std), std) ** 2
 
     def _left_out_errors(self) -> np.ndarray:
         errors = self.train_values_ - self.loo_.predictions
@@ -251,8 +399,8 @@ class GraphClassifier(GraphClassifierMixin, GaussianProcessEstimator):
 
     Parameters
     ----------
-    depth, weights, descriptors, trees, prior_strength, learning_size, exact_size, n_landmarks, \
-max_steps :
+    depth, weights, descriptors, attributes, trees, prior_strength, learning_size, exact_size, \
+n_landmarks, max_steps :
         As for :class:`GraphRegressor`. Where a class is rare (of two, below 25 %), weights are
         learned from it whole and three times as many of the others, and the scales of the
         kernel then fitted in the true proportions; predictions are made from all graphs.
@@ -292,6 +440,7 @@ converged_, learning_gain_ :
         "threshold": [Interval(Real, 0, 1, closed="neither"), str],
     }
 
+    model_: FittedGP
     class_weight: Any
     threshold: Any
 
@@ -301,6 +450,7 @@ converged_, learning_gain_ :
         weights: str = "auto",
         *,
         descriptors: bool | str = "auto",
+        attributes: str = "auto",
         trees: Any = "auto",
         class_weight: Any = None,
         threshold: Any = "auto",
@@ -324,6 +474,17 @@ converged_, learning_gain_ :
         classes, codes = check_classes(y, len(weights))
         weights = weights * class_weights(self.class_weight, classes, codes)
         targets = Targets.standardized(class_columns(codes, len(classes)), weights, 1.0)
+        return Known(codes, codes, targets, classes)
+
+    def _known_with(self, y: Any, weights: np.ndarray) -> Known:
+        from treelens.report.predicted import class_codes
+
+        model, classes, before = self.model_, self.classes_, self.train_codes_
+        new = class_codes(y, classes, len(weights))
+        of_class = class_weights(self.class_weight, classes, before)
+        weights = weights * of_class[np.unique(before, return_index=True)[1]][new]
+        codes = np.concatenate([before, new])
+        targets = model.targets_with(class_columns(codes, len(classes)), weights)
         return Known(codes, codes, targets, classes)
 
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,15 @@ _ESTIMATORS: dict[str, Any] = {
 _MAX_THREADS = 4096
 
 
-def save_model(estimator: Any, path: str | Path) -> None:
-    """Write a fitted estimator; a ``TypeError`` if a label, class or learner cannot be stored."""
+def save_model(estimator: Any, path: str | Path, training_data: bool = True) -> None:
+    """Write a fitted estimator; a ``TypeError`` if a label, class or learner cannot be stored.
+
+    ``training_data`` are names and SMILES of the training graphs.
+    """
     check_is_fitted(estimator)
+    model = estimator.model_
+    if not training_data:
+        model = replace(model, training=model.training.without_identity())
     kept, not_kept = {}, {}
     for name, value in estimator.get_params(deep=False).items():
         given = value.flat_parameters() if type(value) is PairwiseWeights else value
@@ -51,7 +58,7 @@ def save_model(estimator: Any, path: str | Path) -> None:
         "estimator": type(estimator).__name__,
         "parameters": kept,
         "parameters_not_kept": not_kept,
-        "model": estimator.model_,
+        "model": model,
     }
     try:
         contents = Contents(*to_state(record, MODEL_CLASSES))

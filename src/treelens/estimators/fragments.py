@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from treelens.estimators.base import FittedModelMixin
+from treelens.estimators.base import FittedEstimator
 from treelens.explain.contributions import Explanation, explain
 from treelens.explain.expansion import KernelExpansion, expansion_of
 from treelens.graphs.convert import as_single_graph
@@ -18,11 +18,23 @@ if TYPE_CHECKING:
     from treelens.graphs.collection import GraphCollection
 
 
-class FragmentsMixin(FittedModelMixin):
-    """``explain`` of one graph, ``fragments_`` of the training graphs, ``fragments`` of others."""
+class ExplainingEstimator(FittedEstimator):
+    """Base with ``explain`` of one graph, and ``fragments`` of the training graphs or of others."""
 
-    _train_graphs: GraphCollection | None = None
+    _fitted_graphs: GraphCollection | None = None
     _fragments: FragmentTable | None = None
+
+    @property
+    def _train_graphs(self) -> GraphCollection | None:
+        """The training graphs; from a file, molecules that it keeps are read again."""
+        if self._fitted_graphs is None:
+            model = self._fitted_model
+            graphs = model.training.restored(model.recipe)
+            covariates = getattr(model, "covariates", None)  # an SVM has none
+            if graphs is not None and covariates is not None:
+                graphs = graphs.with_data(covariates.table.decode(covariates.training))
+            self._fitted_graphs = graphs
+        return self._fitted_graphs
 
     @property
     def _expansion(self) -> KernelExpansion:
@@ -127,7 +139,7 @@ class FragmentsMixin(FittedModelMixin):
         """
         if self._train_graphs is None:
             raise AttributeError(
-                "A model loaded from a file does not have its training graphs: call "
+                "The file of this model does not have its training graphs: call "
                 "model.fragments(graphs) with them, or with others."
             )
         if self._fragments is None:

@@ -16,7 +16,14 @@ from treelens.graphs.collection import GraphCollection
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.normalize import normalize_kernel
 from treelens.kernels.weighted import exponential, l1_distance
-from treelens.patterns.features import Features, PatternExtractor, first_depth_of
+from treelens.patterns.cells import MOST_STEPS, AttributeCells, has_attributes
+from treelens.patterns.features import (
+    Features,
+    PatternExtractor,
+    first_depth_of,
+    with_cell_colors,
+)
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
@@ -29,6 +36,7 @@ class _WeisfeilerLehmanKernel(GraphKernel):
     depth: int
     include_depth_zero: bool
     edge_labels: bool
+    attributes: str
     weights: Any
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -36,6 +44,7 @@ class _WeisfeilerLehmanKernel(GraphKernel):
         "depth": [Interval(Integral, 0, None, closed="left")],
         "include_depth_zero": ["boolean"],
         "edge_labels": ["boolean"],
+        "attributes": [StrOptions({"auto", "ignore"})],
         "weights": [StrOptions({"uniform"}), "array-like", HasMethods(["fit", "get_params"])],
     }
 
@@ -44,11 +53,20 @@ class _WeisfeilerLehmanKernel(GraphKernel):
         self.vocabulary_, colors = PatternVocabulary.fit(
             graphs, self.depth, self.edge_labels, self._n_jobs()
         )
-        self._extractor = PatternExtractor(self.vocabulary_, first_depth, self._kind)
+        self._extractor = PatternExtractor(
+            self.vocabulary_, first_depth, self._kind, self._cells(graphs)
+        )
+        colors = with_cell_colors(colors, graphs, self._extractor.cells, self._n_jobs())
         histograms = self._extractor.count(colors, self._n_jobs())
         self.weights_ = self._learn_weights(histograms, y)
         pairs = self._extractor.pairs(histograms)
         return Features(pairs, pairs.diagonal(self._weights()))
+
+    def _cells(self, graphs: GraphCollection) -> AttributeCells | None:
+        """Cells of the attributes of graphs, where these have any and they are not ignored."""
+        if self.attributes == "ignore" or not has_attributes(graphs):
+            return None
+        return AttributeCells.fit(graphs, min(self.depth, MOST_STEPS))
 
     def _learn_weights(self, histograms: PatternHistograms, y: Any) -> np.ndarray:
         """One weight per pattern: ones, the user's, or learned."""
@@ -79,7 +97,10 @@ class _WeisfeilerLehmanKernel(GraphKernel):
     def feature_map_names(self) -> np.ndarray:
         """Text forms of the patterns, in the order of ``weights_`` and ``feature_map``."""
         check_is_fitted(self)
-        return self.vocabulary_.feature_names(self._extractor.first_depth)
+        names = self.vocabulary_.feature_names(self._extractor.first_depth)
+        forest = self._extractor.forest
+        cells = np.arange(self.vocabulary_.n_patterns, forest.n_patterns)
+        return np.append(names, np.array(forest.texts(cells), dtype=object))
 
 
 class WLSubtree(_WeisfeilerLehmanKernel):
@@ -97,6 +118,9 @@ class WLSubtree(_WeisfeilerLehmanKernel):
         Whether the node labels themselves count as patterns.
     edge_labels : bool, default=False
         Whether patterns include edge labels.
+    attributes : {"auto", "ignore"}, default="auto"
+        Whether continuous attributes of nodes and edges, where there are any, are divided into
+        cells that count as patterns.
     normalize : {None, "cosine", "tanimoto"}, default=None
     weights : "uniform", array-like or PairwiseWeights, default="uniform"
         One weight per pattern, or a learner that finds them in ``fit(graphs, y)``.
@@ -128,6 +152,7 @@ class WLSubtree(_WeisfeilerLehmanKernel):
         *,
         include_depth_zero: bool = True,
         edge_labels: bool = False,
+        attributes: str = "auto",
         normalize: str | None = None,
         weights: Any = "uniform",
         n_jobs: int | None = None,
@@ -135,6 +160,7 @@ class WLSubtree(_WeisfeilerLehmanKernel):
         self.depth = depth
         self.include_depth_zero = include_depth_zero
         self.edge_labels = edge_labels
+        self.attributes = attributes
         self.normalize = normalize
         self.weights = weights
         self.n_jobs = n_jobs
@@ -187,6 +213,9 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         Whether the node labels themselves count as patterns.
     edge_labels : bool, default=False
         Whether patterns include edge labels.
+    attributes : {"auto", "ignore"}, default="auto"
+        Whether continuous attributes of nodes and edges, where there are any, are divided into
+        cells that count as patterns.
     normalize : {None, "cosine", "tanimoto"}, default=None
         Applied to the finished kernel.
     weights : "uniform", array-like or PairwiseWeights, default="uniform"
@@ -225,6 +254,7 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         kernel: str = "wwl",
         include_depth_zero: bool = True,
         edge_labels: bool = False,
+        attributes: str = "auto",
         normalize: str | None = None,
         weights: Any = "uniform",
         n_jobs: int | None = None,
@@ -234,6 +264,7 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         self.kernel = kernel
         self.include_depth_zero = include_depth_zero
         self.edge_labels = edge_labels
+        self.attributes = attributes
         self.normalize = normalize
         self.weights = weights
         self.n_jobs = n_jobs
@@ -283,11 +314,14 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
             self.vocabulary_)  # fmt: skip
         graphs = check_graphs(X, None if uniform else self.recipe_)
         vocabulary, left_colors = known.extend(graphs, self._n_jobs())
+        cells = self._cells(graphs) if uniform else self._extractor.cells
+        left_colors = with_cell_colors(left_colors, graphs, cells, self._n_jobs())
         right = None
         if Y is not None:
             others = check_graphs(Y, graphs.recipe)
             vocabulary, right_colors = vocabulary.extend(others, self._n_jobs())
-        extractor = PatternExtractor(vocabulary, first_depth, self._kind)
+            right_colors = with_cell_colors(right_colors, others, cells, self._n_jobs())
+        extractor = PatternExtractor(vocabulary, first_depth, self._kind, cells)
         weights = None if uniform else self._extended_weights(vocabulary)
         left = self._as_features(extractor, left_colors, weights)
         if Y is not None:
@@ -310,9 +344,10 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
     def _extended_weights(self, extended: PatternVocabulary) -> np.ndarray:
         """The learned weights, and ones for the patterns that an extended vocabulary adds."""
         first = self._extractor.first_depth
-        offsets = self.vocabulary_.level_offsets[first:]
+        offsets = self._extractor.forest.level_offsets[first:]
         known = np.split(self.weights_, offsets[1:-1] - offsets[0])
-        sizes = np.diff(extended.level_offsets)[first:]
+        sizes = np.diff(PatternForest.of_vocabulary(extended, self._extractor.cells).level_offsets)
+        sizes = sizes[first:]
         padded = [np.append(w, np.ones(n - len(w))) for w, n in zip(known, sizes, strict=True)]
         return np.concatenate(padded)
 

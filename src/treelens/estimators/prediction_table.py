@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import is_regressor
-from sklearn.utils.validation import check_is_fitted
 
-from treelens.estimators.base import FittedModelMixin
 from treelens.evaluation.metrics import NINETY, class_scores, number_scores, rarer_code
 from treelens.evaluation.validation import codes_among
-from treelens.gp.domain import Domain, expected_error
+from treelens.gp.domain import expected_error
 from treelens.gp.model import FittedGP
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.molecule_notes import made_smiles, reasons
@@ -22,87 +20,27 @@ from treelens.graphs.record import Transform, learned_transform
 from treelens.models.predictions import Predictions
 from treelens.storage.csv_text import harmless
 
+INTERVALS = ("posterior", "scaffold")
 DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_of_vocabulary")
-_NOT_IN_FILES = "nearest"  # a position among training graphs, which a file does not keep
 
 
-class DomainMixin(FittedModelMixin):
-    """Prediction tables and the domain of applicability of Gaussian processes on graphs."""
-
-    model_: FittedGP
-    _domain: Domain | None = None
-
-    @property
-    def domain_(self) -> Domain:
-        """The domain of applicability, computed when it is first used."""
-        check_is_fitted(self)
-        if self._domain is None or self._domain.model is not self.model_:
-            model, errors = self.model_, self._left_out_errors()
-            self._domain = Domain.of(model, model.training_graphs, errors, self._n_jobs())
-        return self._domain
-
-    def predict_table(self, X: Any) -> pd.DataFrame:
-        """Return predictions, their uncertainty and the domain, one row per graph.
-
-        Parameters
-        ----------
-        X : graphs
-
-        Returns
-        -------
-        DataFrame
-            Numbers: ``prediction``, ``std``, ``lower_90``, ``upper_90``. Classes: ``class``,
-            ``probability`` (of it), ``decision``, and ``probability CLASS`` for each. Where the
-            model has covariates, ``from_covariates``: what they add to the prediction or decision.
-            Then the columns of :meth:`domain`. Of a model that learned on another scale,
-            predictions and bounds are in the units of the table (the prediction is a median);
-            ``std_log10``, ``expected_error_log10`` and ``from_covariates_log10`` are on that scale.
-        """
-        return prediction_table(self, self._new_graphs(X))
-
-    def domain(self, X: Any) -> pd.DataFrame:
-        """Return whether graphs lie in the domain of applicability, and why.
-
-        Parameters
-        ----------
-        X : graphs
-
-        Returns
-        -------
-        DataFrame
-            ``in_domain``: whether the expected error and the similarity to the nearest training
-            graph are both such as 97.5 % of training graphs have when left out; ``expected_error``:
-            the standard deviation, corrected by the leave-one-out errors of the nearest training
-            graphs, on the scale that was learned; ``similarity``: the learned Tanimoto similarity
-            to the nearest training graph, whose position is ``nearest``; ``out_of_vocabulary``: the
-            fraction of patterns that do not occur in the training graphs.
-        """
-        table = self.predict_table(X)
-        wanted = [c for c in table.columns if c.startswith(DOMAIN_COLUMNS)]
-        return table[wanted]
-
-    def _html_repr(self) -> str:
-        """The HTML that a notebook shows: facts and scores of a fitted model."""
-        from treelens.estimators.notebook import model_html
-
-        if hasattr(self, "model_"):
-            return model_html(self)
-        return super()._html_repr()  # type: ignore[misc]
-
-    def _left_out_errors(self) -> np.ndarray:
-        """Leave-one-out errors of the training graphs, shape (n_graphs, n_columns)."""
-        raise NotImplementedError
-
-
-def prediction_table(model: Any, graphs: GraphCollection) -> pd.DataFrame:
+def prediction_table(
+    model: Any, graphs: GraphCollection, intervals: str | None = None
+) -> pd.DataFrame:
     """Return the predictions of a fitted model, whose columns :func:`table_columns` names.
 
-    The index holds the names of the graphs, where they have any.
+    The index holds the names of the graphs, where they have any. ``intervals=None``: those that
+    were set for the model.
     """
-    has_domain = isinstance(model, DomainMixin)
+    intervals = intervals or getattr(model, "_intervals", "posterior")
+    if intervals != "posterior" and not is_regressor(model):
+        raise ValueError("Intervals are those of numbers: a classifier has probabilities.")
+    factor = 1.0 if intervals == "posterior" else model._widening(intervals)
+    has_domain = isinstance(model.model_, FittedGP)
     found = model._decide(graphs, **({"variance": True} if has_domain else {}))
     scale = learned_transform(model.recipe_) if is_regressor(model) else None
-    columns = _classes(model, found) if hasattr(model, "classes_") else _numbers(found, scale)
+    classes = hasattr(model, "classes_")
+    columns = _classes(model, found) if classes else _numbers(found, scale, factor)
     if found.from_covariates is not None and found.from_covariates.shape[1] == 1:
         columns["from_covariates" + _suffix(scale)] = found.from_covariates[:, 0]
     columns["out_of_vocabulary"] = found.out_of_vocabulary
@@ -129,19 +67,45 @@ def table_columns(model: Any) -> list[str]:
         columns = ["prediction", "std" + _suffix(scale), "lower_90", "upper_90"]
     if getattr(model, "covariates_", []) and len(getattr(model, "classes_", [])) < 3:
         columns.append("from_covariates" + _suffix(scale))
-    if not isinstance(model, DomainMixin):
+    if not isinstance(model.model_, FittedGP):
         return [*columns, "out_of_vocabulary"]
     error = "expected_error" + _suffix(scale)
     return [*columns, "in_domain", error, "similarity", "nearest", "out_of_vocabulary"]
+
+
+def file_columns(model: Any) -> list[str]:
+    """Return the columns that files of predictions have, in order.
+
+    Instead of the position of the nearest training graph its name (else SMILES) and its value or
+    class, where the model keeps them.
+    """
+    columns, training = table_columns(model), model.model_.training
+    if "nearest" not in columns:
+        return columns
+    place, kept = (
+        columns.index("nearest"),
+        training.names is not None or training.smiles is not None,
+    )
+    value = "nearest_class" if hasattr(model, "classes_") else "nearest_value"
+    return [*columns[:place], *(["nearest_name", value] if kept else []), *columns[place + 1 :]]
+
+
+def measured_values(model: Any, positions: np.ndarray) -> np.ndarray:
+    """Return values of training graphs in the units of the table, or their classes."""
+    targets = model.training.targets[positions]
+    if model.classes is not None:
+        return model.classes[targets]
+    scale = learned_transform(model.recipe)
+    return targets if scale is None else scale.inverse(targets)
 
 
 def _suffix(scale: Transform | None) -> str:
     return "" if scale is None else f"_{scale.name}"
 
 
-def _numbers(found: Predictions, scale: Transform | None) -> dict[str, Any]:
+def _numbers(found: Predictions, scale: Transform | None, factor: float) -> dict[str, Any]:
     assert found.variance is not None
-    mean, std = found.mean[:, 0], np.sqrt(found.variance)
+    mean, std = found.mean[:, 0], factor * np.sqrt(found.variance)
     inverse = (lambda x: x) if scale is None else scale.inverse
     return {
         "prediction": inverse(mean),
@@ -197,12 +161,17 @@ def predict_rows(
 
 
 def _columns_in_files(model: Any, graphs: GraphCollection) -> dict[str, Any]:
-    columns = [name for name in table_columns(model) if name != _NOT_IN_FILES]
+    columns = file_columns(model)
     if not len(graphs):
         return {name: np.empty(0) for name in columns}
     table = prediction_table(model, graphs).reset_index(drop=True)
-    if "class" in table:
-        table["class"] = table["class"].astype(str).astype(object)
+    if "nearest_name" in columns:
+        nearest = table["nearest"].to_numpy()
+        table["nearest_name"] = [model.model_.training.called(k) for k in nearest.tolist()]
+        value = "nearest_class" if "nearest_class" in columns else "nearest_value"
+        table[value] = measured_values(model.model_, nearest)
+    for name in {"class", "nearest_class"} & set(table):
+        table[name] = table[name].astype(str).astype(object)
     return {name: table[name].to_numpy() for name in columns}
 
 

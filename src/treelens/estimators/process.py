@@ -10,9 +10,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions
-from treelens.estimators.fragments import FragmentsMixin
-from treelens.estimators.prediction_table import DomainMixin
+from treelens._sklearn_compat import Interval, StrOptions
+from treelens.estimators.posterior import PosteriorEstimator
 from treelens.gp.blocks import posterior_of_blocks, sample_of_blocks
 from treelens.gp.choice import FEWEST, TrainingData
 from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
@@ -24,6 +23,7 @@ from treelens.gp.fitting import (
     evidence_history,
     fit_gaussian_process,
 )
+from treelens.gp.known_noise import starting_weights, with_known_noise
 from treelens.gp.leave_one_out import LearningGain, learning_gain
 from treelens.gp.memory import check_memory
 from treelens.gp.model import EvidenceRecord, FittedGP
@@ -36,7 +36,7 @@ from treelens.graphs.convert import check_graphs
 from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.device import device_or_cpu
 from treelens.models.predictions import Predictions
-from treelens.models.targets import check_weights
+from treelens.models.targets import check_numbers, check_weights
 from treelens.models.thresholds import has_rare_class
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
@@ -63,13 +63,14 @@ class Known(NamedTuple):
     classes: np.ndarray | None = None
 
 
-class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
+class GaussianProcessEstimator(PosteriorEstimator):
     """The regressor and the classifier, but for what ``y`` means: ``_known`` and ``_scored``."""
 
     model_: FittedGP
     depth: int | str
     weights: str
     descriptors: bool | str
+    attributes: str
     trees: Any
     prior_strength: float
     learning_size: int
@@ -84,6 +85,7 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
         "depth": [StrOptions({"auto"}), Interval(Integral, 0, 20, closed="both")],
         "weights": [StrOptions({"auto", "uniform", "depths", "branches"})],
         "descriptors": [StrOptions({"auto"}), "boolean"],
+        "attributes": [StrOptions({"auto", "ignore"})],
         "trees": [StrOptions({"auto"}), list, tuple],
         "prior_strength": [Interval(Real, 0, None, closed="neither")],
         "learning_size": [Interval(Integral, 2, None, closed="left")],
@@ -102,6 +104,7 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
         weights: str = "auto",
         *,
         descriptors: bool | str = "auto",
+        attributes: str = "auto",
         trees: Any = "auto",
         prior_strength: float = 30.0,
         learning_size: int = 3000,
@@ -125,6 +128,10 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
         """What ``y`` and weights of the graphs tell, or an error that says what is wrong."""
         raise NotImplementedError
 
+    def _known_with(self, y: Any, weights: np.ndarray) -> Known:
+        """The same of the training graphs followed by more, on the scale of the former."""
+        raise NotImplementedError
+
     def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[Any, float | None]:
         """Leave-one-out predictions with their scores, and the slope of the probabilities."""
         raise NotImplementedError
@@ -138,6 +145,7 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
         covariates: Any = None,
         executor: Any = None,
         limits: Any = None,
+        noise: Any = None,
     ) -> Self:
         """Learn the weights and condition on the targets.
 
@@ -152,7 +160,8 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
         y : array-like, shape (n_graphs,)
             Numbers for a regressor, classes of any kind for a classifier. None with blocks.
         sample_weight : array-like, shape (n_graphs,), optional
-            The noise variance of a graph is divided by its weight. None with blocks.
+            The noise variance of a graph is divided by its weight. None with blocks. Where errors
+            are known, use ``noise``.
         covariates : names, table or array of one row per graph, optional
             What else is known of each graph (assay, temperature, descriptors): names of columns
             that ``graphs.graph_data`` holds, a DataFrame, or an array; ``"rdkit"`` is all of
@@ -169,6 +178,12 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
             (or -1) where it lies below, ``"="`` (or 0) where ``y`` is the value. By default what
             :func:`treelens.read_table` found beside the graphs, else all values are exact. On a
             CPU only; not with blocks.
+        noise : array-like, shape (n_graphs,), optional
+            Of a regressor: standard deviations of the measurements, in the units of ``y``; NaN
+            stands for their median. The noise variance of a graph is this known one plus a common
+            one that is learned. By default what :func:`treelens.read_table` found beside the
+            graphs (a column ``noise``, or replicates that were merged). On a CPU only; not with
+            blocks, nor with ``sample_weight``.
         """
         self._validate_params()
         if covariates is not None and self.device != "cpu":
@@ -176,13 +191,16 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
         check_device(self.device)
         if holds_blocks(X):
             check_beside_blocks(
-                y=y, sample_weight=sample_weight, covariates=covariates, limits=limits
+                y=y, sample_weight=sample_weight, covariates=covariates, limits=limits, noise=noise
             )
             return self._fit_blocks(X, executor)
         if executor is not None:
             raise TypeError("An executor works on blocks (such as SmilesBlocks): leave it out.")
         graphs = check_graphs(X)
+        errors = self._known_noise(graphs, y, noise, sample_weight)
         y = self._on_learned_scale(y, graphs.recipe)
+        if errors is not None:
+            sample_weight = starting_weights(errors, check_numbers(y, len(graphs)))
         known = self._known(y, check_weights(sample_weight, len(graphs)))
         known = self._with_limits(known, graphs, limits)
         encoded = None
@@ -191,6 +209,10 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
             table = CovariateTable.fit(graphs, names)
             encoded = table, table.encode(graphs)
         fitted = self._condition(graphs, known, self._exact_size(), encoded)
+        if errors is not None:
+            errors /= known.targets.scale**2
+            fitted, targets = with_known_noise(fitted, errors, known.targets, self._n_jobs())
+            known = known._replace(targets=targets)
         left_out, slope = self._scored(fitted.left_out, known)
         record = self._record(fitted, left_out)
         self.model_ = replace(fitted.model, slope=slope, record=record)
@@ -205,6 +227,14 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
         if limits is not None:
             raise TypeError("limits are of numbers: a classifier takes none.")
         return known
+
+    def _known_noise(
+        self, graphs: GraphCollection, y: Any, noise: Any, sample_weight: Any
+    ) -> np.ndarray | None:
+        """Known variances of the measurements on the learned scale; only numbers have any."""
+        if noise is not None:
+            raise TypeError("noise is that of numbers: a classifier takes none.")
+        return None
 
     def _fit_blocks(self, blocks: Any, executor: Any) -> Self:
         """Fit a sample through landmarks, then take the posterior of all graphs."""
@@ -288,8 +318,9 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
                 seed=seed,
                 tick=tick,
             )
-        self._train_graphs, self._fragments = graphs, None
+        self._fitted_graphs, self._fragments = graphs, None
         training = TrainingGraphs(fitted.histograms, known.given, limits=known.targets.limits)
+        training = training.with_identity(graphs)
         model = replace(
             fitted.model, classes=known.classes, training=training, recipe=graphs.recipe
         )
@@ -297,7 +328,9 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
 
     def _fit_patterns(self, graphs: GraphCollection, depth: int, n_jobs: int) -> Any:
         """Patterns of the training graphs up to a depth, and where they occur."""
-        return PatternForest.fit(graphs, depth, self._trees(graphs), n_jobs)
+        return PatternForest.fit(
+            graphs, depth, self._trees(graphs), n_jobs, attributes=self.attributes == "auto"
+        )
 
     def _described(
         self,
@@ -424,15 +457,25 @@ class GaussianProcessEstimator(FragmentsMixin, DomainMixin, BaseEstimator):
         """Learned against uniform weights."""
         return self._fitted_model.record.learning_gain
 
-    def save(self, path: Any) -> None:
+    def save(self, path: Any, training_data: bool = True) -> None:
         """Write the model to a file that :func:`treelens.load` reads; no pickle is involved.
 
         The factor of the covariance matrix, by far its largest part, is left out: a loaded model
         computes it anew when it is first asked for standard deviations.
+
+        Parameters
+        ----------
+        path : str or Path
+        training_data : bool, default=True
+            Whether to keep names and SMILES of the training molecules, which reports and
+            :meth:`kneighbors` show beside a prediction. Without them the file still has what
+            predictions are computed from: how often each pattern occurs in each training graph,
+            and the measured values. That is no protection against somebody who wants to
+            reconstruct the molecules.
         """
         from treelens.estimators.files import save_model
 
-        save_model(self, path)
+        save_model(self, path, training_data)
 
     def summary(self, X: Any = None, y: Any = None, *, names: Any = None) -> dict[str, Any]:
         """The content of the report as plain data, ready for JSON.

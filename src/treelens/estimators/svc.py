@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from treelens._sklearn_compat import BaseEstimator, HasMethods, Interval, StrOptions
+from treelens._sklearn_compat import HasMethods, Interval, StrOptions
 from treelens.estimators.base import GraphClassifierMixin
-from treelens.estimators.fragments import FragmentsMixin
+from treelens.estimators.fragments import ExplainingEstimator
 from treelens.estimators.weights import PairwiseWeights
 from treelens.explain.pattern_table import pattern_table
 from treelens.graphs.collection import GraphCollection
@@ -21,7 +21,6 @@ from treelens.graphs.convert import check_graphs
 from treelens.graphs.targets import check_classes
 from treelens.kernels.table import KERNELS
 from treelens.patterns.features import first_depth_of
-from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm.fitting import fit_chosen
 from treelens.svm.model import FittedSVM, model_bound
@@ -38,7 +37,7 @@ from treelens.svm.settings import (
 )
 
 
-class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
+class GraphSVC(GraphClassifierMixin, ExplainingEstimator):
     """Weisfeiler-Lehman patterns, learned weights, kernel and C-SVC in one estimator.
 
     Everything left at ``"auto"`` is chosen by cross-validation on the training graphs: first
@@ -65,6 +64,9 @@ class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
         Whether the node labels themselves count as patterns.
     edge_labels : bool or "auto", default="auto"
         Whether patterns include edge labels; "auto": where the training graphs have them.
+    attributes : {"auto", "ignore"}, default="auto"
+        Whether continuous attributes of nodes and edges, where there are any, are divided into
+        cells that count as patterns.
     learner : PairwiseWeights, optional
         How weights are learned; its radius is set by the search.
     cv : int or splitter, default=5
@@ -131,6 +133,7 @@ class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
         "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither"), "array-like"],
         "include_depth_zero": ["boolean"],
         "edge_labels": ["boolean", StrOptions({"auto"})],
+        "attributes": [StrOptions({"auto", "ignore"})],
         "learner": [HasMethods(["fit", "get_params"]), None],
         "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split", "get_n_splits"])],
         "scoring": [StrOptions({"auto", *SCORES})],
@@ -150,6 +153,7 @@ class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
         *,
         include_depth_zero: bool = True,
         edge_labels: bool | str = "auto",
+        attributes: str = "auto",
         learner: Any = None,
         cv: Any = 5,
         scoring: str = "auto",
@@ -165,6 +169,7 @@ class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
         self.C = C
         self.include_depth_zero = include_depth_zero
         self.edge_labels = edge_labels
+        self.attributes = attributes
         self.learner = learner
         self.cv = cv
         self.scoring = scoring
@@ -185,7 +190,7 @@ class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
         self._validate_params()
         graphs = check_graphs(X)
         self.model_, self.learner_ = fit_chosen(self._task(graphs, y), self._grid(len(graphs)))
-        self._train_graphs, self._fragments = graphs, None
+        self._fitted_graphs, self._fragments = graphs, None
         return self
 
     def _task(self, graphs: GraphCollection, y: Any) -> Task:
@@ -207,6 +212,7 @@ class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
             seed=seed,
             n_jobs=self._n_jobs(),
             progress=self.progress,
+            attributes=self.attributes == "auto",
         )
 
     def _grid(self, n_graphs: int) -> list[Candidate]:
@@ -289,7 +295,7 @@ class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
     def patterns_(self) -> Any:
         """DataFrame of all patterns: text, depth, weight, support, relative frequency per class."""
         return pattern_table(
-            PatternForest.of_vocabulary(self.vocabulary_), self.train_histograms_, self.weights_,
+            self._fitted_model.patterns.forest, self.train_histograms_, self.weights_,
             self.train_codes_, self.classes_,
         )  # fmt: skip
 
@@ -357,8 +363,16 @@ class GraphSVC(FragmentsMixin, GraphClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return write_report(self, path, X, y, names=names)
 
-    def save(self, path: Any) -> None:
-        """Write the model to a file that :func:`treelens.load` reads, without pickle."""
+    def save(self, path: Any, training_data: bool = True) -> None:
+        """Write the model to a file that :func:`treelens.load` reads, without pickle.
+
+        Parameters
+        ----------
+        path : str or Path
+        training_data : bool, default=True
+            Whether to keep names and SMILES of the training molecules; see
+            :meth:`GraphRegressor.save`.
+        """
         from treelens.estimators.files import save_model
 
-        save_model(self, path)
+        save_model(self, path, training_data)

@@ -42,7 +42,8 @@ class ShortestPath(GraphKernel):
 
     A graph is described by the pairs of different nodes that some path joins: the labels of the
     two and the number of edges of a shortest path between them (Borgwardt and Kriegel 2005).
-    Pairs that no path joins, and a node with itself, do not count.
+    Pairs that no path joins, and a node with itself, do not count. Of directed graphs, paths
+    follow the edges and pairs are ordered: the label of the start, of the end, and the distance.
 
     Parameters
     ----------
@@ -51,7 +52,8 @@ class ShortestPath(GraphKernel):
         ``c`` and ``c'`` pairs of one kind then get ``2 c c'`` where the two labels differ and
         ``4 c c'`` where they are the same; this is what GraKeL's ``ShortestPath`` computes, and
         the two kernels are equal. With False, every kind counts ``c c'``. There is no constant
-        factor between the two unless all labels are equal (then it is 4).
+        factor between the two unless all labels are equal (then it is 4). Without effect on
+        directed graphs, whose pairs are ordered.
     normalize : {None, "cosine", "tanimoto"}, default=None
     n_jobs : int, optional
         Threads; -1 means all processors. The result does not depend on it.
@@ -121,7 +123,8 @@ class RandomWalk(GraphKernel):
 
     ``K(G, G') = sum_k decay^k sum_s count_G(s) count_G'(s)`` over the lengths ``k`` and the label
     sequences ``s`` met along walks of ``k`` steps (Gärtner, Flach and Wrobel 2003). The sum begins
-    at ``k = 0``, the node labels. A walk may turn back, and a walk and its reverse are two walks.
+    at ``k = 0``, the node labels. A walk may turn back, and a walk and its reverse are two walks;
+    in directed graphs, walks follow the edges.
     It equals the geometric series on the direct product of the two graphs.
 
     With a finite ``max_length`` the counts of label sequences are an explicit feature map, and any

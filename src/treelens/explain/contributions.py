@@ -44,6 +44,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from treelens.explain.attributes import attribute_table
 from treelens.explain.decode import pattern_texts
 from treelens.explain.effects import divide_slopes, entries_at
 from treelens.explain.expansion import KernelExpansion
@@ -124,6 +125,16 @@ class Explanation:
     @cached_property
     def neighbors(self) -> pd.DataFrame:
         return self.neighbor_rows.frame()
+
+    @property
+    def attribute_contributions(self) -> pd.DataFrame:
+        """What each attribute adds, in ``attribute``, ``steps`` and ``contribution``.
+
+        The contribution of a cell is divided equally among the attributes that it asks for;
+        ``labels`` are all other patterns.
+        """
+        rows = self.pattern_rows
+        return attribute_table(rows.expansion.forest, rows.ids, rows.contributions)
 
     @property
     def atom_contributions(self) -> np.ndarray:
@@ -288,7 +299,7 @@ def explain_seen(
     counts = np.bincount(entries[entries >= 0], minlength=len(rows.indices))
     shares = np.append(contributions / counts, 0.0)[entries]  # (n_levels, n_nodes)
     by_node, by_edge = spread_over_graph(
-        shares, expansion.level_depths, one.neighbor_offsets, one.neighbors
+        shares, expansion.level_depths, one.neighbor_offsets, one.neighbors, one.directions
     )
     order = np.lexsort((rows.indices, -np.abs(contributions)))
     ids = rows.indices[order] + expansion.first_pattern
@@ -359,8 +370,9 @@ def _warning(out_of_vocabulary: float, limit: float) -> str | None:
 
 
 def spread_over_graph(
-    shares: np.ndarray, depths: np.ndarray, offsets: np.ndarray, neighbors: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+    shares: np.ndarray, depths: np.ndarray, offsets: np.ndarray, neighbors: np.ndarray,
+    directions: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """One number per node and per edge from the contribution of each node's patterns.
 
     Parameters
@@ -370,6 +382,8 @@ def spread_over_graph(
     depths : ndarray of int, shape (n_depths,)
     offsets, neighbors : ndarray, shapes (n_nodes + 1,) and (n_arcs,)
         The neighbours of each node, ascending.
+    directions : ndarray, shape (n_arcs,), optional
+        Of directed graphs, as in :class:`GraphCollection`.
 
     Returns
     -------
@@ -402,6 +416,9 @@ def spread_over_graph(
     starts = walk((layer[:-1] < depths).astype(float) @ (shares / np.maximum(column, 1)))
     crossing = (starts / np.maximum(degrees, 1))[owner]  # (n_arcs,)
     # The arc back from v to u stands where the pair (neighbour, owner) would stand.
+    if directions is not None:
+        back = crossing[np.lexsort((1 - directions, owner, neighbors))]
+        return nodes, (crossing + back)[directions == 0]
     back = crossing[np.lexsort((owner, neighbors))]
     both = crossing + np.where(owner == neighbors, 0.0, back)
     return nodes, both[owner <= neighbors]

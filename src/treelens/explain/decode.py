@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from treelens.graphs.collection import GraphCollection
-from treelens.patterns.forest import TREES, PatternForest
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
 
@@ -34,7 +34,7 @@ def pattern_texts(forest: PatternForest, patterns: Any) -> list[str]:
     """The text form of patterns; fine labels mark ring atoms by ``;R``, for ``@`` is chirality."""
     patterns = np.asarray(patterns, dtype=np.int64)
     return [
-        text.replace("@", ";R") if TREES[str(tree)][0] == "fine" else text
+        text.replace("@", ";R") if str(tree).startswith("fine") else text
         for text, tree in zip(forest.texts(patterns), forest.tree_names(patterns), strict=True)
     ]
 
@@ -85,8 +85,10 @@ def occurrence_at(
         following = []
         for node in frontier:
             start, stop = graphs.neighbor_offsets[first + node : first + node + 2]
-            for neighbor in graphs.neighbors[start:stop].tolist():
-                edges[min(node, neighbor), max(node, neighbor)] = None
+            directions = None if graphs.directions is None else graphs.directions[start:stop]
+            for k, neighbor in enumerate(graphs.neighbors[start:stop].tolist()):
+                back = neighbor < node if directions is None else bool(directions[k])
+                edges[(neighbor, node) if back else (node, neighbor)] = None
                 if neighbor not in reached:
                     reached[neighbor] = None
                     following.append(neighbor)

@@ -233,7 +233,7 @@ def _edge_marks(
     limit: float,
     radius: float,
 ) -> list[Mark]:
-    """Bonds as chemists draw them; other edge labels as text beside the line."""
+    """Bonds as chemists draw them, directed edges with arrows; other edge labels as text."""
     labels: Sequence[Any] = graph.edge_labels or [None] * len(graph.edges)
     ends = points[np.array(graph.edges, dtype=int).reshape(-1, 2)]  # (n_edges, 2, 2)
     strokes: dict[bool, list[np.ndarray]] = {False: [], True: []}
@@ -244,6 +244,8 @@ def _edge_marks(
             marks.append(Lines(segment[None], 0.8 * radius, band))
         for shift, dashed in _BONDS.get(label, _BONDS["-"]):
             strokes[dashed].append(segment + _sideways(segment, 0.4 * radius * shift))
+        if graph.directed:
+            strokes[False] += _arrow(segment, 0.8 * radius)
     width = max(0.6, 0.12 * radius)
     color = None if contributions is None else INK  # on a light band, on any page
     marks += [
@@ -263,6 +265,14 @@ def _sideways(segment: np.ndarray, distance: float) -> np.ndarray:
     along = segment[1] - segment[0]
     length = float(np.hypot(*along))
     return np.array([[-along[1], along[0]]]) * (distance / max(length, 1e-9))
+
+
+def _arrow(segment: np.ndarray, length: float) -> list[np.ndarray]:
+    """The two lines of an arrow beyond the middle of a line, where no node covers it."""
+    along = segment[1] - segment[0]
+    tip = segment[0] + 0.6 * along
+    back = tip - along * (length / max(float(np.hypot(*along)), 1e-9))
+    return [np.array([tip, (back + _sideways(segment, s * length / 2))[0]]) for s in (-1, 1)]
 
 
 def _highlight_marks(points: np.ndarray, highlight: Occurrence, radius: float) -> list[Mark]:

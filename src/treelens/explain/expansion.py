@@ -168,7 +168,7 @@ def expansion_of(model: FittedSVM | FittedGP) -> KernelExpansion:
         svm, patterns = decision.svm, model.patterns
         coefficients, intercepts = svm.per_class
         kept = KernelExpansion(
-            PatternForest.of_vocabulary(patterns.vocabulary), patterns.first_depth,
+            patterns.forest, patterns.first_depth,
             decision.kernel, model.weights, decision.basis, decision.basis_indices,
             coefficients, intercepts, model.classes, model.training,
             partial(patterns.look_at, weights=model.kernel.weights),

@@ -140,8 +140,8 @@ def find_candidates(explained: ExplainedGraphs, min_support: int, depth: int) ->
     """
     forest = explained.forest
     known: dict[bytes, int] = {}
-    for level, (_, level_depth) in enumerate(forest.levels):
-        if level_depth != depth:
+    for level, (tree, level_depth) in enumerate(forest.levels):
+        if level_depth != depth or tree == len(forest.trees):  # cells are not fragments
             continue
         enough = np.diff(explained.nodes_by_color[level][1]) >= min_support
         for pattern in (forest.level_offsets[level] + np.flatnonzero(enough)).tolist():

@@ -56,12 +56,11 @@ def with_label_names(graphs: GraphCollection, names: str | LabelNames) -> GraphC
     found = _found(names)
     if found is None:
         return graphs
-    return GraphCollection(
-        graphs.node_offsets, graphs.neighbor_offsets, graphs.neighbors, graphs.node_codes,
-        _named(graphs.node_alphabet, found.nodes), graphs.edge_codes,
-        _named(graphs.edge_alphabet, found.edges), graphs.names, graphs.graph_data,
-        graphs.degree_labels, graphs.recipe,
-    )  # fmt: skip
+    return graphs.relabelled(
+        graphs.node_codes,
+        _named(graphs.node_alphabet, found.nodes),
+        edge_alphabet=_named(graphs.edge_alphabet, found.edges),
+    )
 
 
 def named_vocabulary(vocabulary: PatternVocabulary, names: str | LabelNames) -> PatternVocabulary:

@@ -127,6 +127,8 @@ def forest_smarts(
     '[#6;A;h3;+0;R0]'
     """
     tree, inner = forest.place(pattern)
+    if tree == len(forest.trees):  # a cell of attributes
+        return None
     kind = TREES[forest.trees[tree]][0]
     kind = atom_label if kind == "labels" else kind
     return pattern_smarts(forest.vocabularies[tree], inner, kind, max_length)

@@ -16,12 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treelens.gp.censoring import Conditioned, log_densities
-from treelens.gp.evidence import (
-    EvidenceParameters,
-    EvidenceProblem,
-    PatternHierarchy,
-    level_weights,
-)
+from treelens.gp.evidence import EvidenceParameters, EvidenceProblem, PatternHierarchy
 from treelens.gp.posterior import LeaveOneOut
 from treelens.gp.search import STAGES, Tick, maximise_evidence
 from treelens.gp.targets import Targets
@@ -34,7 +29,8 @@ from treelens.patterns.pairs import PairFeatures
 
 # Candidates are fitted to so many graphs at most; more would cost time and change few choices.
 LARGEST_PART = 800
-FEWEST, _FEW = 20, 400
+FEWEST, _FEW, _MANY = 20, 400, 700
+_NOISE_FACTOR = 3.0  # between noise variances that are tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +63,11 @@ class TrainingData:
 
     @cached_property
     def hierarchy(self) -> PatternHierarchy:
-        return PatternHierarchy(self.forest.level_offsets, self.forest.parents)
+        forest = self.forest
+        return PatternHierarchy(
+            forest.level_offsets, forest.parents, forest.level_groups, forest.level_shares,
+            forest.n_deviating,
+        )  # fmt: skip
 
     @cached_property
     def features(self) -> Features:
@@ -116,7 +116,7 @@ class TrainingData:
 
     def kernel(self, parameters: EvidenceParameters, depth: int | None = None) -> MixtureKernel:
         """Return the kernel with parameters of all patterns, those beyond a depth left out."""
-        levels = level_weights(parameters.level_logits)
+        levels = self.hierarchy.level_weights(parameters.level_logits)
         if depth is not None:
             levels = np.where(self.forest.level_depths <= depth, levels, 0.0)
         weights = levels[self.hierarchy.level_of] * np.exp(self.log_weights(parameters))
@@ -125,15 +125,25 @@ class TrainingData:
     def leave_one_out(
         self, parameters: EvidenceParameters, depth: int | None, positions: np.ndarray
     ) -> LeaveOneOut:
-        """Return predictions of some graphs, each from all others among them."""
+        """Return predictions of some graphs, each from all others among them.
+
+        The noise variance is the most likely of those from the one in the parameters upwards:
+        found on part of the data, it is too small where graphs outside contradict those inside.
+        """
         kernel = self.kernel(parameters, depth)
         some = select_features(self.features, positions)
         some = some._replace(diagonal=some.pairs.diagonal(kernel.weights))
         targets = self.targets.select(positions)
         among = kernel.matrix(some, some, self.n_jobs)
-        found = Conditioned.fit(targets, among, parameters.noise, self.n_jobs)
+        noise, kept, best = parameters.noise, None, -np.inf
+        while kept is None or noise < 1.0:
+            found = Conditioned.fit(targets, among.copy(), noise, self.n_jobs)
+            evidence = found.posterior.log_evidence(found.values) + found.log_ratio
+            if kept is not None and evidence <= best:
+                break
+            noise, kept, best = _NOISE_FACTOR * noise, found, evidence
         copies = None if self.copies is None else self.copies[positions]
-        return found.leave_one_out(self.n_jobs, copies)
+        return kept.leave_one_out(self.n_jobs, copies)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,9 +197,9 @@ def parts_of_graphs(
     """Return parts of the training graphs, each with its share of all groups.
 
     Up to 400 graphs, each quarter in turn is left out. Of more, one half is fitted to and the other
-    compared on, at most 800 each. Fewer than 20 are too few to compare anything on. ``groups`` (n,)
-    are classes, or tenths of the values; ``copies`` (n,) numbers that replicates share, which are
-    never on both sides.
+    compared on, at most 800 each; up to 700 graphs also the other way round. Fewer than 20 are too
+    few to compare anything on. ``groups`` (n,) are classes, or tenths of the values; ``copies``
+    (n,) numbers that replicates share, which are never on both sides.
     """
     n = len(positions)
     if n < FEWEST:
@@ -206,60 +216,38 @@ def parts_of_graphs(
     size = 2 * min(n // 2, LARGEST_PART)
     picked = by_group[(np.arange(size) * n) // size]
     fitted, compared = np.sort(picked[::2]), np.sort(picked[1::2])
-    compared = compared[~np.isin(copies[compared], copies[fitted])]
-    return [Part(positions[fitted], positions[compared])]
+    both = [(fitted, compared), (compared, fitted)][: 2 if n < _MANY else 1]
+    return [
+        Part(positions[some], positions[others[~np.isin(copies[others], copies[some])]])
+        for some, others in both
+    ]
 
 
-def fit_candidates(
+def fit_uniform(
     data: TrainingData,
     parts: list[Part],
     depths: list[int],
-    learned: str,
     *,
     max_steps: int = 100,
     tick: Tick = lambda what: None,
-) -> list[Candidate]:
-    """Fit uniform weights and the stages up to ``learned`` to every part, and score them.
+) -> Candidate:
+    """Fit uniform weights to every part, at the depth with the largest marginal likelihood.
 
-    Parameters
-    ----------
-    data : TrainingData
-    parts : list of Part
-    depths : list of int
-        Of uniform weights, the deepest last; learned weights have all of them.
-    learned : {"uniform", "depths", "branches"}
-    max_steps : int
-    tick : callable
+    The first part settles the depth: ``depths`` are tried in ascending order, until the next one is
+    worse (deeper patterns are rarer still).
     """
-    deepest, best = depths[-1], depths[-1]
-    found: dict[str, list[EvidenceParameters]] = {stage: [] for stage in STAGES}
-
-    def fit(
-        part: Part, stage: str, depth: int, start: EvidenceParameters | None = None
-    ) -> tuple[EvidenceParameters, float]:
-        return _fit_part(data, part, stage, depth, start, max_steps, tick)
-
-    for number, part in enumerate(parts):
-        if not number:  # the first part settles the depth
-            by_depth: dict[int, tuple[EvidenceParameters, float]] = {}
-            previous: EvidenceParameters | None = None
-            for depth in depths:
-                by_depth[depth] = fit(part, "uniform", depth, previous)
-                previous = by_depth[depth][0]
-            best = min(depths, key=lambda depth: by_depth[depth][1])
-            found["uniform"].append(by_depth[best][0])
-        else:
-            found["uniform"].append(fit(part, "uniform", best, by_depth[best][0])[0])
-        start = by_depth[deepest][0]
-        for stage in STAGES[1 : STAGES.index(learned) + 1]:
-            start, _ = fit(part, stage, deepest, start)
-            found[stage].append(start)
-    return [
-        Candidate(stage, depth, each, _scores(data, parts, each, depth))
-        for stage, each in found.items()
-        if each
-        for depth in [best if stage == "uniform" else deepest]
-    ]
+    by_depth: dict[int, tuple[EvidenceParameters, float]] = {}
+    best = depths[0]
+    for depth in depths:
+        start = by_depth[best][0] if by_depth else None
+        by_depth[depth] = _fit_part(data, parts[0], "uniform", depth, start, max_steps, tick)
+        best = min(by_depth, key=lambda depth: by_depth[depth][1])
+        if best < depth:
+            break
+    fits = [by_depth[best][0]]
+    for part in parts[1:]:
+        fits.append(_fit_part(data, part, "uniform", best, fits[0], max_steps, tick)[0])
+    return Candidate("uniform", best, fits, _scores(data, parts, fits, best))
 
 
 def with_descriptors(
@@ -270,18 +258,38 @@ def with_descriptors(
     max_steps: int = 100,
     tick: Tick = lambda what: None,
 ) -> Candidate:
-    """Fit a candidate again to data that has descriptors of molecules among its covariates."""
-    fits = []
+    """Fit uniform weights again to data that has descriptors of molecules among its covariates."""
+    fits: list[EvidenceParameters] = []
     for part, found in zip(parts, candidate.fits, strict=True):
         problem, _ = data.problem(part.fitted, candidate.depth)
         scales = problem.usual_scales.copy()
         scales[: len(found.scales)] = found.scales
         start = found._replace(scales=scales)
-        fits.append(
-            _fit_part(data, part, candidate.weights, candidate.depth, start, max_steps, tick)[0]
-        )
+        fits.append(_fit_part(data, part, "uniform", candidate.depth, start, max_steps, tick)[0])
     scores = _scores(data, parts, fits, candidate.depth)
-    return Candidate(candidate.weights, candidate.depth, fits, scores, descriptors=True)
+    return Candidate("uniform", candidate.depth, fits, scores, descriptors=True)
+
+
+def fit_learned(
+    data: TrainingData,
+    parts: list[Part],
+    uniform: Candidate,
+    depth: int,
+    learned: str,
+    *,
+    max_steps: int = 100,
+    tick: Tick = lambda what: None,
+) -> list[Candidate]:
+    """Fit the stages up to ``learned`` to every part, from uniform weights on; all patterns."""
+    fits, found = uniform.fits, []
+    for stage in STAGES[1 : STAGES.index(learned) + 1]:
+        fits = [
+            _fit_part(data, part, stage, depth, start, max_steps, tick)[0]
+            for part, start in zip(parts, fits, strict=True)
+        ]
+        scores = _scores(data, parts, fits, depth)
+        found.append(Candidate(stage, depth, fits, scores, uniform.descriptors))
+    return found
 
 
 def _fit_part(

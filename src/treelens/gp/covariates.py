@@ -89,6 +89,19 @@ class CovariateColumn:
         table = np.clip((numbers - self.mean) / self.spread, -_FARTHEST, _FARTHEST)
         return np.where(np.isfinite(table), table, 0.0)[:, None]
 
+    def decoded(self, numbers: np.ndarray) -> np.ndarray:
+        """Return values (n,) that are encoded as exactly these numbers."""
+        if self.classes:
+            names = np.array([*self.classes, ""], dtype=object)
+            return names[np.where(numbers.any(axis=1), numbers.argmax(axis=1), len(self.classes))]
+        wanted = numbers[:, 0]
+        far = np.where(np.abs(wanted) == _FARTHEST, 2.0, 1.0)  # beyond the limit, whatever it was
+        found = nearby = self.mean + self.spread * wanted * far
+        for step in (1, -1, 2, -2, 3, -3):  # rounding: the value itself is a few floats away
+            wrong = self.encoded(found)[:, 0] != wanted
+            found = np.where(wrong, nearby + step * np.spacing(nearby), found)
+        return found
+
 
 @dataclass(frozen=True)
 class CovariateTable:
@@ -134,6 +147,12 @@ class CovariateTable:
         values = columns_of(graphs, self.names)
         rows = graphs.graph_data.get("row")
         return np.hstack([column.encoded(values[column.name], rows) for column in self.columns])
+
+    def decode(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
+        """Return values by column that :meth:`encode` makes these numbers of."""
+        ends = np.cumsum([len(column.classes) or 1 for column in self.columns])
+        parts = np.split(numbers, ends[:-1], axis=1)
+        return {c.name: c.decoded(part) for c, part in zip(self.columns, parts, strict=True)}
 
 
 def compact_descriptors(graphs: GraphCollection) -> tuple[CovariateTable, GraphCollection] | None:
@@ -237,7 +256,7 @@ def columns_of(graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.nd
         strange = sorted(set(wanted) - {*descriptor_names(), *COMPACT_DESCRIPTORS})
         if strange:
             raise GraphDataError(f"RDKit has no descriptor {strange[0]!r}.")
-        table = rdkit_descriptors(molecules_behind(graphs), wanted)
+        table = rdkit_descriptors(molecules_behind(graphs), wanted, graphs)
         found |= {name: table[:, k] for k, name in enumerate(missing)}
     return found
 
@@ -245,6 +264,8 @@ def columns_of(graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.nd
 def as_numbers(values: np.ndarray) -> np.ndarray | None:
     """Floats, where all values are numbers or missing; else None."""
     try:
+        if all(type(value) is float for value in values.tolist()):
+            return values.astype(float)
         return np.array(
             [np.nan if _is_missing(value) else float(value) for value in values.tolist()]
         )

@@ -1,8 +1,9 @@
 """The marginal likelihood of a Gaussian process with given weights, and its gradient.
 
 The weight of a pattern is ``w_v = beta_level(v) * exp(theta_v)``: one ``beta`` per level (a depth
-of a tree of patterns), a softmax of ``b`` times their number, and ``theta_v``, the sum of the
-deviations ``delta_a`` of ``v`` and all its ancestors, so that a deviation moves a whole branch.
+of a tree of patterns; a step and resolution of cells), a softmax of ``b`` times their number, and
+``theta_v``, the sum of the deviations ``delta_a`` of ``v`` and all its ancestors, so that a
+deviation moves a whole branch.
 With ``A`` the mixture kernel (:mod:`treelens.kernels.mixture`) of these weights plus noise on the
 diagonal, and P columns of targets, the objective to minimise is
 
@@ -28,6 +29,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial import distance
 
+from treelens.gp import _compiled
+from treelens.gp.level_sums import LevelSums
 from treelens.gp.linalg import cholesky_in_place, inverse_in_place, solve_factored
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.mixture import (
@@ -37,7 +40,6 @@ from treelens.kernels.mixture import (
     mixture_kernel,
     mixture_slopes,
 )
-from treelens.pairwise import _compiled
 from treelens.pairwise.objective import N_SHARES, in_shares, pair_arrays
 from treelens.patterns.pairs import PairFeatures
 
@@ -63,18 +65,47 @@ class PatternHierarchy:
         Patterns of one level are neighbours.
     parents : ndarray of int64, shape (n_patterns,)
         The pattern, of an earlier level, that each one refines; -1 where there is none.
+    groups : ndarray of int64, shape (n_levels,), optional
+        Levels of one group share a weight; by default each has its own.
+    shares : ndarray, shape (n_levels,), optional
+        The part of that weight that each level has; by default 1.
+    n_deviating : int, optional
+        So many patterns, the first ones, may deviate from the weight of their level; by default
+        all. Cells of attributes do not: it would cost much, and was not better.
     """
 
     level_offsets: np.ndarray
     parents: np.ndarray
+    groups: np.ndarray | None = None
+    shares: np.ndarray | None = None
+    n_deviating: int | None = None
 
     @property
     def n_levels(self) -> int:
         return len(self.level_offsets) - 1
 
     @property
+    def n_groups(self) -> int:
+        return self.n_levels if self.groups is None else int(self.groups.max()) + 1
+
+    @property
     def n_patterns(self) -> int:
         return len(self.parents)
+
+    @property
+    def n_free(self) -> int:
+        """How many patterns may deviate."""
+        return self.n_patterns if self.n_deviating is None else self.n_deviating
+
+    def level_weights(self, logits: np.ndarray) -> np.ndarray:
+        """The weight of each level from the logits of the groups, shape (n_levels,)."""
+        weights = softmax_weights(logits)
+        return weights if self.groups is None else weights[self.groups] * self.shares
+
+    @cached_property
+    def group_of(self) -> np.ndarray:
+        """Group of each pattern, shape (n_patterns,)."""
+        return self.level_of if self.groups is None else self.groups[self.level_of]
 
     @cached_property
     def level_of(self) -> np.ndarray:
@@ -86,8 +117,9 @@ class PatternHierarchy:
         before = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
         parents = self.parents[kept]
         return PatternHierarchy(
-            before[self.level_offsets], np.where(parents >= 0, before[parents], -1)
-        )
+            before[self.level_offsets], np.where(parents >= 0, before[parents], -1), self.groups,
+            self.shares, int(before[self.n_free]),
+        )  # fmt: skip
 
     def _levels(self) -> list[slice]:
         edges = self.level_offsets.tolist()
@@ -117,7 +149,7 @@ class EvidenceParameters(NamedTuple):
     """Everything that evidence decides, in the coordinates in which it is searched."""
 
     scales: np.ndarray  # (n_scales,), see SCALE_NAMES and COVARIATE_NAMES
-    level_logits: np.ndarray  # (n_levels,) b
+    level_logits: np.ndarray  # (n_groups,) b
     deviations: np.ndarray  # (n_patterns,) delta times the root of the prior's strength
 
     def kernel_scales(self) -> MixtureScales:
@@ -190,16 +222,23 @@ class EvidenceProblem:
 
     def n_free(self, learned: str) -> int:
         """How many parameters are searched: the scales, with the levels', with all weights."""
-        levels, patterns = self.hierarchy.n_levels, self.hierarchy.n_patterns
+        groups, patterns = self.hierarchy.n_groups, self.hierarchy.n_free
         return (
             len(self.usual_scales)
-            + {"uniform": 0, "depths": levels, "branches": levels + patterns}[learned]
+            + {"uniform": 0, "depths": groups, "branches": groups + patterns}[learned]
         )
+
+    def group_weights(self, parameters: EvidenceParameters) -> np.ndarray:
+        """The weight of a pattern of each group that does not deviate, shape (n_groups,)."""
+        hierarchy, found = self.hierarchy, np.zeros(self.hierarchy.n_groups)
+        groups = np.arange(hierarchy.n_levels) if hierarchy.groups is None else hierarchy.groups
+        found[groups] = hierarchy.level_weights(parameters.level_logits)
+        return found
 
     def weights(self, parameters: EvidenceParameters) -> np.ndarray:
         """The weight of every pattern, shape (n_patterns,)."""
         deviations = parameters.deviations / np.sqrt(self.strength)
-        level = level_weights(parameters.level_logits)[self.hierarchy.level_of]
+        level = self.hierarchy.level_weights(parameters.level_logits)[self.hierarchy.level_of]
         return level * np.exp(self.hierarchy.sum_down(deviations))
 
     @cached_property
@@ -224,14 +263,9 @@ class EvidenceProblem:
         scales = parameters.covariate_scales()
         return None if scales is None else (scales, self.squares)
 
-    @cached_property
-    def arrays(self) -> Any:
-        """The features laid out for the compiled pass over lists."""
-        return pair_arrays(self.features)
 
-
-def level_weights(logits: np.ndarray) -> np.ndarray:
-    """``n_levels * softmax(b)``: positive, one on average, and all ones for ``b = 0``."""
+def softmax_weights(logits: np.ndarray) -> np.ndarray:
+    """``n_groups * softmax(b)``: positive, one on average, and all ones for ``b = 0``."""
     shifted = np.exp(logits - logits.max())
     return len(logits) * shifted / shifted.sum()
 
@@ -256,6 +290,7 @@ class Evidence:
         self._sums = np.empty((problem.n_graphs, problem.n_graphs))
         self._matrix = np.empty_like(self._sums)
         self._summed: np.ndarray | None = None  # the weights that the sums are made with
+        self._parts: dict[str, _Parts] = {}
 
     def __call__(self, parameters: EvidenceParameters, learned: str) -> tuple[float, np.ndarray]:
         """Return the objective ``J`` and its gradient in the parameters that are learned.
@@ -265,7 +300,7 @@ class Evidence:
         """
         problem, weights = self.problem, self.problem.weights(parameters)
         diagonal = problem.features.diagonal(weights)
-        value, factor, alpha = self._factored(parameters, weights, diagonal)
+        value, factor, alpha = self._factored(parameters, weights, diagonal, learned)
         inverse = inverse_in_place(factor, problem.n_jobs)
         precision = np.diagonal(inverse).copy()
         slopes = mixture_slopes(
@@ -275,42 +310,116 @@ class Evidence:
         on_diagonal = 0.5 * (precision - (alpha**2).mean(axis=1))  # (n,)
         parts = [scale_slopes(problem, parameters, slopes, on_diagonal)]
         if learned != "uniform":
-            by_weight = list_gradient(problem, inverse, slopes.own)  # (n_patterns,)
-            parts += weight_slopes(problem, parameters, weights * by_weight, learned)
+            by_weight, by_group = self._parts_for(learned, parameters).slopes(inverse, slopes.own)
+            by_group *= problem.group_weights(parameters)
+            by_weight *= weights[: len(by_weight)]
+            parts += weight_slopes(problem, parameters, by_weight, learned, by_group)
         return value, np.concatenate(parts)
 
     def value(self, parameters: EvidenceParameters) -> float:
         """Return the objective alone, for a third of the work."""
         weights = self.problem.weights(parameters)
-        return self._factored(parameters, weights, self.problem.features.diagonal(weights))[0]
+        diagonal = self.problem.features.diagonal(weights)
+        return self._factored(parameters, weights, diagonal, "uniform")[0]
+
+    def _parts_for(self, learned: str, parameters: EvidenceParameters) -> _Parts:
+        """Which patterns are summed by lists and which by levels, in one stage of the search."""
+        if learned not in self._parts:
+            problem, hierarchy = self.problem, self.problem.hierarchy
+            n_listed, n_groups = hierarchy.n_patterns, hierarchy.n_groups
+            if learned == "branches":
+                n_listed = hierarchy.n_free
+            elif learned == "depths" and not parameters.deviations.any():
+                n_listed = 0
+            if learned == "uniform" or not LevelSums.fits(n_groups, problem.n_graphs):
+                n_listed = hierarchy.n_patterns
+            self._parts[learned] = _Parts.of(problem, n_listed)
+        return self._parts[learned]
 
     def _factored(
-        self, parameters: EvidenceParameters, weights: np.ndarray, diagonal: np.ndarray
+        self,
+        parameters: EvidenceParameters,
+        weights: np.ndarray,
+        diagonal: np.ndarray,
+        learned: str,
     ) -> tuple[float, np.ndarray, np.ndarray]:
         """The objective, the Cholesky factor of the covariance, and ``inv(A) y``."""
         problem = self.problem
-        factor = cholesky_in_place(self._covariance(parameters, weights, diagonal), problem.n_jobs)
+        if self._summed is None or not np.array_equal(weights, self._summed):
+            parts = self._parts_for(learned, parameters)
+            parts.sum_into(self._sums, weights, problem.group_weights(parameters))
+            self._summed = weights
+        factor = cholesky_in_place(self._covariance(parameters, diagonal), problem.n_jobs)
         log_determinant = 2.0 * np.log(np.diagonal(factor)).sum()
         alpha = solve_factored(factor, problem.targets)  # (n, n_columns)
         fit = float((problem.targets * alpha).sum()) / problem.targets.shape[1]
         return 0.5 * (fit + log_determinant) + prior_value(problem, parameters), factor, alpha
 
-    def _covariance(
-        self, parameters: EvidenceParameters, weights: np.ndarray, diagonal: np.ndarray
-    ) -> np.ndarray:
+    def _covariance(self, parameters: EvidenceParameters, diagonal: np.ndarray) -> np.ndarray:
         """The upper triangle of the kernel matrix with noise on its diagonal."""
         problem, scales = self.problem, parameters.kernel_scales()
-        if self._summed is None or not np.array_equal(weights, self._summed):
-            pair_sums(problem.features, weights=weights, n_jobs=problem.n_jobs, out=self._sums)
-            self._summed = weights
         mixture_kernel(
             scales, self._sums, diagonal, diagonal, out=self._matrix, upper=True,
-            n_jobs=problem.n_jobs,
+            covariates=problem.covariate_distances(parameters), n_jobs=problem.n_jobs,
         )  # fmt: skip
-        noise = parameters.noise * problem.noise_factors
-        np.fill_diagonal(self._matrix, scales.amplitude * (1.0 + JITTER) + noise)
-        add_covariates(problem, parameters, self._matrix)
+        own = parameters.covariate_scales()
+        amplitude = scales.amplitude * (1.0 + JITTER) + (own.amplitude if own else 0.0)
+        np.fill_diagonal(self._matrix, amplitude + parameters.noise * problem.noise_factors)
         return self._matrix
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """The first patterns, summed by their lists, and the others, summed by levels."""
+
+    features: PairFeatures  # of the first
+    arrays: Any  # the same laid out for the compiled pass over lists; None where there are none
+    levels: LevelSums | None
+    n_groups: int
+    n_jobs: int
+
+    @classmethod
+    def of(cls, problem: EvidenceProblem, n_listed: int) -> _Parts:
+        hierarchy, features = problem.hierarchy, problem.features
+        n_groups, n_jobs = hierarchy.n_groups, problem.n_jobs
+        if n_listed == hierarchy.n_patterns:
+            return cls(features, pair_arrays(features), None, n_groups, n_jobs)
+        listed = np.arange(hierarchy.n_patterns) < n_listed
+        group_of = np.where(listed, -1, hierarchy.group_of)
+        levels = LevelSums.of(features, group_of, n_jobs)
+        features = features.select_patterns(listed)
+        arrays = pair_arrays(features) if n_listed else None
+        return cls(features, arrays, levels, n_groups, n_jobs)
+
+    def sum_into(self, sums: np.ndarray, weights: np.ndarray, group_weights: np.ndarray) -> None:
+        """Fill the upper triangle of ``sums`` (n_graphs, n_graphs)."""
+        if self.arrays is None:
+            sums.fill(0.0)
+        else:
+            own = weights[: self.features.n_patterns]
+            pair_sums(self.features, weights=own, n_jobs=self.n_jobs, out=sums)
+        if self.levels is not None:
+            self.levels.add_to(sums, group_weights, self.n_jobs)
+
+    def slopes(self, matrix: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Slopes in the weights of the listed patterns, and of the groups through the others.
+
+        ``matrix`` (n_graphs, n_graphs) are the slopes in the sums of pairs, above the diagonal;
+        ``own`` (n_graphs,) those in the sums of graphs with themselves.
+        """
+        by_weight, by_group = np.empty(0), np.zeros(self.n_groups)
+        if self.arrays is not None:
+            gradients = np.zeros((N_SHARES, self.features.n_patterns))
+            in_shares(
+                lambda k: _compiled.gather_minima(  # type: ignore[call-arg]
+                    k, N_SHARES, *self.arrays[:8], matrix, gradients[k]
+                ),
+                self.n_jobs,
+            )
+            by_weight = gradients.sum(axis=0) + own_gradient(self.features, own)
+        if self.levels is not None:
+            by_group[self.levels.groups] = self.levels.slopes(matrix, own, self.n_jobs)
+        return by_weight, by_group
 
 
 def evidence_objective(
@@ -318,15 +427,6 @@ def evidence_objective(
 ) -> tuple[float, np.ndarray]:
     """Return the objective and its gradient once; see :class:`Evidence`."""
     return Evidence(problem)(parameters, learned)
-
-
-def add_covariates(
-    problem: EvidenceProblem, parameters: EvidenceParameters, out: np.ndarray
-) -> None:
-    """Add the kernel of the covariates, if there are any."""
-    if (found := problem.covariate_distances(parameters)) is not None:
-        scales, squares = found
-        out += scales.amplitude * np.exp(squares * (-0.5 / scales.length**2))
 
 
 def prior_value(problem: EvidenceProblem, parameters: EvidenceParameters) -> float:
@@ -362,36 +462,28 @@ def weight_slopes(
     parameters: EvidenceParameters,
     by_log_weight: np.ndarray,
     learned: str,
+    by_group: np.ndarray | float = 0.0,
 ) -> list[np.ndarray]:
-    """Slopes in the levels' logits and, for branches, in the deviations.
+    """Slopes in the groups' logits and, for branches, in the deviations.
 
-    ``by_log_weight`` (n_patterns,) are those in the logarithm of every weight.
+    ``by_log_weight`` are those in the logarithms of the weights of the first patterns,
+    ``by_group`` (n_groups,) those in the weights of groups through all other patterns.
     """
-    hierarchy = problem.hierarchy
-    by_level = np.bincount(hierarchy.level_of, by_log_weight, hierarchy.n_levels)
-    share = level_weights(parameters.level_logits) / hierarchy.n_levels  # softmax(b)
-    by_logit = by_level - share * by_level.sum() + parameters.level_logits / LOGIT_SPREAD**2
+    hierarchy, n = problem.hierarchy, len(by_log_weight)
+    by_group = by_group + np.bincount(hierarchy.group_of[:n], by_log_weight, hierarchy.n_groups)
+    share = softmax_weights(parameters.level_logits) / hierarchy.n_groups  # softmax(b)
+    by_logit = by_group - share * by_group.sum() + parameters.level_logits / LOGIT_SPREAD**2
     if learned == "depths":
         return [by_logit]
-    by_deviation = hierarchy.sum_up(by_log_weight) / np.sqrt(problem.strength)
-    return [by_logit, by_deviation + parameters.deviations]
+    by_pattern = np.zeros(hierarchy.n_patterns)
+    by_pattern[: hierarchy.n_free] = by_log_weight[: hierarchy.n_free]
+    by_deviation = hierarchy.sum_up(by_pattern) / np.sqrt(problem.strength)
+    return [by_logit, (by_deviation + parameters.deviations)[: hierarchy.n_free]]
 
 
-def list_gradient(
-    problem: EvidenceProblem, slopes: np.ndarray, own_slopes: np.ndarray
-) -> np.ndarray:
-    """The slope in every weight: over the pairs that share a pattern, and over its graphs."""
-    gradients = np.zeros((N_SHARES, problem.hierarchy.n_patterns))
-    in_shares(
-        lambda k: _compiled.matrix_gather_pass(k, N_SHARES, problem.arrays, slopes, gradients[k]),
-        problem.n_jobs,
-    )
-    return gradients.sum(axis=0) + own_gradient(problem, own_slopes)
-
-
-def own_gradient(problem: EvidenceProblem, own_slopes: np.ndarray) -> np.ndarray:
+def own_gradient(features: PairFeatures, own_slopes: np.ndarray) -> np.ndarray:
     """The part of the slope in every weight that comes through graphs' sums with themselves."""
-    rows = problem.features.rows
-    graph = np.repeat(np.arange(problem.n_graphs), np.diff(rows.offsets))
+    rows = features.rows
+    graph = np.repeat(np.arange(features.n_graphs), np.diff(rows.offsets))
     weights = rows.values * own_slopes[graph]
-    return np.bincount(rows.indices, weights, problem.hierarchy.n_patterns)
+    return np.bincount(rows.indices, weights, features.n_patterns)

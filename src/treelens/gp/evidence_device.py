@@ -127,7 +127,9 @@ class DeviceEvidence:
         )
         if learned == "uniform":
             return value, gradient
-        by_weight = covariance.gather(covariance.matrix) + own_gradient(problem, own_slopes)
+        by_weight = covariance.gather(covariance.matrix) + own_gradient(
+            problem.features, own_slopes
+        )
         parts = weight_slopes(problem, parameters, weights * by_weight, learned)
         return value, np.concatenate([gradient, *parts])
 

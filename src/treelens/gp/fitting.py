@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -15,18 +15,19 @@ from treelens.gp.choice import (
     Candidate,
     Part,
     TrainingData,
-    fit_candidates,
+    fit_learned,
+    fit_uniform,
     parts_of_graphs,
     preferred,
     with_descriptors,
 )
 from treelens.gp.covariates import CovariateTable, FittedCovariates
-from treelens.gp.evidence import EvidenceParameters, level_weights
-from treelens.gp.landmarks import LandmarkFit, LandmarkPosterior, choose_landmarks
+from treelens.gp.evidence import EvidenceParameters
+from treelens.gp.landmarks import LandmarkFit, LandmarkPosterior, posterior_through_landmarks
 from treelens.gp.model import FittedGP, WeightedForest
 from treelens.gp.posterior import ExactPosterior, LeaveOneOut, MeanPosterior
 from treelens.gp.sampling import LandmarkPlan, LearningSample
-from treelens.gp.search import STAGES, EvidenceFit, Tick, maximise_evidence, with_best_noise
+from treelens.gp.search import EvidenceFit, Tick, maximise_evidence
 from treelens.patterns.histograms import PatternHistograms
 
 if TYPE_CHECKING:
@@ -123,20 +124,25 @@ def fit_gaussian_process(
         covariates, data = described.table, replace(data, covariates=described.everything())
     copies = None if data.copies is None else data.copies[sample.weights]
     parts = parts_of_graphs(sample.weights, groups[sample.weights], seed, copies)
-    if weights == "uniform":  # nothing to compare: one part settles the depth
+    if weights == "uniform" and (described is None or descriptors != "auto"):
+        # nothing to compare: one part settles the depth
         parts = [Part(parts[0].fitted, np.empty(0, dtype=int))]
-    candidates = fit_candidates(
-        data, parts, list(range(deepest + 1)) if depth is None else [depth],
-        "branches" if weights == "auto" else weights, max_steps=max_steps, tick=tick,
-    )  # fmt: skip
-    chosen = preferred(candidates) if weights == "auto" else candidates[STAGES.index(weights)]
+    depths = list(range(deepest + 1)) if depth is None else [depth]
+    options: dict[str, Any] = {"max_steps": max_steps, "tick": tick}
+    candidates = [fit_uniform(data, parts, depths, **options)]
+    chosen = candidates[0]
     if described is not None and descriptors == "auto":
         richer = replace(data, covariates=described.sample)
-        both = with_descriptors(richer, parts, chosen, max_steps=max_steps, tick=tick)
-        candidates.append(both)
-        if preferred([chosen, both]) is both:
-            chosen, covariates = both, described.table
-            data = replace(data, covariates=described.everything())
+        candidates.append(with_descriptors(richer, parts, chosen, **options))
+        chosen = preferred(candidates)
+        data = richer if chosen.descriptors else data
+    learned = "branches" if weights == "auto" else weights
+    more = fit_learned(data, parts, chosen, deepest, learned, **options)
+    candidates += more
+    chosen = preferred([chosen, *more]) if weights == "auto" else [chosen, *more][-1]
+    if chosen.descriptors:
+        assert described is not None
+        covariates, data = described.table, replace(data, covariates=described.everything())
     if chosen.depth < deepest:
         data = replace(at_depth(chosen.depth), covariates=data.covariates)
     search = _refined(data, chosen, sample, max_steps, tick)
@@ -154,18 +160,16 @@ def _refined(
     steps = min(max_steps, _REFINE_FEW if n <= _MANY else _REFINE_MANY)
     problem, present = data.problem(sample.weights)
     start = EvidenceParameters(
-        chosen.start.scales, np.zeros(problem.hierarchy.n_levels), np.zeros(present.sum())
+        chosen.start.scales, np.zeros(problem.hierarchy.n_groups), np.zeros(present.sum())
     )
     if chosen.weights != "uniform":
         start = chosen.start._replace(deviations=chosen.start.deviations[present])
-    start = with_best_noise(problem, start, data.device)
-    options = {"max_steps": steps, "device": data.device, "tick": tick}
+    options = {"max_steps": steps, "check_noise": True, "device": data.device, "tick": tick}
     search = maximise_evidence(problem, chosen.weights, start, **options)  # type: ignore[arg-type]
     found = search.parameters.spread(present)
     if sample.scales is not None:  # noise and amplitude in the proportions that predictions meet
         problem, present = data.problem(sample.scales)
         start = found._replace(deviations=found.deviations[present])
-        start = with_best_noise(problem, start, data.device)
         again = maximise_evidence(problem, "uniform", start, **options)  # type: ignore[arg-type]
         found = found._replace(scales=again.parameters.scales)
     if max_steps < _REFINE_MANY and not search.converged:
@@ -202,7 +206,9 @@ def _condition(
     """Return the posterior given all training graphs, and leave-one-out predictions."""
     targets, n_jobs, histograms = data.targets, data.n_jobs, data.histograms
     weighted = WeightedForest(
-        data.forest, data.log_weights(parameters), level_weights(parameters.level_logits)
+        data.forest,
+        data.log_weights(parameters),
+        data.hierarchy.level_weights(parameters.level_logits),
     )
     kernel, noise = data.kernel(parameters), parameters.noise / targets.weights
     used = noise  # but where limits are
@@ -214,11 +220,14 @@ def _condition(
     posterior: ExactPosterior | LandmarkPosterior | MeanPosterior
     if plan is not None:
         fit = LandmarkFit(kernel, everything, noise, targets.values, n_jobs)
-        positions = choose_landmarks(fit, plan.first, plan.n_landmarks)
+        positions, posterior, left_out = posterior_through_landmarks(
+            fit, plan.first, plan.n_landmarks
+        )
         basis = histograms.select_graphs(positions)
-        fit = through_landmarks(fit, positions, targets)
-        used, (posterior, left_out) = fit.noise, fit.through(positions)
-        left_out = of_measurements(left_out, used, noise)
+        if targets.limits is not None:
+            fit = through_landmarks(fit, positions, targets)
+            posterior, left_out = fit.through(positions)
+            left_out = of_measurements(left_out, fit.noise, noise)
     elif data.device != "cpu":
         from treelens.gp.device import condition_on_device
 

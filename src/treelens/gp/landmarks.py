@@ -10,7 +10,7 @@ and ``r = V inv(N) y``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -19,11 +19,9 @@ from scipy.linalg import blas
 
 from treelens.gp.linalg import (
     cholesky_in_place,
-    inverse_in_place,
     quadratic_forms,
     solve_factored,
     solve_upper,
-    symmetric,
 )
 from treelens.gp.posterior import LeaveOneOut
 from treelens.kernels.mixture import MixtureKernel
@@ -35,6 +33,8 @@ LANDMARK_JITTER = 1e-7
 BLOCK = 2048  # graphs that are worked on at a time
 _LEAST_LEFT = 1e-9  # keeps the sign of one minus a leverage where rounding might turn it
 _ROUNDS = 3  # in which landmarks are added to those drawn at random
+# Numbers that are kept while landmarks are chosen (1 GiB); of more graphs only some are looked at.
+MOST_KEPT = 2**27
 # Some graphs, and the kernel between them and the landmarks, shape (b, m).
 KernelBlock = tuple[slice, np.ndarray]
 
@@ -97,15 +97,6 @@ class LandmarkSums:
     def coefficients(self) -> np.ndarray:
         """What each landmark adds to the mean per unit of kernel, shape (m, n_columns)."""
         return solve_upper(self.factor, self.inner_solution, transposed=False)
-
-    def inner_inverse(self, n_jobs: int = 1) -> np.ndarray:
-        """``inv(M)``, shape (m, m)."""
-        return symmetric(inverse_in_place(self.inner_factor.copy(), n_jobs))
-
-    def outside(self, middle: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-        """``inv(U) @ middle @ inv(U.T)`` for a symmetric ``middle`` (m, m)."""
-        half = solve_upper(self.factor, middle, transposed=False, n_jobs=n_jobs)
-        return solve_upper(self.factor, half.T, transposed=False, n_jobs=n_jobs)
 
 
 def factor_landmarks(among: np.ndarray, n_jobs: int = 1) -> np.ndarray:
@@ -174,13 +165,33 @@ class LandmarkPosterior:
         n_jobs: int = 1,
     ) -> tuple[LandmarkPosterior, LeaveOneOut]:
         """As :meth:`fit`, from sums; ``blocks``, noise and targets are of graphs to leave out."""
+        projections = (
+            (where, solve_upper(sums.factor, kernel.T, transposed=True, n_jobs=n_jobs))
+            for where, kernel in blocks
+        )
         amplitude = float(among[0, 0])  # of every graph with itself
-        unit, inverse = np.eye(len(among)), sums.inner_inverse(n_jobs)
-        gain = sums.outside(unit - inverse, n_jobs)
-        fitted = cls(sums.coefficients(), 0.5 * (gain + gain.T))
-        left_out = _leave_one_out(sums, blocks, amplitude, noise, targets, n_jobs)
-        joint = sums.outside(inverse, n_jobs)
-        own = _without_landmark(fitted, joint, among, noise[landmarks], targets[landmarks], n_jobs)
+        return cls.of_projections(sums, landmarks, amplitude, projections, noise, targets, n_jobs)
+
+    @classmethod
+    def of_projections(
+        cls,
+        sums: LandmarkSums,
+        landmarks: np.ndarray,
+        amplitude: float,
+        projections: Iterable[KernelBlock],
+        noise: np.ndarray,
+        targets: np.ndarray,
+        n_jobs: int = 1,
+    ) -> tuple[LandmarkPosterior, LeaveOneOut]:
+        """As :meth:`of_sums`, from blocks of ``V`` (m, b) in place of the kernel."""
+        left_out = _leave_one_out(sums, projections, amplitude, noise, targets, n_jobs)
+        outer = solve_upper(sums.factor, np.eye(len(landmarks)), transposed=True, n_jobs=n_jobs)
+        inner = solve_upper(sums.inner_factor, outer, transposed=True, n_jobs=n_jobs)
+        with blas_threads(n_jobs):
+            fitted = cls(sums.coefficients(), outer.T @ outer - inner.T @ inner)
+        own = _without_landmark(
+            sums, outer, inner, fitted.coefficients, noise[landmarks], targets[landmarks], n_jobs
+        )
         left_out.mean[landmarks], left_out.variance[landmarks] = own
         return fitted, left_out
 
@@ -188,10 +199,15 @@ class LandmarkPosterior:
         """How much the training graphs reduce the variance, from ``kernel`` (n_new, m)."""
         return np.maximum(quadratic_forms(self.precision_gain, kernel, n_jobs), 0.0)
 
+    def joint_reduction(self, kernel: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """How much the training graphs reduce the covariance, shape (n_new, n_new)."""
+        with blas_threads(n_jobs):
+            return kernel @ self.precision_gain @ kernel.T
+
 
 def _leave_one_out(
     sums: LandmarkSums,
-    blocks: Iterable[KernelBlock],
+    projections: Iterable[KernelBlock],
     amplitude: float,
     noise: np.ndarray,
     targets: np.ndarray,
@@ -199,8 +215,7 @@ def _leave_one_out(
 ) -> LeaveOneOut:
     """Leave-one-out predictions in closed form, with the landmarks unchanged."""
     mean, variance = np.empty_like(targets), np.empty(len(targets))
-    for where, kernel in blocks:
-        half = solve_upper(sums.factor, kernel.T, transposed=True, n_jobs=n_jobs)  # (m, b)
+    for where, half in projections:
         inner = solve_upper(sums.inner_factor, half, transposed=True, n_jobs=n_jobs)
         # Of the inverse of Q + N: its diagonal, and its product with the targets.
         diagonal = 1.0 / noise[where] - (inner**2).sum(axis=0) / noise[where] ** 2
@@ -213,9 +228,10 @@ def _leave_one_out(
 
 
 def _without_landmark(
-    fitted: LandmarkPosterior,
-    joint: np.ndarray,
-    among: np.ndarray,
+    sums: LandmarkSums,
+    outer: np.ndarray,
+    inner: np.ndarray,
+    coefficients: np.ndarray,
     noise: np.ndarray,
     targets: np.ndarray,
     n_jobs: int,
@@ -223,17 +239,17 @@ def _without_landmark(
     """Leave-one-out predictions of landmarks, each left out as a landmark, too.
 
     A new graph is no landmark; as one it would still bend the mean towards the graphs around it.
-    ``joint`` (m, m) is ``inv(K_mm + K_mn inv(noise) K_nm)``: without a landmark its row and column
-    go, which is the same as subtracting the outer product of its column.
+    From ``J = inv(K_mm + K_mn inv(noise) K_nm)`` its row and column go, which is the same as
+    subtracting the outer product of its column. With ``M = R'R``, ``outer`` is ``inv(U')`` and
+    ``inner`` ``inv(R') inv(U')``; squares of the latter sum to the diagonal of ``J``.
     """
-    with blas_threads(n_jobs):
-        through = among @ joint  # (m, m)
-    own, cross = np.diagonal(joint), np.diagonal(through)
-    coefficients = fitted.coefficients
-    mean = among @ coefficients - (cross / own)[:, None] * coefficients
-    leverage = ((through * among).sum(axis=1) - cross**2 / own) / noise
+    factor = np.triu(sums.factor)
+    through = solve_upper(sums.inner_factor, factor, transposed=True, n_jobs=n_jobs)  # (m, m)
+    own, cross = (inner**2).sum(axis=0), (inner * through).sum(axis=0)  # of J, and of K_mm J
+    mean = factor.T @ sums.inner_solution - (cross / own)[:, None] * coefficients
+    leverage = ((through**2).sum(axis=0) - cross**2 / own) / noise
     left = np.maximum(1.0 - leverage, _LEAST_LEFT)
-    unexplained = 1.0 / (np.diagonal(fitted.precision_gain) + own)  # given the other landmarks
+    unexplained = 1.0 / (outer**2).sum(axis=0)  # given the other landmarks
     return (mean - leverage[:, None] * targets) / left[:, None], noise / left + unexplained
 
 
@@ -266,26 +282,12 @@ class LandmarkFit:
             landmarks, among, lambda: self._rows(anchors), self.noise, self.targets, self.n_jobs
         )
 
-    def unexplained(self, landmarks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return residuals (n, n_columns) and the variance (n,) that landmarks leave unexplained.
-
-        This is less work than the posterior.
-        """
-        anchors, n_jobs = select_features(self.graphs, landmarks), self.n_jobs
-        among = self.kernel.matrix(anchors, anchors, n_jobs)
-        amplitude = float(among[0, 0])  # of every graph with itself
-        factor = factor_landmarks(among, n_jobs)
-        parts = (
-            sums_of_block(factor, kernel, self.noise[where], self.targets[where], n_jobs)
-            for where, kernel in self._rows(anchors)
+    def at(self, positions: np.ndarray) -> LandmarkFit:
+        """Return the same of some of the graphs."""
+        graphs = select_features(self.graphs, positions)
+        return replace(
+            self, graphs=graphs, noise=self.noise[positions], targets=self.targets[positions]
         )
-        sums = LandmarkSums.added(factor, parts, self.targets.shape[1])
-        residuals, variance = self.targets.copy(), np.empty(len(self.targets))
-        for where, kernel in self._rows(anchors):
-            half = solve_upper(factor, kernel.T, transposed=True, n_jobs=n_jobs)
-            residuals[where] -= half.T @ sums.inner_solution
-            variance[where] = np.maximum(amplitude - (half**2).sum(axis=0), 0.0)
-        return residuals, variance
 
     def _rows(self, anchors: Features) -> Iterable[KernelBlock]:
         for where in block_slices(len(self.targets)):
@@ -293,8 +295,73 @@ class LandmarkFit:
             yield where, self.kernel.matrix(block, anchors, self.n_jobs)
 
 
-def choose_landmarks(fit: LandmarkFit, first: np.ndarray, n_landmarks: int) -> np.ndarray:
-    """Return positions of landmarks, ascending: ``first``, and those that these explain worst.
+class LandmarkBasis:
+    """Landmarks that are added in rounds, with the projections ``V`` of all graphs on them.
+
+    What was computed for the landmarks so far stays as it is.
+
+    Parameters
+    ----------
+    fit : LandmarkFit
+    n_landmarks : int
+        How many there can be.
+    """
+
+    def __init__(self, fit: LandmarkFit, n_landmarks: int) -> None:
+        self.fit, self.landmarks = fit, np.empty(0, dtype=np.int64)
+        self._projections = np.empty((n_landmarks, len(fit.targets)))
+        self._factor, self._inner = np.zeros((n_landmarks, n_landmarks)), np.eye(n_landmarks)
+
+    def add(self, new: np.ndarray) -> None:
+        """Add landmarks at some positions."""
+        fit, start, stop = self.fit, len(self.landmarks), len(self.landmarks) + len(new)
+        before, rows = self._projections[:start], self._projections[start:stop]
+        rows[:] = fit.kernel.matrix(select_features(fit.graphs, new), fit.graphs, fit.n_jobs)
+        across = before.take(new, axis=1)  # of the factor
+        among = rows.take(new, axis=1)
+        among[np.diag_indices_from(among)] *= 1.0 + LANDMARK_JITTER
+        with blas_threads(fit.n_jobs):
+            among -= across.T @ across
+            factor = cholesky_in_place(among, fit.n_jobs)
+            if start:
+                blas.dgemm(-1.0, before.T, across, beta=1.0, c=rows.T, overwrite_c=1)
+            # rows := inv(factor.T) @ rows, in place: BLAS takes the transpose of each
+            blas.dtrsm(1.0, factor.T, rows.T, side=1, lower=1, trans_a=1, overwrite_b=1)
+            self._inner[:stop, start:stop] += self._projections[:stop] @ (rows / fit.noise).T
+        self._factor[:start, start:stop], self._factor[start:stop, start:stop] = across, factor
+        self.landmarks = np.concatenate([self.landmarks, new])
+
+    @property
+    def projections(self) -> np.ndarray:
+        """``V``, shape (m, n)."""
+        return self._projections[: len(self.landmarks)]
+
+    def sums(self) -> LandmarkSums:
+        m, fit = len(self.landmarks), self.fit
+        right = self.projections @ (fit.targets / fit.noise[:, None])
+        return LandmarkSums(self._factor[:m, :m], self._inner[:m, :m], right)
+
+    def unexplained(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return residuals (n, n_columns) and variances (n,) that landmarks leave unexplained."""
+        residuals = self.fit.targets - self.projections.T @ self.sums().inner_solution
+        explained = np.einsum("ij,ij->j", self.projections, self.projections)
+        return residuals, np.maximum(self.fit.kernel.variance - explained, 0.0)
+
+    def posterior(self) -> tuple[np.ndarray, LandmarkPosterior, LeaveOneOut]:
+        """Return the landmarks, ascending, the posterior, and leave-one-out predictions."""
+        fit = self.fit
+        blocks = ((where, self.projections[:, where]) for where in block_slices(len(fit.targets)))
+        found, left_out = LandmarkPosterior.of_projections(
+            self.sums(), self.landmarks, fit.kernel.variance, blocks, fit.noise, fit.targets,
+            fit.n_jobs,
+        )  # fmt: skip
+        order = np.argsort(self.landmarks)
+        gain = found.precision_gain[np.ix_(order, order)]
+        return self.landmarks[order], LandmarkPosterior(found.coefficients[order], gain), left_out
+
+
+def choose_landmarks(fit: LandmarkFit, first: np.ndarray, n_landmarks: int) -> LandmarkBasis:
+    """Return landmarks: ``first``, and those that these explain worst.
 
     They are added in rounds, each time the graphs with the largest product of squared residual and
     squared unexplained variance: where the mean is wrong and no landmark is near. By the residual
@@ -310,11 +377,28 @@ def choose_landmarks(fit: LandmarkFit, first: np.ndarray, n_landmarks: int) -> n
     n_landmarks : int
         How many in all.
     """
-    chosen = first
+    basis = LandmarkBasis(fit, n_landmarks)
+    basis.add(first)
     for size in np.linspace(len(first), n_landmarks, _ROUNDS + 1).astype(int)[1:]:
-        residuals, variance = fit.unexplained(chosen)
-        doubt = (residuals**2).sum(axis=1) * variance**2
-        doubt[chosen] = -1.0
-        worst = np.argsort(-doubt, kind="stable")[: max(size - len(chosen), 0)]
-        chosen = np.sort(np.concatenate([chosen, worst]))
-    return chosen
+        if size > len(basis.landmarks):
+            residuals, variance = basis.unexplained()
+            doubt = (residuals**2).sum(axis=1) * variance**2
+            doubt[basis.landmarks] = -1.0
+            basis.add(np.argsort(-doubt, kind="stable")[: size - len(basis.landmarks)])
+    return basis
+
+
+def posterior_through_landmarks(
+    fit: LandmarkFit, first: np.ndarray, n_landmarks: int
+) -> tuple[np.ndarray, LandmarkPosterior, LeaveOneOut]:
+    """Choose landmarks and condition through them; see :func:`choose_landmarks`.
+
+    Returns their positions, ascending, the posterior, and leave-one-out predictions.
+    """
+    n, most = len(fit.targets), max(MOST_KEPT // n_landmarks, 2 * n_landmarks)
+    if n <= most:
+        return choose_landmarks(fit, first, n_landmarks).posterior()
+    some = np.union1d(first, np.arange(0, n, -(-n // most)))
+    chosen = choose_landmarks(fit.at(some), np.searchsorted(some, first), n_landmarks)
+    landmarks = np.sort(some[chosen.landmarks])
+    return landmarks, *fit.through(landmarks)

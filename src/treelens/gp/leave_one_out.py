@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from treelens.evaluation.metrics import number_scores
+from treelens.evaluation.metrics import NINETY, number_scores
 from treelens.gp.choice import FEWEST, Candidate
 from treelens.gp.fitting import FittedEvidence
-from treelens.gp.posterior import LeaveOneOut
+from treelens.gp.model import FittedGP
+from treelens.gp.posterior import ExactPosterior, LeaveOneOut
 from treelens.gp.targets import Targets
 from treelens.models.calibration import calibrated
 from treelens.models.thresholds import Threshold, choose_threshold
@@ -18,6 +19,7 @@ from treelens.models.thresholds import Threshold, choose_threshold
 # With fewer graphs, or a smaller gain in nats, no difference is claimed: the weights were learned
 # from these same graphs.
 _SMALLEST_GAIN = 0.01
+_FEWEST_GROUPS = 10  # that a quantile of their errors is taken from
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,32 @@ class LeftOutNumbers:
     r2: float
     nlpd: float
     coverage: float
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOutGroups:
+    """Predictions of each training value from the graphs of all other groups.
+
+    Groups (scaffolds) are left out whole, so that errors are those of new chemistry. Weights and
+    scales were learned from all of them, so the scores flatter a little.
+
+    Attributes
+    ----------
+    predictions, std : ndarray, shape (n_graphs,)
+    n_groups : int
+    rmse : float
+    coverage : float
+        Share of values within the 90 % interval.
+    factor : float
+        What standard deviations are multiplied by, for nine of ten values to be within; at least 1.
+    """
+
+    predictions: np.ndarray
+    std: np.ndarray
+    n_groups: int
+    rmse: float
+    coverage: float
+    factor: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +142,34 @@ def scored_numbers(
     return LeftOutNumbers(mean, std, rmse, float(found["r2"] or 0.0), nlpd, coverage)
 
 
+def left_out_groups(model: FittedGP, groups: np.ndarray, n_jobs: int = 1) -> LeftOutGroups:
+    """Leave whole groups of training graphs out, in closed form: a block of the inverse each.
+
+    ``groups`` (n_graphs,) has equal values for graphs of one group.
+    """
+    assert model.training is not None
+    posterior, values = model._full_posterior(n_jobs), model.training.targets
+    if not isinstance(posterior, ExactPosterior):
+        raise ValueError(
+            "Groups are left out of an exact posterior only, and this model predicts through "
+            "landmarks: use intervals='posterior', or fit with a larger exact_size."
+        )
+    _, numbers, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    if len(sizes) < _FEWEST_GROUPS:
+        raise ValueError(
+            f"The training graphs have {len(sizes)} scaffolds, too few to measure errors on new "
+            f"ones ({_FEWEST_GROUPS} or more are needed): use intervals='posterior'."
+        )
+    offset, scale = model.target_offset[0], model.target_scale
+    found = posterior.leave_one_out((values[:, None] - offset) / scale, n_jobs, numbers)
+    mean, std = offset + scale * found.mean[:, 0], scale * np.sqrt(found.variance)
+    scores = scored_numbers(mean, std, values)
+    largest = float(np.quantile(np.abs(values - mean) / std, 0.9))
+    return LeftOutGroups(
+        mean, std, len(sizes), scores.rmse, scores.coverage, max(1.0, largest / NINETY)
+    )
+
+
 def left_out_classes(
     decisions: np.ndarray,
     codes: np.ndarray,
@@ -149,10 +205,10 @@ def scored_classes(
 
 def learning_gain(fitted: FittedEvidence) -> LearningGain:
     """Compare the learned weights in use, or else the best ones, with uniform weights."""
-    plain = [c for c in fitted.candidates if not c.descriptors]
-    uniform, learned = plain[0], max(plain[1:], key=_mean_score, default=plain[0])
-    if fitted.chosen.weights != "uniform":  # descriptors aside
-        learned = next(c for c in plain if c.weights == fitted.chosen.weights)
+    alike = [c for c in fitted.candidates if c.descriptors == fitted.chosen.descriptors]
+    uniform, learned = alike[0], max(alike[1:], key=_mean_score, default=alike[0])
+    if fitted.chosen.weights != "uniform":
+        learned = fitted.chosen
     gain, error = learned.gain_over(uniform)
     compared = {
         c.weights + (" with descriptors" if c.descriptors else ""): _mean_score(c)
@@ -172,7 +228,7 @@ def _sentence(gain: float, error: float, n: int, fitted: FittedEvidence) -> str:
     used = {
         "uniform": uniform, "depths": "one weight per depth", "branches": "a weight per pattern"
     }[fitted.chosen.weights]  # fmt: skip
-    if len(fitted.candidates) == 1:
+    if all(candidate.weights == "uniform" for candidate in fitted.candidates):
         return f"Used: {used}; no weights were learned."
     size = f"{gain:+.3f} ± {error:.3f} nats per graph"
     if n < FEWEST:

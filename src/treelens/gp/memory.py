@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from treelens.gp.landmarks import BLOCK
+from treelens.gp.landmarks import BLOCK, MOST_KEPT
 
 _BYTES = 8  # of a number in double precision
 # Limit and use of the control group of this process, of versions 2 and 1.
@@ -18,7 +18,8 @@ def bytes_needed(n_graphs: int, n_learning: int, n_landmarks: int | None) -> int
     """Return the size of the largest matrices that exist at once, in bytes.
 
     Learning takes two matrices of the graphs that weights are learned from; the exact posterior
-    three of all graphs; landmarks eight matrices of landmarks and four of a block by landmarks.
+    three of all graphs; landmarks eight matrices of landmarks and four of a block by landmarks, or
+    two of graphs by landmarks while they are chosen.
 
     Examples
     --------
@@ -29,7 +30,8 @@ def bytes_needed(n_graphs: int, n_learning: int, n_landmarks: int | None) -> int
     if n_landmarks is None:
         conditioning = 3 * n_graphs**2
     else:
-        conditioning = 8 * n_landmarks**2 + 4 * min(BLOCK, n_graphs) * n_landmarks
+        kept = 2 * min(MOST_KEPT, n_graphs * n_landmarks)
+        conditioning = 8 * n_landmarks**2 + max(kept, 4 * min(BLOCK, n_graphs) * n_landmarks)
     return _BYTES * max(learning, conditioning)
 
 

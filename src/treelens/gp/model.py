@@ -19,6 +19,7 @@ from treelens.array_checks import (
 from treelens.gp.covariates import FittedCovariates
 from treelens.gp.landmarks import LandmarkPosterior
 from treelens.gp.posterior import ExactPosterior, MeanPosterior
+from treelens.gp.targets import Targets
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.mixture import MixtureKernel, MixtureScales
@@ -30,6 +31,7 @@ from treelens.patterns.features import Features, SeenGraphs, select_features
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.vocabulary import NodeColors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,6 +83,25 @@ class WeightedForest:
         histograms = self.forest.count(colors, n_jobs)
         unseen = self.forest.unseen_sums(colors, self.log_weights, self.level_weights)
         return SeenGraphs(colors, histograms, self.weighed(histograms, unseen))
+
+    def extended(
+        self, graphs: GraphCollection, n_jobs: int = 1
+    ) -> tuple[WeightedForest, NodeColors]:
+        """Return the forest with the patterns of these graphs added, and their colours.
+
+        A new pattern has the weight of its deepest known ancestor, at its own level, as in
+        :meth:`PatternForest.unseen_sums`: the kernel with graphs seen before does not change.
+        """
+        forest, colors = self.forest.extend(graphs, n_jobs)
+        log_weights = np.zeros(forest.n_patterns)
+        for level in range(len(forest.level_depths)):
+            start, stop = forest.level_offsets[level : level + 2]
+            known = self.log_weights[slice(*self.forest.level_offsets[level : level + 2])]
+            first_new = start + len(known)
+            log_weights[start:first_new] = known
+            above = forest.parents[first_new:stop]
+            log_weights[first_new:stop] = np.where(above >= 0, log_weights[above], 0.0)
+        return WeightedForest(forest, log_weights, self.level_weights), colors
 
     def weighed(
         self, histograms: PatternHistograms, unseen_sums: np.ndarray | float = 0.0
@@ -282,10 +303,13 @@ class FittedGP:
     def look_at(self, graphs: GraphCollection, n_jobs: int = 1) -> SeenGraphs:
         """Graphs as the model sees them."""
         seen = self.weighted.look_at(graphs, n_jobs)
+        return seen._replace(features=self._beside(seen.features, graphs))
+
+    def _beside(self, features: Features, graphs: GraphCollection) -> Features:
+        """Features with the covariates of their graphs, where the model has any."""
         if self.covariates is None:
-            return seen
-        covariates = self.covariates.table.encode(graphs)
-        return seen._replace(features=seen.features._replace(covariates=covariates))
+            return features
+        return features._replace(covariates=self.covariates.table.encode(graphs))
 
     def from_covariates(self, graphs: Features) -> np.ndarray | None:
         """What covariates add to the means, shape (n_graphs, n_columns); None without any."""
@@ -352,6 +376,48 @@ class FittedGP:
         """Of new measurements, from what the training graphs take off: shape (n_graphs,)."""
         left = np.maximum(self.kernel.variance - reduction, 0.0)
         return self.target_scale**2 * (left + self.noise)
+
+    def targets_with(self, raw: np.ndarray, weights: np.ndarray) -> Targets:
+        """Targets of all training graphs and more: ``raw`` of all, ``weights`` of those added."""
+        before = np.empty(0) if self.sample_weights is None else self.sample_weights
+        offset, scale = self.target_offset, self.target_scale
+        values, limits = (raw - offset) / scale, None
+        if self.training is not None and self.training.limits is not None:
+            posterior = self._full_posterior(1)
+            assert isinstance(posterior, ExactPosterior)
+            upper = np.triu(posterior.factor)
+            values[: len(before)] = upper.T @ (upper @ posterior.coefficients)  # sites stay
+            limits = np.concatenate([self.training.limits, np.zeros(len(weights), dtype=np.int64)])
+        return Targets(values, offset, scale, np.concatenate([before, weights]), limits)
+
+    def joint(self, graphs: GraphCollection, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Means (n, n_columns) and the covariance of noise-free values (n, n) of all graphs."""
+        rows = self.kernel_rows(self.look_at(graphs, n_jobs).features, n_jobs)
+        among = self.kernel_among(graphs, n_jobs=n_jobs)
+        covariance = among - self._full_posterior(n_jobs).joint_reduction(rows, n_jobs)
+        covariance = 0.5 * (covariance + covariance.T)
+        own = np.diag_indices_from(covariance)
+        covariance[own] = np.maximum(covariance[own], 0.0)
+        return self.target_offset + rows @ self.coefficients.T, self.target_scale**2 * covariance
+
+    def kernel_among(
+        self, graphs: GraphCollection, others: GraphCollection | None = None, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Kernel values among any graphs, patterns that training never saw included.
+
+        On the scale of the standardised targets, shape (n_graphs, n_others).
+        """
+        weighted, colors = self.weighted.extended(graphs, n_jobs)
+        sides = [(graphs, colors)]
+        if others is not None:
+            weighted, colors = weighted.extended(others, n_jobs)
+            sides.append((others, colors))
+        features = [
+            self._beside(weighted.weighed(weighted.forest.count(found, n_jobs)), some)
+            for some, found in sides
+        ]
+        kernel = replace(self.kernel, weights=weighted.weights)
+        return kernel.matrix(features[0], features[-1], n_jobs)
 
     def _on_device(self, device: str) -> DevicePredictor:
         """What predicts on a GPU, kept for the next block and the next call."""

@@ -19,6 +19,7 @@ from treelens.gp.linalg import (
     solve_upper,
     symmetric,
 )
+from treelens.parallel import blas_threads
 
 
 class LeaveOneOut(NamedTuple):
@@ -51,10 +52,54 @@ class ExactPosterior:
         factor = _factored(kernel, noise, n_jobs)
         return cls(solve_factored(factor, targets), factor)
 
+    def log_evidence(self, targets: np.ndarray) -> float:
+        """Log of the marginal likelihood, mean over columns, up to a constant."""
+        fit = float((targets * self.coefficients).sum()) / targets.shape[1]
+        return -0.5 * fit - float(np.log(np.diagonal(self.factor)).sum())
+
     def reduction(self, kernel: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """How much the training graphs reduce the variance, from ``kernel`` (n_new, n)."""
         half = solve_upper(self.factor, kernel.T, transposed=True, n_jobs=n_jobs)
         return np.einsum("ij,ij->j", half, half)
+
+    def joint_reduction(self, kernel: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """How much the training graphs reduce the covariance, shape (n_new, n_new)."""
+        half = solve_upper(self.factor, kernel.T, transposed=True, n_jobs=n_jobs)
+        with blas_threads(n_jobs):
+            return half.T @ half
+
+    def extended(
+        self,
+        kernel: np.ndarray,
+        among: np.ndarray,
+        noise: np.ndarray,
+        targets: np.ndarray,
+        n_jobs: int = 1,
+    ) -> ExactPosterior:
+        """Condition on more graphs by adding rows to the Cholesky factor.
+
+        Parameters
+        ----------
+        kernel : ndarray, shape (n_more, n)
+            Between the graphs that are added and those conditioned on before.
+        among : ndarray, shape (n_more, n_more)
+            Among those that are added.
+        noise : ndarray, shape (n_more,)
+            Their variances.
+        targets : ndarray, shape (n + n_more, n_columns)
+            Of all graphs.
+        n_jobs : int
+        """
+        n = len(self.factor)
+        factor = np.zeros((len(targets), len(targets)))
+        factor[:n, :n] = np.triu(self.factor)
+        factor[:n, n:] = solve_upper(self.factor, kernel.T, transposed=True, n_jobs=n_jobs)
+        with blas_threads(n_jobs):
+            left = among - factor[:n, n:].T @ factor[:n, n:]
+        own = np.diag_indices_from(left)
+        left[own] += JITTER * among[own] + noise
+        factor[n:, n:] = np.triu(cholesky_in_place(left, n_jobs))
+        return ExactPosterior(solve_factored(factor, targets, n_jobs), factor)
 
     def leave_one_out(
         self, targets: np.ndarray, n_jobs: int = 1, copies: np.ndarray | None = None

@@ -39,7 +39,8 @@ _SMALL_GAIN = 1e-3
 _PATIENCE = 2
 _MEMORY = 20  # pairs of steps and gradient changes that L-BFGS keeps
 
-_LOG_NOISES = np.log([0.003, 0.03, 0.2])  # that a search on all graphs may begin with
+_LOG_NOISES = np.log([0.003, 0.03, 0.2])  # to begin with where the given noise is far too small
+_STEEP = 0.03  # slope in the log noise, per graph: where it is steeper, noise is far too small
 
 Tick = Callable[[str], None]
 
@@ -97,8 +98,8 @@ class EvidenceFit:
 
 def starting_parameters(problem: EvidenceProblem) -> EvidenceParameters:
     """Uniform weights, and scales at which neither part of the kernel is flat."""
-    n_levels, n_patterns = problem.hierarchy.n_levels, problem.hierarchy.n_patterns
-    return EvidenceParameters(problem.usual_scales.copy(), np.zeros(n_levels), np.zeros(n_patterns))
+    n_groups, n_patterns = problem.hierarchy.n_groups, problem.hierarchy.n_patterns
+    return EvidenceParameters(problem.usual_scales.copy(), np.zeros(n_groups), np.zeros(n_patterns))
 
 
 def maximise_evidence(
@@ -107,6 +108,7 @@ def maximise_evidence(
     start: EvidenceParameters | None = None,
     *,
     max_steps: int = 100,
+    check_noise: bool = False,
     device: str = "cpu",
     tick: Tick = lambda what: None,
 ) -> EvidenceFit:
@@ -119,32 +121,16 @@ def maximise_evidence(
         What of the weights is learned: nothing, one number per level, or every branch as well.
     start : EvidenceParameters, optional
     max_steps : int
+    check_noise : bool
+        Whether the start was found on part of the graphs, and its noise may be too small for all.
     device : str
         ``"cpu"``, or a GPU such as ``"cuda"``.
     tick : callable
         Called at every iteration, for a progress bar.
     """
     start = starting_parameters(problem) if start is None else start
-    return _Stage(problem, stage, start, evaluator(problem, device), tick).run(max_steps)
-
-
-def with_best_noise(
-    problem: EvidenceProblem, start: EvidenceParameters, device: str = "cpu"
-) -> EvidenceParameters:
-    """Return a start with the most likely of a few noise variances.
-
-    Graphs that contradict each other are rarer in part of the data than in all of it. A noise
-    variance found on part can be so small for all graphs that the first step of the search ends
-    where noise explains everything.
-    """
-    evaluate, values = evaluator(problem, device), {}
-    for log_noise in sorted({float(start.scales[3]), *_LOG_NOISES}):
-        scales = start.scales.copy()
-        scales[3] = log_noise
-        values[log_noise] = evaluate.value(start._replace(scales=scales))
-    scales = start.scales.copy()
-    scales[3] = min(values, key=lambda log_noise: values[log_noise])
-    return start._replace(scales=scales)
+    search = _Stage(problem, stage, start, evaluator(problem, device), tick)
+    return search.run(max_steps, check_noise)
 
 
 def evaluator(problem: EvidenceProblem, device: str) -> Evaluator:
@@ -167,14 +153,17 @@ class _Stage:
     tick: Tick
     history: list[EvidenceStep] = field(default_factory=list)
     _n_evaluations: int = 0
+    _first: tuple[float, np.ndarray] | None = None
     _norms: dict[float, float] = field(default_factory=dict)  # gradient norm by objective
 
-    def run(self, max_steps: int) -> EvidenceFit:
+    def run(self, max_steps: int, check_noise: bool = False) -> EvidenceFit:
         n_free, n_scales = self.problem.n_free(self.stage), len(self.problem.usual_scales)
         lower, upper = np.full(n_free, -np.inf), np.full(n_free, np.inf)
         lower[:n_scales], upper[:n_scales] = SCALE_BOUNDS[:n_scales].T
         start = np.clip(self.start.vector(n_free), lower, upper)
         with one_blas_thread():  # but where large matrices are factored
+            if check_noise:
+                start = self._with_likely_noise(start)
             result = optimize.minimize(
                 self._evaluate, start, jac=True, method="L-BFGS-B",
                 bounds=optimize.Bounds(lower, upper), callback=self._note,
@@ -185,7 +174,27 @@ class _Stage:
         converged = bool(self._has_converged() or result.success)
         return EvidenceFit(self.start.replaced(result.x), tuple(self.history), converged)
 
+    def _with_likely_noise(self, start: np.ndarray) -> np.ndarray:
+        """Return the start, with the most likely of a few noise variances where its is too small.
+
+        Graphs that contradict each other are rarer in part of the data than in all of it. A noise
+        variance found on part can be so small for all graphs that the first step of the search ends
+        where noise explains everything.
+        """
+        self._first = self._evaluate(start)
+        if self._first[1][3] > -_STEEP * self.problem.n_graphs:
+            return start
+        self._first, values = None, {}
+        for log_noise in {float(start[3]), *_LOG_NOISES}:
+            start[3] = log_noise
+            values[log_noise] = self.evaluate.value(self.start.replaced(start))
+        start[3] = min(values, key=lambda log_noise: values[log_noise])
+        return start
+
     def _evaluate(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
+        if self._first is not None:  # the search begins where the noise was checked
+            first, self._first = self._first, None
+            return first
         value, gradient = self.evaluate(self.start.replaced(vector), self.stage)
         self._n_evaluations += 1
         self._norms[value] = _projected_norm(vector, gradient, len(self.start.scales))

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple, Protocol, TextIO
 
 import numpy as np
 
+from treelens.graphs.atom_attributes import AtomAttributes
 from treelens.graphs.atoms import AtomLabel
+from treelens.graphs.build import listed_one_way
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_graph_collection, described, kind_of
 from treelens.graphs.errors import (
@@ -26,12 +28,18 @@ from treelens.graphs.errors import (
     MissingTargetsWarning,
     NotGraphsError,
 )
-from treelens.graphs.integers import integer_table
 from treelens.graphs.molecules import check_choice, molecules_of_table
 from treelens.graphs.opening import bounded_lines, open_text
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.tables import STREAMED_ENDINGS, Table, inner_suffix, read_table_blocks
-from treelens.graphs.tudataset import PARTS, REQUIRED_PARTS, UNUSED_PARTS, build_tu, warn_attributes
+from treelens.graphs.tudataset import (
+    PARTS,
+    REQUIRED_PARTS,
+    UNUSED_PARTS,
+    build_tu,
+    parser_of,
+    warn_attributes,
+)
 
 _EXPECTED = "SmilesBlocks, CollectionBlocks, TUBlocks or a list of (graphs, y) pairs"
 _LINES_AT_ONCE = 2**16
@@ -134,6 +142,8 @@ class SmilesBlocks:
         whatever block it is in.
     block_size : int
         Rows in memory at a time.
+    atom_attributes : list of str or callable, optional
+        As in :func:`treelens.read_smiles`.
 
     Examples
     --------
@@ -155,6 +165,7 @@ class SmilesBlocks:
     bond_label: str = "order"
     standardize: bool | str | Sequence[str] = False
     on_missing: str = "raise"
+    atom_attributes: AtomAttributes | None = None
 
     def __post_init__(self) -> None:
         check_choice("on_invalid", self.on_invalid, ("raise", "skip"))
@@ -163,8 +174,9 @@ class SmilesBlocks:
 
     def _recipe(self) -> GraphRecipe:
         return GraphRecipe.of_molecules(
-            "smiles", self.atom_label, self.hydrogens, self.bond_label, self.standardize
-        )
+            "smiles", self.atom_label, self.hydrogens, self.bond_label, self.standardize,
+            self.atom_attributes,
+        )  # fmt: skip
 
     def __iter__(self) -> Iterator[FilePart]:
         check_block_size(self.block_size)
@@ -201,6 +213,9 @@ class TUBlocks:
         Unpacked; its name is that of the data set unless ``name`` says otherwise.
     name : str, optional
     block_size : int
+    directed : bool, optional
+        Whether edges have a direction. None: they have none, and a block with edges that are listed
+        in one direction only is an error.
 
     Examples
     --------
@@ -217,6 +232,7 @@ class TUBlocks:
     folder: str | Path
     name: str | None = None
     block_size: int = 5000
+    directed: bool | None = None
 
     def __iter__(self) -> Iterator[FilePart]:
         check_block_size(self.block_size)
@@ -229,7 +245,7 @@ class TUBlocks:
                 if path.exists():
                     # bytes that are no text end up in the message about their line
                     stream = stack.enter_context(open_text(path, errors="replace"))
-                    files[part] = _NumberFile(path, stream, _COLUMNS.get(part))
+                    files[part] = _NumberFile(path, stream, _COLUMNS.get(part), parser_of(part))
                 elif part in REQUIRED_PARTS:
                     raise GraphFileNotFoundError(f"{path} is missing: a TU data set needs it.")
             unused = [f"{name}_{part}.txt" for part in UNUSED_PARTS]
@@ -254,13 +270,24 @@ class TUBlocks:
                     across[0] - len(edges),
                     f"the edge {u} - {v} joins two graphs, {of_u} and {of_v}",
                 )
-            labels = [
+            if self.directed is None and len(one_way := listed_one_way(edges)):
+                raise files["A"].error(
+                    one_way[0] - len(edges),
+                    "the edge is listed in this direction only: pass directed=True if edges have "
+                    "a direction, else directed=False",
+                )
+            companions = [
                 files[part].take(len(lines), exactly=True) if part in files else None
-                for part, lines in (("node_labels", owners), ("edge_labels", edges))
-            ]
+                for part, lines in (
+                    ("node_labels", owners), ("node_attributes", owners), ("edge_labels", edges),
+                    ("edge_attributes", edges),
+                )
+            ]  # fmt: skip
             place = f"{files['A'].path.parent}, graphs {n_graphs + 1} to {last_graph}"
             sizes = np.bincount(graph_of, minlength=len(y))
-            yield FilePart(_read_tu, (y[:, 0], sizes, edges - n_nodes - 1, *labels, place))
+            edges = edges - n_nodes - 1
+            arguments = (y[:, 0], sizes, edges, *companions, place, bool(self.directed))
+            yield FilePart(_read_tu, arguments)
             n_graphs, n_nodes = last_graph, last_node
         if not n_graphs:
             raise GraphDataError(f"{files['graph_labels'].path} is empty: expected classes.")
@@ -273,10 +300,12 @@ _COLUMNS = {"A": 2, "graph_indicator": 1, "graph_labels": 1}
 
 
 class _NumberFile:
-    """The lines of a file as rows of integers, some at a time."""
+    """The lines of a file as rows of numbers, some at a time."""
 
-    def __init__(self, path: Path, stream: TextIO, n_columns: int | None) -> None:
-        self.path, self.n_columns, self.n_taken = path, n_columns, 0
+    def __init__(
+        self, path: Path, stream: TextIO, n_columns: int | None, parse: Callable[..., np.ndarray]
+    ) -> None:
+        self.path, self.n_columns, self.n_taken, self._parse = path, n_columns, 0, parse
         self._tables = self._parsed(stream)
         self._ahead: np.ndarray | None = None  # rows that were parsed, but not taken yet
 
@@ -287,11 +316,11 @@ class _NumberFile:
             while lines and not lines[-1].strip():
                 lines.pop()
             if blank and lines:  # blank lines are fine at the end of a file only
-                raise self.error(n_rows - self.n_taken, "expected integers, found a blank line")
+                raise self.error(n_rows - self.n_taken, "expected numbers, found a blank line")
             blank = len(lines) < n_read
             if lines:
                 data = "".join(lines).rstrip().encode()
-                table = integer_table(data, str(self.path), self.n_columns, first_line=n_rows + 1)
+                table = self._parse(data, str(self.path), self.n_columns, first_line=n_rows + 1)
                 self.n_columns, n_rows = table.shape[1], n_rows + len(table)
                 yield table
 
@@ -299,7 +328,8 @@ class _NumberFile:
         self, count: float = np.inf, last: float = np.inf, exactly: bool = False
     ) -> np.ndarray:
         """Return the next rows: at most ``count``, up to the first number above ``last``."""
-        rows, left = [], count
+        rows: list[np.ndarray] = []
+        left = count
         while left > 0:
             table = next(self._tables, None) if self._ahead is None else self._ahead
             if table is None:
@@ -311,7 +341,7 @@ class _NumberFile:
             self._ahead = table[stop:] if stop < len(table) else None
             if self._ahead is not None:
                 break
-        taken = np.concatenate([np.empty((0, self.n_columns or 1), dtype=np.int64), *rows])
+        taken = np.concatenate(rows or [np.empty((0, self.n_columns or 1), dtype=np.int64)])
         self.n_taken += len(taken)
         if exactly and len(taken) < count:
             raise self.error(-1, f"the file ends {count - len(taken)} lines early")

@@ -21,13 +21,20 @@ def build_collection(
     names: Sequence[Any] | None = None,
     graph_data: Mapping[str, Any] | None = None,
     recipe: GraphRecipe | None = None,
+    *,
+    node_attributes: Any = None,
+    attribute_names: Sequence[str] = (),
+    edge_attributes: Any = None,
+    edge_attribute_names: Sequence[str] = (),
+    directed: bool = False,
 ) -> GraphCollection:
     """Build a collection from one list of edges over all graphs.
 
-    The rules, the same for every source: edges are undirected (an arc ``u -> v`` is the edge
-    ``u - v``); an edge that is listed several times, in either direction, counts once; a
-    self-loop makes a node its own neighbour, once. An edge listed with two different labels is an
-    error. Without node labels every node gets its degree as label, and a warning says so.
+    The rules, the same for every source: an edge that is listed several times counts once, also
+    in opposite directions unless graphs are directed; a self-loop makes a node its own neighbour.
+    An edge listed with two different labels is an error; of attributes of an edge listed several
+    times, the means are taken. Without node labels every node gets its degree as label, and a
+    warning says so.
 
     Parameters
     ----------
@@ -37,8 +44,11 @@ def build_collection(
         End nodes, numbered through all graphs. Floats are taken where they are whole numbers.
     node_labels : sequence, shape (n_nodes,), or None
     edge_labels : sequence, shape (n_edges,), optional
-    names, graph_data, recipe : optional
+    names, graph_data, recipe, node_attributes, attribute_names, edge_attribute_names : optional
         See :class:`GraphCollection`.
+    edge_attributes : array of float, shape (n_edges, n_edge_attributes), optional
+    directed : bool
+        Whether an edge leads from its first node to its second.
 
     Examples
     --------
@@ -57,7 +67,15 @@ def build_collection(
         edge_codes, edge_alphabet = encode_labels(
             edge_labels, lambda i: f"The label of edge {_edge_place(edges[i], node_offsets)}"
         )
-    arcs, edge_codes = _canonical_arcs(edges, edge_codes, edge_alphabet, node_offsets)
+    arcs, directions, order, first = _canonical_arcs(edges, directed)
+    if edge_codes is not None and edge_alphabet is not None:
+        edge_codes = _codes_of_arcs(edge_codes[order], edge_alphabet, arcs, first, node_offsets)
+    if edge_attributes is not None:
+        _check_count("rows of edge attributes", len(edge_attributes), "edges", len(edges))
+        # Arcs of one edge in the order of the lines, so that both directions have the same mean.
+        by_line = order[np.lexsort((order, np.cumsum(first)))]
+        edge_attributes = _mean_of_runs(np.asarray(edge_attributes)[by_line], first)
+    arcs = arcs[first]
     degrees = np.bincount(arcs[:, 0], minlength=n_nodes)
     degree_labels = node_labels is None
     if node_labels is None:
@@ -76,8 +94,15 @@ def build_collection(
     return GraphCollection(
         node_offsets, np.concatenate([[0], np.cumsum(degrees)]), arcs[:, 1] - graph_of_arc_start,
         node_codes, node_alphabet, edge_codes, edge_alphabet, names, graph_data, degree_labels,
-        recipe,
+        recipe, node_attributes=node_attributes, attribute_names=attribute_names,
+        edge_attributes=edge_attributes, edge_attribute_names=edge_attribute_names,
+        directions=directions,
     )  # fmt: skip
+
+
+def numbered_names(name: str, n_columns: int) -> tuple[str, ...]:
+    """Return names of the columns of an array: ``"pos 1"``, ``"pos 2"``, ..."""
+    return tuple(f"{name} {column}" for column in range(1, n_columns + 1))
 
 
 def edge_array(edges: Any, place: str) -> np.ndarray:
@@ -100,6 +125,14 @@ def edge_array(edges: Any, place: str) -> np.ndarray:
             f"{place}: edge {changed[0]} joins nodes {u} and {v}: nodes are numbered with integers."
         )
     return pairs
+
+
+def listed_one_way(edges: np.ndarray) -> np.ndarray:
+    """Return the positions of edges (n_edges, 2) that are not listed in the other direction."""
+    there, back = (pairs[:, 0] << 32 | pairs[:, 1] for pairs in (edges, edges[:, ::-1]))
+    if np.array_equal(np.sort(there), np.sort(back)):  # the usual case, and quick
+        return np.empty(0, dtype=np.int64)
+    return np.flatnonzero(~np.isin(back, there))
 
 
 def _as_int64(numbers: np.ndarray) -> np.ndarray:
@@ -150,27 +183,45 @@ def _check_edges(edges: np.ndarray, node_offsets: np.ndarray) -> None:
 
 
 def _canonical_arcs(
-    edges: np.ndarray,
-    edge_codes: np.ndarray | None,
-    edge_alphabet: tuple[Any, ...] | None,
-    node_offsets: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return both directions of every edge, sorted by (start, end), each arc once."""
-    arcs = np.concatenate([edges, edges[:, ::-1]])  # (2 n_edges, 2)
-    order = np.lexsort((arcs[:, 1], arcs[:, 0]))
-    arcs = arcs[order]
+    edges: np.ndarray, directed: bool
+) -> tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]:
+    """Return every edge at both ends, sorted by (start, end, direction).
+
+    Returned are the arcs (2 n_edges, 2), the directions of different ones, the edge of each arc,
+    and which arcs differ from the one before.
+    """
+    arcs = np.concatenate([edges, edges[:, ::-1]])
+    incoming = np.repeat([False, directed], len(edges))
+    order = np.lexsort((*([incoming] if directed else []), arcs[:, 1], arcs[:, 0]))
+    arcs, incoming = arcs[order], incoming[order]
     first = np.ones(len(arcs), dtype=bool)
-    first[1:] = (arcs[1:] != arcs[:-1]).any(axis=1)
-    if edge_codes is None or edge_alphabet is None:
-        return arcs[first], None
-    codes = np.concatenate([edge_codes, edge_codes])[order]
+    first[1:] = (arcs[1:] != arcs[:-1]).any(axis=1) | (incoming[1:] != incoming[:-1])
+    directions = incoming[first].astype(np.int8) if directed else None
+    return arcs, directions, order % max(1, len(edges)), first
+
+
+def _codes_of_arcs(
+    codes: np.ndarray, alphabet: tuple[Any, ...], arcs: np.ndarray, first: np.ndarray, offsets: Any
+) -> np.ndarray:
+    """Return the codes of the different arcs; raise where one has two."""
     known = codes[first][np.cumsum(first) - 1]  # the code of the first arc with the same ends
     conflict = np.flatnonzero(codes != known)
     if len(conflict):
         arc = conflict[0]
         raise GraphDataError(
-            f"Edge {_edge_place(arcs[arc], node_offsets)} is listed with two labels, "
-            f"{edge_alphabet[known[arc]]!r} and {edge_alphabet[codes[arc]]!r}. Merge the two (a "
-            "tuple is a fine label) or leave the edge labels out."
+            f"Edge {_edge_place(arcs[arc], offsets)} is listed with two labels, "
+            f"{alphabet[known[arc]]!r} and {alphabet[codes[arc]]!r}. Merge the two (a tuple is a "
+            "fine label) or leave the edge labels out."
         )
-    return arcs[first], codes[first]
+    return codes[first]
+
+
+def _mean_of_runs(table: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Return the means of runs of rows, without missing values."""
+    if not len(table) or first.all():
+        return table
+    starts, there = np.flatnonzero(first), ~np.isnan(table)
+    with np.errstate(invalid="ignore"):  # nothing but missing values: their mean is missing
+        return np.add.reduceat(np.where(there, table, 0.0), starts) / np.add.reduceat(
+            there, starts, dtype=np.int64
+        )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import Any, overload
@@ -12,54 +11,8 @@ from typing import Any, overload
 import numpy as np
 
 from treelens.graphs.errors import GraphDataError
+from treelens.graphs.graph import Graph
 from treelens.graphs.recipe import GraphRecipe
-
-
-@dataclass(frozen=True)
-class Graph:
-    """One graph of a collection, in plain Python terms.
-
-    Attributes
-    ----------
-    node_labels : tuple
-        The label of node 0, 1, ...
-    edges : tuple of (int, int)
-        Every undirected edge once, smaller node first.
-    edge_labels : tuple or None
-        The label of each edge, in the order of ``edges``.
-    name : hashable or None
-    data : dict
-        Further facts about the graph, such as ``"smiles"``.
-    fine_labels : tuple or None
-        Finer labels of the nodes, each of which implies the node label.
-    recipe : GraphRecipe or None
-        How the graph was made; not compared.
-    """
-
-    node_labels: tuple[Any, ...]
-    edges: tuple[tuple[int, int], ...]
-    edge_labels: tuple[Any, ...] | None = None
-    name: Hashable | None = None
-    data: Mapping[str, Any] = field(default_factory=dict)
-    fine_labels: tuple[Any, ...] | None = None
-    recipe: GraphRecipe | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def n_nodes(self) -> int:
-        return len(self.node_labels)
-
-    def to_networkx(self) -> Any:
-        """Return a ``networkx.Graph`` with ``label`` attributes on nodes and edges."""
-        try:
-            import networkx as nx
-        except ImportError as error:
-            raise ImportError("to_networkx needs NetworkX: pip install networkx.") from error
-        graph = nx.Graph(name="" if self.name is None else str(self.name))
-        graph.add_nodes_from((node, {"label": x}) for node, x in enumerate(self.node_labels))
-        labels = self.edge_labels if self.edge_labels is not None else [None] * len(self.edges)
-        for (u, v), label in zip(self.edges, labels, strict=True):
-            graph.add_edge(u, v, **({} if label is None else {"label": label}))
-        return graph
 
 
 def _frozen(array: Any, dtype: Any) -> np.ndarray:
@@ -72,11 +25,12 @@ def _frozen(array: Any, dtype: Any) -> np.ndarray:
 
 
 class GraphCollection:
-    """Many undirected labelled graphs in a few immutable arrays.
+    """Many labelled graphs, with or without direction, in a few immutable arrays.
 
     Node ``i`` of graph ``g`` is row ``node_offsets[g] + i`` of the node arrays. The neighbours of
     that row are ``neighbors[neighbor_offsets[row]:neighbor_offsets[row + 1]]``, ascending and
     numbered *within the graph*, so that a run of graphs can be cut out without renumbering.
+    ``len(neighbors)`` is called ``n_arcs``.
 
     Build one with :func:`treelens.load_dataset`, :func:`treelens.read_smiles`,
     :func:`treelens.as_graph_collection` or :func:`treelens.graphs.build.build_collection` rather
@@ -87,7 +41,7 @@ class GraphCollection:
     node_offsets : array of int, shape (n_graphs + 1,)
     neighbor_offsets : array of int, shape (n_nodes + 1,)
     neighbors : array of int, shape (n_arcs,)
-        Every undirected edge is listed twice, a self-loop once.
+        Every edge is listed at both of its ends; an undirected self-loop once.
     node_codes : array of int, shape (n_nodes,)
         Positions in ``node_alphabet``.
     node_alphabet : tuple
@@ -107,6 +61,16 @@ class GraphCollection:
     fine_alphabet : tuple, optional
     recipe : GraphRecipe, optional
         What made the graphs; None where that is not known.
+    node_attributes : array of float, shape (n_nodes, n_attributes), optional
+        Numbers of the nodes, with NaN where one is missing.
+    attribute_names : sequence of str
+        One for each column of ``node_attributes``.
+    edge_attributes : array of float, shape (n_arcs, n_edge_attributes), optional
+        Numbers of the edges, aligned with ``neighbors``.
+    edge_attribute_names : sequence of str
+    directions : array of int, shape (n_arcs,), optional
+        Of directed graphs, 0 where the edge leads to the neighbour and 1 where it comes from it;
+        the neighbours of a node are sorted by number, then by this.
 
     Raises
     ------
@@ -139,6 +103,11 @@ class GraphCollection:
         *,
         fine_codes: Any = None,
         fine_alphabet: Sequence[Any] | None = None,
+        node_attributes: Any = None,
+        attribute_names: Sequence[str] = (),
+        edge_attributes: Any = None,
+        edge_attribute_names: Sequence[str] = (),
+        directions: Any = None,
         _known_good: bool = False,
     ) -> None:
         if (fine_codes is None) != (fine_alphabet is None) or (
@@ -157,6 +126,13 @@ class GraphCollection:
         if fine_codes is not None and fine_alphabet is not None:
             self.fine_codes = _integers(fine_codes, "fine_codes", np.int32)
             self.fine_alphabet = tuple(fine_alphabet)
+        self.node_attributes = None if node_attributes is None else _floats(node_attributes)
+        self.attribute_names = tuple(attribute_names)
+        self.edge_attributes = None if edge_attributes is None else _floats(edge_attributes)
+        self.edge_attribute_names = tuple(edge_attribute_names)
+        self.directions = None
+        if directions is not None:
+            self.directions = _integers(directions, "directions", np.int8)
         self.names = None if names is None else _objects(names)
         data = {key: _objects(values) for key, values in (graph_data or {}).items()}
         self.graph_data: Mapping[str, np.ndarray] = MappingProxyType(data)
@@ -198,6 +174,9 @@ class GraphCollection:
             ("neighbors", self.neighbors, self.neighbor_offsets[-1]),
             ("edge_codes", self.edge_codes, len(self.neighbors)),
             ("fine_codes", self.fine_codes, self.n_nodes),
+            ("node_attributes", self.node_attributes, self.n_nodes),
+            ("edge_attributes", self.edge_attributes, len(self.neighbors)),
+            ("directions", self.directions, len(self.neighbors)),
             ("names", self.names, len(self)),
             *((f"graph_data[{key!r}]", x, len(self)) for key, x in self.graph_data.items()),
         ]
@@ -205,6 +184,7 @@ class GraphCollection:
             if array is not None and len(array) != expected:
                 raise GraphDataError(f"{name} has {len(array)} entries; expected {expected}.")
         self._check_neighbors()
+        self._check_attributes()
         for name, codes, alphabet in (
             ("node", self.node_codes, self.node_alphabet),
             ("fine", self.fine_codes, self.fine_alphabet or ()),
@@ -231,7 +211,12 @@ class GraphCollection:
                 f"{self._place(arc, of_arc=True)} has the neighbour {neighbors[arc]}, which is no "
                 "node of that graph: neighbours are numbered within their graph."
             )
-        falls = neighbors[1:] <= neighbors[:-1]
+        keys = neighbors
+        if self.directions is not None:
+            if not np.isin(self.directions, (0, 1)).all():
+                raise GraphDataError("directions must be 0 (to the neighbour) or 1 (from it).")
+            keys = 2 * neighbors.astype(np.int64) + self.directions
+        falls = keys[1:] <= keys[:-1]
         firsts = offsets[1:-1]  # where the neighbours of the next node begin
         falls[firsts[(firsts > 0) & (firsts < len(neighbors))] - 1] = False
         if falls.any():
@@ -240,6 +225,27 @@ class GraphCollection:
                 f"{self._place(arc, of_arc=True)} has the neighbours {neighbors[arc]} and then "
                 f"{neighbors[arc + 1]}: they must ascend, each once."
             )
+
+    def _check_attributes(self) -> None:
+        """Attributes must have a name each, and no infinite values."""
+        for what, table, names in (
+            ("node", self.node_attributes, self.attribute_names),
+            ("edge", self.edge_attributes, self.edge_attribute_names),
+        ):
+            n_columns = 0 if table is None else table.shape[1]
+            if len(names) != n_columns or len(set(names)) < n_columns:
+                raise GraphDataError(
+                    f"There are {n_columns} {what} attributes: give each a name of its own; got "
+                    f"{', '.join(map(repr, names)) or 'none'}."
+                )
+            if table is not None and (wrong := np.argwhere(np.isinf(table))).size:
+                row, column = wrong[0].tolist()
+                place = self._place(row, of_arc=what == "edge")
+                place = place if what == "node" else f"An edge of {place[0].lower()}{place[1:]}"
+                raise GraphDataError(
+                    f"{place} has the value {table[row, column]} of the attribute "
+                    f"{names[column]!r}: attributes must be finite, or NaN where missing."
+                )
 
     def _place(self, row: int, of_arc: bool) -> str:
         """Return the name of a node, given its row or one of its arcs."""
@@ -264,8 +270,15 @@ class GraphCollection:
         return int(self.node_offsets[-1])
 
     @property
+    def directed(self) -> bool:
+        """Whether edges have a direction."""
+        return self.directions is not None
+
+    @property
     def n_edges(self) -> int:
-        """Number of undirected edges in all graphs together, a self-loop counted once."""
+        """Number of edges in all graphs together, a self-loop counted once."""
+        if self.directions is not None:
+            return len(self.neighbors) // 2
         return (len(self.neighbors) + self.n_self_loops) // 2
 
     @property
@@ -281,9 +294,12 @@ class GraphCollection:
 
     def __repr__(self) -> str:
         edge = "" if self.edge_alphabet is None else f", {len(self.edge_alphabet)} edge labels"
+        counts = [("node", len(self.attribute_names)), ("edge", len(self.edge_attribute_names))]
+        more = "".join(f", {n} {what} attributes" for what, n in counts if n)
         return (
-            f"GraphCollection({len(self)} graphs, {self.n_nodes} nodes, {self.n_edges} edges, "
-            f"{len(self.node_alphabet)} node labels{edge})"
+            f"GraphCollection({len(self)} graphs, {self.n_nodes} nodes, {self.n_edges} "
+            f"{'directed ' if self.directed else ''}edges, "
+            f"{len(self.node_alphabet)} node labels{edge}{more})"
         )
 
     # --- picking graphs -------------------------------------------------------------------
@@ -319,13 +335,21 @@ class GraphCollection:
         first, last = self.node_offsets[index], self.node_offsets[index + 1]
         arcs = slice(self.neighbor_offsets[first], self.neighbor_offsets[last])
         owner = np.repeat(np.arange(last - first), np.diff(self.neighbor_offsets[first : last + 1]))
-        once = owner <= self.neighbors[arcs]
+        if self.directions is None:
+            once = owner <= self.neighbors[arcs]
+        else:
+            once = self.directions[arcs] == 0
         edges = zip(owner[once].tolist(), self.neighbors[arcs][once].tolist(), strict=True)
 
         def labels(codes: np.ndarray, alphabet: tuple[Any, ...] | None) -> tuple[Any, ...]:
             return tuple(map((alphabet or ()).__getitem__, codes.tolist()))
 
+        def columns(table: np.ndarray | None, names: tuple[str, ...], rows: Any) -> dict[str, Any]:
+            values = () if table is None else table[rows].T.tolist()
+            return {name: tuple(column) for name, column in zip(names, values, strict=True)}
+
         edge_codes, fine_codes = self.edge_codes, self.fine_codes
+        edge_rows = np.arange(arcs.start, arcs.stop)[once]
         return Graph(
             labels(self.node_codes[first:last], self.node_alphabet),
             tuple(edges),
@@ -334,6 +358,9 @@ class GraphCollection:
             {key: x[index] for key, x in self.graph_data.items()},
             None if fine_codes is None else labels(fine_codes[first:last], self.fine_alphabet),
             self.recipe,
+            columns(self.node_attributes, self.attribute_names, slice(first, last)),
+            columns(self.edge_attributes, self.edge_attribute_names, edge_rows),
+            self.directed,
         )
 
     def _run(self, start: int, stop: int) -> GraphCollection:
@@ -357,22 +384,29 @@ class GraphCollection:
     def _with_arrays(
         self, node_offsets: Any, neighbor_offsets: Any, rows: Any, arcs: Any, graphs: Any
     ) -> GraphCollection:
-        edge_codes, fine_codes, names = self.edge_codes, self.fine_codes, self.names
+        def cut(array: np.ndarray | None, where: Any) -> np.ndarray | None:
+            return None if array is None else array[where]
+
         return GraphCollection(
             node_offsets, neighbor_offsets, self.neighbors[arcs],
             self.node_codes[rows], self.node_alphabet,
-            None if edge_codes is None else edge_codes[arcs], self.edge_alphabet,
-            None if names is None else names[graphs],
+            cut(self.edge_codes, arcs), self.edge_alphabet, cut(self.names, graphs),
             {key: x[graphs] for key, x in self.graph_data.items()},
             self.degree_labels, self.recipe,
-            fine_codes=None if fine_codes is None else fine_codes[rows],
-            fine_alphabet=self.fine_alphabet,
+            fine_codes=cut(self.fine_codes, rows), fine_alphabet=self.fine_alphabet,
+            node_attributes=cut(self.node_attributes, rows), attribute_names=self.attribute_names,
+            edge_attributes=cut(self.edge_attributes, arcs),
+            edge_attribute_names=self.edge_attribute_names, directions=cut(self.directions, arcs),
             _known_good=True,  # parts of arrays that were checked: a slice costs a twentieth
         )  # fmt: skip
 
     def with_recipe(self, recipe: GraphRecipe | None) -> GraphCollection:
         """Return the same graphs with another recipe."""
         return self._replaced(recipe=recipe)
+
+    def with_names(self, names: Sequence[Any]) -> GraphCollection:
+        """Return the same graphs with other names."""
+        return self._replaced(names=names)
 
     def with_data(self, columns: Any) -> GraphCollection:
         """Return the same graphs with more ``graph_data``: a mapping or DataFrame of columns.
@@ -392,12 +426,12 @@ class GraphCollection:
         codes, alphabet = encode_labels(labels)
         return self._replaced(fine_codes=codes, fine_alphabet=alphabet)
 
-    def relabelled(self, node_codes: np.ndarray, node_alphabet: Sequence[Any]) -> GraphCollection:
+    def relabelled(
+        self, node_codes: np.ndarray, node_alphabet: Sequence[Any], **changes: Any
+    ) -> GraphCollection:
         """Return the same graphs with other node labels, and without fine ones."""
-        return self._replaced(
-            node_codes=node_codes, node_alphabet=node_alphabet, degree_labels=False,
-            fine_codes=None, fine_alphabet=None,
-        )  # fmt: skip
+        labels = {"node_codes": node_codes, "node_alphabet": node_alphabet, "degree_labels": False}
+        return self._replaced(**labels, fine_codes=None, fine_alphabet=None, **changes)
 
 
 def _integers(values: Any, name: str, dtype: Any) -> np.ndarray:
@@ -413,6 +447,17 @@ def _integers(values: Any, name: str, dtype: Any) -> np.ndarray:
             worst = high if high > limits.max else low
             raise GraphDataError(f"{name} contains {worst}, which is no {limits.dtype}.")
     return _frozen(array, dtype)
+
+
+def _floats(values: Any) -> np.ndarray:
+    """Return numbers as a frozen array of shape (n_rows, n_columns)."""
+    array = np.asarray(values)
+    if array.ndim != 2 or array.dtype.kind not in "iufb":
+        raise GraphDataError(
+            "Attributes must be an array of numbers with a row for each node or edge; got shape "
+            f"{array.shape} and type {array.dtype}."
+        )
+    return _frozen(array, np.float64)
 
 
 def _objects(values: Any) -> np.ndarray:
@@ -495,3 +540,29 @@ def translate_codes(
     position = {label: code for code, label in enumerate(reference)}
     table = np.array([position.get(label, -1) for label in alphabet], dtype=np.int32)
     return table[codes] if len(codes) else codes
+
+
+# --- attributes ---------------------------------------------------------------------------
+
+
+def check_attributes(
+    graphs: GraphCollection, names: Sequence[str], edge_names: Sequence[str] = ()
+) -> GraphCollection:
+    """Return the graphs with the attributes of a model only; raise where one of them is missing."""
+    changes: dict[str, Any] = {}
+    for what, expected, given, table in (
+        ("node", tuple(names), graphs.attribute_names, graphs.node_attributes),
+        ("edge", tuple(edge_names), graphs.edge_attribute_names, graphs.edge_attributes),
+    ):
+        missing = [name for name in expected if name not in given]
+        if missing:
+            listed = ", ".join(map(repr, given)) or "none"
+            raise GraphDataError(
+                f"These graphs have no {what} attribute {missing[0]!r}, which the model was fitted "
+                f"to (they have {listed}): read them with {what}_attributes={list(expected)!r}."
+            )
+        if given != expected:
+            picked = None if table is None else table[:, [given.index(name) for name in expected]]
+            changes[f"{what}_attributes"] = picked if expected else None
+            changes["attribute_names" if what == "node" else "edge_attribute_names"] = expected
+    return graphs._replaced(**changes) if changes else graphs

@@ -27,6 +27,9 @@ def as_graph_collection(
     *,
     node_label: str | None = None,
     edge_label: str | None = None,
+    node_attributes: Any = None,
+    edge_attributes: Any = None,
+    directed: bool | None = None,
     recipe: GraphRecipe | None = None,
 ) -> GraphCollection:
     """Turn graphs of any known kind into a collection.
@@ -50,6 +53,21 @@ def as_graph_collection(
         - the ``Path`` of an SDF, whose molecules are read as by :func:`treelens.read_smiles`.
     node_label, edge_label : str, optional
         Another attribute to take the labels from; for NetworkX, igraph and PyTorch Geometric.
+    node_attributes, edge_attributes : list of str, "all" or list of arrays, optional
+        Continuous attributes to use beside the labels.
+
+        - *NetworkX*, *igraph*: names of attributes of nodes and edges, such as ``["x", "y"]`` or
+          ``["weight"]``; ``"all"`` takes all whose values are numbers. A value that is an array
+          becomes several attributes (``"pos 1"``, ``"pos 2"``); one that is not there is missing;
+        - *PyTorch Geometric*: ``"x"``, ``"pos"``, ``"edge_attr"``, ``"edge_weight"``, or others;
+        - *tuples and adjacency matrices*: an array of shape (n_nodes, n_attributes) or a dict from
+          nodes to values for each graph, in the order of the node labels; for edges a dict from
+          pairs to values; ``edge_attributes=["weight"]`` takes the weights of edges, and
+          ``node_attributes=["label"]`` node labels that are numbers or vectors, as GraKeL has them.
+    directed : bool, optional
+        Whether edges have a direction. None: where one of the NetworkX or igraph graphs is
+        directed, or ``edge_index`` of one graph is not symmetric. True: every pair is an edge from
+        the first node to the second, an edge of an undirected graph leads both ways.
     recipe : GraphRecipe, optional
         ``recipe_`` of a fitted model or ``recipe`` of another collection. Molecules are read in
         the same way, and labels taken from the same attributes. A collection with a recipe
@@ -57,10 +75,9 @@ def as_graph_collection(
 
     Notes
     -----
-    Edges are undirected: of a directed graph, each arc counts as an edge, and two arcs in
-    opposite directions as one. If no graph has node labels, degrees serve as labels, with a
-    warning; if only some have, that is an error. Directions, edge weights and continuous node
-    attributes are not used, and a warning says so.
+    If no graph has node labels, degrees serve as labels, with a warning; if only some have, that
+    is an error. Edge weights and continuous node attributes that are not asked for are not used,
+    and a warning says so.
 
     Examples
     --------
@@ -69,33 +86,37 @@ def as_graph_collection(
     >>> as_graph_collection(["CCO", "c1ccccc1"])
     GraphCollection(2 graphs, 9 nodes, 8 edges, 2 node labels, 2 edge labels)
     """
+    given = {
+        "node_label": node_label, "edge_label": edge_label, "node_attributes": node_attributes,
+        "edge_attributes": edge_attributes, "directed": directed,
+    }  # fmt: skip
+    kind = None
     if isinstance(graphs, GraphCollection):
-        what = "a GraphCollection, which has its labels"
+        what = "a GraphCollection, which has all that"
     elif isinstance(graphs, Path):
         what = "molecules of a file"
     else:
         items = _listed(graphs)
         kind = _common_kind(items)
-        if kind.takes_attributes:
-            if recipe is not None:
-                node_label = node_label or recipe.node_label
-                edge_label = edge_label or recipe.edge_label
-            return kind.convert(items, node_label, edge_label)
         what = kind.name
-    for parameter, value in (("node_label", node_label), ("edge_label", edge_label)):
-        if value is not None:
+    for parameter, value in given.items():
+        if value is not None and (kind is None or parameter not in kind.takes):
             raise GraphDataError(
-                f"{parameter}={value!r} names an attribute of NetworkX, igraph or PyTorch "
-                f"Geometric graphs; these graphs are {what}. Leave {parameter} out."
+                f"{parameter}={value!r:.80} is for graphs of other libraries; these graphs are "
+                f"{what}. Leave {parameter} out."
             )
     if isinstance(graphs, Path):
         return _read_file(graphs, recipe)
-    if not isinstance(graphs, GraphCollection):
-        if kind.are_molecules:
-            return kind.convert(items, recipe)
-        graphs = kind.convert(items)
-    check_agreement(recipe, graphs.recipe)
-    return graphs
+    if kind is not None and kind.takes:
+        known = {name: getattr(recipe or GraphRecipe(), name) for name in given}
+        asked = {name: known[name] if value is None else value for name, value in given.items()}
+        required = not (node_attributes is None and edge_attributes is None)
+        return kind.convert(items, foreign.Asked(**asked, required=required))
+    if kind is not None and kind.are_molecules:
+        return kind.convert(items, recipe)
+    collection = graphs if kind is None else kind.convert(items)
+    check_agreement(recipe, collection.recipe)
+    return collection
 
 
 def as_single_graph(graph: Any, recipe: GraphRecipe | None = None) -> GraphCollection:
@@ -122,8 +143,8 @@ class _Kind(NamedTuple):
     name: str
     recognises: Callable[[Any], bool]
     convert: Callable[..., GraphCollection]
-    takes_attributes: bool = False
     are_molecules: bool = False
+    takes: tuple[str, ...] = ()  # arguments of as_graph_collection
 
 
 def _molecule_recipe(recipe: GraphRecipe | None, reader: str) -> GraphRecipe:
@@ -202,17 +223,20 @@ def _is_grakel(item: Any) -> bool:
     return first is None or isinstance(first, tuple)
 
 
+_VALUES = ("node_attributes", "edge_attributes", "directed")
+_NAMES = ("node_label", "edge_label", *_VALUES)
 _KINDS = (
     _Kind("a treelens Graph", lambda x: isinstance(x, Graph), foreign.from_treelens),
-    _Kind("a SMILES string", lambda x: isinstance(x, str), _convert_smiles, False, True),
-    _Kind("an RDKit molecule", _has("GetAtoms", "GetBonds"), _convert_molecules, False, True),
-    _Kind("a NetworkX graph", _has("nodes", "edges", "adj"), foreign.from_networkx, True),
-    _Kind("an igraph graph", _has("vs", "es", "get_edgelist"), foreign.from_igraph, True),
-    _Kind("PyTorch Geometric data", _is_geometric, foreign.from_geometric, True),
-    _Kind("a GraKeL tuple", _is_grakel, from_grakel),
-    _Kind("a GraKeL graph", _has("get_vertices", "get_edges", "get_labels"), from_grakel),
-    _Kind("an adjacency matrix", _is_matrix, from_grakel),
-)
+    _Kind("a SMILES string", lambda x: isinstance(x, str), _convert_smiles, True),
+    _Kind("an RDKit molecule", _has("GetAtoms", "GetBonds"), _convert_molecules, True),
+    _Kind("a NetworkX graph", _has("nodes", "edges", "adj"), foreign.from_networkx, takes=_NAMES),
+    _Kind("an igraph graph", _has("vs", "es", "get_edgelist"), foreign.from_igraph, takes=_NAMES),
+    _Kind("PyTorch Geometric data", _is_geometric, foreign.from_geometric, takes=_NAMES),
+    _Kind("a GraKeL tuple", _is_grakel, from_grakel, takes=_VALUES),
+    _Kind("a GraKeL graph", _has("get_vertices", "get_edges", "get_labels"), from_grakel,
+          takes=_VALUES),
+    _Kind("an adjacency matrix", _is_matrix, from_grakel, takes=_VALUES),
+)  # fmt: skip
 
 
 def kind_of(item: Any) -> _Kind | None:

@@ -44,16 +44,16 @@ def same_molecules(graphs: GraphCollection) -> SameMolecules:
     by_hash: dict[int, list[int]] = {}
     for index, key in enumerate(structure_hashes(graphs).tolist()):
         by_hash.setdefault(key, []).append(index)
-    write, stereo_matters = _writer(graphs), _stereo_matters(graphs)
+    write, stereo = _writer(graphs), stereo_matters(graphs)
     n_stereo = 0
     for same_hash in by_hash.values():
         if len(same_hash) == 1:
             continue
         first_of: dict[str, int] = {}
         for index in same_hash:
-            first = first_of.setdefault(write(index, stereo_matters), index)
+            first = first_of.setdefault(write(index, stereo), index)
             groups[index] = first
-            if first != index and not stereo_matters:
+            if first != index and not stereo:
                 n_stereo += write(index, True) != write(first, True)
     return SameMolecules(groups, n_stereo)
 
@@ -88,7 +88,8 @@ def _sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     return total[offsets[1:]] - total[offsets[:-1]]
 
 
-def _stereo_matters(graphs: GraphCollection) -> bool:
+def stereo_matters(graphs: GraphCollection) -> bool:
+    """Whether labels of atoms or bonds depend on stereochemistry or isotopes."""
     recipe = graphs.recipe
     if recipe is None or recipe.atom_function is not None:
         return True

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from treelens.graphs.atom_attributes import AtomTable
 from treelens.graphs.atoms import (
     AROMATIC,
     FINE_PARTS,
@@ -23,7 +25,7 @@ from treelens.graphs.rdkit_log import quiet, start_listening
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.standardize import Standardizer
 
-_MOST_ATOMS_IN_A_MATRIX = 500  # RDKit's bond matrix is dense: 2 MB; 2 GB for 16,000 atoms
+MOST_ATOMS_IN_A_MATRIX = 500  # RDKit's bond matrix is dense: 2 MB; 2 GB for 16,000 atoms
 _BOND_SYMBOLS = {1.0: "-", 1.5: ":", 2.0: "=", 3.0: "#", 4.0: "$"}
 _SIDES = {"STEREOE": 1, "STEREOZ": 2}
 _SIDE_NAMES = ("", "E", "Z")
@@ -42,6 +44,17 @@ def rdkit() -> Any:
     return Chem
 
 
+_recent: OrderedDict[str, Any] = OrderedDict()  # molecules that may be needed again soon
+_MOST_RECENT = 4096  # a molecule takes some 30 KB
+
+
+def parsed_smiles(smiles: Iterable[str]) -> list[Any]:
+    """Molecules of valid SMILES, without the warnings of RDKit; parsed unless just read."""
+    parse = rdkit().MolFromSmiles
+    with quiet():
+        return [_recent.get(text) or parse(text) for text in smiles]
+
+
 def smiles_parser() -> Callable[[str], Any]:
     """Return a function that parses a SMILES into a molecule, or None.
 
@@ -55,9 +68,13 @@ def smiles_parser() -> Callable[[str], Any]:
         if more and not more[0].startswith("|"):
             return None
         try:
-            return parse(smiles)
+            molecule = parse(smiles)
         except UnicodeEncodeError:  # half a surrogate pair
             return None
+        _recent[smiles] = molecule
+        if len(_recent) > _MOST_RECENT:
+            _recent.popitem(last=False)
+        return molecule
 
     return parsed
 
@@ -89,6 +106,9 @@ class Molecules:
         self.with_sides = recipe.bond_label == "order+stereo"
         self.needs_stereo = self.with_sides or "chirality" in self.parts
         self.standardizer = Standardizer(recipe.standardize) if recipe.standardize else None
+        self.attributes: AtomTable | None = None
+        if recipe.atom_attributes:
+            self.attributes = AtomTable(recipe.atom_attributes, recipe.attribute_function)
         self.kept: list[int] = []
         self.invalid: list[int] = []
         self.standard: list[tuple[str, Any, str]] = []  # SMILES, molecule, steps that changed it
@@ -146,8 +166,10 @@ class Molecules:
                 f"Graph {position} is an RDKit molecule that was never sanitised, so its hydrogens "
                 "and rings are unknown. Call Chem.SanitizeMol on it first."
             ) from error
+        if self.attributes is not None:
+            self.attributes.add(molecule, position)
         self.sizes.append(n_atoms)
-        if n_atoms <= _MOST_ATOMS_IN_A_MATRIX and not self.with_sides:
+        if n_atoms <= MOST_ATOMS_IN_A_MATRIX and not self.with_sides:
             orders = self.chem.GetAdjacencyMatrix(molecule, useBO=True, force=True).ravel()
             bonds = orders.nonzero()[0]
             # dative and zero-order bonds are in the matrix on one side only, or not at all
@@ -182,6 +204,7 @@ class Molecules:
             end, edge_codes=edge_codes, edge_alphabet=edge_alphabet, names=names,
             graph_data=graph_data, recipe=self.recipe,
             **self._node_labels(start[half_orders == 3]),
+            **({} if self.attributes is None else self.attributes.arguments()),
         )  # fmt: skip
 
     def _node_labels(self, aromatic: np.ndarray) -> dict[str, Any]:

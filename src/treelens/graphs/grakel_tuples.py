@@ -11,24 +11,44 @@ import numpy as np
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.foreign import PlainGraph, join, warn_ignored
+from treelens.graphs.foreign import Asked, Attributed, from_attributed, warn_ignored
 from treelens.graphs.recipe import GraphRecipe
 
+_VALUES = "attribute"  # the name of values that were given as arrays
 
-def from_grakel(graphs: Sequence[Any]) -> GraphCollection:
+
+def from_grakel(graphs: Sequence[Any], asked: Asked = Asked()) -> GraphCollection:  # noqa: B008
     """The usual form of tuples, ({0: [1, 2], 1: [0], 2: [0]}, {0: "C", ...}), is read at once."""
     graphs = [graph if isinstance(graph, (tuple, list)) else _as_tuple(graph) for graph in graphs]
-    recipe = GraphRecipe("grakel")
     weights: list[Any] = []
-    if all(map(_is_numbered, graphs)):
+    if asked._replace(required=True) == Asked() and all(map(_is_numbered, graphs)):
         edges = _numbered_edges([graph[0] for graph in graphs], weights)
         if edges is not None:
             labels = list(chain.from_iterable(graph[1].values() for graph in graphs))
             sizes = [len(graph[0]) for graph in graphs]
-            built = build_collection(sizes, edges, labels, recipe=recipe)
+            built = build_collection(sizes, edges, labels, recipe=GraphRecipe("grakel"))
             return warn_ignored(built, weights=weights)
-    plain = [_plain_grakel(graph, index, weights) for index, graph in enumerate(graphs)]
-    return warn_ignored(join(plain, recipe), weights=weights)
+    values = [
+        None if isinstance(given, str) or all(isinstance(name, str) for name in given) else given
+        for given in (asked.node_attributes, asked.edge_attributes)
+    ]
+    for name, given in zip(("node", "edge"), values, strict=True):
+        if given is not None and len(given) != len(graphs):
+            raise GraphDataError(
+                f"{name}_attributes has values for {len(given)} graphs; there are {len(graphs)}. "
+                "Give an array or a dict for each."
+            )
+
+    named = asked._replace(
+        node_attributes=asked.node_attributes if values[0] is None else (_VALUES,),
+        edge_attributes=asked.edge_attributes if values[1] is None else (_VALUES,),
+    )
+
+    def read(graph: Sequence[Any], index: int) -> Attributed:
+        of_graph = (None if given is None else given[index] for given in values)
+        return _read_grakel(graph, index, bool(asked.directed), *of_graph)
+
+    return from_attributed(graphs, named, "grakel", read, stacklevel=5)
 
 
 def _as_tuple(graph: Any) -> tuple[Any, ...]:
@@ -80,13 +100,16 @@ def _numbered_edges(
     return np.column_stack([starts, ends + (np.cumsum(sizes) - sizes)[graph]])
 
 
-def _plain_grakel(graph: Sequence[Any], index: int, weights: list[Any]) -> PlainGraph:
+def _read_grakel(
+    graph: Sequence[Any], index: int, directed: bool, node_values: Any, edge_values: Any
+) -> Attributed:
+    """Return the nodes and edges of one graph with their labels, weights and values."""
     structure, node_labels, edge_labels = (*graph, None, None)[:3]
     matrix = hasattr(structure, "shape") or (
         isinstance(structure, list) and bool(structure) and isinstance(structure[0], list)
     )
     read = _matrix_structure if matrix else _grakel_structure
-    nodes, edges = read(structure, index, weights)
+    nodes, edges, weights = read(structure, index)
     if node_labels is not None and not isinstance(node_labels, Mapping):
         listed = node_labels.tolist() if hasattr(node_labels, "tolist") else node_labels
         node_labels = dict(enumerate(listed))
@@ -95,37 +118,54 @@ def _plain_grakel(graph: Sequence[Any], index: int, weights: list[Any]) -> Plain
             f"Graph {index}: node {next(iter(unknown))!r} has a label, but the adjacency matrix "
             f"has {len(nodes)} rows, so the nodes are 0 to {len(nodes) - 1}."
         )
-    if node_labels:
-        nodes = list(dict.fromkeys([*node_labels, *nodes]))
+    nodes = list(dict.fromkeys([*(node_labels or ()), *nodes]))
     number = {node: i for i, node in enumerate(nodes)}
-    labels = arc_labels = None
-    if node_labels:
-        labels = [_label(node_labels, (node,), f"Node {node!r} of graph {index}") for node in nodes]
-    if edge_labels:
-        arc_labels = [
-            _label(edge_labels, (edge, edge[::-1]), f"Edge {edge!r} of graph {index}")
-            for edge in edges
-        ]
-    return PlainGraph(len(nodes), [(number[u], number[v]) for u, v in edges], labels, arc_labels)
+    node_data = _rows(index, [(node,) for node in nodes], label=node_labels, attribute=node_values)
+    both = [(edge, edge[::-1]) for edge in edges]
+    edge_data = _rows(index, both, weight=weights, label=edge_labels, attribute=edge_values)
+    pairs = [(number[u], number[v]) for u, v in edges]
+    return Attributed(nodes, node_data, pairs, edge_data, directed=directed)
 
 
-def _label(labels: Mapping[Any, Any], keys: tuple[Any, ...], place: str) -> Any:
-    for key in keys:
-        if key in labels:
-            return labels[key]
-    raise GraphDataError(f"{place} has no label: give every one a label, or leave the labels out.")
+def _rows(index: int, keys: Sequence[tuple[Any, ...]], **columns: Any) -> list[dict[str, Any]]:
+    """Return a dict for each node or edge; columns are listed, or found by one of its keys."""
+    rows: list[dict[str, Any]] = [{} for _ in keys]
+    for name, values in columns.items():
+        if values is None or not len(values):
+            continue
+        if not isinstance(values, Mapping):
+            if len(values) != len(keys):
+                raise GraphDataError(
+                    f"Graph {index} has {len(values)} rows of attributes; expected {len(keys)}."
+                )
+            for row, value in zip(rows, values, strict=True):
+                row[name] = value
+            continue
+        for row, key in zip(rows, keys, strict=True):
+            found = key[0] if key[0] in values else key[-1]
+            if found in values:
+                row[name] = values[found]
+            elif name == "label":
+                place = f"Edge {key[0]!r}" if len(key) > 1 else f"Node {key[0]!r}"
+                raise GraphDataError(
+                    f"{place} of graph {index} has no label: give every one a label, or leave the "
+                    "labels out."
+                )
+    return rows
 
 
 def _grakel_structure(
-    structure: Any, index: int, weights: list[Any]
-) -> tuple[list[Any], list[tuple[Any, Any]]]:
-    """Return nodes and edges of a dictionary or of pairs; weights are appended to ``weights``."""
+    structure: Any, index: int
+) -> tuple[list[Any], list[tuple[Any, Any]], list[Any] | None]:
+    """Return nodes, edges and weights (or None) of a dictionary or of pairs."""
     nodes: list[Any] = []
     if isinstance(structure, Mapping) and not all(map(_is_pair, structure)):
         nodes = list(structure)  # node -> its neighbours: a list, or a dict to weights
         edges = [(u, v) for u, others in structure.items() for v in others]
-        for others in structure.values():
-            weights += others.values() if isinstance(others, Mapping) else ()
+        around, weights = list(structure.values()), None
+        if any(isinstance(others, Mapping) for others in around):
+            listed = [x.values() if isinstance(x, Mapping) else [None] * len(x) for x in around]
+            weights = list(chain.from_iterable(listed))
     else:  # pairs, triples with a weight, or a dict from pairs to weights
         bad = next((pair for pair in structure if not _is_pair(pair)), None)
         if bad is not None:
@@ -134,16 +174,17 @@ def _grakel_structure(
                 "weight)."
             )
         edges = [(pair[0], pair[1]) for pair in structure]
-        weights += (pair[2] for pair in structure if len(pair) == 3)
-        weights += structure.values() if isinstance(structure, Mapping) else ()
+        weights = [pair[2] if len(pair) == 3 else None for pair in structure]
+        if isinstance(structure, Mapping):
+            weights = list(structure.values())
     try:
         distinct = list(dict.fromkeys([*nodes, *chain.from_iterable(edges)]))
     except TypeError as error:
         raise GraphDataError(f"Graph {index}: nodes must be hashable ({error}).") from error
     try:  # the order of a set of strings differs from run to run
-        return sorted(distinct), edges
+        return sorted(distinct), edges, weights
     except TypeError:
-        return distinct, edges
+        return distinct, edges, weights
 
 
 def _is_pair(value: Any) -> bool:
@@ -151,9 +192,9 @@ def _is_pair(value: Any) -> bool:
 
 
 def _matrix_structure(
-    structure: Any, index: int, weights: list[Any]
-) -> tuple[list[int], list[tuple[int, int]]]:
-    """Return nodes and edges of an adjacency matrix; a sparse one is never made dense."""
+    structure: Any, index: int
+) -> tuple[list[int], list[tuple[int, int]], list[Any]]:
+    """Return nodes, edges and weights of an adjacency matrix; a sparse one is never made dense."""
     is_sparse = hasattr(structure, "tocsr")
     try:
         matrix: Any = structure if is_sparse else np.asarray(structure)
@@ -177,5 +218,5 @@ def _matrix_structure(
         values = matrix[starts, ends]
     if np.isnan(values).any():
         raise GraphDataError(f"Graph {index}: the adjacency matrix has NaN: write 0 for no edge.")
-    weights += np.unique(values).tolist()
-    return list(range(matrix.shape[0])), list(zip(starts.tolist(), ends.tolist(), strict=True))
+    edges = list(zip(starts.tolist(), ends.tolist(), strict=True))
+    return list(range(matrix.shape[0])), edges, values.tolist()

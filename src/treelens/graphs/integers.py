@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ _NUMBER = re.compile(
     r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
     r"|[+-]?(?:inf|infinity)", re.IGNORECASE | re.ASCII,
 )  # fmt: skip
+_FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
 _PADDED = re.compile(r"[+-]?0[0-9]+")
 _SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
 _PLAIN = b"0123456789+-, \t\r\n"
@@ -61,6 +63,22 @@ def integer_table(
     return table
 
 
+def float_table(
+    data: bytes, place: str, columns: int | None = None, first_line: int = 1
+) -> np.ndarray:
+    """Return the numbers of lines of text, shape (n_lines, n_columns); ``nan`` is missing."""
+    try:
+        table = np.loadtxt(io.BytesIO(data), delimiter=",", comments=None, ndmin=2)
+    except ValueError:  # also lines of different lengths
+        table = np.empty((0, 0))
+    # loadtxt leaves blank lines out
+    if len(table) != data.count(b"\n") + 1 or columns not in (None, table.shape[1]) or (
+        np.isinf(table).any()
+    ):  # fmt: skip
+        table = _parsed_by_line(data, place, columns, first_line, np.float64)
+    return table
+
+
 def _parsed_at_once(data: bytes) -> np.ndarray | None:
     """Parse all lines by pandas; None where any is unusual, since pandas reads ``01`` as 1."""
     import pandas as pd
@@ -81,26 +99,31 @@ def _parsed_at_once(data: bytes) -> np.ndarray | None:
     return frame.to_numpy()
 
 
+def _is_finite_or_nan(field: str) -> bool:
+    return field.lower() == "nan" or (_FLOAT.fullmatch(field) is not None)
+
+
 def _parsed_by_line(
-    data: bytes, place: str, columns: int | None, first_line: int = 1
+    data: bytes, place: str, columns: int | None, first_line: int = 1, dtype: Any = np.int64
 ) -> np.ndarray:
     """Parse line by line: blanks and tabs may separate numbers, and an error names the line."""
-    rows: list[list[int]] = []
+    is_good, what = (is_integer, "integer") if dtype is np.int64 else (_is_finite_or_nan, "number")
+    rows: list[list[float]] = []
     lines = data.decode("utf-8", errors="replace").splitlines()
     for number, line in enumerate(lines, first_line):
         fields = _SEPARATOR.split(line.strip())
         columns = columns or len(fields)
-        bad = next((field for field in fields if not is_integer(field)), None)
+        bad = next((field for field in fields if not is_good(field)), None)
         if bad is not None or len(fields) != columns:
             found = str(len(fields)) if bad is None else repr(bad[:80])
             if bad is not None and _PADDED.fullmatch(bad):
                 found += " (with a leading zero, so it may be a code and not a number)"
             elif bad is not None and _INTEGER.fullmatch(bad):
                 found += " (beyond 64 bits)"
-            wanted = "one integer" if columns == 1 else f"{columns} integers"
+            wanted = f"one {what}" if columns == 1 else f"{columns} {what}s"
             raise GraphDataError(
                 f"{place}, line {number}: expected {wanted}, found {found} in "
                 f"{line[:80]!r}. Correct the line, or fetch the file again."
             )
-        rows.append([int(field) for field in fields])
-    return np.array(rows, dtype=np.int64)
+        rows.append([int(x) if dtype is np.int64 else float(x) for x in fields])
+    return np.array(rows, dtype=dtype)

@@ -19,8 +19,9 @@ from treelens.graphs.duplicates import (
     same_molecules,
 )
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.limits import LIMITS, merged_limits, note_qualifier_columns
+from treelens.graphs.limits import LIMITS, counted_rows, merged_limits, note_qualifier_columns
 from treelens.graphs.molecules import check_choice
+from treelens.graphs.noise import NOISE, noise_of_means, read_noise
 from treelens.graphs.record import TableRecord, Transform, transform_named
 from treelens.graphs.standardize import changes_in_words
 from treelens.graphs.tables import Table, first_few
@@ -138,8 +139,12 @@ class MoleculeTable:
         scale, recipe = transform_named(self.transform), self.graphs.recipe
         if scale is None or recipe is None or recipe.table is None:
             return self.graphs, self.y
-        table = replace(recipe.table, transform=None)
-        return self.graphs.with_recipe(replace(recipe, table=table)), scale.forward(self.y)
+        plain = replace(recipe, table=replace(recipe.table, transform=None))
+        graphs = self.graphs.with_recipe(plain)
+        if NOISE in graphs.graph_data:
+            std = graphs.graph_data[NOISE].astype(np.float64)
+            graphs = graphs.with_data({NOISE: scale.forward_std(self.y, std)})
+        return graphs, scale.forward(self.y)
 
     def place(self, graph: int) -> str:
         """A graph in messages: its row, and what names it."""
@@ -177,6 +182,7 @@ class MoleculeTable:
         on_missing: str = "skip",
         learn: bool = True,
         qualifier: str | None = None,
+        noise: str | None = None,
     ) -> MoleculeTable:
         """Return the rows that have a target; see :func:`read_table` for the parameters.
 
@@ -192,6 +198,7 @@ class MoleculeTable:
         if self.table is not None:
             data = data._labelled(target, task, on_missing, qualifier)
         data = data._for_task(task, scale, learn)
+        data = data._with_noise(noise)
         data = replace(data, unit=unit or unit_in(data.target))
         sure = task == "classification"
         for without_repeats in (False, True):
@@ -289,6 +296,22 @@ class MoleculeTable:
         name = None if scale is None else scale.name
         return replace(self, y=y, task="regression", transform=name)
 
+    def _with_noise(self, column: str | None) -> MoleculeTable:
+        """Standard deviations of the targets beside the graphs, from a column of the table."""
+        if column is None:
+            return self
+        if self.task != "regression":
+            raise GraphDataError(f"noise={column!r} is for numbers, and these are classes.")
+        std = read_noise(self.column(column), self.place)
+        n_empty = int(np.isnan(std).sum())
+        if n_empty:
+            self.notes.append(
+                f"{n_empty} of {len(std)} rows have no standard deviation in {column!r}: they get "
+                "the median of the others."
+            )
+        std[np.isnan(std)] = np.nanmedian(std)
+        return replace(self, graphs=self.graphs.with_data({NOISE: std}))
+
     def _note_decades(self, y: np.ndarray) -> None:
         """Values over many powers of ten, most of them small, are better learned as logarithms."""
         low, middle, high = np.quantile(y, [0.0, 0.5, 1.0])
@@ -342,6 +365,7 @@ class MoleculeTable:
         if limits is not None:
             y, limits = merged_limits(there, limits, parts)
         y = y if scale is None else scale.inverse(y)
+        std = self._noise_of_means(there, measured, y, scale) if numbers else None
         n_merged, n_ties = len(measured) - len(parts), int((~clear).sum())
         n_kept, counts = n_repeats - n_merged, dict(self.counts)
         words = ""
@@ -350,6 +374,8 @@ class MoleculeTable:
             what = "with the mean of its values" if numbers else "with its most frequent class"
             what += "" if limits is None else ", else its tightest limit"
             words = f"each molecule counts once, {what}."
+            if std is not None:
+                words += " The number and spread of its values set the noise of the mean."
             words += f" {n_ties} with a tie between classes left out." if n_ties else ""
         if n_kept:
             counts["rows of repeated molecules under other covariates"] = n_kept
@@ -361,7 +387,29 @@ class MoleculeTable:
         self.notes.append(f"{found}: {words}")
         first = np.array([part[0] for part in parts])[clear]
         rows = tuple(self.rows[part] for part, kept in zip(parts, clear, strict=True) if kept)
-        return replace(self.pick(first), y=y[clear], merged=rows, counts=counts, limits=limits)
+        data = replace(self.pick(first), y=y[clear], merged=rows, counts=counts, limits=limits)
+        if std is None:
+            return data
+        return replace(data, graphs=data.graphs.with_data({NOISE: std[clear]}))
+
+    def _noise_of_means(
+        self, there: np.ndarray, measured: np.ndarray, means: np.ndarray, scale: Transform | None
+    ) -> np.ndarray | None:
+        """Standard deviations of the means, in the units of the table; None where not known."""
+        assert self.y is not None
+        known = self.graphs.graph_data.get(NOISE)
+        if known is not None:
+            known = known.astype(np.float64)
+            known = known if scale is None else scale.forward_std(self.y, known)
+        n_groups = len(np.unique(measured))
+        if self.limits is not None:  # limits beside measured values are no replicates
+            counted = counted_rows(there, self.limits, members(measured))
+            measured = np.where(counted, measured, len(measured) + np.arange(len(measured)))
+        std = noise_of_means(there, measured, known)
+        std = None if std is None else std[:n_groups]
+        if std is None or scale is None:
+            return std
+        return std / scale.forward_std(means, np.ones(len(means)))
 
     def _note_contradictions(self, measured: np.ndarray) -> None:
         assert self.y is not None

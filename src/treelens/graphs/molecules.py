@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from treelens.graphs.atom_attributes import AtomAttributes
 from treelens.graphs.atoms import AtomLabel
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import (
@@ -39,6 +40,7 @@ def read_smiles(
     atom_label: AtomLabel = "element",
     bond_label: str = "order",
     standardize: bool | str | Sequence[str] = False,
+    atom_attributes: AtomAttributes | None = None,
 ) -> tuple[GraphCollection, np.ndarray | Any]:  # Any: None without a target
     """Read molecules and their classes from a file, row by row.
 
@@ -79,6 +81,12 @@ def read_smiles(
         What to do to molecules first: ``"fragment"`` keeps the largest one (without counter-ions
         and solvents), ``"uncharge"`` neutralises, ``"tautomer"`` takes RDKit's canonical tautomer;
         True: all of these, in this order.
+    atom_attributes : list of str or callable, optional
+        Numbers of the atoms as node attributes, beside the labels: of ``"gasteiger"`` (partial
+        charges), ``"crippen"`` (contributions to logP and molar refractivity), ``"tpsa"`` and
+        ``"labute"`` (to the polar and the whole surface) and ``"estate"``. A function takes an
+        RDKit molecule and returns a dict from names to an array with a number for each atom, NaN
+        where it has none; a model file keeps its name only.
 
     Returns
     -------
@@ -107,7 +115,9 @@ def read_smiles(
     check_choice("on_missing", on_missing, ("raise", "skip"))
     path = Path(path).expanduser()
     reader = "sdf" if is_sdf(path) else "smiles"
-    recipe = GraphRecipe.of_molecules(reader, atom_label, hydrogens, bond_label, standardize)
+    recipe = GraphRecipe.of_molecules(
+        reader, atom_label, hydrogens, bond_label, standardize, atom_attributes
+    )
     if reader == "sdf":
         mols, table = read_sdf(path, keep_hydrogens=hydrogens)
         data: dict[str, Sequence[Any]] = {"mol": mols}
@@ -178,6 +188,7 @@ def smiles_to_collection(
     atom_label: AtomLabel = "element",
     bond_label: str = "order",
     standardize: bool | str | Sequence[str] = False,
+    atom_attributes: AtomAttributes | None = None,
 ) -> GraphCollection:
     """Return a collection of SMILES strings; see :func:`read_smiles` for the parameters.
 
@@ -188,8 +199,12 @@ def smiles_to_collection(
     >>> salt = smiles_to_collection(["CC(=O)[O-].[Na+]"], standardize=True)
     >>> salt.graph_data["smiles"][0], salt.graph_data["standardized"][0]
     ('CC(=O)O', 'fragment+uncharge')
+    >>> smiles_to_collection(["CCO"], atom_attributes=["gasteiger"]).node_attributes[:, 0].round(2)
+    array([-0.04,  0.04, -0.4 ])
     """
-    recipe = GraphRecipe.of_molecules("smiles", atom_label, hydrogens, bond_label, standardize)
+    recipe = GraphRecipe.of_molecules(
+        "smiles", atom_label, hydrogens, bond_label, standardize, atom_attributes
+    )
     return smiles_by_recipe(smiles, recipe, on_invalid)
 
 
@@ -213,13 +228,16 @@ def molecules_to_collection(
     atom_label: AtomLabel = "element",
     bond_label: str = "order",
     standardize: bool | str | Sequence[str] = False,
+    atom_attributes: AtomAttributes | None = None,
 ) -> GraphCollection:
     """Return a collection of RDKit molecules; node ``i`` is atom ``i`` of the molecule.
 
     Explicit hydrogens of a molecule are kept, also with ``hydrogens=False``, unless molecules are
     standardised.
     """
-    recipe = GraphRecipe.of_molecules("rdkit", atom_label, hydrogens, bond_label, standardize)
+    recipe = GraphRecipe.of_molecules(
+        "rdkit", atom_label, hydrogens, bond_label, standardize, atom_attributes
+    )
     return molecules_by_recipe(molecules, recipe)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from treelens.graphs.atom_attributes import ATOM_ATTRIBUTES, AtomAttributes, checked_attributes
 from treelens.graphs.atoms import AtomLabel, atom_parts, is_known_label, ordered_name
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.record import TableRecord
@@ -47,10 +48,16 @@ class GraphRecipe:
         Of molecules, ``"order"``, or ``"order+stereo"`` with the side of double bonds.
     node_label, edge_label : str or None
         Of NetworkX, igraph and PyTorch Geometric graphs, the attribute asked for by name.
+    node_attributes, edge_attributes : tuple of str
+        Names of the continuous attributes, to find them in new graphs.
+    directed : bool or None
+        Whether new graphs are read as directed; None: as they are.
+    atom_attributes : tuple of str
+        Of molecules, what numbers the atoms have; ``"function:NAME"`` for a function.
     standardize : tuple of str
         Of molecules, steps before reading: of ``"fragment"``, ``"uncharge"`` and ``"tautomer"``.
-    atom_function : callable or None
-        The function behind ``atom_label``, which is not stored in files.
+    atom_function, attribute_function : callable or None
+        The functions behind ``atom_label`` and ``atom_attributes``, which are not stored in files.
     table : TableRecord or None
         The table of the molecules; not compared.
 
@@ -64,7 +71,7 @@ class GraphRecipe:
     SMILES with atom_label='element+charge', hydrogens=False
     """
 
-    __derived__ = ("atom_function",)
+    __derived__ = ("atom_function", "attribute_function")
 
     reader: str | None = None
     atom_label: str | None = None
@@ -75,6 +82,11 @@ class GraphRecipe:
     standardize: tuple[str, ...] = ()
     atom_function: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
     table: TableRecord | None = field(default=None, compare=False, repr=False)
+    node_attributes: tuple[str, ...] = ()
+    edge_attributes: tuple[str, ...] = ()
+    directed: bool | None = None
+    atom_attributes: tuple[str, ...] = ()
+    attribute_function: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of_molecules(
@@ -84,18 +96,26 @@ class GraphRecipe:
         hydrogens: bool = False,
         bond_label: str = "order",
         standardize: bool | str | Iterable[str] = False,
+        atom_attributes: AtomAttributes | None = None,
     ) -> GraphRecipe:
         """Return the recipe of these settings; an unknown one is a ``ValueError``."""
         if bond_label not in BOND_LABELS:
             names = ", ".join(map(repr, BOND_LABELS))
             raise ValueError(f"bond_label must be one of {names}; got {bond_label!r}.")
-        steps, own = checked_steps(standardize), None
+        steps, own, numbers = checked_steps(standardize), None, None
         if callable(atom_label):
-            own = atom_label
-            name = _FUNCTION + getattr(own, "__qualname__", type(own).__name__)
+            own, name = atom_label, _function_name(atom_label)
         else:
             name = ordered_name(atom_parts(atom_label))
-        return cls(reader, name, bool(hydrogens), bond_label, standardize=steps, atom_function=own)
+        if callable(atom_attributes):
+            numbers = atom_attributes
+        attributes = (
+            checked_attributes(atom_attributes) if numbers is None else (_function_name(numbers),)
+        )
+        return cls(
+            reader, name, bool(hydrogens), bond_label, standardize=steps, atom_function=own,
+            atom_attributes=attributes, attribute_function=numbers,
+        )  # fmt: skip
 
     @property
     def is_molecular(self) -> bool:
@@ -116,8 +136,9 @@ class GraphRecipe:
             shown["atom_label"] = label
         if self.is_molecular:
             shown["hydrogens"] = "as they came" if self.hydrogens is None else self.hydrogens
-        for name in ("bond_label", "node_label", "edge_label", "standardize"):
-            if (value := getattr(self, name)) not in (None, "order", ()):
+        for name in ("bond_label", "node_label", "edge_label", "standardize", "directed",
+                     "atom_attributes"):  # fmt: skip
+            if (value := getattr(self, name)) not in (None, "order", (), False):
                 shown[name] = repr(value)
         return ", ".join(f"{name}={value}" for name, value in shown.items())
 
@@ -138,11 +159,18 @@ class GraphRecipe:
             return GraphRecipe.of_molecules(reader)
         label = self.atom_label or "element"
         why = None
-        if self.atom_function is None and label.startswith(_FUNCTION):
+        attributes = self.attribute_function or self.atom_attributes
+        if (self.atom_function is None and label.startswith(_FUNCTION)) or (
+            self.attribute_function is None and "".join(self.atom_attributes).startswith(_FUNCTION)
+        ):
             why = "a model file does not keep functions"
         elif (
             (self.atom_function is None and not is_known_label(label))
             or not set(self.standardize) <= set(STEPS)
+            or (
+                self.attribute_function is None
+                and not set(self.atom_attributes) <= set(ATOM_ATTRIBUTES)
+            )
             or self.bond_label not in (None, *BOND_LABELS)
         ):
             why = "this treelens does not know all of that"
@@ -153,16 +181,16 @@ class GraphRecipe:
             )
         return GraphRecipe.of_molecules(
             reader, self.atom_function or label, bool(self.hydrogens), self.bond_label or "order",
-            self.standardize,
+            self.standardize, attributes,
         )  # fmt: skip
 
     # --- as JSON ----------------------------------------------------------------------------
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the recipe, without its function, as JSON data."""
-        record: dict[str, Any] = plain(asdict(replace(self, atom_function=None)))
-        del record["atom_function"]
-        return record
+        """Return the recipe, without its functions, as JSON data."""
+        without = replace(self, atom_function=None, attribute_function=None)
+        record: dict[str, Any] = plain(asdict(without))
+        return {name: value for name, value in record.items() if name not in self.__derived__}
 
     @classmethod
     def from_plain(cls, record: Mapping[str, Any]) -> GraphRecipe:
@@ -170,7 +198,13 @@ class GraphRecipe:
         table = record["table"]
         if table is not None:
             table = TableRecord(**{**table, "ids": tuple(table["ids"])})
-        return cls(**{**record, "standardize": tuple(record["standardize"]), "table": table})
+        lists = ("standardize", "node_attributes", "edge_attributes", "atom_attributes")
+        tuples = {name: tuple(record[name]) for name in lists}
+        return cls(**{**record, **tuples, "table": table})
+
+
+def _function_name(function: Callable[..., Any]) -> str:
+    return _FUNCTION + getattr(function, "__qualname__", type(function).__name__)
 
 
 def check_agreement(ours: GraphRecipe | None, given: GraphRecipe | None) -> None:

@@ -81,6 +81,16 @@ class Transform(NamedTuple):
         mean, variance = mean * np.log(self.base), (std * np.log(self.base)) ** 2
         return np.exp(mean + variance / 2) * np.sqrt(np.expm1(variance))
 
+    def forward_std(self, values: np.ndarray, std: np.ndarray) -> np.ndarray:
+        """Return small standard deviations of values in units of the table, on this scale."""
+        return std / (values * np.log(self.base))
+
+    def inverse_cov(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        """Return covariances in the units of the table, of log-normal variables."""
+        mean, cov = mean * np.log(self.base), cov * np.log(self.base) ** 2
+        expected = np.exp(mean + np.diagonal(cov) / 2)
+        return np.outer(expected, expected) * np.expm1(cov)
+
     def checked(self, y: np.ndarray, place: Callable[[int], str]) -> np.ndarray:
         """Return numbers on the scale, or raise an error that names the first not above 0."""
         wrong = np.flatnonzero(~(np.isnan(y) | (y > 0)))

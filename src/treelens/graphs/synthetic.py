@@ -1,4 +1,4 @@
-"""Synthetic graphs: the eight-substructure study, and random graphs of any number for timing.
+"""Synthetic graphs: the eight-substructure study, data flows, random graphs for timing.
 
 Each of the eight small graphs is a star hung on a tail. The star has a centre and three leaves with
 the labels 0, 0, 1, 2; with a 0 in the centre it is the pattern ``1-0(-2)-0`` (a node labelled 0
@@ -23,6 +23,7 @@ import numpy as np
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError
+from treelens.graphs.foreign import from_treelens
 
 PATTERN_CENTRE = 0
 PATTERN_NEIGHBORS = (0, 1, 2)
@@ -207,6 +208,60 @@ class _GrowingGraph:
         edges = sorted(tuple(sorted((number[u], number[v]))) for u, v in pairs)
         data = {"planted": tuple(number[node] for node in planted)}
         return Graph(tuple(labels), tuple(edges), data=data)
+
+
+# --- directed graphs --------------------------------------------------------------------------
+
+_STEPS = ("parse", "sort", "cache", "log", "merge")
+
+
+def make_data_flows(
+    n_graphs: int = 200,
+    n_steps: tuple[int, int] = (6, 12),
+    random_state: int | np.random.Generator | None = None,
+) -> tuple[GraphCollection, np.ndarray]:
+    """Return directed graphs of programs, data flowing along the edges, and their classes.
+
+    In a safe program the input is checked on its way to where it is written, ``input -> check ->
+    write``; in an unsafe one the check comes after the write, ``input -> check <- write``. All have
+    another check that leads to a write and one that follows a write, joined to them by one step,
+    and ``n_steps`` (fewest and most) more steps, each joined to one before it. The directions of
+    these edges are random. Without directions, both classes are the same random graphs.
+
+    Returns
+    -------
+    graphs : GraphCollection
+        ``graph_data["planted"]`` has the nodes of input, check and write.
+    y : ndarray of str, shape (n_graphs,)
+        ``"safe"`` or ``"unsafe"``.
+
+    Examples
+    --------
+    >>> graphs, y = make_data_flows(10, random_state=0)
+    >>> graphs.directed, sorted(set(y.tolist()))
+    (True, ['safe', 'unsafe'])
+    """
+    _check_range("n_steps", n_steps)
+    rng = np.random.default_rng(random_state)
+    y = np.where(np.arange(n_graphs) % 2, "unsafe", "safe")
+    copies = []
+    for kind in y:
+        labels = ["input", "check", "write", "check", "write", "write", "check"]
+        edges = [(0, 1), (1, 2) if kind == "safe" else (2, 1), (3, 4), (5, 6)]
+        n_more = int(rng.integers(n_steps[0], n_steps[1] + 1))
+        joined = [[rng.integers(3), 3 + rng.integers(2)], [rng.integers(3), 5 + rng.integers(2)]]
+        joined += [[len(labels) + k - rng.integers(1, 9)] for k in range(2, 2 + n_more)]
+        for others in joined:
+            node = len(labels)
+            labels.append(_STEPS[rng.integers(len(_STEPS))])
+            pairs = [(node, int(other)) for other in others]
+            edges += [pair if rng.random() < 0.5 else pair[::-1] for pair in pairs]
+        number = rng.permutation(len(labels)).tolist()
+        shuffled = [label for _, label in sorted(zip(number, labels, strict=True))]
+        moved = tuple((number[u], number[v]) for u, v in edges)
+        data = {"planted": tuple(number[:3])}
+        copies.append(Graph(tuple(shuffled), moved, data=data, directed=True))
+    return from_treelens(copies), y
 
 
 # --- random graphs of any number ------------------------------------------------------------

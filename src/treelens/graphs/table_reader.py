@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from treelens.graphs.atom_attributes import AtomAttributes
 from treelens.graphs.atoms import AtomLabel
 from treelens.graphs.columns import find_column, id_columns, smiles_column
 from treelens.graphs.descriptors import PREFIX
@@ -51,7 +52,9 @@ def read_table(
     atom_label: AtomLabel | None = None,
     bond_label: str | None = None,
     standardize: bool | str | Sequence[str] | None = None,
+    atom_attributes: AtomAttributes | None = None,
     model: Any = None,
+    noise: str | None = None,
 ) -> MoleculeTable:
     """Read molecules and targets from a table, as ``treelens fit`` does.
 
@@ -92,10 +95,14 @@ def read_table(
         The largest share of such rows.
     on_missing : {"skip", "raise"}, default="skip"
         Rows without a target.
-    hydrogens, atom_label, bond_label, standardize :
+    hydrogens, atom_label, bond_label, standardize, atom_attributes :
         As in :func:`read_smiles`; by default as ``model`` needs them.
     model : fitted estimator, optional
         Read the molecules, columns and covariates that this model needs.
+    noise : str, optional
+        The column with standard deviations of the target, in its units; ``fit`` of a regressor uses
+        them. Without it, where at least ten values are replicates and these are merged, their
+        number and their spread (pooled over all molecules) set the noise of each mean.
 
     Returns
     -------
@@ -115,8 +122,9 @@ def read_table(
     wanted = covariate_names(covariates, descriptors, model)
     path = Path(path).expanduser()
     own = recipe_for(
-        "sdf" if is_sdf(path) else "smiles", recipe, atom_label, hydrogens, bond_label, standardize
-    )
+        "sdf" if is_sdf(path) else "smiles", recipe, atom_label, hydrogens, bond_label, standardize,
+        atom_attributes,
+    )  # fmt: skip
     known = None if recipe is None else recipe.table
     read = read_rows(path, own, smiles, names, wanted, known)
     check_unreadable(read, on_invalid, max_invalid)
@@ -127,7 +135,7 @@ def read_table(
         return read
     return read.with_target(
         None if target == "auto" else target, task=task, transform=transform, unit=unit,
-        duplicates=duplicates, on_missing=on_missing, qualifier=qualifier,
+        duplicates=duplicates, on_missing=on_missing, qualifier=qualifier, noise=noise,
     )  # fmt: skip
 
 
@@ -233,16 +241,17 @@ def recipe_for(
     hydrogens: bool | None,
     bond_label: str | None,
     standardize: bool | str | Sequence[str] | None,
+    atom_attributes: AtomAttributes | None = None,
 ) -> GraphRecipe:
     """Return how to read molecules: as the parameters say, or as a model needs them (``known``)."""
     wanted = GraphRecipe.of_molecules(
         reader, atom_label or "element", bool(hydrogens), bond_label or "order",
-        standardize if standardize is not None else False,
+        standardize if standardize is not None else False, atom_attributes,
     )  # fmt: skip
     if known is None or not known.is_molecular:
         return wanted
     chosen = {"atom_label": atom_label, "hydrogens": hydrogens, "bond_label": bond_label,
-             "standardize": standardize}  # fmt: skip
+             "standardize": standardize, "atom_attributes": atom_attributes}  # fmt: skip
     for name, value in chosen.items():
         if value is not None and getattr(wanted, name) != getattr(known, name):
             raise GraphDataError(

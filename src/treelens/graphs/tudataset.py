@@ -10,15 +10,15 @@ import struct
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 import numpy as np
 
-from treelens.graphs.build import build_collection
+from treelens.graphs.build import build_collection, listed_one_way, numbered_names
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import (
     DamagedFileWarning,
@@ -26,15 +26,15 @@ from treelens.graphs.errors import (
     GraphFileNotFoundError,
     IgnoredDataWarning,
 )
-from treelens.graphs.integers import integer_table
+from treelens.graphs.integers import float_table, integer_table
 from treelens.graphs.opening import check_regular, read_bytes, too_much, unpacked_limit
 from treelens.graphs.recipe import GraphRecipe
 
 TU_RECIPE = GraphRecipe("tudataset")
 REQUIRED_PARTS = ("A", "graph_indicator", "graph_labels")
-OPTIONAL_PARTS = ("node_labels", "edge_labels")
+OPTIONAL_PARTS = ("node_labels", "edge_labels", "node_attributes", "edge_attributes")
 PARTS = REQUIRED_PARTS + OPTIONAL_PARTS
-UNUSED_PARTS = ("node_attributes", "edge_attributes", "graph_attributes")
+UNUSED_PARTS = ("graph_attributes",)
 
 _EDGES_ENDING = "_A.txt"
 _READ_AT_ONCE = 2**20
@@ -50,25 +50,32 @@ _ZIP_ERRORS = (
 )  # fmt: skip
 
 
-def read_tudataset(path: str | Path) -> tuple[GraphCollection, np.ndarray]:
+def read_tudataset(
+    path: str | Path, *, directed: bool | None = None
+) -> tuple[GraphCollection, np.ndarray]:
     """Read a data set in the TU format.
 
-    The edges of ``NAME_A.txt`` are taken as undirected, whether each is listed once, in both
-    directions, or several times. Nodes without edges and graphs without nodes are kept. Without
-    ``NAME_node_labels.txt`` each node is labelled with its degree, and a warning says so. Labels
-    with several columns become tuples. ``NAME_node_attributes.txt`` and other attributes are not
-    read, with a warning. Numbers are read strictly: ``01``, ``1_0`` and ``1.0`` are errors, not 1
-    and 10. What contradicts itself is an error; what files rarely have (very few edges listed in
-    one direction only, a last graph without nodes) is a ``DamagedFileWarning``.
+    An edge of ``NAME_A.txt`` that is listed several times counts once. Nodes without edges and
+    graphs without nodes are kept. Without ``NAME_node_labels.txt`` each node is labelled with its
+    degree, and a warning says so. Labels with several columns become tuples. Attributes of nodes
+    and edges are named ``"attribute 1"``, ``"attribute 2"``, ...; ``nan`` is a missing value; those
+    of an edge that is listed in both directions are averaged. Labels are read strictly: ``01``,
+    ``1_0`` and ``1.0`` are errors, not 1 and 10. What contradicts itself is an error; what files
+    rarely have (very few edges listed in one direction only, a last graph without nodes) is a
+    ``DamagedFileWarning``.
 
     Parameters
     ----------
     path : str or Path
         A folder with ``NAME_A.txt``, ``NAME_graph_indicator.txt``, ``NAME_graph_labels.txt`` and
-        perhaps ``NAME_node_labels.txt`` and ``NAME_edge_labels.txt``; a folder with such a
-        folder in it; or a zip of either, which is read in place and never unpacked to disk. A
-        zip may unpack to 2 GiB, and above 8 MiB to 100 times its size; the environment variable
-        ``TREELENS_MAX_UNPACKED`` (a number of bytes) takes the place of both limits.
+        perhaps ``NAME_node_labels.txt``, ``NAME_edge_labels.txt``, ``NAME_node_attributes.txt``
+        and ``NAME_edge_attributes.txt``; a folder with such a folder in it; or a zip of either,
+        which is read in place and never unpacked to disk. A zip may unpack to 2 GiB, and above
+        8 MiB to 100 times its size; the environment variable ``TREELENS_MAX_UNPACKED`` (a number
+        of bytes) takes the place of both limits.
+    directed : bool, optional
+        Whether the edges lead from the first node of a line to the second. None: unless all of
+        them (or 99 %, with a ``DamagedFileWarning``) are listed in both directions.
 
     Returns
     -------
@@ -94,10 +101,12 @@ def read_tudataset(path: str | Path) -> tuple[GraphCollection, np.ndarray]:
     >>> graphs, y.tolist()
     (GraphCollection(2 graphs, 3 nodes, 1 edges, 2 node labels), [1, -1])
     """
-    return collection_from_text(read_text_files(path))
+    return collection_from_text(read_text_files(path), directed)
 
 
-def collection_from_text(files: TextFiles) -> tuple[GraphCollection, np.ndarray]:
+def collection_from_text(
+    files: TextFiles, directed: bool | None = None
+) -> tuple[GraphCollection, np.ndarray]:
     """Return the graphs and classes of the text files of one data set."""
     y = _table(files, "graph_labels", 1)[:, 0]
     graph_of = _table(files, "graph_indicator", 1)[:, 0]  # (n_nodes,), from 1
@@ -111,9 +120,14 @@ def collection_from_text(files: TextFiles) -> tuple[GraphCollection, np.ndarray]
         )
     edges = _table(files, "A", 2)  # (n_lines, 2), nodes from 1
     _check_ends(files, edges, graph_of)
+    one_way = listed_one_way(edges)
+    if directed is None:
+        directed = len(one_way) > _FEW * len(edges)
 
-    node_labels = _label_table(files, "node_labels", "graph_indicator", len(graph_of))
-    edge_labels = _label_table(files, "edge_labels", "A", len(edges))
+    node_labels, numbers = (
+        _companion(files, part, "graph_indicator", len(graph_of))
+        for part in ("node_labels", "node_attributes")
+    )
     by_graph = np.argsort(graph_of, kind="stable")  # nodes of a graph need not stand together
     position = np.empty(len(graph_of), dtype=np.int64)
     position[by_graph] = np.arange(len(graph_of))
@@ -121,23 +135,32 @@ def collection_from_text(files: TextFiles) -> tuple[GraphCollection, np.ndarray]
         np.bincount(graph_of - 1, minlength=len(y)),
         position[edges - 1],
         None if node_labels is None else node_labels[by_graph],
-        edge_labels,
+        None if numbers is None else numbers[by_graph],
+        _companion(files, "edge_labels", "A", len(edges)),
+        _companion(files, "edge_attributes", "A", len(edges)),
         files.places["edge_labels"],
+        directed,
     )
     warn_attributes(files.unused)
-    _warn_damaged(files, edges, graph_of, graphs)
+    few = one_way if len(one_way) <= _FEW * len(edges) else ()
+    _warn_damaged(files, edges, graph_of, len(y), few)
     return graphs, y
 
 
 def _table(files: TextFiles, part: str, columns: int | None = None) -> np.ndarray:
-    """Return the integers of one file, shape (n_lines, n_columns)."""
+    """Return the numbers of one file, shape (n_lines, n_columns)."""
     data = files.contents[part].removeprefix(codecs.BOM_UTF8).rstrip()
     if not data:
         raise GraphDataError(
             f"{files.places[part]} is empty; a data set has at least one graph, one node and one "
             "edge. The file is probably cut off."
         )
-    return integer_table(data, files.places[part], columns)
+    return parser_of(part)(data, files.places[part], columns)
+
+
+def parser_of(part: str) -> Callable[..., np.ndarray]:
+    """Return the function that reads the numbers of a file."""
+    return float_table if part.endswith("_attributes") else integer_table
 
 
 def _graph(number: int) -> str:
@@ -148,10 +171,18 @@ def build_tu(
     sizes: np.ndarray,
     edges: np.ndarray,
     node_labels: np.ndarray | None,
+    node_attributes: np.ndarray | None,
     edge_labels: np.ndarray | None,
+    edge_attributes: np.ndarray | None,
     place: str,
+    directed: bool = False,
 ) -> GraphCollection:
     """Return the graphs; a label of several columns is a tuple, ``place`` is named in errors."""
+    names, edge_names = (
+        () if table is None else numbered_names("attribute", table.shape[1])
+        for table in (node_attributes, edge_attributes)
+    )
+    recipe = replace(TU_RECIPE, node_attributes=names, edge_attributes=edge_names)
 
     def labels(table: np.ndarray | None) -> Any:
         if table is None or table.shape[1] == 1:
@@ -160,7 +191,11 @@ def build_tu(
 
     nodes, arcs = labels(node_labels), labels(edge_labels)
     try:
-        return build_collection(sizes, edges, nodes, arcs, recipe=TU_RECIPE)
+        return build_collection(
+            sizes, edges, nodes, arcs, recipe=recipe, node_attributes=node_attributes,
+            attribute_names=names, edge_attributes=edge_attributes, edge_attribute_names=edge_names,
+            directed=directed,
+        )  # fmt: skip
     except GraphDataError as error:
         raise GraphDataError(f"{place}, where graphs are counted from 0: {error}") from error
 
@@ -169,8 +204,8 @@ def warn_attributes(names: Iterable[str]) -> None:
     """Warn about files of attributes, which are not read."""
     if names := sorted(names):
         warnings.warn(
-            f"Ignored: {', '.join(names)}. Kernels compare labels only: bin attributes into "
-            "integers and write them as NAME_node_labels.txt to use them.",
+            f"Ignored: {', '.join(names)}. Attributes of nodes and edges are read, those of whole "
+            "graphs are not: pass them as covariates.",
             IgnoredDataWarning,
             stacklevel=4,
         )
@@ -360,8 +395,8 @@ def _check_ends(files: TextFiles, edges: np.ndarray, graph_of: np.ndarray) -> No
         )
 
 
-def _label_table(files: TextFiles, part: str, other: str, count: int) -> np.ndarray | None:
-    """Return the labels of a part, if it is there, one line for each of another part."""
+def _companion(files: TextFiles, part: str, other: str, count: int) -> np.ndarray | None:
+    """Return the numbers of a part, if it is there, one line for each of another part."""
     if part not in files.contents:
         return None
     table = _table(files, part)
@@ -374,19 +409,18 @@ def _label_table(files: TextFiles, part: str, other: str, count: int) -> np.ndar
 
 
 def _warn_damaged(
-    files: TextFiles, edges: np.ndarray, graph_of: np.ndarray, graphs: GraphCollection
+    files: TextFiles, edges: np.ndarray, graph_of: np.ndarray, n_graphs: int, one_way: Any
 ) -> None:
-    """Warn about what the format allows, but hardly any file has unless it is damaged."""
+    """Warn about what the format allows, but hardly any file has unless it is damaged.
+
+    ``one_way`` are edges that are listed in one direction only, if they are few.
+    """
     found = []
-    n_one_way = len(graphs.neighbors) - len(edges)  # if no line is there twice
-    if 0 < n_one_way <= _FEW * len(edges):
-        lines = set(map(tuple, edges.tolist()))
-        line, (u, v) = next(
-            (i, edge) for i, edge in enumerate(edges.tolist(), 1) if (edge[1], edge[0]) not in lines
-        )
+    if len(one_way):
+        u, v = edges[one_way[0]].tolist()
         found.append(
-            f"{files.places['A']}, line {line}: the edge {u} - {v} is listed in this direction "
-            "only, nearly all others in both"
+            f"{files.places['A']}, line {one_way[0] + 1}: the edge {u} - {v} is listed in this "
+            "direction only, nearly all others in both"
         )
     falls = np.flatnonzero(np.diff(graph_of) < 0)
     if 0 < len(falls) <= _FEW * len(graph_of):
@@ -395,9 +429,9 @@ def _warn_damaged(
             f"{graph_of[falls[0] + 1]} comes after graph {graph_of[falls[0]]}, while nearly all "
             "nodes are in the order of the graphs"
         )
-    if graph_of.max() < len(graphs):
+    if graph_of.max() < n_graphs:
         found.append(
-            f"{files.places['graph_labels']} has {len(graphs)} lines, but the last graph with "
+            f"{files.places['graph_labels']} has {n_graphs} lines, but the last graph with "
             f"nodes is {graph_of.max()}"
         )
     open_ended = [part for part, data in files.contents.items() if not data.endswith(b"\n")]

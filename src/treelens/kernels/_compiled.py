@@ -40,42 +40,29 @@ def _add_dense(row, start, row_indices, row_values, dense_of_pattern, dense, tak
     """Add the dense patterns of one left graph to ``row[start:]``."""
     columns = np.zeros(_GROUP, np.int64)
     x = np.zeros(_GROUP)
-    used = 0
-    for a in range(len(row_indices)):
+    used, last = 0, len(row_indices) - 1
+    for a in range(last + 1):
         column = dense_of_pattern[row_indices[a]]
-        if column < 0:
-            continue
-        columns[used], x[used] = column, row_values[a]
-        used += 1
-        if used == _GROUP:
+        if column >= 0:
+            columns[used], x[used] = column, row_values[a]
+            used += 1
+        if used == _GROUP or (used and a == last):
+            for k in range(used, _GROUP):
+                x[k] = 0.0  # an idle column adds min(0, c) or 0 * c: an exact zero
             _sweep(row[start:], dense[columns[0], start:], dense[columns[1], start:],
                    dense[columns[2], start:], dense[columns[3], start:],
                    x[0], x[1], x[2], x[3], take_minimum)  # fmt: skip
             used = 0
-    if used:
-        x[used:] = 0.0  # an idle column adds min(0, c) or 0 * c: an exact zero
-        _sweep(row[start:], dense[columns[0], start:], dense[columns[1], start:],
-                   dense[columns[2], start:], dense[columns[3], start:],
-                   x[0], x[1], x[2], x[3], take_minimum)  # fmt: skip
-
-
-@njit(cache=True, nogil=True)
-def _finish(row, left_scale, scale, factor, shift):
-    """Turn sums into what was asked for: ``shift + factor * left_scale * scale * sum``.
-
-    Kernels and distances are never negative; rounding must not make them so.
-    """
-    for j in range(len(row)):
-        row[j] = max(0.0, shift + factor * (row[j] * (left_scale * scale[j])))
 
 
 @njit(cache=True, nogil=True)
 def cross_rows(first, step, left_offsets, left_indices, left_values, dense_of_pattern, dense,
                offsets, graphs, values, take_minimum, left_scale, scale, factor, shift,
                out):  # fmt: skip
-    """Rows ``first, first + step, ...`` of the kernel between left rows and right lists.
+    """Rows ``first, first + step, ...`` of ``shift + factor * left_scale * scale * sum``.
 
-    ``dense`` (n_dense, n_right) holds the common patterns, the lists hold the others.
+    The sums are between left rows and right lists. ``dense`` (n_dense, n_right) holds the common
+    patterns, the lists hold the others.
     ``dense_of_pattern`` (n_patterns,) is a row of ``dense`` or -1. ``out`` is (n_left, n_right).
     """
     for i in range(first, len(left_offsets) - 1, step):
@@ -91,7 +78,8 @@ def cross_rows(first, step, left_offsets, left_indices, left_values, dense_of_pa
             for b in range(offsets[pattern], offsets[pattern + 1]):
                 y = values[b]
                 row[graphs[b]] += (y if y < x else x) if take_minimum else x * y
-        _finish(row, left_scale[i], scale, factor, shift)
+        for j in range(len(row)):  # rounding must not make kernels and distances negative
+            row[j] = max(0.0, shift + factor * (row[j] * (left_scale[i] * scale[j])))
 
 
 @njit(cache=True, nogil=True)
@@ -121,7 +109,8 @@ def upper_rows(first, step, row_offsets, row_indices, row_values, dense_of_patte
             for b in range(start, offsets[pattern + 1]):
                 y = values[b]
                 row[graphs[b]] += (y if y < x else x) if take_minimum else x * y
-        _finish(row[i:], scale[i], scale[i:], factor, shift)
+        for j in range(i, len(row)):
+            row[j] = max(0.0, shift + factor * (row[j] * (scale[i] * scale[j])))
 
 
 @njit(cache=True, nogil=True)

@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+_MOST_LENGTHS = 100_000  # of walks that are summed one length after the other
+
 
 class WalkedGraphs(NamedTuple):
     """Arrays of a collection; codes of both sides must mean the same labels."""
@@ -21,6 +23,7 @@ class WalkedGraphs(NamedTuple):
     neighbors: np.ndarray  # (n_arcs,) numbered within the graph
     node_codes: np.ndarray  # (n_nodes,) ascending within a graph
     edge_codes: np.ndarray  # (n_arcs,)
+    directed: bool  # whether arcs are those of directed edges, so that W is not symmetric
 
 
 @njit(cache=True, nogil=True)
@@ -122,6 +125,31 @@ def geometric_sum(left, i, right, j, n_edge_labels, decay, tolerance):
 
 
 @njit(cache=True, nogil=True)
+def directed_sum(left, i, right, j, n_edge_labels, max_length, decay, tolerance):
+    """Either sum for a ``W`` that is not symmetric, length by length; nan if it does not converge.
+
+    All lengths (``max_length`` below 0): the terms ``r`` that come last are the residual of
+    ``(I - decay W) x = 1``, and ``(I - decay W)^-1`` is not negative. So the error ``(I - decay
+    W)^-1 r`` is at most the largest entry of ``r`` times ``x``.
+    """
+    matching = matching_nodes(left, i, right, j)
+    terms = np.ones(matching[2][-1])
+    image = np.empty_like(terms)
+    total = terms.sum()
+    most = _MOST_LENGTHS if max_length < 0 else max_length
+    for _ in range(most):
+        walk_step(left, i, right, j, n_edge_labels, matching, terms, image)
+        terms = decay * image
+        total += terms.sum()
+        largest = terms.max() if len(terms) else 0.0
+        if largest == 0.0 or (max_length < 0 and largest <= tolerance):
+            return total
+        if not largest < np.inf:
+            return np.nan
+    return np.nan if max_length < 0 else total
+
+
+@njit(cache=True, nogil=True)
 def walk_rows(first, last, left, right, upper, n_edge_labels, max_length, decay, tolerance, out):
     """Rows ``first`` to ``last`` of the kernel into ``out`` (last - first, n_right).
 
@@ -130,7 +158,11 @@ def walk_rows(first, last, left, right, upper, n_edge_labels, max_length, decay,
     """
     for i in range(first, last):
         for j in range(i if upper else 0, len(right.node_offsets) - 1):
-            if max_length < 0:
+            if left.directed:
+                value = directed_sum(
+                    left, i, right, j, n_edge_labels, max_length, decay, tolerance * tolerance
+                )
+            elif max_length < 0:
                 value = geometric_sum(left, i, right, j, n_edge_labels, decay, tolerance)
             else:
                 value = bounded_sum(left, i, right, j, n_edge_labels, max_length, decay)

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
+from treelens.graphs.gathering import parsed_smiles
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.normalize import normalize_kernel
 from treelens.patterns.histograms import PatternHistograms, SparseRows
@@ -27,19 +28,11 @@ def molecules_behind(graphs: GraphCollection) -> list[Any]:
     if "mol" in data:
         return list(data["mol"])
     if "smiles" in data:
-        return parsed_smiles(list(data["smiles"]))
+        return parsed_smiles(data["smiles"])
     raise GraphDataError(
         "These graphs were not read from molecules, so they have no scaffolds and no fingerprints: "
         "read them with read_smiles, or use random folds and graph kernels."
     )
-
-
-def parsed_smiles(smiles: Sequence[str]) -> list[Any]:
-    """Molecules of valid SMILES, without the warnings of RDKit."""
-    from rdkit import Chem, rdBase
-
-    with rdBase.BlockLogs():
-        return [Chem.MolFromSmiles(text) for text in smiles]
 
 
 def canonical_smiles(graphs: GraphCollection) -> np.ndarray:
@@ -117,11 +110,17 @@ class FingerprintForest:
     def fit(
         cls, graphs: GraphCollection, depth: int
     ) -> tuple[FingerprintForest, EnvironmentCounts]:
-        found = _environments(molecules_behind(graphs), depth)
-        columns: tuple[dict[int, int], ...] = tuple({} for _ in range(depth + 1))
+        return cls(tuple({} for _ in range(depth + 1))).extend(graphs)
+
+    def extend(
+        self, graphs: GraphCollection, n_jobs: int = 1
+    ) -> tuple[FingerprintForest, EnvironmentCounts]:
+        """Return the forest with the environments of these graphs added, and their counts."""
+        found = _environments(molecules_behind(graphs), self.depth)
+        columns = tuple(dict(level) for level in self.columns)
         for bit, radius, _ in chain.from_iterable(found):
             columns[radius].setdefault(bit, len(columns[radius]))
-        forest = cls(columns)
+        forest = FingerprintForest(columns)
         return forest, forest._located(found, graphs)
 
     @property
@@ -135,6 +134,13 @@ class FingerprintForest:
     @property
     def level_depths(self) -> np.ndarray:
         return np.arange(len(self.columns))
+
+    level_groups = level_depths  # a weight for each
+    n_deviating = None
+
+    @property
+    def level_shares(self) -> np.ndarray:
+        return np.ones(len(self.columns))
 
     @property
     def n_patterns(self) -> int:

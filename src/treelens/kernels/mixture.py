@@ -53,8 +53,14 @@ class CovariateScales:
 
     def matrix(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Kernel values between covariates (n_left, d) and (n_right, d)."""
-        squares = distance.cdist(left, right, "sqeuclidean")
-        return self.amplitude * np.exp(-0.5 * squares / self.length**2)
+        return self.of_squares(distance.cdist(left, right, "sqeuclidean"))
+
+    def of_squares(self, squares: np.ndarray) -> np.ndarray:
+        """Overwrite squared distances with kernel values."""
+        squares *= -0.5 / self.length**2
+        np.exp(squares, out=squares)
+        squares *= self.amplitude
+        return squares
 
 
 def mixture_kernel(
@@ -65,6 +71,7 @@ def mixture_kernel(
     *,
     out: np.ndarray | None = None,
     upper: bool = False,
+    covariates: tuple[CovariateScales, np.ndarray] | None = None,
     n_jobs: int = 1,
 ) -> np.ndarray:
     """Turn weighted sums of minima into kernel values.
@@ -79,6 +86,8 @@ def mixture_kernel(
         Where to write; by default the sums are overwritten.
     upper : bool
         Whether only the upper triangle is wanted.
+    covariates : (CovariateScales, ndarray), optional
+        The scales of a kernel to add, and squared distances, shape (n_left, n_right).
     n_jobs : int
 
     Examples
@@ -98,6 +107,8 @@ def mixture_kernel(
         near *= scales.amplitude * scales.share
         far *= scales.amplitude * (1.0 - scales.share)
         np.add(near, far, out=out[rows, columns])
+        if covariates is not None:
+            out[rows, columns] += covariates[0].of_squares(covariates[1][rows, columns].copy())
 
     in_threads(fill, row_blocks(*sums.shape), n_jobs)
     return out
@@ -183,8 +194,8 @@ def mixture_slopes(
         in_covariates = np.zeros(2)
         if covariates is not None:
             own, squares = covariates[0], covariates[1][rows, columns]
-            values = pull * np.exp(squares * (-0.5 / own.length**2))
-            values *= own.amplitude
+            values = own.of_squares(squares.copy())
+            values *= pull
             in_covariates[:] = values.sum(), np.vdot(values, squares) / own.length**2
         union, tanimoto, gap, near, far = _Block.of(
             scales, sums[rows, columns], diagonal[rows], diagonal[columns]

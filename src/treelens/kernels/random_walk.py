@@ -1,7 +1,8 @@
 """The random-walk kernel pair by pair: common walks up to some length, or of all lengths.
 
 ``K(G, G') = sum_k decay^k 1' W^k 1`` with the adjacency matrix ``W`` of the direct product of the
-two graphs; over all lengths it is ``1' (I - decay W)^-1 1``, one linear system per pair. Time and
+two graphs; over all lengths it is ``1' (I - decay W)^-1 1``, one linear system per pair. Walks
+follow directed edges in their direction, and ``W`` is then not symmetric. Time and
 memory do not depend on the number of label sequences, which grows exponentially with the length;
 where that number is small, counting them (:mod:`treelens.patterns.paths`) is faster.
 """
@@ -18,6 +19,7 @@ from treelens.kernels.gram import apply_in_place, mirrored
 from treelens.patterns.paths import LabelCodes
 
 _TOLERANCE = 1e-9  # of the residual; the kernel value is accurate to about its square
+_POWERS = 100  # of a matrix that is not symmetric
 _DENSE_EIGENVALUES = 64  # up to this many nodes a dense solver is faster than Lanczos
 
 
@@ -27,13 +29,13 @@ def walked_graphs(graphs: GraphCollection, codes: LabelCodes) -> WalkedGraphs:
     order = np.lexsort((codes.nodes, firsts))
     rank = np.empty_like(order)  # old number of a node -> new one
     rank[order] = np.arange(len(order))
-    degrees = np.diff(graphs.neighbor_offsets)
+    degrees = np.diff(codes.neighbor_offsets)
     sources = np.repeat(np.arange(len(order)), degrees)
-    targets = rank[firsts[sources] + graphs.neighbors] - firsts[sources]
+    targets = rank[firsts[sources] + codes.neighbors] - firsts[sources]
     by_source = np.argsort(rank[sources], kind="stable")
     return WalkedGraphs(
         graphs.node_offsets, np.concatenate([[0], np.cumsum(degrees[order])]),
-        targets[by_source], codes.nodes[order], codes.edges[by_source],
+        targets[by_source], codes.nodes[order], codes.edges[by_source], graphs.directed,
     )  # fmt: skip
 
 
@@ -68,7 +70,15 @@ def walk_kernel(
 def walk_diagonal(graphs: WalkedGraphs, max_length: int | None, decay: float) -> np.ndarray:
     """The kernel of every graph with itself, shape (n_graphs,)."""
     n_graphs, n_edge_labels = len(graphs.node_offsets) - 1, _n_common_edge_labels(graphs, graphs)
-    if max_length is None:
+    if graphs.directed:
+        length = -1 if max_length is None else max_length
+        own = (
+            _compiled_walks.directed_sum(
+                graphs, i, graphs, i, n_edge_labels, length, decay, _TOLERANCE**2
+            )
+            for i in range(n_graphs)
+        )
+    elif max_length is None:
         own = (
             _compiled_walks.geometric_sum(graphs, i, graphs, i, n_edge_labels, decay, _TOLERANCE)
             for i in range(n_graphs)
@@ -126,6 +136,16 @@ def spectral_radius(graphs: WalkedGraphs, graph: int) -> float:
 
     if not n:
         return 0.0
+    if graphs.directed:  # the growth of W^k 1: k from 100 to 200 leaves nothing of the start
+        vector, log_growth = np.ones(n), 0.0
+        for k in range(2 * _POWERS):
+            vector = adjacent(vector)
+            largest = float(vector.max())
+            if largest == 0.0:
+                return 0.0  # no walk is that long
+            vector /= largest
+            log_growth += np.log(largest) if k >= _POWERS else 0.0
+        return float(np.exp(log_growth / _POWERS))
     if n <= _DENSE_EIGENVALUES:
         return float(np.linalg.eigvalsh(np.array([adjacent(row) for row in np.eye(n)]))[-1])
     # A positive start is never orthogonal to the non-negative leading eigenvector.

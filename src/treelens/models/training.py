@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import check_graphs
+from treelens.graphs.errors import GraphDataError
+from treelens.graphs.recipe import GraphRecipe
 from treelens.patterns.histograms import PatternHistograms, usual_out_of_vocabulary
 
 
@@ -24,12 +28,61 @@ class TrainingGraphs:
         How many graphs the model was fitted to, where these are a sample of them.
     limits : ndarray of int, shape (n_graphs,), or None
         1 where a value is a lower limit, -1 where it is an upper one, 0 where it is exact.
+    names, smiles : tuple of str, or None
+        Of the training graphs, empty where one has none; None where none has any, or where they
+        were left out on purpose.
     """
 
     histograms: PatternHistograms
     targets: np.ndarray
     n_in_all: int | None = None
     limits: np.ndarray | None = None
+    names: tuple[str, ...] | None = None
+    smiles: tuple[str, ...] | None = None
+
+    def validate(self) -> None:
+        for what in (self.names, self.smiles):
+            if what is not None and len(what) != len(self.targets):
+                raise ValueError("names and SMILES must be one per training graph")
+
+    def with_identity(self, graphs: GraphCollection) -> TrainingGraphs:
+        """Return the same with the names and SMILES of the graphs."""
+        return replace(self, names=names_of(graphs), smiles=smiles_of(graphs))
+
+    def without_identity(self) -> TrainingGraphs:
+        """Return the same without names and SMILES: counts and targets, which models need."""
+        return replace(self, names=None, smiles=None)
+
+    def called(self, index: int) -> str | None:
+        """Return the name of a training graph, else its SMILES, else None."""
+        for texts in (self.names, self.smiles):
+            if texts is not None and texts[index]:
+                return texts[index]
+        return None
+
+    def restored(self, recipe: GraphRecipe | None) -> GraphCollection | None:
+        """Return the training molecules, read again; None where the model does not keep them."""
+        if self.smiles is None or recipe is None or not all(self.smiles):
+            return None
+        try:
+            graphs = check_graphs(list(self.smiles), recipe)
+        except (GraphDataError, ImportError):  # made by a function of the user's, or no RDKit
+            return None
+        if not np.array_equal(graphs.sizes, self.histograms.n_nodes):
+            return None
+        return graphs if self.names is None else graphs.with_names(self.names)
+
+    def extended(self, graphs: GraphCollection, targets: np.ndarray) -> TrainingGraphs:
+        """Return targets, names and SMILES with those of more graphs; ``targets`` are of all."""
+        none = ("",) * len(graphs)
+        names, smiles = self.names, self.smiles
+        return replace(
+            self,
+            targets=targets,
+            names=None if names is None else names + (names_of(graphs) or none),
+            smiles=None if smiles is None else smiles + (smiles_of(graphs) or none),
+            limits=None if self.limits is None else np.append(self.limits, [0] * len(graphs)),
+        )
 
     @property
     def exact(self) -> np.ndarray | slice:
@@ -44,3 +97,21 @@ class TrainingGraphs:
     def usual_out_of_vocabulary(self) -> float:
         """The out-of-vocabulary fraction that a graph like these rarely exceeds."""
         return usual_out_of_vocabulary(self.histograms)
+
+
+def names_of(graphs: GraphCollection) -> tuple[str, ...] | None:
+    """Names of graphs as texts; None where they have none."""
+    if graphs.names is None:
+        return None
+    return tuple("" if name is None else str(name) for name in graphs.names.tolist())
+
+
+def smiles_of(graphs: GraphCollection) -> tuple[str, ...] | None:
+    """SMILES of molecules as they were read; None where graphs are no molecules."""
+    if "smiles" in graphs.graph_data:
+        return tuple(str(text or "") for text in graphs.graph_data["smiles"].tolist())
+    if "mol" not in graphs.graph_data:
+        return None
+    from rdkit import Chem
+
+    return tuple(Chem.MolToSmiles(molecule) for molecule in graphs.graph_data["mol"].tolist())

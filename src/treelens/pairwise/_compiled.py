@@ -250,23 +250,3 @@ def shrunk_norm(shift, metric, multiplier):
             square += p * p
             slope += p * p / both
     return square, slope
-
-
-@njit(cache=True, nogil=True)
-def matrix_gather_pass(first, step, pairs, matrix, gradient):
-    """``gradient[v] += sum_{i < j} matrix[i, j] combine(a_iv, a_jv)`` over some rows ``i``.
-
-    ``matrix`` (n_graphs, n_graphs) is read above its diagonal only, which must be zero.
-    """
-    n = len(pairs.row_offsets) - 1
-    lanes = np.zeros((4, _LANES))
-    head = pairs.list_offsets[:-1].copy()
-    room = pairs.dense.shape[0] + 4
-    columns, patterns, x = np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room)
-    for i in range(first, n, step):
-        n_dense = _split_row(pairs, i, columns, patterns, x)
-        for a in range(pairs.row_offsets[i], pairs.row_offsets[i + 1]):
-            pattern = pairs.row_patterns[a]
-            while pairs.list_graphs[head[pattern]] < i:  # graph i itself ends the search
-                head[pattern] += 1
-        _gather_row(pairs, i, i, columns, patterns, x, n_dense, head, matrix[i], lanes, gradient)

@@ -31,28 +31,17 @@ def _signature(own_color, n_children, total):
 
 
 @njit(cache=True, nogil=True)
-def _sift_down(keys, start, root, size):
-    """Sift the key at ``root`` down in the heap ``keys[start:start + size]``."""
-    key, child = keys[start + root], 2 * root + 1
-    while child < size:
-        if child + 1 < size and keys[start + child + 1] > keys[start + child]:
-            child += 1
-        if keys[start + child] <= key:
-            break
-        keys[start + root] = keys[start + child]
-        root, child = child, 2 * child + 1
-    keys[start + root] = key
-
-
-@njit(cache=True, nogil=True)
 def _sort(keys, start, stop):
-    """Sort ``keys[start:stop]`` in place; NumPy's sort would take seconds to compile."""
-    size = stop - start
-    for root in range(size // 2 - 1, -1, -1):
-        _sift_down(keys, start, root, size)
-    for last in range(size - 1, 0, -1):
-        keys[start], keys[start + last] = keys[start + last], keys[start]
-        _sift_down(keys, start, 0, last)
+    """Shell sort of ``keys[start:stop]`` in place; NumPy's sort would take seconds to compile."""
+    gap = stop - start
+    while gap > 1:
+        gap = max(1, 5 * gap // 11)
+        for a in range(start + gap, stop):
+            key, b = keys[a], a
+            while b >= start + gap and keys[b - gap] > key:
+                keys[b] = keys[b - gap]
+                b -= gap
+            keys[b] = key
 
 
 @njit(cache=True, nogil=True)

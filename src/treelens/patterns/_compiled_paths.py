@@ -99,7 +99,7 @@ def _distances(source, base, neighbor_offsets, neighbors, distance, queue):
 
 
 @njit(cache=True, nogil=True)
-def _triples_of_graph(base, n, neighbor_offsets, neighbors, labels, n_labels):
+def _triples_of_graph(base, n, neighbor_offsets, neighbors, labels, n_labels, directed):
     """Return the distinct triple keys of one graph, unordered, and how many pairs have each."""
     known = np.empty(max(n, 8), np.int64)
     counts = np.zeros(max(n, 8))
@@ -116,9 +116,9 @@ def _triples_of_graph(base, n, neighbor_offsets, neighbors, labels, n_labels):
         n_reached = _distances(source, base, neighbor_offsets, neighbors, distance, queue)
         for i in range(n_reached):
             node = queue[i]
-            if node > source:
+            if node > source or (directed and node != source):
                 other = np.int64(labels[base + node])
-                low, high = min(own, other), max(own, other)
+                low, high = (own, other) if directed else (min(own, other), max(own, other))
                 key = (np.int64(distance[node]) * n_labels + low) * n_labels + high
                 slot = _find_slot(key, slots, known)
                 if slots[slot] == _FREE:
@@ -132,11 +132,12 @@ def _triples_of_graph(base, n, neighbor_offsets, neighbors, labels, n_labels):
 
 @njit(cache=True, nogil=True)
 def triples_of_graphs(
-    first_graph, last_graph, node_offsets, neighbor_offsets, neighbors, labels, n_labels
+    first_graph, last_graph, node_offsets, neighbor_offsets, neighbors, labels, n_labels, directed
 ):
     """Count (label, label, distance) over the connected node pairs of the graphs of one share.
 
-    The key of a triple is ``(distance * n_labels + smaller code) * n_labels + larger code``.
+    The key of a triple is ``(distance * n_labels + smaller code) * n_labels + larger code``; in
+    directed graphs the code of the start stands first, and pairs are ordered.
     Returns offsets by graph (n_share + 1,), the keys, ascending within a graph, and the number of
     unordered node pairs with each.
     """
@@ -146,8 +147,9 @@ def triples_of_graphs(
     for graph in range(first_graph, last_graph):
         base = node_offsets[graph]
         graph_keys, graph_counts = _triples_of_graph(
-            base, node_offsets[graph + 1] - base, neighbor_offsets, neighbors, labels, n_labels
-        )
+            base, node_offsets[graph + 1] - base, neighbor_offsets, neighbors, labels, n_labels,
+            directed,
+        )  # fmt: skip
         start = offsets[graph - first_graph]
         stop = start + len(graph_keys)
         keys = _with_room(keys, stop)

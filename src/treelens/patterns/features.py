@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,6 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from treelens.graphs.collection import GraphCollection
+from treelens.patterns.cells import AttributeCells
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
@@ -34,20 +37,35 @@ class Features(NamedTuple):
 
 @dataclass(frozen=True)
 class PatternExtractor:
-    """A vocabulary with the first depth and the kind of pair feature of a kernel."""
+    """A vocabulary with the first depth and the kind of pair feature of a kernel.
+
+    Cells of attributes, if any, follow the depths of the vocabulary.
+    """
 
     vocabulary: PatternVocabulary
     first_depth: int
     kind: str
+    cells: AttributeCells | None = None
+
+    @cached_property
+    def forest(self) -> PatternForest:
+        return PatternForest.of_vocabulary(self.vocabulary, self.cells)
 
     def count(self, colors: NodeColors, n_jobs: int = 1) -> PatternHistograms:
-        """Return histograms of the depths in use."""
-        counts = PatternHistograms.from_colors(self.vocabulary, colors, n_jobs)
-        return counts.select_depths(self.first_depth, self.vocabulary.depth)
+        """Return histograms of the depths in use, from the colours of all levels."""
+        n_depths = self.vocabulary.depth + 1
+        labels = NodeColors(colors.colors[:n_depths], colors.node_offsets)
+        counts = PatternHistograms.from_colors(self.vocabulary, labels, n_jobs)
+        counts = counts.select_depths(self.first_depth, self.vocabulary.depth)
+        if self.cells is None:
+            return counts
+        return with_cells(
+            counts, self.cells, NodeColors(colors.colors[n_depths:], colors.node_offsets), n_jobs
+        )
 
     def histograms(self, graphs: GraphCollection, n_jobs: int = 1) -> PatternHistograms:
         """Return histograms of new graphs over the patterns of the vocabulary."""
-        return self.count(self.vocabulary.transform(graphs, n_jobs), n_jobs)
+        return self.count(self.forest.transform(graphs, n_jobs), n_jobs)
 
     def pairs(self, histograms: PatternHistograms) -> PairFeatures:
         """Return pair features without scaling: ``<1, Z>`` is the kernel itself."""
@@ -63,7 +81,7 @@ class PatternExtractor:
         self, graphs: GraphCollection, weights: np.ndarray | None = None, n_jobs: int = 1
     ) -> SeenGraphs:
         """Refine new graphs, count their patterns and compute their features."""
-        colors = self.vocabulary.transform(graphs, n_jobs)
+        colors = self.forest.transform(graphs, n_jobs)
         histograms = self.count(colors, n_jobs)
         pairs = self.pairs(histograms)
         unseen = self.unseen_diagonal(graphs, histograms)
@@ -78,19 +96,43 @@ class PatternExtractor:
         if not unseen.any():
             return np.zeros(histograms.n_graphs)
         if self.kind == "wasserstein":
-            return unseen / (histograms.n_nodes * histograms.n_depths).clip(1)
+            return unseen / (histograms.n_nodes * histograms.n_full_depths).clip(1)
         if self.kind == "optimal-assignment":
-            return unseen / histograms.n_depths
+            return unseen / histograms.n_full_depths
         # Squares of counts need the unseen patterns distinguished: fit a vocabulary to the graphs
         # that contain any.
         rows = np.flatnonzero(unseen)
         vocabulary, colors = PatternVocabulary.fit(
             graphs[rows], self.vocabulary.depth, self.vocabulary.uses_edge_labels
         )
-        own = PatternExtractor(vocabulary, self.first_depth, self.kind)
+        own = PatternExtractor(vocabulary, self.first_depth, self.kind).count(colors)
+        n_labels = int(histograms.level_offsets[own.n_depths])
+        known = histograms.select_patterns(np.arange(histograms.n_patterns) < n_labels)
         squares = np.zeros(histograms.n_graphs)
-        squares[rows] = _sum_of_squares(own.count(colors)) - _sum_of_squares(histograms)[rows]
-        return squares / histograms.n_depths
+        squares[rows] = _sum_of_squares(own) - _sum_of_squares(known)[rows]
+        return squares / histograms.n_full_depths
+
+
+def with_cell_colors(
+    colors: NodeColors, graphs: GraphCollection, cells: AttributeCells | None, n_jobs: int = 1
+) -> NodeColors:
+    """Return colours of nodes followed by their cells, if there are any."""
+    if cells is None:
+        return colors
+    rows = np.concatenate([colors.colors, cells.transform(graphs, n_jobs)])
+    return NodeColors(rows, colors.node_offsets)
+
+
+def with_cells(
+    counts: PatternHistograms, cells: AttributeCells, colors: NodeColors, n_jobs: int = 1
+) -> PatternHistograms:
+    """Return histograms of patterns followed by those of cells.
+
+    ``colors`` are those of these cells, and perhaps of more steps.
+    """
+    colors = NodeColors(colors.colors[: cells.n_levels], colors.node_offsets)
+    found = PatternHistograms.from_levels(colors, cells.level_sizes, cells.level_steps, n_jobs)
+    return counts.joined(found, np.full(cells.n_levels, 1.0 / cells.n_trees))
 
 
 def _sum_of_squares(histograms: PatternHistograms) -> np.ndarray:

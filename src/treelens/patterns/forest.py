@@ -1,12 +1,13 @@
 """Patterns under several labellings: structure only, node labels, fine labels, edge labels.
 
 Each labelling is refined on its own and gives a *tree* of patterns. The coarse label of a node is
-the parent of its fine one, which joins the trees to one forest.
+the parent of its fine one, which joins the trees to one forest. Cells of continuous attributes
+(:mod:`treelens.patterns.cells`), if any, follow as levels of their own.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from treelens.array_checks import check_array
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
+from treelens.patterns.cells import MOST_STEPS, AttributeCells, has_attributes
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import NodeColors, PatternTree, PatternVocabulary
 
@@ -26,6 +28,7 @@ TREES = {
     "fine": ("fine", False),
     "fine+edges": ("fine", True),
 }
+ATTRIBUTES = "attributes"  # the name of the cells where others have that of a tree
 _PLAIN = tuple(tree for tree, (_, edges) in TREES.items() if not edges)
 
 
@@ -52,14 +55,16 @@ class PatternForest:
     trees: tuple[str, ...]  # keys of TREES
     vocabularies: tuple[PatternVocabulary, ...]  # one per tree, of the same depth
     roots: tuple[np.ndarray, ...]
+    cells: AttributeCells | None = None
     level_offsets: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         sizes = [
             len(self.vocabularies[tree].levels[depth - 1]) if depth
             else len(self.vocabularies[tree].node_alphabet)
-            for tree, depth in self.levels
+            for tree, depth in self._label_levels
         ]  # fmt: skip
+        sizes += [] if self.cells is None else self.cells.level_sizes.tolist()
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         object.__setattr__(self, "level_offsets", offsets)
 
@@ -82,9 +87,18 @@ class PatternForest:
 
     @classmethod
     def fit(
-        cls, graphs: GraphCollection, depth: int, trees: tuple[str, ...], n_jobs: int = 1
+        cls,
+        graphs: GraphCollection,
+        depth: int,
+        trees: tuple[str, ...],
+        n_jobs: int = 1,
+        *,
+        attributes: bool = False,
     ) -> tuple[PatternForest, NodeColors]:
-        """Refine a collection for every tree; return the forest and the colours of the nodes."""
+        """Refine a collection for every tree; return the forest and the colours of the nodes.
+
+        With ``attributes`` those of the nodes, if there are any, are divided into cells.
+        """
         if depth == 0:  # edge labels matter from depth 1 on
             trees = tuple(t for t in trees if t.removesuffix("+edges") not in trees or t in _PLAIN)
         fitted = [
@@ -92,16 +106,21 @@ class PatternForest:
             for tree in trees
         ]
         vocabularies = tuple(vocabulary for vocabulary, _ in fitted)
-        plain = cls(trees, vocabularies, tuple(np.empty(0, np.int64) for _ in trees))
-        colors = plain._stacked([colors.colors for _, colors in fitted], graphs)
-        return cls(trees, vocabularies, plain._find_roots(colors)), colors
+        cells = None
+        if attributes and has_attributes(graphs):
+            cells = AttributeCells.fit(graphs, min(depth, MOST_STEPS))
+        plain = cls(trees, vocabularies, tuple(np.empty(0, np.int64) for _ in trees), cells)
+        colors = plain._stacked([colors.colors for _, colors in fitted], graphs, n_jobs)
+        return replace(plain, roots=plain._find_roots(colors)), colors
 
     @classmethod
-    def of_vocabulary(cls, vocabulary: PatternVocabulary) -> PatternForest:
+    def of_vocabulary(
+        cls, vocabulary: PatternVocabulary, cells: AttributeCells | None = None
+    ) -> PatternForest:
         """Return the forest of one tree with the patterns of a vocabulary, from depth 0 on."""
         tree = "labels+edges" if vocabulary.uses_edge_labels else "labels"
         no_parents = np.full(len(vocabulary.node_alphabet), -1, dtype=np.int64)
-        return cls((tree,), (vocabulary,), (no_parents,))
+        return cls((tree,), (vocabulary,), (no_parents,), cells)
 
     def transform(self, graphs: GraphCollection, n_jobs: int = 1) -> NodeColors:
         """Return the colours of new graphs, a row per level; -1 for unseen patterns."""
@@ -109,11 +128,31 @@ class PatternForest:
             vocabulary.transform(labelled_for(graphs, tree), n_jobs).colors
             for tree, vocabulary in zip(self.trees, self.vocabularies, strict=True)
         ]
-        return self._stacked(colors, graphs)
+        return self._stacked(colors, graphs, n_jobs)
 
-    def _stacked(self, colors: list[np.ndarray], graphs: GraphCollection) -> NodeColors:
-        rows = [colors[tree][depth] for tree, depth in self.levels]
-        return NodeColors(np.array(rows), graphs.node_offsets)
+    def extend(self, graphs: GraphCollection, n_jobs: int = 1) -> tuple[PatternForest, NodeColors]:
+        """Return the forest with the patterns of these graphs added, and their colours.
+
+        As in :meth:`PatternVocabulary.extend`, known colours do not change within a level.
+        """
+        fitted = [
+            vocabulary.extend(labelled_for(graphs, tree), n_jobs)
+            for tree, vocabulary in zip(self.trees, self.vocabularies, strict=True)
+        ]
+        wider = replace(self, vocabularies=tuple(vocabulary for vocabulary, _ in fitted))
+        colors = wider._stacked([colors.colors for _, colors in fitted], graphs, n_jobs)
+        roots = wider._find_roots(colors)
+        for known, found in zip(self.roots, roots, strict=True):
+            found[: len(known)] = known
+        return replace(wider, roots=roots), colors
+
+    def _stacked(
+        self, colors: list[np.ndarray], graphs: GraphCollection, n_jobs: int
+    ) -> NodeColors:
+        rows = np.array([colors[tree][depth] for tree, depth in self._label_levels])
+        if self.cells is not None:
+            rows = np.concatenate([rows, self.cells.transform(graphs, n_jobs)])
+        return NodeColors(rows, graphs.node_offsets)
 
     def _find_roots(self, colors: NodeColors) -> tuple[np.ndarray, ...]:
         """Return the parents of each tree's first level, from the nodes that have both."""
@@ -143,8 +182,7 @@ class PatternForest:
         return 1 if edges and (labels, False) in earlier and self.depth else 0
 
     @cached_property
-    def levels(self) -> tuple[tuple[int, int], ...]:
-        """Tree and depth of every level."""
+    def _label_levels(self) -> tuple[tuple[int, int], ...]:
         return tuple(
             (tree, depth)
             for tree in range(len(self.trees))
@@ -152,13 +190,57 @@ class PatternForest:
         )
 
     @cached_property
+    def levels(self) -> tuple[tuple[int, int], ...]:
+        """Tree and depth of every level; cells come last, as one tree more."""
+        steps = [] if self.cells is None else self.cells.level_steps.tolist()
+        return (*self._label_levels, *((len(self.trees), step) for step in steps))
+
+    @cached_property
+    def level_groups(self) -> np.ndarray:
+        """A number per level that levels with a common weight share: those of all trees of cells.
+
+        Shape (n_levels,).
+        """
+        n_labels = len(self._label_levels)
+        groups = np.arange(n_labels)
+        if self.cells is None:
+            return groups
+        return np.concatenate([groups, n_labels + self.cells.level_groups])
+
+    @property
+    def n_deviating(self) -> int:
+        """So many patterns, the first, may have weights of their own: all but the cells."""
+        return int(self.level_offsets[len(self._label_levels)])
+
+    @property
+    def level_shares(self) -> np.ndarray:
+        """What each level has of the weight of its group: an equal part, shape (n_levels,)."""
+        return 1.0 / np.bincount(self.level_groups)[self.level_groups]
+
+    @cached_property
     def level_depths(self) -> np.ndarray:
         return np.array([depth for _, depth in self.levels])
 
+    def level_of(self, patterns: np.ndarray) -> np.ndarray:
+        """Return the level of each pattern."""
+        return np.searchsorted(self.level_offsets, patterns, side="right") - 1
+
+    @property
+    def pattern_depths(self) -> np.ndarray:
+        """Depth of each pattern, shape (n_patterns,)."""
+        return np.repeat(self.level_depths, np.diff(self.level_offsets))
+
     @cached_property
     def level_names(self) -> tuple[str, ...]:
-        """``"labels, depth 2"`` and so on."""
-        return tuple(f"{self.trees[tree]}, depth {depth}" for tree, depth in self.levels)
+        """``"labels, depth 2"`` and so on; trees of cells share names."""
+        names = [f"{self.trees[tree]}, depth {depth}" for tree, depth in self._label_levels]
+        if self.cells is not None:
+            resolutions = np.arange(self.cells.n_levels) % self.cells.n_resolutions + 1
+            names += [
+                f"{ATTRIBUTES}, {step} step{'' if step == 1 else 's'}, resolution {resolution}"
+                for step, resolution in zip(self.cells.level_steps, resolutions, strict=True)
+            ]
+        return tuple(names)
 
     @cached_property
     def level_before(self) -> np.ndarray:
@@ -169,12 +251,18 @@ class PatternForest:
         """
         before = [
             level - 1 if depth > self._first_depth(tree) else self.coarser_level(tree, depth)
-            for level, (tree, depth) in enumerate(self.levels)
+            for level, (tree, depth) in enumerate(self._label_levels)
         ]
+        if self.cells is not None:
+            here = np.arange(self.cells.n_levels)
+            first = here % self.cells.n_resolutions == 0
+            before += np.where(first, -1, len(before) + here - 1).tolist()
         return np.array(before, dtype=np.int64)
 
     def coarser_level(self, tree: int, depth: int) -> int:
         """Return the level of the same depth with coarser labels, or -1."""
+        if tree == len(self.trees):  # cells
+            return -1
         labels = TREES[self.trees[tree]][0]
         twin = [k for k in range(tree) if TREES[self.trees[k]] == (labels, False)]
         order = ("none", "labels", "fine")
@@ -194,8 +282,13 @@ class PatternForest:
             before = int(self.level_before[level])
             if before < 0:
                 continue
-            within = depth > self._first_depth(tree)
-            own = self.vocabularies[tree].levels[depth - 1].own if within else self.roots[tree]
+            if tree == len(self.trees):
+                assert self.cells is not None
+                own = self.cells.parents[level - len(self._label_levels)]
+            elif depth > self._first_depth(tree):
+                own = self.vocabularies[tree].levels[depth - 1].own
+            else:
+                own = self.roots[tree]
             here = slice(self.level_offsets[level], self.level_offsets[level + 1])
             parents[here] = np.where(own >= 0, self.level_offsets[before] + own, -1)
         return parents
@@ -216,13 +309,14 @@ class PatternForest:
         Such a pattern has the weight of its deepest known ancestor, at its own level.
         ``log_weights`` (n_patterns,) are those without the ``level_weights`` (n_levels,).
         """
-        table, n_graphs = colors.colors, len(colors.node_offsets) - 1
+        table = colors.colors[: len(self._label_levels)]  # cells are never unseen
+        n_graphs = len(colors.node_offsets) - 1
         sums = np.zeros(n_graphs)
         if not (table < 0).any():
             return sums
         inherited = np.zeros(table.shape)  # log weight of the pattern or of its known ancestor
         graph = np.repeat(np.arange(n_graphs), np.diff(colors.node_offsets))
-        for level, before in enumerate(self.level_before.tolist()):
+        for level, before in enumerate(self.level_before[: len(table)].tolist()):
             known = table[level] >= 0
             own = log_weights[self.level_offsets[level] + table[level][known]]
             inherited[level] = 0.0 if before < 0 else inherited[before]
@@ -234,25 +328,33 @@ class PatternForest:
     # --- reading patterns -------------------------------------------------------------------
 
     def place(self, pattern: int) -> tuple[int, int]:
-        """Return the tree of a pattern, and its id in the vocabulary of that tree."""
+        """Return the tree of a pattern, and its id in the vocabulary of that tree.
+
+        Cells have the tree after the last, and are numbered from 0 on.
+        """
         if not 0 <= pattern < self.n_patterns:
             raise IndexError(
                 f"Pattern {pattern} does not exist: the forest has {self.n_patterns} patterns."
             )
         level = int(np.searchsorted(self.level_offsets, pattern, side="right")) - 1
         tree, depth = self.levels[level]
+        if tree == len(self.trees):
+            return tree, pattern - int(self.level_offsets[len(self._label_levels)])
         color = pattern - int(self.level_offsets[level])
         return tree, int(self.vocabularies[tree].level_offsets[depth]) + color
 
     def tree(self, pattern: int) -> PatternTree:
-        """Unfold a pattern into its rooted tree."""
+        """Unfold a pattern into its rooted tree; a cell is a single node."""
         tree, inner = self.place(int(pattern))
+        if tree == len(self.trees):
+            return PatternTree(self.texts([pattern])[0])
         return self.vocabularies[tree].tree(inner)
 
     def tree_names(self, patterns: np.ndarray) -> np.ndarray:
         """Return the name of the tree of each pattern."""
-        level = np.searchsorted(self.level_offsets, patterns, side="right") - 1
-        return np.array([self.trees[tree] for tree, _ in self.levels], dtype=object)[level]
+        level = self.level_of(patterns)
+        names = (*self.trees, ATTRIBUTES)
+        return np.array([names[tree] for tree, _ in self.levels], dtype=object)[level]
 
     def texts(self, patterns: Any) -> list[str]:
         """Return the text forms of patterns."""
@@ -260,10 +362,17 @@ class PatternForest:
         if len(patterns):  # raises where one does not exist
             self.place(int(patterns.min()))
             self.place(int(patterns.max()))
-        level = np.searchsorted(self.level_offsets, patterns, side="right") - 1
+        level = self.level_of(patterns)
         texts = np.empty(len(patterns), dtype=object)
         for k, (tree, depth) in enumerate(self.levels):
-            vocabulary, here = self.vocabularies[tree], level == k
+            here = level == k
+            if tree == len(self.trees):
+                assert self.cells is not None
+                row = k - len(self._label_levels)
+                found = (patterns[here] - self.level_offsets[k]).tolist()
+                texts[here] = [self.cells.text(row, cell) for cell in found]
+                continue
+            vocabulary = self.vocabularies[tree]
             inner = patterns[here] - self.level_offsets[k] + vocabulary.level_offsets[depth]
             texts[here] = vocabulary.texts(inner)
         return texts.tolist()

@@ -55,6 +55,8 @@ class PatternHistograms:
     level_depths : ndarray of int, shape (n_depths,), optional
         Depth of each level, where they do not simply count up from ``first_depth`` (a forest has
         several trees, each with its own depths).
+    level_shares : ndarray, shape (n_depths,), optional
+        What part of a depth each level counts for in a kernel; by default 1.
 
     Examples
     --------
@@ -74,6 +76,7 @@ class PatternHistograms:
     n_nodes: np.ndarray
     unseen: np.ndarray
     level_depths: np.ndarray | None = None
+    level_shares: np.ndarray | None = None
 
     @classmethod
     def from_colors(
@@ -127,6 +130,8 @@ class PatternHistograms:
         check_array(self.offsets, "offsets", np.int64, (None,))
         check_offsets(self.level_offsets, "level_offsets", n_levels, self.n_patterns)
         check_offsets(self.offsets, "offsets", self.n_patterns, len(self.graphs))
+        if self.level_shares is not None:
+            check_array(self.level_shares, "level_shares", np.float64, (n_levels,), 0.0, 1.0 + 1e-9)
         if self.level_depths is not None:
             check_array(self.level_depths, "level_depths", np.int64, (n_levels,), 0, end)
         inside = np.ones(len(self.graphs), dtype=bool)  # not the first entry of a pattern's list
@@ -149,6 +154,17 @@ class PatternHistograms:
         return len(self.level_offsets) - 1
 
     @property
+    def n_full_depths(self) -> float:
+        """The number of depths, levels counted by their shares."""
+        return self.n_depths if self.level_shares is None else float(self.level_shares.sum())
+
+    @property
+    def entry_shares(self) -> np.ndarray:
+        """The share of the level of each count, over the number of depths; (n_entries,)."""
+        shares = np.ones(self.n_depths) if self.level_shares is None else self.level_shares
+        return np.repeat(shares / self.n_full_depths, np.diff(self.offsets[self.level_offsets]))
+
+    @property
     def support(self) -> np.ndarray:
         """Number of graphs that contain each pattern, shape (n_patterns,)."""
         return np.diff(self.offsets)
@@ -156,10 +172,14 @@ class PatternHistograms:
     @property
     def depths(self) -> np.ndarray:
         """Depth of each pattern, shape (n_patterns,)."""
-        levels = self.level_depths
-        if levels is None:
-            levels = np.arange(self.first_depth, self.first_depth + self.n_depths)
-        return np.repeat(levels, np.diff(self.level_offsets))
+        return np.repeat(self.level_numbers, np.diff(self.level_offsets))
+
+    @property
+    def level_numbers(self) -> np.ndarray:
+        """Depth of each level, shape (n_depths,)."""
+        if self.level_depths is not None:
+            return self.level_depths
+        return np.arange(self.first_depth, self.first_depth + self.n_depths)
 
     @property
     def _level_of(self) -> np.ndarray:
@@ -199,6 +219,22 @@ class PatternHistograms:
             unseen=self.unseen[:, a:b],
         )
 
+    def joined(self, other: PatternHistograms, shares: np.ndarray) -> PatternHistograms:
+        """Return the levels of these histograms and then those of others of the same graphs.
+
+        ``shares`` (n_other_depths,) are those of the latter.
+        """
+        ones = np.ones(self.n_depths)
+        return PatternHistograms(
+            np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]]),
+            np.concatenate([self.graphs, other.graphs]),
+            np.concatenate([self.counts, other.counts]),
+            np.concatenate([self.level_offsets, self.n_patterns + other.level_offsets[1:]]),
+            self.first_depth, self.n_nodes, np.hstack([self.unseen, other.unseen]),
+            np.concatenate([self.level_numbers, other.level_numbers]),
+            np.concatenate([ones, shares]),
+        )  # fmt: skip
+
     def select_graphs(self, indices: np.ndarray) -> PatternHistograms:
         """Return the histograms of some graphs over the same patterns."""
         indices = np.asarray(indices)
@@ -207,7 +243,7 @@ class PatternHistograms:
         return PatternHistograms(
             table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data,
             self.level_offsets, self.first_depth, self.n_nodes[indices], self.unseen[indices],
-            self.level_depths,
+            self.level_depths, self.level_shares,
         )  # fmt: skip
 
     def select_patterns(self, keep: np.ndarray) -> PatternHistograms:
@@ -220,7 +256,7 @@ class PatternHistograms:
         return PatternHistograms(
             np.concatenate([[0], np.cumsum(self.support[keep])]).astype(np.int64),
             self.graphs[entry_keep], self.counts[entry_keep], kept_before[self.level_offsets],
-            self.first_depth, self.n_nodes, dropped, self.level_depths,
+            self.first_depth, self.n_nodes, dropped, self.level_depths, self.level_shares,
         )  # fmt: skip
 
     # --- forms ------------------------------------------------------------------------------
@@ -230,8 +266,8 @@ class PatternHistograms:
         """Counts divided by the number of nodes of the graph, aligned with ``counts``."""
         return self.counts / self.n_nodes[self.graphs]
 
-    def by_pattern(self, kind: str = "frequencies", factor: float = 1.0) -> SparseRows:
-        """Return lists by pattern of counts or relative frequencies, times a factor."""
+    def by_pattern(self, kind: str = "frequencies", factor: np.ndarray | float = 1.0) -> SparseRows:
+        """Return lists by pattern of counts or relative frequencies, times factors (n_entries,)."""
         values = self.frequencies if kind == "frequencies" else self.counts.astype(np.float64)
         values *= factor  # in place: both are new
         return SparseRows(self.offsets, self.graphs, values)

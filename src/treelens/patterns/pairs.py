@@ -39,7 +39,7 @@ class PairFeatures:
             raise ValueError(f"kind must be one of {PAIR_KINDS}, got {kind!r}.")
         minimum = kind != "subtree"
         # The product carries the factor 1 / n_depths as two square roots.
-        factor = 1.0 / histograms.n_depths if minimum else 1.0 / np.sqrt(histograms.n_depths)
+        factor = histograms.entry_shares if minimum else np.sqrt(histograms.entry_shares)
         lists = histograms.by_pattern("frequencies" if kind == "wasserstein" else "counts", factor)
         rows = lists.transposed(histograms.n_graphs)
         plain = cls(lists, rows, histograms.level_offsets, minimum, np.ones(histograms.n_graphs))
@@ -63,6 +63,17 @@ class PairFeatures:
     def n_patterns(self) -> int:
         return len(self.lists)
 
+    def select_patterns(self, keep: np.ndarray) -> PairFeatures:
+        """Return the features of the patterns of a boolean mask."""
+        sizes = np.diff(self.lists.offsets)
+        kept, before = np.repeat(keep, sizes), np.concatenate([[0], np.cumsum(keep)])
+        offsets = np.concatenate([[0], np.cumsum(sizes[keep])]).astype(np.int64)
+        lists = SparseRows(offsets, self.lists.indices[kept], self.lists.values[kept])
+        return PairFeatures(
+            lists, lists.transposed(self.n_graphs), before[self.level_offsets], self.minimum,
+            self.scale,
+        )  # fmt: skip
+
     def diagonal(self, weights: np.ndarray | None = None) -> np.ndarray:
         """Return ``<W, Z(G, G)>`` of every graph, shape (n_graphs,)."""
         values = self.rows.values if self.minimum else self.rows.values**2
@@ -74,7 +85,7 @@ class PairFeatures:
 
 # Patterns in more than this share of the graphs are kept as dense columns; at most so many.
 _DENSE_SHARE = 0.125
-_MOST_DENSE = 128
+_MOST_DENSE = 1024
 
 
 def dense_columns(

@@ -21,10 +21,15 @@ from treelens.patterns.vocabulary import PatternVocabulary
 
 
 class LabelCodes(NamedTuple):
-    """Labels of a collection as codes; unseen labels have codes of their own."""
+    """Labels of a collection as codes, and the neighbours to step to, along directed edges only.
+
+    Unseen labels have codes of their own.
+    """
 
     nodes: np.ndarray  # (n_nodes,) int32
-    edges: np.ndarray  # (n_arcs,) int32; all zero without edge labels
+    neighbor_offsets: np.ndarray  # (n_nodes + 1,)
+    neighbors: np.ndarray  # (n_steps,)
+    edges: np.ndarray  # (n_steps,) int32; all zero without edge labels
     n_node_labels: int
     n_edge_labels: int  # at least 1
 
@@ -42,9 +47,15 @@ def read_labels(
         edges = translate_codes(
             graphs.edge_codes, graphs.edge_alphabet or (), extended.edge_alphabet
         )
-    n_edge_labels = max(1, len(extended.edge_alphabet or ()))
-    codes = LabelCodes(colors.colors[0], edges, len(extended.node_alphabet), n_edge_labels)
-    return extended, codes
+    offsets, neighbors = graphs.neighbor_offsets, graphs.neighbors
+    if graphs.directions is not None:
+        out = graphs.directions == 0
+        offsets = np.concatenate([[0], np.cumsum(out)])[offsets]
+        neighbors, edges = neighbors[out], edges[out]
+    return extended, LabelCodes(
+        colors.colors[0], offsets, neighbors, edges, len(extended.node_alphabet),
+        max(1, len(extended.edge_alphabet or ())),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -90,8 +101,9 @@ class ShortestPathVocabulary:
     """The (label, label, distance) triples of a training collection.
 
     A triple describes an unordered pair of different connected nodes: the labels of the two and
-    the number of edges of a shortest path between them. Triples are numbered in order of first
-    appearance, graph by graph.
+    the number of edges of a shortest path between them; in directed graphs, an ordered pair and
+    the path from the first to the second. Triples are numbered in order of first appearance,
+    graph by graph.
 
     Examples
     --------
@@ -105,7 +117,9 @@ class ShortestPathVocabulary:
     """
 
     labels: PatternVocabulary  # of depth 0: the node labels
-    triples: np.ndarray  # (n_patterns, 3) int64: codes of the two labels, smaller first; distance
+    # (n_patterns, 3) int64: codes of the two labels and distance; the smaller code first, or in
+    # directed graphs the code of the start
+    triples: np.ndarray
 
     @classmethod
     def fit(
@@ -115,7 +129,7 @@ class ShortestPathVocabulary:
         labels, codes = read_labels(graphs, PatternVocabulary.empty(0))
         offsets, keys, counts = _count_triples(graphs, codes, n_jobs)
         patterns, distinct = _compiled_paths.learn_keys(keys)
-        weights = _direction_weights(keys, codes.n_node_labels, ordered)
+        weights = _direction_weights(keys, codes.n_node_labels, ordered and not labels.directed)
         levels = np.array([0, len(distinct)], dtype=np.int64)
         vocabulary = cls(labels, _split_triples(distinct, codes.n_node_labels))
         return vocabulary, PathCounts(offsets, patterns, counts, weights, levels)
@@ -129,17 +143,19 @@ class ShortestPathVocabulary:
         low, high, distance = self.triples.T
         known = (distance * codes.n_node_labels + low) * codes.n_node_labels + high
         patterns = _compiled_paths.look_up_keys(keys, known)
+        ordered = ordered and not self.labels.directed
         weights = _direction_weights(keys, codes.n_node_labels, ordered)
         levels = np.array([0, len(self.triples)], dtype=np.int64)
         return PathCounts(offsets, patterns, counts, weights, levels)
 
     def feature_names(self) -> np.ndarray:
-        """Return a text form of every triple: ``"2:C,O"`` (distance, sorted labels)."""
+        """Return texts of the triples: ``"2:C,O"`` (distance, sorted labels), ``"2:C->O"``."""
         alphabet = self.labels.node_alphabet
-        names = [
-            f"{distance}:" + ",".join(sorted((str(alphabet[low]), str(alphabet[high]))))
-            for low, high, distance in self.triples.tolist()
-        ]
+        names = []
+        for low, high, distance in self.triples.tolist():
+            ends = [str(alphabet[low]), str(alphabet[high])]
+            text = "->".join(ends) if self.labels.directed else ",".join(sorted(ends))
+            names.append(f"{distance}:{text}")
         return np.array(names, dtype=object)
 
 
@@ -148,8 +164,8 @@ def _count_triples(graphs: GraphCollection, codes: LabelCodes, n_jobs: int) -> l
 
     def share(first: int, last: int) -> Any:
         return _compiled_paths.triples_of_graphs(
-            first, last, graphs.node_offsets, graphs.neighbor_offsets, graphs.neighbors,
-            codes.nodes, codes.n_node_labels,
+            first, last, graphs.node_offsets, codes.neighbor_offsets, codes.neighbors,
+            codes.nodes, codes.n_node_labels, graphs.directed,
         )  # fmt: skip
 
     return _joined(run_in_shares(share, len(graphs), n_jobs))
@@ -188,8 +204,9 @@ class WalkLevel(NamedTuple):
 class WalkVocabulary:
     """The label sequences along walks of 0 to ``max_length`` steps in a training collection.
 
-    A walk may turn back and visit a node again; a walk and its reverse are two walks. Sequences
-    are numbered by length and, within a length, in order of first appearance.
+    A walk may turn back and visit a node again; a walk and its reverse are two walks. Directed
+    edges are followed in their direction. Sequences are numbered by length and, within a length,
+    in order of first appearance.
 
     Examples
     --------
@@ -251,10 +268,11 @@ class WalkVocabulary:
     def feature_names(self) -> np.ndarray:
         """Return a text form of every sequence: ``"2:C-C-O"`` or ``"2:C-[1]-C-[2]-O"``."""
         nodes, edges = self.labels.node_alphabet, self.labels.edge_alphabet
+        end = "->" if self.labels.directed else "-"
         names: list[str] = []
         texts = [""]
         for length, level in enumerate(self.levels):
-            joints = ["" if length == 0 else "-" if edges is None else f"-[{edges[edge]}]-"
+            joints = ["" if length == 0 else end if edges is None else f"-[{edges[edge]}]{end}"
                       for edge in level.edge.tolist()]  # fmt: skip
             texts = [
                 texts[prefix] + joint + str(nodes[node])
@@ -301,17 +319,17 @@ def steps_of_walks(
     """Return the number of steps along arcs to count all walks; stop after ``most_steps``."""
     _, codes = read_labels(graphs, PatternVocabulary.empty(0, edge_labels))
     return _compiled_paths.steps_of_walks(
-        graphs.node_offsets, graphs.neighbor_offsets, graphs.neighbors,
+        graphs.node_offsets, codes.neighbor_offsets, codes.neighbors,
         *_walk_keys(graphs, codes), max_length, most_steps,
     )  # fmt: skip
 
 
 def _walk_keys(graphs: GraphCollection, codes: LabelCodes) -> tuple[np.ndarray, np.ndarray]:
-    """Return the keys of starting at a node (n_nodes,) and of a step along an arc (n_arcs,)."""
+    """Return the keys of starting at a node (n_nodes,) and of a step to a neighbour (n_steps,)."""
     graph_starts = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # (n_nodes,)
-    arc_starts = np.repeat(graph_starts, np.diff(graphs.neighbor_offsets))  # (n_arcs,)
+    arc_starts = np.repeat(graph_starts, np.diff(codes.neighbor_offsets))  # (n_steps,)
     node_keys = codes.nodes.astype(np.int64)
-    arc_keys = node_keys[arc_starts + graphs.neighbors]
+    arc_keys = node_keys[arc_starts + codes.neighbors]
     return node_keys, arc_keys + codes.edges.astype(np.int64) * codes.n_node_labels
 
 
@@ -322,7 +340,7 @@ def _count_walks(
 
     def share(first: int, last: int) -> Any:
         return _compiled_paths.walks_of_graphs(
-            first, last, graphs.node_offsets, graphs.neighbor_offsets, graphs.neighbors, node_keys,
+            first, last, graphs.node_offsets, codes.neighbor_offsets, codes.neighbors, node_keys,
             arc_keys, max_length,
         )  # fmt: skip
 

@@ -22,7 +22,7 @@ class PatternLevel:
     """The patterns of one depth: own colour and child keys, both one depth down.
 
     Keys are ``neighbour colour * n_edge_labels + edge code`` (just the colour without edge labels),
-    sorted within a pattern.
+    sorted within a pattern. Of directed graphs, an edge code is ``edge code * 2 + direction``.
     """
 
     own: np.ndarray  # (n_colors,) int32

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -53,6 +53,11 @@ def _edge_text(edge: Any) -> str:
     return f"{text}:" if text[-1:].isalnum() else text
 
 
+def _arrows(edge: Any) -> tuple[str, str]:
+    """Return the text of an edge that leads to a child, and of one that comes from it."""
+    return ("->", "<-") if edge is None else (f"-{edge}->", f"<-{edge}-")
+
+
 @dataclass(frozen=True, eq=False)
 class NodeColors:
     """The colour of every node of a collection at every depth; -1 for unseen patterns."""
@@ -75,7 +80,8 @@ class PatternVocabulary:
     A pattern of depth ``h`` is a colour of Weisfeiler-Lehman refinement. The vocabulary stores
     what it is made of (its own colour and the multiset of neighbour colours one depth down), so
     that it can be unfolded into a tree and recognised in new graphs. Pattern ids are unique over
-    all depths: ``level_offsets[h] + colour``.
+    all depths: ``level_offsets[h] + colour``. Of directed graphs, neighbours that edges lead to and
+    those they come from count apart: ``"f(->g,<-main)"``.
 
     Examples
     --------
@@ -92,6 +98,7 @@ class PatternVocabulary:
     edge_alphabet: tuple[Any, ...] | None
     levels: tuple[PatternLevel, ...]  # depths 1, 2, ...
     degree_labels: bool = False
+    directed: bool = False
     level_offsets: np.ndarray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -103,9 +110,8 @@ class PatternVocabulary:
         """Raise ``ValueError`` unless labels differ and every pattern is made of known ones."""
         check_labels(self.node_alphabet, "node_alphabet")
         check_labels(self.edge_alphabet or (), "edge_alphabet")
-        n_edge_labels = 1 if self.edge_alphabet is None else len(self.edge_alphabet)
         for n_below, level in zip(np.diff(self.level_offsets), self.levels, strict=False):
-            level.check(int(n_below), n_edge_labels)
+            level.check(int(n_below), self.n_edge_codes)
 
     @property
     def depth(self) -> int:
@@ -118,6 +124,12 @@ class PatternVocabulary:
     @property
     def uses_edge_labels(self) -> bool:
         return self.edge_alphabet is not None
+
+    @property
+    def n_edge_codes(self) -> int:
+        """Number of different edges: edge labels, times two where graphs are directed."""
+        n_labels = 1 if self.edge_alphabet is None else len(self.edge_alphabet)
+        return 2 * n_labels if self.directed else n_labels
 
     # --- fit and transform ------------------------------------------------------------------
 
@@ -146,22 +158,25 @@ class PatternVocabulary:
         colors, node_alphabet = _extended_codes(
             graphs.node_codes, graphs.node_alphabet, self.node_alphabet
         )
-        known_levels = self.levels
         edge_codes, edge_alphabet = None, self.edge_alphabet
         if self.edge_alphabet is not None:
             edge_codes, edge_alphabet = _extended_codes(
                 graphs.edge_codes, graphs.edge_alphabet or (), self.edge_alphabet
             )
-            if edge_alphabet != self.edge_alphabet and self.n_patterns:
-                old, new = len(self.edge_alphabet), len(edge_alphabet)
-                known_levels = tuple(level.with_edge_labels(old, new) for level in known_levels)
+        extended = replace(
+            self, node_alphabet=node_alphabet, edge_alphabet=edge_alphabet,
+            degree_labels=graphs.degree_labels or self.degree_labels,
+            directed=self.directed if self.n_patterns else graphs.directed,
+        )  # fmt: skip
+        levels = self.levels
+        if self.n_patterns and extended.n_edge_codes != self.n_edge_codes:
+            old, new = self.n_edge_codes, extended.n_edge_codes
+            levels = tuple(level.with_edge_labels(old, new) for level in levels)
         refined, levels = refinement.refine(
-            graphs, colors, edge_codes, len(edge_alphabet or ()), known_levels, True, n_jobs
-        )
-        extended = PatternVocabulary(
-            node_alphabet, edge_alphabet, levels, graphs.degree_labels or self.degree_labels
-        )
-        return extended, NodeColors(refined, graphs.node_offsets)
+            graphs, colors, extended._directed_codes(graphs, edge_codes), extended.n_edge_codes,
+            levels, True, n_jobs,
+        )  # fmt: skip
+        return replace(extended, levels=levels), NodeColors(refined, graphs.node_offsets)
 
     def transform(self, graphs: GraphCollection, n_jobs: int = 1) -> NodeColors:
         """Return the colours of new graphs; -1 for patterns that are not in the vocabulary."""
@@ -172,9 +187,20 @@ class PatternVocabulary:
             codes = _NO_CODES if graphs.edge_codes is None else graphs.edge_codes
             edge_codes = translate_codes(codes, graphs.edge_alphabet or (), self.edge_alphabet)
         refined, _ = refinement.refine(
-            graphs, colors, edge_codes, len(self.edge_alphabet or ()), self.levels, False, n_jobs
-        )
+            graphs, colors, self._directed_codes(graphs, edge_codes), self.n_edge_codes,
+            self.levels, False, n_jobs,
+        )  # fmt: skip
         return NodeColors(refined, graphs.node_offsets)
+
+    def _directed_codes(
+        self, graphs: GraphCollection, edge_codes: np.ndarray | None
+    ) -> np.ndarray | None:
+        """Return ``edge code * 2 + direction`` of directed graphs, else the edge codes."""
+        if not self.directed or graphs.directions is None:
+            return edge_codes
+        if edge_codes is None or not len(edge_codes):
+            return graphs.directions.astype(np.int32)
+        return np.where(edge_codes < 0, _compiled.UNSEEN, 2 * edge_codes + graphs.directions)
 
     def _check_kind(self, graphs: GraphCollection) -> None:
         if self.uses_edge_labels and graphs.edge_codes is None and len(graphs.neighbors):
@@ -188,6 +214,12 @@ class PatternVocabulary:
             raise GraphDataError(
                 f"The patterns were learned from graphs with {ours} as node labels; these graphs "
                 f"have {theirs}. Label both the same way."
+            )
+        if self.n_patterns and graphs.n_nodes and graphs.directed != self.directed:
+            names = ("undirected", "directed")
+            raise GraphDataError(
+                f"The patterns were learned from {names[self.directed]} graphs, and these are "
+                f"{names[graphs.directed]}: read both with directed={self.directed}."
             )
 
     # --- reading patterns -------------------------------------------------------------------
@@ -244,9 +276,7 @@ class PatternVocabulary:
 
     def truncated(self, depth: int) -> PatternVocabulary:
         """Return the vocabulary without the patterns deeper than ``depth``."""
-        return PatternVocabulary(
-            self.node_alphabet, self.edge_alphabet, self.levels[:depth], self.degree_labels
-        )
+        return replace(self, levels=self.levels[:depth])
 
     def select_patterns(self, keep: np.ndarray) -> PatternVocabulary:
         """Return the patterns of a boolean mask (n_patterns,), in the same order.
@@ -257,12 +287,11 @@ class PatternVocabulary:
         masks = np.split(np.asarray(keep, dtype=bool), self.level_offsets[1:-1])
         new_ids = [np.where(mask, np.cumsum(mask) - 1, _compiled.UNSEEN) for mask in masks]
         alphabet = tuple(x for x, kept in zip(self.node_alphabet, masks[0], strict=True) if kept)
-        n_edge_labels = max(1, len(self.edge_alphabet or ()))
         levels = tuple(
-            level.select(mask, below, n_edge_labels)
+            level.select(mask, below, max(1, self.n_edge_codes))
             for level, mask, below in zip(self.levels, masks[1:], new_ids, strict=False)
         )
-        return PatternVocabulary(alphabet, self.edge_alphabet, levels, self.degree_labels)
+        return replace(self, node_alphabet=alphabet, levels=levels)
 
     @cached_property
     def _texts(self) -> list[str]:
@@ -303,11 +332,11 @@ class PatternVocabulary:
         """Return own colour and (edge label, neighbour colour) pairs, one depth down."""
         level = self.levels[depth - 1]
         keys = level.child_keys[level.child_offsets[color] : level.child_offsets[color + 1]]
-        if self.edge_alphabet is None:
-            return int(level.own[color]), ((None, key) for key in keys.tolist())
-        n, alphabet = len(self.edge_alphabet), self.edge_alphabet
-        pairs = ((alphabet[key % n], key // n) for key in keys.tolist())
-        return int(level.own[color]), pairs
+        edges: Sequence[Any] = (None,) if self.edge_alphabet is None else self.edge_alphabet
+        if self.directed:
+            edges = [arrow for edge in edges for arrow in _arrows(edge)]
+        n = len(edges)
+        return int(level.own[color]), ((edges[key % n], key // n) for key in keys.tolist())
 
     def _check_pattern(self, pattern: int) -> None:
         if not 0 <= pattern < self.n_patterns:

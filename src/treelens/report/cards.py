@@ -16,7 +16,7 @@ from treelens.graphs.molecules import molecule_of
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.nearest import nearest_graphs
 from treelens.patterns.features import select_features
-from treelens.report.predicted import PredictedGraphs, graph_name, training_features
+from treelens.report.predicted import PredictedGraphs, graph_name
 
 LARGEST_DRAWN = 150  # nodes; larger drawings are not readable
 MOST_CARDS = 12
@@ -41,6 +41,7 @@ def drawing_data(graph: Graph, place: Occurrence | None = None) -> dict[str, Any
         "labels": [_cut(label) for label in graph.node_labels],
         "edges": [node for edge in graph.edges for node in edge],
         "edge_labels": None if labels is None else [_cut(label) for label in labels],
+        "directed": graph.directed,
         "molecule": None,
         "highlight": None,
     }
@@ -85,13 +86,13 @@ def card_section(
         fresh = [i for i in order[: len(chosen) + most].tolist() if i not in chosen]
         chosen |= dict.fromkeys(fresh[:most], kind)
     features = select_features(given.predictions.graphs.features, np.array(list(chosen)))
-    near = nearest_graphs(features, training_features(model), model.weights, _N_NEAREST)
+    near = nearest_graphs(features, model.training_graphs, model.weights, _N_NEAREST)
     rows = []
     for place, (index, kind) in enumerate(chosen.items()):
         neighbors = [
             {
                 "index": graph,
-                "name": graph_name(estimator._train_graphs, graph),
+                "name": model.training.called(graph),
                 "similarity": similarity,
                 **_target(model, graph),
                 "drawing": _training_drawing(estimator._train_graphs, graph, names),
@@ -188,7 +189,7 @@ def striking_pairs(model: Any) -> tuple[list[Pair], int]:
     Of classes: different ones, the most similar first. Of numbers: by the difference of the values
     over one minus the similarity (the structure-activity landscape index).
     """
-    features, targets = training_features(model), model.training.targets
+    features, targets = model.training_graphs, model.training.targets
     measured = np.arange(len(targets))[model.training.exact]
     chosen = np.random.default_rng(0).permutation(measured)[:_MOST_COMPARED]
     part, targets = select_features(features, chosen), targets[chosen]

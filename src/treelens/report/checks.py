@@ -12,7 +12,7 @@ from treelens.gp.model import FittedGP
 from treelens.kernels.nearest import nearest_graphs
 from treelens.patterns.features import select_features
 from treelens.report.formats import percent
-from treelens.report.predicted import PredictedGraphs, histogram_keys, training_features
+from treelens.report.predicted import PredictedGraphs, histogram_keys
 
 _MOST_COMPARED = 400
 _UNUSUAL = 0.05  # of the training graphs
@@ -108,7 +108,7 @@ def _far(model: Any, given: PredictedGraphs, noun: str) -> Check:
 
 def usual_similarity(model: Any) -> float:
     """Return the fifth percentile of the similarity of training graphs to their nearest one."""
-    train = training_features(model)
+    train = model.training_graphs
     chosen = np.random.default_rng(0).permutation(train.pairs.n_graphs)[:_MOST_COMPARED]
     near = nearest_graphs(select_features(train, chosen), train, model.weights, 1, chosen)
     return float(np.quantile(near.similarity[:, 0], _UNUSUAL))

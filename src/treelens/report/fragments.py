@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from treelens.explain.attributes import attribute_table
 from treelens.explain.decode import pattern_texts, unfold_within
 from treelens.explain.effects import effects_of_patterns
 from treelens.explain.expansion import expansion_of
@@ -15,7 +16,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.patterns.features import SeenGraphs, select_features
 from treelens.patterns.forest import PatternForest
 from treelens.report.cards import drawing_data
-from treelens.report.predicted import PredictedGraphs, graph_name, training_features
+from treelens.report.predicted import PredictedGraphs, graph_name
 
 MOST_FRAGMENTS = 24
 _MOST_OF_GIVEN = 12  # naming a fragment takes as long as drawing ten
@@ -137,7 +138,7 @@ def pattern_section(
     The graphs are a sample of those of the report, or else of the training graphs.
     """
     expansion = expansion_of(model)
-    graphs = training_features(model) if given is None else given.predictions.graphs.features
+    graphs = model.training_graphs if given is None else given.predictions.graphs.features
     n = graphs.pairs.n_graphs
     chosen = np.sort(np.random.default_rng(0).permutation(n)[:_MOST_EXPLAINED])
     effects = effects_of_patterns(expansion, select_features(graphs, chosen))  # (n, n_patterns)
@@ -151,20 +152,31 @@ def pattern_section(
         {
             "id": pattern,
             "text": text,
-            "level": forest.trees[tree],
-            "depth": forest.vocabularies[tree].depth_of(inner),
+            "level": tree_name,
+            "depth": depth,
             "weight": expansion.weights[k],
             "support": support[k],
             "mean_absolute_effect": size[k],
             "effect": total[k] / holders[k],
-            "drawing": _tree(forest, tree, inner),
+            "drawing": _tree(forest, pattern, text),
         }
-        for k, pattern, text in zip(
-            order.tolist(), ids.tolist(), pattern_texts(forest, ids), strict=True
+        for k, pattern, text, tree_name, depth in zip(
+            order.tolist(),
+            ids.tolist(),
+            pattern_texts(forest, ids),
+            forest.tree_names(ids),
+            forest.pattern_depths[ids].tolist(),
+            strict=True,
         )
-        for tree, inner in [forest.place(pattern)]
     ]
+    attributes = []
+    if forest.cells is not None:
+        everything = expansion.first_pattern + np.arange(len(size))
+        table = attribute_table(forest, everything, size)
+        shares = table["contribution"] / max(table["contribution"].sum(), 1e-300)
+        attributes = table.assign(share=shares).to_dict("records")
     return {
+        "attributes": attributes,
         "n_all": len(size),
         "n_explained": len(chosen),
         "of_given": given is not None,
@@ -172,9 +184,12 @@ def pattern_section(
     }
 
 
-def _tree(forest: PatternForest, tree: int, pattern: int) -> dict[str, list[Any]]:
+def _tree(forest: PatternForest, pattern: int, text: str) -> dict[str, list[Any]]:
     """Return the unfolded tree of a pattern, one entry per node, parents first (-1: the root)."""
-    nodes = unfold_within(forest.vocabularies[tree], pattern, _MOST_TREE_NODES)
+    tree, inner = forest.place(pattern)
+    if tree == len(forest.trees):  # a cell of attributes
+        return {"parents": [-1], "labels": [text], "edge_labels": [None], "cut": [False]}
+    nodes = unfold_within(forest.vocabularies[tree], inner, _MOST_TREE_NODES)
     return {
         "parents": [node.parent for node in nodes],
         "labels": [str(node.label) for node in nodes],

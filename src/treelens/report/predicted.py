@@ -18,7 +18,6 @@ from treelens.graphs.limits import LIMITS
 from treelens.kernels.nearest import nearest_graphs
 from treelens.models.predictions import Predictions
 from treelens.models.targets import check_numbers
-from treelens.patterns.features import Features
 from treelens.patterns.histograms import PatternHistograms
 
 _FEWEST_NEW = 0.1  # of the graphs must be new for a test set; below, they are the training table
@@ -195,7 +194,7 @@ def predict_graphs(
         nearest, similarity = around.nearest, around.similarity
         expected = expected_error(np.sqrt(found.variance), around)
     else:
-        train = training_features(model)
+        train = model.training_graphs
         parts = [
             nearest_graphs(block, train, model.weights, 1, n_jobs=n_jobs)
             for block in feature_blocks(features, len(graphs))
@@ -238,14 +237,6 @@ def graph_name(graphs: GraphCollection | None, index: int) -> str | None:
         return str(graphs.names[index])
     smiles = graphs.graph_data.get("smiles")
     return None if smiles is None or smiles[index] is None else str(smiles[index])
-
-
-def training_features(model: Any) -> Features:
-    """Return the features of all training graphs, of which the basis may be a part."""
-    if isinstance(model, FittedGP):
-        return model.training_graphs
-    pairs = model.patterns.pairs(model.training.histograms)
-    return Features(pairs, pairs.diagonal(model.kernel.weights))
 
 
 def histogram_keys(histograms: PatternHistograms) -> list[Any]:

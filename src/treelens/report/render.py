@@ -187,7 +187,8 @@ def _graph(data: Mapping[str, Any]) -> Graph:
 
         about["mol"] = Chem.MolFromMolBlock(about["mol"], removeHs=False)
     edge_labels = None if labels is None else tuple(labels)
-    return Graph(tuple(data["labels"]), edges, edge_labels, data=about)
+    directed = bool(data["directed"])
+    return Graph(tuple(data["labels"]), edges, edge_labels, data=about, directed=directed)
 
 
 def _legend(cards: list[dict[str, Any]], limit: float) -> Markup | None:

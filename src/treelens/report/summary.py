@@ -19,12 +19,13 @@ from treelens.report.cards import card_section, pair_section
 from treelens.report.checks import checks_of
 from treelens.report.formats import plain_summary
 from treelens.report.fragments import fragment_section, pattern_section
-from treelens.report.predicted import PredictedGraphs, graph_name, predict_graphs
+from treelens.report.predicted import PredictedGraphs, predict_graphs
 from treelens.report.scores import scores_of_test_set, validation_scores
 
 MOST_PREDICTIONS = 20_000  # rows that the page carries
 _MOST_CANDIDATES = 10
 _MOST_FURTHEST = 6
+_MOST_LEFT_OUT = 5000  # training molecules; of more, the inverse that scaffolds need takes minutes
 _LONGEST_TEXT = 90
 _KINDS_OF_WEIGHTS = {
     "uniform": "uniform weights at the best depth",
@@ -89,6 +90,7 @@ def summarize(
             "gp": _gp(model) if is_gp else None,
             "learning": _learning(estimator),
             "validation": validation,
+            "new_scaffolds": _new_scaffolds(estimator),
             "scores": scores,
             "checks": checks_of(model, given, validation, scores, noun),
             "fragments": fragment_section(estimator, forest, given, names),
@@ -106,10 +108,10 @@ def summarize(
 
 
 def _noun(estimator: Any, given: PredictedGraphs | None) -> str:
-    recipe, train = estimator.model_.recipe, estimator._train_graphs
-    graphs = given.graphs if given is not None else train
+    recipe = estimator.model_.recipe
     if recipe is not None and recipe.reader in MOLECULE_READERS:
         return "molecule"
+    graphs = given.graphs if given is not None else estimator._train_graphs
     return "molecule" if graphs is not None and is_molecule(graphs[0]) else "graph"
 
 
@@ -237,20 +239,19 @@ def _levels(model: Any) -> list[dict[str, Any]]:
     counts = np.bincount(per_pattern, histograms.counts, minlength=histograms.n_patterns)
     total = float(weights @ counts)
     levels = []
-    for k in range(expansion.first_level, len(forest.levels)):
-        start, stop = forest.level_offsets[k : k + 2] - expansion.first_pattern
-        part = weights[start:stop]
-        if not len(part):
-            continue
+    groups = forest.level_groups[forest.level_of(np.arange(len(weights)) + expansion.first_pattern)]
+    for group in np.unique(groups):
+        own = groups == group
+        k = int(np.argmax(forest.level_groups == group))
         levels.append(
             {
-                "tree": forest.trees[forest.levels[k][0]],
+                "tree": forest.level_names[k].rpartition(", depth")[0] or forest.level_names[k],
                 "depth": forest.levels[k][1],
-                "n_patterns": len(part),
-                "mean": part.mean(),
-                "min": part.min(),
-                "max": part.max(),
-                "share": float(part @ counts[start:stop]) / total if total > 0 else 0.0,
+                "n_patterns": int(own.sum()),
+                "mean": weights[own].mean(),
+                "min": weights[own].min(),
+                "max": weights[own].max(),
+                "share": float(weights[own] @ counts[own]) / total if total > 0 else 0.0,
             }
         )
     return levels
@@ -276,7 +277,7 @@ def _domain(estimator: Any, given: PredictedGraphs) -> dict[str, Any] | None:
     if given.domain is None or given.in_domain is None:
         return None
     furthest = np.argsort(given.similarity, kind="stable")[:_MOST_FURTHEST].tolist()
-    model, train = estimator.model_, estimator._train_graphs
+    model = estimator.model_
     rows = []
     for index in furthest:
         row = given.row(index)
@@ -285,7 +286,7 @@ def _domain(estimator: Any, given: PredictedGraphs) -> dict[str, Any] | None:
             row["nearest_value"], row["sign"] = target, model.training.sign(row["nearest"])
         else:
             row["nearest_class"] = str(model.classes[target])
-        rows.append(row | {"nearest_name": graph_name(train, row["nearest"])})
+        rows.append(row | {"nearest_name": model.training.called(row["nearest"])})
     return {
         "n_inside": int(given.in_domain.sum()),
         "largest_error": given.domain.largest_error,
@@ -293,6 +294,23 @@ def _domain(estimator: Any, given: PredictedGraphs) -> dict[str, Any] | None:
         "quality": _quality(given, given.in_domain),
         "furthest": rows,
     }
+
+
+def _new_scaffolds(estimator: Any) -> dict[str, Any] | None:
+    """Return scores on training molecules whose scaffold is left out; None where there are none."""
+    model = estimator.model_
+    recipe, exact = model.recipe, getattr(model, "sample_weights", None) is not None
+    molecules = recipe is not None and recipe.is_molecular
+    if model.classes is not None or not (exact and molecules) or (
+        len(model.training.targets) > _MOST_LEFT_OUT
+    ):  # fmt: skip
+        return None
+    try:
+        found = estimator.left_out_scaffolds_
+    except ValueError:  # molecules that the file does not keep, or too few scaffolds
+        return None
+    names = ("n_groups", "rmse", "coverage", "factor")
+    return {name: getattr(found, name) for name in names}
 
 
 def _quality(given: PredictedGraphs, inside: np.ndarray) -> dict[str, Any] | None:

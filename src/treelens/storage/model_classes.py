@@ -15,6 +15,7 @@ from treelens.models.thresholds import Threshold
 from treelens.models.training import TrainingGraphs
 from treelens.pairwise.objective import Margins
 from treelens.pairwise.result import LearnedWeights
+from treelens.patterns.cells import AttributeCells
 from treelens.patterns.features import PatternExtractor
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
@@ -25,7 +26,8 @@ from treelens.svm.search import Candidate, SearchResult
 from treelens.svm.solver import SVM
 
 MODEL_CLASSES: tuple[type, ...] = (
-    Candidate, Choice, CovariateColumn, CovariateScales, CovariateTable, EvidenceRecord,
+    AttributeCells, Candidate, Choice, CovariateColumn, CovariateScales, CovariateTable,
+    EvidenceRecord,
     FittedCovariates, FittedGP, FittedSVM, GraphRecipe, LandmarkPosterior, LearnedWeights,
     LearningGain, LeftOutClasses, LeftOutNumbers, LinearOnKernel, Margins, MeanPosterior,
     MixtureScales, PatternExtractor, PatternForest, PatternHistograms, PatternLevel,

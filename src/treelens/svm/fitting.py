@@ -12,9 +12,10 @@ from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import predicted_codes
 from treelens.models.targets import warn_if_one_class
 from treelens.models.training import TrainingGraphs
-from treelens.patterns.features import Features, PatternExtractor
+from treelens.patterns.cells import MOST_STEPS, AttributeCells, has_attributes
+from treelens.patterns.features import Features, PatternExtractor, with_cells
 from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 from treelens.progress import progress_ticks
 from treelens.svm.model import Choice, FittedSVM, LinearOnKernel
 from treelens.svm.search import (
@@ -38,9 +39,20 @@ def fit_chosen(task: Task, candidates: list[Candidate]) -> tuple[FittedSVM, Any]
     deepest = max(c.depth for c in candidates)
     vocabulary, colors = PatternVocabulary.fit(task.graphs, deepest, task.edge_labels, task.n_jobs)
     everything = PatternHistograms.from_colors(vocabulary, colors, task.n_jobs)
+    cells = cell_colors = None
+    if task.attributes and has_attributes(task.graphs):
+        cells = AttributeCells.fit(task.graphs, min(deepest, MOST_STEPS))
+        cell_colors = NodeColors(cells.transform(task.graphs, task.n_jobs), colors.node_offsets)
+
+    def counts(depth: int) -> PatternHistograms:
+        labels = everything.select_depths(task.first_depth, depth)
+        if cells is None or cell_colors is None:
+            return labels
+        return with_cells(labels, cells.truncated(min(depth, MOST_STEPS)), cell_colors, task.n_jobs)
+
     search = KernelSearch(
-        everything, task.codes, inner_splits(task.cv, task.codes, task.classes, task.seed),
-        task.learner, task.first_depth, task.sample_weight, SCORES[task.scoring], task.n_jobs,
+        counts, task.codes, inner_splits(task.cv, task.codes, task.classes, task.seed),
+        task.learner, task.sample_weight, SCORES[task.scoring], task.n_jobs,
     )  # fmt: skip
     with progress_ticks(task.progress, "Choosing a kernel") as search.tick:
         result, chosen = staged_search(search, candidates)
@@ -48,9 +60,11 @@ def fit_chosen(task: Task, candidates: list[Candidate]) -> tuple[FittedSVM, Any]
     known = np.isfinite(result.margins[chosen]).all(axis=1)
     calibration = fit_calibration(result.margins[chosen][known], task.codes[known])
 
-    histograms = everything.select_depths(task.first_depth, chosen.depth)
-    pair_feature = KERNELS[chosen.kernel].pair_feature
-    patterns = PatternExtractor(vocabulary.truncated(chosen.depth), task.first_depth, pair_feature)
+    histograms = counts(chosen.depth)
+    patterns = PatternExtractor(
+        vocabulary.truncated(chosen.depth), task.first_depth, KERNELS[chosen.kernel].pair_feature,
+        None if cells is None else cells.truncated(min(chosen.depth, MOST_STEPS)),
+    )  # fmt: skip
     learner = None
     if chosen.weight_radius > 0:
         learner = search.learn(chosen.base, np.arange(len(task.codes)))
@@ -67,7 +81,7 @@ def fit_chosen(task: Task, candidates: list[Candidate]) -> tuple[FittedSVM, Any]
         used.flat_parameters() if hasattr(used, "flat_parameters") else None,
         getattr(learner, "result_", None),
     )
-    training = TrainingGraphs(histograms, task.codes)
+    training = TrainingGraphs(histograms, task.codes).with_identity(task.graphs)
     model = FittedSVM(
         task.classes, patterns, decision, task.graphs.recipe, calibration, training, choice
     )

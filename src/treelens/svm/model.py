@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -28,21 +28,6 @@ from treelens.patterns.features import Features, PatternExtractor
 from treelens.patterns.pairs import PairFeatures
 from treelens.svm.search import BestParams, SearchResult
 from treelens.svm.solver import SVM, calibrated_probabilities, decisions_of, margins_of
-
-
-class FittedModel(Protocol):
-    """What all fitted models have in common."""
-
-    @property
-    def classes(self) -> np.ndarray | None: ...
-    @property
-    def recipe(self) -> GraphRecipe | None: ...
-    @property
-    def training(self) -> TrainingGraphs | None: ...
-    @property
-    def weights(self) -> np.ndarray: ...
-
-    def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +133,7 @@ class FittedSVM:
         n_classes, n_graphs, indices = (
             len(self.classes), histograms.n_graphs, self.decision.basis_indices,
         )  # fmt: skip
-        offsets = self.patterns.vocabulary.level_offsets
+        offsets = self.patterns.forest.level_offsets
         if not 0 <= first < len(offsets) - 1 or histograms.first_depth != first:
             raise ValueError("first_depth must be a depth of the vocabulary, and the histograms'")
         if not np.array_equal(histograms.level_offsets, offsets[first:] - offsets[first]):
@@ -192,8 +177,14 @@ class FittedSVM:
         """One weight per pattern in use, shape (n_patterns,)."""
         if self.kernel.weights is not None:
             return self.kernel.weights
-        offsets = self.patterns.vocabulary.level_offsets
+        offsets = self.patterns.forest.level_offsets
         return np.ones(int(offsets[-1] - offsets[self.patterns.first_depth]))
+
+    @property
+    def training_graphs(self) -> Features:
+        """Features of all training graphs, of which the support vectors are a part."""
+        pairs = self.patterns.pairs(self.training.histograms)
+        return Features(pairs, pairs.diagonal(self.kernel.weights))
 
     def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions:
         """Decision values and probabilities of graphs, each of which is refined once."""

@@ -138,11 +138,10 @@ class SearchResult:
 class KernelSearch:
     """Scores settings on given splits of one training set."""
 
-    histograms: PatternHistograms  # of all training graphs, every depth that may be tried
+    counts: Callable[[int], PatternHistograms]  # of all training graphs up to a depth
     codes: np.ndarray  # classes 0, 1, ...
     splits: list[Split]
     learner: Any  # cloned with each radius; learns on the training part of a split
-    first_depth: int
     sample_weight: np.ndarray
     score: Callable[[np.ndarray, np.ndarray], float]  # of codes and decisions
     n_jobs: int = 1
@@ -209,7 +208,7 @@ class KernelSearch:
     ) -> Iterator[tuple[Candidate, np.ndarray]]:
         """Outputs of the validation graphs for candidates of one base."""
         weights = self.weights_for(base, train)
-        histograms = self.histograms.select_depths(self.first_depth, base.depth)
+        histograms = self.counts(base.depth)
         pairs = PairFeatures.from_histograms(histograms, base.kind, unit=False)
         diagonal = pairs.diagonal(weights)
         sums = pair_sums(pairs, weights=weights, n_jobs=self.n_jobs)
@@ -245,7 +244,7 @@ class KernelSearch:
         if rough:
             learner = limited(learner, tol=_ROUGH_GAP, max_iter=_ROUGH_STEPS)
         learner.set_params(radius=base.weight_radius)
-        histograms = self.histograms.select_depths(self.first_depth, base.depth)
+        histograms = self.counts(base.depth)
         if len(train) < histograms.n_graphs:
             histograms = histograms.select_graphs(train)
         return learner.fit(PairFeatures.from_histograms(histograms, base.kind), self.codes[train])

@@ -41,6 +41,7 @@ class Task:
     seed: int
     n_jobs: int = 1
     progress: bool | None = False
+    attributes: bool = False  # whether attributes of nodes and edges are patterns too
 
     @cached_property
     def sample_weight(self) -> np.ndarray:

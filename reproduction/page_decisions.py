@@ -1,0 +1,225 @@
+"""The page about decisions: campaigns of suggestions, and advice on held-out matched pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reproduction.campaign import CHOICE_SETS, CHOICES, METHODS, N_BATCH, N_START, SETS
+from reproduction.pages import (
+    Rows,
+    common_rows,
+    grouped,
+    listed,
+    markdown_table,
+    mean_and_error,
+    plus_minus,
+    rows_of,
+    save_figure,
+    signed,
+    write_page,
+)
+
+OURS = "expected_improvement"
+NAMES = {
+    OURS: "treelens, expected improvement (default)",
+    "greedy": "treelens, greedy",
+    "ecfp_gp": "ECFP6 GP, expected improvement",
+    "ecfp_forest": "ECFP4 random forest, greedy",
+    "random": "random",
+    "best_only": "treelens, expected improvement of the one best value",
+    "ucb": "treelens, mean plus one standard deviation",
+    "thompson": "treelens, Thompson sampling",
+}
+# Colours of Okabe and Ito, told apart by line style as well.
+_STYLES = {
+    OURS: ("#d55e00", "-"), "greedy": ("#0072b2", "--"), "ecfp_gp": ("#009e73", "-."),
+    "ecfp_forest": ("#666666", ":"), "random": ("#aaaaaa", "-"),
+}  # fmt: skip
+
+
+def write(out: Path) -> Path | None:
+    """Write ``decisions.md`` and the figure of campaigns."""
+    campaigns, advice = rows_of(out, "campaign"), rows_of(out, "advice")
+    if not campaigns and not advice:
+        return None
+    parts = [*_campaign_parts(out, campaigns), *_advice_parts(advice)]
+    return write_page(out, "decisions", "Which compounds next, and which change", parts)
+
+
+# --- campaigns --------------------------------------------------------------------------------
+
+
+def _campaign_parts(out: Path, rows: Rows) -> list[str]:
+    if not rows:
+        return []
+    kept = [row for row in rows if row["method"] in METHODS]
+    sets = [n for n in SETS if {r["method"] for r in kept if r["set"] == n} == set(METHODS)]
+    kept = [row for row in kept if row["set"] in sets]
+    if not kept:
+        return []
+    draw_campaigns(out / "figures", kept)
+    first = {row["set"]: row for row in kept}
+    sizes = [f"{n} ({first[n]['n']:,} molecules, {first[n]['n_best']} best)" for n in sets]
+    header = ["method", *sets, "mean", "repetitions"]
+    return [
+        "## Campaigns",
+        f"A campaign on molecules whose values are all known: {N_START} drawn at random are "
+        f"measured, then ten batches of {N_BATCH} that [`suggest`](../guide/next-compounds.md) "
+        "chooses, with a new fit before each batch. The score is the share of the best 2 % (the "
+        f"highest values) that has been measured. Sets: {listed(sizes)}; larger sets were cut to "
+        "2,000 at random, of the assay the published training part was used. Each repetition has "
+        "another start, the same for all methods. The ECFP GP has the same kernel and the same "
+        "acquisition; the forest has scikit-learn's default settings, not tuned.",
+        "![Share of the best molecules found against the number measured](figures/campaigns.png)",
+        "Share found, the mean over the ten batches (in percent, with standard errors):",
+        markdown_table(header, _lines(kept, sets, _over_batches)),
+        f"Share found after five batches ({N_START + 5 * N_BATCH} molecules measured):",
+        markdown_table(header, _lines(kept, sets, lambda row: row["found"][5])),
+        _difference_text(kept, sets),
+        *_choice_parts(rows),
+    ]
+
+
+def _over_batches(row: Mapping[str, Any]) -> float:
+    return float(np.mean(row["found"][1:]))
+
+
+def _lines(rows: Rows, sets: list[str], score: Any, methods: Any = METHODS) -> list[list[str]]:
+    cells = {
+        key: [100 * score(row) for row in found]
+        for key, found in grouped(rows, "set", "method").items()
+    }
+    means = {m: float(np.mean([np.mean(cells[name, m]) for name in sets])) for m in methods}
+    lines = []
+    for method in sorted(methods, key=lambda m: -means[m]):
+        found = [cells[name, method] for name in sets]
+        few, many = min(map(len, found)), max(map(len, found))
+        texts = [plus_minus(*mean_and_error(values), 1) for values in found]
+        repeats = f"{few}" if few == many else f"{few} to {many}"
+        lines.append([NAMES[method], *texts, f"{means[method]:.1f}", repeats])
+    return lines
+
+
+def mean_differences(rows: Rows, sets: list[str], theirs: str) -> tuple[float, float | None]:
+    """Return our share less that of another method, paired by start, as a mean over sets.
+
+    The standard error is that of the mean over sets, whose repetitions are independent.
+    """
+    found = {(r["set"], r["method"], r["seed"]): 100 * _over_batches(r) for r in rows}
+    means, squares = [], []
+    for name in sets:
+        seeds = [seed for s, m, seed in found if (s, m) == (name, theirs)]
+        apart = [
+            found[name, OURS, seed] - found[name, theirs, seed]
+            for seed in seeds if (name, OURS, seed) in found
+        ]  # fmt: skip
+        mean, error = mean_and_error(apart)
+        means.append(mean)
+        squares.append(np.nan if error is None else error**2)
+    error = float(np.sqrt(np.sum(squares)) / len(sets))
+    return float(np.mean(means)), None if np.isnan(error) else error
+
+
+def _difference_text(rows: Rows, sets: list[str]) -> str:
+    texts = []
+    for theirs in ("greedy", "ecfp_gp", "ecfp_forest", "random"):
+        mean, error = mean_differences(rows, sets, theirs)
+        about = "" if error is None else f" ± {error:.1f}"
+        texts.append(f"{signed(mean, 1)}{about} to {NAMES[theirs]}")
+    others = [name for name in sets if name not in CHOICE_SETS]
+    text = (
+        "Differences of the default, in points of the share over the ten batches, paired by start "
+        f"and averaged over the sets (with standard errors): {'; '.join(texts)}."
+    )
+    if others and len(others) < len(sets):
+        apart = [mean_differences(rows, others, m) for m in ("greedy", "ecfp_gp")]
+        shown = [signed(mean, 1) + ("" if e is None else f" ± {e:.1f}") for mean, e in apart]
+        text += (
+            f" On {listed(others)} alone, which nothing was chosen on: {shown[0]} to greedy, "
+            f"{shown[1]} to the ECFP GP."
+        )
+    return text
+
+
+def _choice_parts(rows: Rows) -> list[str]:
+    tried = [m for m in CHOICES if any(row["method"] == m for row in rows)]
+    if not tried:
+        return []
+    methods = (OURS, "greedy", *tried)
+    kept = [r for r in rows if r["set"] in CHOICE_SETS and r["method"] in methods]
+    kept = list(common_rows(kept, ["set"], ["seed"]))
+    sets = [name for name in CHOICE_SETS if any(r["set"] == name for r in kept)]
+    if len({(r["set"], r["method"]) for r in kept}) < len(sets) * len(methods):
+        return []
+    lines = _lines(kept, sets, _over_batches, methods)
+    return [
+        "### How the default was chosen",
+        f"On {listed(sets)} only. The usual expected improvement looks "
+        "for one value above the best measured so far; a batch of 20 is better spent on values "
+        "that improve the 20 best, which is the default (`n_best`). There are too few repetitions "
+        "to order methods that lie close together.",
+        markdown_table(["method", *sets, "mean", "repetitions"], lines),
+    ]
+
+
+def draw_campaigns(folder: Path, rows: Rows) -> list[Path]:
+    """Draw one panel a set: the share found against the number of molecules measured."""
+    from matplotlib.figure import Figure
+
+    by_set = grouped(rows, "set")
+    figure = Figure(figsize=(0.6 + 2.6 * len(by_set), 3.2), layout="constrained")
+    panels = figure.subplots(1, len(by_set), squeeze=False, sharey=True)[0]
+    for panel, (name, found) in zip(panels, by_set.items(), strict=True):
+        by_method = grouped(found, "method")
+        for method, (color, line) in _STYLES.items():
+            shares = 100 * np.array([row["found"] for row in by_method[method]])
+            measured = N_START + N_BATCH * np.arange(shares.shape[1])
+            error = shares.std(axis=0, ddof=min(1, len(shares) - 1)) / np.sqrt(len(shares))
+            panel.errorbar(measured, shares.mean(axis=0), error, label=NAMES[method], color=color,
+                           ls=line, lw=1.6)  # fmt: skip
+        panel.set(title=name, xlabel="molecules measured")
+        panel.grid(alpha=0.25)
+        panel.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel("best 2 % found, percent")
+    panels[-1].legend(frameon=False, fontsize=7)
+    return save_figure(figure, folder, "campaigns")
+
+
+# --- advice -----------------------------------------------------------------------------------
+
+
+def _advice_parts(rows: Rows) -> list[str]:
+    if not rows:
+        return []
+    names = {"default": "treelens", "ecfp_gp_radii": "ECFP6 GP"}
+    header = ["assay", "method", "pairs", "correlation", "rank correlation", "RMSE",
+              "RMSE of no difference", "right sign", "in 90 % interval", "width",
+              "without covariance", "width"]  # fmt: skip
+    lines = [
+        [row["set"], names[row["method"]], row["n_pairs"], f"{row['correlation']:.2f}",
+         f"{row['rank_correlation']:.2f}", f"{row['rmse']:.2f}", f"{row['rmse_of_none']:.2f}",
+         f"{100 * row['right_sign']:.0f} %", f"{100 * row['coverage_joint']:.1f} %",
+         f"{row['width_joint']:.2f}", f"{100 * row['coverage_apart']:.1f} %",
+         f"{row['width_apart']:.2f}"]
+        for row in rows
+    ]  # fmt: skip
+    ours = [row for row in rows if row["method"] == "default"]
+    supported = [[row["set"], row["n_supported"], f"{row['correlation_supported']:.2f}",
+                  f"{row['correlation_pairs']:.2f}"] for row in ours]  # fmt: skip
+    return [
+        "## Advice on matched pairs",
+        "Fitted to the published training part of an assay; all matched pairs (single cuts, at "
+        "most ten heavy atoms changed) of which both molecules are in the test part. Predicted "
+        "against measured differences of pK. *Right sign* is of pairs that differ by 0.5 or more. "
+        "An interval contains the noise of two measurements; *without covariance* the two "
+        "predictions are taken as independent, which makes it wider than needed.",
+        markdown_table(header, lines),
+        "Where the training part has pairs with the same change at the same kind of atom, their "
+        "mean difference is the classical prediction of a matched-pair analysis. Correlation with "
+        "the measured difference, on the held-out pairs that have one:",
+        markdown_table(["assay", "pairs", "treelens", "mean of training pairs"], supported),
+    ]

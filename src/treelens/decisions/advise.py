@@ -1,0 +1,236 @@
+"""Which changes of a molecule would help: replacements from matched pairs of the training set."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.base import is_regressor
+
+from treelens.decisions.matched_pairs import (
+    Change,
+    MatchedPairs,
+    attachment,
+    cuts_of,
+    hydrogen_cuts,
+    joined,
+)
+from treelens.decisions.suggest import decision_column, wanted_code
+from treelens.estimators.prediction_table import prediction_table
+from treelens.estimators.process import GaussianProcessEstimator
+from treelens.evaluation.metrics import NINETY
+from treelens.graphs.descriptors import rdkit_descriptors
+from treelens.graphs.gathering import rdkit, smiles_parser
+from treelens.graphs.molecule_table import MoleculeTable
+from treelens.graphs.rdkit_log import quiet
+from treelens.graphs.record import learned_transform
+from treelens.kernels.fingerprints import molecules_behind, parsed_smiles
+
+_BLOCK = 500  # new molecules at a time: their covariance with the lead is that of all pairs
+_MOST_SHOWN = 5  # pairs that a row names
+
+
+class _Training(NamedTuple):
+    """Molecules with values on the learned scale, or 1 for the wanted class and 0 for others."""
+
+    molecules: list[Any]
+    values: np.ndarray
+    names: list[str]
+
+
+def advise(
+    model: Any,
+    lead: str,
+    n: int | None = 50,
+    maximize: bool = True,
+    *,
+    training: Any = None,
+    wanted: Any = None,
+    min_pairs: int = 1,
+    largest_change: int = 10,
+) -> pd.DataFrame:
+    """Predict what replacing a substituent would do to a molecule.
+
+    Substituents that the training molecules exchange for each other, in matched pairs (two
+    molecules that differ by one substituent), are exchanged in the lead, at the same kind of atom.
+
+    Parameters
+    ----------
+    model : GraphRegressor or GraphClassifier
+    lead : str
+        A SMILES.
+    n : int or None, default=50
+        How many changes to return, the most helpful first; None: all.
+    maximize : bool, default=True
+        Whether large values are wanted, or small ones.
+    training : MoleculeTable, optional
+        Molecules with measured values to take the pairs from; by default those that the model
+        keeps.
+    wanted : class, optional
+        With a classifier, the class whose decision value is looked at; see :func:`suggest`.
+    min_pairs : int, default=1
+        Changes that fewer pairs support are left out.
+    largest_change : int, default=10
+        Heavy atoms of a substituent, at most.
+
+    Returns
+    -------
+    DataFrame
+        One row per new molecule: ``change`` (``"F >> Cl"``, substituents written from the atom they
+        are joined by) and ``at``, the atom of the lead that carries it (``c`` is aromatic);
+        ``smiles``; ``difference``, the predicted change of the value (on the scale that was
+        learned, such as log10; of classes, that of the decision value), with ``std`` and its 90 %
+        interval, which are those of the difference, without the noise of measurements (what is
+        uncertain about two similar molecules is mostly common to both, and cancels);
+        ``prediction`` or ``probability CLASS`` of the new molecule; ``in_domain``;
+        ``weight_change`` and ``logp_change``; ``measured``, whether it is a training molecule;
+        ``n_pairs``, ``pair_mean`` and ``pair_std``, the measured differences of the pairs that show
+        this change (of classes, of 0 and 1), and ``pairs``, some of them by name.
+
+    Examples
+    --------
+    >>> import treelens as tl
+    >>> smiles = [f"c1ccc({x})cc1{y}" for x in ("F", "Cl", "C", "O") for y in ("", "N", "CC", "OC")]
+    >>> values = [float("F" in s) + 0.5 * ("N" in s) for s in smiles]
+    >>> model = tl.GraphRegressor(depth=2).fit(smiles, values)
+    >>> table = tl.advise(model, "c1ccc(Cl)cc1C=O")
+    >>> table["change"].iloc[0], bool(table["difference"].iloc[0] > 0.5)
+    ('Cl >> F', True)
+    """
+    if not isinstance(model, GaussianProcessEstimator):
+        raise ValueError("advise needs a Gaussian process: a GraphRegressor or GraphClassifier.")
+    molecule = smiles_parser()(lead) if isinstance(lead, str) else None
+    if molecule is None:
+        raise ValueError(f"The lead {lead!r} cannot be read: give one SMILES.")
+    code = None if is_regressor(model) else wanted_code(model, wanted)
+    known = _training(model, training, code)
+    ideas = replacements(molecule, known.molecules, largest_change, min_pairs)
+    if not ideas:
+        raise ValueError(
+            "No replacement was found: no substituent of the lead is exchanged for another in a "
+            "matched pair of the training molecules. Try a larger largest_change."
+        )
+    table = _predicted(model, rdkit().MolToSmiles(molecule), list(ideas), code)
+    measured = {rdkit().MolToSmiles(each) for each in known.molecules}
+    table["measured"] = [smiles in measured for smiles in ideas]
+    support = pd.DataFrame([_support(change, pairs, known) for change, pairs in ideas.values()])
+    table = pd.concat([support[["change", "at"]], table, support.drop(columns=["change", "at"])],
+                      axis=1)  # fmt: skip
+    table = table.sort_values(
+        "difference", ascending=not maximize, kind="stable", ignore_index=True
+    )
+    return table if n is None else table.head(n)
+
+
+def _training(model: Any, given: Any, code: int | None) -> _Training:
+    """The molecules that pairs are taken from."""
+    kept, scale = model.model_.training, learned_transform(model.recipe_)
+    if given is not None:
+        if not isinstance(given, MoleculeTable) or given.y is None:
+            raise TypeError("training must be a table with a target: tl.read_table(path, target=).")
+        molecules, names = molecules_behind(given.graphs), given.graphs.names
+        values = np.asarray(given.y)
+        if code is not None:
+            values = np.array([str(y) == str(model.classes_[code]) for y in values.tolist()], float)
+        elif scale is not None:
+            values = scale.forward(values)
+    elif kept.smiles is None or not any(kept.smiles):
+        raise ValueError(
+            "The model keeps no training molecules, which matched pairs are taken from: give the "
+            "table that it was fitted to, with training=TABLE."
+        )
+    else:
+        molecules, names, values = parsed_smiles(kept.smiles), kept.names, kept.targets
+        if code is not None:
+            values = (values == code).astype(float)
+    texts = [str(k + 1) for k in range(len(values))] if names is None else list(map(str, names))
+    there = [k for k, each in enumerate(molecules) if each is not None]
+    return _Training([molecules[k] for k in there], values[there], [texts[k] for k in there])
+
+
+Ideas = dict[str, tuple[Change, list[tuple[int, int]]]]
+
+
+def replacements(lead: Any, molecules: list[Any], largest: int = 10, min_pairs: int = 1) -> Ideas:
+    """Return new molecules with the change that makes them and the pairs that show it.
+
+    Of several changes that make the same molecule, the one that most pairs show.
+    """
+    lead, *molecules = map(_plain, [lead, *molecules])
+    cuts = cuts_of(lead, largest) | hydrogen_cuts(lead)
+    changes = MatchedPairs.of(molecules, largest).changes_from({cut.variable for cut in cuts})
+    at_cuts: dict[tuple[str, str], list[str]] = {}
+    for constant, variable in sorted(cuts):
+        at_cuts.setdefault((variable, attachment(constant)[0]), []).append(constant)
+    found: Ideas = {}
+    own = rdkit().MolToSmiles(lead)
+    for change, pairs in changes.items():
+        if len(pairs) < min_pairs:
+            continue
+        for constant in at_cuts.get((change.before, change.at), []):
+            smiles = joined(constant, change.after)
+            if smiles is None or smiles == own:
+                continue
+            if smiles not in found or len(pairs) > len(found[smiles][1]):
+                found[smiles] = (change, pairs)
+    return found
+
+
+def _plain(molecule: Any) -> Any:
+    """A copy without hydrogen atoms and atom map numbers, which mark cuts here."""
+    with quiet():
+        copy = rdkit().RemoveHs(molecule)
+    for atom in copy.GetAtoms():
+        atom.SetAtomMapNum(0)
+    return copy
+
+
+def _support(change: Change, pairs: list[tuple[int, int]], known: _Training) -> dict[str, Any]:
+    """What measured pairs say of a change."""
+    one, other = np.array(pairs).T
+    measured = known.values[other] - known.values[one]
+    named = [f"{known.names[i]} >> {known.names[j]}" for i, j in pairs[:_MOST_SHOWN]]
+    return {
+        "change": change.text, "at": change.at, "n_pairs": len(pairs),
+        "pair_mean": float(measured.mean()),
+        "pair_std": float(measured.std(ddof=1)) if len(pairs) > 1 else np.nan,
+        "pairs": "; ".join(named) + ("; ..." if len(pairs) > _MOST_SHOWN else ""),
+    }  # fmt: skip
+
+
+def _predicted(model: Any, lead: str, smiles: list[str], code: int | None) -> pd.DataFrame:
+    """Predicted differences to the lead, the domain, and changes of weight and logP."""
+    difference, std = predicted_differences(model, lead, smiles, code)
+    table = prediction_table(model, model._new_graphs(smiles)).reset_index(drop=True)
+    shown = "prediction" if code is None else f"probability {model.classes_.tolist()[code]}"
+    described = rdkit_descriptors(parsed_smiles([lead, *smiles]), ["MolWt", "MolLogP"])
+    changes = described[1:] - described[0]
+    return pd.DataFrame(
+        {
+            "smiles": smiles,
+            "difference": difference,
+            "std": std,
+            "lower_90": difference - NINETY * std,
+            "upper_90": difference + NINETY * std,
+            shown: table[shown],
+            "in_domain": table["in_domain"],
+            "weight_change": changes[:, 0].round(3),
+            "logp_change": changes[:, 1].round(3),
+        }
+    )
+
+
+def predicted_differences(
+    model: Any, lead: str, smiles: list[str], code: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means and standard deviations of noise-free differences to the lead, on the learned scale."""
+    gp, differences, stds = model.model_, [], []
+    column, sign = (0, 1.0) if code is None else decision_column(model, code)
+    for start in range(0, len(smiles), _BLOCK):
+        graphs = model._new_graphs([lead, *smiles[start : start + _BLOCK]])
+        mean, covariance = gp.joint(graphs, model._n_jobs())
+        values, own = sign * mean[:, column], np.diagonal(covariance)
+        differences.append(values[1:] - values[0])
+        stds.append(np.sqrt(np.maximum(own[1:] + own[0] - 2.0 * covariance[0, 1:], 0.0)))
+    return np.concatenate(differences), np.concatenate(stds)

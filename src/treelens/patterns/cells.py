@@ -1,0 +1,361 @@
+"""Continuous attributes of nodes as patterns: cells of many binnings, at many resolutions.
+
+A node has its own attributes, their means over its neighbours, the means of these means, and so on
+up to ``n_steps``. With the values up to each number of steps, several randomised trees divide the
+space of values: each cell is split along one of them, at a quantile of the training nodes in it, so
+that a cell reads ``"charge <= -0.1, x > 0.52 (mean over 1 step)"``. A cell is a pattern; the cell
+that it was split from is its parent; how often the nodes of a graph fall into each cell is counted
+like any other pattern.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from treelens.array_checks import check_array, check_labels, check_offsets
+from treelens.graphs.collection import GraphCollection, check_attributes
+from treelens.parallel import run_in_shares
+from treelens.patterns import _compiled_cells
+
+N_TREES = 8
+N_RESOLUTIONS = 6
+MOST_STEPS = 2  # means over more make the nodes of a graph alike
+_QUANTILES = 0.1, 0.9  # between which a cell is split: trees shall differ
+_FEWEST_NODES = 8  # in a cell that is split
+_MOST_NODES = 20_000  # that thresholds are found from
+_SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeCells:
+    """Trees of cells, fitted to the attributes of training nodes.
+
+    Levels are numbered step by step, in each tree by tree, in each from the coarsest resolution
+    (two cells) on. A cell of the last resolution but one, or the whole space, has a *split*; its
+    children are numbered one after the other in the next resolution, and a cell without a split
+    goes on there as one.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the attributes of nodes: the first columns.
+    edge_names : tuple of str
+        Of the attributes of edges, of which a node has the mean over its edges: the other columns.
+    n_trees, n_steps, n_resolutions : int
+        Steps beside the attributes themselves, which are step 0.
+    split_offsets : ndarray of int64, shape (n_trees * (n_steps + 1) * n_resolutions + 1,)
+        Where the splits that lead to each level begin.
+    attribute : ndarray of int32, shape (n_splits,)
+        The column that is compared; -1 where the cell is not split.
+    threshold : ndarray of float64, shape (n_splits,)
+        Larger values go to the second child.
+    missing : ndarray of bool, shape (n_splits,)
+        Whether the second child takes the nodes without a value, and the first all others.
+    first_child : ndarray of int32, shape (n_splits,)
+    """
+
+    names: tuple[str, ...]
+    edge_names: tuple[str, ...]
+    n_trees: int
+    n_steps: int
+    n_resolutions: int
+    split_offsets: np.ndarray
+    attribute: np.ndarray
+    threshold: np.ndarray
+    missing: np.ndarray
+    first_child: np.ndarray
+
+    def validate(self) -> None:
+        """Raise ``ValueError`` unless every split leads to cells of the next resolution."""
+        check_labels(self.columns, "names")
+        n_splits = len(self.attribute)
+        check_offsets(self.split_offsets, "split_offsets", self.n_levels, n_splits)
+        check_array(self.attribute, "attribute", np.int32, (None,), -1, len(self.columns))
+        check_array(self.threshold, "threshold", np.float64, (n_splits,))
+        check_array(self.missing, "missing", np.bool_, (n_splits,))
+        check_array(self.first_child, "first_child", np.int32, (n_splits,))
+        for level in range(self.n_levels):
+            splits = slice(*self.split_offsets[level : level + 2].tolist())
+            sizes = 1 + (self.attribute[splits] >= 0)
+            n_above = self.level_sizes[level - 1] if level % self.n_resolutions else 1
+            expected = np.cumsum(sizes) - sizes
+            if len(sizes) != n_above or (self.first_child[splits] != expected).any():
+                raise ValueError("splits must lead to the cells of the next resolution")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What each column says of a node, in words."""
+        own = (*self.names, *(f"{name} over edges" for name in self.edge_names))
+        steps = ["", " (mean over 1 step)"]
+        steps += [f" (mean over {k} steps)" for k in range(2, self.n_steps + 1)]
+        return tuple(name + step for step in steps[: self.n_steps + 1] for name in own)
+
+    @property
+    def n_levels(self) -> int:
+        return self.n_trees * (self.n_steps + 1) * self.n_resolutions
+
+    @cached_property
+    def level_sizes(self) -> np.ndarray:
+        """Number of cells of each level, shape (n_levels,)."""
+        total = np.concatenate([[0], np.cumsum(1 + (self.attribute >= 0))])
+        return np.diff(total[self.split_offsets])
+
+    @property
+    def level_steps(self) -> np.ndarray:
+        """Step of each level, shape (n_levels,)."""
+        return np.arange(self.n_levels) // (self.n_trees * self.n_resolutions)
+
+    @property
+    def level_groups(self) -> np.ndarray:
+        """Step and resolution of each level as one number: trees share them; (n_levels,)."""
+        resolution = np.arange(self.n_levels) % self.n_resolutions
+        return self.level_steps * self.n_resolutions + resolution
+
+    @cached_property
+    def parents(self) -> tuple[np.ndarray, ...]:
+        """For each level, the cell of the level before that each cell was split from.
+
+        At the first resolution -1.
+        """
+        found = []
+        for level in range(self.n_levels):
+            splits = slice(*self.split_offsets[level : level + 2].tolist())
+            sizes = 1 + (self.attribute[splits] >= 0)
+            above = np.repeat(np.arange(len(sizes)), sizes)
+            found.append(above if level % self.n_resolutions else np.full(len(above), -1))
+        return tuple(found)
+
+    # --- fit and transform ------------------------------------------------------------------
+
+    @classmethod
+    def fit(
+        cls,
+        graphs: GraphCollection,
+        n_steps: int,
+        n_trees: int = N_TREES,
+        n_resolutions: int = N_RESOLUTIONS,
+    ) -> AttributeCells:
+        """Find thresholds from the nodes of training graphs; see :func:`has_attributes`."""
+        values = means_over_steps(graphs, n_steps)  # (n_nodes, (n_steps + 1) * n_attributes)
+        if len(values) > _MOST_NODES:
+            order = np.random.default_rng(_SEED).permutation(len(values))
+            values = values[np.sort(order[:_MOST_NODES])]
+        n_attributes = values.shape[1] // (n_steps + 1)
+        units = np.tile(_spread(values[:, :n_attributes]), n_steps + 1)
+        units[units == 0.0] = 1.0
+        splits = [
+            level
+            for step in range(n_steps + 1)
+            for tree in range(n_trees)
+            for known in [slice(0, (step + 1) * n_attributes)]
+            for level in _grow(
+                values[:, known],
+                units[known],
+                n_resolutions,
+                np.random.default_rng((_SEED, tree, step)),
+            )
+        ]
+        sizes = [len(level) for level in splits]
+        table = [split for level in splits for split in level]
+        children = [_first_children(level) for level in splits]
+        return cls(
+            graphs.attribute_names, graphs.edge_attribute_names, n_trees, n_steps, n_resolutions,
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            np.array([split[0] for split in table], dtype=np.int32),
+            np.array([split[1] for split in table], dtype=np.float64),
+            np.array([split[2] for split in table], dtype=np.bool_),
+            np.concatenate(children).astype(np.int32),
+        )  # fmt: skip
+
+    def truncated(self, n_steps: int) -> AttributeCells:
+        """Return the cells of the first steps: those that a fit with fewer steps would find."""
+        n_levels = self.n_trees * (n_steps + 1) * self.n_resolutions
+        offsets = self.split_offsets[: n_levels + 1]
+        n = int(offsets[-1])
+        return replace(
+            self, n_steps=n_steps, split_offsets=offsets, attribute=self.attribute[:n],
+            threshold=self.threshold[:n], missing=self.missing[:n],
+            first_child=self.first_child[:n],
+        )  # fmt: skip
+
+    def transform(self, graphs: GraphCollection, n_jobs: int = 1) -> np.ndarray:
+        """Return the cell of every node at every level, shape (n_levels, n_nodes)."""
+        graphs = check_attributes(graphs, self.names, self.edge_names)
+        values = means_over_steps(graphs, self.n_steps)
+        cells = np.empty((self.n_levels, graphs.n_nodes), dtype=np.int32)
+
+        def share(first: int, last: int) -> None:
+            for start in range(0, self.n_levels, self.n_resolutions):
+                _compiled_cells.cells_of_nodes(
+                    first, last, values, self.split_offsets[start : start + self.n_resolutions],
+                    self.attribute, self.threshold, self.missing, self.first_child,
+                    cells[start : start + self.n_resolutions],
+                )  # fmt: skip
+
+        run_in_shares(share, graphs.n_nodes, n_jobs)
+        return cells
+
+    # --- reading ----------------------------------------------------------------------------
+
+    def bounds(self, level: int, cell: int) -> dict[str, tuple[float, float] | bool]:
+        """Return what a cell asks of each attribute.
+
+        An interval ``low < value <= high``, or True where the value must be missing. Nodes without
+        a value that is asked for are in the cells of low values, unless they have one of their own.
+        """
+        found: dict[str, tuple[float, float] | bool] = {}
+        for split, second in self._path(level, cell):
+            name = self.columns[self.attribute[split]]
+            threshold = float(self.threshold[split])
+            known = found.get(name, (-np.inf, np.inf))
+            if self.missing[split]:
+                found[name] = True if second else known
+            elif isinstance(known, tuple):
+                low, high = known
+                found[name] = (threshold, high) if second else (low, threshold)
+        return found
+
+    def asked(self, level: int, cell: int) -> list[int]:
+        """Return the columns that a cell asks for, each once."""
+        return sorted({int(self.attribute[split]) for split, _ in self._path(level, cell)})
+
+    def attribute_and_step(self, column: int) -> tuple[str, int]:
+        """Return the attribute that a column is about, and the steps that it is a mean over."""
+        own = (*self.names, *self.edge_names)
+        return own[column % len(own)], column // len(own)
+
+    def text(self, level: int, cell: int) -> str:
+        """Return a cell in words: ``"charge <= -0.1, x > 0.52 (mean over 1 step)"``."""
+        parts = []
+        for name, bound in self.bounds(level, cell).items():
+            name, mean, steps = name.partition(" (mean")
+            if isinstance(bound, bool):
+                condition = f"{name} missing"
+            elif np.isfinite(bound).all():
+                condition = f"{bound[0]:.3g} < {name} <= {bound[1]:.3g}"
+            elif np.isfinite(bound[0]):
+                condition = f"{name} > {bound[0]:.3g}"
+            else:
+                condition = (
+                    f"{name} <= {bound[1]:.3g}" if np.isfinite(bound[1]) else f"{name} known"
+                )
+            parts.append(condition + mean + steps)
+        return ", ".join(parts) or "any value"
+
+    def _path(self, level: int, cell: int) -> list[tuple[int, bool]]:
+        """Splits on the way to a cell, and whether each was left by its second child."""
+        path: list[tuple[int, bool]] = []
+        for k in range(level, level - level % self.n_resolutions - 1, -1):
+            start, stop = self.split_offsets[k : k + 2].tolist()
+            above = int(np.searchsorted(self.first_child[start:stop], cell, side="right")) - 1
+            if self.attribute[start + above] >= 0:
+                path.insert(0, (start + above, cell > self.first_child[start + above]))
+            cell = above
+        return path
+
+
+def has_attributes(graphs: GraphCollection) -> bool:
+    """Whether nodes or edges have attributes that can be divided into cells."""
+    given = graphs.node_attributes is not None or graphs.edge_attributes is not None
+    return given and graphs.n_nodes > 0
+
+
+def means_over_steps(graphs: GraphCollection, n_steps: int) -> np.ndarray:
+    """Return the attributes of nodes, their means over neighbours, the means of these, and so on.
+
+    Of each, those of nodes come first, then the means of those of edges over the edges of a node.
+    Missing values are left out of means; where all are missing, or a node has no neighbours, it
+    keeps the value of the step before. Shape (n_nodes, (n_steps + 1) * n_attributes).
+    """
+    owner = np.repeat(np.arange(graphs.n_nodes), np.diff(graphs.neighbor_offsets))
+    first = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # of the graph of each node
+    shape = (graphs.n_nodes, graphs.n_nodes)
+    ones = np.ones(len(owner))
+    adjacency = sparse.csr_array((ones, (owner, graphs.neighbors + first[owner])), shape=shape)
+    columns = [] if graphs.node_attributes is None else [graphs.node_attributes]
+    if graphs.edge_attributes is not None:
+        shape = (graphs.n_nodes, len(owner))
+        incident = sparse.csr_array((ones, (owner, np.arange(len(owner)))), shape=shape)
+        none = np.full((graphs.n_nodes, len(graphs.edge_attribute_names)), np.nan)
+        columns.append(_known_mean(incident, graphs.edge_attributes, none))
+    steps = [np.hstack(columns)]
+    for _ in range(n_steps):
+        steps.append(_known_mean(adjacency, steps[-1], steps[-1]))
+    return np.hstack(steps)
+
+
+def _known_mean(members: sparse.csr_array, values: np.ndarray, default: np.ndarray) -> np.ndarray:
+    """Mean of the values that are not missing over the members of each row, or the default."""
+    known = ~np.isnan(values)
+    n_known = members @ known.astype(np.float64)
+    total = members @ np.where(known, values, 0.0)
+    return np.divide(total, n_known, out=default.copy(), where=n_known > 0)
+
+
+Split = tuple[int, float, bool]  # attribute or -1, threshold, whether missing values go apart
+
+
+def _grow(
+    values: np.ndarray, units: np.ndarray, n_resolutions: int, rng: np.random.Generator
+) -> list[list[Split]]:
+    """Return the splits of one tree, by resolution; ``values`` (n_nodes, n_columns)."""
+    cells, levels = [np.arange(len(values))], []
+    for _ in range(n_resolutions):
+        splits, children = [], []
+        for cell in cells:
+            inside = values[cell]
+            attribute, threshold, missing = split = _choose_split(inside, units, rng)
+            splits.append(split)
+            if attribute < 0:
+                children.append(cell)
+                continue
+            column = inside[:, attribute]
+            second = np.isnan(column) if missing else column > threshold
+            children += [cell[~second], cell[second]]
+        levels.append(splits)
+        cells = children
+    return levels
+
+
+def _choose_split(inside: np.ndarray, units: np.ndarray, rng: np.random.Generator) -> Split:
+    """Split a cell along one of the attributes that vary most in it, at a random quantile."""
+    n_attributes = len(units)
+    tried = rng.permutation(n_attributes)[: (n_attributes + 1) // 2]
+    factors = rng.uniform(0.5, 1.0, len(tried))
+    quantile = rng.uniform(*_QUANTILES)
+    if len(inside) < _FEWEST_NODES:
+        return -1, 0.0, False
+    score = factors * _spread(inside[:, tried]) / units[tried]
+    if not score.max() > 0.0:  # constant here: is any other attribute not?
+        tried = np.arange(n_attributes)
+        score = _spread(inside) / units
+    attribute = int(tried[np.argmax(score)])
+    column = inside[:, attribute]
+    absent = np.isnan(column)
+    if _FEWEST_NODES <= absent.sum() <= len(column) - _FEWEST_NODES:
+        return attribute, 0.0, True
+    present = column[~absent]
+    if not len(present) or present.min() == present.max():
+        return -1, 0.0, False
+    threshold = float(np.quantile(present, quantile))
+    if threshold >= present.max():
+        threshold = float(present[present < present.max()].max())
+    return attribute, threshold, False
+
+
+def _spread(values: np.ndarray) -> np.ndarray:
+    """Standard deviation of each column, missing values aside."""
+    known = ~np.isnan(values)
+    n = np.maximum(known.sum(axis=0), 1)
+    filled = np.where(known, values, 0.0)
+    centred = np.where(known, values - filled.sum(axis=0) / n, 0.0)
+    return np.sqrt((centred**2).sum(axis=0) / n)
+
+
+def _first_children(splits: list[Split]) -> np.ndarray:
+    sizes = np.array([1 + (attribute >= 0) for attribute, *_ in splits])
+    return np.cumsum(sizes) - sizes

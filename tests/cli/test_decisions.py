@@ -1,0 +1,85 @@
+"""``treelens suggest`` and ``treelens advise``: the same as the library says, in files."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import treelens as tl
+from cli.conftest import SMALL, refused, run, write_csv
+from decisions.conftest import ENDS, OTHERS, benzene, value_of
+
+PAIRS = [(end, other) for end in ENDS for other in OTHERS]
+LEAD = "c1cc(Br)ccc1CC=O"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("decisions")
+    known, rest = PAIRS[::2], PAIRS[1::2]
+    rows = [(f"K{k}", benzene(*p), f"{value_of(*p):.3f}") for k, p in enumerate(known)]
+    write_csv(folder / "known.csv", rows, "id,smiles,value")
+    rows = [(f"P{k}", benzene(*p), k) for k, p in enumerate([*rest, known[0]])]
+    write_csv(folder / "pool.csv", rows, "id,smiles,price")
+    fitted = run("fit", folder / "known.csv", "--target", "value", "--task", "regression",
+                 "-o", folder / "m.treelens", *SMALL, "--fragments", 0)  # fmt: skip
+    assert fitted.code == 0, fitted.err
+    return folder
+
+
+def test_suggestions_are_those_of_the_library(files):
+    model, pool, out = files / "m.treelens", files / "pool.csv", files / "next.csv"
+    done = run("suggest", model, pool, "--n", 5, "--out", out, "--where", "MW < 200 and price > 1")
+    assert done.code == 0, done.err
+    assert "1 of 31 candidates left out: already in the training data." in done.err
+    written = pd.read_csv(out)
+    loaded = tl.load(model)
+    table = tl.read_table(pool, model=loaded)
+    expected = tl.suggest(loaded, table, 5, where="MW < 200 and price > 1")
+    assert written["index"].tolist() == expected["index"].tolist()
+    assert written["name"].tolist() == expected["name"].tolist()
+    assert {"prediction", "lower_90", "probability_better", "nearest_value"} <= set(written)
+    told = run("suggest", model, pool, "--n", 3, "--minimize", "--strategy", "greedy", "--json")
+    lowest = tl.suggest(loaded, table, 3, "greedy", maximize=False)
+    assert [row["index"] for row in told.data["suggestions"]] == lowest["index"].tolist()
+    assert "1 of 33 candidates left out: already in the training data." in told.data["notes"]
+
+
+def test_a_bad_condition_is_one_error(files):
+    model, pool = files / "m.treelens", files / "pool.csv"
+    refused(run("suggest", model, pool, "--where", "__import__('os')"), "not allowed")
+    refused(run("suggest", model, pool, "--where", "cost < 3"), "cost", "MW")
+    refused(run("suggest", model, pool, "--strategy", "best"), "expected_improvement")
+    refused(run("suggest", model, pool, "--out", pool), "same file")
+
+
+def test_advice_is_that_of_the_library(files):
+    model, out, page = files / "m.treelens", files / "advice.csv", files / "advice.html"
+    lead = files / "lead.smi"
+    lead.write_text(f"{LEAD} lead\n")
+    done = run("advise", model, lead, "--n", 8, "--out", out, "--html", page)
+    assert done.code == 0, done.err
+    expected = tl.advise(tl.load(model), LEAD, 8)
+    assert pd.read_csv(out)["change"].tolist() == expected["change"].tolist()
+    assert expected["change"].iloc[0] in done.out
+    assert page.read_text().count("<tr>") == 9
+    told = run("advise", model, LEAD, "--training", files / "known.csv", "--json", "--n", 8)
+    assert [row["change"] for row in told.data["advice"]] == expected["change"].tolist()
+
+
+def test_a_model_without_its_molecules_asks_for_them(files):
+    model = files / "bare.treelens"
+    done = run("fit", files / "known.csv", "--target", "value", "--task", "regression", "-o", model,
+               *SMALL, "--fragments", 0, "--no-training-data")  # fmt: skip
+    assert done.code == 0, done.err
+    refused(run("advise", model, LEAD), "--training")
+    done = run("advise", model, LEAD, "--training", files / "known.csv")
+    assert done.code == 0, done.err
+    assert "Br >> " in done.out
+    done = run("suggest", model, files / "pool.csv", "--n", 2)
+    assert done.code == 0, done.err
+
+
+def test_a_support_vector_machine_is_refused(files, model):
+    refused(run("suggest", model, files / "pool.csv"), "Gaussian process")
+    refused(run("advise", model, LEAD), "Gaussian process")

@@ -1,0 +1,133 @@
+"""Batches from joint normal distributions, against integration and explicit conditioning."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from treelens.decisions.acquisition import (
+    Aim,
+    choose_batch,
+    expected_improvement,
+    joint_samples,
+    score,
+    shortlisted_batch,
+)
+
+SEQUENTIAL = ("expected_improvement", "ucb", "uncertainty")
+
+
+def joint(rng, n=40, noise=0.05):
+    """Means and a covariance of full rank whose neighbours are similar."""
+    places = rng.uniform(size=(n, 2))
+    squares = ((places[:, None] - places) ** 2).sum(axis=-1)
+    return rng.normal(size=n), 1.5 * np.exp(-squares / 0.1) + 1e-6 * np.eye(n), noise
+
+
+@pytest.mark.parametrize(("mean", "std", "best"), [(0.3, 1.2, 0.5), (-2.0, 0.4, 1.0), (3, 2, 0)])
+def test_expected_improvement_is_the_integral(mean, std, best):
+    integral, _ = quad(lambda x: (x - best) * norm.pdf(x, mean, std), best, mean + 12 * std)
+    found = expected_improvement(np.array([mean]), np.array([std]), best)[0]
+    np.testing.assert_allclose(found, integral, rtol=1e-6, atol=1e-12)
+
+
+def naive_batch(mean, covariance, noise, n, aim):
+    """The same from the textbook: condition on the chosen means with a solve of their own."""
+    chosen, best = [], list(aim.best)
+    for _ in range(n):
+        among = covariance[np.ix_(chosen, chosen)] + noise * np.eye(len(chosen))
+        cross = covariance[:, chosen]
+        left = np.diagonal(covariance) - np.einsum(
+            "ij,ji->i", cross, np.linalg.solve(among, cross.T)
+        )
+        std = np.sqrt(np.maximum(left, 1e-15))
+        if aim.strategy == "ucb":
+            wanted = mean + aim.exploration * std
+        elif aim.strategy == "uncertainty":
+            wanted = std.copy()
+        else:
+            z = (mean - min(best)) / std
+            wanted = (mean - min(best)) * norm.cdf(z) + std * norm.pdf(z)
+        wanted[chosen] = -np.inf
+        chosen.append(int(wanted.argmax()))
+        best = sorted([*best, mean[chosen[-1]]])[1:]
+    return chosen
+
+
+@pytest.mark.parametrize("strategy", SEQUENTIAL)
+@pytest.mark.parametrize("n_best", [1, 5])
+def test_batches_are_those_of_explicit_conditioning(rng, strategy, n_best):
+    mean, covariance, noise = joint(rng)
+    aim = Aim(strategy, np.sort(rng.normal(size=n_best)), exploration=1.3)
+    found = choose_batch(mean, covariance, noise, 12, aim, rng)
+    assert found.positions.tolist() == naive_batch(mean, covariance, noise, 12, aim)
+    assert (np.diff(found.scores) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("strategy", SEQUENTIAL)
+def test_a_copy_of_a_chosen_candidate_is_not_chosen(strategy):
+    covariance = np.eye(6)
+    covariance[0, 1] = covariance[1, 0] = 0.9999
+    mean = np.array([2.0, 2.0, 1.0, 1.0, 1.0, 1.0])
+    aim = Aim(strategy, np.array([1.5]), exploration=2.0)
+    chosen = choose_batch(mean, covariance, 1e-4, 4, aim, np.random.default_rng(0)).positions
+    assert len({0, 1} & set(chosen.tolist())) == 1
+    greedy = choose_batch(mean, covariance, 1e-4, 2, Aim("greedy", aim.best), None)
+    assert greedy.positions.tolist() == [0, 1]
+
+
+def test_scores_do_not_rise_with_less_variance(rng):
+    mean, variance = rng.normal(size=50), rng.uniform(0.1, 2.0, size=50)
+    for strategy in SEQUENTIAL:
+        for near in (False, True):
+            aim = Aim(strategy, np.array([0.3]), near=near)
+            assert (score(mean, 0.7 * variance, aim) <= score(mean, variance, aim) + 1e-12).all()
+
+
+def test_the_boundary_of_classes_stays_and_uncertainty_is_near_it(rng):
+    mean = np.array([-1.0, 0.05, 1.0])
+    aim = Aim("uncertainty", np.zeros(1), near=True)
+    assert choose_batch(mean, 0.2 * np.eye(3), 0.1, 1, aim, rng).positions.tolist() == [1]
+    aim = Aim("expected_improvement", np.zeros(1), near=True)
+    mean = np.array([3.0, 2.0, 1.0])
+    found = choose_batch(mean, 1e-6 * np.eye(3), 0.1, 3, aim, rng)
+    np.testing.assert_allclose(found.scores, mean, rtol=1e-3)
+
+
+def test_thompson_draws_maxima_as_often_as_they_occur():
+    rng = np.random.default_rng(5)
+    mean, covariance, _ = joint(rng, 8)
+    often = np.bincount(
+        [choose_batch(mean, covariance, 0.1, 1, Aim("thompson", None), rng).positions[0]
+         for _ in range(3000)], minlength=8) / 3000  # fmt: skip
+    samples = np.random.default_rng(6).multivariate_normal(mean, covariance, 20000)
+    expected = np.bincount(samples.argmax(axis=1), minlength=8) / 20000
+    np.testing.assert_allclose(often, expected, atol=0.035)
+    batch = choose_batch(mean, covariance, 0.1, 8, Aim("thompson", None), rng).positions
+    assert sorted(batch.tolist()) == list(range(8))
+
+
+def test_samples_of_a_singular_covariance_move_together(rng):
+    samples = joint_samples(np.zeros(3), np.ones((3, 3)), 500, rng)
+    np.testing.assert_allclose(samples, samples[:, :1].repeat(3, axis=1), atol=1e-2)
+    assert 0.8 < samples[:, 0].std() < 1.2
+
+
+@pytest.mark.parametrize("strategy", SEQUENTIAL)
+def test_a_shortlist_gives_the_batch_of_all(rng, strategy):
+    mean, covariance, noise = joint(rng, 900)
+    aim, asked = Aim(strategy, np.sort(mean)[-20:], 1.0), []
+
+    def some(positions):
+        asked.append(len(positions))
+        return mean[positions], covariance[np.ix_(positions, positions)]
+
+    whole = choose_batch(mean, covariance, noise, 20, aim, rng)
+    found = shortlisted_batch(mean, np.diagonal(covariance), some, noise, 20, aim, rng, 900)
+    assert found.positions.tolist() == whole.positions.tolist()
+    assert asked[0] == 300
+    short = shortlisted_batch(mean, np.diagonal(covariance), some, noise, 20, aim, rng, 350)
+    assert asked[-1] <= 350
+    assert len(set(short.positions.tolist())) == 20

@@ -1,0 +1,215 @@
+"""``suggest``: the batch, the table about it, and the candidates that are left out."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from rdkit.Chem import Descriptors, MolFromSmiles
+from scipy.stats import norm
+
+import treelens as tl
+from treelens.decisions.acquisition import STRATEGIES
+from treelens.graphs.errors import GraphDataError
+from treelens.storage.archive import is_model_file
+
+
+@pytest.fixture(scope="module")
+def pool(molecules, halves):
+    smiles = molecules[0]
+    return [smiles[k] for k in halves[1]]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("maximize", [True, False])
+def test_every_strategy_chooses_different_candidates(model, pool, strategy, maximize):
+    found = tl.suggest(model, pool, 8, strategy, maximize)
+    assert found["index"].is_unique
+    assert [pool[k] for k in found["index"]] == found["smiles"].tolist()
+    mean = model.predict(pool)
+    if strategy == "greedy":
+        order = np.argsort(-mean if maximize else mean, kind="stable")[:8]
+        assert found["index"].tolist() == order.tolist()
+    elif strategy != "uncertainty":  # what is wanted is also expected
+        chosen = mean[found["index"]].mean()
+        assert chosen > mean.mean() if maximize else chosen < mean.mean()
+
+
+def test_a_batch_takes_variances_from_conditioning_on_its_predictions(model, pool):
+    """The oracle is the model itself, given the choices so far with the values it predicts."""
+    found = tl.suggest(model, pool, 4, "uncertainty")["index"].tolist()
+    given, left = model, list(range(len(pool)))
+    for choice in found:
+        _, std = given.predict([pool[k] for k in left], return_std=True, include_noise=False)
+        assert left[int(std.argmax())] == choice
+        given = given.condition([pool[choice]], given.predict([pool[choice]]))
+        left.remove(choice)
+
+
+def test_the_first_choice_has_the_largest_expected_improvement(model, pool):
+    found = tl.suggest(model, pool, 3, n_best=1)
+    mean, std = model.predict(pool, return_std=True, include_noise=False)
+    z = (mean - model.train_values_.max()) / std
+    improvement = std * (z * norm.cdf(z) + norm.pdf(z))
+    assert found["index"].iloc[0] == improvement.argmax()
+    assert found["score"].iloc[0] == pytest.approx(improvement.max(), rel=1e-6)
+
+
+def test_the_table_says_what_predict_and_kneighbors_say(model, pool):
+    found = tl.suggest(model, pool, 5, "ucb", maximize=False)
+    chosen = [pool[k] for k in found["index"]]
+    mean, std = model.predict(chosen, return_std=True)
+    np.testing.assert_allclose(found["prediction"], mean)
+    np.testing.assert_allclose(found["std"], std)
+    expected = norm.cdf(model.train_values_.min(), mean, std)
+    np.testing.assert_allclose(found["probability_better"], expected, rtol=1e-9)
+    near = model.kneighbors(chosen, 1)
+    assert found["nearest_smiles"].tolist() == near["smiles"].tolist()
+    np.testing.assert_allclose(found["nearest_value"], near["value"])
+    np.testing.assert_allclose(found["similarity"], near["similarity"])
+
+
+def test_measured_and_repeated_candidates_are_left_out(model, molecules, halves, pool):
+    smiles, known = molecules[0], halves[0]
+    other_way = "Oc1ccccc1" if "c1ccccc1O" in [smiles[k] for k in known] else smiles[known[0]]
+    mixed = [smiles[known[0]], pool[0], other_way, pool[1], pool[0]]
+    with pytest.warns(UserWarning, match="candidates") as heard:
+        found = tl.suggest(model, mixed, 5, "greedy")
+    assert sorted(found["index"]) == [1, 3]
+    texts = [str(each.message) for each in heard]
+    assert any("2 of 5 candidates left out: already" in text for text in texts)
+    assert any("1 of 5 candidates left out: repeat" in text for text in texts)
+
+
+def test_molecules_that_patterns_confuse_are_told_apart():
+    """Depth 0 counts atoms only: isomers are no duplicates, other spellings are."""
+    known = ["CCCO", "CCO", "CCCCO", "CCCCCO", "CCCCCCO", "CCCCCCCO"]
+    model = tl.GraphRegressor(depth=0, descriptors=False, n_jobs=1, trees=("labels",))
+    model.fit(known, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    with pytest.warns(UserWarning, match="1 of 4"):
+        found = tl.suggest(model, ["CC(C)O", "OCCC", "CCOC", "CCCCCCCCO"], 3)
+    assert sorted(found["index"]) == [0, 2, 3]
+
+
+def test_graphs_with_other_unseen_patterns_are_not_taken_for_copies():
+    graphs, y = tl.make_synthetic(n_per_substructure=6, random_state=0)
+    model = tl.GraphClassifier(depth=1, n_jobs=1).fit(graphs, y)
+    star = ([(0, 1), (0, 2), (0, 3)], {0: "new", 1: "new", 2: "new", 3: "new"})
+    path = ([(0, 1), (1, 2), (2, 3)], {0: "new", 1: "new", 2: "new", 3: "new"})
+    strange = tl.as_graph_collection([star, path])
+    assert model.out_of_vocabulary(strange).tolist() == [1.0, 1.0]
+    assert len(tl.suggest(model, strange, 2)) == 2
+
+
+def test_all_measured_is_an_error(model, molecules, halves):
+    smiles, known = molecules[0], halves[0]
+    with pytest.raises(ValueError, match="fitted to all"):
+        tl.suggest(model, [smiles[k] for k in known])
+
+
+# --- conditions and tables ------------------------------------------------------------------------
+
+
+def test_conditions_by_descriptors_are_rdkits(model, pool):
+    found = tl.suggest(model, pool, 50, "greedy", where="MW < 150 and HBD >= 1")
+    expected = {
+        k for k, s in enumerate(pool)
+        if Descriptors.MolWt(MolFromSmiles(s)) < 150
+        and Descriptors.NumHDonors(MolFromSmiles(s)) >= 1
+    }  # fmt: skip
+    assert 0 < len(expected) < len(pool)
+    assert set(found["index"]) == expected
+    with pytest.raises(ValueError, match="No candidate of"):
+        tl.suggest(model, pool, where="MW > 5000")
+    with pytest.raises(GraphDataError, match="column"):
+        tl.suggest(model, pool, where="price < 3")
+
+
+def test_rows_of_a_table_are_counted_with_those_that_cannot_be_read(model, pool, tmp_path):
+    path = tmp_path / "pool.csv"
+    rows = [f"X{k},{s},{k % 3},{'in' if k % 2 else 'out'}" for k, s in enumerate(pool)]
+    rows.insert(2, "bad,c1ccccc1(,0,in")
+    path.write_text("\n".join(["id,smiles,price,stock", *rows]) + "\n")
+    table = tl.read_table(path, model=model, max_invalid=0.5)
+    where = "price < 2 and stock == 'in'"
+    found = tl.suggest(model, table, 50, "greedy", where=where)
+    lines = [rows[k].split(",") for k in found["index"]]
+    assert [line[1] for line in lines] == found["smiles"].tolist()
+    assert [line[0] for line in lines] == found["name"].tolist()
+    assert all(int(line[2]) < 2 and line[3] == "in" for line in lines)
+    assert len(lines) == sum(k % 3 < 2 and k % 2 for k in range(len(pool)))
+
+
+def test_a_model_from_a_file_suggests_the_same(model, pool, tmp_path):
+    path = tmp_path / "model.treelens"
+    model.save(path)
+    assert is_model_file(path)
+    found = tl.suggest(tl.load(path), pool, 6)
+    assert found["index"].tolist() == tl.suggest(model, pool, 6)["index"].tolist()
+
+
+def test_a_learned_scale_is_undone_in_the_table(molecules, halves, pool, tmp_path):
+    smiles, values = molecules
+    path = tmp_path / "known.csv"
+    lines = [f"{smiles[k]},{10 ** values[k]:.9g}" for k in halves[0]]
+    path.write_text("\n".join(["smiles,value", *lines]) + "\n")
+    graphs, y = tl.read_table(path, target="value", transform="log10")
+    model = tl.GraphRegressor(depth=2, descriptors=False, n_jobs=1).fit(graphs, y)
+    found = tl.suggest(model, pool, 5)
+    chosen = [pool[k] for k in found["index"]]
+    np.testing.assert_allclose(found["prediction"], model.predict(chosen))
+    mean, std = model.predict(chosen, return_std=True, learned_scale=True)
+    better = norm.sf(np.log10(y).max(), mean, std)
+    np.testing.assert_allclose(found["probability_better"], better, rtol=1e-6)
+    assert np.abs(found["nearest_value"].to_numpy()[:, None] / y - 1).min(axis=1).max() < 1e-6
+
+
+# --- classes --------------------------------------------------------------------------------------
+
+
+def test_greedy_for_a_class_takes_its_largest_probabilities(classifier, pool):
+    for wanted in ("high", "low"):
+        found = tl.suggest(classifier, pool, 6, "greedy", wanted=wanted)
+        code = classifier.classes_.tolist().index(wanted)
+        chances = classifier.predict_proba(pool)[:, code]
+        assert found["index"].tolist() == np.argsort(-chances, kind="stable")[:6].tolist()
+    by_default = tl.suggest(classifier, pool, 6, "greedy")  # the second class
+    assert by_default["index"].tolist() == found["index"].tolist()
+    assert "probability_better" not in found
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_strategies_for_classes(classifier, pool, strategy):
+    found = tl.suggest(classifier, pool, 6, strategy, wanted="high")
+    assert found["index"].is_unique
+    chances = classifier.predict_proba(pool)[:, 0]
+    apart = np.abs(chances - 0.5)
+    if strategy == "uncertainty":
+        assert apart[found["index"]].mean() < apart.mean()
+    else:
+        assert chances[found["index"]].mean() > chances.mean()
+
+
+def test_several_classes_need_a_wanted_one(molecules, pool):
+    smiles, values = molecules
+    classes = np.digitize(values, np.quantile(values, [0.33, 0.67]))
+    model = tl.GraphClassifier(depth=1, descriptors=False, n_jobs=1).fit(smiles[:40], classes[:40])
+    with pytest.raises(ValueError, match="wanted"):
+        tl.suggest(model, pool)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = tl.suggest(model, smiles[40:], 4, "greedy", wanted=2)
+    chances = model.predict_proba(smiles[40:])[:, 2]
+    assert chances[found["index"]].min() >= np.sort(chances)[-8]
+
+
+@pytest.mark.parametrize("bad", [{"n": 0}, {"strategy": "best"}, {"n_best": 0}])
+def test_bad_settings_are_refused(model, pool, bad):
+    with pytest.raises(ValueError):
+        tl.suggest(model, pool, **bad)
+
+
+def test_other_models_are_refused(pool):
+    with pytest.raises(ValueError, match="GraphRegressor"):
+        tl.suggest(tl.GraphSVC(), pool)

@@ -1,0 +1,221 @@
+"""Covariances, samples, kernels, neighbours and conditioning of fitted Gaussian processes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+
+import treelens as tl
+from gp.test_posterior import Precomputed
+from strategies import random_collection
+from treelens.gp.evidence import JITTER
+
+N, M = 60, 75  # training graphs, and with those that are added
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    rng = np.random.default_rng(3)
+    graphs = random_collection(rng, 90)
+    labels = np.array(
+        [[list(g.node_labels).count(x) for x in graphs.node_alphabet] for g in graphs]
+    )
+    values = 20.0 + labels @ rng.normal(size=labels.shape[1]) + 0.3 * rng.normal(size=len(graphs))
+    return graphs, values
+
+
+@pytest.fixture(scope="module")
+def fitted(numbers):
+    graphs, values = numbers
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, size=N)
+    return tl.GraphRegressor(depth=2, n_jobs=1).fit(graphs[:N], values[:N], weights)
+
+
+def dense(model, graphs, values, n, weights):
+    """The textbook: mean and noise-free covariance of the graphs from ``n`` on."""
+    kernel = model.kernel_matrix(graphs)
+    offset = model.model_.target_offset[0]
+    noise = np.diag(model.noise_ / weights + JITTER * np.diagonal(kernel)[:n])
+    inverse = np.linalg.inv(kernel[:n, :n] + noise)
+    mean = offset + kernel[n:, :n] @ inverse @ (values[:n] - offset)
+    return mean, kernel[n:, n:] - kernel[n:, :n] @ inverse @ kernel[:n, n:]
+
+
+def test_kernel_matrix_knows_unseen_patterns(numbers, fitted):
+    graphs, _ = numbers
+    assert fitted.out_of_vocabulary(graphs[N:]).max() > 0.1
+    kernel = fitted.kernel_matrix(graphs)
+    variance = fitted.model_.target_scale**2 * fitted.model_.kernel.variance
+    np.testing.assert_allclose(np.diagonal(kernel), variance, rtol=1e-12)
+    np.testing.assert_allclose(kernel[:20, 50:], fitted.kernel_matrix(graphs[:20], graphs[50:]))
+    assert np.linalg.eigvalsh(kernel).min() > -1e-9 * variance
+    rows = fitted.model_.kernel_rows(fitted.model_.look_at(graphs[N:]).features)
+    np.testing.assert_allclose(kernel[N:, :N], fitted.model_.target_scale**2 * rows, rtol=1e-10)
+    distance = fitted.distance_matrix(graphs)
+    assert (np.diagonal(distance) == 0).all()
+    np.testing.assert_allclose(distance**2, 2 * (variance - kernel), atol=1e-9 * variance)
+    i, j, k = np.random.default_rng(0).integers(len(graphs), size=(3, 500))
+    assert (distance[i, j] + distance[j, k] >= distance[i, k] - 1e-9).all()
+
+
+def test_covariance_is_that_of_scikit_learn_and_of_the_textbook(numbers, fitted):
+    graphs, values = numbers
+    mean, cov = fitted.predict(graphs[N:], return_cov=True, include_noise=False)
+    textbook = dense(fitted, graphs, values, N, fitted.model_.sample_weights)
+    np.testing.assert_allclose(mean, textbook[0], atol=1e-8)
+    np.testing.assert_allclose(cov, textbook[1], atol=1e-8)
+    kernel, offset = fitted.kernel_matrix(graphs), fitted.model_.target_offset[0]
+    alpha = fitted.noise_ / fitted.model_.sample_weights + JITTER * np.diagonal(kernel)[:N]
+    theirs = GaussianProcessRegressor(Precomputed(kernel), alpha=alpha, optimizer=None)
+    theirs.fit(np.arange(N)[:, None], values[:N] - offset)
+    expected = theirs.predict(np.arange(N, 90)[:, None], return_cov=True)
+    np.testing.assert_allclose(mean, offset + expected[0], atol=1e-8)
+    np.testing.assert_allclose(cov, expected[1], atol=1e-8)
+
+
+def test_standard_deviations_are_those_of_the_covariance(numbers, fitted):
+    graphs, _ = numbers
+    for noise in (True, False):
+        mean, std = fitted.predict(graphs[N:], return_std=True, include_noise=noise)
+        same, cov = fitted.predict(graphs[N:], return_cov=True, include_noise=noise)
+        np.testing.assert_allclose(mean, same)
+        np.testing.assert_allclose(std**2, np.diagonal(cov), rtol=1e-8)
+    with pytest.raises(ValueError, match="not for both"):
+        fitted.predict(graphs[N:], return_std=True, return_cov=True)
+    with pytest.raises(TypeError, match="blocks"):
+        fitted.predict(tl.CollectionBlocks(graphs, None, 10), return_cov=True)
+
+
+def test_samples_have_mean_and_covariance(numbers, fitted):
+    graphs, _ = numbers
+    some = graphs[N : N + 6]
+    drawn = fitted.sample_y(some, n_samples=40_000, random_state=1)
+    assert drawn.shape == (6, 40_000)
+    mean, cov = fitted.predict(some, return_cov=True)
+    error = np.sqrt(np.diagonal(cov) / 40_000)
+    assert (np.abs(drawn.mean(axis=1) - mean) < 5 * error).all()
+    np.testing.assert_allclose(np.cov(drawn), cov, atol=0.04 * cov.max())
+    np.testing.assert_array_equal(drawn, fitted.sample_y(some, 40_000, random_state=1))
+    plain = fitted.sample_y(some[[0, 0]], 3, include_noise=False)
+    np.testing.assert_allclose(plain[0], plain[1], atol=1e-6)  # one molecule has one value
+
+
+def test_neighbours_are_those_of_the_prediction_table(numbers, fitted):
+    graphs, values = numbers
+    found = fitted.kneighbors(graphs[N:], n_neighbors=3)
+    assert len(found) == 3 * (90 - N)
+    first = found.groupby("graph").first()
+    table = fitted.predict_table(graphs[N:])
+    np.testing.assert_array_equal(first["neighbor"], table["nearest"])
+    np.testing.assert_allclose(first["similarity"], table["similarity"])
+    np.testing.assert_array_equal(found["value"], values[found["neighbor"]])
+    assert fitted.kneighbors(graphs[:2], 1)["similarity"].tolist() == [1.0, 1.0]
+    assert len(fitted.kneighbors(graphs[:1], 1000)) == N
+
+
+@pytest.mark.parametrize("from_file", [False, True])
+def test_condition_is_a_refit_with_fixed_weights(numbers, fitted, from_file, tmp_path):
+    graphs, values = numbers
+    model = fitted
+    if from_file:
+        fitted.save(tmp_path / "m.treelens")
+        model = tl.load(tmp_path / "m.treelens")
+    weights = np.linspace(0.5, 2.0, M - N)
+    more = model.condition(graphs[N:M], values[N:M], weights)
+    everyone = np.concatenate([fitted.model_.sample_weights, weights])
+    mean, cov = more.predict(graphs[M:], return_cov=True, include_noise=False)
+    textbook = dense(fitted, graphs, values, M, everyone)
+    np.testing.assert_allclose(mean, textbook[0], atol=1e-8)
+    np.testing.assert_allclose(cov, textbook[1], atol=1e-8)
+    assert model.model_.training.histograms.n_graphs == N  # the first model is as it was
+    np.testing.assert_array_equal(more.train_values_, values[:M])
+    assert more.evidence_ == model.evidence_
+
+
+def test_leave_one_out_after_condition_is_that_of_refits(numbers, fitted):
+    graphs, values = numbers
+    more = fitted.condition(graphs[N:M], values[N:M])
+    weights = np.concatenate([fitted.model_.sample_weights, np.ones(M - N)])
+    for i in (0, 30, N, M - 1):
+        order = np.r_[np.delete(np.arange(M), i), i]
+        mean, cov = dense(fitted, graphs[order], values[order], M - 1, weights[order[:-1]])
+        assert more.loo_.predictions[i] == pytest.approx(mean[0], abs=1e-7)
+        variance = cov[0, 0] + more.noise_ / weights[i]
+        assert more.loo_.std[i] ** 2 == pytest.approx(variance, rel=1e-6)
+
+
+def test_conditioned_models_can_be_saved_and_conditioned_again(numbers, fitted, tmp_path):
+    graphs, values = numbers
+    once = fitted.condition(graphs[N:M], values[N:M])
+    twice = fitted.condition(graphs[N:70], values[N:70]).condition(graphs[70:M], values[70:M])
+    np.testing.assert_allclose(twice.predict(graphs[M:]), once.predict(graphs[M:]), atol=1e-8)
+    once.save(tmp_path / "m.treelens")
+    loaded = tl.load(tmp_path / "m.treelens")
+    np.testing.assert_array_equal(loaded.predict(graphs[M:]), once.predict(graphs[M:]))
+    found = once.explain(graphs[80])
+    assert found.decision == pytest.approx(once.predict(graphs[80:81])[0])
+
+
+def test_condition_with_covariates(numbers):
+    graphs, values = numbers
+    extra = pd.DataFrame({"t": np.linspace(0.0, 1.0, 90)})
+    model = tl.GraphRegressor(depth=1).fit(graphs[:N], values[:N], covariates=extra[:N])
+    more = model.condition(graphs[N:M], values[N:M], covariates=extra[N:M])
+    carried = graphs.with_data(extra)
+    mean, cov = more.predict(carried[M:], return_cov=True, include_noise=False)
+    textbook = dense(model, carried, values, M, np.ones(M))
+    np.testing.assert_allclose(mean, textbook[0], atol=1e-8)
+    np.testing.assert_allclose(cov, textbook[1], atol=1e-8)
+
+
+def test_landmarks_have_covariances_and_refuse_to_be_conditioned(numbers):
+    graphs, values = numbers
+    options = {"depth": 1, "exact_size": 40, "n_landmarks": 30, "weights": "uniform"}
+    model = tl.GraphRegressor(**options).fit(graphs[:N], values[:N])
+    mean, cov = model.predict(graphs[N:], return_cov=True)
+    same, std = model.predict(graphs[N:], return_std=True)
+    np.testing.assert_allclose(mean, same)
+    np.testing.assert_allclose(np.diagonal(cov), std**2, rtol=1e-8)
+    assert np.linalg.eigvalsh(cov).min() > 0
+    with pytest.raises(ValueError, match="landmarks"):
+        model.condition(graphs[N:M], values[N:M])
+
+
+def test_classifiers_are_conditioned_too(numbers):
+    graphs, values = numbers
+    y = np.where(values > np.median(values), "high", "low")
+    model = tl.GraphClassifier(depth=1, class_weight="balanced").fit(graphs[:N], y[:N])
+    more = model.condition(graphs[N:M], y[N:M])
+    kernel = model.kernel_matrix(graphs)
+    weights = more.model_.sample_weights
+    np.testing.assert_array_equal(weights[:N], model.model_.sample_weights)
+    noise = np.diag(model.noise_ / weights + JITTER * np.diagonal(kernel)[:M])
+    signs, offset = np.where(y[:M] == "low", 1.0, -1.0), model.model_.target_offset[0]
+    inverse = np.linalg.inv(kernel[:M, :M] + noise)
+    expected = offset + kernel[M:, :M] @ inverse @ (signs - offset)
+    np.testing.assert_allclose(more.decision_function(graphs[M:]), expected, atol=1e-8)
+    assert set(model.kneighbors(graphs[N:])["value"]) <= {"high", "low"}
+    with pytest.raises(ValueError, match="middle"):
+        model.condition(graphs[N:62], ["high", "middle"])
+
+
+def test_units_of_the_table(tmp_path):
+    pytest.importorskip("rdkit")
+    rng = np.random.default_rng(0)
+    smiles = ["C" * k + "O" * (k % 2) + "N" * (k % 3 == 0) for k in range(1, 41)]
+    frame = pd.DataFrame({"id": [f"m{k}" for k in range(40)], "smiles": smiles})
+    frame["IC50"] = 10 ** (0.1 * np.arange(40) + 0.1 * rng.normal(size=40))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    table = tl.read_table(tmp_path / "t.csv", target="IC50", transform="log10", names="id")
+    model = tl.GraphRegressor(depth=1).fit(table.graphs, frame["IC50"])
+    new = ["CCCCCO", "CCCCN", "CCOCC"]
+    median, cov = model.predict(new, return_cov=True)
+    on_scale = model.predict(new, learned_scale=True)
+    np.testing.assert_allclose(np.log10(median), on_scale)
+    np.testing.assert_allclose(np.sqrt(np.diagonal(cov)), model.predict(new, True)[1])
+    drawn = model.sample_y(new, 200_000, learned_scale=True)
+    np.testing.assert_allclose(np.cov(10**drawn), cov, rtol=0.1)
+    np.testing.assert_allclose(10 ** drawn[:, :5], model.sample_y(new, 200_000)[:, :5])
+    near = model.kneighbors([smiles[6]], 1).iloc[0]
+    assert (near["smiles"], near["name"]) == (smiles[6], "m6")
+    assert near["value"] == pytest.approx(frame["IC50"][6])

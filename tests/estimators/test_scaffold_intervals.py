@@ -1,0 +1,121 @@
+"""Intervals for new scaffolds: groups left out in closed form, and what they widen."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import treelens as tl
+from treelens.evaluation.splits import murcko_scaffolds
+from treelens.gp.leave_one_out import left_out_groups
+from treelens.gp.posterior import ExactPosterior
+
+pytest.importorskip("rdkit")
+
+RINGS = [
+    "c1ccccc1", "C1CCCCC1", "c1ccncc1", "C1CCNCC1", "c1ccsc1", "c1ccoc1", "C1CCOC1", "C1CCCC1",
+    "c1ccc2ccccc2c1", "C1CC1", "c1cnccn1", "C1COCCN1",
+]  # fmt: skip
+TAILS = ["C", "CC", "CO", "CN", "CCO"]
+SMILES = [tail + ring for ring in RINGS for tail in TAILS] + ["CCO", "CCCC", "CCN"]
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    shift = np.repeat(rng.normal(scale=2.0, size=len(RINGS)), len(TAILS))  # of a scaffold
+    values = np.array([len(s) for s in SMILES], dtype=float) + 0.2 * rng.normal(size=len(SMILES))
+    values[: len(shift)] += shift
+    return SMILES, values
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return tl.GraphRegressor(depth=2, descriptors=False).fit(*data)
+
+
+def scaffolds():
+    from rdkit import Chem
+
+    return np.array(murcko_scaffolds([Chem.MolFromSmiles(s) for s in SMILES]))
+
+
+def test_leaving_scaffolds_out_is_conditioning_on_the_others(data, model):
+    _, values = data
+    groups, found = scaffolds(), model.left_out_scaffolds_
+    assert found.n_groups == len(np.unique(groups)) == len(RINGS) + 1
+    fitted = model.model_
+    kernel = fitted.kernel.matrix(fitted.basis_graphs, fitted.basis_graphs)
+    for group in np.unique(groups)[:4]:
+        out, rest = np.flatnonzero(groups == group), np.flatnonzero(groups != group)
+        noise = np.full(len(rest), fitted.noise)
+        targets = (values[rest, None] - fitted.target_offset) / fitted.target_scale
+        refit = ExactPosterior.fit(kernel[np.ix_(rest, rest)].copy(), noise, targets)
+        rows = kernel[np.ix_(out, rest)]
+        mean = fitted.target_offset + fitted.target_scale * rows @ refit.coefficients
+        np.testing.assert_allclose(found.predictions[out], mean[:, 0], atol=1e-6)
+        variance = fitted.variances(refit.reduction(rows))
+        np.testing.assert_allclose(found.std[out] ** 2, variance, rtol=1e-5)
+
+
+def test_nine_of_ten_left_out_values_are_within_widened_intervals(data, model):
+    _, values = data
+    found = left_out_groups(model.model_, scaffolds())
+    reach = np.abs(values - found.predictions) / (1.6448536 * found.std)
+    assert found.coverage == pytest.approx(np.mean(reach <= 1.0))
+    assert found.factor > 1.0  # values are shifted by scaffold
+    assert np.mean(reach <= found.factor * (1 + 1e-9)) == pytest.approx(0.9, abs=1 / len(values))
+
+
+def test_predictions_are_widened(model):
+    new = ["Cc1ccc[nH]1", "CCC1CCCN1"]
+    factor = model.left_out_scaffolds_.factor
+    mean, std = model.predict(new, return_std=True)
+    same, wider = model.predict(new, return_std=True, intervals="scaffold")
+    np.testing.assert_array_equal(mean, same)
+    np.testing.assert_allclose(wider, factor * std)
+    _, cov = model.predict(new, return_cov=True, intervals="scaffold")
+    np.testing.assert_allclose(np.sqrt(np.diagonal(cov)), wider)
+    table = model.predict_table(new, intervals="scaffold")
+    np.testing.assert_allclose(table["std"], wider)
+    np.testing.assert_allclose(table["upper_90"] - table["lower_90"], 2 * 1.6448536 * wider)
+    with pytest.raises(ValueError, match="intervals"):
+        model.predict(new, return_std=True, intervals="x")
+
+
+def test_models_from_files_and_models_that_have_no_scaffolds(data, model, tmp_path):
+    model.save(tmp_path / "m.treelens")
+    loaded = tl.load(tmp_path / "m.treelens")
+    factor = model.left_out_scaffolds_.factor
+    assert loaded.left_out_scaffolds_.factor == pytest.approx(factor)
+    section = loaded.summary(["CCO"])["new_scaffolds"]
+    assert section["factor"] == pytest.approx(factor)
+    assert "New scaffolds" in loaded.report(tmp_path / "r.html").read_text()
+    model.save(tmp_path / "m.treelens", training_data=False)
+    bare = tl.load(tmp_path / "m.treelens")
+    with pytest.raises(ValueError, match="training molecules"):
+        bare.predict(["CCO"], return_std=True, intervals="scaffold")
+    assert bare.summary(["CCO"])["new_scaffolds"] is None
+    few = tl.GraphRegressor(depth=1).fit(data[0][:20], data[1][:20])
+    with pytest.raises(ValueError, match="scaffolds"):
+        few.predict(["CCO"], return_std=True, intervals="scaffold")
+    replaced = replace(model.model_)  # another fit: nothing of the old one is used
+    other = tl.GraphRegressor(depth=1).fit(data[0], data[1])
+    other._left_out_scaffolds = (replaced, None)
+    assert other.left_out_scaffolds_.n_groups == len(RINGS) + 1
+
+
+def test_the_command_line(data, model, tmp_path):
+    from cli.conftest import run
+
+    model.save(tmp_path / "m.treelens")
+    pd.DataFrame({"smiles": ["Cc1ccc[nH]1", "bad", "CCO"]}).to_csv(tmp_path / "n.csv", index=False)
+    for intervals in ("posterior", "scaffold"):
+        out = tmp_path / f"{intervals}.csv"
+        done = run("predict", tmp_path / "m.treelens", tmp_path / "n.csv", "-o", out,
+                   "--intervals", intervals)  # fmt: skip
+        assert done.code == 0, done.err
+    narrow, wide = (pd.read_csv(tmp_path / f"{n}.csv")["std"] for n in ("posterior", "scaffold"))
+    factor = model.left_out_scaffolds_.factor
+    np.testing.assert_allclose(wide[[0, 2]], factor * narrow[[0, 2]], rtol=1e-6)

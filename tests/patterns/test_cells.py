@@ -1,0 +1,168 @@
+"""Cells of continuous attributes: their twin, missing values, words, and what they must not do."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import treelens as tl
+from naive import cells as naive
+from treelens.graphs.errors import GraphDataError
+from treelens.patterns.cells import AttributeCells, means_over_steps
+from treelens.patterns.forest import PatternForest
+
+pytestmark = pytest.mark.interpreted
+
+
+def _graphs(n=12, missing=0.0, seed=0, shift=0.0):
+    """Random graphs whose nodes have two attributes, one of them sometimes missing."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for k in range(n):
+        graph = nx.gnp_random_graph(6 + k % 4, 0.4, seed=seed + k)
+        for node in graph:
+            x = np.nan if rng.random() < missing else rng.normal() + shift
+            graph.add_node(node, label="a", x=x, charge=float(rng.integers(3)))
+        found.append(graph)
+    return tl.as_graph_collection(found, node_attributes=["x", "charge"])
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_means_agree_with_their_twin(missing):
+    graphs = _graphs(missing=missing)
+    found = means_over_steps(graphs, 2)
+    for g in range(len(graphs)):
+        rows = slice(graphs.node_offsets[g], graphs.node_offsets[g + 1])
+        edges = graphs[g].edges
+        neighbors = [[b for a, b in edges if a == k] + [a for a, b in edges if b == k]
+                     for k in range(graphs[g].n_nodes)]  # fmt: skip
+        expected = naive.means_over_steps(graphs.node_attributes[rows].tolist(), neighbors, 2)
+        np.testing.assert_allclose(found[rows], expected)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_nodes_fall_into_the_cells_of_the_twin(missing):
+    cells = AttributeCells.fit(_graphs(missing=missing), 1, n_trees=3, n_resolutions=4)
+    cells.validate()
+    new = _graphs(n=5, missing=missing, seed=50)
+    found, values = cells.transform(new), means_over_steps(new, 1)
+    assert found.shape == (3 * 2 * 4, new.n_nodes)
+    for tree in range(3):
+        for step in range(2):
+            first = (step * 3 + tree) * 4
+            for node in range(new.n_nodes):
+                expected = naive.path(cells, tree, step, values[node].tolist())
+                assert found[first : first + 4, node].tolist() == expected
+
+
+def test_cells_are_inside_their_parents():
+    graphs = _graphs(n=40)
+    forest, colors = PatternForest.fit(graphs, 1, ("labels",), attributes=True)
+    n_labels = forest.n_deviating
+    for level in range(len(forest.levels)):
+        before = forest.level_before[level]
+        if forest.level_offsets[level] < n_labels or before < 0:
+            continue
+        own = forest.level_offsets[level] + colors.colors[level]
+        above = forest.level_offsets[before] + colors.colors[before]
+        assert (forest.parents[own] == above).all()
+    first = colors.colors[forest.level_names.index("attributes, 0 steps, resolution 1")]
+    assert 0.05 < np.mean(first) < 0.95
+
+
+def test_text_holds_for_exactly_the_nodes_of_a_cell():
+    graphs = _graphs(n=30, missing=0.2)
+    cells = AttributeCells.fit(graphs, 1, n_trees=2)
+    found, values = cells.transform(graphs), means_over_steps(graphs, 1)
+    for level in range(cells.n_levels):
+        for cell in range(cells.level_sizes[level]):
+            inside = np.ones(graphs.n_nodes, dtype=bool)
+            strict = True  # whether values that are missing are said to be in or out
+            for name, bound in cells.bounds(level, cell).items():
+                column = values[:, cells.columns.index(name)]
+                if bound is True:
+                    inside &= np.isnan(column)
+                else:
+                    low, high = bound
+                    inside &= ~(column <= low) & ~(column > high)
+                    strict &= not np.isnan(column).any()
+            members = found[level] == cell
+            assert not (members & ~inside).any()
+            if strict:
+                assert (members == inside).all()
+
+
+def test_words_of_a_cell():
+    graphs = [nx.Graph() for _ in range(8)]
+    for k, graph in enumerate(graphs):
+        graph.add_node(0, label="a", charge=float(k))
+        graph.add_node(1, label="a", charge=float(k) + 0.5)
+        graph.add_edge(0, 1)
+    data = tl.as_graph_collection(graphs, node_attributes=["charge"])
+    cells = AttributeCells.fit(data, 1, n_trees=1, n_resolutions=2)
+    threshold = f"{cells.threshold[0]:.3g}"
+    assert cells.text(0, 0) == f"charge <= {threshold}"
+    assert cells.text(0, 1) == f"charge > {threshold}"
+    assert cells.text(1, 1).startswith(f"{threshold} < charge <= ")
+    texts = [cells.text(3, cell) for cell in range(cells.level_sizes[3])]
+    assert any("(mean over 1 step)" in text for text in texts)
+
+
+def test_thresholds_come_from_training_nodes_only():
+    train = _graphs(n=20)
+    forest, _ = PatternForest.fit(train, 1, ("labels",), attributes=True)
+    before = forest.cells.threshold.copy()
+    forest.transform(_graphs(n=20, seed=9, shift=100.0))
+    np.testing.assert_array_equal(forest.cells.threshold, before)
+    again, _ = PatternForest.fit(train, 1, ("labels",), attributes=True)
+    np.testing.assert_array_equal(again.cells.threshold, before)
+
+
+def test_fewer_steps_are_the_first_ones():
+    graphs = _graphs(n=20)
+    few, many = AttributeCells.fit(graphs, 1), AttributeCells.fit(graphs, 2).truncated(1)
+    many.validate()
+    np.testing.assert_array_equal(many.threshold, few.threshold)
+    np.testing.assert_array_equal(many.transform(graphs), few.transform(graphs))
+
+
+def test_constant_and_missing_columns_are_not_split():
+    graphs = [nx.path_graph(10) for _ in range(3)]
+    for graph in graphs:
+        nx.set_node_attributes(graph, "a", "label")
+        nx.set_node_attributes(graph, 1.5, "same")
+        nx.set_node_attributes(graph, np.nan, "never")
+    data = tl.as_graph_collection(graphs, node_attributes=["same", "never"])
+    cells = AttributeCells.fit(data, 2)
+    assert (cells.attribute == -1).all()
+    assert (cells.transform(data) == 0).all()
+
+
+def test_a_missing_attribute_is_an_error_that_names_it():
+    model = tl.GraphClassifier(depth=1).fit(_graphs(n=24), [0, 1] * 12)
+    graph = nx.path_graph(4)
+    nx.set_node_attributes(graph, "a", "label")
+    with pytest.raises(GraphDataError, match="'x'"):
+        model.predict([graph])
+
+
+def test_edge_attributes_count_by_their_mean():
+    graph = nx.Graph()
+    graph.add_nodes_from(range(3), label="a")
+    graph.add_edge(0, 1, length=1.0)
+    graph.add_edge(1, 2, length=3.0)
+    data = tl.as_graph_collection([graph], edge_attributes=["length"])
+    np.testing.assert_allclose(means_over_steps(data, 0)[:, 0], [1.0, 2.0, 3.0])
+
+
+def test_renumbered_nodes_have_the_same_counts():
+    graphs = [nx.gnp_random_graph(8, 0.4, seed=k) for k in range(10)]
+    rng = np.random.default_rng(0)
+    for graph in graphs:
+        for node in graph:
+            graph.add_node(node, label="a", x=float(rng.normal()))
+    turned = [nx.relabel_nodes(g, dict(zip(g, reversed(list(g)), strict=True))) for g in graphs]
+    data, other = (tl.as_graph_collection(g, node_attributes=["x"]) for g in (graphs, turned))
+    forest, colors = PatternForest.fit(data, 2, ("labels",), attributes=True)
+    expected = forest.count(colors).to_sparse().toarray()
+    found = forest.count(forest.transform(other)).to_sparse().toarray()
+    np.testing.assert_array_equal(found, expected)
