@@ -38,6 +38,7 @@ def write(out: Path) -> Path | None:
         return None
     parts = [
         *_cost_parts(cost),
+        *_fit_parts(rows_of(out, "fit_speed")),
         *_benchmark_parts(rows_of(out, "benchmarks")),
         *_landmark_parts(rows_of(out, "landmarks")),
         *_million_parts(rows_of(out, "million")),
@@ -162,6 +163,57 @@ def _cost_table(rows: Rows, sets: Iterable[str], lines: Mapping[str, Line], scor
             )  # fmt: skip
     last = "accuracy %" if score == "accuracy" else "RMSE"
     return markdown_table(["set", "model", "fit, s", "predict, s", "memory, MB", last], cells)
+
+
+# --- fits against the previous version ------------------------------------------------------------
+
+
+def _fit_parts(rows: Rows) -> list[str]:
+    """Default fits, the first one, predictions and landmarks, from ``benchmarks.bench_fit``."""
+    by_kind = grouped(rows, "what")
+    if "fit" not in by_kind:
+        return []
+    lines = []
+    for name, members in grouped(by_kind["fit"], "set").items():
+        old, new = ([row[side] for row in members] for side in ("old", "new"))
+        score = "rmse" if "rmse" in new[0] else "accuracy"
+        cells = [f"{_mean(old, 'seconds'):.3g}", f"{_mean(new, 'seconds'):.3g}",
+                 f"{_mean(members, 'ratio'):.1f} ×"]  # fmt: skip
+        ecfp = f"{_mean(new, 'ecfp_seconds'):.3g}" if "ecfp_seconds" in new[0] else ""
+        scores = [f"{_mean(side, score):.3f}" for side in (old, new)]
+        size = f"{new[0]['n_train']:,.0f}"
+        lines.append([name, size, *cells, ecfp, "RMSE" if score == "rmse" else score, *scores])
+    texts = []
+    for row in by_kind.get("first", ()):
+        texts.append(
+            f"A first fit of 1,000 molecules with nothing compiled before, imports included: "
+            f"{row['new']['seconds']:.1f} s (before: {row['old']['seconds']:.1f} s)."
+        )
+    for row in by_kind.get("predict", ()):
+        rates = ", ".join(f"{rate:,.0f} a second ({name})" for name, rate in row["new"].items())
+        texts.append(f"Predictions from SMILES of {row['set']}: {rates}.")
+    for row in by_kind.get("landmarks", ()):
+        texts.append(
+            f"{row['n']:,} molecules of HIV: {row['new']['landmarks']:.0f} s through "
+            f"{row['n'] // 4:,} landmarks, {row['new']['exact']:.0f} s exactly."
+        )
+    texts += [
+        f"`treelens fit` on all of HIV (41,120 molecules): {row['new']['seconds']:.0f} s."
+        for row in by_kind.get("table", ())
+    ]
+    return [
+        "## Default fits against the previous version",
+        "Processor seconds on one thread (`python -m benchmarks.bench_fit`), both versions in turn "
+        "on a machine that other programs used. The previous version had no descriptors. ECFP is "
+        "our Gaussian process on ECFP6 counts, with a kernel of the same form.",
+        markdown_table(["set", "graphs", "before, s", "now, s", "ratio", "ECFP, s", "score",
+                        "before", "now"], lines),
+        " ".join(texts),
+    ]  # fmt: skip
+
+
+def _mean(rows: Iterable[Mapping[str, Any]], key: str) -> float:
+    return float(np.mean([row[key] for row in rows]))
 
 
 # --- benchmarks, landmarks, a million, a GPU ------------------------------------------------------

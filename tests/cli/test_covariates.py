@@ -35,7 +35,7 @@ def model(measured: Path) -> Path:
     done = run("fit", measured, "--covariates", "temperature,lab", "--out", out, *SMALL,
                "--descriptors", "no")  # fmt: skip
     assert done.code == 0, done.err
-    assert "Beside the structure: temperature, lab." in done.out
+    assert "from temperature and lab." in done.out
     assert (
         "40 rows repeat the molecule of another row: 40 of them under other covariates" in done.err
     )
@@ -53,7 +53,7 @@ def test_predictions_tell_what_covariates_add(measured: Path, model: Path):
 
 
 def test_the_model_says_what_it_asks_for(model: Path):
-    assert "Beside the structure: temperature, lab." in run("info", model).out
+    assert "Beside the structure: temperature and lab." in run("info", model).out
     assert run("info", model, "--json").data["covariates"]["names"] == ["temperature", "lab"]
 
 

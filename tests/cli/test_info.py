@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import treelens as tl
 from cli.conftest import ALCOHOLS, AMINES, QUICK, SMALL, run, write_csv
@@ -55,3 +56,10 @@ def test_a_model_without_training_data_says_so(tmp_path):
         else:
             assert found["nearest_name"].tolist() == expected
             assert np.allclose(found["nearest_value"], [1.5**2, 1.5**20])
+
+
+@pytest.mark.parametrize(("weights", "shown"), [("uniform", False), ("depths", True)])
+def test_weights_of_levels_are_listed_where_they_differ(weights, shown, molecules, tmp_path):
+    out = tmp_path / "m"
+    assert run("fit", molecules, "-o", out, *SMALL, "--weights", weights).code == 0
+    assert ("Weight of levels" in run("info", out).out) == shown

@@ -46,7 +46,7 @@ def test_it_is_the_process_of_the_sum_of_two_kernels(chains, fitted):
     graphs, warmth, y = chains
     model, new = fitted.model_, graphs[60:].with_data({"temperature": warmth[60:]})
     scaled = (warmth - warmth[:60].mean()) / warmth[:60].std()
-    own, seen = model.look_at(new).features, model.basis_graphs
+    own, seen = model.refine(new).features, model.basis_graphs
     plain = type(model.kernel)(model.kernel.weights, model.scales)
     spread, length = model.covariates.scales.amplitude, model.covariates.scales.length
 

@@ -45,8 +45,8 @@ def test_all_exact_changes_nothing():
 def _naive_predictions(model, train, new, values, limits):
     """Means and deviations by the twin, with the kernel and the noise of a fitted model."""
     fitted = model.model_
-    every = fitted.look_at(tl.as_graph_collection(train)).features
-    at = fitted.look_at(tl.as_graph_collection(new)).features
+    every = fitted.refine(tl.as_graph_collection(train)).features
+    at = fitted.refine(tl.as_graph_collection(new)).features
     kernel, across = (fitted.kernel.matrix(x, every) for x in (every, at))
     y = (values - fitted.target_offset[0]) / fitted.target_scale
     noise = np.full(len(y), fitted.noise)

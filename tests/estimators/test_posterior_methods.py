@@ -49,7 +49,7 @@ def test_kernel_matrix_knows_unseen_patterns(numbers, fitted):
     np.testing.assert_allclose(np.diagonal(kernel), variance, rtol=1e-12)
     np.testing.assert_allclose(kernel[:20, 50:], fitted.kernel_matrix(graphs[:20], graphs[50:]))
     assert np.linalg.eigvalsh(kernel).min() > -1e-9 * variance
-    rows = fitted.model_.kernel_rows(fitted.model_.look_at(graphs[N:]).features)
+    rows = fitted.model_.kernel_rows(fitted.model_.refine(graphs[N:]).features)
     np.testing.assert_allclose(kernel[N:, :N], fitted.model_.target_scale**2 * rows, rtol=1e-10)
     distance = fitted.distance_matrix(graphs)
     assert (np.diagonal(distance) == 0).all()

@@ -45,11 +45,11 @@ def test_scores_of_classes_are_those_of_scikit_learn(n_classes):
         assert ours["recall"] is None
 
 
-def test_recall_is_that_of_the_rarer_class_or_of_the_one_asked_for():
+def test_recall_is_that_of_the_second_class_or_of_the_one_asked_for():
     codes, named = np.array([0, 1, 1, 1]), np.array([0, 0, 1, 1])
     chances = np.eye(2)[named]
-    assert class_scores(codes, named, chances)["precision"] == 0.5  # of class 0
-    assert class_scores(codes, named, chances, positive=1)["precision"] == 1.0
+    assert class_scores(codes, named, chances)["precision"] == 1.0
+    assert class_scores(codes, named, chances, positive=0)["precision"] == 0.5
     assert rarer_code(codes) == 0
 
 

@@ -83,7 +83,7 @@ def test_means_are_over_what_is_known():
 
 def test_classes_are_compared_as_texts():
     assert codes_among(np.array([10, 9]), np.array(["10", "9"])).tolist() == [0, 1]
-    assert positive_class(np.array([1, 1, 0])) == 0
+    assert positive_class(np.array([1, 0, 0])) == 1
     assert positive_class(np.array([0, 1, 2])) is None
 
 
@@ -119,8 +119,7 @@ def test_models_are_copied_and_every_split_has_its_scores():
     assert told == ["b"]
 
 
-def test_the_rarer_class_of_all_is_the_positive_one():
-    """Not that of a test part, where it may be the commoner one."""
+def test_the_second_class_of_all_is_the_positive_one():
     y = np.array(["a"] * 8 + ["b"] * 3)
     split = [(np.array([0, 1, 9]), np.array([2, 8, 10]))]
     found = cross_validate({"b": Named()}, np.arange(11), y, split)

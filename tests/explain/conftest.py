@@ -56,7 +56,7 @@ def _fit_decision(
         PatternForest.of_vocabulary(vocabulary), first_depth,
         WeightedKernel(kernel, weights, gamma, offset), weights,
         Features(pairs, diagonal), np.arange(len(y)), coefficients, intercepts, classes,
-        TrainingGraphs(histograms, codes), partial(extractor.look_at, weights=weights),
+        TrainingGraphs(histograms, codes), partial(extractor.refine, weights=weights),
     )  # fmt: skip
 
 

@@ -303,7 +303,7 @@ def test_similarity_is_the_one_of_the_domain_of_applicability() -> None:
     values = np.arange(len(smiles), dtype=float)
     model = tl.GraphRegressor(depth=2, n_jobs=1).fit(smiles, values)
     found = model.explain("CCCCC(O)C", n_neighbors=len(smiles)).neighbors
-    domain = model.domain_.around(model.model_.look_at(model._new_graphs(["CCCCC(O)C"])).features)
+    domain = model.domain_.around(model.model_.refine(model._new_graphs(["CCCCC(O)C"])).features)
     assert found["similarity"].iloc[0] == pytest.approx(domain.similarity[0])
     assert found.index[0] == domain.nearest[0]
     same = model.explain(smiles[3]).neighbors

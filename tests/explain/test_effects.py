@@ -198,7 +198,7 @@ def test_effects_of_patterns_are_those_of_explanations_of_the_class_predicted():
     smiles = [f"{'C' * k}{end}" for k in range(1, 8) for end in ("O", "N", "Cl")]
     model = tl.GraphClassifier(depth=2).fit(smiles, ["alcohol", "amine", "chloride"] * 7)
     new = ["CCC(O)CC", "CC(C)N", "ClCCCl"]
-    seen = model.model_.look_at(model._new_graphs(new))
+    seen = model.model_.refine(model._new_graphs(new))
     found = effects_of_patterns(model._expansion, seen.features).toarray()
     for row, graph in zip(found, new, strict=True):
         one = model.explain(graph).pattern_contributions["contribution"]

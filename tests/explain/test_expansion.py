@@ -132,7 +132,7 @@ def test_intercept_and_coefficients_give_the_prediction(n_landmarks) -> None:
     regressor = tl.GraphRegressor(depth=1, max_steps=5, **options).fit(GRAPHS, VALUES)
     decision, model = expansion_of(regressor.model_), regressor.model_
     assert expansion_of(model) is decision
-    features = model.look_at(OTHERS).features
+    features = model.refine(OTHERS).features
     expected = decision.intercepts + decision.slope_rows(features).end @ decision.coefficients.T
     np.testing.assert_allclose(expected[:, 0], regressor.predict(OTHERS), rtol=1e-9)
     assert decision.covariate_effects(features.covariates).tolist() == [0.0]
@@ -150,7 +150,7 @@ def test_covariates_are_apart_from_patterns(rng) -> None:
     model = tl.GraphRegressor(depth=1, max_steps=5)
     model.fit(GRAPHS, VALUES + 3 * warmth, covariates={"warmth": warmth})
     decision = expansion_of(model.model_)
-    features = model.model_.look_at(OTHERS.with_data({"warmth": rng.normal(size=4)})).features
+    features = model.model_.refine(OTHERS.with_data({"warmth": rng.normal(size=4)})).features
     added = model.model_.from_covariates(features)
     assert np.abs(added).max() > 0.1
     for index in range(4):

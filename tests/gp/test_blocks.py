@@ -115,7 +115,7 @@ def test_the_posterior_is_that_of_all_graphs(data):
     assert isinstance(model.model_.posterior, LandmarkPosterior)
     fitted = model.model_
     among = fitted.kernel_rows(fitted.basis_graphs)
-    rows = fitted.kernel_rows(fitted.look_at(graphs).features)
+    rows = fitted.kernel_rows(fitted.refine(graphs).features)
     rough = rows @ np.linalg.solve(among, rows.T) + fitted.noise * np.eye(len(graphs))
     targets = (values - fitted.target_offset[0]) / fitted.target_scale
     mean = rows @ np.linalg.solve(among, rows.T @ np.linalg.solve(rough, targets))

@@ -218,5 +218,5 @@ def test_slopes_are_gathered_as_the_naive_twin_does(n):
     for kept in (arrays, sparse):
         found = [np.zeros(len(expected)) for _ in range(3)]
         for share in range(3):
-            _compiled.gather_minima(share, 3, *kept[:8], slopes, found[share])
+            _compiled.gather_minima(share, 3, slopes, found[share], *kept[:8])
         np.testing.assert_allclose(np.sum(found, axis=0), expected, atol=1e-10)

@@ -37,7 +37,7 @@ def test_blocks_give_what_all_at_once_give(fitted, size, monkeypatch) -> None:
 
 def test_variances_are_those_of_the_textbook(fitted) -> None:
     among = fitted.kernel_rows(fitted.basis_graphs)
-    seen = fitted.look_at(OTHERS)
+    seen = fitted.refine(OTHERS)
     rows = fitted.kernel_rows(seen.features)
     noisy = among + fitted.noise * np.diag(1 / fitted.sample_weights)
     left = fitted.kernel.variance - np.sum(rows.T * np.linalg.solve(noisy, rows.T), axis=0)

@@ -180,6 +180,13 @@ def test_networkx_attributes_that_nothing_has() -> None:
         as_graph_collection([path_with([{"x": 1.0}] * 3)], node_attributes=["charge"])
 
 
+def test_one_name_and_no_names() -> None:
+    graphs = [path_with([{"size": 1.0}] * 3)]
+    assert as_graph_collection(graphs, node_attributes="size").attribute_names == ("size",)
+    with pytest.raises(GraphDataError, match="node_attributes must be names"):
+        as_graph_collection(graphs, node_attributes=[np.ones((3, 1))])
+
+
 def test_igraph() -> None:
     graph = FakeIgraph(
         3, [(0, 1), (1, 2)], {"x": [0.5, None, 1], "kind": list("abc")}, {"w": [3, 4]}

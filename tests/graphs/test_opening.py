@@ -151,7 +151,7 @@ def test_the_limit_of_a_zip_can_be_set(tmp_path, monkeypatch) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for part, text in TU.items():
             archive.writestr(f"X_{part}.txt", text)
-        archive.writestr("X_node_attributes.txt", SWOLLEN)
+        archive.writestr("X_graph_attributes.txt", SWOLLEN)
     with pytest.raises(GraphDataError, match="TREELENS_MAX_UNPACKED=BYTES"):
         read_tudataset(path)
     monkeypatch.setenv("TREELENS_MAX_UNPACKED", str(2 * len(SWOLLEN)))

@@ -25,9 +25,9 @@ def extractor(graphs, kind, first_depth=0):
 def test_the_diagonal_is_that_of_a_vocabulary_that_knows_all(graphs, kind, first_depth):
     """The oracle is a vocabulary fitted to the new graphs themselves."""
     train, new = graphs
-    found = extractor(train, kind, first_depth).look_at(new)
+    found = extractor(train, kind, first_depth).refine(new)
     assert found.histograms.unseen.any(), "or this shows nothing"
-    whole = extractor(new, kind, first_depth).look_at(new)
+    whole = extractor(new, kind, first_depth).refine(new)
     np.testing.assert_allclose(found.features.diagonal, whole.features.diagonal, rtol=1e-12)
 
 

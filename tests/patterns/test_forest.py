@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from strategies import collections
+from strategies import collections, random_collection
 from treelens import as_graph_collection
 from treelens.graphs.errors import GraphDataError
 from treelens.patterns.forest import PatternForest, usual_trees
@@ -122,3 +122,25 @@ def test_what_is_missing_is_named():
     forest, _ = PatternForest.fit(plain, 1, ("labels",))
     with pytest.raises(IndexError, match="does not exist"):
         forest.texts([forest.n_patterns])
+
+
+@pytest.mark.parametrize("trees", [("labels",), ("structure", "labels", "labels+edges")])
+def test_an_extended_forest_is_that_of_all_graphs(rng, trees):
+    graphs = random_collection(rng, 40)
+    some, more = graphs[:15], graphs[15:]
+    forest, _ = PatternForest.fit(some, 2, trees)
+    extended, colors = forest.extend(more)
+    extended.validate()
+    assert extended.n_patterns > forest.n_patterns
+    whole, _ = PatternForest.fit(graphs, 2, trees)
+    ours, theirs = (set(zip(f.texts(range(f.n_patterns)), f.tree_names(np.arange(f.n_patterns)),
+                            strict=True)) for f in (extended, whole))  # fmt: skip
+    assert ours == theirs
+    np.testing.assert_array_equal(extended.transform(some).colors, forest.transform(some).colors)
+    np.testing.assert_array_equal(extended.transform(more).colors, colors.colors)
+    names = [dict(enumerate(f.texts(range(f.n_patterns)))) for f in (extended, whole)]
+    pairs = [
+        {(t[k], t[p]) for k, p in enumerate(f.parents.tolist()) if p >= 0}
+        for t, f in zip(names, (extended, whole), strict=True)
+    ]
+    assert pairs[0] == pairs[1]

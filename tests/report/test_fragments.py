@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import treelens as tl
+from treelens.explain.fragment_context import confounders, measured_with_and_without
 from treelens.report import fragments
 
 
@@ -23,7 +25,7 @@ def test_fragments_are_those_of_the_model(name, cases, summaries):
         assert row["error"] == pytest.approx(expected["error"])
         assert row["support"] == expected["support"]
         if name != "numbers":
-            assert sum(n for _, n in row["by_class"]) == row["support"]
+            assert sum(n for _, n, *_ in row["by_class"]) == row["support"]
 
 
 def test_mean_values_with_and_without(cases, summaries):
@@ -72,3 +74,38 @@ def test_effects_of_patterns_are_those_of_explanations(name, cases, summaries):
         assert row["mean_absolute_effect"] == pytest.approx(size)
     sizes = [row["mean_absolute_effect"] for row in rows]
     assert sizes == sorted(sizes, reverse=True)
+
+
+def test_shares_of_classes_with_and_without(cases, summaries):
+    truth = np.asarray(cases["classes"][2][1::2]).astype(str)
+    for row in summaries["classes"]["fragments"]["rows"]:
+        for label, n, inside, outside in row["by_class"]:
+            assert inside == pytest.approx(n / row["support"])
+            total = n + outside * (len(truth) - row["support"])
+            assert total == pytest.approx((truth == label).sum())
+
+
+def test_fragments_that_come_with_something_else_are_flagged():
+    """Nitriles sit on one scaffold only, and are nearly all of one class."""
+    smiles = [f"{'C' * n}c1ccc2ccccc2c1C#N" for n in range(1, 13)]
+    smiles += [f"{'C' * n}{ring}" for n in range(1, 13) for ring in ("C1CCCC1", "c1ccncc1", "O")]
+    graphs = tl.as_graph_collection(smiles)
+    codes = np.array([0] + [1] * 11 + [0, 1, 0] * 12)
+    classes = np.array(["inactive", "active"])
+    found = confounders(graphs, np.arange(12), codes, classes)
+    assert found == ["11 of 12 are of class active", "12 of 12 have the scaffold c1ccc2ccccc2c1"]
+    assert confounders(graphs, np.arange(12, 48), codes, classes) == []
+    assert confounders(graphs, np.arange(14, 48, 3)) == []  # chains share no scaffold
+    assert measured_with_and_without(np.arange(12), codes.astype(float)) == pytest.approx(
+        (11 / 12, 1 / 3)
+    )
+    assert measured_with_and_without(np.arange(48), codes, 2)[1] is None
+
+
+def test_a_sample_of_many_training_graphs(cases, monkeypatch):
+    model, graphs, _ = cases["numbers"]
+    monkeypatch.setattr(fragments, "_MOST_SEARCHED", 20)
+    monkeypatch.setattr(model, "_fragments", None)
+    found = model.summary()["fragments"]
+    assert (found["n_graphs"], found["n_all"]) == (20, len(graphs[::2]))
+    assert found["left_out"]

@@ -100,6 +100,14 @@ def test_the_first_screen_leads_with_fragments_and_molecules(summaries):
     assert "graph" not in words_of(first).lower().replace("graphregressor", "")
 
 
+def test_new_molecules_come_first(cases):
+    model, graphs, y = cases["numbers"]
+    page = render(model.summary(graphs[1:4]))
+    assert page.index("<h1>") < page.index('id="cards"') < page.index('id="glance"')
+    page = render(model.summary(graphs[1::2], y[1::2]))
+    assert page.index('id="glance"') < page.index('id="cards"')
+
+
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("n_given", [0, 1, 5])
 def test_pages_without_truth(cases, name, n_given):
@@ -157,7 +165,7 @@ def test_downloads(summaries, cases):
     rows = summaries["classes"]["fragments"]["rows"]
     found = table_of(render(summaries["classes"]), "fragments")
     np.testing.assert_allclose(found["effect"], [row["effect"] for row in rows])
-    for label, n in rows[0]["by_class"]:
+    for label, n, *_ in rows[0]["by_class"]:
         assert found[f"support {label}"][0] == n
 
 

@@ -25,6 +25,8 @@ EXTRAS = {
     "networkx": ("NetworkX graphs, drawings of graphs", "pip install networkx"),
     "matplotlib": ("drawings of graphs", "pip install matplotlib"),
     "openpyxl": ("Excel tables", "pip install 'treelens[excel]'"),
+    "fastapi": ("the page of 'treelens serve'", "pip install 'treelens[serve]'"),
+    "uvicorn": ("the page of 'treelens serve'", "pip install 'treelens[serve]'"),
     "dask": ("kernels over several machines", "pip install 'treelens[distributed]'"),
     "distributed": ("kernels over several machines", "pip install 'treelens[distributed]'"),
 }

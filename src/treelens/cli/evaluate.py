@@ -33,6 +33,36 @@ _SPLITS = {
     "scaffold": "folds of whole Murcko scaffolds",
     "cluster": "folds of whole clusters (Butina, ECFP4 Tanimoto 0.4)",
 }
+SplitKind = Annotated[str, options.option(
+    "--split",
+    help="How test graphs are kept apart: random, scaffold (whole Murcko scaffolds), cluster "
+    "(whole clusters of similar molecules), time=COLUMN (train on the past; merged rows count "
+    "from the latest of their dates), column=COLUMN (train and test, or groups that stay "
+    "together). Copies of a molecule are never on both sides.",
+)]  # fmt: skip
+Models = Annotated[str, options.option(
+    "--models",
+    help="Which to compare: evidence (what 'treelens fit' does), evidence_branches, "
+    "evidence_depths, evidence_uniform; for classes also svc (what 'treelens fit --method svc' "
+    "does), wl_subtree, wl_oa, wwl, wl_tanimoto, each also as learned_NAME; for molecules also "
+    "ecfp_gp, ecfp_forest, boosting. Others than evidence and learned_NAME are tested against "
+    "the first.",
+)]  # fmt: skip
+Baselines = Annotated[bool, options.option(
+    "--baselines",
+    help="Add ecfp_gp, ecfp_forest and boosting: models on fingerprints and descriptors, tuned "
+    "within the training part.",
+)]  # fmt: skip
+Score = Annotated[str | None, options.option(
+    "--score", help="The score that is tested.",
+    default="roc_auc; accuracy of several classes; rmse of numbers",
+)]  # fmt: skip
+Positive = Annotated[str | None, options.option(
+    "--positive", metavar="CLASS", default="the second one",
+    help="Of two classes the one that PR AUC, recall and precision are about.",
+)]  # fmt: skip
+Folds = Annotated[int, typer.Option("--folds", help="Outer folds.", min=2)]
+Repeats = Annotated[int, typer.Option("--repeats", help="Repetitions of them.", min=1)]
 
 
 def evaluate_cli(
@@ -49,38 +79,15 @@ def evaluate_cli(
     qualifier: options.Qualifier = None,
     covariates: options.Covariates = None,
     descriptors: options.Descriptors = "auto",
-    split: Annotated[str, options.option(
-        "--split",
-        help="How test graphs are kept apart: random, scaffold (whole Murcko scaffolds), cluster "
-        "(whole clusters of similar molecules), time=COLUMN (train on the past; merged rows count "
-        "from the latest of their dates), column=COLUMN (train and test, or groups that stay "
-        "together). Copies of a molecule are never on both sides.",
-    )] = "random",
-    models: Annotated[str, options.option(
-        "--models",
-        help="Which to compare: evidence (what 'treelens fit' does), evidence_branches, "
-        "evidence_depths, evidence_uniform; for classes also svc (what 'treelens fit --method svc' "
-        "does), wl_subtree, wl_oa, wwl, wl_tanimoto, each also as learned_NAME; for molecules also "
-        "ecfp_gp, ecfp_forest, boosting. Others than evidence and learned_NAME are tested against "
-        "the first.",
-    )] = "evidence,evidence_uniform",
-    baselines: Annotated[bool, options.option(
-        "--baselines",
-        help="Add ecfp_gp, ecfp_forest and boosting: models on fingerprints and descriptors, tuned "
-        "within the training part.",
-    )] = False,
-    score: Annotated[str | None, options.option(
-        "--score", help="The score that is tested.",
-        default="roc_auc; accuracy of several classes; rmse of numbers",
-    )] = None,
-    positive: Annotated[str | None, options.option(
-        "--positive", metavar="CLASS", default="the rarer one",
-        help="Of two classes the one that PR AUC, recall and precision are about.",
-    )] = None,
+    split: SplitKind = "random",
+    models: Models = "evidence,evidence_uniform",
+    baselines: Baselines = False,
+    score: Score = None,
+    positive: Positive = None,
     threshold: options.Threshold = "auto",
     depth: options.Depth = "auto",
-    folds: Annotated[int, typer.Option("--folds", help="Outer folds.", min=2)] = 5,
-    repeats: Annotated[int, typer.Option("--repeats", help="Repetitions of them.", min=1)] = 1,
+    folds: Folds = 5,
+    repeats: Repeats = 1,
     max_invalid: options.MaxInvalid = 0.1,
     missing: options.Missing = "skip",
     duplicates: options.Duplicates = "merge",
@@ -117,14 +124,7 @@ def evaluate_cli(
         if baselines and not {"smiles", "mol"} & set(table.graphs.graph_data):
             output.note("the baselines are left out: these graphs were not read from molecules.")
             names = [name for name in names if name not in BASELINE_NAMES]
-        chosen = {
-            name: _model(name, table.task, depth, descriptors, threshold, seed, jobs)
-            for name in names
-        }
-        if table.covariates:
-            both = {f"{name}{WITH_COVARIATES}": _with_covariates(model, table.covariates)
-                    for name, model in chosen.items() if name in EVIDENCE}  # fmt: skip
-            chosen = {**both, **chosen}
+        chosen = _models(names, table, depth, descriptors, threshold, seed, jobs)
         notes: list[str] = []
         parts = table_splits(table, split, folds, repeats, seed, notes)
         if table.limits is not None:
@@ -143,6 +143,16 @@ def _model_names(models: str, baselines: bool) -> list[str]:
     for name in names:
         options.check_choice("--models", name, KNOWN)
     return list(dict.fromkeys([*names, *(BASELINE_NAMES if baselines else ())]))
+
+
+def _models(names: Sequence[str], table: MoleculeTable, *settings: Any) -> dict[str, Any]:
+    """Estimators by name; where the table has covariates, the evidence ones also with them."""
+    chosen = {name: _model(name, table.task, *settings) for name in names}
+    if not table.covariates:
+        return chosen
+    both = {f"{name}{WITH_COVARIATES}": _with_covariates(model, table.covariates)
+            for name, model in chosen.items() if name in EVIDENCE}  # fmt: skip
+    return {**both, **chosen}
 
 
 def _model(
@@ -231,6 +241,7 @@ def evaluate_models(
     """Scores of each model on the test parts, and paired tests, as plain data."""
     import numpy as np
 
+    from treelens.cli.fit import noun_of
     from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
     from treelens.evaluation.validation import (
         cross_validate,
@@ -259,6 +270,7 @@ def evaluate_models(
         "source": table.source,
         "target": table.target,
         "task": table.task,
+        "noun": noun_of(graphs.recipe),
         "n_graphs": len(graphs),
         "n_splits": len(splits),
         "n_tested": int(np.mean([len(test) for _, test in splits])),
@@ -327,7 +339,7 @@ def _cell(model: dict[str, Any], name: str, known: Any, n_splits: int) -> str:
 
 
 def _verdict(test: dict[str, Any] | None, result: dict[str, Any]) -> list[str]:
-    if test is None:
+    if test is None or test["difference"] == test["standard_error"] == 0:  # the same predictions
         return ["", "", ""]
     digits = ".3g" if result["tested"] in ("rmse", "mae", "nlpd", "log_loss") else ".3f"
     change = f"{test['difference']:+{digits}}"
@@ -343,7 +355,7 @@ def _title(result: dict[str, Any]) -> str:
     repeated = f" x {result['n_repeats']}" if result["n_splits"] > result["n_folds"] else ""
     n = result["n_splits"] // (result["n_repeats"] if repeated else 1)
     parts = f"{n}{repeated} test parts" if n > 1 else "one test part"
-    return f"{result['source']}: {result['n_graphs']} graphs, {parts}, {how}"
+    return f"{result['source']}: {result['n_graphs']} {result['noun']}, {parts}, {how}"
 
 
 def _reading(result: dict[str, Any], known: Any) -> str:
@@ -354,6 +366,6 @@ def _reading(result: dict[str, Any], known: Any) -> str:
     if result["positive"] is not None:
         words.append(
             f"PR AUC, recall and precision are about the class {result['positive']!r} "
-            f"({percent(result['positive_share'])} of the graphs)."
+            f"({percent(result['positive_share'])} of the {result['noun']})."
         )
     return " ".join([*words, "All settings were chosen within each training part."])

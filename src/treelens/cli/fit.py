@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from treelens.graphs.molecule_table import MoleculeTable
 
 MODEL = Path("model.treelens")
-FRAGMENTS_SHOWN = 5
+FRAGMENTS_SHOWN = options.FRAGMENTS_SHOWN
 # Each of several classes is explained by itself, and with so many graphs it takes longer than
 # fitting.
 _MOST_CLASSES, _MOST_GRAPHS = 2, 3000
@@ -50,17 +50,9 @@ def fit_cli(
     missing: options.Missing = "skip",
     duplicates: options.Duplicates = "merge",
     noise: options.Noise = None,
-    top: Annotated[int, typer.Option("--top", help="How many patterns to print.", min=0)] = 0,
-    fragments: Annotated[int | None, options.option(
-        "--fragments", min=0, help="How many of the fragments with the largest effects to print.",
-        default=f"{FRAGMENTS_SHOWN}; none of more than two classes or 3,000 graphs, where finding "
-        "them takes a while",
-    )] = None,
-    training_data: Annotated[bool, typer.Option(
-        "--training-data/--no-training-data",
-        help="Whether the model keeps names and SMILES of its training molecules, to show them "
-        "beside predictions; pattern counts and values stay in the file in any case.",
-    )] = True,
+    top: options.Top = 0,
+    fragments: options.Fragments = None,
+    training_data: options.TrainingData = True,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     as_json: options.Json = False,
@@ -77,20 +69,8 @@ def fit_cli(
         from treelens.cli.data import files_behind
         from treelens.storage.files import checked_target
 
-        options.check_choice("--method", method, options.METHODS)
-        options.check_threshold(threshold)
-        _check_method(method, task, {
-            "--kernel": kernel, "--weight-radius": weight_radius, "--scoring": scoring,
-        }, {
-            "--weights": weights, "--covariates": covariates,
-            "--descriptors": None if descriptors == "auto" else descriptors,
-            "--threshold": None if threshold == "auto" else threshold,
-        })  # fmt: skip
-        settings = (
-            options.svc_settings(kernel, depth, weight_radius, scoring, seed, jobs)
-            if method == "svc"
-            else options.process_settings(depth, weights, descriptors, seed, jobs)
-        )
+        settings = _settings(method, task, threshold, covariates, descriptors, weights, depth,
+                             kernel, weight_radius, scoring, seed, jobs)  # fmt: skip
         reads = list(files_behind(data))
         checked_target(out, reads=reads)  # before the work rather than after it
         sets = training_sets(
@@ -108,22 +88,29 @@ def fit_cli(
         results = []
         for training, path in zip(sets, paths, strict=True):
             named = f" ({training.target})" if training.target else ""
-            output.progress(
-                f"Fitting {len(training.graphs)} graphs of {training.source}{named} ..."
-            )
+            size = f"{len(training.graphs)} {noun_of(training.graphs.recipe)}"
+            output.progress(f"Fitting {size} of {training.source}{named} ...")
             model, result = fit_model(training, method, settings, threshold, top, fragments)
             model.save(path, training_data)
             results.append({**result, "model": str(path)})
-        if len(sets) == 1:
-            output.finish(results[0], show_fit)
-        else:
-            output.finish({"models": results}, _show_each)
+        one = len(results) == 1
+        output.finish(results[0] if one else {"models": results}, show_fit if one else _show_each)
 
 
-def _check_method(
-    method: str, task: str, of_svc: dict[str, Any], of_evidence: dict[str, Any]
-) -> None:
-    """Refuse options of the other method."""
+def _settings(
+    method: str, task: str, threshold: str, covariates: str | None, descriptors: str,
+    weights: str | None, depth: str, kernel: str | None, weight_radius: str | None,
+    scoring: str | None, seed: int, jobs: int,
+) -> dict[str, Any]:  # fmt: skip
+    """Options as parameters of the estimator; those of the other method are refused."""
+    options.check_choice("--method", method, options.METHODS)
+    options.check_threshold(threshold)
+    of_svc = {"--kernel": kernel, "--weight-radius": weight_radius, "--scoring": scoring}
+    of_evidence = {
+        "--weights": weights, "--covariates": covariates,
+        "--descriptors": None if descriptors == "auto" else descriptors,
+        "--threshold": None if threshold == "auto" else threshold,
+    }  # fmt: skip
     other, those = ("evidence", of_evidence) if method == "svc" else ("svc", of_svc)
     for option, value in those.items():
         if value is not None:
@@ -132,6 +119,9 @@ def _check_method(
             )
     if method == "svc" and task == "regression":
         raise InputError("--method svc learns classes only. Leave it out to predict numbers.")
+    if method == "svc":
+        return options.svc_settings(kernel, depth, weight_radius, scoring, seed, jobs)
+    return options.process_settings(depth, weights, descriptors, seed, jobs)
 
 
 def training_sets(
@@ -249,13 +239,35 @@ def _first_fragments(model: Any, data: MoleculeTable, n: int | None) -> dict[str
     if n is None and n_classes > _MOST_CLASSES:
         too_long = f"{n_classes} classes"
     elif n is None and len(data.graphs) > _MOST_GRAPHS:
-        too_long = f"{len(data.graphs):,} graphs"
+        too_long = f"{len(data.graphs):,} {noun_of(data.graphs.recipe)}"
     n = FRAGMENTS_SHOWN if n is None else n
     if too_long or not n:
         return {"fragments": [], "no_fragments_for": too_long}
     table = model.fragments(data.graphs, n_fragments=n, smarts=False)
-    rows = [{"rank": k, **row} for k, row in table.to_dict("index").items()]
+    rows = [_fragment_row(model, data.graphs, table, rank) for rank in table.index.tolist()]
     return {"fragments": rows, "no_fragments_for": None, "toward": table.attrs["toward"]}
+
+
+def _fragment_row(model: Any, graphs: Any, table: Any, rank: int) -> dict[str, Any]:
+    """A fragment with what was measured with and without it, on the learned scale."""
+    from treelens.explain.fragment_context import (
+        confounders,
+        fragment_smiles,
+        measured_with_and_without,
+    )
+
+    classes, targets = model.model_.classes, model.model_.training.targets
+    has = table.holders[rank]
+    both = measured_with_and_without(has, targets, None if classes is None else len(classes))
+    if classes is not None:  # shares of the class that effects speak of
+        label = str(table.loc[rank].get("class_label", table.attrs["toward"]))
+        code = [str(name) for name in classes.tolist()].index(label)
+        both = both[0][code], None if both[1] is None else both[1][code]
+    return {
+        "rank": rank, **table.loc[rank].to_dict(), "smiles": fragment_smiles(*table.pictures[rank]),
+        "measured_with": both[0], "measured_without": both[1],
+        "confounders": confounders(graphs, has, targets, classes),
+    }  # fmt: skip
 
 
 # --- printing -------------------------------------------------------------------------------------
@@ -276,14 +288,18 @@ def show_fit(output: Output, result: dict[str, Any]) -> None:
     output.line()
     _show_fragments(output, result, noun)
     if result["patterns"]:
-        show_patterns(output, result["patterns"], True, result["n_patterns"])
+        show_patterns(output, result["patterns"], True, result["n_patterns"], noun)
     output.line(f"Time: {result['seconds']:.1f} s")
     if "model" in result:
         output.line(f"Model: {result['model']}")
 
 
-def noun_of(recipe: dict[str, Any] | None) -> str:
-    return "molecules" if recipe and recipe["reader"] in ("smiles", "sdf", "rdkit") else "graphs"
+def noun_of(recipe: Any) -> str:
+    """What graphs are called, by their recipe or by that as plain data."""
+    from treelens.graphs.recipe import MOLECULE_READERS
+
+    reader = recipe["reader"] if isinstance(recipe, dict) else getattr(recipe, "reader", None)
+    return "molecules" if reader in MOLECULE_READERS else "graphs"
 
 
 def reading_words(recipe: dict[str, Any] | None) -> str | None:
@@ -316,7 +332,7 @@ def _data_sentence(data: dict[str, Any], noun: str) -> str:
 
 def _show_leave_one_out(output: Output, result: dict[str, Any], noun: str) -> None:
     """Scores beside those of the mean or the most frequent class, and remarks on them."""
-    from treelens.cli.info import covariate_sentence
+    from treelens.cli.info import covariate_list
     from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
 
     scores, numbers = result["leave_one_out"], result["task"] == "regression"
@@ -355,13 +371,18 @@ def _show_leave_one_out(output: Output, result: dict[str, Any], noun: str) -> No
             f"This model predicts the same class for all {noun}: its accuracy is the share of that "
             "class, and only its ranking (ROC AUC) may be of use."
         )
+    if sure := scores.get("sure"):
+        least, share = (f"{100 * sure[name]:.0f} %" for name in ("least", "share"))
+        output.line(
+            f"Where it is at least {least} sure ({share} of the {noun}), it is wrong for "
+            f"{percent(1 - sure['accuracy'])}."
+        )
     output.line(
-        f"{'Converged' if result['converged'] else 'Not converged'} after {result['n_steps']} "
-        f"iterations. The scores are slightly optimistic, since weights were learned from all "
-        f"{noun}; 'treelens evaluate' learns them anew in each fold."
+        f"The scores are slightly optimistic, since the model was tuned on all {noun}; 'treelens "
+        "evaluate' tunes it without those that it is tested on."
     )
     if result["covariates"] is not None:
-        output.line(covariate_sentence(result["covariates"]))
+        output.line(f"Learned from structure and from {covariate_list(result['covariates'])}.")
 
 
 def _show_svc(output: Output, result: dict[str, Any]) -> None:
@@ -406,15 +427,29 @@ def _show_fragments(output: Output, result: dict[str, Any], noun: str) -> None:
         )
     if not result["fragments"]:
         return
+    numbers = result["task"] == "regression"
+    text = (lambda x: "" if x is None else f"{x:.3g}") if numbers else percent
     rows = []
     for row in result["fragments"]:
-        name = row["name"] or row["pattern"]
+        shown = row["smiles"] or row["pattern"]
+        name = f"{row['name']}, {shown}" if row["name"] else shown
         name = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
         name += f", for {row['class_label']}" if "class_label" in row else ""
-        rows.append([name, f"{row['effect']:+.3f} ± {row['error']:.3f}", row["support"]])
+        rows.append([name + (" (!)" if row["confounders"] else ""),
+                     f"{row['effect']:+.3f} ± {row['error']:.3f}", row["support"],
+                     text(row["measured_with"]), text(row["measured_without"])])  # fmt: skip
     toward = "" if result["toward"] is None else f" on {result['toward']}"
-    columns = ["fragment", f"effect{toward} ± standard error", noun]
+    scale = result["data"]["transform"]
+    mean = f"mean {scale}" if scale else "mean" if numbers else "share" + toward.replace("on", "of")
+    columns = ["fragment", f"effect{toward} ± standard error", noun, f"their {mean}",
+               f"{mean} without it"]  # fmt: skip
     output.table(columns, rows, "Fragments with the largest effect on predictions")
+    for row in result["fragments"]:
+        if row["confounders"]:
+            output.line(
+                f"(!) {row['name'] or row['smiles'] or row['pattern']}: "
+                f"{'; '.join(row['confounders'])}. The effect may not be that of the fragment."
+            )
 
 
 def _show_each(output: Output, result: dict[str, Any]) -> None:

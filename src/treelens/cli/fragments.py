@@ -31,6 +31,7 @@ def fragments_cli(
     """
     with command(as_json, debug) as output:
         from treelens.cli.data import files_behind, kind_of, load_model, read_for_model
+        from treelens.cli.fit import noun_of
         from treelens.storage.csv_text import csv_text
         from treelens.storage.files import checked_target, whole_file
 
@@ -43,6 +44,7 @@ def fragments_cli(
         table = loaded.fragments(rows.graphs, y, n_fragments=top)
         result: dict[str, Any] = {
             "model": str(model),
+            "noun": noun_of(rows.graphs.recipe),
             "n_graphs": len(rows.graphs),
             "fragments": [{"rank": k, **row} for k, row in table.to_dict("index").items()],
         }
@@ -63,12 +65,12 @@ def _show(output: Output, result: dict[str, Any]) -> None:
         for row in result["fragments"]
     ]  # fmt: skip
     toward = f" (for {result['toward']})" if result["toward"] is not None else ""
-    output.table(["", "fragment", "SMARTS", f"effect{toward}", "graphs"], rows, "Fragments")
+    output.table(["", "fragment", "SMARTS", f"effect{toward}", result["noun"]], rows, "Fragments")
     if "effect" in result["size"]:
         size = result["size"]
         output.line(
-            f"Size, apart from structure: {size['effect']:+.3f} for a graph of "
-            f"{size['mean_nodes']:.1f} nodes."
+            f"Size, apart from structure: {size['effect']:+.3f} for {size['mean_nodes']:.1f} "
+            f"{'atoms' if result['noun'] == 'molecules' else 'nodes'}."
         )
     if "out" in result:
         output.line(f"The table: {result['out']}")

@@ -54,7 +54,8 @@ def _process_facts(model: Any) -> dict[str, Any]:
 
     fitted = model.model_
     forest, scales = fitted.weighted.forest, fitted.scales
-    levels = zip(forest.level_names, fitted.weighted.level_weights.tolist(), strict=True)
+    weights = fitted.weighted.level_weights.tolist()
+    levels = zip(forest.level_names, weights, strict=True) if len(set(weights)) > 1 else ()
     return {
         "kernel": {
             "gamma": scales.gamma, "rho": scales.rho, "amplitude": scales.amplitude,
@@ -79,15 +80,13 @@ def _svc_facts(model: Any) -> dict[str, Any]:
     return {"kernel": dict(model.best_params_), "sizes": sizes, "levels": {}, "learning": None}
 
 
-def covariate_sentence(facts: dict[str, Any]) -> str:
+def covariate_list(facts: dict[str, Any]) -> str:
+    """Covariates and descriptors in words."""
     names = [name for name in facts["names"] if not name.startswith("rdkit:")]
     n_descriptors = len(facts["names"]) - len(names)
     shown = names[:5] + ([f"{len(names) - 5} more"] if len(names) > 5 else [])
     shown += [f"{n_descriptors} descriptors of the molecules"] if n_descriptors else []
-    return (
-        f"Beside the structure: {', '.join(shown)}. Their part of the fitted values has a standard "
-        f"deviation of {facts['spread']:.3g}, that of structure {facts['spread_of_structure']:.3g}."
-    )
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if shown[1:] else shown)
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:
@@ -103,7 +102,12 @@ def _show(output: Output, result: dict[str, Any]) -> None:
     if result["learning"]:
         output.line(result["learning"])
     if result.get("covariates"):
-        output.line(covariate_sentence(result["covariates"]))
+        facts = result["covariates"]
+        output.line(
+            f"Beside the structure: {covariate_list(facts)}. Their part of the fitted values has a "
+            f"standard deviation of {facts['spread']:.3g}, that of structure "
+            f"{facts['spread_of_structure']:.3g}."
+        )
 
 
 def _sections(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -119,7 +123,7 @@ def _sections(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
             "molecules in column": table.get("smiles"),
             "rows named by": ", ".join(table.get("ids") or []),
             **(table.get("counts") or {}),
-            "graphs made from": result["recipe_in_words"],
+            "read from": result["recipe_in_words"],
             "training data": result["training_data"],
         },
         "Kernel": result["kernel"],

@@ -22,6 +22,7 @@ from treelens.cli.fragments import fragments_cli
 from treelens.cli.info import info_cli
 from treelens.cli.patterns import patterns_cli
 from treelens.cli.predict import predict_cli
+from treelens.cli.serve import serve_cli
 from treelens.cli.suggest import suggest_cli
 
 app = typer.Typer(
@@ -42,6 +43,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "evaluate": evaluate_cli,
     "suggest": suggest_cli,
     "advise": advise_cli,
+    "serve": serve_cli,
     "doctor": doctor_cli,
     "demo": demo_cli,
 }

@@ -15,6 +15,7 @@ METHODS = ("evidence", "svc")
 SCORINGS = ("auto", "accuracy", "balanced_accuracy", "roc_auc")
 WEIGHTS = ("auto", "uniform", "depths", "branches")
 DESCRIPTORS = {"auto": "auto", "yes": True, "no": False, "rdkit": False}  # as a parameter
+FRAGMENTS_SHOWN = 5
 DEEPEST = 20  # of the patterns of a Gaussian process
 
 
@@ -156,6 +157,17 @@ Seed = Annotated[int, option("--seed", help="For the splits and the learner.", m
 Jobs = Annotated[
     int, option("--jobs", help="Threads; -1: all processors. Results do not depend on it.")
 ]
+Top = Annotated[int, option("--top", help="How many patterns to print.", min=0)]
+Fragments = Annotated[int | None, option(
+    "--fragments", min=0, help="How many of the fragments with the largest effects to print.",
+    default=f"{FRAGMENTS_SHOWN}; none of more than two classes or 3,000 graphs, where finding "
+    "them takes a while",
+)]  # fmt: skip
+TrainingData = Annotated[bool, option(
+    "--training-data/--no-training-data",
+    help="Whether the model keeps names and SMILES of its training molecules, to show them "
+    "beside predictions; pattern counts and values stay in the file in any case.",
+)]  # fmt: skip
 Json = Annotated[bool, option("--json", help="Print the result as JSON, and nothing else.")]
 Debug = Annotated[bool, option("--debug", help="Show the traceback of an error.")]
 

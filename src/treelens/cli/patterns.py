@@ -100,18 +100,20 @@ def _compared(columns: Iterable[Any]) -> str:
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:
+    from treelens.cli.fit import noun_of
     from treelens.graphs.recipe import GraphRecipe
 
     recipe = result["recipe"]
     source = "graphs from another source" if recipe is None else GraphRecipe.from_plain(recipe)
     output.line(f"Fitted to: {source}")
-    show_patterns(output, result["patterns"], result["learned"], result["n_patterns"])
+    found = result["patterns"], result["learned"], result["n_patterns"], noun_of(recipe)
+    show_patterns(output, *found)
     if "out" in result:
         output.line(f"All patterns: {result['out']}")
 
 
 def show_patterns(
-    output: Output, patterns: list[dict[str, Any]], learned: bool, n_patterns: int
+    output: Output, patterns: list[dict[str, Any]], learned: bool, n_patterns: int, noun: str
 ) -> None:
     """A table; ``pattern`` reads root(neighbour(...),...), with the bond before the neighbour."""
     of_numbers = bool(patterns) and "mean_with" in patterns[0]
@@ -125,5 +127,5 @@ def show_patterns(
     ]  # fmt: skip
     title = f"Patterns: {len(rows)} of {n_patterns}" + ("" if learned else " (weights are uniform)")
     compared = _compared(patterns[0]) if patterns else "difference"
-    columns = ["pattern", "depth", "weight", "graphs", *side, compared]
+    columns = ["pattern", "depth", "weight", noun, *side, compared]
     output.table(columns, rows, title)

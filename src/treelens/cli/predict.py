@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from treelens.cli.partial import PartialOutput
-    from treelens.graphs.molecule_table import MoleculeTable
+    from treelens.estimators.named_models import NamedModel, PredictedRows
     from treelens.graphs.tables import Table
 
 CHUNK_ROWS = 5000
@@ -87,27 +86,15 @@ def predict_cli(
         elif as_json and out is None:
             result["predictions"] = whole.to_dict("records")
         elif kind == "smiles" and out is None and sys.stdout.isatty():
-            output.table(["", ""], whole.iloc[0].drop(["row", "problem"]).items())
+            output.table(["", ""], whole.iloc[0].drop(["row", "problem"]).dropna().items())
         elif out is None and not done:
             output.csv(_csv(whole, header=True).decode())
+        if kind == "smiles" and out is None and not as_json and not result["n_unreadable"]:
+            return  # all there is to say was printed
         output.finish(result | ({} if out is None else {"out": str(out)}), _show)
 
 
 # --- models ---------------------------------------------------------------------------------------
-
-
-class NamedModel(NamedTuple):
-    """A model, and what its columns are called by."""
-
-    path: Path
-    model: Any
-    name: str  # its target; where that is not known, its file
-    prefix: str  # before the names of its columns; empty where there is one model
-
-    @property
-    def record(self) -> Any:
-        """The record of the table that it was fitted to, or None."""
-        return None if self.model.recipe_ is None else self.model.recipe_.table
 
 
 def _with_intervals(models: list[NamedModel], intervals: str) -> list[NamedModel]:
@@ -123,27 +110,9 @@ def _with_intervals(models: list[NamedModel], intervals: str) -> list[NamedModel
 def load_models(paths: Sequence[Path], jobs: int) -> list[NamedModel]:
     """The models of files, or an error where they cannot stand side by side."""
     from treelens.cli.data import load_model
+    from treelens.estimators.named_models import name_models
 
-    models: list[NamedModel] = []
-    for path in paths:
-        each = NamedModel(path, load_model(path, jobs), path.stem, "")
-        name = path.stem if each.record is None else each.record.target or path.stem
-        models.append(each._replace(name=name, prefix=f"{name}_" if len(paths) > 1 else ""))
-    seen: dict[str, NamedModel] = {}
-    for each in models:
-        if (other := seen.setdefault(each.name, each)) is not each:
-            raise InputError(
-                f"{other.path} and {each.path} both predict {each.name!r}. Use one model for each "
-                "target."
-            )
-    kinds = {each.model.recipe_ is None or each.model.recipe_.is_molecular: each.path
-             for each in models}  # fmt: skip
-    if len(kinds) > 1:
-        raise InputError(
-            f"{kinds[True]} was fitted to molecules, {kinds[False]} to other graphs: predict with "
-            "one after the other."
-        )
-    return models
+    return name_models(paths, [load_model(path, jobs) for path in paths])
 
 
 def _targets_for(models: Sequence[NamedModel], target: str | None) -> list[str | None]:
@@ -162,26 +131,6 @@ def _targets_for(models: Sequence[NamedModel], target: str | None) -> list[str |
     return list(columns)
 
 
-def _common_records(
-    models: Sequence[NamedModel], smiles: str | None, columns: Sequence[str]
-) -> Any:
-    """The records of the models, with the same column of SMILES and the same ids."""
-    known = [each for each in models if each.record is not None]
-    if len(models) == 1 or not known:
-        return [each.record for each in models]
-    found = {each.record.smiles: each for each in known if each.record.smiles in columns}
-    if len(found) > 1 and smiles is None:
-        (one, first), (other, second), *_ = found.items()
-        raise InputError(
-            f"{first.path} was fitted to the SMILES of column {one!r}, {second.path} to those of "
-            f"{other!r}, and the table has both: name the one to read with --smiles COLUMN."
-        )
-    ids = tuple(dict.fromkeys(name for each in known for name in each.record.ids))
-    column = next(iter(found), None)
-    return [None if each.record is None else replace(each.record, smiles=column, ids=ids)
-            for each in models]  # fmt: skip
-
-
 # --- predictions ----------------------------------------------------------------------------------
 
 
@@ -194,14 +143,6 @@ class _Job(NamedTuple):
     smiles: str | None
     ids: str | None
     intervals: str = "posterior"
-
-
-class _Chunk(NamedTuple):
-    """Predictions of a chunk, notes, and rows by RDKit's warnings."""
-
-    frame: pd.DataFrame
-    notes: list[str]
-    warned: dict[str, list[int]]
 
 
 def _predict_graphs(
@@ -317,7 +258,7 @@ def _columns(model: Any) -> list[str]:
 
 def _predicted(
     models: list[NamedModel], job: _Job, chunks: Iterator[Any], jobs: int
-) -> Iterator[_Chunk]:
+) -> Iterator[PredictedRows]:
     """Chunks in their order, predicted here or in processes."""
     if jobs == 1:
         yield from (_predict_chunk(models, job, *chunk) for chunk in chunks)
@@ -328,7 +269,7 @@ def _predicted(
     yield from Parallel(n_jobs=jobs, return_as="generator", pre_dispatch="2*n_jobs")(work)
 
 
-def _in_a_process(job: _Job, table: Table, molecules: None) -> _Chunk:
+def _in_a_process(job: _Job, table: Table, molecules: None) -> PredictedRows:
     return _predict_chunk(_loaded(job.models, job.intervals), job, table, molecules)
 
 
@@ -339,36 +280,10 @@ def _loaded(paths: tuple[str, ...], intervals: str) -> list[NamedModel]:
 
 def _predict_chunk(
     models: list[NamedModel], job: _Job, table: Table, molecules: Sequence[Any] | None
-) -> _Chunk:
-    """Predict a chunk as each model reads it; equal recipes share the molecules."""
-    from treelens.estimators.prediction_table import predict_rows
-    from treelens.graphs.gathering import rdkit
-    from treelens.graphs.rdkit_log import listening
-    from treelens.graphs.recipe import GraphRecipe
-    from treelens.graphs.table_reader import covariate_names, rows_of_table
+) -> PredictedRows:
+    from treelens.estimators.named_models import predict_molecules
 
-    beside = dict.fromkeys(n for each in models for n in covariate_names((), None, each.model))
-    records = _common_records(models, job.smiles, table.columns)
-    made: dict[GraphRecipe, MoleculeTable] = {}
-    readings = []
-    with listening() as listener:
-        for each, record in zip(models, records, strict=True):
-            known = each.model.recipe_ or GraphRecipe()
-            recipe = known.for_new_molecules("smiles" if molecules is None else "sdf")
-            if recipe not in made:
-                own = molecules
-                if own is not None and not recipe.hydrogens:  # another model may need them
-                    own = [None if m is None else rdkit().RemoveHs(m) for m in own]
-                made[recipe] = rows_of_table(
-                    table, own, recipe, job.smiles, job.ids, list(beside), record,
-                    may_be_empty=True,
-                )  # fmt: skip
-            readings.append(made[recipe])
-        frame = predict_rows([each.model for each in models], readings,
-                             [each.prefix for each in models])  # fmt: skip
-    warned = {kind: [table.first_row + row for row in sorted(rows)]
-              for kind, rows in listener.found.items()}  # fmt: skip
-    return _Chunk(frame, [note for read in made.values() for note in read.notes], warned)
+    return predict_molecules(models, table, molecules, job.smiles, job.ids)
 
 
 def _chunks(job: _Job, hydrogens: bool) -> Iterator[tuple[Table, Sequence[Any] | None]]:
@@ -437,6 +352,7 @@ def _summary(
     output: Output, models: Sequence[NamedModel], whole: pd.DataFrame, truths: Sequence[Any]
 ) -> dict[str, Any]:
     """Counts, scores where the truth is known, and notes on what looks wrong."""
+    from treelens.cli.fit import noun_of
     from treelens.estimators.prediction_table import summarize_rows
     from treelens.graphs.tables import first_few
 
@@ -453,15 +369,16 @@ def _summary(
         own = whole[[each.prefix + name for name in columns]].set_axis(columns, axis=1)
         summary = summarize_rows(each.model, own, truth)
         about = f"{each.name}: " if each.prefix else ""
+        noun = noun_of(each.model.recipe_)
         unseen = summary["mean_out_of_vocabulary"]
         if unseen > _MANY_UNKNOWN:
             output.note(
-                f"{about}{percent(unseen)} of the patterns of these graphs do not occur in the "
-                "training graphs: predictions are unreliable."
+                f"{about}{percent(unseen)} of the patterns of these {noun} do not occur in the "
+                f"training {noun}: predictions are unreliable."
             )
         if n := summary.get("n_outside"):
             output.note(
-                f"{about}{n} of {len(whole) - len(bad)} graphs lie outside the domain of "
+                f"{about}{n} of {len(whole) - len(bad)} {noun} lie outside the domain of "
                 "applicability (in_domain is False): expect larger errors there."
             )
         if summary.get("n_known_classes") == 0:

@@ -24,7 +24,7 @@ from treelens.graphs.molecules import check_choice
 from treelens.kernels.fingerprints import molecules_behind, parsed_smiles
 from treelens.models.predictions import Predictions
 from treelens.models.training import smiles_of
-from treelens.patterns.features import SeenGraphs, graph_keys
+from treelens.patterns.features import RefinedGraphs, graph_keys
 
 LARGEST_SHORTLIST = 3000  # candidates whose covariance is computed: 72 MB a matrix
 
@@ -148,7 +148,7 @@ def _column(pool: Any, graphs: GraphCollection, name: str) -> np.ndarray | None:
     return rdkit_descriptors(molecules_behind(graphs), [known])[:, 0]
 
 
-def _new_candidates(model: Any, graphs: GraphCollection, seen: SeenGraphs) -> np.ndarray:
+def _new_candidates(model: Any, graphs: GraphCollection, seen: RefinedGraphs) -> np.ndarray:
     """Positions of graphs that are not in the training data and repeat no other.
 
     Graphs that no pattern distinguishes are compared by their canonical SMILES, where these are

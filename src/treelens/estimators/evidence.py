@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from treelens._sklearn_compat import Interval, StrOptions
 from treelens.estimators.base import GraphClassifierMixin, GraphRegressorMixin
 from treelens.estimators.prediction_table import INTERVALS
-from treelens.estimators.process import GaussianProcessEstimator, Known
+from treelens.estimators.process import GaussianProcessEstimator, TrainingTargets
 from treelens.evaluation.splits import murcko_scaffolds
 from treelens.explain.pattern_table import pattern_table
 from treelens.gp.censoring import check_limits
@@ -147,12 +147,14 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
     model_: FittedGP
     _left_out_scaffolds: tuple[FittedGP, LeftOutGroups] | None = None
 
-    def _known(self, y: Any, weights: np.ndarray) -> Known:
+    def _training_targets(self, y: Any, weights: np.ndarray) -> TrainingTargets:
         values = check_numbers(y, len(weights))
         targets = Targets.standardized(values[:, None], weights, None)
-        return Known(values, tenths_by_rank(values), targets)
+        return TrainingTargets(values, tenths_by_rank(values), targets)
 
-    def _with_limits(self, known: Known, graphs: GraphCollection, limits: Any) -> Known:
+    def _with_limits(
+        self, known: TrainingTargets, graphs: GraphCollection, limits: Any
+    ) -> TrainingTargets:
         given = graphs.graph_data.get(LIMITS) if limits is None else limits
         signs = check_limits(given, len(graphs))
         if signs is None:
@@ -161,19 +163,19 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
             raise ValueError("Limits are learned on the CPU only: use device='cpu'.")
         return known._replace(targets=replace(known.targets, limits=signs))
 
-    def _known_with(self, y: Any, weights: np.ndarray) -> Known:
-        model = self.model_
+    def _targets_with_more(self, y: Any, weights: np.ndarray) -> TrainingTargets:
         values = np.concatenate([self.train_values_, check_numbers(y, len(weights))])
-        return Known(values, tenths_by_rank(values), model.targets_with(values[:, None], weights))
+        targets = self.model_.targets_with(values[:, None], weights)
+        return TrainingTargets(values, tenths_by_rank(values), targets)
 
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
         refuse_classes(y)
         return first_no_number(y)
 
-    def _targets_of_all(self, y: np.ndarray, known: Known) -> Targets:
+    def _targets_of_all(self, y: np.ndarray, known: TrainingTargets) -> Targets:
         return known.targets.alike(check_numbers(y, len(y))[:, None], np.ones(len(y)))
 
-    def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[LeftOutNumbers, None]:
+    def _scored(self, left_out: LeaveOneOut, known: TrainingTargets) -> tuple[LeftOutNumbers, None]:
         return left_out_numbers(left_out, known.targets, known.given), None
 
     @property
@@ -278,7 +280,8 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
         """Predictions of each training molecule without those of its Bemis-Murcko scaffold.
 
         In closed form; computed when first used, from the training molecules, which a file must
-        have kept. Molecules without a ring are one scaffold.
+        have kept. Molecules without a ring have no scaffold: they are left out one by one, and
+        do not count in its scores.
         """
         model, kept = self._fitted_model, self._left_out_scaffolds
         if kept is None or kept[0] is not model:
@@ -470,13 +473,13 @@ converged_, learning_gain_ :
         super()._validate_params()
         parse_threshold(self.threshold)
 
-    def _known(self, y: Any, weights: np.ndarray) -> Known:
+    def _training_targets(self, y: Any, weights: np.ndarray) -> TrainingTargets:
         classes, codes = check_classes(y, len(weights))
         weights = weights * class_weights(self.class_weight, classes, codes)
         targets = Targets.standardized(class_columns(codes, len(classes)), weights, 1.0)
-        return Known(codes, codes, targets, classes)
+        return TrainingTargets(codes, codes, targets, classes)
 
-    def _known_with(self, y: Any, weights: np.ndarray) -> Known:
+    def _targets_with_more(self, y: Any, weights: np.ndarray) -> TrainingTargets:
         from treelens.report.predicted import class_codes
 
         model, classes, before = self.model_, self.classes_, self.train_codes_
@@ -485,7 +488,7 @@ converged_, learning_gain_ :
         weights = weights * of_class[np.unique(before, return_index=True)[1]][new]
         codes = np.concatenate([before, new])
         targets = model.targets_with(class_columns(codes, len(classes)), weights)
-        return Known(codes, codes, targets, classes)
+        return TrainingTargets(codes, codes, targets, classes)
 
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
         return first_without_class(y)
@@ -501,7 +504,7 @@ converged_, learning_gain_ :
                 "exact_size, or leave out classes that are so rare."
             )
 
-    def _targets_of_all(self, y: np.ndarray, known: Known) -> Targets:
+    def _targets_of_all(self, y: np.ndarray, known: TrainingTargets) -> Targets:
         """A class weighs what it weighs in the sample, which holds all of them."""
         assert known.classes is not None
         codes = np.searchsorted(known.classes, y)
@@ -509,7 +512,9 @@ converged_, learning_gain_ :
         weights = known.targets.weights[one_of_each][codes]
         return known.targets.alike(class_columns(codes, len(known.classes)), weights)
 
-    def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[LeftOutClasses, float]:
+    def _scored(
+        self, left_out: LeaveOneOut, known: TrainingTargets
+    ) -> tuple[LeftOutClasses, float]:
         codes, targets, classes = known.given, known.targets, known.classes
         assert classes is not None
         decisions = targets.offset + targets.scale * left_out.mean

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_regressor
 
-from treelens.evaluation.metrics import class_scores, number_scores
+from treelens.evaluation.metrics import class_scores, number_scores, sure_predictions
 from treelens.evaluation.validation import codes_among
 from treelens.patterns.features import select_features
 
@@ -64,6 +64,7 @@ def _class_scores(model: Any) -> dict[str, Any]:
         "model": class_scores(codes, predicted, chances, 1 if two else None),
         "positive": str(model.classes_[1]) if two else None,
         "majority": {"accuracy": float(counts.max() / counts.sum())},
+        "sure": sure_predictions(codes, predicted, chances),
         "threshold": None,
     }
     if model.threshold_ is not None:

@@ -169,7 +169,7 @@ class PosteriorEstimator(ExplainingEstimator):
             raise ValueError(f"n_neighbors must be 1 or more, got {n_neighbors}.")
         model, n_jobs = self.model_, self._n_jobs()
         graphs = self._new_graphs(X)
-        seen = model.look_at(graphs, n_jobs).features
+        seen = model.refine(graphs, n_jobs).features
         train = model.training_graphs
         parts = [
             nearest_graphs(block, train, model.weights, n_neighbors, n_jobs=n_jobs)
@@ -244,7 +244,7 @@ def _conditioned(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     weights = check_sample_weight(sample_weight, np.empty((len(graphs), 1)), dtype=np.float64)
     if not (weights > 0).all():
         raise ValueError("sample_weight must be above 0 everywhere: drop graphs of no weight.")
-    known = estimator._known_with(estimator._on_learned_scale(y, model.recipe), weights)
+    known = estimator._targets_with_more(estimator._on_learned_scale(y, model.recipe), weights)
     training = model.training.extended(graphs, known.given)
     extended, left_out = condition(model, graphs, training, known.targets, estimator._n_jobs())
     other, train = copy(estimator), estimator._fitted_graphs

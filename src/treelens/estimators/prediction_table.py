@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_regressor
 
-from treelens.evaluation.metrics import NINETY, class_scores, number_scores, rarer_code
+from treelens.evaluation.metrics import NINETY, class_scores, number_scores
 from treelens.evaluation.validation import codes_among
 from treelens.gp.domain import expected_error
 from treelens.gp.model import FittedGP
@@ -186,7 +186,7 @@ def summarize_rows(model: Any, rows: pd.DataFrame, truth: Any = None) -> dict[st
 
     ``rows`` are the columns of the model for all rows; ``truth`` has positions and values. Numbers
     are scored on the learned scale; of two classes, recall, precision and PR AUC are those of the
-    rarer one in training.
+    second.
     """
     readable = rows["out_of_vocabulary"].notna().to_numpy()
     found = rows[readable].copy()
@@ -214,7 +214,7 @@ def _class_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, Any
         return {"predicted": sizes, "accuracy": None}
     rows, y = truth
     chances = rows[[f"probability {c}" for c in model.classes_.tolist()]].to_numpy(dtype=float)
-    positive = rarer_code(model.train_codes_) if len(model.classes_) == 2 else None
+    positive = 1 if len(model.classes_) == 2 else None
     codes = codes_among(y, model.classes_)
     predicted = codes_among(named(rows["class"]), model.classes_)
     return {

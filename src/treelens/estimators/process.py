@@ -54,8 +54,8 @@ _MAX_DEPTH = 4  # of patterns where the depth is chosen
 _EXACT_SIZE = 12_000  # graphs of which the posterior is exact by default
 
 
-class Known(NamedTuple):
-    """What is known of the training graphs."""
+class TrainingTargets(NamedTuple):
+    """Targets of the training graphs, as given and standardised."""
 
     given: np.ndarray  # (n_graphs,) values, or class codes
     groups: np.ndarray  # (n_graphs,) what samples are drawn from: tenths of values, or classes
@@ -64,7 +64,7 @@ class Known(NamedTuple):
 
 
 class GaussianProcessEstimator(PosteriorEstimator):
-    """The regressor and the classifier, but for what ``y`` means: ``_known`` and ``_scored``."""
+    """The regressor and the classifier, but for what ``y`` means and how it is scored."""
 
     model_: FittedGP
     depth: int | str
@@ -124,15 +124,15 @@ class GaussianProcessEstimator(PosteriorEstimator):
             if name != "self":
                 setattr(self, name, value)
 
-    def _known(self, y: Any, weights: np.ndarray) -> Known:
-        """What ``y`` and weights of the graphs tell, or an error that says what is wrong."""
+    def _training_targets(self, y: Any, weights: np.ndarray) -> TrainingTargets:
+        """Check and standardise ``y``; ``weights`` are those of the graphs."""
         raise NotImplementedError
 
-    def _known_with(self, y: Any, weights: np.ndarray) -> Known:
-        """The same of the training graphs followed by more, on the scale of the former."""
+    def _targets_with_more(self, y: Any, weights: np.ndarray) -> TrainingTargets:
+        """Targets of the training graphs followed by ``y``, on the scale of the former."""
         raise NotImplementedError
 
-    def _scored(self, left_out: LeaveOneOut, known: Known) -> tuple[Any, float | None]:
+    def _scored(self, left_out: LeaveOneOut, known: TrainingTargets) -> tuple[Any, float | None]:
         """Leave-one-out predictions with their scores, and the slope of the probabilities."""
         raise NotImplementedError
 
@@ -201,7 +201,7 @@ class GaussianProcessEstimator(PosteriorEstimator):
         y = self._on_learned_scale(y, graphs.recipe)
         if errors is not None:
             sample_weight = starting_weights(errors, check_numbers(y, len(graphs)))
-        known = self._known(y, check_weights(sample_weight, len(graphs)))
+        known = self._training_targets(y, check_weights(sample_weight, len(graphs)))
         known = self._with_limits(known, graphs, limits)
         encoded = None
         if covariates is not None:
@@ -222,7 +222,9 @@ class GaussianProcessEstimator(PosteriorEstimator):
         """Targets on the scale of the record's transform; only numbers have one."""
         return y
 
-    def _with_limits(self, known: Known, graphs: GraphCollection, limits: Any) -> Known:
+    def _with_limits(
+        self, known: TrainingTargets, graphs: GraphCollection, limits: Any
+    ) -> TrainingTargets:
         """Which of the values are limits; only numbers can be."""
         if limits is not None:
             raise TypeError("limits are of numbers: a classifier takes none.")
@@ -242,7 +244,7 @@ class GaussianProcessEstimator(PosteriorEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         sample = sample_of_blocks(blocks, self.exact_size, seed, self._first_wrong, executor)
         self._check_sample(sample.y, sample.all_targets)
-        known = self._known(sample.y, np.ones(len(sample.y)))
+        known = self._training_targets(sample.y, np.ones(len(sample.y)))
         exact_size = min(self.exact_size, self.n_landmarks)
         fitted = self._condition(sample.graphs, known, exact_size, descriptors=False)
         targets = self._targets_of_all(sample.all_targets, known)
@@ -268,14 +270,14 @@ class GaussianProcessEstimator(PosteriorEstimator):
     def _check_sample(self, y: np.ndarray, all_targets: np.ndarray) -> None:
         """Refuse a sample of blocks that lacks what is to be learned."""
 
-    def _targets_of_all(self, y: np.ndarray, known: Known) -> Targets:
+    def _targets_of_all(self, y: np.ndarray, known: TrainingTargets) -> Targets:
         """Targets of all graphs as those of the sample stand in ``known``."""
         raise NotImplementedError
 
     def _condition(
         self,
         graphs: GraphCollection,
-        known: Known,
+        known: TrainingTargets,
         exact_size: int,
         covariates: tuple[CovariateTable, np.ndarray] | None = None,
         descriptors: bool = True,

@@ -86,8 +86,7 @@ def class_scores(
         class that the model does not know.
     probabilities : ndarray, shape (n, n_classes)
     positive : int, optional
-        With two classes, the one of recall, precision and PR AUC; by default the rarer one, and
-        the second where both are as frequent.
+        With two classes, the one of recall, precision and PR AUC; by default the second.
 
     Returns
     -------
@@ -109,7 +108,7 @@ def class_scores(
 
     n_classes, present = probabilities.shape[1], np.unique(codes)
     if n_classes == 2 and positive is None:
-        positive = rarer_code(codes)
+        positive = 1
     scores: dict[str, Any] = dict.fromkeys(CLASS_SCORES)
     scores["accuracy"] = float(np.mean(predicted == codes))
     with warnings.catch_warnings():
@@ -131,6 +130,29 @@ def class_scores(
             area = metrics.roc_auc_score if name == "roc_auc" else metrics.average_precision_score
             scores[name] = float(np.mean([area(codes == k, probabilities[:, k]) for k in defined]))
     return {**scores, "names_one_class": len(np.unique(predicted)) == 1 < len(present)}
+
+
+def sure_predictions(
+    codes: np.ndarray, predicted: np.ndarray, probabilities: np.ndarray, least: float = 0.9
+) -> dict[str, Any] | None:
+    """How often predictions of a high probability are right; None where there are none.
+
+    Examples
+    --------
+    >>> chances = np.array([[0.95, 0.05], [0.6, 0.4], [0.02, 0.98], [0.01, 0.99]])
+    >>> found = sure_predictions(np.array([0, 1, 1, 0]), np.array([0, 0, 1, 1]), chances)
+    >>> found["n"], found["share"], round(found["accuracy"], 3)
+    (3, 0.75, 0.667)
+    """
+    sure = probabilities[np.arange(len(codes)), predicted] >= least
+    if not sure.any():
+        return None
+    return {
+        "least": least,
+        "n": int(sure.sum()),
+        "share": float(sure.mean()),
+        "accuracy": float(np.mean(codes[sure] == predicted[sure])),
+    }
 
 
 def rarer_code(codes: np.ndarray) -> int:

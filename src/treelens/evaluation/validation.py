@@ -34,7 +34,7 @@ def cross_validate(
         Classes, or numbers where the models are regressors.
     splits : sequence of (train, test)
     positive : optional
-        With two classes, the one of recall, precision and PR AUC; by default the rarer one.
+        With two classes, the one of recall, precision and PR AUC; by default the second.
     progress : callable
         Called with the name of each finished model and its seconds.
 
@@ -113,15 +113,15 @@ def codes_among(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def positive_class(y: np.ndarray) -> Any:
-    """The rarer of two classes, the second where both are as frequent; None for more classes.
+    """The second of two classes, as elsewhere in scikit-learn; None for more classes.
 
     Examples
     --------
     >>> positive_class(np.array(["active", "inactive", "inactive"]))
-    'active'
+    'inactive'
     """
-    classes, counts = np.unique(y, return_counts=True)
-    return classes.tolist()[int(counts[1] <= counts[0])] if len(classes) == 2 else None
+    classes = np.unique(y).tolist()
+    return classes[1] if len(classes) == 2 else None
 
 
 def mean_scores(scores: Mapping[str, Sequence[float | None]]) -> dict[str, Any]:

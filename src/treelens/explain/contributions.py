@@ -51,7 +51,7 @@ from treelens.explain.expansion import KernelExpansion
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.kernels.nearest import nearest_graphs
-from treelens.patterns.features import Features, SeenGraphs, select_features
+from treelens.patterns.features import Features, RefinedGraphs, select_features
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -270,7 +270,7 @@ def explain(
 
 def explain_seen(
     graphs: GraphCollection,
-    seen: SeenGraphs,
+    seen: RefinedGraphs,
     index: int,
     expansion: KernelExpansion,
     class_label: Any = None,

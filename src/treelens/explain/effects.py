@@ -32,7 +32,7 @@ from treelens.gp.posterior import ExactPosterior
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.gram import interleaved
 from treelens.parallel import one_blas_thread
-from treelens.patterns.features import Features, SeenGraphs, graph_keys, select_features
+from treelens.patterns.features import Features, RefinedGraphs, graph_keys, select_features
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import SparseRows
 from treelens.patterns.vocabulary import NodeColors
@@ -49,7 +49,7 @@ class GraphEffects:
 
     expansion: KernelExpansion
     graphs: GraphCollection
-    seen: SeenGraphs
+    seen: RefinedGraphs
     rows: SparseRows  # by graph: known patterns, from the first level in use on, and their effects
     base: np.ndarray  # (n_graphs,) the prediction before any known pattern is counted
     decisions: np.ndarray  # (n_graphs,) base and all effects: the prediction less covariates
@@ -111,7 +111,7 @@ def effects_of_graphs(
     graphs: GraphCollection,
     output: int = 0,
     n_jobs: int = 1,
-    seen: SeenGraphs | None = None,
+    seen: RefinedGraphs | None = None,
     leave_out: bool = True,
 ) -> GraphEffects:
     """Divide the predictions of many graphs among their patterns.
@@ -156,7 +156,7 @@ def effects_of_patterns(
     return sparse.csr_array((values, rows.indices, rows.offsets), shape=shape)
 
 
-def _training_copies(seen: SeenGraphs, basis: Features) -> list[tuple[int, ...]]:
+def _training_copies(seen: RefinedGraphs, basis: Features) -> list[tuple[int, ...]]:
     """The basis graphs with the patterns and covariates of each graph; empty where there are none.
 
     All replicates of a training graph are left out together, as in leave-one-out predictions.

@@ -44,7 +44,7 @@ from treelens.models.calibration import calibrated
 from treelens.models.predictions import predicted_codes
 from treelens.models.thresholds import Threshold
 from treelens.models.training import TrainingGraphs
-from treelens.patterns.features import Features, SeenGraphs
+from treelens.patterns.features import Features, RefinedGraphs
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.pairs import PairFeatures
 from treelens.svm.solver import class_values
@@ -70,7 +70,7 @@ class KernelExpansion:
     intercepts: np.ndarray  # (n_outputs,)
     classes: np.ndarray | None  # None for regression
     training: TrainingGraphs
-    refine: Callable[..., SeenGraphs]  # from graphs and n_jobs
+    refine: Callable[..., RefinedGraphs]  # from graphs and n_jobs
     # Coefficients and intercepts of one output for every two classes, in the order of
     # treelens.svm.solver, where classes are predicted by voting.
     votes: tuple[np.ndarray, np.ndarray] | None = None
@@ -161,7 +161,7 @@ def expansion_of(model: FittedSVM | FittedGP) -> KernelExpansion:
         kept = KernelExpansion(
             model.weighted.forest, 0, model.kernel, model.weights, model.basis_graphs,
             model.basis_indices, model.coefficients, model.target_offset, model.classes,
-            model.training, model.look_at, None, model.slope, model.threshold, model,
+            model.training, model.refine, None, model.slope, model.threshold, model,
         )  # fmt: skip
     else:
         decision: Any = model.decision
@@ -171,7 +171,7 @@ def expansion_of(model: FittedSVM | FittedGP) -> KernelExpansion:
             patterns.forest, patterns.first_depth,
             decision.kernel, model.weights, decision.basis, decision.basis_indices,
             coefficients, intercepts, model.classes, model.training,
-            partial(patterns.look_at, weights=model.kernel.weights),
+            partial(patterns.refine, weights=model.kernel.weights),
             (svm.coefficients, svm.intercepts) if svm.pairwise else None,
         )  # fmt: skip
     object.__setattr__(model, "_expansion", kept)

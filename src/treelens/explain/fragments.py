@@ -24,7 +24,7 @@ from treelens.explain.group_names import group_name
 from treelens.explain.layout import is_molecule
 from treelens.explain.smarts import FragmentWriter, atom_label_of
 from treelens.graphs.collection import Graph, GraphCollection
-from treelens.patterns.features import SeenGraphs
+from treelens.patterns.features import RefinedGraphs
 from treelens.patterns.forest import TREES
 
 N_FRAGMENTS = 40
@@ -45,8 +45,9 @@ class FragmentTable(pd.DataFrame):
     were training graphs and each was explained without itself.
     """
 
-    _metadata: ClassVar[list[str]] = ["pictures"]
+    _metadata: ClassVar[list[str]] = ["pictures", "holders"]
     pictures: dict[int, tuple[Graph, Occurrence]] | None = None
+    holders: dict[int, np.ndarray] | None = None  # positions of the graphs that have a fragment
 
     @property
     def _constructor(self) -> type[FragmentTable]:
@@ -120,7 +121,7 @@ def find_fragments(
     n_fragments: int = N_FRAGMENTS,
     min_support: int | None = None,
     n_jobs: int = 1,
-    seen: SeenGraphs | None = None,
+    seen: RefinedGraphs | None = None,
 ) -> FoundFragments:
     """Explain all graphs and search for the fragments that move their predictions.
 
@@ -146,7 +147,7 @@ def fragment_table(
     n_fragments: int = N_FRAGMENTS,
     min_support: int | None = None,
     n_jobs: int = 1,
-    seen: SeenGraphs | None = None,
+    seen: RefinedGraphs | None = None,
     smarts: bool = True,
 ) -> FragmentTable:
     """The fragments that move predictions, the most important first.
@@ -157,6 +158,7 @@ def fragment_table(
     :func:`find_fragments` for the others.
     """
     parts, pictures, covered, size, left_out = [], [], [], {}, True
+    holders: list[np.ndarray] = []
     for output, sign, label in outputs_of(expansion, class_label):
         found = find_fragments(
             expansion, graphs, output,
@@ -168,6 +170,7 @@ def fragment_table(
             part.insert(0, "class_label", label)
         parts.append(part)
         pictures += [_picture(found.explained, fragment) for fragment in found.fragments]
+        holders += [np.unique(found.explained.graph_of_node[f.roots]) for f in found.fragments]
         covered += [found.explained.covered(f.roots, f.depth) for f in found.fragments]
         size[label] = size_effect(found.explained, sign)
         left_out = all(found.effects.copies)
@@ -176,6 +179,7 @@ def fragment_table(
     table = table.iloc[order]
     table.index = pd.RangeIndex(1, len(table) + 1, name="rank")
     table.pictures = {rank: pictures[k] for rank, k in enumerate(order.tolist(), start=1)}
+    table.holders = {rank: holders[k] for rank, k in enumerate(order.tolist(), start=1)}
     table.attrs["size"] = size if len(size) > 1 else next(iter(size.values()))
     table.attrs["left_out"] = left_out
     classes = expansion.classes

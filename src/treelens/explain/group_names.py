@@ -118,3 +118,33 @@ def _fit(places: Sequence[tuple[Any, set[int], set[int]]], query: Any) -> tuple[
         fits += covered >= _COVERED and inside >= (_INSIDE_IF_WHOLE if covered == 1 else _INSIDE)
         quality += inside * covered
     return fits / len(places), quality / len(places)
+
+
+def group_query(name: str) -> Any:
+    """The RDKit query of a well-known group."""
+    return _queries()[name]
+
+
+def groups_of(molecule: Any) -> list[tuple[str, list[tuple[int, ...]]]]:
+    """Return the well-known groups of a molecule with the atoms of each occurrence.
+
+    A group whose atoms all belong to a larger group is left out: the carbonyl of an acid.
+
+    Examples
+    --------
+    >>> from rdkit import Chem
+    >>> groups_of(Chem.MolFromSmiles("CC(=O)O"))
+    [('carboxylic acid', [(0, 1, 2, 3)])]
+    """
+    places = [
+        (set(match), name)
+        for name, query in _queries().items()
+        for match in molecule.GetSubstructMatches(query, maxMatches=100)
+    ]
+    found: dict[str, list[tuple[int, ...]]] = {}
+    taken: list[set[int]] = []
+    for atoms, name in sorted(places, key=lambda place: -len(place[0])):  # stable
+        if not any(atoms <= other for other in taken):
+            taken.append(atoms)
+            found.setdefault(name, []).append(tuple(sorted(atoms)))
+    return list(found.items())

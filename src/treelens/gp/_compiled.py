@@ -28,8 +28,8 @@ def _gather(row, c0, c1, c2, c3, x0, x1, x2, x3, lanes):
 
 
 @njit(cache=True, nogil=True)
-def gather_minima(first, step, row_offsets, row_patterns, row_values, list_offsets, list_graphs,
-                  list_values, dense_of_pattern, dense, matrix, gradient):  # fmt: skip
+def gather_minima(first, step, matrix, gradient, row_offsets, row_patterns, row_values,
+                  list_offsets, list_graphs, list_values, dense_of_pattern, dense):  # fmt: skip
     """``gradient[v] += sum_{i < j} matrix[i, j] min(a_iv, a_jv)`` over some rows ``i``.
 
     The rows are ``first, first + step, ...``. ``matrix`` (n_graphs, n_graphs) is read above its

@@ -186,7 +186,7 @@ class LandmarkView(NamedTuple):
         total: BlockSums | None = None
         for where in block_slices(len(graphs)):
             some, own = graphs[where], targets.select(where)
-            features = self.weighted.look_at(some, n_jobs).features
+            features = self.weighted.refine(some, n_jobs).features
             rows = self.kernel.matrix(features, self.landmarks, n_jobs)
             noise = self.noise / own.weights
             found = sums_of_block(self.factor, rows, noise, own.values, n_jobs)

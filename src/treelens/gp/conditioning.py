@@ -47,7 +47,7 @@ def condition(
             "condition needs an exact posterior, and this model predicts through landmarks, which "
             "were chosen for its training graphs: fit again, with a larger exact_size if possible."
         )
-    rows = model.kernel_rows(model.look_at(graphs, n_jobs).features, n_jobs)
+    rows = model.kernel_rows(model.refine(graphs, n_jobs).features, n_jobs)
     weighted, colors = model.weighted.extended(graphs, n_jobs)
     more = weighted.forest.count(colors, n_jobs)
     histograms = joined_histograms(model.basis, more)

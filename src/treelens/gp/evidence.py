@@ -411,8 +411,8 @@ class _Parts:
         if self.arrays is not None:
             gradients = np.zeros((N_SHARES, self.features.n_patterns))
             in_shares(
-                lambda k: _compiled.gather_minima(  # type: ignore[call-arg]
-                    k, N_SHARES, *self.arrays[:8], matrix, gradients[k]
+                lambda k: _compiled.gather_minima(
+                    k, N_SHARES, matrix, gradients[k], *self.arrays[:8]
                 ),
                 self.n_jobs,
             )

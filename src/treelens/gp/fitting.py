@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 # Iterations on all graphs that refine what was found on part of them: an evaluation of many graphs
 # is expensive, and the start is nearer the more graphs there are.
-_REFINE_FEW, _REFINE_MANY, _MANY = 15, 6, 1000
+_REFINE_FEW, REFINE_MANY, _MANY = 15, 6, 1000
 _MANY_COPIES = 0.2  # a larger share of replicates than this gets a warning
 
 
@@ -157,7 +157,7 @@ def _refined(
 ) -> EvidenceFit:
     """A few iterations on the whole sample, from what was found on parts of it."""
     n = len(sample.weights)
-    steps = min(max_steps, _REFINE_FEW if n <= _MANY else _REFINE_MANY)
+    steps = min(max_steps, _REFINE_FEW if n <= _MANY else REFINE_MANY)
     problem, present = data.problem(sample.weights)
     start = EvidenceParameters(
         chosen.start.scales, np.zeros(problem.hierarchy.n_groups), np.zeros(present.sum())
@@ -172,7 +172,7 @@ def _refined(
         start = found._replace(deviations=found.deviations[present])
         again = maximise_evidence(problem, "uniform", start, **options)  # type: ignore[arg-type]
         found = found._replace(scales=again.parameters.scales)
-    if max_steps < _REFINE_MANY and not search.converged:
+    if max_steps < REFINE_MANY and not search.converged:
         warnings.warn(
             f"The search for weights did not converge in max_steps={max_steps} iterations; a "
             "larger max_steps may fit a little better.",

@@ -27,7 +27,7 @@ from treelens.models.calibration import calibrated
 from treelens.models.predictions import Predictions
 from treelens.models.thresholds import Threshold
 from treelens.models.training import TrainingGraphs
-from treelens.patterns.features import Features, SeenGraphs, select_features
+from treelens.patterns.features import Features, RefinedGraphs, select_features
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
@@ -77,12 +77,12 @@ class WeightedForest:
         per_pattern = np.repeat(self.level_weights, np.diff(self.forest.level_offsets))
         return per_pattern * np.exp(self.log_weights)
 
-    def look_at(self, graphs: GraphCollection, n_jobs: int = 1) -> SeenGraphs:
+    def refine(self, graphs: GraphCollection, n_jobs: int = 1) -> RefinedGraphs:
         """Refine graphs, count their patterns and make what the kernel needs of them."""
         colors = self.forest.transform(graphs, n_jobs)
         histograms = self.forest.count(colors, n_jobs)
         unseen = self.forest.unseen_sums(colors, self.log_weights, self.level_weights)
-        return SeenGraphs(colors, histograms, self.weighed(histograms, unseen))
+        return RefinedGraphs(colors, histograms, self.weighed(histograms, unseen))
 
     def extended(
         self, graphs: GraphCollection, n_jobs: int = 1
@@ -300,9 +300,9 @@ class FittedGP:
         """Kernel values with the basis graphs, shape (n_graphs, n_basis)."""
         return self.kernel.matrix(graphs, self.basis_graphs, n_jobs)
 
-    def look_at(self, graphs: GraphCollection, n_jobs: int = 1) -> SeenGraphs:
+    def refine(self, graphs: GraphCollection, n_jobs: int = 1) -> RefinedGraphs:
         """Graphs as the model sees them."""
-        seen = self.weighted.look_at(graphs, n_jobs)
+        seen = self.weighted.refine(graphs, n_jobs)
         return seen._replace(features=self._beside(seen.features, graphs))
 
     def _beside(self, features: Features, graphs: GraphCollection) -> Features:
@@ -343,7 +343,7 @@ class FittedGP:
         device: str = "cpu",
     ) -> Predictions:
         """Means of new graphs and, if asked for, variances: every graph is refined once."""
-        seen = self.look_at(graphs, n_jobs)
+        seen = self.refine(graphs, n_jobs)
         if self.covariates is not None:
             device = "cpu"
         parts = [
@@ -392,7 +392,7 @@ class FittedGP:
 
     def joint(self, graphs: GraphCollection, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Means (n, n_columns) and the covariance of noise-free values (n, n) of all graphs."""
-        rows = self.kernel_rows(self.look_at(graphs, n_jobs).features, n_jobs)
+        rows = self.kernel_rows(self.refine(graphs, n_jobs).features, n_jobs)
         among = self.kernel_among(graphs, n_jobs=n_jobs)
         covariance = among - self._full_posterior(n_jobs).joint_reduction(rows, n_jobs)
         covariance = 0.5 * (covariance + covariance.T)

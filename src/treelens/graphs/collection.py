@@ -559,7 +559,7 @@ def check_attributes(
             listed = ", ".join(map(repr, given)) or "none"
             raise GraphDataError(
                 f"These graphs have no {what} attribute {missing[0]!r}, which the model was fitted "
-                f"to (they have {listed}): read them with {what}_attributes={list(expected)!r}."
+                f"to (they have {listed}): read them with the same {what}_attributes."
             )
         if given != expected:
             picked = None if table is None else table[:, [given.index(name) for name in expected]]

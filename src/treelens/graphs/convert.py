@@ -83,10 +83,12 @@ def as_graph_collection(
     --------
     >>> as_graph_collection([([("a", "b")], {"a": 1, "b": 2})])
     GraphCollection(1 graphs, 2 nodes, 1 edges, 2 node labels)
+    >>> as_graph_collection([([("a", "b")], {"a": 1, "b": 2})], node_attributes=[[[0.5], [1.5]]])
+    GraphCollection(1 graphs, 2 nodes, 1 edges, 2 node labels, 1 node attributes)
     >>> as_graph_collection(["CCO", "c1ccccc1"])
     GraphCollection(2 graphs, 9 nodes, 8 edges, 2 node labels, 2 edge labels)
     """
-    given = {
+    given: dict[str, Any] = {
         "node_label": node_label, "edge_label": edge_label, "node_attributes": node_attributes,
         "edge_attributes": edge_attributes, "directed": directed,
     }  # fmt: skip
@@ -108,6 +110,14 @@ def as_graph_collection(
     if isinstance(graphs, Path):
         return _read_file(graphs, recipe)
     if kind is not None and kind.takes:
+        for parameter in _VALUES[:2]:
+            if isinstance(given[parameter], str) and given[parameter] != "all":
+                given[parameter] = [given[parameter]]  # one name
+            if kind.takes is _NAMES and not all(isinstance(x, str) for x in given[parameter] or ()):
+                raise GraphDataError(
+                    f"{parameter} must be names of attributes, or 'all', for {kind.name}; got "
+                    f"{given[parameter]!r:.80}."
+                )
         known = {name: getattr(recipe or GraphRecipe(), name) for name in given}
         asked = {name: known[name] if value is None else value for name, value in given.items()}
         required = not (node_attributes is None and edge_attributes is None)

@@ -44,13 +44,9 @@ def rdkit_descriptors(
         if graphs is not None and set(_CRIPPEN) & set(names):
             columns |= zip(_CRIPPEN, crippen_descriptors(graphs, molecules).T, strict=True)
         others = [name for name in names if name not in columns]
-        chosen, found = (
-            [functions[name] for name in others],
-            np.empty((len(molecules), len(others))),
-        )
-        for row, molecule in enumerate(molecules):
-            found[row] = [_number(function, molecule) for function in chosen]
-    columns |= zip(others, found.T, strict=True)
+        chosen = [functions[name] for name in others]
+        found = np.array([[_number(f, molecule) for f in chosen] for molecule in molecules])
+    columns |= zip(others, found.reshape(-1, len(others)).T, strict=True)
     table = np.column_stack([columns[name] for name in names])
     table[~np.isfinite(table) | (np.abs(table) > 1e12)] = np.nan  # some overflow
     return table

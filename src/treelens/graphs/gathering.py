@@ -55,8 +55,10 @@ def parsed_smiles(smiles: Iterable[str]) -> list[Any]:
         return [_recent.get(text) or parse(text) for text in smiles]
 
 
-def smiles_parser() -> Callable[[str], Any]:
+def smiles_parser(keep: bool = False) -> Callable[[str], Any]:
     """Return a function that parses a SMILES into a molecule, or None.
+
+    ``keep``: for :func:`parsed_smiles`, if nobody changes the molecules.
 
     RDKit takes what follows a blank for a name; in a cell, it is a second SMILES or a mistake. Only
     the extensions of CXSMILES (``|...|``) may follow a blank.
@@ -71,7 +73,8 @@ def smiles_parser() -> Callable[[str], Any]:
             molecule = parse(smiles)
         except UnicodeEncodeError:  # half a surrogate pair
             return None
-        _recent[smiles] = molecule
+        if keep:
+            _recent[smiles] = molecule
         if len(_recent) > _MOST_RECENT:
             _recent.popitem(last=False)
         return molecule

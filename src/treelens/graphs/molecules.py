@@ -149,7 +149,7 @@ def molecules_of_table(
     targets = None if target is None else table.column(target, "target")
     graph_names = None if names is None else table.column(names, "names")
     smiles = data.get("smiles")
-    molecules = data["mol"] if smiles is None else map(smiles_parser(), smiles)
+    molecules = data["mol"] if smiles is None else map(smiles_parser(keep=True), smiles)
     collected = Molecules(recipe).extend(molecules)
 
     def shown(row: int) -> str:
@@ -213,7 +213,7 @@ def smiles_by_recipe(
 ) -> GraphCollection:
     """Return a collection of SMILES strings, read by a recipe."""
     check_choice("on_invalid", on_invalid, ("raise", "skip"))
-    collected = Molecules(recipe).extend(map(smiles_parser(), smiles))
+    collected = Molecules(recipe).extend(map(smiles_parser(keep=True), smiles))
     _report_invalid(
         collected.invalid, len(smiles), lambda i: f"graph {i} {smiles[i][:60]!r}", on_invalid, ""
     )

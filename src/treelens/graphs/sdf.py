@@ -25,8 +25,12 @@ def read_sdf(path: Path, keep_hydrogens: bool) -> tuple[list[Any], Table]:
 
     The first line of a record is a column, too, called ``"name"``, unless a property is.
     """
+    return sdf_of_bytes(path, read_lines(path), keep_hydrogens)
+
+
+def sdf_of_bytes(path: Path, data: bytes, keep_hydrogens: bool) -> tuple[list[Any], Table]:
+    """The same of a file that was read already; ``path`` is for messages."""
     chem = rdkit()
-    data = read_lines(path)
     if not data.strip():
         raise GraphDataError(f"{path} is empty: expected at least one SDF record.")
     text = decoded(data, path)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treelens.models.thresholds import Threshold
-from treelens.patterns.features import SeenGraphs
+from treelens.patterns.features import RefinedGraphs
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +20,7 @@ class Predictions:
         Decision values, one column for two classes; or the numbers that are predicted.
     out_of_vocabulary : ndarray, shape (n_graphs,)
         Fraction of each graph's patterns that training never saw.
-    graphs : SeenGraphs
+    graphs : RefinedGraphs
         The graphs as the model sees them, for contributions on demand.
     margins : ndarray, shape (n_graphs, n_columns)
         What is linear in the kernel: ``decisions``, but of an SVM with several classes, whose
@@ -36,7 +36,7 @@ class Predictions:
 
     decisions: np.ndarray
     out_of_vocabulary: np.ndarray
-    graphs: SeenGraphs
+    graphs: RefinedGraphs
     margins: np.ndarray
     probabilities: np.ndarray | None = None
     variance: np.ndarray | None = None

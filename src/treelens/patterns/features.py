@@ -19,7 +19,7 @@ from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
 
-class SeenGraphs(NamedTuple):
+class RefinedGraphs(NamedTuple):
     """Colours, histograms and features of graphs, for predicting, explaining and drawing."""
 
     colors: NodeColors  # all depths of the vocabulary
@@ -75,17 +75,17 @@ class PatternExtractor:
         self, graphs: GraphCollection, weights: np.ndarray | None = None, n_jobs: int = 1
     ) -> Features:
         """Return features of new graphs."""
-        return self.look_at(graphs, weights, n_jobs).features
+        return self.refine(graphs, weights, n_jobs).features
 
-    def look_at(
+    def refine(
         self, graphs: GraphCollection, weights: np.ndarray | None = None, n_jobs: int = 1
-    ) -> SeenGraphs:
+    ) -> RefinedGraphs:
         """Refine new graphs, count their patterns and compute their features."""
         colors = self.forest.transform(graphs, n_jobs)
         histograms = self.count(colors, n_jobs)
         pairs = self.pairs(histograms)
         unseen = self.unseen_diagonal(graphs, histograms)
-        return SeenGraphs(colors, histograms, Features(pairs, pairs.diagonal(weights) + unseen))
+        return RefinedGraphs(colors, histograms, Features(pairs, pairs.diagonal(weights) + unseen))
 
     def unseen_diagonal(self, graphs: GraphCollection, histograms: PatternHistograms) -> np.ndarray:
         """Return the part of ``<W, Z(G, G)>`` from unseen patterns, at weight one.

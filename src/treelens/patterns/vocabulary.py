@@ -294,19 +294,19 @@ class PatternVocabulary:
         return replace(self, node_alphabet=alphabet, levels=levels)
 
     @cached_property
-    def _texts(self) -> list[str]:
-        """The text form of every pattern, built level by level."""
-        previous = [str(label) for label in self.node_alphabet]
-        texts = list(previous)
-        roots = previous  # text of the root's label, per colour
-        for depth, level in enumerate(self.levels, start=1):
-            roots = [roots[own] for own in level.own.tolist()]
-            previous = [
-                _cut(_composed(root, self.children(depth, color)[1], previous))
-                for color, root in enumerate(roots)
-            ]
-            texts += previous
-        return texts
+    def _texts(self) -> dict[int, str]:
+        """The text forms of single nodes, and of the patterns asked for so far."""
+        return dict(enumerate(map(str, self.node_alphabet)))
+
+    def _text(self, depth: int, color: int) -> str:
+        """Return the text form of a pattern; those of its parts are kept."""
+        pattern = int(self.level_offsets[depth]) + color
+        if pattern not in self._texts:
+            pairs = list(self.children(depth, color)[1])
+            below = {child: self._text(depth - 1, child) for _, child in pairs}
+            root = str(self._root_label(depth, color))
+            self._texts[pattern] = _cut(_composed(root, pairs, below))
+        return self._texts[pattern]
 
     def texts(self, patterns: np.ndarray) -> list[str]:
         """Return the text forms of patterns, such as ``"C(C,O)"``; very long ones are cut."""
@@ -314,7 +314,9 @@ class PatternVocabulary:
         if len(chosen):
             self._check_pattern(int(chosen.min()))
             self._check_pattern(int(chosen.max()))
-        return [self._texts[pattern] for pattern in chosen.tolist()]
+        depths = np.searchsorted(self.level_offsets, chosen, side="right") - 1
+        colors = chosen - self.level_offsets[depths]
+        return [self._text(*place) for place in zip(depths.tolist(), colors.tolist(), strict=True)]
 
     def feature_names(self, first_depth: int = 0) -> np.ndarray:
         """Return one name per pattern from ``first_depth`` on: ``"1:C(C,O)"`` (depth, text)."""

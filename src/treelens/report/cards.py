@@ -16,7 +16,7 @@ from treelens.graphs.molecules import molecule_of
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.nearest import nearest_graphs
 from treelens.patterns.features import select_features
-from treelens.report.predicted import PredictedGraphs, graph_name
+from treelens.report.predicted import PredictedGraphs
 
 LARGEST_DRAWN = 150  # nodes; larger drawings are not readable
 MOST_CARDS = 12
@@ -68,11 +68,8 @@ def _target(model: Any, index: int) -> dict[str, Any]:
     return number if model.classes is None else {"class": str(model.classes[target])}
 
 
-def card_section(
-    estimator: Any, given: PredictedGraphs, names: str | LabelNames | None = None
-) -> dict[str, Any]:
+def chosen_cards(given: PredictedGraphs) -> dict[int, str]:
     """Return graphs to draw: all of a few, else the worst, the most uncertain, the most usual."""
-    model = estimator.model_
     kinds: dict[str, Any] = {"all": np.arange(len(given))}
     if len(given) > MOST_CARDS:
         kinds = {
@@ -85,6 +82,18 @@ def card_section(
         most = MOST_CARDS if kind == "all" else _OF_A_KIND
         fresh = [i for i in order[: len(chosen) + most].tolist() if i not in chosen]
         chosen |= dict.fromkeys(fresh[:most], kind)
+    return chosen
+
+
+def card_section(
+    estimator: Any,
+    given: PredictedGraphs,
+    names: str | LabelNames | None = None,
+    chosen: dict[int, str] | None = None,
+) -> dict[str, Any]:
+    """Return the graphs to draw, each explained and with its nearest training graphs."""
+    model = estimator.model_
+    chosen = chosen_cards(given) if chosen is None else chosen
     features = select_features(given.predictions.graphs.features, np.array(list(chosen)))
     near = nearest_graphs(features, model.training_graphs, model.weights, _N_NEAREST)
     rows = []
@@ -101,8 +110,35 @@ def card_section(
                 near.positions[place].tolist(), near.similarity[place].tolist(), strict=True
             )
         ]
-        rows.append({"kind": kind, **_explained(model, given, index), "neighbors": neighbors})
+        sentence = domain_sentence(
+            given, index, "molecule" if is_molecule(given.graphs[0]) else "graph"
+        )
+        rows.append({"kind": kind, **_explained(model, given, index), "neighbors": neighbors,
+                     "domain": sentence})  # fmt: skip
     return {"rows": rows}
+
+
+def domain_sentence(given: PredictedGraphs, index: int, noun: str) -> str:
+    """Return whether a prediction is in the domain of applicability, and why."""
+    near = f"{given.similarity[index]:.2f}"
+    if given.domain is None or given.in_domain is None or given.expected_error is None:
+        return f"The nearest training {noun} has a similarity of {near}."
+    least, largest = given.domain.least_similarity, given.domain.largest_error
+    error = given.expected_error[index]
+    if given.in_domain[index]:
+        return (
+            f"Inside the domain of applicability: the nearest training {noun} has a similarity of "
+            f"{near} (at least {least:.2f} is needed)."
+        )
+    reasons = []
+    if given.similarity[index] < least:
+        reasons.append(
+            f"the nearest training {noun} has a similarity of {near} only (at least {least:.2f} is "
+            "needed)"
+        )
+    if error > largest:
+        reasons.append(f"the expected error of {error:.2g} is large (at most {largest:.2g})")
+    return f"Outside the domain of applicability: {', and '.join(reasons)}."
 
 
 def _explained(model: Any, given: PredictedGraphs, index: int) -> dict[str, Any]:
@@ -133,7 +169,7 @@ def _short(value: float) -> float:
 def _training_drawing(
     train: GraphCollection | None, index: int, names: str | LabelNames | None
 ) -> dict[str, Any] | None:
-    """Return the drawing of a training graph; None for a model from a file."""
+    """Return the drawing of a training graph; None where the model does not keep it."""
     if train is None or train.sizes[index] > LARGEST_DRAWN:
         return None
     one = train[index : index + 1]
@@ -167,7 +203,7 @@ def pair_section(
         sides = [
             {
                 "index": index,
-                "name": graph_name(train, index),
+                "name": model.training.called(index),
                 **_target(model, index),
                 "drawing": drawing_data(graph, _region(graph, nodes)),
             }

@@ -13,7 +13,7 @@ from treelens.report.formats import Units
 Range = tuple[float, float]
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 10.0, 10.0, 38.0
 _SQUARE = (360.0, 340.0)
-_PARITY = (560.0, 520.0)
+_PARITY = (820.0, 760.0)
 
 
 class Point(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from treelens.explain.expansion import expansion_of
+from treelens.gp.fitting import REFINE_MANY
 from treelens.gp.model import FittedGP
 from treelens.kernels.nearest import nearest_graphs
 from treelens.patterns.features import select_features
@@ -54,7 +55,10 @@ Check = tuple[str, str] | None
 def _convergence(model: Any) -> Check:
     if isinstance(model, FittedGP):
         assert model.record is not None
-        converged, more = model.record.converged, "max_steps"
+        n_steps, more = len(model.record.history), "max_steps"
+        if not model.record.converged and n_steps >= REFINE_MANY:
+            return "fine", f"The search for the weights made all of its {n_steps} steps."
+        converged = model.record.converged
     elif model.choice.learned is None:
         return None
     else:
@@ -82,10 +86,11 @@ def _trained_on(given: PredictedGraphs, noun: str) -> Check:
     n = int(given.in_training.sum())
     if not n:
         return "fine", f"None of the {noun}s has the pattern counts of a training {noun}."
-    return "alarm" if n > 0.1 * len(given) else "notice", (
-        f"{_share(n, len(given), noun)} have exactly the pattern counts of a training {noun}. They "
-        "are left out of the test scores."
-    )
+    text = f"{_share(n, len(given), noun)} have exactly the pattern counts of a training {noun}."
+    if given.truth is None:
+        return "notice", text
+    level = "alarm" if n > 0.1 * len(given) else "notice"
+    return level, f"{text} They are left out of the test scores."
 
 
 def _outside(given: PredictedGraphs, noun: str) -> Check:

@@ -10,17 +10,22 @@ from treelens.explain.attributes import attribute_table
 from treelens.explain.decode import pattern_texts, unfold_within
 from treelens.explain.effects import effects_of_patterns
 from treelens.explain.expansion import expansion_of
+from treelens.explain.fragment_context import (
+    confounders,
+    fragment_smiles,
+    measured_with_and_without,
+)
 from treelens.explain.fragments import FragmentTable, fragment_table
 from treelens.explain.names import LabelNames, with_label_names
 from treelens.graphs.collection import GraphCollection
-from treelens.patterns.features import SeenGraphs, select_features
+from treelens.patterns.features import RefinedGraphs, select_features
 from treelens.patterns.forest import PatternForest
 from treelens.report.cards import drawing_data
 from treelens.report.predicted import PredictedGraphs, graph_name
 
 MOST_FRAGMENTS = 24
 _MOST_OF_GIVEN = 12  # naming a fragment takes as long as drawing ten
-_MOST_SEARCHED = 1000  # graphs
+_MOST_SEARCHED = 600  # graphs
 _RAREST_SHARE, _FEWEST = 0.01, 3  # of the graphs must have a fragment
 MOST_PATTERNS = 40
 _MOST_EXPLAINED = 100  # graphs that effects of patterns are averaged over
@@ -48,8 +53,8 @@ def fragment_section(
             n_jobs=estimator._n_jobs(), seen=seen,
         )  # fmt: skip
     if (table is None or not len(table)) and train is not None:
-        table, of_given, truth = estimator.fragments_, False, model.training.targets
-        shown = train if names is None else with_label_names(train, names)
+        table, shown, truth = _of_training(estimator, train)
+        of_given, shown = False, shown if names is None else with_label_names(shown, names)
     if table is None or shown is None:
         return None
     rows = _rows(table, shown, forest, names, truth, model.classes)
@@ -58,9 +63,10 @@ def fragment_section(
         "of_given": of_given,
         "left_out": table.attrs["left_out"],
         "n_graphs": len(shown),
-        "n_all": len(given) if given is not None and of_given else len(shown),
+        "n_all": len(given) if given is not None and of_given else len(train or shown),
         "toward": table.attrs["toward"],
         "size": size if "per_node" in size else None,  # of many classes one for each
+        "named": shown.names is not None,
         "rows": rows,
         "strongest": [
             row for rank in table.attrs["strongest"][:3] for row in rows if row["rank"] == rank
@@ -68,15 +74,31 @@ def fragment_section(
     }
 
 
+def _of_training(
+    estimator: Any, train: GraphCollection
+) -> tuple[FragmentTable, GraphCollection, np.ndarray]:
+    """Return the fragments of the training graphs, or of a sample of many."""
+    targets = estimator.model_.training.targets
+    if len(train) <= _MOST_SEARCHED or estimator._fragments is not None:
+        return estimator.fragments_, train, targets
+    kept = np.sort(np.random.default_rng(0).permutation(len(train))[:_MOST_SEARCHED])
+    some, truth = train[kept], targets[kept]
+    table = fragment_table(
+        expansion_of(estimator.model_), some, truth, n_fragments=MOST_FRAGMENTS,
+        n_jobs=estimator._n_jobs(),
+    )  # fmt: skip
+    return table, some, truth
+
+
 def _sample(
     given: PredictedGraphs,
-) -> tuple[GraphCollection, GraphCollection, np.ndarray | None, SeenGraphs]:
+) -> tuple[GraphCollection, GraphCollection, np.ndarray | None, RefinedGraphs]:
     """Return at most so many graphs as a search takes about a second for, with all about them."""
     seen = given.predictions.graphs
     if len(given) <= _MOST_SEARCHED:
         return given.graphs, given.shown, given.truth, seen
     kept = np.sort(np.random.default_rng(0).permutation(len(given))[:_MOST_SEARCHED])
-    some = SeenGraphs(
+    some = RefinedGraphs(
         seen.colors.select_graphs(kept),
         seen.histograms.select_graphs(kept),
         select_features(seen.features, kept),
@@ -94,32 +116,42 @@ def _rows(
     classes: np.ndarray | None,
 ) -> list[dict[str, Any]]:
     rows = []
+    scaffolds: dict[int, str] = {}
     for rank in table.index[:MOST_FRAGMENTS].tolist():
         assert table.pictures is not None
+        assert table.holders is not None
         _, place = table.pictures[rank]
         found, graph = table.loc[rank].to_dict(), shown[place.graph_index]
         row = {name: found[name] for name in ("name", "pattern", "depth", "effect", "error")}
         row |= {
             "rank": rank,
             "title": table.title(rank),
+            "smiles": fragment_smiles(graph, place),
             "smarts": found.get("smarts"),
             "class_label": str(found["class_label"]) if "class_label" in found else None,
             "support": found["support"],
             "by_class": None,
-            "mean_with": found.get("mean_value"),
+            "mean_with": None,
             "mean_without": None,
+            "confounders": confounders(shown, table.holders[rank], truth, classes, scaffolds),
             "examples": [_example(shown, example) for example in found["examples"]],
             "drawing": drawing_data(graph, place),
         }
         if names is not None:  # the table has codes of labels
             row["pattern"] = pattern_texts(forest, [place.pattern])[0]
             row["title"] = row["name"] or row["pattern"]
-        if classes is not None and f"support {classes[0]}" in found:
-            row["by_class"] = [[str(c), found[f"support {c}"]] for c in classes.tolist()]
-        n_others = len(shown) - row["support"]
-        if row["mean_with"] is not None and truth is not None and n_others:
-            total = float(truth.sum()) - row["support"] * row["mean_with"]
-            row["mean_without"] = total / n_others
+        if truth is not None:
+            n_classes = None if classes is None else len(classes)
+            both = measured_with_and_without(table.holders[rank], truth, n_classes)
+            if classes is None:
+                row["mean_with"], row["mean_without"] = both
+            else:
+                shares = zip(classes.tolist(), *(s or [None] * len(classes) for s in both),
+                             strict=True)  # fmt: skip
+                row["by_class"] = [
+                    [str(c), found[f"support {c}"], inside, outside]
+                    for c, inside, outside in shares
+                ]
         rows.append(row)
     return rows
 

@@ -85,7 +85,7 @@ def write_report(
 def render(summary: Mapping[str, Any]) -> str:
     """Return the page of a summary."""
     units, noun = Units.of(summary["model"]["training_values"]), summary["noun"]
-    script, predictions = _asset("report.js"), summary["predictions"]
+    script, predictions = report_asset("report.js"), summary["predictions"]
     cards = summary["cards"]["rows"] if summary["cards"] else []
     limit = max((abs(x) for row in cards for x in row["contributions"]), default=0.0)
     scores = summary["scores"] or summary["validation"] or {}
@@ -99,7 +99,7 @@ def render(summary: Mapping[str, Any]) -> str:
         .render(
             **summary,
             units=units,
-            style=Markup(_asset("report.css")),
+            style=Markup(report_asset("report.css")),
             script=Markup(script),
             script_hash=_hash(script),
             symbols=_SYMBOLS,
@@ -108,7 +108,7 @@ def render(summary: Mapping[str, Any]) -> str:
             charts={
                 name: charts_of(summary[name], units, noun) for name in ("scores", "validation")
             },
-            draw=_Drawings(units, noun, limit),
+            draw=Drawings(units, noun, limit),
             legend=_legend(cards, limit),
             downloads=_downloads(summary),
         )
@@ -118,7 +118,7 @@ def render(summary: Mapping[str, Any]) -> str:
 # --- drawings ---------------------------------------------------------------------------------
 
 
-class _Drawings:
+class Drawings:
     """Draws graphs of a summary as SVG, each with a text for screen readers; text is escaped."""
 
     def __init__(self, units: Units, noun: str, limit: float) -> None:
@@ -169,7 +169,7 @@ class _Drawings:
     ) -> Markup | None:
         if data is None:
             return None
-        title = title[0].upper() + title[1:]
+        title = _capital(title)
         place, marked = None, data["highlight"]
         if marked is not None:
             edges = tuple((u, v) for u, v in marked["edges"])
@@ -222,7 +222,8 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a fragment as one line, with a column for each class."""
     columns = ("rank", "name", "smarts", "pattern", "depth", "class_label", "effect", "error")
     flat = {name: row[name] for name in (*columns, "support", "mean_with", "mean_without")}
-    flat |= {f"support {label}": n for label, n in row["by_class"] or []}
+    flat |= {f"support {label}": n for label, n, *_ in row["by_class"] or []}
+    flat["confounders"] = "; ".join(row["confounders"])
     flat["examples"] = "; ".join(row["examples"])
     return {name: value for name, value in flat.items() if value is not None}
 
@@ -241,16 +242,20 @@ def _address(table: Any) -> str:
 def _environment() -> Environment:
     """Return the templates, kept once compiled: compiling takes longer than rendering."""
     environment = Environment(
-        loader=FunctionLoader(_asset), autoescape=True, undefined=StrictUndefined,
+        loader=FunctionLoader(report_asset), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"percent": percent, "number": number}
+    environment.filters |= {"percent": percent, "number": number, "capitalize_first": _capital}
     # tojson escapes <, > and &, so that no label can end the script element.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return environment
 
 
-def _asset(name: str) -> str:
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def report_asset(name: str) -> str:
     return resources.files("treelens.report").joinpath("templates", name).read_text("utf-8")
 
 

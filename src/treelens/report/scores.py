@@ -147,12 +147,14 @@ def class_scores(
         "reliability": None,
         "thresholds": None,
         "accuracy_likeliest": None,
+        "sure": None,
     }
     if probabilities is None:
         return scores | {"log_loss": None}
     if threshold is not None:
         scores["accuracy_likeliest"] = float(np.mean(probabilities.argmax(axis=1) == codes))
     return scores | {
+        "sure": metrics.sure_predictions(codes, predicted, probabilities),
         "reliability": reliability(codes, probabilities),
         "thresholds": threshold_counts(codes, probabilities, classes, threshold),
     }

@@ -265,6 +265,7 @@ def _data(given: PredictedGraphs) -> dict[str, Any]:
     return {
         "n_graphs": len(given),
         "n_in_training": int(given.in_training.sum()),
+        "has_truth": given.truth is not None,
         "n_wrong": None
         if given.classes is None or given.truth is None
         else int((given.predicted != given.truth).sum()),

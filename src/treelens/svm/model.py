@@ -188,7 +188,7 @@ class FittedSVM:
 
     def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions:
         """Decision values and probabilities of graphs, each of which is refined once."""
-        seen = self.patterns.look_at(graphs, self.kernel.weights, n_jobs)
+        seen = self.patterns.refine(graphs, self.kernel.weights, n_jobs)
         outputs = self.decision.outputs(seen.features, n_jobs)
         margins = margins_of(outputs)
         return Predictions(

@@ -1,0 +1,140 @@
+"""The card of one molecule: prediction, atom map, neighbours, domain, groups, and a difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treelens.explain.group_names import GROUPS, group_query, groups_of
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.molecules import molecule_of
+from treelens.graphs.record import learned_transform
+from treelens.parallel import one_blas_thread
+from treelens.report.cards import card_section
+from treelens.report.formats import Units
+from treelens.report.predicted import PredictedGraphs, predict_graphs
+from treelens.report.render import Drawings
+
+_MOST_GROUPS = 8
+
+
+def compound_card(
+    estimator: Any, graphs: GraphCollection, evidence: GroupEvidence | None = None
+) -> dict[str, Any]:
+    """Return what a chemist reads about one molecule, with drawings as SVG; text is escaped.
+
+    Parameters
+    ----------
+    estimator : fitted GraphRegressor, GraphClassifier or GraphSVC
+        Of molecules.
+    graphs : GraphCollection
+        Of the molecule, or of two: the molecule, and another one to compare it with.
+    evidence : GroupEvidence, optional
+        For what was measured of training molecules with and without each group.
+
+    Returns
+    -------
+    dict
+        The row of the molecule in the report's cards (numbers are on the learned scale), without
+        its patterns, and ``svg``, ``groups`` (name, number of occurrences, what their
+        atoms add), ``difference`` (None without another molecule).
+    """
+    given = predict_graphs(estimator, graphs, None)
+    assert given is not None
+    with one_blas_thread():
+        row = card_section(estimator, given, chosen={0: "all"})["rows"][0]
+    values = np.array(row["contributions"])
+    targets = estimator.model_.training.targets
+    units = Units.of({"std": float(targets.std())} if given.classes is None else None)
+    draw = Drawings(units, "molecule", float(np.abs(values).max(initial=0.0)))
+    card = {name: row[name] for name in row if name not in ("drawing", "patterns", "kind")}
+    card["neighbors"] = [
+        {name: near[name] for name in near if name != "drawing"} | {"svg": draw.training(near)}
+        for near in row["neighbors"]
+    ]
+    return card | {
+        "svg": draw.card(row),
+        "groups": _groups(given, values, evidence),
+        "difference": None if len(graphs) < 2 else _difference(estimator, given),
+    }
+
+
+def _groups(
+    given: PredictedGraphs, values: np.ndarray, evidence: GroupEvidence | None
+) -> list[dict[str, Any]]:
+    """The well-known groups of the first molecule, those that add most first."""
+    rows: list[dict[str, Any]] = []
+    for name, places in groups_of(molecule_of(given.graphs[0])):
+        atoms = sorted({atom for place in places for atom in place})
+        rows.append({"name": name, "n": len(places), "effect": float(values[atoms].sum())})
+    rows = sorted(rows, key=lambda row: -abs(row["effect"]))[:_MOST_GROUPS]
+    return [row | {"measured": None if evidence is None else evidence.of(row["name"])}
+            for row in rows]  # fmt: skip
+
+
+def _difference(estimator: Any, given: PredictedGraphs) -> dict[str, Any]:
+    """How the first prediction differs from the second, on the learned scale.
+
+    Of numbers with the standard deviation of the difference, which is small for similar molecules.
+    """
+    if given.classes is None:
+        mean, cov = estimator.predict(
+            given.graphs, return_cov=True, include_noise=False, learned_scale=True
+        )
+        variance = max(cov[0, 0] + cov[1, 1] - 2 * cov[0, 1], 0.0)
+        return {"predicted": float(mean[0] - mean[1]), "std": float(np.sqrt(variance))}
+    chances = given.probabilities[0] - given.probabilities[1]
+    names = [str(label) for label in given.classes]
+    return {"probabilities": dict(zip(names, chances.tolist(), strict=True))}
+
+
+class GroupEvidence:
+    """What was measured of training molecules with and without a well-known group.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        Whose training SMILES are known; else there is no evidence.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        training = estimator.model_.training
+        self._targets, self._classes = training.targets, estimator.model_.classes
+        self._scale = learned_transform(estimator.model_.recipe)
+        self._known: dict[str, dict[str, Any]] = {}
+        if training.smiles is None:
+            return
+        from rdkit import Chem, rdBase
+        from rdkit.Chem import rdSubstructLibrary
+
+        holders = rdSubstructLibrary.MolHolder(), rdSubstructLibrary.PatternHolder()
+        library, rows = rdSubstructLibrary.SubstructLibrary(*holders), []
+        with rdBase.BlockLogs():
+            for row, text in enumerate(training.smiles):
+                if text and (molecule := Chem.MolFromSmiles(text)) is not None:
+                    library.AddMol(molecule)
+                    rows.append(row)
+        for name in GROUPS:
+            found = library.GetMatches(group_query(name), numThreads=1, maxResults=-1)
+            has = np.zeros(len(self._targets), dtype=bool)
+            has[np.array(rows, dtype=np.int64)[list(found)]] = True
+            if has.any() and not has.all():
+                self._known[name] = self._measured(has)
+
+    def of(self, name: str) -> dict[str, Any] | None:
+        """Return how many training molecules have a group, and their mean value or class shares.
+
+        None where that is not known, or where all or none have it.
+        """
+        return self._known.get(name)
+
+    def _measured(self, has: np.ndarray) -> dict[str, Any]:
+        parts = self._targets[has], self._targets[~has]
+        if self._classes is None:
+            means = [float(part.mean()) for part in parts]  # of logarithms: a geometric mean
+            values = means if self._scale is None else self._scale.inverse(np.array(means)).tolist()
+        else:
+            share = [np.bincount(part, minlength=len(self._classes)) / len(part) for part in parts]
+            values = [dict(zip(map(str, self._classes), x.tolist(), strict=True)) for x in share]
+        return {"n": int(has.sum()), "with": values[0], "without": values[1]}

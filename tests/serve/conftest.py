@@ -1,0 +1,88 @@
+"""Small models behind the page, called in this process or through a socket."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import treelens as tl
+from report.conftest import browser  # noqa: F401 - a fixture
+from treelens.estimators.named_models import name_models
+from treelens.serve.answers import Limits, Workbench
+
+pytest.importorskip("rdkit")
+pytest.importorskip("fastapi")
+
+CHAINS = ["C" * n for n in range(1, 9)]
+ENDS = ["O", "N", "Cl", "C(=O)O", "c1ccccc1", "C1CCCC1"]
+WORTH = {"O": 2.0, "N": 1.0, "Cl": -1.0, "C(=O)O": 3.0, "c1ccccc1": -3.0, "C1CCCC1": -2.5}
+LIMITS = Limits(molecules=60, smiles=200, bytes=20_000, seconds=30.0)
+EVIL = "<script>document.title='owned'</script>"
+
+
+def table_text() -> str:
+    """Molecules with a number, its power of ten, and a class whose name is markup."""
+    rng = np.random.default_rng(0)
+    lines = ["name,smiles,logS,Kd (nM),acid,assay"]
+    for k, chain in enumerate(CHAINS):
+        for end in ENDS:
+            value = WORTH[end] - 0.5 * k + rng.normal(0.0, 0.1)
+            label = "acid" if "=O" in end else EVIL
+            assay = "ab"[k % 2]
+            lines.append(f"{chain}+{end},{chain}{end},{value:.4f},{10**value:.6g},{label},{assay}")
+    return "\n".join(lines)
+
+
+def fitted(path: Path, target: str, covariates=(), **options):
+    table = tl.read_table(path, target=target, covariates=covariates, **options)
+    kind = tl.GraphRegressor if table.task == "regression" else tl.GraphClassifier
+    model = kind(depth=2, n_jobs=1, progress=False)
+    model.fit(*table.learned(), covariates=list(covariates) or None)
+    model.save(path.with_name(f"{target[:4]}{len(covariates)}.treelens"))
+    return tl.load(path.with_name(f"{target[:4]}{len(covariates)}.treelens"))
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory):
+    """Models as files have them: of a number, of one learned as logarithm, of a class."""
+    path = tmp_path_factory.mktemp("serve") / "table.csv"
+    path.write_text(table_text())
+    return {
+        "logS": fitted(path, "logS"),
+        "Kd (nM)": fitted(path, "Kd (nM)", transform="log10"),
+        "acid": fitted(path, "acid"),
+        "beside": fitted(path, "logS", ["assay"]),
+    }
+
+
+def workbench_of(*models) -> Workbench:
+    paths = [Path(f"{k}.treelens") for k in range(len(models))]
+    return Workbench(name_models(paths, models), LIMITS)
+
+
+@pytest.fixture(scope="session")
+def workbench(models):
+    bench = workbench_of(models["logS"], models["Kd (nM)"], models["acid"])
+    bench.warm_up()
+    return bench
+
+
+@pytest.fixture(scope="session")
+def address(workbench):
+    """The address of a real server of the three models."""
+    pytest.importorskip("uvicorn")
+    from treelens.serve.app import make_app
+    from treelens.serve.server import listen, server_of
+
+    door, server = listen("127.0.0.1", 0), server_of(make_app(workbench))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    yield f"http://127.0.0.1:{door.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(10)

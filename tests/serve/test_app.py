@@ -1,0 +1,173 @@
+"""The web application: answers, limits, and requests that are not welcome."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+
+import pandas as pd
+import pytest
+
+from serve.conftest import EVIL, LIMITS
+from treelens.serve.app import make_app
+from treelens.serve.guard import HEADERS
+
+testclient = pytest.importorskip("fastapi.testclient")
+
+
+@pytest.fixture(scope="module")
+def client(workbench):
+    return testclient.TestClient(make_app(workbench), base_url="http://127.0.0.1:8765")
+
+
+def post(client, path, data, **options):
+    kind = {"json": data} if isinstance(data, dict) else {"content": data}
+    if not isinstance(data, dict) and "table" not in path:
+        kind["headers"] = {"Content-Type": "application/json"}
+    return client.post(path, **kind, **options)
+
+
+def test_json_and_csv_are_the_same_table(client, workbench):
+    asked = {"smiles": ["CCCO =1+1", "CCN", "C1CC"]}
+    rows = post(client, "/api/predict", asked).json()["rows"]
+    answer = post(client, "/api/predict?output=csv", asked)
+    assert answer.headers["content-type"].startswith("text/csv")
+    table = pd.read_csv(io.StringIO(answer.text))
+    assert table["logS_prediction"].tolist()[:2] == [row["logS_prediction"] for row in rows[:2]]
+    assert table["name"][0] == "'=1+1"  # no formula for a spreadsheet
+    assert rows[2]["logS_prediction"] is None
+    assert "parse" in rows[2]["problem"]
+    same = post(client, "/api/table?format=smi", b"CCCO =1+1\nCCN\nC1CC\n").json()["rows"]
+    assert same == rows
+
+
+def test_models_and_cards(client):
+    names = [model["name"] for model in client.get("/api/models").json()]
+    assert names == ["logS", "Kd (nM)", "acid"]
+    cards = post(client, "/api/cards", {"smiles": "CCCO", "previous": "CCO"}).json()
+    assert [card["model"]["name"] for card in cards] == names
+    assert set(cards[0]["difference"]) == {"predicted", "std"}
+    # A molecule before that cannot be read has no difference.
+    cards = post(client, "/api/cards", {"smiles": "CCCO", "previous": "C1"}).json()
+    assert cards[0]["difference"] is None
+
+
+def test_openapi_and_its_page_need_no_network(client):
+    schema = client.get("/openapi.json").json()
+    assert set(schema["paths"]) == {"/api/models", "/api/predict", "/api/table", "/api/cards"}
+    for path in ("/", "/docs"):
+        page = client.get(path).text
+        assert "//" not in page.replace("http://www.w3.org", "").replace("// ", "")
+        assert EVIL not in page
+    for path in schema["paths"]:
+        assert path in client.get("/docs").text
+
+
+@pytest.mark.parametrize("path", ["/", "/docs", "/page.js", "/api/models", "/no/such/page"])
+def test_headers(client, path):
+    found = client.get(path).headers
+    for name, value in HEADERS.items():
+        assert found[name] == value
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "status"),
+    [
+        ("/api/predict", {"smiles": []}, 422),
+        ("/api/predict", {"smiles": "CCO"}, 422),
+        ("/api/predict", {"smiles": [1]}, 422),
+        ("/api/predict", {"smiles": ["CCO"] * (LIMITS.molecules + 1)}, 422),
+        ("/api/predict", {"smiles": ["C" * 201]}, 413),
+        ("/api/predict", {"smiles": ["C" * 5000]}, 422),
+        ("/api/predict", b"{", 422),
+        ("/api/predict", b'{"smiles": ["\\ud800"]}', 422),  # half of a character
+        ("/api/predict", b'{"smiles": [NaN]}', 422),
+        ("/api/predict", b"[" * 10_000, 400),
+        ("/api/predict?output=pickle", {"smiles": ["C"]}, 422),
+        ("/api/cards", {"smiles": "C1CC"}, 422),
+        ("/api/cards", {"smiles": ""}, 422),
+        ("/api/cards", {"smiles": "   "}, 422),
+        ("/api/table?format=csv", b"", 422),
+        ("/api/table?format=csv", b"a,b\n1,2\n", 422),
+        ("/api/table?format=../../etc/passwd", b"CCO", 422),
+        ("/api/table?format=xlsx", b"PK", 422),
+        ("/api/table?format=sdf", b"nothing", 200),  # a row that cannot be read
+        ("/api/table?format=smi", b"C" * 30_000, 413),
+    ],
+)
+def test_bad_requests(client, path, data, status):
+    answer = post(client, path, data)
+    assert answer.status_code == status, answer.text
+    if status != 200:
+        assert isinstance(answer.json()["detail"], str)
+        assert "Traceback" not in answer.text
+
+
+def test_a_body_that_is_longer_than_it_says(client):
+    def parts():
+        for _ in range(30):
+            yield b"CCO\n" * 250
+
+    answer = client.post("/api/table?format=smi", content=parts())
+    assert answer.status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "127.0.0.1.evil.example:8765"}, 421),
+        ({"Host": ""}, 421),
+        ({"Host": "localhost:8765"}, 200),
+        ({"Host": "[::1]:8765"}, 200),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://127.0.0.1:8765"}, 200),
+        ({"Origin": "http://127.0.0.1:9999"}, 403),
+    ],
+)
+def test_requests_of_other_sites(client, headers, status):
+    answer = post(client, "/api/predict", {"smiles": ["CCO"]}, headers=headers)
+    assert answer.status_code == status
+
+
+def test_names_of_the_machine_are_taken_only_where_told(workbench):
+    client = testclient.TestClient(make_app(workbench, ("lab.example",)), "http://lab.example")
+    assert client.get("/").status_code == 200
+
+
+def test_too_long(workbench, monkeypatch):
+    monkeypatch.setattr(workbench, "limits", LIMITS.__class__(seconds=0.05))
+    monkeypatch.setattr(workbench, "cards", lambda *given: time.sleep(0.5))
+    client = testclient.TestClient(make_app(workbench), "http://127.0.0.1")
+    answer = post(client, "/api/cards", {"smiles": "CCO"})
+    assert answer.status_code == 503
+    assert "longer" in answer.json()["detail"]
+
+
+def test_no_path_of_a_request_is_opened(client, tmp_path, monkeypatch):
+    secret = tmp_path / "secret.csv"
+    secret.write_text("smiles\nCCO\n")
+    opened = []
+    honest = open
+
+    def watched(file, *more, **options):
+        opened.append(str(file))
+        return honest(file, *more, **options)
+
+    monkeypatch.setattr("builtins.open", watched)
+    monkeypatch.setattr("io.open", watched)
+    for text in (str(secret), f"file://{secret}", "../" * 9 + "etc/passwd"):
+        post(client, "/api/predict", {"smiles": [text]})
+        post(client, "/api/cards", {"smiles": text, "previous": text})
+        post(client, "/api/table?format=csv", text.encode())
+        client.get(f"/{text}")
+    assert not [name for name in opened if "secret" in name or "passwd" in name]
+
+
+def test_hostile_text_is_data(client):
+    rows = post(client, "/api/predict", {"smiles": [f"CCO {EVIL}", EVIL]}).json()["rows"]
+    assert rows[0]["name"] == EVIL
+    cards = post(client, "/api/cards", {"smiles": f"CCCC(=O)O {EVIL}"}).json()
+    assert all("<script" not in json.dumps(card["svg"]) for card in cards)
