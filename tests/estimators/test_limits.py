@@ -45,8 +45,8 @@ def test_all_exact_changes_nothing():
 def _naive_predictions(model, train, new, values, limits):
     """Means and deviations by the twin, with the kernel and the noise of a fitted model."""
     fitted = model.model_
-    every = fitted.look_at(tl.as_graph_collection(train)).features
-    at = fitted.look_at(tl.as_graph_collection(new)).features
+    every = fitted.refine(tl.as_graph_collection(train)).features
+    at = fitted.refine(tl.as_graph_collection(new)).features
     kernel, across = (fitted.kernel.matrix(x, every) for x in (every, at))
     y = (values - fitted.target_offset[0]) / fitted.target_scale
     noise = np.full(len(y), fitted.noise)
@@ -219,3 +219,14 @@ def test_fit_uses_the_limits_of_a_table(repeats, tmp_path):
     ignored = tl.GraphRegressor(**settings).fit(graphs, y, limits=np.zeros(len(y)))
     assert ignored.predict(graphs).max() < 1500.0
     assert np.allclose(model.train_values_, np.log10(y))
+
+
+def test_more_data_keep_the_sites_of_limits(fitted):
+    """Conditioning on more values leaves what limits said as it was."""
+    model, graphs, truth, values, limits = fitted
+    more = model.condition(graphs[50:60], truth[50:60])
+    assert more.train_limits_.tolist() == [*limits[:50].tolist(), *[0] * 10]
+    assert more.predict(graphs[:50][limits[:50] == 1]).max() > values.max()
+    assert (more.loo_.std < 2 * truth.std()).all()
+    few = model.condition(graphs[50:51], model.predict(graphs[50:51]))
+    np.testing.assert_allclose(few.predict(graphs[51:]), model.predict(graphs[51:]), atol=1e-6)

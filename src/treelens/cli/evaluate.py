@@ -119,7 +119,7 @@ def evaluate_cli(
             recipe=options.recipe_options(atom_label, hydrogens, bond_label, standardize,
                                           standardize_steps),
             task=task, transform=transform, duplicates=duplicates, missing=missing, several=False,
-            noise=noise, qualifier=qualifier,
+            qualifier=qualifier, noise=noise,
         )  # fmt: skip
         if baselines and not {"smiles", "mol"} & set(table.graphs.graph_data):
             output.note("the baselines are left out: these graphs were not read from molecules.")

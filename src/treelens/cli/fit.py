@@ -80,7 +80,7 @@ def fit_cli(
             recipe=options.recipe_options(atom_label, hydrogens, bond_label, standardize,
                                           standardize_steps),
             task=None if method == "svc" and task == "auto" else task, transform=transform,
-            duplicates=duplicates, missing=missing, noise=noise, qualifier=qualifier,
+            duplicates=duplicates, missing=missing, qualifier=qualifier, noise=noise,
         )  # fmt: skip
         paths = [out] if len(sets) == 1 else [_path_for(out, each.target_name) for each in sets]
         for path in paths:
@@ -157,7 +157,7 @@ def training_sets(
     for name in targets:
         own = base.with_target(
             name, task=task, transform=transform, duplicates=duplicates,
-            on_missing="raise" if missing == "error" else "skip", noise=noise, qualifier=qualifier,
+            on_missing="raise" if missing == "error" else "skip", qualifier=qualifier, noise=noise,
         )  # fmt: skip
         for note in own.notes[len(base.notes) :]:
             output.note(f"{own.target}: {note}" if len(targets) > 1 else note)

@@ -152,11 +152,6 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
         targets = Targets.standardized(values[:, None], weights, None)
         return TrainingTargets(values, tenths_by_rank(values), targets)
 
-    def _targets_with_more(self, y: Any, weights: np.ndarray) -> TrainingTargets:
-        values = np.concatenate([self.train_values_, check_numbers(y, len(weights))])
-        targets = self.model_.targets_with(values[:, None], weights)
-        return TrainingTargets(values, tenths_by_rank(values), targets)
-
     def _with_limits(
         self, known: TrainingTargets, graphs: GraphCollection, limits: Any
     ) -> TrainingTargets:
@@ -167,6 +162,11 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
         if self.device != "cpu":
             raise ValueError("Limits are learned on the CPU only: use device='cpu'.")
         return known._replace(targets=replace(known.targets, limits=signs))
+
+    def _targets_with_more(self, y: Any, weights: np.ndarray) -> TrainingTargets:
+        values = np.concatenate([self.train_values_, check_numbers(y, len(weights))])
+        targets = self.model_.targets_with(values[:, None], weights)
+        return TrainingTargets(values, tenths_by_rank(values), targets)
 
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
         refuse_classes(y)

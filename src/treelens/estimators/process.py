@@ -144,8 +144,8 @@ class GaussianProcessEstimator(PosteriorEstimator):
         *,
         covariates: Any = None,
         executor: Any = None,
-        noise: Any = None,
         limits: Any = None,
+        noise: Any = None,
     ) -> Self:
         """Learn the weights and condition on the targets.
 
@@ -173,17 +173,17 @@ class GaussianProcessEstimator(PosteriorEstimator):
             :class:`treelens.gp.executors.JoblibExecutor` (processes here) or
             :class:`treelens.gp.dask_executor.DaskExecutor` (a cluster). The model is the same,
             bit for bit.
+        limits : array-like, shape (n_graphs,), optional
+            Of a regressor: ``">"`` (or 1) where the value is known only to lie above ``y``, ``"<"``
+            (or -1) where it lies below, ``"="`` (or 0) where ``y`` is the value. By default what
+            :func:`treelens.read_table` found beside the graphs, else all values are exact. On a
+            CPU only; not with blocks.
         noise : array-like, shape (n_graphs,), optional
             Of a regressor: standard deviations of the measurements, in the units of ``y``; NaN
             stands for their median. The noise variance of a graph is this known one plus a common
             one that is learned. By default what :func:`treelens.read_table` found beside the
             graphs (a column ``noise``, or replicates that were merged). On a CPU only; not with
             blocks, nor with ``sample_weight``.
-        limits : array-like, shape (n_graphs,), optional
-            Of a regressor: ``">"`` (or 1) where the value is known only to lie above ``y``, ``"<"``
-            (or -1) where it lies below, ``"="`` (or 0) where ``y`` is the value. By default what
-            :func:`treelens.read_table` found beside the graphs, else all values are exact. On a
-            CPU only; not with blocks.
         """
         self._validate_params()
         if covariates is not None and self.device != "cpu":
@@ -191,11 +191,7 @@ class GaussianProcessEstimator(PosteriorEstimator):
         check_device(self.device)
         if holds_blocks(X):
             check_beside_blocks(
-                y=y,
-                sample_weight=sample_weight,
-                covariates=covariates,
-                noise=noise,
-                limits=limits,
+                y=y, sample_weight=sample_weight, covariates=covariates, limits=limits, noise=noise
             )
             return self._fit_blocks(X, executor)
         if executor is not None:
@@ -226,14 +222,6 @@ class GaussianProcessEstimator(PosteriorEstimator):
         """Targets on the scale of the record's transform; only numbers have one."""
         return y
 
-    def _known_noise(
-        self, graphs: GraphCollection, y: Any, noise: Any, sample_weight: Any
-    ) -> np.ndarray | None:
-        """Known variances of the measurements on the learned scale; only numbers have any."""
-        if noise is not None:
-            raise TypeError("noise is that of numbers: a classifier takes none.")
-        return None
-
     def _with_limits(
         self, known: TrainingTargets, graphs: GraphCollection, limits: Any
     ) -> TrainingTargets:
@@ -241,6 +229,14 @@ class GaussianProcessEstimator(PosteriorEstimator):
         if limits is not None:
             raise TypeError("limits are of numbers: a classifier takes none.")
         return known
+
+    def _known_noise(
+        self, graphs: GraphCollection, y: Any, noise: Any, sample_weight: Any
+    ) -> np.ndarray | None:
+        """Known variances of the measurements on the learned scale; only numbers have any."""
+        if noise is not None:
+            raise TypeError("noise is that of numbers: a classifier takes none.")
+        return None
 
     def _fit_blocks(self, blocks: Any, executor: Any) -> Self:
         """Fit a sample through landmarks, then take the posterior of all graphs."""

@@ -135,14 +135,15 @@ class TrainingData:
         some = some._replace(diagonal=some.pairs.diagonal(kernel.weights))
         targets = self.targets.select(positions)
         among = kernel.matrix(some, some, self.n_jobs)
-        noise, best, highest = parameters.noise, None, -np.inf
-        while best is None or noise < 1.0:
+        noise, kept, best = parameters.noise, None, -np.inf
+        while kept is None or noise < 1.0:
             found = Conditioned.fit(targets, among.copy(), noise, self.n_jobs)
-            if best is not None and found.log_evidence <= highest:
+            evidence = found.posterior.log_evidence(found.values) + found.log_ratio
+            if kept is not None and evidence <= best:
                 break
-            noise, best, highest = _NOISE_FACTOR * noise, found, found.log_evidence
+            noise, kept, best = _NOISE_FACTOR * noise, found, evidence
         copies = None if self.copies is None else self.copies[positions]
-        return best.leave_one_out(self.n_jobs, copies)
+        return kept.leave_one_out(self.n_jobs, copies)
 
 
 @dataclass(frozen=True, eq=False)

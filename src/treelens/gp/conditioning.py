@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
+from treelens.gp.censoring import of_measurements
 from treelens.gp.model import FittedGP
 from treelens.gp.posterior import ExactPosterior, LeaveOneOut
 from treelens.gp.targets import Targets
@@ -67,6 +68,9 @@ def condition(
     left_out = posterior.leave_one_out(
         targets.values, n_jobs, replicate_numbers(extended.basis_graphs)
     )
+    if targets.limits is not None:
+        used = model.noise / targets.weights
+        left_out = of_measurements(left_out, used, np.where(targets.limits == 0, used, model.noise))
     return replace(extended, posterior=posterior), left_out
 
 

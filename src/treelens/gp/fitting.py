@@ -226,8 +226,8 @@ def _condition(
         basis = histograms.select_graphs(positions)
         if targets.limits is not None:
             fit = through_landmarks(fit, positions, targets)
-            used, (posterior, left_out) = fit.noise, fit.through(positions)
-            left_out = of_measurements(left_out, used, noise)
+            posterior, left_out = fit.through(positions)
+            left_out = of_measurements(left_out, fit.noise, noise)
     elif data.device != "cpu":
         from treelens.gp.device import condition_on_device
 

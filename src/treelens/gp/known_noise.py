@@ -42,8 +42,9 @@ def with_known_noise(
     a measurement of median error, which is what predictions of new measurements include.
     """
     model, graphs = fitted.model, fitted.model.training_graphs
-    exact = np.arange(len(known)) if targets.limits is None else np.flatnonzero(targets.limits == 0)
-    some = np.sort(np.random.default_rng(0).permutation(exact)[:_MOST])
+    measured = np.arange(len(known)) if targets.limits is None else np.flatnonzero(
+        targets.limits == 0)  # fmt: skip
+    some = np.sort(np.random.default_rng(0).permutation(measured)[:_MOST])
     part = select_features(graphs, some)
     kernel = model.kernel.matrix(part, part, n_jobs)
     learned = most_likely_noise(kernel, known[some], targets.values[some], n_jobs)
@@ -54,9 +55,8 @@ def with_known_noise(
         among = model.kernel.matrix(graphs, graphs, n_jobs)
         found = Conditioned.fit(targets, among, typical, n_jobs)
         left_out = found.leave_one_out(n_jobs, replicate_numbers(graphs))
-        model = replace(
-            model, noise=typical, sample_weights=typical / found.noise, posterior=found.posterior
-        )
+        used = weights * (found.measured / found.noise)
+        model = replace(model, noise=typical, sample_weights=used, posterior=found.posterior)
     else:
         through = LandmarkFit(model.kernel, graphs, variances, targets.values, n_jobs)
         through = through_landmarks(through, model.basis_indices, targets)

@@ -381,7 +381,14 @@ class FittedGP:
         """Targets of all training graphs and more: ``raw`` of all, ``weights`` of those added."""
         before = np.empty(0) if self.sample_weights is None else self.sample_weights
         offset, scale = self.target_offset, self.target_scale
-        return Targets((raw - offset) / scale, offset, scale, np.concatenate([before, weights]))
+        values, limits = (raw - offset) / scale, None
+        if self.training is not None and self.training.limits is not None:
+            posterior = self._full_posterior(1)
+            assert isinstance(posterior, ExactPosterior)
+            upper = np.triu(posterior.factor)
+            values[: len(before)] = upper.T @ (upper @ posterior.coefficients)  # sites stay
+            limits = np.concatenate([self.training.limits, np.zeros(len(weights), dtype=np.int64)])
+        return Targets(values, offset, scale, np.concatenate([before, weights]), limits)
 
     def joint(self, graphs: GraphCollection, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Means (n, n_columns) and the covariance of noise-free values (n, n) of all graphs."""

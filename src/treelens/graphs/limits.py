@@ -127,6 +127,15 @@ def merged_limits(
     return values, signs
 
 
+def counted_rows(y: np.ndarray, limits: np.ndarray, parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Which rows make the merged value of their group, shape (n,)."""
+    counted = limits == 0
+    for part in parts:
+        if not counted[part].any():
+            counted[part[np.argmax(limits[part] * y[part])]] = True
+    return counted
+
+
 def apart(y: np.ndarray, limits: np.ndarray | None) -> float:
     """By how much values contradict each other; a limit does so only on its wrong side.
 

@@ -19,7 +19,7 @@ from treelens.graphs.duplicates import (
     same_molecules,
 )
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.limits import LIMITS, merged_limits, note_qualifier_columns
+from treelens.graphs.limits import LIMITS, counted_rows, merged_limits, note_qualifier_columns
 from treelens.graphs.molecules import check_choice
 from treelens.graphs.noise import NOISE, noise_of_means, read_noise
 from treelens.graphs.record import TableRecord, Transform, transform_named
@@ -181,8 +181,8 @@ class MoleculeTable:
         duplicates: str = "merge",
         on_missing: str = "skip",
         learn: bool = True,
-        noise: str | None = None,
         qualifier: str | None = None,
+        noise: str | None = None,
     ) -> MoleculeTable:
         """Return the rows that have a target; see :func:`read_table` for the parameters.
 
@@ -401,7 +401,12 @@ class MoleculeTable:
         if known is not None:
             known = known.astype(np.float64)
             known = known if scale is None else scale.forward_std(self.y, known)
+        n_groups = len(np.unique(measured))
+        if self.limits is not None:  # limits beside measured values are no replicates
+            counted = counted_rows(there, self.limits, members(measured))
+            measured = np.where(counted, measured, len(measured) + np.arange(len(measured)))
         std = noise_of_means(there, measured, known)
+        std = None if std is None else std[:n_groups]
         if std is None or scale is None:
             return std
         return std / scale.forward_std(means, np.ones(len(means)))

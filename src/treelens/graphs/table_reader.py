@@ -135,7 +135,7 @@ def read_table(
         return read
     return read.with_target(
         None if target == "auto" else target, task=task, transform=transform, unit=unit,
-        duplicates=duplicates, on_missing=on_missing, noise=noise, qualifier=qualifier,
+        duplicates=duplicates, on_missing=on_missing, qualifier=qualifier, noise=noise,
     )  # fmt: skip
 
 

@@ -26,16 +26,17 @@ class TrainingGraphs:
         Class codes, or values.
     n_in_all : int or None
         How many graphs the model was fitted to, where these are a sample of them.
+    limits : ndarray of int, shape (n_graphs,), or None
+        1 where a value is a lower limit, -1 where it is an upper one, 0 where it is exact.
     names, smiles : tuple of str, or None
         Of the training graphs, empty where one has none; None where none has any, or where they
         were left out on purpose.
-    limits : ndarray of int, shape (n_graphs,), or None
-        1 where a value is a lower limit, -1 where it is an upper one, 0 where it is exact.
     """
 
     histograms: PatternHistograms
     targets: np.ndarray
     n_in_all: int | None = None
+    limits: np.ndarray | None = None
     names: tuple[str, ...] | None = None
     smiles: tuple[str, ...] | None = None
     limits: np.ndarray | None = None
@@ -84,6 +85,7 @@ class TrainingGraphs:
             else np.append(self.limits, np.zeros(len(graphs), int)),
             names=None if names is None else names + (names_of(graphs) or none),
             smiles=None if smiles is None else smiles + (smiles_of(graphs) or none),
+            limits=None if self.limits is None else np.append(self.limits, [0] * len(graphs)),
         )
 
     @property
