@@ -198,7 +198,8 @@ class PosteriorEstimator(ExplainingEstimator):
         is exact: the posterior given old and new graphs together. Offset and unit of the targets
         stay as well. Patterns that training never saw join the vocabulary with the weight of the
         pattern they refine. Leave-one-out scores (of classes the calibration of probabilities, too)
-        are those of all graphs; ``evidence_``, ``history_`` and ``learning_gain_`` remain those of
+        are those of all graphs; limits among the old values keep the approximation found in
+        ``fit``; ``evidence_``, ``history_`` and ``learning_gain_`` remain those of
         ``fit``, which learned the weights.
 
         Parameters
@@ -235,12 +236,6 @@ class PosteriorEstimator(ExplainingEstimator):
         check_is_fitted(self)
         if holds_blocks(X):
             raise TypeError("condition takes graphs, no blocks: they are added all at once.")
-        training = self.model_.training
-        if training is not None and training.limits is not None:
-            raise ValueError(
-                "Some training values of this model are limits, which are not updated exactly: fit "
-                "a model to all graphs together."
-            )
         return _conditioned(self, self._beside(X, covariates), y, sample_weight)  # type: ignore[attr-defined]
 
 

@@ -135,13 +135,12 @@ class TrainingData:
         some = some._replace(diagonal=some.pairs.diagonal(kernel.weights))
         targets = self.targets.select(positions)
         among = kernel.matrix(some, some, self.n_jobs)
-        noise, kept, best = parameters.noise, None, -np.inf
+        noise, kept = parameters.noise, None
         while kept is None or noise < 1.0:
             found = Conditioned.fit(targets, among.copy(), noise, self.n_jobs)
-            evidence = found.posterior.log_evidence(found.values) + found.log_ratio
-            if kept is not None and evidence <= best:
+            if kept is not None and found.log_evidence <= kept.log_evidence:
                 break
-            noise, kept, best = _NOISE_FACTOR * noise, found, evidence
+            noise, kept = _NOISE_FACTOR * noise, found
         copies = None if self.copies is None else self.copies[positions]
         return kept.leave_one_out(self.n_jobs, copies)
 

@@ -385,8 +385,7 @@ class FittedGP:
         if self.training is not None and self.training.limits is not None:
             posterior = self._full_posterior(1)
             assert isinstance(posterior, ExactPosterior)
-            upper = np.triu(posterior.factor)
-            values[: len(before)] = upper.T @ (upper @ posterior.coefficients)  # sites stay
+            values[: len(before)] = posterior.targets  # sites stay
             limits = np.concatenate([self.training.limits, np.zeros(len(weights), dtype=np.int64)])
         return Targets(values, offset, scale, np.concatenate([before, weights]), limits)
 

@@ -36,7 +36,6 @@ class TrainingGraphs:
     histograms: PatternHistograms
     targets: np.ndarray
     n_in_all: int | None = None
-    limits: np.ndarray | None = None
     names: tuple[str, ...] | None = None
     smiles: tuple[str, ...] | None = None
     limits: np.ndarray | None = None
@@ -80,9 +79,6 @@ class TrainingGraphs:
         return replace(
             self,
             targets=targets,
-            limits=None
-            if self.limits is None
-            else np.append(self.limits, np.zeros(len(graphs), int)),
             names=None if names is None else names + (names_of(graphs) or none),
             smiles=None if smiles is None else smiles + (smiles_of(graphs) or none),
             limits=None if self.limits is None else np.append(self.limits, [0] * len(graphs)),
