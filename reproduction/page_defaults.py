@@ -143,10 +143,10 @@ def _interval_parts(rows: Rows) -> list[str]:
         "## Intervals on new scaffolds",
         "Share of test values in their 90 % intervals in percent, mean over five folds (smallest "
         'to largest): as the posterior has them, and widened by `intervals="scaffold"`, whose '
-        "factor comes from training molecules predicted without those of their scaffold. Whether "
-        "in that factor every molecule or every scaffold counts the same was decided on scaffold "
-        "folds of FreeSolv, ESOL and CHEMBL219_Ki and of six other assays; Lipophilicity and the "
-        "random folds were not used.",
+        "factor comes from training molecules predicted without those of their scaffold. How "
+        "molecules count in that factor (each the same, or each scaffold the same; those without "
+        "a ring or not) was decided on scaffold folds of FreeSolv, ESOL and CHEMBL219_Ki and of "
+        "six other assays; Lipophilicity was not used.",
         markdown_table(["set", "folds", "`posterior`", "`scaffold`", "factor"], lines),
     ]
 

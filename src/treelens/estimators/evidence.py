@@ -258,7 +258,8 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
         """Predictions of each training molecule without those of its Bemis-Murcko scaffold.
 
         In closed form; computed when first used, from the training molecules, which a file must
-        have kept. Molecules without a ring are one scaffold.
+        have kept. Molecules without a ring have no scaffold: they are left out one by one, and
+        do not count in its scores.
         """
         model, kept = self._fitted_model, self._left_out_scaffolds
         if kept is None or kept[0] is not model:

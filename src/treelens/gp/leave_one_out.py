@@ -56,8 +56,10 @@ class LeftOutGroups:
     Attributes
     ----------
     predictions, std : ndarray, shape (n_graphs,)
+        A graph without a group is left out alone.
     n_groups : int
     rmse : float
+        Of graphs with a group, as the others.
     coverage : float
         Share of values within the 90 % interval.
     factor : float
@@ -141,7 +143,7 @@ def scored_numbers(mean: np.ndarray, std: np.ndarray, values: np.ndarray) -> Lef
 def left_out_groups(model: FittedGP, groups: np.ndarray, n_jobs: int = 1) -> LeftOutGroups:
     """Leave whole groups of training graphs out, in closed form: a block of the inverse each.
 
-    ``groups`` (n_graphs,) has equal values for graphs of one group.
+    ``groups`` (n_graphs,) has a text for each, equal for graphs of one group, empty without one.
     """
     assert model.training is not None
     posterior, values = model._full_posterior(n_jobs), model.training.targets
@@ -150,19 +152,22 @@ def left_out_groups(model: FittedGP, groups: np.ndarray, n_jobs: int = 1) -> Lef
             "Groups are left out of an exact posterior only, and this model predicts through "
             "landmarks: use intervals='posterior', or fit with a larger exact_size."
         )
-    _, numbers, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    if len(sizes) < _FEWEST_GROUPS:
+    inside = groups != ""
+    names, numbers = np.unique(groups[inside], return_inverse=True)
+    if len(names) < _FEWEST_GROUPS:
         raise ValueError(
-            f"The training graphs have {len(sizes)} scaffolds, too few to measure errors on new "
+            f"The training graphs have {len(names)} scaffolds, too few to measure errors on new "
             f"ones ({_FEWEST_GROUPS} or more are needed): use intervals='posterior'."
         )
+    together = len(names) + np.arange(len(groups))
+    together[inside] = numbers
     offset, scale = model.target_offset[0], model.target_scale
-    found = posterior.leave_one_out((values[:, None] - offset) / scale, n_jobs, numbers)
+    found = posterior.leave_one_out((values[:, None] - offset) / scale, n_jobs, together)
     mean, std = offset + scale * found.mean[:, 0], scale * np.sqrt(found.variance)
-    scores = scored_numbers(mean, std, values)
-    largest = float(np.quantile(np.abs(values - mean) / std, 0.9))
+    scores = scored_numbers(mean[inside], std[inside], values[inside])
+    largest = float(np.quantile((np.abs(values - mean) / std)[inside], 0.9))
     return LeftOutGroups(
-        mean, std, len(sizes), scores.rmse, scores.coverage, max(1.0, largest / NINETY)
+        mean, std, len(names), scores.rmse, scores.coverage, max(1.0, largest / NINETY)
     )
 
 
