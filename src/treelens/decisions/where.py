@@ -11,6 +11,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,72 +49,92 @@ def rows_where(
     >>> rows_where("MW < 500 and kind == 'a'", 3, table.get).tolist()
     [True, False, False]
     """
+    quoted: list[str] = _QUOTED.findall(condition)
+    text = _QUOTED.sub(lambda found: f"_quoted_{quoted.index(found[1])}", condition)
+    reader = _Condition(condition, quoted, column)
+    try:
+        tree = ast.parse(text[: _LONGEST + 1].strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        tree = None
+    if tree is None or len(text) > _LONGEST:
+        raise reader.refused("it cannot be read; write one such as 'MW < 500 and logP <= 5'")
+    return np.broadcast_to(reader.truths(tree), (n_rows,)).copy()
 
-    def refused(why: str) -> GraphDataError:
-        return GraphDataError(f"The condition {condition[:200]!r} cannot be used: {why}.")
 
-    def kind(values: Any) -> str:
-        return {"b": "truths", "O": "texts", "U": "texts"}.get(np.asarray(values).dtype.kind, "")
+@dataclass(frozen=True)
+class _Condition:
+    """Evaluates the parts of a parsed condition; ``quoted`` are the names in backticks."""
 
-    def truths(node: ast.AST) -> np.ndarray:
-        if kind(found := value(node)) != "truths":
-            raise refused("compare something, as in 'MW < 500'")
+    text: str
+    quoted: list[str]
+    column: Callable[[str], np.ndarray | None]
+
+    def refused(self, why: str) -> GraphDataError:
+        return GraphDataError(f"The condition {self.text[:200]!r} cannot be used: {why}.")
+
+    def truths(self, node: ast.AST) -> np.ndarray:
+        if _kind(found := self.value(node)) != "truths":
+            raise self.refused("compare something, as in 'MW < 500'")
         return np.asarray(found)
 
-    def numbers(node: ast.AST) -> Any:
-        if kind(found := value(node)):
-            raise refused(f"{ast.unparse(node)!r} is no number")
+    def numbers(self, node: ast.AST) -> Any:
+        if _kind(found := self.value(node)):
+            raise self.refused(f"{ast.unparse(node)!r} is no number")
         return found
 
-    def compared(sign: ast.cmpop, left: ast.AST, right: ast.AST) -> Any:
+    def compared(self, sign: ast.cmpop, left: ast.AST, right: ast.AST) -> Any:
         if type(sign) not in _COMPARE:
-            raise refused("compare with <, <=, >, >=, == or !=")
-        sides = value(left), value(right)
-        if kind(sides[0]) != kind(sides[1]):
-            raise refused("it compares text with numbers; put a text in quotes")
+            raise self.refused("compare with <, <=, >, >=, == or !=")
+        sides = self.value(left), self.value(right)
+        if _kind(sides[0]) != _kind(sides[1]):
+            raise self.refused("it compares text with numbers; put a text in quotes")
         found = _COMPARE[type(sign)](*sides)
         for side in sides:  # a missing number is not even different
             if np.asarray(side).dtype.kind == "f":
                 found = found & ~np.isnan(side)
         return found
 
-    def value(node: ast.AST) -> Any:
+    def named(self, name: str) -> np.ndarray:
+        if name.startswith("_quoted_"):
+            name = self.quoted[int(name[8:])]
+        if (values := self.column(name)) is None:
+            known = ", ".join(SHORT_NAMES)
+            raise self.refused(
+                f"no column and no descriptor of RDKit is called {name!r}; without a column there "
+                f"are {known}"
+            )
+        return values
+
+    def value(self, node: ast.AST) -> Any:
         match node:
             case ast.BoolOp():
                 joined = np.logical_and if isinstance(node.op, ast.And) else np.logical_or
-                return joined.reduce([truths(part) for part in node.values])
+                return joined.reduce([self.truths(part) for part in node.values])
             case ast.UnaryOp(op=ast.Not()):
-                return ~truths(node.operand)
+                return ~self.truths(node.operand)
             case ast.UnaryOp(op=ast.USub()):
-                return -numbers(node.operand)
+                return -self.numbers(node.operand)
             case ast.BinOp() if type(node.op) in _ARITHMETIC:
+                sides = self.numbers(node.left), self.numbers(node.right)
                 with np.errstate(all="ignore"):
-                    return _ARITHMETIC[type(node.op)](numbers(node.left), numbers(node.right))
+                    return _ARITHMETIC[type(node.op)](*sides)
             case ast.Compare():
-                sides = (node.left, *node.comparators)
-                parts = zip(node.ops, sides, sides[1:], strict=False)
-                return np.logical_and.reduce([compared(*part) for part in parts])
+                ends = (node.left, *node.comparators)
+                parts = zip(node.ops, ends, ends[1:], strict=False)
+                return np.logical_and.reduce([self.compared(*part) for part in parts])
             case ast.Constant() if type(node.value) in (int, float, str):
                 return node.value
             case ast.Name():
-                name = quoted[int(node.id[8:])] if node.id.startswith("_quoted_") else node.id
-                if (values := column(name)) is None:
-                    known = ", ".join(SHORT_NAMES)
-                    raise refused(f"no column and no descriptor of RDKit is called {name!r}; "
-                                  f"without a column there are {known}")  # fmt: skip
-                return values
-        raise refused(f"{ast.unparse(node)!r} is not allowed; use names of columns, numbers, texts "
-                      "in quotes, comparisons, and, or, not, + - * /")  # fmt: skip
+                return self.named(node.id)
+        raise self.refused(
+            f"{ast.unparse(node)!r} is not allowed; use names of columns, numbers, texts in "
+            "quotes, comparisons, and, or, not, + - * /"
+        )
 
-    quoted: list[str] = _QUOTED.findall(condition)
-    text = _QUOTED.sub(lambda found: f"_quoted_{quoted.index(found[1])}", condition)
-    try:
-        tree = ast.parse(text[: _LONGEST + 1].strip(), mode="eval").body
-    except (SyntaxError, ValueError):
-        tree = None
-    if tree is None or len(text) > _LONGEST:
-        raise refused("it cannot be read; write one such as 'MW < 500 and logP <= 5'")
-    return np.broadcast_to(truths(tree), (n_rows,)).copy()
+
+def _kind(values: Any) -> str:
+    """What values are: "truths", "texts", or empty for numbers."""
+    return {"b": "truths", "O": "texts", "U": "texts"}.get(np.asarray(values).dtype.kind, "")
 
 
 def column_of_cells(cells: Sequence[str]) -> np.ndarray:
