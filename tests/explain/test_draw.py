@@ -434,3 +434,15 @@ def _rgb(short_hex: str) -> tuple[float, ...]:
 def _luminance(rgb: tuple[float, ...]) -> float:
     channels = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
     return float(np.dot([0.2126, 0.7152, 0.0722], channels))
+
+
+def test_attributes_x_and_y_are_positions():
+    graph = nx.path_graph(3)
+    for node, (x, y) in enumerate([(0.0, 0.0), (4.0, 0.0), (4.0, 2.0)]):
+        graph.add_node(node, label="a", x=x, y=y)
+    data = tl.as_graph_collection([graph], node_attributes=["x", "y"])
+    found = node_positions(data[0])
+    np.testing.assert_allclose(found - found[0], np.array([[0, 0], [4, 0], [4, -2]]) / 3.0)
+    graph.nodes[1]["x"] = np.nan  # not all are known
+    hidden = tl.as_graph_collection([graph], node_attributes=["x", "y"])
+    assert np.isfinite(node_positions(hidden[0])).all()

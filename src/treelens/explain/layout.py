@@ -24,7 +24,8 @@ def is_molecule(graph: Graph) -> bool:
 def node_positions(graph: Graph) -> np.ndarray:
     """Coordinates of the nodes, about one unit per edge, shape (n_nodes, 2).
 
-    Molecules get the coordinates that RDKit draws them with. Other graphs are laid out so that
+    Molecules get the coordinates that RDKit draws them with, graphs whose nodes have attributes
+    ``x`` and ``y`` these, the y axis pointing up. Other graphs are laid out so that
     distances in the drawing follow the number of steps between nodes (stress majorisation), each
     component by itself, side by side, the largest first. The same graph always gets the same
     positions.
@@ -42,6 +43,8 @@ def node_positions(graph: Graph) -> np.ndarray:
         rdDepictor.Compute2DCoords(molecule)
         # RDKit's bonds are 1.5 long and its y axis points up.
         return np.array(molecule.GetConformer().GetPositions())[:, :2] * [1.0, -1.0] / 1.5
+    if (given := _given_positions(graph)) is not None:
+        return given
     u, v = np.array(graph.edges, dtype=np.int64).reshape(-1, 2).T
     shape = (graph.n_nodes, graph.n_nodes)
     arcs = sparse.csr_array((np.ones(len(u)), (u, v)), shape=shape)
@@ -55,6 +58,20 @@ def node_positions(graph: Graph) -> np.ndarray:
         positions[members] = placed + np.array([left, 0.0])
         left += placed[:, 0].max() + _GAP
     return positions
+
+
+def _given_positions(graph: Graph) -> np.ndarray | None:
+    """The attributes ``x`` and ``y`` as coordinates, half of all edges longer than one unit."""
+    known = graph.node_attributes
+    if not {"x", "y"} <= set(known):
+        return None
+    positions = np.array([known["x"], known["y"]]).T * [1.0, -1.0]
+    if not np.isfinite(positions).all():
+        return None
+    ends = positions[np.array(graph.edges, dtype=np.int64).reshape(-1, 2)]  # (n_edges, 2, 2)
+    lengths = np.hypot(*(ends[:, 0] - ends[:, 1]).T)
+    unit = float(np.median(lengths)) if len(lengths) else float(np.ptp(positions, axis=0).max())
+    return positions / unit if unit > 0.0 else None
 
 
 def _component_positions(arcs: sparse.csr_array, members: np.ndarray) -> np.ndarray:
