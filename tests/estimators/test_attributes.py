@@ -172,6 +172,7 @@ def test_blocks_take_attributes(data):
     np.testing.assert_array_equal(in_blocks, models[0].predict(new))
 
 
+@pytest.mark.filterwarnings("ignore:.*are copies of others")
 def test_weights_of_edges_change_predictions():
     """Graphs of one shape and one label, told apart by the weights of their edges alone."""
     rng = np.random.default_rng(0)

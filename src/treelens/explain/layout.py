@@ -13,6 +13,7 @@ from treelens.parallel import one_blas_thread
 _LARGEST_REFINED = 300  # nodes; larger components keep the positions of classical scaling
 _REFINING_STEPS = 60
 _MOST_PIVOTS = 60
+_COORDINATES = ("x", "y"), ("pos 1", "pos 2")  # names of attributes
 _GAP = 1.0  # between components, in units of an edge
 
 
@@ -24,7 +25,8 @@ def is_molecule(graph: Graph) -> bool:
 def node_positions(graph: Graph) -> np.ndarray:
     """Coordinates of the nodes, about one unit per edge, shape (n_nodes, 2).
 
-    Molecules get the coordinates that RDKit draws them with. Other graphs are laid out so that
+    Molecules get the coordinates that RDKit draws them with. Graphs whose nodes have the attributes
+    ``x`` and ``y`` (or ``pos 1`` and ``pos 2``) stay where these put them. Others are laid out so that
     distances in the drawing follow the number of steps between nodes (stress majorisation), each
     component by itself, side by side, the largest first. The same graph always gets the same
     positions.
@@ -43,6 +45,11 @@ def node_positions(graph: Graph) -> np.ndarray:
         # RDKit's bonds are 1.5 long and its y axis points up.
         return np.array(molecule.GetConformer().GetPositions())[:, :2] * [1.0, -1.0] / 1.5
     u, v = np.array(graph.edges, dtype=np.int64).reshape(-1, 2).T
+    given = _given_positions(graph)
+    if given is not None:
+        lengths = np.hypot(*(given[u] - given[v]).T)
+        lengths = lengths[lengths > 0.0]
+        return given / (np.median(lengths) if len(lengths) else 1.0)
     shape = (graph.n_nodes, graph.n_nodes)
     arcs = sparse.csr_array((np.ones(len(u)), (u, v)), shape=shape)
     component = csgraph.connected_components(arcs, directed=False)[1]
@@ -55,6 +62,16 @@ def node_positions(graph: Graph) -> np.ndarray:
         positions[members] = placed + np.array([left, 0.0])
         left += placed[:, 0].max() + _GAP
     return positions
+
+
+def _given_positions(graph: Graph) -> np.ndarray | None:
+    """Attributes that are coordinates, y upwards; None where there are none, or some are missing."""
+    for names in _COORDINATES:
+        if graph.n_nodes and all(name in graph.node_attributes for name in names):
+            found = np.array([graph.node_attributes[name] for name in names], dtype=float).T
+            if np.isfinite(found).all() and np.ptp(found, axis=0).any():
+                return found * [1.0, -1.0]
+    return None
 
 
 def _component_positions(arcs: sparse.csr_array, members: np.ndarray) -> np.ndarray:
