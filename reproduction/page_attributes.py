@@ -46,7 +46,8 @@ SPLIT = ("repetition", "fold")
 
 def write(out: Path) -> Path | None:
     """Write ``attributes.md``."""
-    rows = rows_of(out, "attributes")
+    everything = rows_of(out, "attributes")
+    rows = [row for row in everything if "failed" not in row]
     if not rows:
         return None
     parts = [
@@ -61,6 +62,7 @@ def write(out: Path) -> Path | None:
         *_choice_parts(rows),
         *_time_parts(rows),
         *_other_parts(rows),
+        *_failures([row for row in everything if "failed" in row]),
         "## How the construction was chosen",
         "On all graphs, test parts included, of Letter-med, ENZYMES and BZR, by leave-one-out: "
         "that cells are split between the quantiles 0.1 and 0.9, and that a cell asks for own "
@@ -187,4 +189,11 @@ def _other_parts(rows: Rows) -> list[str]:
         "graphs of a set, which its folds share, and per fold for the choice of setting and C. "
         "Attributes are standardised over all graphs, as these packages do or leave to the user.",
         markdown_table(["set", "kernel", "settings", "matrices", "choice, per fold"], lines),
+    ]
+
+
+def _failures(rows: Rows) -> list[str]:
+    return [
+        f"{NAMES[method]} could not be run on {name}: `{group[0]['failed']}`"
+        for (name, method), group in grouped(rows, "set", "method").items()
     ]

@@ -434,3 +434,13 @@ def _rgb(short_hex: str) -> tuple[float, ...]:
 def _luminance(rgb: tuple[float, ...]) -> float:
     channels = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
     return float(np.dot([0.2126, 0.7152, 0.0722], channels))
+
+
+def test_nodes_with_coordinates_stay_where_they_are() -> None:
+    """y points up, a median edge is one unit long; one missing coordinate, and it is laid out."""
+    places = {"x": (0.0, 0.0, 4.0), "y": (0.0, 2.0, 2.0)}
+    edges = ((0, 1), (1, 2), (0, 1))
+    graph = Graph(("a",) * 3, edges, node_attributes=places)
+    np.testing.assert_allclose(node_positions(graph), [[0, 0], [0, -1], [2, -1]])
+    gap = Graph(("a",) * 3, edges, node_attributes={**places, "y": (0.0, np.nan, 2.0)})
+    np.testing.assert_allclose(node_positions(gap), node_positions(Graph(("a",) * 3, edges)))

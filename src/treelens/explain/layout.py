@@ -26,9 +26,9 @@ def node_positions(graph: Graph) -> np.ndarray:
     """Coordinates of the nodes, about one unit per edge, shape (n_nodes, 2).
 
     Molecules get the coordinates that RDKit draws them with. Graphs whose nodes have the attributes
-    ``x`` and ``y`` (or ``pos 1`` and ``pos 2``) stay where these put them. Others are laid out so that
-    distances in the drawing follow the number of steps between nodes (stress majorisation), each
-    component by itself, side by side, the largest first. The same graph always gets the same
+    ``x`` and ``y`` (or ``pos 1`` and ``pos 2``) stay where these put them. Others are laid out so
+    that distances in the drawing follow the number of steps between nodes (stress majorisation),
+    each component by itself, side by side, the largest first. The same graph always gets the same
     positions.
 
     Examples
@@ -65,7 +65,7 @@ def node_positions(graph: Graph) -> np.ndarray:
 
 
 def _given_positions(graph: Graph) -> np.ndarray | None:
-    """Attributes that are coordinates, y upwards; None where there are none, or some are missing."""
+    """Attributes that are coordinates, y upwards; None where there are none or one is missing."""
     for names in _COORDINATES:
         if graph.n_nodes and all(name in graph.node_attributes for name in names):
             found = np.array([graph.node_attributes[name] for name in names], dtype=float).T
