@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -119,9 +121,21 @@ def test_a_file_gives_the_same_model(data, models, kind, tmp_path):
 def test_a_report_is_written(data, models, kind, tmp_path):
     _, _, new, y = data
     page = models[kind].report(tmp_path / "report.html", new, y)
-    text = page.read_text(encoding="utf-8")
-    assert "charge" in text
-    assert "<=" not in text.split("</style>")[-1].split("<script")[0]  # texts of cells are escaped
+    table = page.read_text(encoding="utf-8").partition('id="attribute-table"')[2]
+    table = table.partition("</table>")[0]
+    shares = [float(share) for share in re.findall(r"--part:([\d.]+)", table)]
+    assert len(shares) == 5  # two attributes, own and over neighbours, and labels
+    assert sum(shares) == pytest.approx(1.0, abs=0.005)
+    assert table.index(">charge<") < table.index(">noise<")  # the largest first
+
+
+def test_names_of_attributes_are_escaped(tmp_path):
+    name = "<b>charge</b>"
+    graphs, y = drawn(24, names=(name, "noise"))
+    model = tl.GraphClassifier(depth=1, weights="uniform", n_jobs=1).fit(graphs, y)
+    text = model.report(tmp_path / "report.html", graphs[:4], y[:4]).read_text(encoding="utf-8")
+    assert name not in text
+    assert "&lt;b&gt;charge" in text
 
 
 @pytest.mark.parametrize("kind", KINDS)
