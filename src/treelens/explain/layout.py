@@ -45,8 +45,9 @@ def node_positions(graph: Graph) -> np.ndarray:
         # RDKit's bonds are 1.5 long and its y axis points up.
         return np.array(molecule.GetConformer().GetPositions())[:, :2] * [1.0, -1.0] / 1.5
     u, v = np.array(graph.edges, dtype=np.int64).reshape(-1, 2).T
-    given = _given_positions(graph)
-    if given is not None:
+    placed = coordinates(graph)
+    if placed is not None:
+        given = np.array(list(placed.values())).T * [1.0, -1.0]  # y upwards
         lengths = np.hypot(*(given[u] - given[v]).T)
         lengths = lengths[lengths > 0.0]
         return given / (np.median(lengths) if len(lengths) else 1.0)
@@ -57,20 +58,20 @@ def node_positions(graph: Graph) -> np.ndarray:
     for k in np.argsort(-np.bincount(component), kind="stable"):
         members = np.flatnonzero(component == k)
         with one_blas_thread():
-            placed = _component_positions(arcs, members)
-        placed -= [placed[:, 0].min(), (placed[:, 1].min() + placed[:, 1].max()) / 2]
-        positions[members] = placed + np.array([left, 0.0])
-        left += placed[:, 0].max() + _GAP
+            part = _component_positions(arcs, members)
+        part -= [part[:, 0].min(), (part[:, 1].min() + part[:, 1].max()) / 2]
+        positions[members] = part + np.array([left, 0.0])
+        left += part[:, 0].max() + _GAP
     return positions
 
 
-def _given_positions(graph: Graph) -> np.ndarray | None:
-    """Attributes that are coordinates, y upwards; None where there are none or one is missing."""
+def coordinates(graph: Graph) -> dict[str, tuple[float, ...]] | None:
+    """Attributes that say where nodes are; None where there are none, or one is missing."""
     for names in _COORDINATES:
         if graph.n_nodes and all(name in graph.node_attributes for name in names):
-            found = np.array([graph.node_attributes[name] for name in names], dtype=float).T
-            if np.isfinite(found).all() and np.ptp(found, axis=0).any():
-                return found * [1.0, -1.0]
+            values = np.array([graph.node_attributes[name] for name in names])  # (2, n_nodes)
+            if np.isfinite(values).all() and np.ptp(values, axis=1).any():
+                return {name: tuple(row) for name, row in zip(names, values.tolist(), strict=True)}
     return None
 
 
