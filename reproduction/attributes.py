@@ -37,9 +37,13 @@ def run(options: StudyOptions) -> None:
     """Make the rows that are missing: fold by fold our models, then the other kernels."""
     key = ("set", "method", "repetition", "fold")
     sets = options.sets or SETS
+    known = [*GP_METHODS, "svc", *KERNELS]
+    for method in options.methods or ():
+        if method not in known:
+            raise ValueError(f"There is no method {method!r}: choose among {', '.join(known)}.")
     data = {name: _load(name) for name in sets}
     with options.rows("attributes", key) as rows:
-        for methods in (tuple(GP_METHODS), ("svc",), ("wwl",), ("propagation",), ("hopper",)):
+        for methods in (tuple(GP_METHODS), *((method,) for method in ("svc", *KERNELS))):
             chosen = [m for m in methods if m in (options.methods or methods)]
             for repetition in range(options.repeats or 1):
                 for fold in range(3 if options.quick else N_OUTER):
