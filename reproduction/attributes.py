@@ -26,7 +26,7 @@ GP_METHODS: dict[str, dict[str, Any]] = {
 # Settings of other kernels, chosen by inner folds together with C.
 WWL_DEPTHS = 1, 2, 3
 WWL_GAMMAS = tuple(10.0**k for k in range(-4, 2))
-PROPAGATION = [{"t_max": t, "w": w} for t in (1, 3, 5) for w in (0.01, 0.1, 1.0)]
+PROPAGATION = [{"t_max": t, "w": w} for t in (1, 3, 5) for w in (0.01, 0.1, 1.0, 10.0)]
 HOPPER = [{"kernel_type": "linear"}, {"kernel_type": ("gaussian", 1.0)}]
 _COMPILED: set[str] = set()
 

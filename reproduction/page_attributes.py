@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from reproduction.attributes import GP_METHODS
+from reproduction.attributes import GP_METHODS, PROPAGATION, WWL_DEPTHS, WWL_GAMMAS
+from reproduction.methods import CS
 from reproduction.pages import (
     Rows,
     common_rows,
@@ -194,9 +196,17 @@ def _other_parts(rows: Rows) -> list[str]:
     return [
         "Of the other kernels: processor seconds for the kernel matrices of all settings and all "
         "graphs of a set, which its folds share, and per fold for the choice of setting and C. "
-        "Attributes are standardised over all graphs, as these packages do or leave to the user.",
+        "Attributes are standardised over all graphs, as these packages do or leave to the user. "
+        f"Chosen from: WWL, depths {_values(WWL_DEPTHS)} and gamma {_values(WWL_GAMMAS)}; "
+        f"PropagationAttr, t_max {_values(p['t_max'] for p in PROPAGATION)} and bin width "
+        f"{_values(p['w'] for p in PROPAGATION)}; GraphHopper, a linear and a Gaussian kernel of "
+        f"attributes; C {_values(CS)}.",
         markdown_table(["set", "kernel", "settings", "matrices", "choice, per fold"], lines),
     ]
+
+
+def _values(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:g}" for value in sorted(set(values)))
 
 
 def _failures(rows: Rows) -> list[str]:
