@@ -61,8 +61,8 @@ def write(out: Path) -> Path | None:
         "*treelens* is `GraphClassifier` at its defaults; the next three lines fix what it "
         "otherwise chooses. The other kernels are run here: their settings and C are chosen by "
         "inner folds of the training part, in a support vector machine. ± is the standard error "
-        "of the mean over folds. Ours are on the same folds, the others on the first of them; "
-        "differences below are on shared folds.",
+        "of the mean over folds. Of a set, all lines of `GraphClassifier` are on the same folds; "
+        "differences below are on shared folds. –: not run.",
         _accuracy_table(rows),
         *_gain_parts(rows),
         *_choice_parts(rows),
@@ -98,7 +98,7 @@ def _accuracy_table(rows: Rows) -> str:
             lines.append(
                 [text, *("–" if c is None else f"{plus_minus(*c[:2], 1)} ({c[2]})" for c in cells)]
             )
-    lines.append(["*published, with attributes*", *(PUBLISHED.get(name, "–") for name in found)])
+    lines.append(["*published, with attributes*", *(PUBLISHED.get(name, "") for name in found)])
     header = [
         f"{name}, attributes: {N_ATTRIBUTES[name]}" if name in N_ATTRIBUTES else name
         for name in found
