@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from reproduction.data import StudyOptions
 
 PAGES = (
-    "table2", "numbers", "censored", "classes", "explanations", "speed", "decisions", "defaults",
-    "index",
+    "table2", "numbers", "censored", "classes", "attributes", "explanations", "speed", "decisions",
+    "defaults", "index",
 )  # fmt: skip
 _PAGE_MODULES = {page: f"page_{'paper' if page == 'table2' else page}" for page in PAGES}
 
@@ -54,6 +54,8 @@ EXPERIMENTS = {
                         "run_panel"),
     "hiv": Experiment("all of HIV in folds of whole scaffolds", "classes", "classes", "run_hiv"),
     "rare": Experiment("rare classes and thresholds", "classes", "classes", "run_rare"),
+    "attributes": Experiment("continuous attributes of nodes, ours and other kernels",
+                             "attributes", "attributes"),
     # explanations
     "fidelity": Experiment("deletion and insertion of atoms by explanation", "fidelity",
                            "explanations"),

@@ -14,6 +14,7 @@ PAGES = {
     "numbers": "numbers of molecules: random splits, whole scaffolds, MoleculeACE, learning curves",
     "censored": "values of which only a limit is known: used, left out or clipped",
     "classes": "classes of molecules: beside fingerprint models, HIV, rare classes, `GraphSVC`",
+    "attributes": "continuous attributes of nodes: with and without them, beside other kernels",
     "explanations": "do explanations name the atoms that matter; toxicophores; fragments",
     "decisions": "which compounds to measure next, which change would help: campaigns and matched "
     "pairs",

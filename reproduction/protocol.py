@@ -263,10 +263,10 @@ def run_fixed_fold(
     train, test = outer_split(data.codes, repetition, fold, seed)
     inner = inner_splits(data.codes, train, seed + 1000 * repetition + fold)
     scores = np.array(
-        [[_path_scores(kernel, data.codes, a, b) for a, b in inner] for kernel in kernels]
+        [[path_scores(kernel, data.codes, a, b) for a, b in inner] for kernel in kernels]
     ).mean(axis=1)  # (n_settings, n_costs)
     setting, cost = np.unravel_index(int(scores.argmax()), scores.shape)
-    final = _path_scores(kernels[setting], data.codes, train, test)
+    final = path_scores(kernels[setting], data.codes, train, test)
     return {
         "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
         "accuracy": final[cost], "n_test": len(test), "seed": seed,
@@ -276,7 +276,7 @@ def run_fixed_fold(
     }  # fmt: skip
 
 
-def _path_scores(
+def path_scores(
     kernel: np.ndarray, codes: np.ndarray, train: np.ndarray, test: np.ndarray
 ) -> list[float]:
     """Accuracy on ``test`` for every C."""

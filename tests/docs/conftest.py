@@ -170,10 +170,16 @@ def write_small_data(folder: Path) -> None:
         "NCC(C)C,amine",
     ]
     (folder / "new.csv").write_text("\n".join(new) + "\n", encoding="utf-8")
-    write_tu(folder / "MINE.zip", *tl.make_synthetic(n_per_substructure=5, random_state=0))
+    graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+    write_tu(folder / "MINE.zip", graphs, y)
+    write_tu(
+        folder / "LETTERS.zip", graphs, y, np.random.default_rng(0).normal(size=(graphs.n_nodes, 2))
+    )
 
 
-def write_tu(path: Path, graphs: tl.GraphCollection, y: np.ndarray) -> None:
+def write_tu(
+    path: Path, graphs: tl.GraphCollection, y: np.ndarray, attributes: np.ndarray | None = None
+) -> None:
     """A TU archive of graphs without edge labels."""
     starts = graphs.node_offsets[:-1] + 1
     edges = [
@@ -188,6 +194,8 @@ def write_tu(path: Path, graphs: tl.GraphCollection, y: np.ndarray) -> None:
         "graph_labels": y.tolist(),
         "node_labels": [label for graph in graphs for label in graph.node_labels],
     }
+    if attributes is not None:
+        parts["node_attributes"] = [", ".join(map(str, row)) for row in attributes.tolist()]
     with zipfile.ZipFile(path, "w") as file:
         for part, lines in parts.items():
             file.writestr(f"{path.stem}_{part}.txt", "\n".join(map(str, lines)) + "\n")

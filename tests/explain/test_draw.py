@@ -436,13 +436,11 @@ def _luminance(rgb: tuple[float, ...]) -> float:
     return float(np.dot([0.2126, 0.7152, 0.0722], channels))
 
 
-def test_attributes_x_and_y_are_positions():
-    graph = nx.path_graph(3)
-    for node, (x, y) in enumerate([(0.0, 0.0), (4.0, 0.0), (4.0, 2.0)]):
-        graph.add_node(node, label="a", x=x, y=y)
-    data = tl.as_graph_collection([graph], node_attributes=["x", "y"])
-    found = node_positions(data[0])
-    np.testing.assert_allclose(found - found[0], np.array([[0, 0], [4, 0], [4, -2]]) / 3.0)
-    graph.nodes[1]["x"] = np.nan  # not all are known
-    hidden = tl.as_graph_collection([graph], node_attributes=["x", "y"])
-    assert np.isfinite(node_positions(hidden[0])).all()
+def test_nodes_with_coordinates_stay_where_they_are() -> None:
+    """y points up, a median edge is one unit long; one missing coordinate, and it is laid out."""
+    places = {"x": (0.0, 0.0, 4.0), "y": (0.0, 2.0, 2.0)}
+    edges = ((0, 1), (1, 2), (0, 1))
+    graph = Graph(("a",) * 3, edges, node_attributes=places)
+    np.testing.assert_allclose(node_positions(graph), [[0, 0], [0, -1], [2, -1]])
+    gap = Graph(("a",) * 3, edges, node_attributes={**places, "y": (0.0, np.nan, 2.0)})
+    np.testing.assert_allclose(node_positions(gap), node_positions(Graph(("a",) * 3, edges)))

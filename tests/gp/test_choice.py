@@ -52,6 +52,16 @@ def test_replicates_are_never_on_both_sides(n):
         assert len(part.compared) > 0
 
 
+@pytest.mark.parametrize("n_kinds", [1, 2])
+def test_no_part_is_without_graphs(n_kinds):
+    """Copies stay together: of one kind there is nothing to compare on."""
+    n = 40
+    parts = parts_of_graphs(np.arange(n), np.zeros(n, int), 0, np.arange(n) % n_kinds)
+    assert all(len(part.fitted) for part in parts)
+    if n_kinds == 1:
+        assert [len(part.compared) for part in parts] == [0]
+
+
 def test_a_problem_is_about_the_patterns_of_its_graphs_up_to_a_depth(data):
     problem, present = data.problem(np.arange(20), depth=1)
     assert problem.hierarchy.n_patterns == present.sum()

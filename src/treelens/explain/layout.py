@@ -13,6 +13,7 @@ from treelens.parallel import one_blas_thread
 _LARGEST_REFINED = 300  # nodes; larger components keep the positions of classical scaling
 _REFINING_STEPS = 60
 _MOST_PIVOTS = 60
+_COORDINATES = ("x", "y"), ("pos 1", "pos 2")  # names of attributes
 _GAP = 1.0  # between components, in units of an edge
 
 
@@ -24,10 +25,10 @@ def is_molecule(graph: Graph) -> bool:
 def node_positions(graph: Graph) -> np.ndarray:
     """Coordinates of the nodes, about one unit per edge, shape (n_nodes, 2).
 
-    Molecules get the coordinates that RDKit draws them with, graphs whose nodes have attributes
-    ``x`` and ``y`` these, the y axis pointing up. Other graphs are laid out so that
-    distances in the drawing follow the number of steps between nodes (stress majorisation), each
-    component by itself, side by side, the largest first. The same graph always gets the same
+    Molecules get the coordinates that RDKit draws them with. Graphs whose nodes have the attributes
+    ``x`` and ``y`` (or ``pos 1`` and ``pos 2``) stay where these put them. Others are laid out so
+    that distances in the drawing follow the number of steps between nodes (stress majorisation),
+    each component by itself, side by side, the largest first. The same graph always gets the same
     positions.
 
     Examples
@@ -43,9 +44,13 @@ def node_positions(graph: Graph) -> np.ndarray:
         rdDepictor.Compute2DCoords(molecule)
         # RDKit's bonds are 1.5 long and its y axis points up.
         return np.array(molecule.GetConformer().GetPositions())[:, :2] * [1.0, -1.0] / 1.5
-    if (given := _given_positions(graph)) is not None:
-        return given
     u, v = np.array(graph.edges, dtype=np.int64).reshape(-1, 2).T
+    placed = coordinates(graph)
+    if placed is not None:
+        given = np.array(list(placed.values())).T * [1.0, -1.0]  # y upwards
+        lengths = np.hypot(*(given[u] - given[v]).T)
+        lengths = lengths[lengths > 0.0]
+        return given / (np.median(lengths) if len(lengths) else 1.0)
     shape = (graph.n_nodes, graph.n_nodes)
     arcs = sparse.csr_array((np.ones(len(u)), (u, v)), shape=shape)
     component = csgraph.connected_components(arcs, directed=False)[1]
@@ -53,25 +58,21 @@ def node_positions(graph: Graph) -> np.ndarray:
     for k in np.argsort(-np.bincount(component), kind="stable"):
         members = np.flatnonzero(component == k)
         with one_blas_thread():
-            placed = _component_positions(arcs, members)
-        placed -= [placed[:, 0].min(), (placed[:, 1].min() + placed[:, 1].max()) / 2]
-        positions[members] = placed + np.array([left, 0.0])
-        left += placed[:, 0].max() + _GAP
+            part = _component_positions(arcs, members)
+        part -= [part[:, 0].min(), (part[:, 1].min() + part[:, 1].max()) / 2]
+        positions[members] = part + np.array([left, 0.0])
+        left += part[:, 0].max() + _GAP
     return positions
 
 
-def _given_positions(graph: Graph) -> np.ndarray | None:
-    """The attributes ``x`` and ``y`` as coordinates, half of all edges longer than one unit."""
-    known = graph.node_attributes
-    if not {"x", "y"} <= set(known):
-        return None
-    positions = np.array([known["x"], known["y"]]).T * [1.0, -1.0]
-    if not np.isfinite(positions).all():
-        return None
-    ends = positions[np.array(graph.edges, dtype=np.int64).reshape(-1, 2)]  # (n_edges, 2, 2)
-    lengths = np.hypot(*(ends[:, 0] - ends[:, 1]).T)
-    unit = float(np.median(lengths)) if len(lengths) else float(np.ptp(positions, axis=0).max())
-    return positions / unit if unit > 0.0 else None
+def coordinates(graph: Graph) -> dict[str, tuple[float, ...]] | None:
+    """Attributes that say where nodes are; None where there are none, or one is missing."""
+    for names in _COORDINATES:
+        if graph.n_nodes and all(name in graph.node_attributes for name in names):
+            values = np.array([graph.node_attributes[name] for name in names])  # (2, n_nodes)
+            if np.isfinite(values).all() and np.ptp(values, axis=1).any():
+                return {name: tuple(row) for name, row in zip(names, values.tolist(), strict=True)}
+    return None
 
 
 def _component_positions(arcs: sparse.csr_array, members: np.ndarray) -> np.ndarray:

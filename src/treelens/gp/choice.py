@@ -211,7 +211,10 @@ def parts_of_graphs(
         quarter[by_group] = np.arange(n) % 4
         _, first, own = np.unique(copies, return_index=True, return_inverse=True)
         quarter = quarter[first[own]]
-        return [Part(positions[quarter != k], positions[quarter == k]) for k in range(4)]
+        parts = [Part(positions[quarter != k], positions[quarter == k]) for k in range(4)]
+        # all graphs may be copies of one
+        found = [part for part in parts if len(part.fitted) and len(part.compared)]
+        return found or [Part(positions, positions[:0])]
     size = 2 * min(n // 2, LARGEST_PART)
     picked = by_group[(np.arange(size) * n) // size]
     fitted, compared = np.sort(picked[::2]), np.sort(picked[1::2])

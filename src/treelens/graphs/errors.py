@@ -30,7 +30,7 @@ class MissingTargetsWarning(UserWarning):
 
 
 class IgnoredDataWarning(UserWarning):
-    """Graphs came with something that is not used: directions, weights or attributes."""
+    """Graphs came with something that is not used: weights or attributes."""
 
 
 class DamagedFileWarning(UserWarning):

@@ -9,7 +9,7 @@ import numpy as np
 from treelens.explain.contributions import explain_seen
 from treelens.explain.decode import Occurrence
 from treelens.explain.expansion import expansion_of
-from treelens.explain.layout import is_molecule
+from treelens.explain.layout import coordinates, is_molecule
 from treelens.explain.names import LabelNames, with_label_names
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.molecules import molecule_of
@@ -42,6 +42,7 @@ def drawing_data(graph: Graph, place: Occurrence | None = None) -> dict[str, Any
         "edges": [node for edge in graph.edges for node in edge],
         "edge_labels": None if labels is None else [_cut(label) for label in labels],
         "directed": graph.directed,
+        "coordinates": coordinates(graph),
         "molecule": None,
         "highlight": None,
     }

@@ -187,8 +187,10 @@ def _graph(data: Mapping[str, Any]) -> Graph:
 
         about["mol"] = Chem.MolFromMolBlock(about["mol"], removeHs=False)
     edge_labels = None if labels is None else tuple(labels)
-    directed = bool(data["directed"])
-    return Graph(tuple(data["labels"]), edges, edge_labels, data=about, directed=directed)
+    return Graph(
+        tuple(data["labels"]), edges, edge_labels, data=about, directed=bool(data["directed"]),
+        node_attributes=data["coordinates"] or {},
+    )  # fmt: skip
 
 
 def _legend(cards: list[dict[str, Any]], limit: float) -> Markup | None:
