@@ -67,8 +67,9 @@ def test_a_tu_zip_becomes_predictions_as_json(tmp_path, mutag):
 def write_tu(path: Path, graphs, y) -> None:
     edges, owner, labels, edge_labels, start = [], [], [], [], 1
     for number, graph in enumerate(graphs, 1):
-        edges += [f"{u + start}, {v + start}" for u, v in graph.edges]
-        edge_labels += graph.edge_labels
+        for u, v in graph.edges:  # listed both ways: else the graphs would be directed
+            edges += [f"{u + start}, {v + start}", f"{v + start}, {u + start}"]
+        edge_labels += [label for label in graph.edge_labels for _ in range(2)]
         owner += [number] * graph.n_nodes
         labels += graph.node_labels
         start += graph.n_nodes

@@ -210,9 +210,17 @@ def test_what_is_rare_in_sound_files_is_a_warning(tmp_path, files, words) -> Non
     assert len(graphs) >= 100
 
 
-@pytest.mark.parametrize(
-    "files", [LONG, GOOD, LONG | {"A": "".join(f"{u}, {v}\n" for u, v in CHAIN if u % 3)}]
-)
+def test_edges_listed_once_are_directed_with_a_warning(tmp_path) -> None:
+    folder = write_set(tmp_path, **LONG | {"A": "".join(f"{u}, {v}\n" for u, v in CHAIN if u % 3)})
+    with pytest.warns(UserWarning, match="directed=False"):
+        graphs, _ = read_tudataset(folder)
+    assert graphs.directed
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not read_tudataset(folder, directed=False)[0].directed
+
+
+@pytest.mark.parametrize("files", [LONG, GOOD])
 def test_sound_files_give_no_warning(tmp_path, files) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -70,13 +70,20 @@ def _shared_scaffold(
 ) -> list[str]:
     from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
 
-    sample = holders[:: max(1, -(-len(holders) // _MOST_SCAFFOLDS))].tolist()
-    for position in sample:
-        if position not in known:
-            known[position] = MurckoScaffoldSmiles(mol=molecule_of(graphs[position]))
-    names, counts = np.unique([known[k] for k in sample], return_counts=True)
+    def of_some(positions: np.ndarray) -> list[str]:
+        sample = positions[:: max(1, -(-len(positions) // _MOST_SCAFFOLDS))].tolist()
+        for position in sample:
+            if position not in known:
+                known[position] = MurckoScaffoldSmiles(mol=molecule_of(graphs[position]))
+        return [known[k] for k in sample]
+
+    sample = of_some(holders)
+    names, counts = np.unique(sample, return_counts=True)
     n, scaffold = int(counts.max()), str(names[counts.argmax()])
     if n < _LEAST_SHARE * len(sample) or not scaffold:  # chains have no scaffold to share
+        return []
+    others = of_some(np.setdiff1d(np.arange(len(graphs)), holders))
+    if not others or others.count(scaffold) >= 0.5 * len(others):  # most molecules have it
         return []
     return [f"{n} of {len(sample)} {'' if len(sample) == len(holders) else 'looked at '}have the "
             f"scaffold {scaffold}"]  # fmt: skip

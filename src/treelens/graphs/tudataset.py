@@ -123,6 +123,13 @@ def collection_from_text(
     one_way = listed_one_way(edges)
     if directed is None:
         directed = len(one_way) > _FEW * len(edges)
+        if directed and len(one_way) == len(edges):
+            warnings.warn(
+                f"{files.places['A']}: no edge is listed in both directions, so the graphs are "
+                "directed. If each undirected edge is listed once, pass directed=False.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     node_labels, numbers = (
         _companion(files, part, "graph_indicator", len(graph_of))
