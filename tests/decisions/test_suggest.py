@@ -11,6 +11,7 @@ from scipy.stats import norm
 
 import treelens as tl
 from treelens.decisions.acquisition import STRATEGIES
+from treelens.decisions.suggest import _likely_values
 from treelens.graphs.errors import GraphDataError
 from treelens.storage.archive import is_model_file
 
@@ -213,3 +214,27 @@ def test_bad_settings_are_refused(model, pool, bad):
 def test_other_models_are_refused(pool):
     with pytest.raises(ValueError, match="GraphRegressor"):
         tl.suggest(tl.GraphSVC(), pool)
+
+
+def test_a_limit_is_at_least_as_good_as_it_says():
+    """The best of the training set is known only to lie above a limit."""
+    smiles = ["C" * n + "O" for n in range(1, 16)]
+    y = [float(n) for n in range(1, 16)]
+    limits = ["="] * 14 + [">"]
+    y[14] = 13.0  # 15 in truth
+    model = tl.GraphRegressor(depth=1, descriptors=False).fit(smiles, y, limits=limits)
+    likely = _likely_values(model)
+    assert likely[:14].tolist() == y[:14]
+    assert likely[14] == max(13.0, model.loo_.predictions[14]) > 13.0
+    best = likely.max()
+    mean, std = model.predict(["C" * 14 + "N"], return_std=True)
+    found = tl.suggest(model, ["C" * 14 + "N"], n=1)
+    assert found["probability_better"].iloc[0] == pytest.approx(norm.sf((best - mean) / std)[0])
+
+
+def test_a_class_is_not_wanted_of_numbers():
+    model = tl.GraphRegressor(depth=1).fit(["C" * n for n in range(1, 9)], list(range(8)))
+    with pytest.raises(ValueError, match="wanted"):
+        tl.suggest(model, ["CCN"], n=1, wanted="active")
+    with pytest.raises(ValueError, match="whole number"):
+        tl.suggest(model, ["CCN"], n=2.5)

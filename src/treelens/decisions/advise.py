@@ -126,6 +126,7 @@ def advise(
 def _training(model: Any, given: Any, code: int | None) -> _Training:
     """The molecules that pairs are taken from."""
     kept, scale = model.model_.training, learned_transform(model.recipe_)
+    limits = kept.limits if given is None else getattr(given, "limits", None)
     if given is not None:
         if not isinstance(given, MoleculeTable) or given.y is None:
             raise TypeError("training must be a table with a target: tl.read_table(path, target=).")
@@ -145,7 +146,8 @@ def _training(model: Any, given: Any, code: int | None) -> _Training:
         if code is not None:
             values = (values == code).astype(float)
     texts = [str(k + 1) for k in range(len(values))] if names is None else list(map(str, names))
-    there = [k for k, each in enumerate(molecules) if each is not None]
+    measured = np.ones(len(values), dtype=bool) if limits is None else limits == 0
+    there = [k for k, each in enumerate(molecules) if each is not None and measured[k]]
     return _Training([molecules[k] for k in there], values[there], [texts[k] for k in there])
 
 

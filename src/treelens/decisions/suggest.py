@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -107,8 +108,11 @@ def suggest(
     check_choice("strategy", strategy, STRATEGIES)
     if not isinstance(model, GaussianProcessEstimator):
         raise ValueError("suggest needs a Gaussian process: a GraphRegressor or GraphClassifier.")
-    if n < 1 or (n_best is not None and n_best < 1):
-        raise ValueError(f"n and n_best must be 1 or more, got n={n} and n_best={n_best}.")
+    for name, number in (("n", n), ("n_best", 1 if n_best is None else n_best)):
+        if not isinstance(number, Integral) or number < 1:
+            raise ValueError(f"{name} must be a whole number from 1 on, got {number!r}.")
+    if wanted is not None and is_regressor(model):
+        raise ValueError(f"wanted={wanted!r} names a class, and this model predicts numbers.")
     graphs = model._new_graphs(pool.graphs if isinstance(pool, MoleculeTable) else pool)
     kept = np.arange(len(graphs))
     if where is not None:
@@ -205,7 +209,7 @@ def _chosen(
     assert found.variance is not None
     if is_regressor(model):
         column, sign = 0, 1.0 if maximize else -1.0
-        aim = aim._replace(best=np.sort(sign * model.train_values_)[-len(aim.best) :])
+        aim = aim._replace(best=np.sort(sign * _likely_values(model))[-len(aim.best) :])
     else:
         column, sign = decision_column(model, wanted_code(model, wanted, maximize))
         aim = aim._replace(best=np.zeros(1), near=True)
@@ -219,6 +223,15 @@ def _chosen(
         mean, np.maximum(variance, 0.0), joint, model.noise_, n, aim, rng, LARGEST_SHORTLIST
     )
     return batch._replace(positions=fresh[batch.positions])
+
+
+def _likely_values(model: Any) -> np.ndarray:
+    """Measured values; of limits what the other graphs predict, at least as far as the limit."""
+    values, limits = model.train_values_, model.train_limits_
+    if limits is None:
+        return values
+    predicted = limits * np.maximum(limits * model.loo_.predictions, limits * values)
+    return np.where(limits == 0, values, predicted)
 
 
 def decision_column(model: Any, code: int) -> tuple[int, float]:
@@ -249,7 +262,7 @@ def _described(
     if is_regressor(model):
         mean, std = model.predict(graphs, return_std=True, learned_scale=True)
         sign = 1.0 if maximize else -1.0
-        best = (sign * model.train_values_).max()
+        best = (sign * _likely_values(model)).max()
         table.insert(4, "probability_better", ndtr((sign * mean - best) / std))
     near = model.kneighbors(graphs, 1).drop(columns=["graph", "neighbor", "similarity"])
     table = pd.concat([left, table, near.add_prefix("nearest_")], axis=1)
