@@ -28,8 +28,7 @@ class LevelSums:
     groups : ndarray of int, shape (n_kept,)
         Those that have patterns.
     rows : list of slice
-    blocks : list of ndarray of float32, shape (n_kept, n_rows, n_graphs - first row)
-        Counts are whole numbers, so that single precision is exact.
+    blocks : list of ndarray, shape (n_kept, n_rows * (n_graphs - first row))
     diagonals : ndarray, shape (n_kept, n_graphs)
     """
 
@@ -41,7 +40,7 @@ class LevelSums:
     @staticmethod
     def fits(n_groups: int, n_graphs: int) -> bool:
         """Whether that many matrices are small enough to keep."""
-        return 2 * n_groups * n_graphs**2 <= _MOST_BYTES
+        return 4 * n_groups * n_graphs**2 <= _MOST_BYTES
 
     @classmethod
     def of(cls, features: PairFeatures, group_of: np.ndarray, n_jobs: int = 1) -> LevelSums:
@@ -49,8 +48,7 @@ class LevelSums:
         n, groups = features.n_graphs, np.unique(group_of[group_of >= 0])
         rows = row_blocks(n, n)
         blocks = [
-            np.empty((len(groups), part.stop - part.start, n - part.start), dtype=np.float32)
-            for part in rows
+            np.empty((len(groups), (part.stop - part.start) * (n - part.start))) for part in rows
         ]
         diagonals, sums = np.empty((len(groups), n)), np.empty((n, n))
         for k, group in enumerate(groups):
@@ -58,7 +56,7 @@ class LevelSums:
             pair_sums(some, n_jobs=n_jobs, out=sums)
             diagonals[k] = np.diagonal(sums)
             for part, block in zip(rows, blocks, strict=True):
-                block[k] = sums[part, part.start :]
+                block[k] = sums[part, part.start :].ravel()
         return cls(groups, rows, blocks, diagonals)
 
     def add_to(self, sums: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> None:
@@ -69,9 +67,8 @@ class LevelSums:
         weights = weights[self.groups]
 
         def add(k: int) -> None:
-            part, block = self.rows[k], self.blocks[k]
-            for weight, matrix in zip(weights, block, strict=True):
-                sums[part, part.start :] += weight * matrix.astype(np.float64)
+            here = sums[self.rows[k], self.rows[k].start :]
+            here += (weights @ self.blocks[k]).reshape(here.shape)
 
         in_threads(add, range(len(self.rows)), n_jobs)
 
@@ -83,9 +80,7 @@ class LevelSums:
         """
 
         def slope(k: int) -> np.ndarray:
-            part, block = self.rows[k], self.blocks[k]
-            here = matrix[part, part.start :]
-            return np.array([np.vdot(one.astype(np.float64), here) for one in block])
+            return self.blocks[k] @ matrix[self.rows[k], self.rows[k].start :].ravel()
 
         found = in_threads(slope, range(len(self.rows)), n_jobs)
         return np.sum(found, axis=0) + self.diagonals @ own_slopes

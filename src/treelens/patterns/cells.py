@@ -27,7 +27,7 @@ N_EDGE_RESOLUTIONS = 2
 MOST_STEPS = 2  # means over more make the nodes of a graph alike
 _QUANTILES = 0.1, 0.9  # between which a cell is split: trees shall differ
 _FEWEST_NODES = 8  # in a cell that is split
-_MOST_NODES = 20_000  # that thresholds are found from
+_MOST_NODES = 6_000  # that thresholds are found from
 _SEED = 0
 
 
