@@ -75,7 +75,8 @@ def search_fragments(
         if len(patterns):
             highest = max((abs(f.score) for f in taken), default=0.0)
             taken += _search_depth(explained, phi, patterns, highest)
-    return sorted(taken, key=lambda fragment: -abs(fragment.score))[:n_fragments]
+    sizes = sizes_for_ranking(np.array([fragment.score for fragment in taken]))
+    return [taken[k] for k in np.argsort(-sizes, kind="stable")[:n_fragments]]
 
 
 def _search_depth(
@@ -91,7 +92,7 @@ def _search_depth(
     open_, score = _significant(*effects), candidates.scores(explained, phi)
     while True:
         score[~open_ | (np.sign(score) != np.sign(effects[0]))] = 0.0
-        best = int(np.abs(score).argmax())
+        best = int(sizes_for_ranking(score).argmax())
         if abs(score[best]) <= _LEAST * highest:
             return taken
         best = _coarsest(patterns, coarse, score, best)
@@ -120,6 +121,12 @@ def _coarsest(patterns: np.ndarray, coarse: np.ndarray, score: np.ndarray, best:
         if not known or score[place] * np.sign(score[best]) < least:
             return best
         best = place
+
+
+def sizes_for_ranking(values: np.ndarray) -> np.ndarray:
+    """Absolute values relative to the largest, rounded: the last digits do not decide ties."""
+    sizes = np.abs(values)
+    return np.round(sizes / max(sizes.max(initial=0.0), np.finfo(float).tiny), 6)
 
 
 def _coarser(explained: ExplainedGraphs, patterns: np.ndarray) -> np.ndarray:

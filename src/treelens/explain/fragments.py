@@ -19,6 +19,7 @@ from treelens.explain.fragment_search import (
     Fragment,
     mean_over_graphs,
     search_fragments,
+    sizes_for_ranking,
 )
 from treelens.explain.group_names import group_name
 from treelens.explain.layout import is_molecule
@@ -175,7 +176,8 @@ def fragment_table(
         size[label] = size_effect(found.explained, sign)
         left_out = all(found.effects.copies)
     table = FragmentTable(pd.concat(parts))
-    order = np.argsort(-table.pop("_order").to_numpy(), kind="stable")[:n_fragments]
+    sizes = sizes_for_ranking(table.pop("_order").to_numpy())
+    order = np.argsort(-sizes, kind="stable")[:n_fragments]
     table = table.iloc[order]
     table.index = pd.RangeIndex(1, len(table) + 1, name="rank")
     table.pictures = {rank: pictures[k] for rank, k in enumerate(order.tolist(), start=1)}
@@ -275,7 +277,7 @@ def _strongest(table: FragmentTable, covered: Sequence[np.ndarray], least: int) 
     """Ranks by absolute effect, of distinct fragments with enough support (or any, if none has)."""
     supported = np.flatnonzero(table["support"].to_numpy() >= least)
     supported = supported if len(supported) else np.arange(len(table))
-    size = np.abs(table["effect"].to_numpy())[supported]
+    size = sizes_for_ranking(table["effect"].to_numpy()[supported])
     taken: list[int] = []
     for k in supported[np.argsort(-size, kind="stable")].tolist():
         shared = [
