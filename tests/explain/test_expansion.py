@@ -122,8 +122,6 @@ def test_ids_begin_at_the_first_depth_in_use(fit_decision) -> None:
     decision = fit_decision(GRAPHS, np.arange(14) % 2, first_depth=1)
     assert decision.first_pattern == decision.forest.level_offsets[1] > 0
     assert decision.level_depths.tolist() == [1, 2]
-    name, labels = decision.basis_targets(np.array([3, 4]))
-    assert (name, labels.tolist()) == ("class_label", [1, 0])
 
 
 @pytest.mark.parametrize("n_landmarks", [None, 6])

@@ -114,6 +114,6 @@ def _show(output: Output, result: dict[str, Any]) -> None:
     output.table(columns, rows, f"Changes of {result['lead']}")
     if len(result["advice"]) > _SHOWN:
         output.line(f"The first {_SHOWN} of {len(result['advice'])}.")
-    for name in ("out", "html"):
+    for name, what in (("out", "table"), ("html", "page")):
         if name in result:
-            output.line(f"The table: {result[name]}")
+            output.line(f"The {what}: {result[name]}")

@@ -111,10 +111,6 @@ class KernelExpansion:
             ("value", targets) if self.classes is None else ("class_label", self.classes[targets])
         )
 
-    def basis_targets(self, picked: np.ndarray) -> tuple[str, np.ndarray]:
-        """``"value"`` or ``"class_label"``, and those of some basis graphs."""
-        return self.training_targets(self.basis_indices[picked])
-
     def slope_rows(self, graphs: Features, n_jobs: int = 1) -> PathSlopes:
         """Kernel values of graphs with the basis and their slopes in the two sums."""
         rows, basis, lists = graphs.pairs.rows, self.basis.pairs, self.basis.pairs.lists
