@@ -54,7 +54,7 @@ def attribute_table(
         if pattern < first_cell or cells is None:
             sums[LABELS, 0] = sums.get((LABELS, 0), 0.0) + value
             continue
-        level = int(np.searchsorted(forest.level_offsets, pattern, side="right")) - 1
+        level = int(forest.level_of(pattern))
         row = level - (len(forest.levels) - cells.n_levels)
         columns = cells.asked(row, pattern - int(forest.level_offsets[level]))
         for column in columns:

@@ -303,7 +303,7 @@ def explain_seen(
     )
     order = np.lexsort((rows.indices, -np.abs(contributions)))
     ids = rows.indices[order] + expansion.first_pattern
-    level = np.searchsorted(expansion.forest.level_offsets, ids, side="right") - 1
+    level = expansion.forest.level_of(ids)
     unseen = colors < 0
     out_of_vocabulary = np.count_nonzero(unseen) / max(unseen.size, 1)
     return Explanation(

@@ -62,7 +62,7 @@ def find_occurrences(
     colors = forest.transform(graphs) if colors is None else colors
     found = {}
     for pattern in map(int, patterns):
-        level = int(np.searchsorted(forest.level_offsets, pattern, side="right")) - 1
+        level = int(forest.level_of(pattern))
         rows = np.flatnonzero(colors.colors[level] == pattern - int(forest.level_offsets[level]))
         owner = np.searchsorted(graphs.node_offsets, rows, side="right") - 1
         order = np.lexsort((rows, graphs.sizes[owner]))[:per_pattern]

@@ -361,7 +361,7 @@ class ExplainedGraphs:
         return found
 
     def level_of(self, pattern: int) -> int:
-        return int(np.searchsorted(self.forest.level_offsets, pattern, side="right")) - 1
+        return int(self.forest.level_of(pattern))
 
     def depth_of(self, pattern: int) -> int:
         return int(self.forest.level_depths[self.level_of(pattern)])

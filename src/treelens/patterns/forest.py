@@ -233,7 +233,7 @@ class PatternForest:
     def level_depths(self) -> np.ndarray:
         return np.array([depth for _, depth in self.levels])
 
-    def level_of(self, patterns: np.ndarray) -> np.ndarray:
+    def level_of(self, patterns: np.ndarray | int) -> np.ndarray:
         """Return the level of each pattern."""
         return np.searchsorted(self.level_offsets, patterns, side="right") - 1
 
@@ -348,7 +348,7 @@ class PatternForest:
             raise IndexError(
                 f"Pattern {pattern} does not exist: the forest has {self.n_patterns} patterns."
             )
-        level = int(np.searchsorted(self.level_offsets, pattern, side="right")) - 1
+        level = int(self.level_of(pattern))
         tree, depth = self.levels[level]
         if tree == len(self.trees):
             return tree, pattern - int(self.level_offsets[len(self._label_levels)])
