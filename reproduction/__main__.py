@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from reproduction.data import StudyOptions
 
 PAGES = (
-    "table2", "numbers", "censored", "classes", "attributes", "explanations", "speed", "decisions",
-    "defaults", "index",
+    "choice", "table2", "numbers", "censored", "classes", "attributes", "explanations", "speed",
+    "decisions", "defaults", "index",
 )  # fmt: skip
 _PAGE_MODULES = {page: f"page_{'paper' if page == 'table2' else page}" for page in PAGES}
 
@@ -27,6 +27,8 @@ class Experiment(NamedTuple):
 
 
 EXPERIMENTS = {
+    "compare": Experiment("treelens, its fixed choices and rivals, by --part",
+                          "compare", "choice"),
     # of the paper
     "table1": Experiment("the paper's Table 1: statistics of the data sets", "table1", "table2"),
     "table2": Experiment("its Table 2: accuracy of every kernel, nested CV", "table2", "table2"),
@@ -83,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = parser.parse_args(arguments)
     options = StudyOptions(
         chosen.out, chosen.sets, chosen.methods, chosen.repeats, chosen.data, chosen.jobs,
-        chosen.device, chosen.quick,
+        chosen.device, chosen.quick, chosen.part, chosen.seconds, chosen.worker,
     )  # fmt: skip
     try:
         if chosen.repeats is not None and chosen.repeats < 1:
@@ -107,6 +109,20 @@ def run(name: str, options: StudyOptions, rows: bool = True) -> list[Path]:
     return [path for path in written if path is not None]
 
 
+def _worker(text: str) -> tuple[int, int]:
+    """Return which worker of how many.
+
+    Examples
+    --------
+    >>> _worker("1/2")
+    (1, 2)
+    """
+    worker, n_workers = map(int, text.split("/"))
+    if not 0 <= worker < n_workers:
+        raise ValueError("the first worker is 0")
+    return worker, n_workers
+
+
 def _module(name: str) -> Any:
     return importlib.import_module(f"reproduction.{name}")
 
@@ -127,6 +143,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sets", "--datasets", nargs="+", help="all by default")
     parser.add_argument("--methods", nargs="+", metavar="METHOD", help="all by default")
     parser.add_argument("--repeats", "--repetitions", type=int, help="of splits or of ten folds")
+    parser.add_argument("--part", help="of compare: moleculeace, numbers, classes, table2, "
+                        "attributes; all by default")  # fmt: skip
+    parser.add_argument("--seconds", type=float, help="of compare: begin no row after so many")
+    parser.add_argument("--worker", type=_worker, default=(0, 1), metavar="K/N",
+                        help="of compare: the rows of every N-th split")  # fmt: skip
     parser.add_argument("--jobs", type=int, default=-1, help="processes or threads")
     parser.add_argument("--quick", action="store_true", help="a small part of it, in minutes")
     parser.add_argument("--page-only", action="store_true", help="make no rows, only the page")

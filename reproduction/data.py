@@ -29,10 +29,13 @@ class StudyOptions:
     n_jobs: int = -1
     device: str = "cpu"
     quick: bool = False
+    part: str | None = None
+    seconds: float | None = None
+    worker: tuple[int, int] = (0, 1)
 
-    def rows(self, name: str, key: Sequence[str]) -> RowFile:
-        """Open the file of rows of a study."""
-        return RowFile(self.out / "rows" / f"{name}.jsonl", key)
+    def rows(self, name: str, key: Sequence[str], shared: bool = False) -> RowFile:
+        """Open the file of rows of a study; with ``shared``, other runs may add rows, too."""
+        return RowFile(self.out / "rows" / f"{name}.jsonl", key, shared)
 
 
 def data_folder() -> Path:

@@ -28,20 +28,23 @@ class RowFile:
     """An append-only file of JSON lines with a key that identifies a row.
 
     While it is open, no other process can open the same file: two runs would make every row twice.
+    With ``shared``, others can: the runs have to divide the rows among them.
     """
 
-    def __init__(self, path: str | Path, key: Iterable[str]) -> None:
-        self.path, self.key = Path(path), tuple(key)
+    def __init__(self, path: str | Path, key: Iterable[str], shared: bool = False) -> None:
+        self.path, self.key, self.shared = Path(path), tuple(key), shared
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = self.path.open("ab")
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._file, fcntl.LOCK_EX | (0 if shared else fcntl.LOCK_NB))
         except OSError:
             self._file.close()
             raise RowFileError(
                 f"{self.path} is in use: another run is adding rows to it."
             ) from None
         _drop_cut_line(self.path)
+        if shared:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
         self.rows = read_rows(self.path)
         for number, row in enumerate(self.rows, start=1):
             missing = [name for name in self.key if name not in row]
@@ -71,7 +74,10 @@ class RowFile:
     def append(self, row: dict[str, Any]) -> None:
         """Write one row to disk, the whole line or nothing of it."""
         line = (json.dumps(row, sort_keys=True, default=_plain) + "\n").encode()
-        descriptor, before = self._file.fileno(), self.path.stat().st_size
+        descriptor = self._file.fileno()
+        if self.shared:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        before = self.path.stat().st_size
         try:
             rest = memoryview(line)
             while rest:  # a system call may write less than it was given
@@ -80,6 +86,9 @@ class RowFile:
         except BaseException:  # a full disk, Ctrl-C
             os.ftruncate(descriptor, before)
             raise
+        finally:
+            if self.shared:
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
         self.rows.append(row)
         self._known.add(self._key_of(row))
 

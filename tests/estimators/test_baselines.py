@@ -53,6 +53,12 @@ def test_numbers_are_predicted(name):
     assert error < 0.8 * VALUES.std()
 
 
+@pytest.mark.parametrize("name", BASELINES)
+def test_whole_numbers_are_no_classes(name):
+    model = BASELINES[name][1](random_state=0).fit(tl.as_graph_collection(SMILES), np.arange(60.0))
+    assert len(np.unique(model.predict(tl.as_graph_collection(SMILES)))) > 10
+
+
 def test_a_rare_class_is_named():
     rare = np.where(np.arange(60) < 6, "hit", "no")
     model = BASELINES["ecfp_gp"][0](random_state=0).fit(SMILES, rare)

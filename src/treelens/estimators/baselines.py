@@ -101,7 +101,8 @@ class _TunedTrees(GraphEstimator):
         n_splits = 3 if len(graphs) > _LARGE else 5
         if classes:  # each fold should contain some of the rarest
             n_splits = max(2, min(n_splits, int(np.bincount(y).min())))
-        folds = list(DistinctKFold(n_splits, random_state=self.random_state or 0).split(graphs, y))
+        splitter = DistinctKFold(n_splits, random_state=self.random_state or 0)
+        folds = list(splitter.split(graphs, y if classes else None))
         tables = {name: self._table(graphs, name) for name, _ in self._settings}
         best, held_out, self.best_params_ = -np.inf, np.empty(0), {}
         for columns, settings in self._settings:

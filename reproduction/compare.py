@@ -1,0 +1,352 @@
+"""Rows of the result tables: the default model, its fixed choices and rivals on every set.
+
+``python -m reproduction compare --part numbers`` makes one row per set, split and method. A run
+that was stopped goes on where it was. Several runs may share the work: ``--worker 0/2`` and
+``--worker 1/2`` take every other split.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rdkit import Chem
+from scipy import stats
+from sklearn.base import clone
+from sklearn.model_selection import GroupShuffleSplit, StratifiedGroupKFold
+
+import treelens as tl
+from reproduction.data import StudyOptions, data_folder, load_classes, load_molecules, read_assay
+from reproduction.protocol import N_OUTER, outer_split
+from treelens.estimators.baselines import (
+    BoostingClassifier,
+    BoostingRegressor,
+    EcfpForestClassifier,
+    EcfpForestRegressor,
+    EcfpGPClassifier,
+    EcfpGPRegressor,
+)
+from treelens.evaluation.metrics import class_scores, number_scores
+from treelens.evaluation.splits import ScaffoldKFold
+from treelens.evaluation.validation import codes_among, predicted_numbers
+from treelens.graphs.molecules import smiles_to_collection
+from treelens.kernels.fingerprints import molecules_behind
+
+KEY = ("set", "kind", "split", "method")
+LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # of the calibration curve
+# Assays that served to choose settings. The other eighteen are run once, with frozen defaults.
+OLD_ASSAYS = (
+    "CHEMBL2835_Ki", "CHEMBL2047_EC50", "CHEMBL1862_Ki", "CHEMBL2034_Ki", "CHEMBL4005_Ki",
+    "CHEMBL231_Ki", "CHEMBL218_EC50", "CHEMBL239_EC50", "CHEMBL219_Ki", "CHEMBL235_EC50",
+    "CHEMBL204_Ki", "CHEMBL244_Ki",
+)  # fmt: skip
+NEW_ASSAYS = (
+    "CHEMBL4616_EC50", "CHEMBL237_EC50", "CHEMBL262_Ki", "CHEMBL3979_EC50", "CHEMBL4203_Ki",
+    "CHEMBL2971_Ki", "CHEMBL2147_Ki", "CHEMBL1871_Ki", "CHEMBL287_Ki", "CHEMBL4792_Ki",
+    "CHEMBL238_Ki", "CHEMBL264_Ki", "CHEMBL228_Ki", "CHEMBL237_Ki", "CHEMBL236_Ki",
+    "CHEMBL233_Ki", "CHEMBL214_Ki", "CHEMBL234_Ki",
+)  # fmt: skip
+
+
+# --- methods ----------------------------------------------------------------------------------
+
+# Name -> (classifier, regressor, settings).
+Method = tuple[type, type, dict[str, Any]]
+_OURS = tl.GraphClassifier, tl.GraphRegressor
+_ECFP_GP = EcfpGPClassifier, EcfpGPRegressor
+WEIGHTS = ("uniform", "depths", "branches")
+METHODS: dict[str, Method] = {
+    # What the default may choose, and what each of these choices gives.
+    "auto": (*_OURS, {}),
+    **{w: (*_OURS, {"weights": w, "descriptors": False}) for w in WEIGHTS},
+    **{f"{w}_descriptors": (*_OURS, {"weights": w, "descriptors": True}) for w in WEIGHTS},
+    # Graphs with attributes of nodes, by their labels alone.
+    "auto_labels": (*_OURS, {"attributes": "ignore"}),
+    **{f"{w}_labels": (*_OURS, {"weights": w, "attributes": "ignore"}) for w in WEIGHTS},
+    # The same kernel on circular fingerprints, with a weight for each radius.
+    "ecfp4_gp": (*_ECFP_GP, {"depth": 2}),
+    "ecfp6_gp": (*_ECFP_GP, {"depth": 3}),
+    "ecfp6_gp_descriptors": (*_ECFP_GP, {"depth": 3, "descriptors": "auto"}),
+    # Tuned by inner folds.
+    "forest": (EcfpForestClassifier, EcfpForestRegressor, {}),
+    "boosting": (BoostingClassifier, BoostingRegressor, {}),
+}
+GRAPHS = ("auto", *WEIGHTS)
+LABELS = tuple(f"{method}_labels" for method in GRAPHS)
+MOLECULES = (
+    *GRAPHS, *(f"{w}_descriptors" for w in WEIGHTS), "ecfp4_gp", "ecfp6_gp",
+    "ecfp6_gp_descriptors", "forest", "boosting",
+)  # fmt: skip
+
+
+# --- sets and splits --------------------------------------------------------------------------
+
+
+class Data(NamedTuple):
+    """Graphs with classes (codes) or numbers; of an assay also its published parts."""
+
+    graphs: tl.GraphCollection
+    y: np.ndarray
+    classes: bool
+    test: np.ndarray | None = None
+    cliff: np.ndarray | None = None
+
+
+Split = tuple[str, int, np.ndarray, np.ndarray]  # kind, number, training and test part
+
+
+def load_assay(name: str) -> Data:
+    """Read all molecules of an assay."""
+    table = read_assay(data_folder() / "moleculeace" / f"{name}.csv.gz")
+    smiles, y, test, cliff = ([row[k] for row in table] for k in table[0])
+    return Data(smiles_to_collection(smiles), np.array(y), False, np.array(test), np.array(cliff))
+
+
+def load_numbers(name: str) -> Data:
+    """Read a set of molecules with numbers."""
+    found = load_molecules(name)
+    return Data(found.graphs, found.values, False)
+
+
+def load_molecule_classes(name: str) -> Data:
+    """Read a set of molecules of two classes."""
+    return Data(*load_classes(name), True)
+
+
+def load_tu(name: str) -> Data:
+    """Read a TU set with its attributes."""
+    graphs, y = tl.read_tudataset(data_folder() / "tu" / f"{name}.zip")
+    return Data(graphs, np.unique(y, return_inverse=True)[1], True)
+
+
+def molecule_keys(graphs: tl.GraphCollection) -> np.ndarray:
+    """A number per graph that copies and stereoisomers of a molecule share."""
+    smiles = [Chem.MolToSmiles(m, isomericSmiles=False) for m in molecules_behind(graphs)]
+    return np.unique(smiles, return_inverse=True)[1]
+
+
+def published_split(data: Data, n_repeats: int) -> Iterator[Split]:
+    """The split that an assay comes with."""
+    assert data.test is not None
+    yield "published", 0, np.flatnonzero(~data.test), np.flatnonzero(data.test)
+
+
+def random_and_scaffold_splits(data: Data, n_repeats: int) -> Iterator[Split]:
+    """Random splits, four fifths for training, and five folds of whole scaffolds.
+
+    Copies of a molecule are never in both parts; classes have five stratified random folds.
+    """
+    keys = molecule_keys(data.graphs)
+    if data.classes:
+        folds: Any = StratifiedGroupKFold(5, shuffle=True, random_state=0)
+    else:
+        folds = GroupShuffleSplit(n_repeats, test_size=0.2, random_state=0)
+    for number, (train, test) in enumerate(folds.split(data.y, data.y, keys)):
+        yield "random", number, train, test
+    scaffolds = ScaffoldKFold(5, random_state=0).split(data.graphs)
+    for number, (train, test) in enumerate(scaffolds):
+        yield "scaffold", number, train, test
+
+
+def table2_splits(data: Data, n_repeats: int) -> Iterator[Split]:
+    """The folds of Table 2, ten in every repetition."""
+    for repetition in range(n_repeats):
+        for fold in range(N_OUTER):
+            yield "fold", N_OUTER * repetition + fold, *outer_split(data.y, repetition, fold, 0)
+
+
+class Part(NamedTuple):
+    """Sets of one kind, their splits, and the methods that are run on them."""
+
+    sets: tuple[str, ...]
+    load: Callable[[str], Data]
+    splits: Callable[[Data, int], Iterator[Split]]
+    methods: tuple[str, ...]
+    n_repeats: int = 1
+    # What a set has instead: fewer repetitions, other methods.
+    repeats_of: dict[str, int] = {}  # noqa: RUF012
+    methods_of: dict[str, tuple[str, ...]] = {}  # noqa: RUF012
+
+
+PARTS = {
+    "moleculeace": Part(OLD_ASSAYS + NEW_ASSAYS, load_assay, published_split, MOLECULES),
+    "numbers": Part(
+        ("FreeSolv", "ESOL", "Lipophilicity"), load_numbers, random_and_scaffold_splits, MOLECULES,
+        n_repeats=20,
+    ),
+    "classes": Part(
+        ("PTC_MR", "BBBP", "Ames_Hansen2009", "HIV"), load_molecule_classes,
+        random_and_scaffold_splits, MOLECULES,
+    ),
+    "table2": Part(
+        ("MUTAG", "PTC_MR", "PTC_DGCNN", "ENZYMES", "PROTEINS", "NCI1", "DD"), load_tu,
+        table2_splits, GRAPHS, n_repeats=10, repeats_of={"NCI1": 1, "DD": 1},
+        methods_of={"ENZYMES": LABELS, "PROTEINS": LABELS},
+    ),
+    "attributes": Part(
+        ("BZR", "ENZYMES", "PROTEINS", "Letter-med"), load_tu, table2_splits, GRAPHS,
+        n_repeats=10, repeats_of={"Letter-med": 1},
+        # Labels alone of the other two are in Table 2, on the same folds.
+        methods_of={"BZR": GRAPHS + LABELS, "Letter-med": (*GRAPHS, "auto_labels")},
+    ),
+}  # fmt: skip
+
+
+# --- rows -------------------------------------------------------------------------------------
+
+
+def run(options: StudyOptions) -> None:
+    """Make the rows of a part (of all parts) that are missing, until the seconds are over."""
+    deadline = time.monotonic() + (options.seconds or float("inf"))
+    warnings.filterwarnings("ignore", ".*training graphs are copies")
+    for name in [options.part] if options.part else PARTS:
+        if name not in PARTS:
+            raise ValueError(f"There is no part {name!r}: choose among {', '.join(PARTS)}.")
+        with options.rows(f"compare_{name}", KEY, shared=True) as rows:
+            for key, *arguments in works(PARTS[name], options):
+                if time.monotonic() > deadline:
+                    return
+                rows.add(key, scores, key["method"], *arguments)
+
+
+def works(
+    part: Part, options: StudyOptions
+) -> Iterator[tuple[dict[str, Any], Data, np.ndarray, np.ndarray]]:
+    """Yield key, data, training and test part of every row: the first split of all sets first."""
+    source = source_of_library()
+    sets = options.sets or [name for name in part.sets if source["tag"] or name not in NEW_ASSAYS]
+    if not source["tag"] and (new := [name for name in sets if name in NEW_ASSAYS]):
+        raise ValueError(
+            f"{', '.join(new)} must not be used before the defaults are frozen: run this where "
+            "src/ is that of a tag called defaults-..."
+        )
+    for method in options.methods or ():
+        if method not in METHODS:
+            raise ValueError(f"There is no method {method!r}: choose among {', '.join(METHODS)}.")
+    loaded = cache(part.load)
+
+    @cache
+    def splits(name: str) -> list[Split]:
+        n_repeats = options.repeats or part.repeats_of.get(name, part.n_repeats)
+        found = part.splits(loaded(name), n_repeats)
+        return sorted(found, key=lambda split: split[1])  # kinds in turn
+
+    worker, n_workers = options.worker
+    left = list(enumerate(sets))
+    for number in count():
+        left = [(place, name) for place, name in left if number < len(splits(name))]
+        if not left:
+            return
+        for place, name in left:
+            if (number + place) % n_workers != worker:
+                continue
+            kind, split, train, test = splits(name)[number]
+            for method in options.methods or part.methods_of.get(name, part.methods):
+                key = dict(zip(KEY, (name, kind, split, method), strict=True))
+                yield key, loaded(name), train, test
+
+
+def make_model(method: str, classes: bool) -> Any:
+    """Return an estimator of a method, on one thread."""
+    classifier, regressor, settings = METHODS[method]
+    return (classifier if classes else regressor)(**settings, n_jobs=1, random_state=0)
+
+
+@cache
+def _compile(method: str, classes: bool) -> None:
+    """Fit once to few molecules, so that no row counts the time of a compiler."""
+    graphs = tl.as_graph_collection(["C" * n + end for n in range(1, 13) for end in "ON"])
+    y = np.arange(len(graphs)) % 2 if classes else np.arange(len(graphs), dtype=float)
+    model = make_model(method, classes).fit(graphs, y)
+    model.predict(graphs)
+
+
+def scores(method: str, data: Data, train: np.ndarray, test: np.ndarray) -> dict[str, Any]:
+    """Fit and score a method on one split; processor seconds are those of fit and prediction."""
+    _compile(method, data.classes)
+    model = clone(make_model(method, data.classes))
+    start = time.process_time()
+    model.fit(data.graphs[train], data.y[train])
+    fitted = time.process_time()
+    found = (_class_row if data.classes else _number_row)(model, data, test)
+    return {
+        **found, "cpu_seconds": fitted - start, "predict_cpu_seconds": time.process_time() - fitted,
+        "n_train": len(train), "n_test": len(test), "settings": METHODS[method][2],
+        **_choices(model), **source_of_library(),
+    }  # fmt: skip
+
+
+def _number_row(model: Any, data: Data, test: np.ndarray) -> dict[str, Any]:
+    mean, std = predicted_numbers(model, data.graphs[test])
+    truth = data.y[test]
+    found: dict[str, Any] = dict(number_scores(truth, mean, std))
+    if std is not None:
+        away = np.abs(truth - mean) / std
+        within = {f"{x:g}": float(np.mean(away <= stats.norm.ppf(0.5 + x / 2))) for x in LEVELS}
+        found["calibration"] = within
+    if data.cliff is not None:
+        cliff = data.cliff[test]
+        found["rmse_cliff"] = float(np.sqrt(np.mean((truth - mean)[cliff] ** 2)))
+        found["n_cliff"] = int(cliff.sum())
+        # One split has no spread: tests between methods need the errors of molecules.
+        found["errors"] = np.round(mean - truth, 3)
+    return found
+
+
+def _class_row(model: Any, data: Data, test: np.ndarray) -> dict[str, Any]:
+    probabilities = model.predict_proba(data.graphs[test])
+    predicted = codes_among(model.predict(data.graphs[test]), model.classes_)
+    codes, n_classes = codes_among(data.y[test], model.classes_), len(model.classes_)
+    found = class_scores(codes, predicted, probabilities, 1 if n_classes == 2 else None)
+    errors = ((probabilities - np.eye(n_classes)[codes]) ** 2).sum(axis=1)
+    found["brier"] = float(errors.mean()) / (2 if n_classes == 2 else 1)
+    # `predict` may have a threshold that was tuned for a rare class
+    found["accuracy_likeliest"] = float(np.mean(probabilities.argmax(axis=1) == codes))
+    return found
+
+
+def _choices(model: Any) -> dict[str, Any]:
+    """What a fitted model chose."""
+    if hasattr(model, "best_params_"):
+        return {"best_params": model.best_params_}
+    gain = model.learning_gain_
+    return {
+        "best_depth": model.best_depth_, "best_weights": model.best_weights_,
+        "uses_descriptors": model.uses_descriptors_, "converged": model.converged_,
+        "evidence": model.evidence_, "compared": gain.compared,
+        "gain": [gain.difference, gain.standard_error],
+    }  # fmt: skip
+
+
+@cache
+def source_of_library() -> dict[str, str | None]:
+    """Return the commit of the library and, if ``src`` is the same there, its tag of defaults."""
+
+    def git(*arguments: str) -> str | None:
+        root = Path(tl.__file__).resolve().parents[2]
+        found = subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False
+        )
+        return found.stdout.strip() if found.returncode == 0 else None
+
+    commit, tag = git("rev-parse", "HEAD"), git("describe", "--tags", "--match", "defaults-*",
+                                                "--abbrev=0")  # fmt: skip
+    if commit and git("diff", "--quiet", "HEAD", "--", "src") is None:
+        commit += "+changes"
+    if tag and git("diff", "--quiet", tag, "--", "src") is None:
+        tag = None
+    return {"commit": commit, "tag": tag}
+
+
+def all_rows(out: Path, parts: Sequence[str] = tuple(PARTS)) -> list[dict[str, Any]]:
+    """Return the rows of some parts, each with its part."""
+    from reproduction.pages import rows_of
+
+    return [{**row, "part": part} for part in parts for row in rows_of(out, f"compare_{part}")]

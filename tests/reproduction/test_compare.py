@@ -1,0 +1,141 @@
+"""Rows of the result tables: what a row holds, who makes it, and the sums of the choice page."""
+
+from __future__ import annotations
+
+import json
+from itertools import chain
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rdkit")
+
+from reproduction.data import StudyOptions
+from reproduction.page_choice import comparisons, learning_gains
+from reproduction.rows import RowFile, read_rows
+
+import treelens as tl
+from reproduction import compare, page_choice
+
+SMILES = ["C" * n + end for n in range(1, 11) for end in ("O", "N", "Cl", "F[C@H](Br)")[:3]]
+
+
+def tiny_numbers(name: str) -> compare.Data:
+    graphs = tl.as_graph_collection(SMILES)
+    y = np.random.default_rng(len(name)).normal(size=len(SMILES))
+    cliff = np.arange(len(SMILES)) % 2 == 0
+    return compare.Data(graphs, y, False, np.arange(len(SMILES)) >= 20, cliff)
+
+
+def tiny_classes(name: str) -> compare.Data:
+    return compare.Data(tl.as_graph_collection(SMILES), np.arange(len(SMILES)) % 2, True)
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    parts = {
+        "numbers": compare.Part(("a", "bb"), tiny_numbers, compare.published_split, ("auto",)),
+        "classes": compare.Part(("a",), tiny_classes, compare.table2_splits, ("uniform",), 1,
+                                methods_of={"a": ("uniform", "forest")}),
+    }  # fmt: skip
+    monkeypatch.setattr(compare, "PARTS", parts)
+
+
+def test_a_row_has_every_score_and_what_was_chosen(tiny, tmp_path):
+    compare.run(StudyOptions(tmp_path, part="numbers"))
+    row, _ = read_rows(tmp_path / "rows" / "compare_numbers.jsonl")
+    fields = "rmse mae r2 nlpd coverage rmse_cliff cpu_seconds settings commit tag best_depth"
+    assert {*fields.split(), "best_weights", "uses_descriptors"} <= set(row)
+    assert row["calibration"]["0.9"] == row["coverage"]
+    assert np.sqrt(np.mean(np.square(row["errors"]))) == pytest.approx(row["rmse"], abs=2e-3)
+    compare.run(StudyOptions(tmp_path, part="classes", repeats=1, seconds=0.0001))
+    assert len(read_rows(tmp_path / "rows" / "compare_classes.jsonl")) <= 1
+    compare.run(StudyOptions(tmp_path, part="classes", methods=["uniform"]))
+    row, *others = read_rows(tmp_path / "rows" / "compare_classes.jsonl")
+    assert len(others) == 9
+    assert {"accuracy", "roc_auc", "pr_auc", "mcc", "brier", "log_loss"} <= set(row)
+    assert 0.0 <= row["brier"] <= 1.0
+
+
+def test_workers_divide_the_rows_and_share_a_file(tiny, tmp_path):
+    part = compare.PARTS["classes"]
+    everything = [key for key, *_ in compare.works(part, StudyOptions(tmp_path))]
+    shares = [
+        [key for key, *_ in compare.works(part, StudyOptions(tmp_path, worker=(k, 3)))]
+        for k in range(3)
+    ]
+    assert sorted(map(json.dumps, chain(*shares))) == sorted(map(json.dumps, everything))
+    assert all(len(share) >= 6 for share in shares)
+    path = tmp_path / "rows.jsonl"
+    with RowFile(path, ("k",), shared=True) as one, RowFile(path, ("k",), shared=True) as other:
+        for k in range(3):
+            (one if k % 2 else other).append({"k": k})
+    assert [row["k"] for row in read_rows(path)] == [0, 1, 2]
+
+
+def test_assays_that_were_kept_aside_need_frozen_defaults(monkeypatch, tmp_path):
+    monkeypatch.setattr(compare, "source_of_library", lambda: {"commit": "x", "tag": None})
+    part = compare.PARTS["moleculeace"]
+    with pytest.raises(ValueError, match="before the defaults are frozen"):
+        next(compare.works(part, StudyOptions(tmp_path, sets=[compare.NEW_ASSAYS[0]])))
+    assert len(compare.NEW_ASSAYS) == 18
+    assert not set(compare.NEW_ASSAYS) & set(compare.OLD_ASSAYS)
+
+
+@pytest.mark.parametrize("load", [tiny_numbers, tiny_classes])
+def test_copies_and_stereoisomers_are_on_one_side(load, monkeypatch):
+    smiles = [f"{'C' * n}[C@{at}H](F)Br" for n in range(1, 21) for at in ("", "@")]
+    graphs = tl.as_graph_collection(smiles + ["C1CCCCC1", "C1CCNCC1", "c1ccccc1", "C1CC1"] * 2)
+    data = load("")._replace(graphs=graphs, y=np.arange(len(graphs)) % 2)
+    keys = compare.molecule_keys(graphs)
+    assert len(np.unique(keys)) == 24
+    splits = list(compare.random_and_scaffold_splits(data, 3))
+    assert [kind for kind, *_ in splits].count("scaffold") == 5
+    for _, _, train, test in splits:
+        assert not set(keys[train]) & set(keys[test])
+        assert sorted([*train, *test]) == list(range(len(graphs)))
+
+
+# --- the choice page --------------------------------------------------------------------------
+
+
+def written(tmp_path, part: str, scores: dict[str, list[float]], score: str, name: str = "s"):
+    with RowFile(tmp_path / "rows" / f"compare_{part}.jsonl", compare.KEY) as rows:
+        for method, values in scores.items():
+            for split, value in enumerate(values):
+                rows.append({
+                    "set": name, "kind": "random", "split": split, "method": method, score: value,
+                    "n_train": 80, "n_test": 20, "best_weights": "uniform", "best_depth": split,
+                    "uses_descriptors": False,
+                })  # fmt: skip
+
+
+def test_the_default_is_compared_with_the_best_fixed_choice(tmp_path):
+    written(tmp_path, "numbers", {
+        "auto": [1.0, 1.2, 1.1], "uniform": [1.1, 1.1, 1.2], "depths": [0.9, 1.1, 1.0],
+        "branches": [2.0],  # hardly begun: not compared
+    }, "rmse")  # fmt: skip
+    (found,) = comparisons(tmp_path)
+    assert (found.best, set(found.scores)) == ("depths", {"auto", "uniform", "depths"})
+    mean, error = found.gain("auto", "depths")
+    assert mean == pytest.approx(-10.0)
+    assert error == pytest.approx(0.0, abs=1e-9)
+    page = page_choice.write(tmp_path).read_text()
+    assert "On 0 of 1 sets" in page
+    assert "| s | 3 | 1.100 | 1.133 | **1.000** | −10.00 ± 0.00 ! | uniform (depth 0): 1" in page
+
+
+def test_gains_of_learning_are_sorted_and_have_intervals(tmp_path):
+    base = {"auto": [0.8, 0.7, 0.9], "uniform": [0.8, 0.7, 0.9]}
+    written(tmp_path, "table2", {**base, "branches": [0.9, 0.78, 0.99]}, "accuracy", "better")
+    written(tmp_path, "table2", {**base, "branches": [0.7, 0.9, 0.8]}, "accuracy", "same")
+    gains = learning_gains(comparisons(tmp_path))
+    assert [name for name, _ in gains] == ["better", "same"]
+    mean, half, p = gains["better", "points"]["branches"]
+    assert mean == pytest.approx(9.0)
+    assert 0 < half < mean
+    assert p < 0.05
+    text = page_choice.finding(gains)
+    assert "clearly better (95 % interval above 0) on 1 (better)" in text
+    assert "clearly worse on 0" in text
+    assert len(page_choice.draw_gains(tmp_path / "figures", gains)) == 2
