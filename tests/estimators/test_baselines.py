@@ -59,6 +59,15 @@ def test_whole_numbers_are_no_classes(name):
     assert len(np.unique(model.predict(tl.as_graph_collection(SMILES)))) > 10
 
 
+def test_columns_that_boosting_cannot_split_change_nothing():
+    model = BASELINES["boosting"][1](random_state=0).fit(SMILES, VALUES)
+    table = model._table(tl.as_graph_collection(SMILES), "counts and descriptors")
+    settings = {name: x for name, x in model.best_params_.items() if name != "columns"}
+    plain = ensemble.HistGradientBoostingRegressor(random_state=0, **settings).fit(table, VALUES)
+    np.testing.assert_array_equal(model.predict(SMILES), plain.predict(table))
+    assert model._fitted[0].kept_.sum() < table.shape[1] / 4
+
+
 def test_a_rare_class_is_named():
     rare = np.where(np.arange(60) < 6, "hit", "no")
     model = BASELINES["ecfp_gp"][0](random_state=0).fit(SMILES, rare)

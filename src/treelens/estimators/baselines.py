@@ -11,6 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.pipeline import make_pipeline
 
 from treelens._sklearn_compat import ClassifierMixin, RegressorMixin
 from treelens.estimators.base import GraphEstimator
@@ -218,9 +221,25 @@ class _BoostingMixin:
     def _trees(self, final: bool, **settings: Any) -> Any:
         from sklearn import ensemble
 
-        return getattr(ensemble, f"HistGradientBoosting{self._kind}")(
+        boosting = getattr(ensemble, f"HistGradientBoosting{self._kind}")(
             random_state=self.random_state, **settings
         )
+        return make_pipeline(_SplittableColumns(boosting.min_samples_leaf), boosting)
+
+
+class _SplittableColumns(SelectorMixin, BaseEstimator):
+    """Drop columns that no split can use, as too few rows differ from the rest: most rare bits."""
+
+    def __init__(self, least: int) -> None:
+        self.least = least
+
+    def fit(self, X: np.ndarray, y: Any = None) -> _SplittableColumns:
+        kept = (np.median(X, axis=0) != X).sum(axis=0) >= self.least
+        self.kept_ = kept if kept.any() else ~kept
+        return self
+
+    def _get_support_mask(self) -> np.ndarray:
+        return self.kept_
 
 
 class EcfpForestRegressor(_ForestMixin, _TreeRegressor):
