@@ -28,6 +28,7 @@ def test_a_threshold_names_the_rare_class_sooner_than_the_sign_would():
     plain = said(decisions, probabilities=probabilities)
     lower = said(decisions, probabilities=probabilities, threshold=Threshold(0.3, 1))
     assert plain.predicted_codes.tolist() == [0, 0, 1]
+    assert Threshold(0.8, 0).name(probabilities).tolist() == [0, 1, 1]
     assert lower.predicted_codes.tolist() == [0, 1, 1]
 
 
@@ -42,8 +43,3 @@ def test_what_is_no_number_is_an_error_that_names_the_graph(bad, where):
         parts[where][1] = bad
     with pytest.raises(ValueError, match="graph 1 is not a finite number"):
         said(decisions, **parts).checked()
-
-
-def test_numbers_pass():
-    predictions = said([[1.0], [2.0]], variance=np.ones(2))
-    assert predictions.checked() is predictions

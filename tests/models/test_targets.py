@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from treelens.models.targets import check_numbers, class_weights, refuse_classes, warn_if_one_class
+from treelens.models.targets import check_numbers, class_weights, first_no_number, warn_if_one_class
 
 
 def test_numbers_of_any_kind_become_floats() -> None:
@@ -35,12 +35,16 @@ def test_what_are_no_numbers_to_learn(y, message) -> None:
 @pytest.mark.parametrize("y", [["a", "b"], np.array(["a", None], object)])
 def test_classes_instead_of_numbers(y) -> None:
     with pytest.raises(ValueError, match=r"not numbers.*GraphClassifier"):
-        refuse_classes(np.asarray(y))
+        first_no_number(np.asarray(y))
 
 
-@pytest.mark.parametrize("y", [["1.5", "< 2"], [1.0, np.nan], ["", " "], [None, None], [2, 3]])
-def test_what_may_be_numbers_but_for_some(y) -> None:
-    refuse_classes(np.asarray(y))
+@pytest.mark.parametrize(
+    ("y", "first"),
+    [(["1.5", "< 2"], 1), ([1.0, np.nan], 1), (["", " "], 0), ([None, None], 0), ([2, 3], None)],
+)
+def test_what_may_be_numbers_but_for_some(y, first) -> None:
+    found = first_no_number(np.asarray(y))
+    assert found == first if found is None else found[0] == first
 
 
 def test_equal_numbers_are_no_reason_to_rescale() -> None:

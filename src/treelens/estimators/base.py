@@ -27,8 +27,7 @@ from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.normalize import normalize_kernel
-from treelens.models.fitted import FittedModel
-from treelens.models.predictions import Predictions
+from treelens.models.predictions import FittedModel, Predictions
 from treelens.patterns.features import Features
 
 if TYPE_CHECKING:

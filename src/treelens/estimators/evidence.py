@@ -37,15 +37,13 @@ from treelens.graphs.noise import NOISE, check_noise
 from treelens.graphs.record import learned_transform
 from treelens.graphs.targets import check_classes, first_without_class
 from treelens.kernels.fingerprints import molecules_behind
-from treelens.models.calibration import fit_slope
 from treelens.models.targets import (
     check_numbers,
     class_weights,
     first_no_number,
-    refuse_classes,
     warn_if_one_class,
 )
-from treelens.models.thresholds import Threshold, parse_threshold
+from treelens.models.thresholds import Threshold, fit_slope, parse_threshold
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,7 +167,6 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
         return TrainingTargets(values, tenths_by_rank(values), targets)
 
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
-        refuse_classes(y)
         return first_no_number(y)
 
     def _targets_of_all(self, y: np.ndarray, known: TrainingTargets) -> Targets:

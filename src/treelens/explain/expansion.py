@@ -40,9 +40,8 @@ from treelens.kernels.gram import interleaved, pair_sums
 from treelens.kernels.mixture import MixtureKernel
 from treelens.kernels.table import check_kernel
 from treelens.kernels.weighted import WeightedKernel
-from treelens.models.calibration import calibrated
 from treelens.models.predictions import predicted_codes
-from treelens.models.thresholds import Threshold
+from treelens.models.thresholds import Threshold, calibrated
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.features import Features, RefinedGraphs
 from treelens.patterns.forest import PatternForest

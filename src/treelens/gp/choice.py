@@ -21,7 +21,7 @@ from treelens.gp.posterior import LeaveOneOut
 from treelens.gp.search import STAGES, Tick, maximise_evidence
 from treelens.gp.targets import Targets
 from treelens.kernels.mixture import MixtureKernel
-from treelens.models.calibration import calibrated, fit_slope
+from treelens.models.thresholds import calibrated, fit_slope
 from treelens.patterns.features import Features, graph_keys, select_features
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms

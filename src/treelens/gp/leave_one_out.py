@@ -13,8 +13,7 @@ from treelens.gp.fitting import FittedEvidence
 from treelens.gp.model import FittedGP
 from treelens.gp.posterior import ExactPosterior, LeaveOneOut
 from treelens.gp.targets import Targets
-from treelens.models.calibration import calibrated
-from treelens.models.thresholds import Threshold, choose_threshold
+from treelens.models.thresholds import Threshold, calibrated, choose_threshold
 
 # With fewer graphs, or a smaller gain in nats, no difference is claimed: the weights were learned
 # from these same graphs.

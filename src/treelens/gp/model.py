@@ -23,9 +23,8 @@ from treelens.gp.targets import Targets
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.mixture import MixtureKernel, MixtureScales
-from treelens.models.calibration import calibrated
 from treelens.models.predictions import Predictions
-from treelens.models.thresholds import Threshold
+from treelens.models.thresholds import Threshold, calibrated
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.features import Features, RefinedGraphs, select_features
 from treelens.patterns.forest import PatternForest

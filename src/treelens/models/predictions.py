@@ -1,47 +1,60 @@
-"""What a fitted model says of graphs, refined once."""
+"""What all fitted models have in common, and their predictions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.recipe import GraphRecipe
 from treelens.models.thresholds import Threshold
-from treelens.patterns.features import RefinedGraphs
+from treelens.models.training import TrainingGraphs
+from treelens.patterns.features import Features, RefinedGraphs
+
+
+class FittedModel(Protocol):
+    """A fitted SVM or Gaussian process, as predictions, reports and files see it."""
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """None where numbers are predicted."""
+
+    @property
+    def recipe(self) -> GraphRecipe | None:
+        """How the training graphs were made."""
+
+    @property
+    def training(self) -> TrainingGraphs | None:
+        """Counts and targets of the training graphs."""
+
+    @property
+    def training_graphs(self) -> Features:
+        """Features of all training graphs."""
+
+    @property
+    def weights(self) -> np.ndarray:
+        """One weight per pattern in use, shape (n_patterns,)."""
+
+    def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions:
+        """Return the predictions of graphs, each refined once."""
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What a model says of new graphs; everything that follows reads this.
+    """Predictions of new graphs, shape (n_graphs, ...) each."""
 
-    Attributes
-    ----------
-    decisions : ndarray, shape (n_graphs, n_columns)
-        Decision values, one column for two classes; or the numbers that are predicted.
-    out_of_vocabulary : ndarray, shape (n_graphs,)
-        Fraction of each graph's patterns that training never saw.
-    graphs : RefinedGraphs
-        The graphs as the model sees them, for contributions on demand.
-    margins : ndarray, shape (n_graphs, n_columns)
-        What is linear in the kernel: ``decisions``, but of an SVM with several classes, whose
-        decision values count votes, the mean margin of every class.
-    probabilities : ndarray, shape (n_graphs, n_classes), or None
-    variance : ndarray, shape (n_graphs,), or None
-        Of a new target, noise included; None where it was not asked for or there is none.
-    threshold : Threshold or None
-        What a rare class is named by; None: the class of the largest decision value is named.
-    from_covariates : ndarray, shape (n_graphs, n_columns), or None
-        What covariates add to the decisions; None where the model has none.
-    """
-
-    decisions: np.ndarray
-    out_of_vocabulary: np.ndarray
-    graphs: RefinedGraphs
-    margins: np.ndarray
-    probabilities: np.ndarray | None = None
-    variance: np.ndarray | None = None
-    threshold: Threshold | None = None
-    from_covariates: np.ndarray | None = None
+    decisions: np.ndarray  # (.., n_columns) decision values, one column for two classes; or numbers
+    out_of_vocabulary: np.ndarray  # (..,) fraction of patterns that training never saw
+    graphs: RefinedGraphs  # as the model sees them, for contributions on demand
+    # What is linear in the kernel: ``decisions``, but of an SVM with several classes, whose
+    # decision values count votes, the mean margin of every class.
+    margins: np.ndarray  # (.., n_columns)
+    probabilities: np.ndarray | None = None  # (.., n_classes)
+    variance: np.ndarray | None = None  # (..,) of a new target, noise included, if asked for
+    threshold: Threshold | None = None  # None: the class of the largest decision value is named
+    from_covariates: np.ndarray | None = None  # (.., n_columns) what covariates add to decisions
 
     @property
     def mean(self) -> np.ndarray:
@@ -57,12 +70,16 @@ class Predictions:
         return self.threshold.name(self.probabilities)
 
     def checked(self) -> Predictions:
-        """These predictions, or an error where one is no number."""
-        for values in (self.decisions, self.margins, self.probabilities):
-            if values is not None:
-                check_finite(values)
-        if self.variance is not None:
-            check_finite(self.variance[:, None])
+        """Return these predictions, or raise an error where one is not finite."""
+        for values in (self.decisions, self.margins, self.probabilities, self.variance):
+            if values is not None and not np.isfinite(values).all():
+                row = int(np.argwhere(~np.isfinite(values))[0, 0])
+                raise ValueError(
+                    f"The decision value of graph {row} is not a finite number: the model's "
+                    "weights, gamma or coefficients are out of any sensible range. Fit the model "
+                    "again, with a smaller gamma; if it came from a file, get the file from a "
+                    "source you trust."
+                )
         return self
 
 
@@ -71,14 +88,3 @@ def predicted_codes(decisions: np.ndarray) -> np.ndarray:
     if decisions.shape[1] == 1:
         return (decisions[:, 0] > 0).astype(int)
     return decisions.argmax(axis=1)
-
-
-def check_finite(decisions: np.ndarray) -> None:
-    """An error where a decision value or probability is no number."""
-    if not np.isfinite(decisions).all():
-        row = int(np.flatnonzero(~np.isfinite(decisions).all(axis=1))[0])
-        raise ValueError(
-            f"The decision value of graph {row} is not a finite number: the model's weights, gamma "
-            "or coefficients are out of any sensible range. Fit the model again, with a smaller "
-            "gamma; if it came from a file, get the file from a source you trust."
-        )

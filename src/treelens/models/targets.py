@@ -17,7 +17,7 @@ _NOT_NUMBERS = (
 
 
 def check_numbers(y: Any, n_graphs: int) -> np.ndarray:
-    """Regression targets as floats; a ``ValueError`` describes what is wrong with them."""
+    """Return regression targets as floats."""
     if y is None:
         raise ValueError("A regressor needs values: call fit(graphs, y).")
     check_kind(y)
@@ -49,38 +49,25 @@ def check_numbers(y: Any, n_graphs: int) -> np.ndarray:
 
 
 def first_no_number(y: np.ndarray) -> tuple[int, str] | None:
-    """Position of the first value that is not a finite number, and a message; None without one.
+    """Return the position of the first value that is not a finite number, and a message.
+
+    None where all are numbers; a ``ValueError`` where they are texts and none is a number.
 
     Examples
     --------
     >>> first_no_number(np.array(["1.5", "< 2"]))
     (1, "y holds '< 2', which is no number")
     """
-    if y.dtype.kind in "iubf":
-        suspects = np.flatnonzero(~np.isfinite(y)).tolist()
-    else:
-        suspects = list(range(len(y)))
-    for position in suspects:
-        value = y[position].item() if isinstance(y[position], np.generic) else y[position]
-        if not _is_finite(value):
-            return position, f"y holds {value!r}, which is no number"
-    return None
+    import pandas as pd
 
-
-def refuse_classes(y: np.ndarray) -> None:
-    """Raise a ``ValueError`` where targets are strings and none of them is a number."""
-    if y.dtype.kind in "iubf":
-        return
+    numbers = pd.to_numeric(pd.Series(y), errors="coerce").to_numpy(dtype=np.float64)
+    wrong = np.flatnonzero(~np.isfinite(numbers))
+    if not len(wrong):
+        return None
     values = y.tolist()
-    if any(isinstance(v, str) and v.strip() for v in values) and not any(map(_is_finite, values)):
+    if len(wrong) == len(y) and any(isinstance(v, str) and v.strip() for v in values):
         raise ValueError(_NOT_NUMBERS)
-
-
-def _is_finite(value: Any) -> bool:
-    try:
-        return bool(np.isfinite(float(value)))
-    except (TypeError, ValueError):
-        return False
+    return int(wrong[0]), f"y holds {values[wrong[0]]!r}, which is no number"
 
 
 def check_weights(sample_weight: Any, n_graphs: int) -> np.ndarray:

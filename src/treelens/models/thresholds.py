@@ -1,4 +1,7 @@
-"""From probabilities to classes: how probable a rare class must be to be named.
+"""From decision values to probabilities, and from these to classes.
+
+The sign of a decision value is the likelier class, so probabilities need a slope and nothing else:
+``softmax(slope * decisions)``, fitted to held-out predictions.
 
 A class of 3 % is hardly ever the likelier one, and a model that names the likelier class then
 never names it, however well it ranks. So with two classes, one of them rare, the threshold on its
@@ -10,6 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import optimize
 
 from treelens.evaluation.metrics import rarer_code
 
@@ -18,6 +22,43 @@ _RARE = 0.5
 _KINDS = ("recall", "precision", "cost")
 # Thresholds whose Matthews correlation is nearly the best are as good; the lowest finds most.
 _NEARLY = 0.99
+_SLOPES = (1e-2, 1e3)
+
+
+def fit_slope(decisions: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> float:
+    """Return the slope that makes held-out classes most probable.
+
+    ``decisions`` are (n, n_outputs), one output for two classes; ``codes`` and ``weights`` (n,).
+    """
+    n_classes = max(2, decisions.shape[1])
+    # As Platt (1999): where the classes separate, no finite slope would be the best. A class of n
+    # graphs is certain to (n + 1) / (n + 2) only.
+    counts = np.bincount(codes, minlength=n_classes)
+    certain = ((counts + 1.0) / (counts + 2.0))[codes]  # (n,)
+    wanted = np.tile(((1.0 - certain) / (n_classes - 1))[:, None], n_classes)
+    wanted[np.arange(len(codes)), codes] = certain
+
+    def log_loss(log_slope: float) -> float:
+        probability = calibrated(decisions, float(np.exp(log_slope)))
+        missed = -(wanted * np.log(np.maximum(probability, 1e-300))).sum(axis=1)
+        return float(np.average(missed, weights=weights))
+
+    bounds = np.log(_SLOPES)
+    return float(np.exp(optimize.minimize_scalar(log_loss, bounds=bounds, method="bounded").x))
+
+
+def calibrated(decisions: np.ndarray, slope: float) -> np.ndarray:
+    """Return class probabilities, shape (n, n_classes).
+
+    Examples
+    --------
+    >>> calibrated(np.array([[0.0]]), 2.0)
+    array([[0.5, 0.5]])
+    """
+    if decisions.shape[1] == 1:
+        decisions = np.hstack([-0.5 * decisions, 0.5 * decisions])
+    likelihood = np.exp(slope * (decisions - decisions.max(axis=1, keepdims=True)))
+    return likelihood / likelihood.sum(axis=1, keepdims=True)
 
 
 class Threshold(NamedTuple):
@@ -43,7 +84,7 @@ def has_rare_class(codes: np.ndarray) -> bool:
 
 
 def choose_threshold(asked: Any, probabilities: np.ndarray, codes: np.ndarray) -> Threshold | None:
-    """The threshold that was asked for, from held-out probabilities.
+    """Return the threshold that was asked for, from held-out probabilities.
 
     Parameters
     ----------
@@ -84,7 +125,7 @@ def choose_threshold(asked: Any, probabilities: np.ndarray, codes: np.ndarray) -
 
 
 def parse_threshold(asked: Any) -> tuple[str, float]:
-    """What a threshold asks for, such as ``("recall", 0.9)``, or an error that lists what can be.
+    """Return what a threshold asks for, such as ``("recall", 0.9)``.
 
     Examples
     --------

@@ -16,29 +16,16 @@ from treelens.patterns.histograms import PatternHistograms, usual_out_of_vocabul
 
 @dataclass(frozen=True, eq=False)
 class TrainingGraphs:
-    """Counts and targets of the training graphs.
+    """Counts and targets of the training graphs."""
 
-    Attributes
-    ----------
-    histograms : PatternHistograms
-        Of the depths in use.
-    targets : ndarray, shape (n_graphs,)
-        Class codes, or values.
-    n_in_all : int or None
-        How many graphs the model was fitted to, where these are a sample of them.
-    limits : ndarray of int, shape (n_graphs,), or None
-        1 where a value is a lower limit, -1 where it is an upper one, 0 where it is exact.
-    names, smiles : tuple of str, or None
-        Of the training graphs, empty where one has none; None where none has any, or where they
-        were left out on purpose.
-    """
-
-    histograms: PatternHistograms
-    targets: np.ndarray
-    n_in_all: int | None = None
+    histograms: PatternHistograms  # of the depths in use
+    targets: np.ndarray  # (n_graphs,) class codes, or values
+    n_in_all: int | None = None  # that the model was fitted to, where these are a sample
+    # Of the training graphs, empty where one has none; None where none has any, or where they were
+    # left out on purpose.
     names: tuple[str, ...] | None = None
     smiles: tuple[str, ...] | None = None
-    limits: np.ndarray | None = None
+    limits: np.ndarray | None = None  # (n_graphs,) 1: a lower limit, -1: an upper one, 0: exact
 
     def validate(self) -> None:
         for what in (self.names, self.smiles):
