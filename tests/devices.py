@@ -26,9 +26,9 @@ def small_blocks(monkeypatch):
     """Tiles and blocks so small that little problems have several; a real GPU keeps its own."""
     if not SIMULATED:
         return
-    from treelens.gp import factor_device
+    from treelens.gp import device
     from treelens.kernels import _compiled_device
 
     for name, size in (("TILE", 5), ("THREADS", 8), ("GROUP", 2)):
         monkeypatch.setattr(_compiled_device, name, size)
-    monkeypatch.setattr(factor_device, "BLOCK", 5)
+    monkeypatch.setattr(device, "BLOCK", 5)

@@ -11,7 +11,7 @@ from .estimators.svc import GraphSVC as GraphSVC
 from .estimators.walks import RandomWalk as RandomWalk
 from .estimators.walks import ShortestPath as ShortestPath
 from .estimators.weights import PairwiseWeights as PairwiseWeights
-from .gp.dask_executor import fit_distributed as fit_distributed
+from .gp.executors import fit_distributed as fit_distributed
 from .graphs.blocks import CollectionBlocks as CollectionBlocks
 from .graphs.blocks import SmilesBlocks as SmilesBlocks
 from .graphs.blocks import TUBlocks as TUBlocks

@@ -16,16 +16,25 @@ from sklearn.model_selection import cross_val_score
 import treelens as tl
 from treelens import GraphSVC
 from treelens.gp import blocks as gp_blocks
-from treelens.gp.dask_executor import DaskExecutor, client_or_local, fit_distributed
+from treelens.gp.executors import DaskExecutor, fit_distributed
 from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 
-pytest.importorskip("distributed")
+distributed = pytest.importorskip("distributed")
+
+
+@contextmanager
+def two_workers():
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as two,
+        distributed.Client(two) as client,
+    ):
+        yield client
 
 
 @pytest.fixture(scope="module")
 def client():
-    with client_or_local(n_workers=2) as client:
+    with two_workers() as client:
         yield client
 
 
@@ -56,7 +65,7 @@ def test_a_killed_worker_changes_nothing(many, tmp_path, monkeypatch):
     monkeypatch.setattr(gp_blocks, "_TASK_SIZE", 1000)  # something to do for both workers
     graphs, y, model, alone = many
     blocks = slow_parts(CollectionBlocks(graphs, y, 500), tmp_path)
-    with client_or_local(n_workers=2) as client, one_worker_killed(client, tmp_path):
+    with two_workers() as client, one_worker_killed(client, tmp_path):
         model.fit(blocks, executor=DaskExecutor(client))
     assert_same_process(model, alone)
 
@@ -93,11 +102,11 @@ def test_the_address_of_a_scheduler_is_enough(many, client):
 
 @pytest.mark.parametrize("model", [GraphSVC(), tl.GraphRegressor, None])
 def test_a_model_that_takes_no_blocks_is_refused_before_anything_starts(model, monkeypatch):
-    def started(*_):
+    def started(**_):
         raise AssertionError("started too early")
 
-    monkeypatch.setattr("treelens.gp.dask_executor.client_or_local", started)
-    with pytest.raises(TypeError, match=r"by GraphRegressor\(\).* got .*(SVC|class Graph|None)"):
+    monkeypatch.setattr("dask.distributed.LocalCluster", started)
+    with pytest.raises(TypeError, match=r"by GraphRegressor\(\).* got .*(SVC|GraphRegr|None)"):
         fit_distributed(model, [])
     with pytest.raises(AssertionError, match="started too early"):
         fit_distributed(tl.GraphClassifier(), [])

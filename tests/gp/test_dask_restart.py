@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 import treelens as tl
 from treelens.gp import blocks as gp_blocks
-from treelens.gp.dask_executor import DaskExecutor
+from treelens.gp.executors import DaskExecutor
 from treelens.graphs.blocks import CollectionBlocks
 
 distributed = pytest.importorskip("distributed")

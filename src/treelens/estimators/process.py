@@ -171,7 +171,7 @@ class GaussianProcessEstimator(PosteriorEstimator):
         executor : executor, optional
             With blocks: where they are read and worked on, such as
             :class:`treelens.gp.executors.JoblibExecutor` (processes here) or
-            :class:`treelens.gp.dask_executor.DaskExecutor` (a cluster). The model is the same,
+            :class:`treelens.gp.executors.DaskExecutor` (a cluster). The model is the same,
             bit for bit.
         limits : array-like, shape (n_graphs,), optional
             Of a regressor: ``">"`` (or 1) where the value is known only to lie above ``y``, ``"<"``
@@ -366,7 +366,7 @@ class GaussianProcessEstimator(PosteriorEstimator):
         """Up to how many graphs the posterior is exact: on a GPU as many as it holds, if more."""
         if self.device == "cpu" or self.exact_size != _EXACT_SIZE:  # asked for, or by default
             return self.exact_size
-        from treelens.gp.evidence_device import largest_on_device
+        from treelens.gp.device import largest_on_device
 
         return max(self.exact_size, largest_on_device(self.device) or 0)
 

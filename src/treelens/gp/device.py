@@ -1,4 +1,14 @@
-"""Conditioning and predicting on a GPU: the exact posterior, to some fifty thousand graphs."""
+"""Marginal likelihood, exact posterior and predictions on a GPU, to some fifty thousand graphs.
+
+Two matrices of pairs are held, the sums over patterns and the covariance, which is overwritten by
+its factor, its inverse and the slopes in turn: 16 bytes a pair of graphs, and as much as one of
+them again for the products on the way. Factor and inverse are computed by blocks in the matrix's
+own place, so that nearly all arithmetic is in products of large matrices; vendor routines for the
+inverse take three times the arithmetic or a second matrix. All numbers are in double precision and
+agree with the CPU's to rounding.
+
+``arrays`` is CuPy, or NumPy under the simulator. Matrices are C-ordered.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +16,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treelens.gp.evidence_device import DeviceCovariance
-from treelens.gp.factor_device import half_solve_on_device
+from treelens.gp.evidence import (
+    JITTER,
+    EvidenceParameters,
+    EvidenceProblem,
+    own_gradient,
+    prior_value,
+    scale_slopes,
+    weight_slopes,
+)
+from treelens.gp.landmarks import LandmarkPosterior
+from treelens.gp.linalg import NotPositiveDefiniteError
 from treelens.gp.posterior import LeaveOneOut, MeanPosterior
 from treelens.kernels.device import Device, device_mixture, device_sums, put_lists, put_rows
-from treelens.kernels.mixture import MixtureKernel
+from treelens.kernels.mixture import MixtureKernel, MixtureScales, MixtureSlopes
 from treelens.patterns.features import Features
 from treelens.patterns.pairs import PairFeatures
 
 if TYPE_CHECKING:
     from treelens.gp.model import FittedGP
+
+BLOCK = 2048
+_BYTES_PER_PAIR = 24
 
 
 def check_device(name: str) -> None:
@@ -25,21 +47,198 @@ def check_device(name: str) -> None:
     try:
         Device.open(name)
     except RuntimeError as error:
-        there = _devices_there()
-        if not there:
-            raise
+        try:
+            runtime = Device.open("cuda").arrays.cuda.runtime
+        except RuntimeError:
+            raise error from None
+        there = ", ".join(f"'cuda:{number}'" for number in range(runtime.getDeviceCount()))
         raise RuntimeError(
-            f"device={name!r}, but there is no such GPU here: use one of "
-            f"{', '.join(map(repr, there))} or 'cpu'."
+            f"device={name!r}, but there is no such GPU here: use one of {there} or 'cpu'."
         ) from error
 
 
-def _devices_there() -> list[str]:
+def largest_on_device(name: str) -> int | None:
+    """How many graphs a device has room for; None where nobody can say (a simulated one)."""
+    free = Device.open(name).free_bytes()
+    return None if free is None else int((free / _BYTES_PER_PAIR) ** 0.5)
+
+
+def factor_on_device(matrix: Any, arrays: Any) -> Any:
+    """Overwrite the upper triangle with ``U``, where ``U.T @ U`` is the matrix."""
+    for here in _blocks(len(matrix)):
+        rest = slice(here.start, None)
+        if here.start:
+            above = matrix[: here.start]
+            matrix[here, rest] -= above[:, here].T @ above[:, rest]
+        corner = _upper_factor(matrix[here, here], arrays)
+        matrix[here, here] = corner
+        if here.stop < len(matrix):
+            later = slice(here.stop, None)
+            matrix[here, later] = _inverse_upper(corner, arrays).T @ matrix[here, later]
+    return matrix
+
+
+def invert_on_device(factor: Any, arrays: Any) -> Any:
+    """Overwrite an upper factor ``U`` with the whole of ``inv(U.T @ U)``."""
+    blocks = _blocks(len(factor))
+    for k, here in enumerate(blocks):  # inv(U), block column by block column
+        corner = _inverse_upper(arrays.triu(factor[here, here]), arrays)
+        if here.start:
+            above = factor[: here.start, here] @ corner
+            for rows in blocks[:k]:  # what lies below the diagonal is no part
+                inner = slice(rows.start, here.start)
+                factor[rows, here] = -(factor[rows, inner] @ above[inner])
+        factor[here, here] = corner
+        factor[here, : here.start] = 0.0
+    for k, here in enumerate(blocks):  # inv(U) inv(U).T; a block is not needed once it is written
+        for columns in blocks[k:]:
+            rest = slice(columns.start, None)
+            factor[here, columns] = factor[here, rest] @ factor[columns, rest].T
+    for here in blocks:
+        factor[here.stop :, here] = factor[here, here.stop :].T
+    return factor
+
+
+def solve_on_device(factor: Any, right: Any, arrays: Any) -> Any:
+    """``inv(U.T @ U) @ right`` for ``right`` of shape (n, p)."""
+    half = half_solve_on_device(factor, right, arrays)
+    return _solve_triangular(arrays)(factor, half, lower=False)
+
+
+def half_solve_on_device(factor: Any, right: Any, arrays: Any) -> Any:
+    """``inv(U.T) @ right``: its squared columns sum to the quadratic forms of ``right``."""
+    return _solve_triangular(arrays)(factor, right, trans=1, lower=False)
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
+
+
+def _upper_factor(corner: Any, arrays: Any) -> Any:
+    symmetric = arrays.triu(corner) + arrays.triu(corner, 1).T
     try:
-        arrays = Device.open("cuda").arrays
-    except RuntimeError:
-        return []
-    return [f"cuda:{number}" for number in range(arrays.cuda.runtime.getDeviceCount())]
+        factor = arrays.linalg.cholesky(symmetric).T
+    except np.linalg.LinAlgError:
+        factor = arrays.full_like(symmetric, np.nan)
+    if not bool(arrays.isfinite(factor).all()):  # CuPy says nothing, and returns no numbers
+        raise NotPositiveDefiniteError
+    return arrays.ascontiguousarray(factor)
+
+
+def _inverse_upper(corner: Any, arrays: Any) -> Any:
+    return _solve_triangular(arrays)(corner, arrays.eye(len(corner)), lower=False)
+
+
+def _solve_triangular(arrays: Any) -> Any:
+    if arrays is np:
+        from scipy.linalg import solve_triangular
+    else:
+        from cupyx.scipy.linalg import solve_triangular
+    return solve_triangular
+
+
+class DeviceCovariance:
+    """The covariance of the targets of some graphs (``features`` of counts) on a device."""
+
+    def __init__(self, features: PairFeatures, name: str) -> None:
+        self.features = features
+        self.device = Device.open(name)
+        n = features.n_graphs
+        self.device.check_room(
+            _BYTES_PER_PAIR * n * n + 24 * len(features.rows.values),
+            f"{n} graphs",
+            "learn on fewer graphs (learning_size) or condition through landmarks (exact_size).",
+        )
+        support = np.diff(features.lists.offsets)
+        self.rows = put_rows(self.device, features.rows, support, least=2)
+        self.lists = put_lists(self.device, features.lists, n)
+        self.sums = self.device.arrays.empty((n, n))
+        self.matrix = self.device.arrays.empty((n, n))
+
+    def factor(self, weights: np.ndarray, scales: MixtureScales, noise: np.ndarray) -> np.ndarray:
+        """Fill ``sums``, and ``matrix`` with its upper factor; return graphs' own sums, (n,)."""
+        own, arrays = self.features.diagonal(weights), self.device.arrays
+        diagonal = self.device.put(own)
+        device_sums(self.device, self.rows, self.lists, weights, self.sums)
+        device_mixture(scales, self.sums, diagonal, diagonal, out=self.matrix)
+        covariances = self.device.put(scales.amplitude * (1.0 + JITTER) + noise)
+        arrays.fill_diagonal(self.matrix, covariances)
+        factor_on_device(self.matrix, arrays)
+        return own
+
+    def solve(self, targets: np.ndarray) -> Any:
+        """``inv(A) @ targets``, after :meth:`factor`."""
+        return solve_on_device(self.matrix, self.device.put(targets), self.device.arrays)
+
+    def invert(self) -> Any:
+        """Overwrite the factor by the inverse."""
+        return invert_on_device(self.matrix, self.device.arrays)
+
+    def gather(self) -> np.ndarray:
+        """``sum over pairs i < j of matrix_ij min(count_iv, count_jv)``, shape (n_patterns,)."""
+        from treelens.kernels import _compiled_device as compiled
+
+        rows, lists = self.rows, self.lists
+        gathered = self.device.arrays.zeros(len(rows.patterns))
+        compiled.gather_minima[rows.n_graphs, compiled.THREADS](
+            rows.offsets, rows.patterns, rows.counts,
+            lists.starts, lists.graphs, lists.counts, self.matrix, gathered,
+        )  # fmt: skip
+        patterns, values = self.device.get(rows.patterns), self.device.get(gathered)
+        return 0.5 * np.bincount(patterns, values, self.features.n_patterns)
+
+
+class DeviceEvidence:
+    """:class:`~treelens.gp.evidence.Evidence` on a device."""
+
+    def __init__(self, problem: EvidenceProblem, device: str) -> None:
+        if problem.covariates is not None:
+            raise ValueError("Covariates are learned on the CPU only: use device='cpu'.")
+        self.problem = problem
+        self.covariance = DeviceCovariance(problem.features, device)
+
+    def __call__(self, parameters: EvidenceParameters, learned: str) -> tuple[float, np.ndarray]:
+        problem, covariance = self.problem, self.covariance
+        weights, scales = problem.weights(parameters), parameters.kernel_scales()
+        diagonal = covariance.factor(weights, scales, parameters.noise * problem.noise_factors)
+        half_log_determinant = np.log(covariance.device.get(covariance.matrix.diagonal())).sum()
+        alpha = covariance.solve(problem.targets)  # (n, n_columns)
+        fit = (problem.targets * covariance.device.get(alpha)).sum() / problem.targets.shape[1]
+        value = float(0.5 * fit + half_log_determinant) + prior_value(problem, parameters)
+        on_diagonal, own_slopes, totals = self._slopes(scales, diagonal, alpha)
+        gradient = scale_slopes(
+            problem, parameters, MixtureSlopes(own_slopes, totals, np.zeros(2)), on_diagonal
+        )
+        if learned == "uniform":
+            return value, gradient
+        by_weight = covariance.gather() + own_gradient(problem.features, own_slopes)
+        parts = weight_slopes(problem, parameters, weights * by_weight, learned)
+        return value, np.concatenate([gradient, *parts])
+
+    def value(self, parameters: EvidenceParameters) -> float:
+        """The objective alone."""
+        return self(parameters, "uniform")[0]
+
+    def _slopes(
+        self, scales: MixtureScales, diagonal: np.ndarray, alpha: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Slopes in the matrix's diagonal, in graphs' own sums, and in the scales.
+
+        Those in the sums of pairs are left in the place of the matrix.
+        """
+        from treelens.kernels import _compiled_device as compiled
+
+        covariance, device = self.covariance, self.covariance.device
+        inverse, n = covariance.invert(), self.problem.n_graphs
+        mean_square = (device.get(alpha) ** 2).mean(axis=1)
+        on_diagonal = 0.5 * (device.get(inverse.diagonal()) - mean_square)
+        totals = device.arrays.empty((n, 5))
+        compiled.mixture_slopes[n, compiled.THREADS](
+            covariance.sums, device.put(diagonal), *scales.as_tuple(),
+            device.arrays.ascontiguousarray(alpha), inverse, totals,
+        )  # fmt: skip
+        by_graph = device.get(totals)
+        return on_diagonal, by_graph[:, 0], 0.5 * by_graph[:, 1:].sum(axis=0)
 
 
 def condition_on_device(
@@ -54,8 +253,7 @@ def condition_on_device(
     The factor stays behind: what a CPU would do with one of a GPU's size is not worth the way.
     """
     covariance = DeviceCovariance(features, device)
-    covariance.make(kernel.weights, kernel.scales, noise)
-    covariance.factor()
+    covariance.factor(kernel.weights, kernel.scales, noise)
     coefficients = covariance.device.get(covariance.solve(targets))
     diagonal = covariance.device.get(covariance.invert().diagonal())[:, None].copy()
     left_out = LeaveOneOut(targets - coefficients / diagonal, 1.0 / diagonal[:, 0])
@@ -63,14 +261,7 @@ def condition_on_device(
 
 
 class DevicePredictor:
-    """Kernel rows and variances of a fitted model, on a device.
-
-    Parameters
-    ----------
-    model : FittedGP
-    name : str
-        ``"cuda"``, ``"cuda:1"``, ...
-    """
+    """Means and variances of a fitted model, on a device."""
 
     def __init__(self, model: FittedGP, name: str) -> None:
         self.model = model
@@ -81,37 +272,24 @@ class DevicePredictor:
         self.diagonal = self.device.put(basis.diagonal)
         self._factor: Any = None
 
-    def kernel_rows(self, graphs: Features) -> Any:
-        """Kernel values with the basis graphs, on the device: (n_graphs, n_basis)."""
-        rows = put_rows(self.device, graphs.pairs.rows, self.support)
-        sums = device_sums(self.device, rows, self.lists, self.model.weights)
-        left = self.device.put(graphs.diagonal)
-        return device_mixture(self.model.scales, sums, left, self.diagonal, out=sums)
-
     def decide(self, graphs: Features, variance: bool) -> tuple[np.ndarray, np.ndarray]:
         """Means and variances, the latter empty if not asked for."""
         model, device = self.model, self.device
-        rows = self.kernel_rows(graphs)
-        mean = device.get(rows @ device.put(model.coefficients.T))
-        spread = np.empty(0)
-        if variance:
-            spread = model.variances(device.get(self._reduction(rows)))
-        return model.target_offset + mean, spread
-
-    def _reduction(self, rows: Any) -> Any:
-        """How much the training graphs take off the variance, shape (n_graphs,)."""
-        gain = getattr(self.model.posterior, "precision_gain", None)
-        if gain is not None:  # of landmarks
-            return ((rows @ self.device.put(gain)) * rows).sum(axis=1)
-        half = half_solve_on_device(self._training_factor(), rows.T, self.device.arrays)
-        return (half**2).sum(axis=0)
-
-    def _training_factor(self) -> Any:
-        """The factor of the covariance of the targets, made when it is first needed."""
-        if self._factor is None:
-            model = self.model
-            assert model.sample_weights is not None
-            covariance = DeviceCovariance(model.basis_graphs.pairs, self.device.name)
-            covariance.make(model.weights, model.scales, model.noise / model.sample_weights)
-            self._factor = covariance.factor()
-        return self._factor
+        counts = put_rows(device, graphs.pairs.rows, self.support)
+        sums = device_sums(device, counts, self.lists, model.weights)
+        own = device.put(graphs.diagonal)
+        rows = device_mixture(model.scales, sums, own, self.diagonal, out=sums)
+        mean = model.target_offset + device.get(rows @ device.put(model.coefficients.T))
+        if not variance:
+            return mean, np.empty(0)
+        if isinstance(model.posterior, LandmarkPosterior):
+            reduction = ((rows @ device.put(model.posterior.precision_gain)) * rows).sum(axis=1)
+        else:
+            if self._factor is None:
+                assert model.sample_weights is not None
+                covariance = DeviceCovariance(model.basis_graphs.pairs, device.name)
+                covariance.factor(model.weights, model.scales, model.noise / model.sample_weights)
+                self._factor = covariance.matrix
+            half = half_solve_on_device(self._factor, rows.T, device.arrays)
+            reduction = (half**2).sum(axis=0)
+        return mean, model.variances(device.get(reduction))

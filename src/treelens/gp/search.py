@@ -136,7 +136,7 @@ def maximise_evidence(
 def evaluator(problem: EvidenceProblem, device: str) -> Evaluator:
     """Return objective and gradient as a function of parameters and of what is learned."""
     if device != "cpu":
-        from treelens.gp.evidence_device import DeviceEvidence
+        from treelens.gp.device import DeviceEvidence
 
         return DeviceEvidence(problem, device)
     return Evidence(problem) if problem.limits is None else CensoredEvidence(problem)
