@@ -12,17 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import blas
 
-from treelens.gp.linalg import (
-    cholesky_in_place,
-    quadratic_forms,
-    solve_factored,
-    solve_upper,
-)
+from treelens.gp.linalg import cholesky_in_place, quadratic_forms, solve_factored, solve_upper
 from treelens.gp.posterior import LeaveOneOut
 from treelens.kernels.mixture import MixtureKernel
 from treelens.parallel import blas_threads
@@ -35,54 +29,53 @@ _LEAST_LEFT = 1e-9  # keeps the sign of one minus a leverage where rounding migh
 _ROUNDS = 3  # in which landmarks are added to those drawn at random
 # Numbers that are kept while landmarks are chosen (1 GiB); of more graphs only some are looked at.
 MOST_KEPT = 2**27
-# Some graphs, and the kernel between them and the landmarks, shape (b, m).
-KernelBlock = tuple[slice, np.ndarray]
+# Some graphs, and ``V`` of them, shape (m, b).
+Projected = tuple[slice, np.ndarray]
 
 
-class BlockSums(NamedTuple):
-    """What some graphs add to the sums over landmarks."""
-
-    inner: np.ndarray  # (m, m), of which the upper triangle counts
-    right: np.ndarray  # (m, n_columns)
+def block_slices(n: int) -> list[slice]:
+    return [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
 
 
-def sums_of_block(
-    factor: np.ndarray, kernel: np.ndarray, noise: np.ndarray, targets: np.ndarray, n_jobs: int = 1
-) -> BlockSums:
-    """Return the sums over graphs from their kernel with the landmarks, shape (b, m)."""
-    scaled = solve_upper(factor, kernel.T, transposed=True, n_jobs=n_jobs)  # (m, b)
-    scaled /= np.sqrt(noise)
+def factor_landmarks(among: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+    """Overwrite the kernel among landmarks with its Cholesky factor ``U``."""
+    among[np.diag_indices_from(among)] *= 1.0 + LANDMARK_JITTER
+    return cholesky_in_place(among, n_jobs)
+
+
+def project(factor: np.ndarray, kernel: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+    """Return ``V`` (m, b) from the kernel between some graphs and the landmarks, shape (b, m)."""
+    return solve_upper(factor, kernel.T, transposed=True, n_jobs=n_jobs)
+
+
+def block_sums(
+    projected: np.ndarray, noise: np.ndarray, targets: np.ndarray, n_jobs: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what some graphs add to ``M``, of which the upper triangle counts, and to ``r``."""
+    scaled = projected / np.sqrt(noise)
     with blas_threads(n_jobs):
         inner = blas.dsyrk(1.0, scaled, lower=1).T  # a lower triangle in Fortran's order
-        return BlockSums(inner, scaled @ (targets / np.sqrt(noise)[:, None]))
+        return inner, scaled @ (targets / np.sqrt(noise)[:, None])
 
 
 @dataclass(frozen=True, eq=False)
 class LandmarkSums:
-    """All that a posterior through landmarks keeps of the training graphs.
+    """All that a posterior through landmarks keeps of the training graphs."""
 
-    Attributes
-    ----------
-    factor : ndarray, shape (m, m)
-        ``U``, upper triangular: ``U.T @ U`` is the kernel among landmarks.
-    inner : ndarray, shape (m, m)
-        ``M``, of which the upper triangle counts.
-    right : ndarray, shape (m, n_columns)
-        ``r``.
-    """
-
-    factor: np.ndarray
-    inner: np.ndarray
-    right: np.ndarray
+    factor: np.ndarray  # (m, m) U, upper triangular: U.T @ U is the kernel among landmarks
+    inner: np.ndarray  # (m, m) M, of which the upper triangle counts
+    right: np.ndarray  # (m, n_columns) r
 
     @classmethod
-    def added(cls, factor: np.ndarray, blocks: Iterable[BlockSums], n_columns: int) -> LandmarkSums:
+    def added(
+        cls, factor: np.ndarray, blocks: Iterable[tuple[np.ndarray, np.ndarray]], n_columns: int
+    ) -> LandmarkSums:
         """Add up the sums of all blocks of graphs, wherever these were computed."""
-        inner, right = np.eye(len(factor)), np.zeros((len(factor), n_columns))
-        for block in blocks:
-            inner += block.inner
-            right += block.right
-        return cls(factor, inner, right)
+        total = cls(factor, np.eye(len(factor)), np.zeros((len(factor), n_columns)))
+        for inner, right in blocks:
+            np.add(total.inner, inner, out=total.inner)
+            np.add(total.right, right, out=total.right)
+        return total
 
     @cached_property
     def inner_factor(self) -> np.ndarray:
@@ -94,106 +87,65 @@ class LandmarkSums:
         """``inv(M) r``, shape (m, n_columns)."""
         return solve_factored(self.inner_factor, self.right)
 
-    def coefficients(self) -> np.ndarray:
-        """What each landmark adds to the mean per unit of kernel, shape (m, n_columns)."""
-        return solve_upper(self.factor, self.inner_solution, transposed=False)
-
-
-def factor_landmarks(among: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-    """Overwrite the kernel among landmarks with its Cholesky factor."""
-    among[np.diag_indices_from(among)] *= 1.0 + LANDMARK_JITTER
-    return cholesky_in_place(among, n_jobs)
-
-
-def block_slices(n: int) -> list[slice]:
-    return [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
-
 
 @dataclass(frozen=True, eq=False)
 class LandmarkPosterior:
-    """Means and variances through landmarks: ``kernel`` is always between graphs and landmarks.
+    """Means and variances through landmarks: ``kernel`` is always between graphs and landmarks."""
 
-    Attributes
-    ----------
-    coefficients : ndarray, shape (m, n_columns)
-    precision_gain : ndarray, shape (m, m)
-        ``inv(K_mm) - inv(K_mm + K_mn inv(noise) K_nm)``.
-    """
-
-    coefficients: np.ndarray
-    precision_gain: np.ndarray
+    coefficients: np.ndarray  # (m, n_columns)
+    precision_gain: np.ndarray  # (m, m) inv(K_mm) - inv(K_mm + K_mn inv(noise) K_nm)
 
     @classmethod
     def fit(
         cls,
+        factor: np.ndarray,
         landmarks: np.ndarray,
-        among: np.ndarray,
-        blocks: Callable[[], Iterable[KernelBlock]],
+        amplitude: float,
+        projections: Callable[[], Iterable[Projected]],
         noise: np.ndarray,
         targets: np.ndarray,
         n_jobs: int = 1,
     ) -> tuple[LandmarkPosterior, LeaveOneOut]:
-        """Condition on targets, and predict each of them from all others.
+        """Condition on targets (n, n_columns), and predict each of them from all others.
 
-        Parameters
-        ----------
-        landmarks : ndarray of int, shape (m,)
-            Their positions among the graphs.
-        among : ndarray, shape (m, m)
-            The kernel among landmarks.
-        blocks : callable
-            Gives all training graphs, block by block, each time it is called.
-        noise : ndarray, shape (n,)
-            Variances.
-        targets : ndarray, shape (n, n_columns)
-        n_jobs : int
+        ``landmarks`` (m,) are positions among the graphs, ``amplitude`` is the kernel of a graph
+        with itself. ``projections`` returns all graphs, block by block, each time it is called.
         """
-        factor = factor_landmarks(among.copy(), n_jobs)
-        parts = (sums_of_block(factor, k, noise[w], targets[w], n_jobs) for w, k in blocks())
-        sums = LandmarkSums.added(factor, parts, targets.shape[1])
-        return cls.of_sums(sums, landmarks, among, blocks(), noise, targets, n_jobs)
+        blocks = (block_sums(half, noise[w], targets[w], n_jobs) for w, half in projections())
+        sums = LandmarkSums.added(factor, blocks, targets.shape[1])
+        return cls.of_sums(sums, landmarks, amplitude, projections(), noise, targets, n_jobs)
 
     @classmethod
     def of_sums(
         cls,
         sums: LandmarkSums,
         landmarks: np.ndarray,
-        among: np.ndarray,
-        blocks: Iterable[KernelBlock],
-        noise: np.ndarray,
-        targets: np.ndarray,
-        n_jobs: int = 1,
-    ) -> tuple[LandmarkPosterior, LeaveOneOut]:
-        """As :meth:`fit`, from sums; ``blocks``, noise and targets are of graphs to leave out."""
-        projections = (
-            (where, solve_upper(sums.factor, kernel.T, transposed=True, n_jobs=n_jobs))
-            for where, kernel in blocks
-        )
-        amplitude = float(among[0, 0])  # of every graph with itself
-        return cls.of_projections(sums, landmarks, amplitude, projections, noise, targets, n_jobs)
-
-    @classmethod
-    def of_projections(
-        cls,
-        sums: LandmarkSums,
-        landmarks: np.ndarray,
         amplitude: float,
-        projections: Iterable[KernelBlock],
+        projections: Iterable[Projected],
         noise: np.ndarray,
         targets: np.ndarray,
         n_jobs: int = 1,
     ) -> tuple[LandmarkPosterior, LeaveOneOut]:
-        """As :meth:`of_sums`, from blocks of ``V`` (m, b) in place of the kernel."""
-        left_out = _leave_one_out(sums, projections, amplitude, noise, targets, n_jobs)
+        """As :meth:`fit`, from sums; projections, noise and targets are of graphs to leave out."""
+        mean, variance = np.empty_like(targets), np.empty(len(targets))
+        for where, half in projections:  # in closed form, with the landmarks unchanged
+            inner = solve_upper(sums.inner_factor, half, transposed=True, n_jobs=n_jobs)
+            # Of the inverse of Q + N: its diagonal, and its product with the targets.
+            diagonal = 1.0 / noise[where] - (inner**2).sum(axis=0) / noise[where] ** 2
+            alpha = (targets[where] - half.T @ sums.inner_solution) / noise[where, None]
+            mean[where] = targets[where] - alpha / diagonal[:, None]
+            # The variance that landmarks leave unexplained, as in predictions.
+            unexplained = np.maximum(amplitude - (half**2).sum(axis=0), 0.0)
+            variance[where] = 1.0 / diagonal + unexplained
         outer = solve_upper(sums.factor, np.eye(len(landmarks)), transposed=True, n_jobs=n_jobs)
         inner = solve_upper(sums.inner_factor, outer, transposed=True, n_jobs=n_jobs)
+        coefficients = solve_upper(sums.factor, sums.inner_solution, transposed=False)
         with blas_threads(n_jobs):
-            fitted = cls(sums.coefficients(), outer.T @ outer - inner.T @ inner)
-        own = _without_landmark(
-            sums, outer, inner, fitted.coefficients, noise[landmarks], targets[landmarks], n_jobs
+            fitted = cls(coefficients, outer.T @ outer - inner.T @ inner)
+        mean[landmarks], variance[landmarks] = _without_landmark(
+            sums, outer, inner, coefficients, noise[landmarks], targets[landmarks], n_jobs
         )
-        left_out.mean[landmarks], left_out.variance[landmarks] = own
-        return fitted, left_out
+        return fitted, LeaveOneOut(mean, variance)
 
     def reduction(self, kernel: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """How much the training graphs reduce the variance, from ``kernel`` (n_new, m)."""
@@ -203,28 +155,6 @@ class LandmarkPosterior:
         """How much the training graphs reduce the covariance, shape (n_new, n_new)."""
         with blas_threads(n_jobs):
             return kernel @ self.precision_gain @ kernel.T
-
-
-def _leave_one_out(
-    sums: LandmarkSums,
-    projections: Iterable[KernelBlock],
-    amplitude: float,
-    noise: np.ndarray,
-    targets: np.ndarray,
-    n_jobs: int,
-) -> LeaveOneOut:
-    """Leave-one-out predictions in closed form, with the landmarks unchanged."""
-    mean, variance = np.empty_like(targets), np.empty(len(targets))
-    for where, half in projections:
-        inner = solve_upper(sums.inner_factor, half, transposed=True, n_jobs=n_jobs)
-        # Of the inverse of Q + N: its diagonal, and its product with the targets.
-        diagonal = 1.0 / noise[where] - (inner**2).sum(axis=0) / noise[where] ** 2
-        alpha = (targets[where] - half.T @ sums.inner_solution) / noise[where, None]
-        mean[where] = targets[where] - alpha / diagonal[:, None]
-        # The variance that landmarks leave unexplained, as in predictions.
-        unexplained = np.maximum(amplitude - (half**2).sum(axis=0), 0.0)
-        variance[where] = 1.0 / diagonal + unexplained
-    return LeaveOneOut(mean, variance)
 
 
 def _without_landmark(
@@ -255,56 +185,34 @@ def _without_landmark(
 
 @dataclass(frozen=True, eq=False)
 class LandmarkFit:
-    """Training graphs under a kernel, ready to be conditioned on through any landmarks.
-
-    Attributes
-    ----------
-    kernel : MixtureKernel
-    graphs : Features
-        Of all training graphs.
-    noise : ndarray, shape (n,)
-        Variances.
-    targets : ndarray, shape (n, n_columns)
-    n_jobs : int
-    """
+    """Training graphs under a kernel, ready to be conditioned on through any landmarks."""
 
     kernel: MixtureKernel
-    graphs: Features
-    noise: np.ndarray
-    targets: np.ndarray
+    graphs: Features  # of all training graphs
+    noise: np.ndarray  # (n,) variances
+    targets: np.ndarray  # (n, n_columns)
     n_jobs: int = 1
 
     def through(self, landmarks: np.ndarray) -> tuple[LandmarkPosterior, LeaveOneOut]:
         """Return the posterior through the graphs at some positions."""
+        kernel, n_jobs = self.kernel, self.n_jobs
         anchors = select_features(self.graphs, landmarks)
-        among = self.kernel.matrix(anchors, anchors, self.n_jobs)
+        factor = factor_landmarks(kernel.matrix(anchors, anchors, n_jobs), n_jobs)
+
+        def projections() -> Iterable[Projected]:
+            for where in block_slices(len(self.targets)):
+                block = select_features(self.graphs, np.arange(where.start, where.stop))
+                yield where, project(factor, kernel.matrix(block, anchors, n_jobs), n_jobs)
+
         return LandmarkPosterior.fit(
-            landmarks, among, lambda: self._rows(anchors), self.noise, self.targets, self.n_jobs
+            factor, landmarks, kernel.variance, projections, self.noise, self.targets, n_jobs
         )
-
-    def at(self, positions: np.ndarray) -> LandmarkFit:
-        """Return the same of some of the graphs."""
-        graphs = select_features(self.graphs, positions)
-        return replace(
-            self, graphs=graphs, noise=self.noise[positions], targets=self.targets[positions]
-        )
-
-    def _rows(self, anchors: Features) -> Iterable[KernelBlock]:
-        for where in block_slices(len(self.targets)):
-            block = select_features(self.graphs, np.arange(where.start, where.stop))
-            yield where, self.kernel.matrix(block, anchors, self.n_jobs)
 
 
 class LandmarkBasis:
-    """Landmarks that are added in rounds, with the projections ``V`` of all graphs on them.
+    """At most ``n_landmarks`` that are added in rounds, with ``V`` of all graphs.
 
     What was computed for the landmarks so far stays as it is.
-
-    Parameters
-    ----------
-    fit : LandmarkFit
-    n_landmarks : int
-        How many there can be.
     """
 
     def __init__(self, fit: LandmarkFit, n_landmarks: int) -> None:
@@ -341,17 +249,11 @@ class LandmarkBasis:
         right = self.projections @ (fit.targets / fit.noise[:, None])
         return LandmarkSums(self._factor[:m, :m], self._inner[:m, :m], right)
 
-    def unexplained(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return residuals (n, n_columns) and variances (n,) that landmarks leave unexplained."""
-        residuals = self.fit.targets - self.projections.T @ self.sums().inner_solution
-        explained = np.einsum("ij,ij->j", self.projections, self.projections)
-        return residuals, np.maximum(self.fit.kernel.variance - explained, 0.0)
-
     def posterior(self) -> tuple[np.ndarray, LandmarkPosterior, LeaveOneOut]:
         """Return the landmarks, ascending, the posterior, and leave-one-out predictions."""
         fit = self.fit
         blocks = ((where, self.projections[:, where]) for where in block_slices(len(fit.targets)))
-        found, left_out = LandmarkPosterior.of_projections(
+        found, left_out = LandmarkPosterior.of_sums(
             self.sums(), self.landmarks, fit.kernel.variance, blocks, fit.noise, fit.targets,
             fit.n_jobs,
         )  # fmt: skip
@@ -361,28 +263,23 @@ class LandmarkBasis:
 
 
 def choose_landmarks(fit: LandmarkFit, first: np.ndarray, n_landmarks: int) -> LandmarkBasis:
-    """Return landmarks: ``first``, and those that these explain worst.
+    """Return landmarks: ``first``, which were drawn at random, and those that these explain worst.
 
     They are added in rounds, each time the graphs with the largest product of squared residual and
     squared unexplained variance: where the mean is wrong and no landmark is near. By the residual
     alone, landmarks would gather around wrong labels; spread out by the variance alone (a pivoted
     factor, leverage) they gain little, as under these kernels nearly every graph adds a direction
     of its own.
-
-    Parameters
-    ----------
-    fit : LandmarkFit
-    first : ndarray of int
-        Drawn at random.
-    n_landmarks : int
-        How many in all.
     """
     basis = LandmarkBasis(fit, n_landmarks)
     basis.add(first)
     for size in np.linspace(len(first), n_landmarks, _ROUNDS + 1).astype(int)[1:]:
         if size > len(basis.landmarks):
-            residuals, variance = basis.unexplained()
-            doubt = (residuals**2).sum(axis=1) * variance**2
+            projections = basis.projections
+            residuals = fit.targets - projections.T @ basis.sums().inner_solution
+            explained = np.einsum("ij,ij->j", projections, projections)
+            unexplained = np.maximum(fit.kernel.variance - explained, 0.0)
+            doubt = (residuals**2).sum(axis=1) * unexplained**2
             doubt[basis.landmarks] = -1.0
             basis.add(np.argsort(-doubt, kind="stable")[: size - len(basis.landmarks)])
     return basis
@@ -399,6 +296,10 @@ def posterior_through_landmarks(
     if n <= most:
         return choose_landmarks(fit, first, n_landmarks).posterior()
     some = np.union1d(first, np.arange(0, n, -(-n // most)))
-    chosen = choose_landmarks(fit.at(some), np.searchsorted(some, first), n_landmarks)
+    part = replace(
+        fit, graphs=select_features(fit.graphs, some), noise=fit.noise[some],
+        targets=fit.targets[some],
+    )  # fmt: skip
+    chosen = choose_landmarks(part, np.searchsorted(some, first), n_landmarks)
     landmarks = np.sort(some[chosen.landmarks])
     return landmarks, *fit.through(landmarks)
