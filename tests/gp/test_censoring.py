@@ -8,7 +8,7 @@ from scipy import integrate, special, stats
 
 from naive import censoring as naive
 from strategies import random_collection
-from treelens.gp import _compiled_sites
+from treelens.gp import _compiled
 from treelens.gp.censoring import (
     CensoredEvidence,
     Conditioned,
@@ -19,8 +19,7 @@ from treelens.gp.censoring import (
 )
 from treelens.gp.choice import TrainingData
 from treelens.gp.evidence import EvidenceParameters, prior_value
-from treelens.gp.posterior import ExactPosterior
-from treelens.gp.targets import Targets
+from treelens.gp.posterior import ExactPosterior, Targets
 from treelens.patterns.forest import PatternForest
 
 
@@ -105,7 +104,7 @@ def test_extremes_stay_finite_and_converge(seed, n, log_noise, log_limit, correl
     assert all(np.isfinite(part).all() for part in sites)
     assert (sites.variance >= 0.999 * limits.noise).all()
     if log_noise > -4 and log_limit < 3:  # beyond, rounding is all that still changes
-        mean, precision = _compiled_sites.matched_sites(*limits, *sites[2:], 1e-6)
+        mean, precision = _compiled.matched_sites(*limits, *sites[2:], 1e-6)
         spread = sites.cavity_variance
         np.testing.assert_allclose(
             precision * spread, spread / sites.variance, rtol=0.01, atol=1e-3
@@ -131,11 +130,11 @@ def test_many_equal_limits_on_equal_graphs_converge_to_one_truth():
 def test_hazard_keeps_its_digits_far_out():
     """Against the asymptotic series far out, scipy elsewhere."""
     z = np.array([-1e9, -3e4, -300.0])
-    ratio, beyond = np.transpose([_compiled_sites.hazard(x) for x in z])
+    ratio, beyond = np.transpose([_compiled.hazard(x) for x in z])
     np.testing.assert_allclose(ratio, -z - 1 / z + 2 / z**3, rtol=1e-13)
     np.testing.assert_allclose(beyond, -1 / z + 2 / z**3 - 10 / z**5, rtol=1e-12)
     z = np.array([-30.0, -6.0001, -5.9999, -3.0, 0.0, 3.0, 9.0, 50.0])
-    ratio, beyond = np.transpose([_compiled_sites.hazard(x) for x in z])
+    ratio, beyond = np.transpose([_compiled.hazard(x) for x in z])
     expected = np.sqrt(2 / np.pi) / special.erfcx(-z / np.sqrt(2))
     np.testing.assert_allclose(ratio, expected, rtol=1e-12, atol=1e-300)
     np.testing.assert_allclose(beyond, z + expected, rtol=1e-9)

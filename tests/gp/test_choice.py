@@ -12,8 +12,8 @@ from treelens.gp.choice import (
     parts_of_graphs,
     preferred,
 )
+from treelens.gp.posterior import Targets, class_columns
 from treelens.gp.search import starting_parameters
-from treelens.gp.targets import Targets, class_columns
 from treelens.patterns.forest import PatternForest
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from treelens.gp.targets import Targets, class_columns
+from treelens.gp.posterior import Targets, class_columns
 
 
 def test_numbers_come_to_mean_zero_and_unit_size_and_back(rng):

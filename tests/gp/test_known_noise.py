@@ -7,7 +7,7 @@ from scipy.stats import multivariate_normal
 
 import treelens as tl
 from strategies import random_collection
-from treelens.gp.known_noise import most_likely_noise
+from treelens.gp.conditioning import most_likely_noise
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.noise import NOISE, noise_of_means
 

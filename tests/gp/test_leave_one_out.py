@@ -14,8 +14,7 @@ from treelens.gp.leave_one_out import (
     scored_classes,
     scored_numbers,
 )
-from treelens.gp.posterior import LeaveOneOut
-from treelens.gp.targets import Targets
+from treelens.gp.posterior import LeaveOneOut, Targets
 from treelens.models.thresholds import Threshold
 
 

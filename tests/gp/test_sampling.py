@@ -1,15 +1,23 @@
-"""Draws of training graphs."""
+"""Draws of training graphs, and memory that is checked before it is taken."""
 
 import numpy as np
+import psutil
+import pytest
 
-from treelens.gp.sampling import draw_by_group, draw_rare, landmarks_for, sample_for
-
-
-def test_all_where_there_are_few():
-    assert draw_by_group(np.zeros(5, int), 5, 0).tolist() == [0, 1, 2, 3, 4]
+from treelens.gp import sampling
+from treelens.gp.sampling import (
+    available_bytes,
+    bytes_needed,
+    check_memory,
+    draw_by_group,
+    draw_rare,
+    landmarks_for,
+    sample_for,
+)
 
 
 def test_groups_keep_their_shares():
+    assert draw_by_group(np.zeros(5, int), 5, 0).tolist() == [0, 1, 2, 3, 4]
     groups = np.repeat([0, 1, 2], [600, 300, 100])
     drawn = draw_by_group(groups, 100, seed=3)
     assert len(np.unique(drawn)) == 100
@@ -48,3 +56,29 @@ def test_scales_of_the_rare_are_fitted_in_proportion():
     assert np.bincount(codes[rare.weights]).tolist() == [150, 50]
     assert np.bincount(codes[rare.scales]).tolist() == [380, 20]
     assert rare.largest == 400
+
+
+def test_landmarks_take_less_than_all_graphs():
+    assert bytes_needed(40_000, 3_000, 3_000) < bytes_needed(40_000, 3_000, None) / 5
+
+
+def test_a_fit_that_is_too_large_is_refused(monkeypatch):
+    monkeypatch.setattr(sampling, "available_bytes", lambda: 2**30)
+    check_memory(1_000, 1_000, None)
+    with pytest.raises(MemoryError, match="exact_size"):
+        check_memory(20_000, 3_000, None)
+
+
+@pytest.mark.parametrize(
+    ("limit", "used"),
+    [("memory.max", "memory.current"),
+     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")],
+)  # fmt: skip
+def test_the_limit_of_a_container_counts(tmp_path, limit, used):
+    (tmp_path / "memory").mkdir()
+    (tmp_path / used).write_text("1000\n")
+    (tmp_path / limit).write_text("max\n")
+    free = psutil.virtual_memory().available
+    assert available_bytes(tmp_path) == pytest.approx(free, rel=0.2)
+    (tmp_path / limit).write_text("5000\n")
+    assert available_bytes(tmp_path) == 4000

@@ -26,9 +26,8 @@ from treelens.gp.leave_one_out import (
     left_out_numbers,
 )
 from treelens.gp.model import FittedGP
-from treelens.gp.posterior import LeaveOneOut
+from treelens.gp.posterior import LeaveOneOut, Targets, class_columns
 from treelens.gp.sampling import tenths_by_rank
-from treelens.gp.targets import Targets, class_columns
 from treelens.graphs.blocks import holds_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.limits import LIMITS

@@ -14,6 +14,7 @@ from treelens._sklearn_compat import Interval, StrOptions
 from treelens.estimators.posterior import PosteriorEstimator
 from treelens.gp.blocks import posterior_of_blocks, sample_of_blocks
 from treelens.gp.choice import FEWEST, TrainingData
+from treelens.gp.conditioning import starting_weights, with_known_noise
 from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
 from treelens.gp.device import check_device
 from treelens.gp.executors import check_executor
@@ -23,13 +24,10 @@ from treelens.gp.fitting import (
     evidence_history,
     fit_gaussian_process,
 )
-from treelens.gp.known_noise import starting_weights, with_known_noise
 from treelens.gp.leave_one_out import LearningGain, learning_gain
-from treelens.gp.memory import check_memory
 from treelens.gp.model import EvidenceRecord, FittedGP
-from treelens.gp.posterior import LeaveOneOut
-from treelens.gp.sampling import LearningSample, landmarks_for, sample_for
-from treelens.gp.targets import Targets
+from treelens.gp.posterior import LeaveOneOut, Targets
+from treelens.gp.sampling import LearningSample, check_memory, landmarks_for, sample_for
 from treelens.graphs.blocks import check_beside_blocks, holds_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs

@@ -25,8 +25,7 @@ from treelens.gp.landmarks import (
     project,
 )
 from treelens.gp.model import FittedGP, WeightedForest
-from treelens.gp.posterior import LeaveOneOut
-from treelens.gp.targets import Targets
+from treelens.gp.posterior import LeaveOneOut, Targets
 from treelens.graphs.blocks import (
     Block,
     GraphPart,
@@ -218,7 +217,9 @@ def _sums_of_run(
     start = 0
     for part in parts:
         graphs = part.load().graphs
-        n = 0 if graphs is None else len(graphs)
+        if graphs is None:
+            continue
+        n = len(graphs)
         for where in block_slices(n) if start + n <= len(targets.values) else ():
             own = targets.select(slice(start + where.start, start + where.stop))
             features = view.weighted.refine(graphs[where], n_jobs).features

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from treelens.gp import _compiled_sites
+from treelens.gp import _compiled
 from treelens.gp.evidence import JITTER, Evidence, EvidenceParameters, EvidenceProblem
 from treelens.gp.landmarks import LandmarkFit
 from treelens.gp.linalg import (
@@ -27,8 +27,7 @@ from treelens.gp.linalg import (
     solve_upper,
     symmetric,
 )
-from treelens.gp.posterior import ExactPosterior, LeaveOneOut
-from treelens.gp.targets import Targets
+from treelens.gp.posterior import ExactPosterior, LeaveOneOut, Targets
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -140,7 +139,7 @@ def fit_sites(
         factor = _factored(covariance, 1.0 / precision, n_jobs)
         half = solve_upper(factor, covariance, transposed=True, n_jobs=n_jobs)
         after = mean + covariance @ solve_factored(factor, (sites - mean)[:, None])[:, 0]
-        change = _compiled_sites.site_sweep(
+        change = _compiled.site_sweep(
             *limits, after, np.ascontiguousarray(covariance - half.T @ half), sites, precision,
             _LEAST_PRECISION,
         )  # fmt: skip
@@ -247,7 +246,7 @@ def through_landmarks(fit: LandmarkFit, landmarks: np.ndarray, targets: Targets)
         left_out = fit.through(landmarks)[1]
         left = left_out.variance[limited] - 1.0 / precision
         left = np.clip(left, JITTER, fit.kernel.variance)
-        new, sharper = _compiled_sites.matched_sites(
+        new, sharper = _compiled.matched_sites(
             *limits, left_out.mean[limited, 0], left, _LEAST_PRECISION
         )
         change = float((np.abs(sharper - precision) * left / (1.0 + sharper * left)).max())

@@ -17,12 +17,11 @@ import numpy as np
 
 from treelens.gp.censoring import Conditioned, log_densities
 from treelens.gp.evidence import EvidenceParameters, EvidenceProblem, PatternHierarchy
-from treelens.gp.posterior import LeaveOneOut
+from treelens.gp.posterior import LeaveOneOut, Targets
 from treelens.gp.search import STAGES, Tick, maximise_evidence
-from treelens.gp.targets import Targets
 from treelens.kernels.mixture import MixtureKernel
 from treelens.models.thresholds import calibrated, fit_slope
-from treelens.patterns.features import Features, graph_keys, select_features
+from treelens.patterns.features import Features, replicate_numbers, select_features
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
@@ -80,10 +79,7 @@ class TrainingData:
 
         None where no graph stands twice.
         """
-        numbers: dict[bytes, int] = {}
-        keys = graph_keys(self.features)
-        labels = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
-        return None if len(numbers) == len(labels) else labels
+        return replicate_numbers(self.features)
 
     @cached_property
     def pattern_depths(self) -> np.ndarray:

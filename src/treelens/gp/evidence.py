@@ -204,7 +204,7 @@ class EvidenceProblem:
     covariates : ndarray, shape (n_graphs, n_covariates), optional
         Standardised; they have a kernel of their own.
     limits : ndarray of int, shape (n_graphs,), optional
-        As in :class:`~treelens.gp.targets.Targets`.
+        As in :class:`~treelens.gp.posterior.Targets`.
     """
 
     features: PairFeatures

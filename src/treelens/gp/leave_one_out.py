@@ -11,8 +11,7 @@ from treelens.evaluation.metrics import NINETY, number_scores
 from treelens.gp.choice import FEWEST, Candidate
 from treelens.gp.fitting import FittedEvidence
 from treelens.gp.model import FittedGP
-from treelens.gp.posterior import ExactPosterior, LeaveOneOut
-from treelens.gp.targets import Targets
+from treelens.gp.posterior import ExactPosterior, LeaveOneOut, Targets
 from treelens.models.thresholds import Threshold, calibrated, choose_threshold
 
 # With fewer graphs, or a smaller gain in nats, no difference is claimed: the weights were learned

@@ -18,8 +18,7 @@ from treelens.array_checks import (
 )
 from treelens.gp.covariates import FittedCovariates
 from treelens.gp.landmarks import LandmarkPosterior
-from treelens.gp.posterior import ExactPosterior, MeanPosterior
-from treelens.gp.targets import Targets
+from treelens.gp.posterior import ExactPosterior, MeanPosterior, Targets
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.mixture import MixtureKernel, MixtureScales

@@ -1,7 +1,7 @@
-"""The posterior of a Gaussian process given all training graphs.
+"""Targets of a Gaussian process, and its posterior given all training graphs.
 
-It takes one Cholesky factor, for up to some ten thousand graphs. Beyond, through landmarks:
-:mod:`treelens.gp.landmarks`.
+The posterior takes one Cholesky factor, for up to some ten thousand graphs. Beyond, through
+landmarks: :mod:`treelens.gp.landmarks`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,52 @@ from treelens.gp.linalg import (
 )
 from treelens.parallel import blas_threads
 
+# Targets that differ by less than this part of their size are constant.
+_CONSTANT = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Targets centred and, if they are numbers, of unit size, with the way back."""
+
+    values: np.ndarray  # (n_graphs, n_columns)
+    offset: np.ndarray  # (n_columns,)
+    scale: float
+    weights: np.ndarray  # (n_graphs,) a graph's noise variance is divided by its weight
+    # (n_graphs,) 1 where the value is a lower limit, -1 where it is an upper one, else 0.
+    limits: np.ndarray | None = None
+
+    @classmethod
+    def standardized(cls, raw: np.ndarray, weights: np.ndarray, scale: float | None) -> Targets:
+        """Centre the columns of ``raw``; without a ``scale``, divide by their deviation."""
+        offset = np.average(raw, axis=0, weights=weights)
+        centred = raw - offset
+        if scale is None:
+            scale = float(np.sqrt(np.average((centred**2).mean(axis=1), weights=weights)))
+        if scale <= _CONSTANT * float(np.abs(raw).max(initial=0.0)):  # rounding is no spread
+            return cls(np.zeros_like(centred), offset, 1.0, weights)
+        return cls(centred / scale, offset, scale, weights)
+
+    def alike(self, raw: np.ndarray, weights: np.ndarray) -> Targets:
+        """Targets of other graphs, with the offset and the scale of these."""
+        return Targets((raw - self.offset) / self.scale, self.offset, self.scale, weights)
+
+    def select(self, indices: np.ndarray | slice) -> Targets:
+        limits = None if self.limits is None else self.limits[indices]
+        if limits is not None and not limits.any():
+            limits = None
+        values, weights = self.values[indices], self.weights[indices]
+        return Targets(values, self.offset, self.scale, weights, limits)
+
+
+def class_columns(codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """Classes as numbers: ±1 for two, else +1 against -1 / (n_classes - 1) in each column."""
+    if n_classes == 2:
+        return np.where(codes == 1, 1.0, -1.0)[:, None]
+    columns = np.full((len(codes), n_classes), -1.0 / (n_classes - 1))
+    columns[np.arange(len(codes)), codes] = 1.0
+    return columns
+
 
 class LeaveOneOut(NamedTuple):
     """Predictions of every training graph from all the others, in closed form."""
@@ -31,18 +77,10 @@ class LeaveOneOut(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ExactPosterior:
-    """Means and variances from all training graphs.
+    """Means and variances from all training graphs; ``A`` is the covariance of the targets."""
 
-    Attributes
-    ----------
-    coefficients : ndarray, shape (n, n_columns)
-        ``inv(A) y``.
-    factor : ndarray, shape (n, n)
-        Upper triangular, ``factor.T @ factor == A``; what lies below the diagonal means nothing.
-    """
-
-    coefficients: np.ndarray
-    factor: np.ndarray
+    coefficients: np.ndarray  # (n, n_columns) inv(A) y
+    factor: np.ndarray  # (n, n) upper triangular U, U.T @ U == A; not read below the diagonal
 
     @classmethod
     def fit(
@@ -84,17 +122,8 @@ class ExactPosterior:
     ) -> ExactPosterior:
         """Condition on more graphs by adding rows to the Cholesky factor.
 
-        Parameters
-        ----------
-        kernel : ndarray, shape (n_more, n)
-            Between the graphs that are added and those conditioned on before.
-        among : ndarray, shape (n_more, n_more)
-            Among those that are added.
-        noise : ndarray, shape (n_more,)
-            Their variances.
-        targets : ndarray, shape (n + n_more, n_columns)
-            Of all graphs.
-        n_jobs : int
+        ``kernel`` (n_more, n) is between these and those conditioned on before, ``among``
+        (n_more, n_more) and ``noise`` (n_more,) are theirs; ``targets`` are of all graphs.
         """
         n = len(self.factor)
         factor = np.zeros((len(targets), len(targets)))
@@ -133,14 +162,9 @@ class ExactPosterior:
 
 @dataclass(frozen=True, eq=False)
 class MeanPosterior:
-    """An exact posterior out of a file, which keeps no factor: enough for means.
+    """An exact posterior out of a file, which keeps no factor: enough for means."""
 
-    Attributes
-    ----------
-    coefficients : ndarray, shape (n, n_columns)
-    """
-
-    coefficients: np.ndarray
+    coefficients: np.ndarray  # (n, n_columns)
 
     def completed(self, kernel: np.ndarray, noise: np.ndarray, n_jobs: int = 1) -> ExactPosterior:
         """With the factor that variances need; ``kernel`` (n, n) is overwritten."""

@@ -1,10 +1,25 @@
-"""Draws of training graphs: those that weights are learned on, and landmarks."""
+"""Draws of training graphs, for weights and landmarks, and the memory that a fit takes."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+
+from treelens.gp.landmarks import BLOCK, MOST_KEPT
+
+_FEWEST = 200  # fewer graphs than this tell too little about the scales of a kernel
+_RATIO = 3  # of a commoner class, at most so many graphs for one of the rarest
+# One landmark of so many is drawn by chance; the others are chosen by what those leave open. Where
+# a class is rare, most of the chosen are of it, and chance has to speak for the others.
+_BY_CHANCE, _BY_CHANCE_IF_RARE = 4, 2
+_BYTES = 8  # of a number in double precision
+# Limit and use of the control group of this process, of versions 2 and 1.
+_CGROUPS = (
+    ("memory.max", "memory.current"),
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+)
 
 
 def draw_by_group(groups: np.ndarray, size: int, seed: int) -> np.ndarray:
@@ -29,14 +44,6 @@ def tenths_by_rank(values: np.ndarray) -> np.ndarray:
     """Groups of values: a sample drawn from each tenth keeps the spread of the whole."""
     rank = np.argsort(np.argsort(values, kind="stable"), kind="stable")
     return rank * 10 // len(values)
-
-
-# Fewer graphs than this tell too little about the scales of a kernel.
-_FEWEST = 200
-
-
-# Of a commoner class, at most so many graphs for one of the rarest.
-_RATIO = 3
 
 
 def draw_rare(codes: np.ndarray, size: int, seed: int) -> np.ndarray:
@@ -94,11 +101,6 @@ def sample_for(groups: np.ndarray, rare: bool, size: int, seed: int) -> Learning
     return LearningSample(draw_rare(groups, size, seed), in_proportion)
 
 
-# One landmark of so many is drawn by chance; the others are chosen by what those leave open. Where
-# a class is rare, most of the chosen are of it, and chance has to speak for the others.
-_BY_CHANCE, _BY_CHANCE_IF_RARE = 4, 2
-
-
 class LandmarkPlan(NamedTuple):
     """How many landmarks there shall be, and those of them that are drawn by chance."""
 
@@ -115,3 +117,50 @@ def landmarks_for(
     total = min(n_landmarks, len(groups))
     by_chance = total // (_BY_CHANCE_IF_RARE if rare else _BY_CHANCE)
     return LandmarkPlan(total, draw_by_group(groups, max(1, by_chance), seed + 1))
+
+
+def bytes_needed(n_graphs: int, n_learning: int, n_landmarks: int | None) -> int:
+    """Return the size of the largest matrices that exist at once, in bytes.
+
+    Learning takes two matrices of the graphs that weights are learned from; the exact posterior
+    three of all graphs; landmarks eight matrices of landmarks and four of a block by landmarks, or
+    two of graphs by landmarks while they are chosen.
+
+    Examples
+    --------
+    >>> round(bytes_needed(10_000, 3_000, None) / 2**30, 1)
+    2.2
+    """
+    learning = 2 * n_learning**2
+    if n_landmarks is None:
+        conditioning = 3 * n_graphs**2
+    else:
+        kept = 2 * min(MOST_KEPT, n_graphs * n_landmarks)
+        conditioning = 8 * n_landmarks**2 + max(kept, 4 * min(BLOCK, n_graphs) * n_landmarks)
+    return _BYTES * max(learning, conditioning)
+
+
+def check_memory(n_graphs: int, n_learning: int, n_landmarks: int | None) -> None:
+    """Refuse, before any work, what the available memory cannot hold."""
+    available = available_bytes()
+    needed = bytes_needed(n_graphs, n_learning, n_landmarks)
+    if needed > available:
+        raise MemoryError(
+            f"Fitting {n_graphs} graphs would take about {needed / 2**30:.1f} GiB, and "
+            f"{available / 2**30:.1f} GiB are free. Lower exact_size (beyond it predictions go "
+            "through landmarks), n_landmarks or learning_size."
+        )
+
+
+def available_bytes(cgroups: Path = Path("/sys/fs/cgroup")) -> int:
+    """Return the memory that is free, within the limit of a container where there is one."""
+    import psutil
+
+    available = int(psutil.virtual_memory().available)
+    for limit_file, use_file in _CGROUPS:
+        try:
+            limit = int((cgroups / limit_file).read_text())
+            available = min(available, max(limit - int((cgroups / use_file).read_text()), 0))
+        except (OSError, ValueError):  # no such group, or no limit ("max")
+            continue
+    return available

@@ -170,3 +170,10 @@ def graph_keys(features: Features) -> Iterator[bytes]:
     for k, (a, b) in enumerate(pairwise(rows.offsets.tolist())):
         key = rows.indices[a:b].tobytes() + rows.values[a:b].tobytes()
         yield key if covariates is None else key + covariates[k].tobytes()
+
+
+def replicate_numbers(graphs: Features) -> np.ndarray | None:
+    """Return a number per graph that replicates share; None where no graph stands twice."""
+    numbers: dict[bytes, int] = {}
+    labels = np.array([numbers.setdefault(key, len(numbers)) for key in graph_keys(graphs)])
+    return None if len(numbers) == len(labels) else labels
