@@ -146,3 +146,16 @@ def test_a_richer_candidate_needs_a_gain_beyond_its_standard_error(gains, expect
     kinds = ("uniform", "depths", "branches")
     candidates = [Candidate(k, 2, [], s) for k, s in zip(kinds, scores, strict=True)]
     assert preferred(candidates).weights == expected
+
+
+@pytest.mark.parametrize(
+    ("density", "error", "expected"),
+    [(0.5, -0.5, "depths"), (0.5, 0.5, "uniform"), (0.0, -0.5, "depths"), (-0.5, -0.5, "uniform"),
+     (0.0, 0.0, "uniform")],
+)  # fmt: skip
+def test_of_numbers_neither_density_nor_squared_error_may_get_worse(density, error, expected):
+    noise = np.random.default_rng(0).normal(size=400)
+    noise -= noise.mean()
+    uniform = Candidate("uniform", 2, [], -np.ones(400), np.ones(400))
+    depths = Candidate("depths", 2, [], density - 1.0 + noise, 1.0 + error + noise)
+    assert preferred([uniform, depths]).weights == expected

@@ -3,8 +3,10 @@
 The marginal likelihood settles the depth of uniform weights, as all depths have the same number of
 parameters. Learned weights are compared with them on graphs that they were not learned from: every
 candidate is fitted to part of the training graphs, and predicts each of the others from all. A
-richer candidate is preferred only if its gain in log predictive density exceeds the standard error
-of that gain.
+richer candidate is preferred only if its gain exceeds the standard error of that gain. Numbers are
+compared by log predictive density and by squared error, and a candidate must not lose in either:
+where a few values are far off, wider intervals and better means are not the same. Classes are
+compared by log probability.
 """
 
 from __future__ import annotations
@@ -154,6 +156,8 @@ class Candidate:
     scores : ndarray, shape (n_graphs,)
         Log predictive density of each graph from others (numbers), or log probability of its
         class.
+    squared_errors : ndarray, shape (n_graphs,), optional
+        Of numbers.
     descriptors : bool
         Whether descriptors of molecules stand beside the patterns.
     """
@@ -162,6 +166,7 @@ class Candidate:
     depth: int
     fits: list[EvidenceParameters]
     scores: np.ndarray
+    squared_errors: np.ndarray | None = None
     descriptors: bool = False
 
     @property
@@ -173,10 +178,22 @@ class Candidate:
 
     def gain_over(self, other: Candidate) -> tuple[float, float]:
         """Return the mean difference of the scores and its standard error."""
-        gain = self.scores - other.scores
-        if len(gain) < 2:
-            return 0.0, 0.0
-        return float(gain.mean()), float(np.std(gain, ddof=1) / np.sqrt(len(gain)))
+        return _mean_and_error(self.scores - other.scores)
+
+    def beats(self, other: Candidate) -> bool:
+        """Whether a gain exceeds its standard error, and nothing is lost on average."""
+        gains = [self.gain_over(other)]
+        if self.squared_errors is not None and other.squared_errors is not None:
+            gains.append(_mean_and_error(other.squared_errors - self.squared_errors))
+        return min(gain for gain, _ in gains) >= 0 and any(gain > error for gain, error in gains)
+
+
+def _mean_and_error(differences: np.ndarray) -> tuple[float, float]:
+    """Return the mean and its standard error; zeros where there is nothing to compare."""
+    if len(differences) < 2:
+        return 0.0, 0.0
+    error = np.std(differences, ddof=1) / np.sqrt(len(differences))
+    return float(differences.mean()), float(error)
 
 
 class Part(NamedTuple):
@@ -245,7 +262,7 @@ def fit_uniform(
     fits = [by_depth[best][0]]
     for part in parts[1:]:
         fits.append(_fit_part(data, part, "uniform", best, fits[0], max_steps, tick)[0])
-    return Candidate("uniform", best, fits, _scores(data, parts, fits, best))
+    return Candidate("uniform", best, fits, *_scores(data, parts, fits, best))
 
 
 def with_descriptors(
@@ -265,7 +282,7 @@ def with_descriptors(
         start = found._replace(scales=scales)
         fits.append(_fit_part(data, part, "uniform", candidate.depth, start, max_steps, tick)[0])
     scores = _scores(data, parts, fits, candidate.depth)
-    return Candidate("uniform", candidate.depth, fits, scores, descriptors=True)
+    return Candidate("uniform", candidate.depth, fits, *scores, descriptors=True)
 
 
 def fit_learned(
@@ -286,7 +303,7 @@ def fit_learned(
             for part, start in zip(parts, fits, strict=True)
         ]
         scores = _scores(data, parts, fits, depth)
-        found.append(Candidate(stage, depth, fits, scores, uniform.descriptors))
+        found.append(Candidate(stage, depth, fits, *scores, uniform.descriptors))
     return found
 
 
@@ -313,20 +330,19 @@ def preferred(candidates: list[Candidate]) -> Candidate:
     """Return the simplest candidate that none of the richer ones clearly beats."""
     best = candidates[0]
     for candidate in candidates[1:]:
-        gain, error = candidate.gain_over(best)
-        if gain > error:
+        if candidate.beats(best):
             best = candidate
     return best
 
 
 def _scores(
     data: TrainingData, parts: list[Part], found: list[EvidenceParameters], depth: int
-) -> np.ndarray:
-    """Log predictive densities, or log probabilities of classes, of all graphs compared on."""
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Scores and, of numbers, squared errors of all graphs compared on; see :class:`Candidate`."""
+    if not any(len(part.compared) for part in parts):
+        return np.empty(0), None
     means, variances = [], []
     for part, parameters in zip(parts, found, strict=True):
-        if not len(part.compared):
-            return np.empty(0)
         both = np.concatenate([part.fitted, part.compared])
         left_out = data.leave_one_out(parameters, depth, both)
         means.append(left_out.mean[len(part.fitted) :])
@@ -335,7 +351,10 @@ def _scores(
     compared = np.concatenate([part.compared for part in parts])
     if data.codes is None:
         some = data.targets.select(compared)
-        return log_densities(some.values, mean, variance, some.limits)
+        errors = (some.values - mean)[:, 0]
+        if some.limits is not None:  # a limit that holds is no error
+            errors = np.where(some.limits * errors < 0, 0.0, errors)
+        return log_densities(some.values, mean, variance, some.limits), errors**2
     codes = data.codes[compared]
     probabilities = calibrated(mean, fit_slope(mean, codes, np.ones(len(codes))))
-    return np.log(np.maximum(probabilities[np.arange(len(codes)), codes], 1e-300))
+    return np.log(np.maximum(probabilities[np.arange(len(codes)), codes], 1e-300)), None
