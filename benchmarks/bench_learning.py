@@ -37,7 +37,7 @@ class Problem(NamedTuple):
     room: np.ndarray  # where the Gram matrix goes: warm, so that it is at its fastest
 
     def objective(self, n_jobs: int) -> AllPairsObjective:
-        return AllPairsObjective.from_features(self.features, self.codes, MARGINS, False, n_jobs)
+        return AllPairsObjective(self.features, self.codes, MARGINS, False, n_jobs)
 
     def ball(self) -> BallConstraint:
         offsets = self.features.level_offsets

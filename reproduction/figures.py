@@ -20,7 +20,7 @@ from reproduction.pages import save_figure
 from treelens.graphs.collection import Graph
 from treelens.graphs.convert import as_graph_collection
 from treelens.graphs.synthetic import SUBSTRUCTURES
-from treelens.pairwise.losses import smooth_hinge_different, smooth_hinge_same
+from treelens.pairwise.objective import smooth_hinge_different, smooth_hinge_same
 from treelens.patterns.vocabulary import PatternVocabulary
 
 ALPHA1, ALPHA2, SIGMA = 3.0, 4.0, 1.5

@@ -33,9 +33,8 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.datasets import load_dataset
 from treelens.graphs.synthetic import make_synthetic
 from treelens.pairwise.bounds import mean_pair_loss
-from treelens.pairwise.learn import learn_weights
+from treelens.pairwise.learn import LearnedWeights, learn_weights
 from treelens.pairwise.objective import Margins
-from treelens.pairwise.result import LearnedWeights
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary

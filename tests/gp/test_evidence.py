@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from naive import evidence as naive
-from treelens.gp import _compiled, evidence, level_sums
+from treelens.gp import evidence, level_sums
 from treelens.gp.evidence import (
     JITTER,
     N_SCALES,
@@ -16,7 +16,6 @@ from treelens.gp.evidence import (
     evidence_objective,
 )
 from treelens.gp.search import starting_parameters
-from treelens.pairwise.objective import pair_arrays
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 
@@ -206,17 +205,3 @@ def test_gradient_agrees_with_finite_differences(learned, n_columns, covariates)
             for shift in (step * np.eye(len(vector))[k], -step * np.eye(len(vector))[k])
         )
         assert gradient[k] == pytest.approx((ahead - behind) / (2 * step), abs=1e-6, rel=1e-6)
-
-
-@pytest.mark.parametrize("n", [14, 150])
-def test_slopes_are_gathered_as_the_naive_twin_does(n):
-    problem, counts = _problem(n=n)
-    slopes = np.triu(np.random.default_rng(0).normal(size=(n, n)), 1)
-    expected = naive.gather_minima(counts, slopes)
-    arrays = pair_arrays(problem.features)
-    sparse = arrays._replace(dense_of_pattern=np.full_like(arrays.dense_of_pattern, -1))
-    for kept in (arrays, sparse):
-        found = [np.zeros(len(expected)) for _ in range(3)]
-        for share in range(3):
-            _compiled.gather_minima(share, 3, slopes, found[share], *kept[:8])
-        np.testing.assert_allclose(np.sum(found, axis=0), expected, atol=1e-10)

@@ -53,79 +53,42 @@ def random_side(rng: np.random.Generator, n_graphs: int, n_dense: int) -> Side:
 
 
 @pytest.mark.parametrize("minimum", [True, False])
-def test_sweep(minimum: bool, rng: np.random.Generator) -> None:
-    row, columns, x = rng.random(9), rng.random((4, 9)), rng.random(4)
-    expected = naive.sweep(row.tolist(), columns.tolist(), x.tolist(), minimum)
-    _compiled._sweep(row, *columns, *x, minimum)
-    assert row.tolist() == expected
-
-
-@pytest.mark.parametrize("minimum", [True, False])
-@pytest.mark.parametrize("n_dense", [0, 1, 4, 6, 12])
-def test_add_dense(minimum: bool, n_dense: int, rng: np.random.Generator) -> None:
-    side = random_side(rng, 7, n_dense)
-    start = 2
-    row = rng.random(7)
-    patterns = np.flatnonzero(side.table[0]).astype(np.int32)
-    values = side.table[0, patterns]
-    common = patterns[patterns < n_dense]
-    expected = row.tolist()
-    expected[start:] = naive.sweep(
-        expected[start:], side.table[start:, common].T.tolist(), values[: len(common)].tolist(),
-        minimum,
-    )  # fmt: skip
-    _compiled._add_dense(row, start, patterns, values, side.dense_of_pattern, side.dense, minimum)
-    assert row.tolist() == expected
-
-
-@pytest.mark.parametrize("minimum", [True, False])
 @pytest.mark.parametrize("n_dense", [0, 3, 5, 12])
 @pytest.mark.parametrize("step", [1, 3])
-def test_cross_rows(minimum: bool, n_dense: int, step: int, rng: np.random.Generator) -> None:
-    left, right = random_side(rng, 5, n_dense), random_side(rng, 7, n_dense)
-    left_scale, scale = rng.random(5), rng.random(7)
-    out = np.full((5, 7), np.nan)
-    for first in range(step):
-        _compiled.cross_rows(
-            first, step, *left.rows, right.dense_of_pattern, right.dense, *right.lists, minimum,
-            left_scale, scale, -3.0, 0.4, out,
-        )  # fmt: skip
-    expected = naive.cross_rows(
-        left.dicts, right.dicts, set(range(n_dense)), minimum, left_scale.tolist(),
-        scale.tolist(), -3.0, 0.4,
-    )  # fmt: skip
-    assert out.tolist() == expected
-    assert out.min() == 0.0 < out.max()  # never below
-
-
-@pytest.mark.parametrize("minimum", [True, False])
-@pytest.mark.parametrize("n_dense", [0, 3, 5, 12])
-@pytest.mark.parametrize("step", [1, 3])
-def test_upper_rows(minimum: bool, n_dense: int, step: int, rng: np.random.Generator) -> None:
-    side = random_side(rng, 8, n_dense)
+@pytest.mark.parametrize("upper", [False, True])
+def test_sum_rows(minimum, n_dense, step, upper, rng) -> None:
+    right = random_side(rng, 8, n_dense)
+    left = right if upper else random_side(rng, 5, n_dense)
     scale = rng.random(8)
-    out = np.full((8, 8), np.nan)
+    left_scale = scale if upper else rng.random(5)
+    out = np.full((len(left_scale), 8), np.nan)
     for first in range(step):
-        _compiled.upper_rows(
-            first, step, *side.rows, side.dense_of_pattern, side.dense, *side.lists, minimum,
-            scale, 2.0, 0.25, out,
+        _compiled.sum_rows(
+            first, len(out), step, 0, upper, *left.rows, *right.lists, right.dense_of_pattern,
+            right.dense, minimum, left_scale, scale, right.lists[0][:-1].copy(), out,
         )  # fmt: skip
     expected = np.array(
-        naive.cross_rows(
-            side.dicts, side.dicts, set(range(n_dense)), minimum, scale.tolist(), scale.tolist(),
-            2.0, 0.25,
+        naive.sum_rows(
+            left.dicts, right.dicts, set(range(n_dense)), minimum, left_scale.tolist(),
+            scale.tolist(),
         )
     )  # fmt: skip
-    upper = np.triu_indices(8)
-    assert out[upper].tolist() == expected[upper].tolist()
-    assert np.isnan(out[np.tril_indices(8, -1)]).all()
+    if upper:
+        assert np.isnan(out[np.tril_indices(8, -1)]).all()
+        out, expected = out[np.triu_indices(8)], expected[np.triu_indices(8)]
+    assert out.tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("n", [1, 5, 16, 19])
-@pytest.mark.parametrize("step", [1, 3])
-def test_mirror(n: int, step: int, rng: np.random.Generator) -> None:
-    out = rng.random((n, n))
-    expected = naive.mirror(out.tolist())
-    for first in range(step):
-        _compiled.mirror(first, step, 4, out)
-    assert out.tolist() == expected
+@pytest.mark.parametrize("minimum", [True, False])
+@pytest.mark.parametrize("n_dense", [0, 3, 12])
+@pytest.mark.parametrize("n", [8, 150])
+def test_gather_rows(minimum, n_dense, n, rng) -> None:
+    side, slopes = random_side(rng, n, n_dense), np.triu(rng.normal(size=(n, n)))
+    found, lanes = np.zeros(12), np.empty((2, _compiled.LANES))
+    for first, last in ((0, 3), (3, n)):  # in blocks of rows
+        _compiled.gather_rows(
+            first, last, 1, first, slopes[first:last], *side.rows, *side.lists,
+            side.dense_of_pattern, side.dense, minimum, side.lists[0][:-1].copy(), lanes, found,
+        )  # fmt: skip
+    expected = naive.gather_rows(side.table, slopes, minimum)
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from treelens.kernels.normalize import normalize_kernel
+from treelens.kernels.gram import normalize_kernel
 
 
 @pytest.fixture

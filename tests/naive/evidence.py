@@ -95,12 +95,3 @@ def landmark_bound(problem, parameters, counts, landmarks, spreads, jitter):
     prior += ((parameters.level_logits / logit_spread) ** 2).sum()
     prior += (((parameters.scales - problem.usual_scales) / scale_spread) ** 2).sum()
     return 0.5 * (fit + np.linalg.slogdet(covariance)[1] + left + prior)
-
-
-def gather_minima(counts, matrix):
-    """``sum_{i < j} matrix[i, j] min(counts[i, v], counts[j, v])`` for every pattern ``v``."""
-    totals = np.zeros(counts.shape[1])
-    for i in range(len(counts)):
-        for j in range(i + 1, len(counts)):
-            totals += matrix[i, j] * np.minimum(counts[i], counts[j])
-    return totals

@@ -10,16 +10,6 @@ import ot
 from scipy.optimize import linear_sum_assignment
 
 
-def sweep(row: list, columns: list[list], x: list[float], minimum: bool) -> list:
-    """A row plus several dense columns, each entry summed from left to right."""
-    result = []
-    for j, total in enumerate(row):
-        for column, value in zip(columns, x, strict=True):
-            total = total + (min(column[j], value) if minimum else column[j] * value)
-        result.append(total)
-    return result
-
-
 def pair_sum(
     left: dict[int, float], right: dict[int, float], dense: set[int], minimum: bool
 ) -> float:
@@ -32,27 +22,24 @@ def pair_sum(
     return total
 
 
-def finish(total: float, scales: float, factor: float, shift: float) -> float:
-    return max(0.0, shift + factor * (total * scales))
-
-
-def cross_rows(
+def sum_rows(
     left: list[dict], right: list[dict], dense: set[int], minimum: bool, left_scale: list,
-    scale: list, factor: float, shift: float,
+    scale: list,
 ) -> list[list[float]]:  # fmt: skip
     return [
-        [
-            finish(pair_sum(a, b, dense, minimum), left_scale[i] * scale[j], factor, shift)
-            for j, b in enumerate(right)
-        ]
+        [pair_sum(a, b, dense, minimum) * (left_scale[i] * scale[j]) for j, b in enumerate(right)]
         for i, a in enumerate(left)
     ]
 
 
-def mirror(matrix: list[list]) -> list[list]:
-    """The upper half copied into the lower."""
-    n = len(matrix)
-    return [[matrix[min(i, j)][max(i, j)] for j in range(n)] for i in range(n)]
+def gather_rows(table: np.ndarray, matrix: np.ndarray, minimum: bool) -> np.ndarray:
+    """``sum_{i <= j} matrix[i, j] combine(table[i, v], table[j, v])`` for every pattern ``v``."""
+    totals = np.zeros(table.shape[1])
+    for i in range(len(table)):
+        for j in range(i, len(table)):
+            both = np.minimum(table[i], table[j]) if minimum else table[i] * table[j]
+            totals += matrix[i, j] * both
+    return totals
 
 
 def hamming(left: np.ndarray, right: np.ndarray) -> np.ndarray:

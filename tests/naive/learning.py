@@ -88,13 +88,3 @@ def stochastic_steps(
         weights = project(weights + step_size * factor * slope * z)
         total += weights
     return weights, total / len(draws)
-
-
-def shrunk_norm(shift: np.ndarray, metric: np.ndarray, multiplier: float) -> tuple[float, float]:
-    """``||max(-1, metric shift / (metric + multiplier))||²`` and minus half its derivative."""
-    square = slope = 0.0
-    for x, m in zip(shift.tolist(), metric.tolist(), strict=True):
-        p = max(-1.0, m * x / (m + multiplier))
-        square += p * p
-        slope += p * p / (m + multiplier) if p > -1.0 else 0.0
-    return square, slope

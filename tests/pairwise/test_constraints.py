@@ -6,8 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from naive import learning as naive
-from treelens.pairwise import _compiled
 from treelens.pairwise.constraints import (
     BallConstraint,
     ball_minimizer,
@@ -119,10 +117,3 @@ def test_depths_are_independent(seed):
         changed[3:] += 1.0
         np.testing.assert_array_equal(function(v)[:3], function(changed)[:3])
     np.testing.assert_allclose(ball.project(v)[3:], project_ball(v[3:], 2.0))
-
-
-def test_compiled_norm_is_that_of_its_twin(rng):
-    shift, metric = rng.normal(scale=2, size=50), np.exp(rng.normal(size=50))
-    for multiplier in (0.0, 0.3, 7.0):
-        ours = _compiled.shrunk_norm(shift, metric, multiplier)
-        np.testing.assert_allclose(ours, naive.shrunk_norm(shift, metric, multiplier), rtol=1e-12)

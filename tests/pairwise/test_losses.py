@@ -6,9 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive import learning as naive
-from treelens.pairwise import losses
-from treelens.pairwise.losses import DIFFERENT_QUANTILE, SAME_QUANTILE, SIGMA_SHARE, choose_margins
-from treelens.pairwise.objective import Margins, pair_arrays
+from treelens.pairwise import objective as losses
+from treelens.pairwise.objective import (
+    DIFFERENT_QUANTILE,
+    SAME_QUANTILE,
+    SIGMA_SHARE,
+    Margins,
+    choose_margins,
+)
 
 ALPHA1, ALPHA2, SIGMA = 3.0, 2.0, 1.5
 MARGINS = Margins(ALPHA1, ALPHA2, SIGMA)
@@ -59,7 +64,7 @@ def test_quantiles_are_those_of_the_distances(features):
     shares = [0.1, 0.25, 0.5, 0.9]
     largest = float(np.diag(similarities).max())
     for n_jobs in (1, 2):
-        found = losses.distance_quantiles(pair_arrays(features), largest, shares, n_jobs)
+        found = losses.distance_quantiles(features, largest, shares, n_jobs)
         for share, quantile in zip(shares, found, strict=True):
             near = np.quantile(distances, [max(share - 0.02, 0), share + 0.02])
             assert near[0] - 1e-3 <= quantile <= near[1] + 1e-3

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from naive import learning as naive
+from treelens.kernels import gram as gram_module
 from treelens.pairwise.objective import (
     AllPairsObjective,
     Margins,
@@ -11,7 +12,6 @@ from treelens.pairwise.objective import (
     largest_pair_norm,
     pair_weights,
 )
-from treelens.patterns import pairs as pairs_module
 
 pytestmark = pytest.mark.interpreted
 
@@ -19,7 +19,7 @@ MARGINS = Margins(alpha1=0.8, alpha2=0.6, sigma=0.15)
 
 
 def all_pairs(features, labels, balance=True, n_jobs=1):
-    return AllPairsObjective.from_features(features, labels, MARGINS, balance, n_jobs)
+    return AllPairsObjective(features, labels, MARGINS, balance, n_jobs)
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_gradient_is_the_mean_of_all_pair_gradients(
     features, labels, weights, balance, dense_share, monkeypatch
 ):
     """Whether patterns are laid out as dense columns, as lists, or as some of both."""
-    monkeypatch.setattr(pairs_module, "_DENSE_SHARE", dense_share)
+    monkeypatch.setattr(gram_module, "_DENSE_SHARE", dense_share)
     value, gradient = all_pairs(features, labels, balance).value_and_gradient(weights)
     expected = naive.objective(
         naive.all_pair_features(features), labels, naive.ordered_pair_weights(labels, balance),

@@ -11,8 +11,8 @@ from strategies import random_collection
 from treelens.pairwise import solvers
 from treelens.pairwise.constraints import BallConstraint
 from treelens.pairwise.learn import learn_weights
-from treelens.pairwise.result import Certificate
 from treelens.pairwise.solvers import (
+    Certificate,
     CurvatureModel,
     first_step,
     projected_gradient,

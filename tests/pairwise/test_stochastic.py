@@ -7,7 +7,7 @@ import pytest
 
 from naive import learning as naive
 from treelens.pairwise import _compiled_pairs
-from treelens.pairwise._compiled_pairs import StepRules, StepState
+from treelens.pairwise._compiled_pairs import PairRows, StepRules, StepState
 from treelens.pairwise.constraints import BallConstraint
 from treelens.pairwise.objective import AllPairsObjective, Margins
 from treelens.pairwise.solvers import draw_pairs, stage_ends, stochastic_gradient
@@ -16,7 +16,7 @@ MARGINS = Margins(alpha1=0.8, alpha2=0.6, sigma=0.15)
 
 
 def problem(features, labels, balance=False):
-    return AllPairsObjective.from_features(features, labels, MARGINS, balance)
+    return AllPairsObjective(features, labels, MARGINS, balance)
 
 
 def run(sums, constraint, n_steps, step_size=0.1, halvings=0, average=False, seed=0):
@@ -81,7 +81,9 @@ def test_scales_far_below_one_are_caught(features, labels):
     state = fresh_state(features)
     rng = np.random.default_rng(0)
     first, second = rng.integers(20, size=(2, 5000), dtype=np.int32)
-    _compiled_pairs.run_steps(sums.pairs, sums.codes, rules, state, first, second, np.ones(5000))
+    _compiled_pairs.run_steps(
+        PairRows.of(features), sums.codes, rules, state, first, second, np.ones(5000)
+    )
     assert (state.scale >= 1e-7).all()
     for level, (a, b) in enumerate(zip(features.level_offsets, features.level_offsets[1:],
                                        strict=False)):  # fmt: skip
@@ -101,7 +103,7 @@ def test_the_mean_step_is_the_gradient(features, labels, balance):
     for k in range(400):
         state = fresh_state(features)
         draw = first[k : k + 1], second[k : k + 1], factors[k : k + 1]
-        _compiled_pairs.run_steps(sums.pairs, sums.codes, rules, state, *draw)
+        _compiled_pairs.run_steps(PairRows.of(features), sums.codes, rules, state, *draw)
         total += state.u
     gradient = sums.value_and_gradient(np.ones(features.n_patterns))[1]
     np.testing.assert_allclose(-total / 400, gradient, atol=1e-15)
@@ -145,7 +147,7 @@ def test_different_labels_push_shared_patterns_down_and_same_labels_up(features)
         z = naive.pair_feature(features, 0, other)
         state = fresh_state(features)
         draw = np.array([0], np.int32), np.array([other], np.int32), np.ones(1)
-        _compiled_pairs.run_steps(sums.pairs, sums.codes, rules, state, *draw)
+        _compiled_pairs.run_steps(PairRows.of(features), sums.codes, rules, state, *draw)
         np.testing.assert_array_equal(np.sign(state.u), sign * np.sign(z))
 
 
@@ -154,7 +156,7 @@ def test_different_labels_push_shared_patterns_down_and_same_labels_up(features)
 def test_more_stages_than_steps(features, labels, n_steps):
     """The mean must not be taken over an empty stage: here the last stage is the last steps."""
     sums = problem(features, labels)
-    sums = replace(sums, loss=sums.loss._replace(alpha1=5.0, alpha2=-5.0))  # every step moves
+    sums = replace(sums, margins=replace(MARGINS, alpha1=5.0, alpha2=-5.0))  # every step moves
     ball = BallConstraint(features.level_offsets, np.ones(3))
     last, mean = (
         run(sums, ball, n_steps, halvings=8, average=average, seed=1)[0]

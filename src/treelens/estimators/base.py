@@ -25,8 +25,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe
-from treelens.kernels.gram import pair_sums
-from treelens.kernels.normalize import normalize_kernel
+from treelens.kernels.gram import normalize_kernel, pair_sums
 from treelens.models.predictions import FittedModel, Predictions
 from treelens.patterns.features import Features
 

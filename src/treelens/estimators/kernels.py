@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from treelens._sklearn_compat import HasMethods, Interval, StrOptions
 from treelens.estimators.base import GraphKernel, check_graphs
 from treelens.graphs.collection import GraphCollection
-from treelens.kernels.gram import pair_sums
-from treelens.kernels.normalize import normalize_kernel
+from treelens.kernels.gram import normalize_kernel, pair_sums
 from treelens.kernels.weighted import exponential, l1_distance
 from treelens.patterns.cells import MOST_STEPS, AttributeCells, has_attributes
 from treelens.patterns.features import (
@@ -360,12 +359,11 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         out: np.ndarray | None = None,
     ) -> np.ndarray:
         n_jobs, other = self._n_jobs(), None if right is None else right.pairs
+        sums = pair_sums(left.pairs, other, weights, n_jobs=n_jobs, out=out)
         if self.kernel == "laplacian":
-            sums = pair_sums(left.pairs, other, weights, n_jobs=n_jobs, out=out)
             return l1_distance(sums, left.diagonal, (right or left).diagonal, n_jobs)
-        return pair_sums(
-            left.pairs, other, weights, factor=-1.0, shift=offset, n_jobs=n_jobs, out=out
-        )
+        np.subtract(offset, sums, out=sums)
+        return np.maximum(sums, 0.0, out=sums)
 
     def _offset(self) -> float:
         """The constant b of the kernel: the largest ``<W, Z(G, G)>`` of the training graphs.

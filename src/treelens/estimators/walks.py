@@ -13,7 +13,7 @@ from treelens._sklearn_compat import Interval, available_if
 from treelens.estimators.base import Features, GraphKernel, check_graphs
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels._compiled_walks import WalkedGraphs
-from treelens.kernels.normalize import normalize_kernel
+from treelens.kernels.gram import normalize_kernel
 from treelens.kernels.random_walk import (
     check_convergence,
     walk_diagonal,

@@ -9,8 +9,7 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions, fit_context
-from treelens.pairwise.learn import learn_weights
-from treelens.pairwise.result import LearnedWeights
+from treelens.pairwise.learn import LearnedWeights, learn_weights
 from treelens.pairwise.settings import (
     SOLVER_KINDS,
     as_solver,

@@ -29,10 +29,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial import distance
 
-from treelens.gp import _compiled
 from treelens.gp.level_sums import LevelSums
 from treelens.gp.linalg import cholesky_in_place, inverse_in_place, solve_factored
-from treelens.kernels.gram import pair_sums
+from treelens.kernels.gram import PairLists, gather_pairs, pair_sums
 from treelens.kernels.mixture import (
     CovariateScales,
     MixtureScales,
@@ -40,7 +39,6 @@ from treelens.kernels.mixture import (
     mixture_kernel,
     mixture_slopes,
 )
-from treelens.pairwise.objective import N_SHARES, in_shares, pair_arrays
 from treelens.patterns.pairs import PairFeatures
 
 # Relative to the amplitude; keeps the matrix definite where graphs repeat and noise vanishes.
@@ -383,12 +381,12 @@ class _Parts:
         hierarchy, features = problem.hierarchy, problem.features
         n_groups, n_jobs = hierarchy.n_groups, problem.n_jobs
         if n_listed == hierarchy.n_patterns:
-            return cls(features, pair_arrays(features), None, n_groups, n_jobs)
+            return cls(features, PairLists.of(features, features), None, n_groups, n_jobs)
         listed = np.arange(hierarchy.n_patterns) < n_listed
         group_of = np.where(listed, -1, hierarchy.group_of)
         levels = LevelSums.of(features, group_of, n_jobs)
         features = features.select_patterns(listed)
-        arrays = pair_arrays(features) if n_listed else None
+        arrays = PairLists.of(features, features) if n_listed else None
         return cls(features, arrays, levels, n_groups, n_jobs)
 
     def sum_into(self, sums: np.ndarray, weights: np.ndarray, group_weights: np.ndarray) -> None:
@@ -409,14 +407,8 @@ class _Parts:
         """
         by_weight, by_group = np.empty(0), np.zeros(self.n_groups)
         if self.arrays is not None:
-            gradients = np.zeros((N_SHARES, self.features.n_patterns))
-            in_shares(
-                lambda k: _compiled.gather_minima(
-                    k, N_SHARES, matrix, gradients[k], *self.arrays[:8]
-                ),
-                self.n_jobs,
-            )
-            by_weight = gradients.sum(axis=0) + own_gradient(self.features, own)
+            by_weight = gather_pairs(matrix, self.arrays, self.n_jobs)
+            by_weight += own_gradient(self.features, own)
         if self.levels is not None:
             by_group[self.levels.groups] = self.levels.slopes(matrix, own, self.n_jobs)
         return by_weight, by_group

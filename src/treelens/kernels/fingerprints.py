@@ -14,8 +14,7 @@ from scipy import sparse
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.gathering import parsed_smiles
-from treelens.kernels.gram import pair_sums
-from treelens.kernels.normalize import normalize_kernel
+from treelens.kernels.gram import normalize_kernel, pair_sums
 from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.pairs import PairFeatures
 

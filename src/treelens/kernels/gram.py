@@ -4,15 +4,66 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from treelens.kernels import _compiled
 from treelens.parallel import in_threads
-from treelens.patterns.pairs import PairFeatures, dense_columns
+from treelens.patterns.pairs import PairFeatures
 
-_MIRROR_TILE = 64
+# Gradients are summed in this many shares, in order, whatever the number of threads: so they are
+# the same, bit for bit, for every n_jobs.
+N_SHARES = 8
+# Patterns in more than this share of the graphs are kept as dense columns; at most so many.
+_DENSE_SHARE = 0.125
+_MOST_DENSE = 1024
+_TILE = 128  # two of them fit into a cache
+
+
+class PairLists(NamedTuple):
+    """Pair features laid out for the compiled loops."""
+
+    row_offsets: np.ndarray  # (n_left + 1,) patterns of each left graph ...
+    row_patterns: np.ndarray  # ... ascending
+    row_values: np.ndarray
+    list_offsets: np.ndarray  # (n_patterns + 1,) right graphs of each pattern ...
+    list_graphs: np.ndarray  # ... ascending
+    list_values: np.ndarray
+    dense_of_pattern: np.ndarray  # (n_patterns,) row of `dense`, or -1
+    dense: np.ndarray  # (n_dense, n_right) values of the most common patterns
+    minimum: bool
+
+    @classmethod
+    def of(
+        cls, left: PairFeatures, right: PairFeatures, weights: np.ndarray | None = None
+    ) -> PairLists:
+        """Lay two sides out, with weights (n_patterns,) in their values."""
+        rows, lists, minimum = left.rows, right.lists, bool(left.minimum)
+        row_values, list_values = rows.values, lists.values
+        if weights is not None:
+            factors = weights if minimum else np.sqrt(weights)  # a product takes one from each side
+            row_values = row_values * factors[rows.indices]
+            list_values = list_values * np.repeat(factors, np.diff(lists.offsets))
+        support = np.diff(lists.offsets)
+        common = np.flatnonzero(support > _DENSE_SHARE * right.n_graphs)
+        if len(common) > _MOST_DENSE:
+            heaviest = np.argsort(-support[common], kind="stable")[:_MOST_DENSE]
+            common = np.sort(common[heaviest])
+        dense_of_pattern = np.full(len(lists), -1, dtype=np.int32)
+        dense_of_pattern[common] = np.arange(len(common), dtype=np.int32)
+        dense = np.zeros((max(1, len(common)), right.n_graphs))
+        for row, pattern in enumerate(common):
+            entries = slice(lists.offsets[pattern], lists.offsets[pattern + 1])
+            dense[row, lists.indices[entries]] = list_values[entries]
+        return cls(
+            rows.offsets, rows.indices, row_values, lists.offsets, lists.indices, list_values,
+            dense_of_pattern, dense, minimum,
+        )  # fmt: skip
+
+    def heads(self) -> np.ndarray:
+        """Return where in each list the compiled loops begin."""
+        return self.list_offsets[:-1].copy()
 
 
 def pair_sums(
@@ -20,53 +71,87 @@ def pair_sums(
     right: PairFeatures | None = None,
     weights: np.ndarray | None = None,
     *,
-    factor: float = 1.0,
-    shift: float = 0.0,
     n_jobs: int = 1,
     out: np.ndarray | None = None,
 ) -> np.ndarray:
-    """``shift + factor * <W, Z(i, j)>`` for all pairs, shape (n_left, n_right).
+    """Return ``<W, Z(i, j)>`` for all pairs, shape (n_left, n_right).
 
     ``right`` is over the same patterns; None pairs ``left`` with itself and computes one half only.
-    ``weights`` are not negative; None means all ones. ``out`` may be a memory map. The result does
-    not depend on the number of threads.
+    ``weights`` are not negative; None means all ones. The result does not depend on the number of
+    threads.
     """
     target = left if right is None else right
     if target.n_patterns != left.n_patterns or target.minimum != left.minimum:
         raise ValueError("Both sides must have the same patterns and the same kind of feature.")
-    shape = (left.n_graphs, target.n_graphs)
-    if out is None:
-        out = np.empty(shape)
-    elif out.shape != shape or out.dtype != np.float64 or not out.flags.c_contiguous:
+    if weights is not None and weights.shape != (left.n_patterns,):
         raise ValueError(
-            f"out must be a C-contiguous float64 array of shape {shape}, got {out.dtype} "
-            f"of shape {out.shape}."
+            f"There are {left.n_patterns} patterns; weights has shape {weights.shape}."
         )
-    left_values, right_values = _weighted_values(left, target, weights)
-    dense_of_pattern, dense = dense_columns(target.lists, right_values, target.n_graphs)
-    shared = (
-        left.rows.offsets, left.rows.indices, left_values, dense_of_pattern, dense,
-        target.lists.offsets, target.lists.indices, right_values, left.minimum,
-    )  # fmt: skip
-    if right is not None:
-        interleaved(
-            lambda k, step: _compiled.cross_rows(
-                k, step, *shared, left.scale, target.scale, factor, shift, out
-            ),
-            n_jobs,
-        )
-        return out
+    shape = (left.n_graphs, target.n_graphs)
+    sums = np.empty(shape) if out is None else out
+    if sums.shape != shape or sums.dtype != np.float64 or not sums.flags.c_contiguous:
+        raise ValueError(f"out must be a C-contiguous float64 array of shape {shape}.")
+    lists = PairLists.of(left, target, weights)
     interleaved(
-        lambda k, step: _compiled.upper_rows(k, step, *shared, left.scale, factor, shift, out),
+        lambda k, step: _compiled.sum_rows(
+            k, left.n_graphs, step, 0, right is None, *lists, left.scale, target.scale,
+            lists.heads(), sums,
+        ),
         n_jobs,
-    )
-    return mirrored(out, n_jobs)
+    )  # fmt: skip
+    return mirrored(sums) if right is None else sums
 
 
-def mirrored(matrix: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+def gather_pairs(matrix: np.ndarray, lists: PairLists, n_jobs: int = 1) -> np.ndarray:
+    """Return ``sum_{i <= j} matrix[i, j] combine(a_iv, a_jv)`` of every pattern ``v``.
+
+    ``matrix`` (n_graphs, n_graphs); the lists are those of one collection with itself.
+    """
+    gradients = np.zeros((N_SHARES, len(lists.dense_of_pattern)))
+
+    def gather(k: int) -> None:
+        _compiled.gather_rows(
+            k, len(matrix), N_SHARES, 0, matrix, *lists, lists.heads(),
+            np.empty((2, _compiled.LANES)), gradients[k],
+        )  # fmt: skip
+
+    in_threads(gather, range(N_SHARES), n_jobs)
+    return gradients.sum(axis=0)
+
+
+def mirrored(matrix: np.ndarray) -> np.ndarray:
     """Copy the upper half of a square matrix into the lower, in place."""
-    interleaved(lambda k, step: _compiled.mirror(k, step, _MIRROR_TILE, matrix), n_jobs)
+    tiles = [slice(start, start + _TILE) for start in range(0, len(matrix), _TILE)]
+    for k, rows in enumerate(tiles):
+        matrix[rows, rows] = np.triu(matrix[rows, rows]) + np.triu(matrix[rows, rows], 1).T
+        for columns in tiles[:k]:
+            matrix[rows, columns] = matrix[columns, rows].T
     return matrix
+
+
+def normalize_kernel(
+    kernel: np.ndarray, left_diagonal: np.ndarray, right_diagonal: np.ndarray, how: str | None
+) -> np.ndarray:
+    """Normalise in place and return a kernel matrix (n_left, n_right).
+
+    ``"cosine"``: ``k(x, y) / sqrt(k(x, x) k(y, y))``. ``"tanimoto"`` (also called min-max on
+    intersections of counts): ``k(x, y) / (k(x, x) + k(y, y) - k(x, y))``. Two graphs that share
+    nothing, empty ones included, get 0. None: no normalisation.
+
+    Examples
+    --------
+    >>> normalize_kernel(np.array([[1.0]]), np.array([2.0]), np.array([2.0]), "tanimoto")
+    array([[0.33333333]])
+    """
+    if how is None:
+        return kernel
+    if how not in ("cosine", "tanimoto"):
+        raise ValueError(f"normalize must be None, 'cosine' or 'tanimoto', got {how!r}.")
+    for row, own in zip(kernel, left_diagonal, strict=True):  # row by row: no second matrix
+        # Both are symmetric in the two graphs to the last bit, and so is the result.
+        norm = np.sqrt(own * right_diagonal) if how == "cosine" else own + right_diagonal - row
+        np.divide(row, norm, out=row, where=norm > 0)
+    return kernel
 
 
 def apply_in_place(
@@ -77,23 +162,6 @@ def apply_in_place(
     edges = np.unique(np.linspace(0, len(matrix), n_blocks + 1).astype(int)).tolist()
     in_threads(lambda ab: function(matrix[slice(*ab)], *ab), pairwise(edges), n_jobs)
     return matrix
-
-
-def _weighted_values(
-    left: PairFeatures, right: PairFeatures, weights: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Values with the weights inside, the same way on both sides, so that sums are symmetric."""
-    if weights is None:
-        return left.rows.values, right.lists.values
-    weights = np.asarray(weights, dtype=np.float64)
-    if weights.shape != (left.n_patterns,):
-        raise ValueError(
-            f"There are {left.n_patterns} patterns; weights has shape {weights.shape}."
-        )
-    if not left.minimum:
-        weights = np.sqrt(weights)  # a product takes one root from each side
-    left_values = left.rows.values * weights[left.rows.indices]
-    return left_values, right.lists.values * np.repeat(weights, np.diff(right.lists.offsets))
 
 
 def interleaved(work: Callable[[int, int], Any], n_jobs: int) -> None:

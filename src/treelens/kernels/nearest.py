@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treelens.kernels import _compiled
-from treelens.kernels.gram import interleaved, pair_sums
+from treelens.kernels.gram import pair_sums
 from treelens.patterns.features import Features
 
 
@@ -26,23 +25,21 @@ def nearest_graphs(
     left_out: np.ndarray | None = None,
     n_jobs: int = 1,
 ) -> Nearest:
-    """The ``k`` most similar of ``others``, or all of them where there are fewer.
+    """Return the ``k`` most similar of ``others``, or all of them where there are fewer.
 
-    ``left_out`` (n_graphs,) is the position of each graph among the others, if it is one of them:
-    it is not its own neighbour.
+    Of others that are as similar the first comes first. ``left_out`` (n_graphs,) is the position of
+    each graph among the others, if it is one of them: it is not its own neighbour.
     """
-    sums = pair_sums(graphs.pairs, others.pairs, weights, n_jobs=n_jobs)
-    n_graphs, n_others = sums.shape
-    if left_out is None:
-        left_out, n_near = np.full(n_graphs, -1), min(k, n_others)
-    else:
-        n_near = min(k, n_others - 1)
-    near = np.empty((n_graphs, n_near), dtype=np.int64)
-    alike = np.empty((n_graphs, n_near))
-    interleaved(
-        lambda first, step: _compiled.nearest_rows(
-            first, step, sums, graphs.diagonal, others.diagonal, left_out, near, alike
-        ),
-        n_jobs,
-    )
-    return Nearest(near, alike)
+    similarity = pair_sums(graphs.pairs, others.pairs, weights, n_jobs=n_jobs)
+    k = min(k, similarity.shape[1] - (left_out is not None))
+    near = np.empty((len(similarity), k), dtype=np.int64)
+    for i, row in enumerate(similarity):
+        union = graphs.diagonal[i] + others.diagonal - row
+        np.divide(row, union, out=row, where=union > 0.0)
+        row[union <= 0.0] = 1.0
+        np.minimum(row, 1.0, out=row)
+        if left_out is not None:
+            row[left_out[i]] = -1.0
+        found = np.flatnonzero(row >= np.partition(row, -k)[-k]) if k else near[i]
+        near[i] = found[np.argsort(-row[found], kind="stable")[:k]]
+    return Nearest(near, np.take_along_axis(similarity, near, axis=1))

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treelens.array_checks import check_array, check_positive
-from treelens.kernels.gram import apply_in_place, pair_sums
-from treelens.kernels.normalize import normalize_kernel
+from treelens.kernels.gram import apply_in_place, normalize_kernel, pair_sums
 from treelens.kernels.table import KERNELS, check_kernel
 from treelens.patterns.features import Features
 

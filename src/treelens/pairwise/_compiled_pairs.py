@@ -1,4 +1,4 @@
-"""Compiled stochastic steps on single pairs. Plain-Python twins: ``tests/naive/learning.py``.
+"""Compiled losses of pairs, and stochastic steps. Plain-Python twins: ``tests/naive/learning.py``.
 
 The cost of a step is the number of patterns that two graphs share, not the size of the vocabulary:
 the weights of one depth are ``w = 1 + scale * u`` with one number ``scale`` for all, and a running
@@ -18,6 +18,21 @@ import numpy as np
 from numba import njit
 
 _SMALLEST_SCALE = 1e-6  # below it the scale is multiplied into u, and starts again from 1
+
+
+class PairRows(NamedTuple):
+    """The patterns of each graph, and their values."""
+
+    row_offsets: np.ndarray  # (n_graphs + 1,)
+    row_patterns: np.ndarray  # ascending within a graph
+    row_values: np.ndarray
+    scale: np.ndarray  # (n_graphs,)
+    minimum: bool
+
+    @classmethod
+    def of(cls, features):
+        rows = features.rows
+        return cls(rows.offsets, rows.indices, rows.values, features.scale, bool(features.minimum))
 
 
 class StepState(NamedTuple):
@@ -41,6 +56,32 @@ class StepRules(NamedTuple):
     alpha2: float
     sigma: float
     step_size: float
+
+
+@njit(cache=True, nogil=True)
+def slopes_of_rows(first, sums, scale, codes, b, alpha1, alpha2, sigma, different_weight,
+                   same_weight, losses):  # fmt: skip
+    """Overwrite the sums of rows ``first, first + 1, ...`` by slopes, from the diagonal on.
+
+    A slope is ``d loss / d <W, Z>``, times the scales of the pair and its weight; a graph with
+    itself counts half. ``losses`` (n_graphs,) are added to, column by column. The hinge is written
+    without branches (see ``objective.py``), so that the loop vectorises.
+    """
+    for k in range(len(sums)):
+        i = first + k
+        row, row_scale, row_codes, row_losses = sums[k, i:], scale[i:], codes[i:], losses[i:]
+        before = row_losses[0]
+        for j in range(len(row)):
+            distance = b - row[j]
+            same = row_codes[j] == codes[i]
+            inside = distance - alpha2 if same else alpha1 - distance
+            weight = same_weight if same else different_weight
+            cut = min(max(inside, 0.0), sigma)
+            row_losses[j] += weight * (cut * (inside - 0.5 * cut) / sigma)
+            slope = weight * (cut / sigma)
+            row[j] = (-slope if same else slope) * (scale[i] * row_scale[j])
+        row_losses[0] = 0.5 * (before + row_losses[0])
+        row[0] *= 0.5
 
 
 @njit(cache=True, nogil=True)

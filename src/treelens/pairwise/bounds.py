@@ -29,9 +29,15 @@ from typing import Any
 
 import numpy as np
 
-from treelens.pairwise.losses import smooth_hinge_different, smooth_hinge_same
-from treelens.pairwise.objective import AllPairsObjective, Margins, largest_pair_norm, pair_weights
-from treelens.pairwise.result import LearnedWeights
+from treelens.pairwise.learn import LearnedWeights
+from treelens.pairwise.objective import (
+    AllPairsObjective,
+    Margins,
+    largest_pair_norm,
+    pair_weights,
+    smooth_hinge_different,
+    smooth_hinge_same,
+)
 from treelens.pairwise.settings import LearnerSettings
 from treelens.pairwise.solvers import stage_ends
 from treelens.patterns.pairs import PairFeatures
@@ -170,7 +176,7 @@ def mean_pair_loss(
     """
     if balance and not diagonal:
         raise ValueError("balance=True needs diagonal=True: its weights count all ordered pairs.")
-    mean = AllPairsObjective.from_features(features, codes, margins, balance).value(weights)
+    mean = AllPairsObjective(features, codes, margins, balance).value(weights)
     if diagonal:
         return mean
     n_graphs = features.n_graphs

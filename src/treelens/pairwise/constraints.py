@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treelens.pairwise import _compiled
-
 CENTER = 1.0
 # A norm this little above the radius counts as on the sphere, so that projecting twice is
 # projecting once although norms are rounded.
@@ -25,11 +23,6 @@ _FLAT = 1e-150  # slopes so much flatter than the steepest count as zero: their 
 class BallConstraint:
     """Per depth a ball around 1, intersected with the non-negative orthant.
 
-    Attributes
-    ----------
-    level_offsets : ndarray, shape (n_depths + 1,)
-    radii : ndarray, shape (n_depths,)
-
     Examples
     --------
     >>> ball = BallConstraint(np.array([0, 2]), np.array([0.5]))
@@ -37,8 +30,8 @@ class BallConstraint:
     [1.3, 1.4]
     """
 
-    level_offsets: np.ndarray
-    radii: np.ndarray
+    level_offsets: np.ndarray  # (n_depths + 1,)
+    radii: np.ndarray  # (n_depths,)
 
     def project(self, weights: np.ndarray) -> np.ndarray:
         """Return the nearest point of the set."""
@@ -85,9 +78,12 @@ def project_ball_in(metric: np.ndarray, weights: np.ndarray, radius: float) -> n
     if radius == 0:
         return np.full_like(weights, CENTER)
     shift = weights - CENTER
-    multiplier, low, high = 0.0, 0.0, np.inf
+    bent, multiplier, low, high = metric * shift, 0.0, 0.0, np.inf
     for _ in range(_MAX_ROUNDS):
-        square, slope = _compiled.shrunk_norm(shift, metric, multiplier)
+        both = metric + multiplier
+        p = np.maximum(bent / both, -1.0)
+        free = p * (p > -1.0)
+        square, slope = float(p @ p), float(free @ (free / both))
         norm = np.sqrt(square)
         if norm <= radius * _ON_SPHERE and (multiplier == 0 or norm >= radius / _ON_SPHERE):
             break
@@ -95,7 +91,7 @@ def project_ball_in(metric: np.ndarray, weights: np.ndarray, radius: float) -> n
         multiplier = multiplier + (norm / radius - 1.0) * square / slope if slope > 0 else high
         if not low < multiplier < high:
             multiplier = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low + 1.0
-    return np.maximum(CENTER + metric * shift / (metric + multiplier), 0.0)
+    return np.maximum(CENTER + bent / (metric + multiplier), 0.0)
 
 
 def ball_minimizer(gradient: np.ndarray, radius: float) -> np.ndarray:

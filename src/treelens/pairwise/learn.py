@@ -3,29 +3,82 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from treelens.array_checks import check_array, check_positive
 from treelens.graphs.targets import check_classes
 from treelens.pairwise.constraints import CENTER, BallConstraint
-from treelens.pairwise.losses import choose_margins
 from treelens.pairwise.objective import (
     AllPairsObjective,
+    Margins,
+    choose_margins,
     curvature_guess,
     largest_pair_norm,
-    pair_arrays,
 )
-from treelens.pairwise.result import Certificate, LearnedWeights
 from treelens.pairwise.settings import LearnerSettings
 from treelens.pairwise.solvers import (
+    Certificate,
     projected_gradient,
     projected_quasi_newton,
     stochastic_gradient,
 )
 from treelens.parallel import one_blas_thread
 from treelens.patterns.pairs import PairFeatures
+
+
+@dataclass(frozen=True)
+class LearnedWeights:
+    """Weights of all patterns, with the record of the solver that found them.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (n_patterns,)
+    history : ndarray, shape (n_checks,)
+        Objective at the start and after every iteration (stochastic: at every check).
+    gaps : ndarray, shape (n_checks,)
+        Upper bound of the distance to the optimum, relative to the objective.
+    converged : bool
+        Whether the last gap is within the tolerance.
+    n_iter : int
+        Iterations; stochastic: steps.
+    margins : Margins
+        The margins, smoothing and offset that were used.
+    moved : ndarray, shape (n_depths,)
+        ``||w_h - 1||_2`` of every depth.
+    radii : ndarray, shape (n_depths,)
+    pair_norm : float
+        ``max ||Z(i, j)||_2``; the loss of a pair has this Lipschitz constant in the weights and
+        the smoothness ``pair_norm ** 2 / sigma``.
+    solver : str
+        The solver that ran; ``"none"`` where there was nothing to learn.
+    step_size : float or None
+        Of the stochastic solver.
+    """
+
+    weights: np.ndarray
+    history: np.ndarray
+    gaps: np.ndarray
+    converged: bool
+    n_iter: int
+    margins: Margins
+    moved: np.ndarray
+    radii: np.ndarray
+    pair_norm: float
+    solver: str
+    step_size: float | None = None
+
+    def validate(self) -> None:
+        check_positive(self.margins.sigma, "sigma")
+        for name in ("weights", "moved", "radii"):
+            check_array(getattr(self, name), name, np.float64, (None,), 0.0)
+        for name in ("history", "gaps"):
+            check_array(getattr(self, name), name, np.float64, (None,))
+        if len(self.moved) != len(self.radii) or min(self.pair_norm, self.step_size or 0.0) < 0:
+            raise ValueError("moved and radii must be of the same length, norm and step positive")
 
 
 def learn_weights(features: PairFeatures, y: Any, **options: Any) -> LearnedWeights:
@@ -72,9 +125,8 @@ def learn_weights(features: PairFeatures, y: Any, **options: Any) -> LearnedWeig
             UserWarning,
             stacklevel=2,
         )
-    pairs = pair_arrays(features)
     margins = choose_margins(
-        settings.margins, settings.sigma, settings.b, features, pairs, settings.n_jobs
+        settings.margins, settings.sigma, settings.b, features, settings.n_jobs
     )
     pair_norm = largest_pair_norm(features)
     if not radii.any() or not _can_learn(features):
@@ -82,9 +134,7 @@ def learn_weights(features: PairFeatures, y: Any, **options: Any) -> LearnedWeig
             np.full(features.n_patterns, CENTER), np.zeros(0), np.zeros(0), True, 0, margins,
             np.zeros(len(radii)), radii, pair_norm, "none",
         )  # fmt: skip
-    objective = AllPairsObjective.from_features(
-        features, codes, margins, settings.balance, settings.n_jobs, pairs
-    )
+    objective = AllPairsObjective(features, codes, margins, settings.balance, settings.n_jobs)
     constraint = BallConstraint(features.level_offsets, radii)
     step_size = settings.step_size
     if settings.solver == "stochastic" and step_size is None:  # the first steps cross the ball
@@ -139,7 +189,7 @@ def _solve(
             halvings=settings.halvings, average=settings.average, n_checks=settings.n_checks,
             tol=settings.tol, rng=np.random.default_rng(settings.random_state),
         )  # fmt: skip
-    start = np.full(objective.n_patterns, CENTER)
+    start = np.full(features.n_patterns, CENTER)
     limits: dict[str, Any] = {"max_iter": settings.max_iter, "tol": settings.tol}
     if settings.solver == "batch":
         weights, certificate = projected_gradient(

@@ -1,85 +1,98 @@
-"""The objective of learning: a weighted mean of pair losses over all pairs, with its gradient."""
+"""The objective of learning: smoothed hinges, margins, and their mean over all pairs of graphs.
+
+Two graphs with different labels should be at least ``alpha1`` apart (V1), two with the same label
+at most ``alpha2`` (V2). Both hinges are one function of how deep a pair lies on the wrong side of
+its margin; smoothing replaces the kink by a parabola of width ``sigma``.
+
+Where all hinges are active the weights can only rise, where none is active they stay at 1: what is
+learned depends on where the margins lie among the distances, which varies with the depth and the
+data. So the default margins are quantiles of the training distances under uniform weights.
+
+Pairs are visited in blocks of rows, so nothing of size n² is ever stored.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
-from treelens.pairwise import _compiled
-from treelens.pairwise._compiled import PairArrays, PairLoss
+from treelens.kernels import _compiled
+from treelens.kernels.gram import N_SHARES, PairLists
+from treelens.pairwise import _compiled_pairs
 from treelens.parallel import in_threads
-from treelens.patterns.pairs import PairFeatures, dense_columns
+from treelens.patterns.pairs import PairFeatures
 
-# The pairs are divided among this many shares, whatever the number of threads, and the shares are
-# added up in order: that is why the sums are the same, bit for bit, for every n_jobs.
-N_SHARES = 8
+# Nearly all pairs are active, but not all: once different classes are as far apart as the farthest
+# tenth of all pairs, or equal ones as near as the nearest tenth, they no longer add to the
+# gradient. On molecules and synthetic graphs that lets weights fall as well as rise.
+DIFFERENT_QUANTILE = 0.9
+SAME_QUANTILE = 0.1
+# Width of the smoothing as a share of the interquartile range of the distances.
+SIGMA_SHARE = 0.5
+_N_BINS = 1 << 14
+_MIN_SPREAD = 1e-2  # relative to the largest similarity, where all distances are equal
 _MIN_CURVATURE = 1e-3
+_BLOCK = 1 << 16  # pairs that are worked on at a time
 
 
 @dataclass(frozen=True)
 class Margins:
-    """Where the hinges bend.
+    """Where the hinges bend."""
 
-    Attributes
-    ----------
-    alpha1 : float
-        Graphs with different labels should be at least this far apart.
-    alpha2 : float
-        Graphs with the same label should be at most this far apart; ``alpha2 <= alpha1``.
-    sigma : float
-        Width over which a hinge goes from slope 0 to slope 1.
-    b : float
-        The distance is ``b - <W, Z>``.
+    alpha1: float  # graphs with different labels should be at least this far apart
+    alpha2: float  # graphs with the same label should be at most this far apart
+    sigma: float  # width over which a hinge goes from slope 0 to slope 1
+    b: float = 1.0  # the distance is b - <W, Z>
+
+
+def smooth_hinge_different(distance: np.ndarray, alpha1: float, sigma: float) -> np.ndarray:
+    """Return V1, the smoothed loss of pairs with different labels.
+
+    Examples
+    --------
+    >>> smooth_hinge_different(np.array([0.5, 2.0, 3.0]), alpha1=3.0, sigma=1.0).tolist()
+    [2.0, 0.5, 0.0]
     """
+    return _smooth(alpha1 - np.asarray(distance), sigma)
 
-    alpha1: float
-    alpha2: float
-    sigma: float
-    b: float = 1.0
+
+def smooth_hinge_same(distance: np.ndarray, alpha2: float, sigma: float) -> np.ndarray:
+    """Return V2, the smoothed loss of pairs with the same label.
+
+    Examples
+    --------
+    >>> smooth_hinge_same(np.array([1.0, 2.0, 3.5]), alpha2=1.0, sigma=1.0).tolist()
+    [0.0, 0.5, 2.0]
+    """
+    return _smooth(np.asarray(distance) - alpha2, sigma)
+
+
+def _smooth(inside: np.ndarray, sigma: float) -> np.ndarray:
+    """Return the loss of pairs that lie ``inside`` deep on the wrong side of their margin.
+
+    With ``inside`` clipped to [0, sigma] as ``t``, all three pieces are
+    ``t (inside - t / 2) / sigma``.
+    """
+    cut = np.clip(inside, 0.0, sigma)
+    return cut * (inside - 0.5 * cut) / sigma
 
 
 @dataclass(frozen=True)
 class AllPairsObjective:
-    """The mean loss over all ordered pairs of graphs, a graph with itself included.
+    """The mean loss over all ordered pairs of graphs, a graph with itself included."""
 
-    Attributes
-    ----------
-    pairs : PairArrays
-    codes : ndarray of int32, shape (n_graphs,)
-        Class of each graph, numbered from 0.
-    loss : PairLoss
-        Margins, and the weight of an unordered pair of either kind; a graph with itself counts
-        half.
-    n_jobs : int
-    """
-
-    pairs: PairArrays
-    codes: np.ndarray
-    loss: PairLoss
+    features: PairFeatures
+    codes: np.ndarray  # (n_graphs,) class of each graph, numbered from 0
+    margins: Margins
+    balance: bool
     n_jobs: int = 1
 
-    @classmethod
-    def from_features(
-        cls,
-        features: PairFeatures,
-        codes: np.ndarray,
-        margins: Margins,
-        balance: bool,
-        n_jobs: int = 1,
-        pairs: PairArrays | None = None,
-    ) -> AllPairsObjective:
-        """Return the objective of pair features; ``pairs`` are their arrays, if at hand."""
-        loss = PairLoss(
-            margins.b, margins.alpha1, margins.alpha2, margins.sigma, *pair_weights(codes, balance)
-        )
-        return cls(pairs or pair_arrays(features), codes.astype(np.int32), loss, n_jobs)
-
-    @property
-    def n_patterns(self) -> int:
-        return len(self.pairs.dense_of_pattern)
+    @cached_property
+    def _lists(self) -> PairLists:
+        return PairLists.of(self.features, self.features)
 
     def value(self, weights: np.ndarray) -> float:
         """Return the objective alone: half the work."""
@@ -90,25 +103,93 @@ class AllPairsObjective:
         return self._pass(weights, True)
 
     def _pass(self, weights: np.ndarray, with_gradient: bool) -> tuple[float, np.ndarray]:
-        gradients = np.zeros((N_SHARES, self.n_patterns if with_gradient else 0))
+        features, margins = self.features, self.margins
+        losses = np.zeros((N_SHARES, features.n_graphs))
+        gradients = np.zeros((N_SHARES, features.n_patterns if with_gradient else 0))
+        heads = [self._lists.heads() if with_gradient else None for _ in range(N_SHARES)]
+        lanes = np.empty((N_SHARES, 2, _compiled.LANES))
+        kinds = pair_weights(self.codes, self.balance)
 
-        def share(k: int) -> float:
-            return _compiled.all_pairs_pass(
-                k, N_SHARES, self.pairs, self.codes, weights, self.loss, with_gradient, gradients[k]
+        def work(share: int, first: int, sums: np.ndarray) -> None:
+            _compiled_pairs.slopes_of_rows(
+                first, sums, features.scale, self.codes, margins.b, margins.alpha1,
+                margins.alpha2, margins.sigma, *kinds, losses[share],
+            )  # fmt: skip
+            if with_gradient:
+                _compiled.gather_rows(
+                    first, first + len(sums), 1, first, sums, *self._lists, heads[share],
+                    lanes[share], gradients[share],
+                )  # fmt: skip
+
+        over_blocks(features, weights, work, self.n_jobs)
+        return float(losses.sum()), gradients.sum(axis=0)
+
+
+def over_blocks(
+    features: PairFeatures,
+    weights: np.ndarray,
+    work: Callable[[int, int, np.ndarray], None],
+    n_jobs: int,
+) -> None:
+    """Run ``work(share, first, sums)`` on blocks of rows of ``<W, Z>``, share by share.
+
+    ``sums`` (n_rows, n_graphs) are those of the graphs from ``first`` on; only columns from the
+    diagonal on are filled.
+    """
+    lists, n = PairLists.of(features, features, weights), features.n_graphs
+    size = max(1, _BLOCK // n)
+
+    def run(share: int) -> None:
+        head, room = lists.heads(), np.empty((size, n))
+        for first in range(share * size, n, N_SHARES * size):
+            last = min(first + size, n)
+            sums = room[: last - first]
+            _compiled.sum_rows(
+                first, last, 1, first, True, *lists, features.scale, features.scale, head, sums
             )
+            work(share, first, sums)
 
-        return sum(in_shares(share, self.n_jobs)), gradients.sum(axis=0)
+    in_threads(run, range(N_SHARES), n_jobs)
 
 
-def pair_arrays(features: PairFeatures) -> PairArrays:
-    """Lay pair features out for the compiled passes, the most common patterns as dense columns."""
-    lists = features.lists
-    dense_of_pattern, dense = dense_columns(lists, lists.values, features.n_graphs)
-    return PairArrays(
-        features.rows.offsets, features.rows.indices, features.rows.values,
-        lists.offsets, lists.indices, lists.values,
-        dense_of_pattern, dense, features.scale, bool(features.minimum),
-    )  # fmt: skip
+def choose_margins(
+    margins: str | tuple[float, float],
+    sigma: str | float,
+    b: float,
+    features: PairFeatures,
+    n_jobs: int = 1,
+) -> Margins:
+    """Return the margins, with ``"quantile"`` and ``"auto"`` replaced by numbers.
+
+    Those come from the distances ``b - <1, Z>`` of all pairs.
+    """
+    if isinstance(margins, str) or isinstance(sigma, str):
+        # No pair is more similar than the graph that is most similar to itself.
+        largest = float(features.diagonal().max(initial=0.0)) or 1.0
+        shares = [SAME_QUANTILE, 0.25, 0.75, DIFFERENT_QUANTILE]
+        near, low, high, far = (b + distance_quantiles(features, largest, shares, n_jobs)).tolist()
+        margins = (far, near) if isinstance(margins, str) else margins
+        if isinstance(sigma, str):
+            sigma = SIGMA_SHARE * max(high - low, _MIN_SPREAD * largest)
+    return Margins(float(margins[0]), float(margins[1]), float(sigma), b)
+
+
+def distance_quantiles(
+    features: PairFeatures, largest: float, shares: list[float], n_jobs: int = 1
+) -> np.ndarray:
+    """Return quantiles of ``-<1, Z>`` over all pairs ``i < j``, from a fine histogram."""
+
+    counts = np.zeros((N_SHARES, _N_BINS), dtype=np.int64)
+
+    def count(share: int, first: int, sums: np.ndarray) -> None:
+        above = np.concatenate([row[k:] for k, row in enumerate(sums, first + 1)])
+        bins = np.minimum(above * (_N_BINS / largest), _N_BINS - 1).astype(np.int64)
+        counts[share] += np.bincount(bins, minlength=_N_BINS)
+
+    over_blocks(features, np.ones(features.n_patterns), count, n_jobs)
+    above = np.cumsum(counts.sum(axis=0)[::-1])  # pairs at least so similar, bin by bin
+    known = np.concatenate([[0.0], above / max(above[-1], 1)])
+    return np.interp(shares, known, np.linspace(-largest, 0.0, _N_BINS + 1))
 
 
 def pair_weights(codes: np.ndarray, balance: bool) -> tuple[float, float]:
@@ -145,8 +226,3 @@ def curvature_guess(features: PairFeatures) -> np.ndarray:
     values = values * np.repeat(features.scale**2, np.diff(features.rows.offsets))
     sums = np.bincount(features.rows.indices, weights=values, minlength=features.n_patterns)
     return np.maximum(sums / max(sums.max(initial=0.0), np.finfo(float).tiny), _MIN_CURVATURE)
-
-
-def in_shares(work: Callable[[int], Any], n_jobs: int) -> list[Any]:
-    """Return ``work(k)`` for every share ``k``, computed in threads."""
-    return in_threads(work, range(N_SHARES), n_jobs)

@@ -14,14 +14,14 @@ labels, V2 for the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from treelens.pairwise import _compiled_pairs
-from treelens.pairwise._compiled_pairs import StepRules, StepState
+from treelens.pairwise._compiled_pairs import PairRows, StepRules, StepState
 from treelens.pairwise.constraints import CENTER, BallConstraint
-from treelens.pairwise.objective import AllPairsObjective
-from treelens.pairwise.result import Certificate
+from treelens.pairwise.objective import AllPairsObjective, pair_weights
 
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]  # weights to value and gradient
 Draw = tuple[np.ndarray, np.ndarray, np.ndarray]  # first graphs, second graphs, factors
@@ -35,6 +35,48 @@ _MODEL_TOL = 1e-3  # relative to the first predicted decrease of the model
 _ENOUGH = 1e-4  # share of the predicted decrease that a step must bring
 _TRIALS = 30
 _CHUNK = 1 << 16
+# A gap is relative to the objective, but never to less than this share of its first value: an
+# objective that falls to zero would otherwise never count as converged.
+_MIN_SHARE = 1e-9
+_PATIENCE = 30
+_STALLED = 1e-15
+
+
+@dataclass
+class Certificate:
+    """Objective values, and upper bounds of their distance to the optimum.
+
+    A convex function lies above its tangent planes, so the minimum of a tangent plane over the
+    constraint set is a lower bound of the optimum. The best bound so far gives the gap.
+    """
+
+    constraint: BallConstraint
+    tol: float  # relative gap that counts as converged
+    values: list[float] = field(default_factory=list)  # after every iteration
+    gaps: list[float] = field(default_factory=list)  # likewise, relative to the objective
+    lower_bound: float = -np.inf
+
+    def observe(self, weights: np.ndarray, value: float, gradient: np.ndarray) -> None:
+        """Update the lower bound by the tangent plane at a point."""
+        lowest = self.constraint.linear_minimizer(gradient)
+        self.lower_bound = max(self.lower_bound, value + float(gradient @ (lowest - weights)))
+
+    def record(self, value: float) -> None:
+        """Append the objective at the end of an iteration, and its gap."""
+        self.values.append(value)
+        scale = max(value, _MIN_SHARE * self.values[0], np.finfo(float).tiny)
+        self.gaps.append(max(value - self.lower_bound, 0.0) / scale)
+
+    @property
+    def converged(self) -> bool:
+        return bool(self.gaps and self.gaps[-1] <= self.tol)
+
+    @property
+    def stalled(self) -> bool:
+        """Whether the last 30 iterations lowered the objective by no more than rounding."""
+        if len(self.values) <= _PATIENCE:
+            return False
+        return self.values[-_PATIENCE - 1] - self.values[-1] <= _STALLED * abs(self.values[-1])
 
 
 def projected_gradient(
@@ -237,7 +279,8 @@ def stochastic_gradient(
     a check found the tolerance reached.
     """
     certificate = Certificate(constraint, tol)
-    n_patterns, n_depths = objective.n_patterns, len(constraint.radii)
+    features, margins = objective.features, objective.margins
+    n_patterns, n_depths = features.n_patterns, len(constraint.radii)
     state = StepState(
         np.zeros(n_patterns), np.ones(n_depths), np.zeros(n_depths),
         np.zeros(n_patterns), np.zeros(n_depths), np.zeros(n_patterns),
@@ -245,11 +288,11 @@ def stochastic_gradient(
     ends = stage_ends(n_steps, halvings)
     checks = np.linspace(0, ends[-1], n_checks + 1).astype(int)[1:]
     n_done, n_averaged, stage, stage_start = 0, 0, 0, 0
-    loss = objective.loss
     rules = StepRules(
-        constraint.level_offsets, constraint.radii, loss.b, loss.alpha1, loss.alpha2, loss.sigma,
-        step_size,
+        constraint.level_offsets, constraint.radii, margins.b, margins.alpha1, margins.alpha2,
+        margins.sigma, step_size,
     )  # fmt: skip
+    pairs = PairRows.of(features)
     if n_checks:
         _check(objective, certificate, np.full(n_patterns, CENTER))
     stops = {*ends, *checks.tolist()}
@@ -258,9 +301,7 @@ def stochastic_gradient(
             stage, stage_start = stage + 1, n_done
             rules = rules._replace(step_size=0.5 * rules.step_size)
             state.total[:] = 0.0
-        _compiled_pairs.run_steps(
-            objective.pairs, objective.codes, rules, state, first, second, factors
-        )
+        _compiled_pairs.run_steps(pairs, objective.codes, rules, state, first, second, factors)
         for level in range(len(state.scale)):  # clears the rounding of the running sums
             _compiled_pairs.rescale_level(
                 state, level, *constraint.level_offsets[level : level + 2]
@@ -291,13 +332,15 @@ def draw_pairs(
 
     The factors make the mean over drawn ordered pairs the weighted objective.
     """
-    n_graphs, loss = len(objective.codes), objective.loss
-    ordered = 0.5 * float(n_graphs) ** 2
+    n_graphs = len(objective.codes)
+    different, equal = (
+        0.5 * float(n_graphs) ** 2 * np.array(pair_weights(objective.codes, objective.balance))
+    )
     for done in range(0, n_steps, _CHUNK):
         size = min(_CHUNK, n_steps - done)
         first, second = rng.integers(n_graphs, size=(2, size), dtype=np.int32)
         same = objective.codes[first] == objective.codes[second]
-        factors = np.where(same, loss.weight_same * ordered, loss.weight_different * ordered)
+        factors = np.where(same, equal, different)
         inside = sorted(stop - done for stop in stops if 0 < stop - done < size)
         for start, stop in zip([0, *inside], [*inside, size], strict=True):
             yield first[start:stop], second[start:stop], factors[start:stop]

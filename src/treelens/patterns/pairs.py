@@ -81,31 +81,3 @@ class PairFeatures:
             values = values * weights[self.rows.indices]
         graph = np.repeat(np.arange(self.n_graphs), np.diff(self.rows.offsets))
         return np.bincount(graph, weights=values, minlength=self.n_graphs) * self.scale**2
-
-
-# Patterns in more than this share of the graphs are kept as dense columns; at most so many.
-_DENSE_SHARE = 0.125
-_MOST_DENSE = 1024
-
-
-def dense_columns(
-    lists: SparseRows, values: np.ndarray, n_graphs: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the most common patterns as dense columns, for compiled loops at vector speed.
-
-    Few patterns are that common, but they make up most of the entries that pairs share. ``lists``
-    are by pattern, ``values`` aligned with their indices. Returned are the row of each pattern in
-    ``dense`` or -1 (n_patterns,), and ``dense`` (n_dense, n_graphs).
-    """
-    support = np.diff(lists.offsets)
-    common = np.flatnonzero(support > _DENSE_SHARE * n_graphs)
-    if len(common) > _MOST_DENSE:
-        heaviest = np.argsort(-support[common], kind="stable")[:_MOST_DENSE]
-        common = np.sort(common[heaviest])
-    dense_of_pattern = np.full(len(lists), -1, dtype=np.int32)
-    dense_of_pattern[common] = np.arange(len(common), dtype=np.int32)
-    dense = np.zeros((max(1, len(common)), n_graphs))
-    for row, pattern in enumerate(common):
-        entries = slice(lists.offsets[pattern], lists.offsets[pattern + 1])
-        dense[row, lists.indices[entries]] = values[entries]
-    return dense_of_pattern, dense

@@ -13,8 +13,8 @@ from treelens.kernels.mixture import CovariateScales, MixtureScales
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.thresholds import Threshold
 from treelens.models.training import TrainingGraphs
+from treelens.pairwise.learn import LearnedWeights
 from treelens.pairwise.objective import Margins
-from treelens.pairwise.result import LearnedWeights
 from treelens.patterns.cells import AttributeCells
 from treelens.patterns.features import PatternExtractor
 from treelens.patterns.forest import PatternForest

@@ -21,8 +21,7 @@ from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import Predictions
 from treelens.models.training import TrainingGraphs
 from treelens.pairwise.bounds import fitted_bound
-from treelens.pairwise.learn import learn_weights
-from treelens.pairwise.result import LearnedWeights
+from treelens.pairwise.learn import LearnedWeights, learn_weights
 from treelens.pairwise.settings import LearnerSettings
 from treelens.patterns.features import Features, PatternExtractor
 from treelens.patterns.pairs import PairFeatures
