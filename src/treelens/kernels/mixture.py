@@ -74,21 +74,11 @@ def mixture_kernel(
     covariates: tuple[CovariateScales, np.ndarray] | None = None,
     n_jobs: int = 1,
 ) -> np.ndarray:
-    """Turn weighted sums of minima into kernel values.
+    """Turn weighted sums of minima (n_left, n_right) into kernel values.
 
-    Parameters
-    ----------
-    scales : MixtureScales
-    sums : ndarray, shape (n_left, n_right)
-    left_diagonal, right_diagonal : ndarray
-        The sums of each graph with itself.
-    out : ndarray, optional
-        Where to write; by default the sums are overwritten.
-    upper : bool
-        Whether only the upper triangle is wanted.
-    covariates : (CovariateScales, ndarray), optional
-        The scales of a kernel to add, and squared distances, shape (n_left, n_right).
-    n_jobs : int
+    The diagonals are the sums of each graph with itself. Without ``out`` the sums are overwritten;
+    with ``upper`` only the upper triangle is filled. ``covariates`` are the scales of a kernel to
+    add, and squared distances (n_left, n_right).
 
     Examples
     --------
@@ -171,18 +161,8 @@ def mixture_slopes(
     For a pair ``i < j`` the derivative in the kernel value, both places in the matrix counted, is
     ``inverse_ij - mean over columns of alpha_i alpha_j``.
 
-    Parameters
-    ----------
-    scales : MixtureScales
-    sums : ndarray, shape (n, n)
-    diagonal : ndarray, shape (n,)
-    inverse : ndarray, shape (n, n)
-        The upper triangle of the inverse covariance; overwritten with the derivatives in the sums.
-    alpha : ndarray, shape (n, n_columns)
-        ``inverse @ targets``.
-    covariates : (CovariateScales, ndarray), optional
-        The scales of their kernel, and squared distances, shape (n, n).
-    n_jobs : int
+    ``inverse`` (n, n) is the upper triangle of the inverse covariance, overwritten with the
+    derivatives in the sums; ``alpha`` (n, n_columns) is ``inverse @ targets``.
     """
 
     def slopes_of(rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
