@@ -112,7 +112,7 @@ def test_a_file_without_the_column_is_refused(measured: Path, model: Path, tmp_p
     ("options", "message"),
     [
         (["--covariates", "pressure"], "has no column 'pressure'"),
-        (["--covariates", ","], "names no column"),
+        (["--covariates", ","], "--covariates is empty"),
         (["--covariates", "value", "--target", "value"], "what is to be predicted"),
         (["--covariates", "smiles"], "is the molecules"),
         (["--descriptors", "mordred"], "mordred"),

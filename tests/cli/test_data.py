@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from cli.conftest import tiny_tu
-from treelens.cli.console import InputError
 from treelens.cli.data import files_behind, kind_of
 
 
@@ -36,7 +35,7 @@ def test_what_is_missing_is_guessed_at(place, tmp_path, monkeypatch):
     (tmp_path / "molecules.csv").write_text("")
     (tmp_path / "x.docx").write_text("")
     guess = {"molecule.csv": "molecules.csv?", "mutagg": "MUTAG?", "x.docx": ".csv"}.get(place, "")
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(ValueError) as caught:
         kind_of(place)
     assert guess in str(caught.value)
     assert ("Did you mean" in str(caught.value)) == guess.endswith("?")

@@ -12,6 +12,7 @@ from cli.conftest import FAST, refused, run, tiny_tu, write_csv
 from cli.test_fit import NUMBERS
 from treelens.cli import evaluate
 from treelens.cli.evaluate import rival_of
+from treelens.cli.options import Training
 from treelens.estimators.baselines import BASELINES
 
 
@@ -43,7 +44,7 @@ def test_baselines_are_added_by_their_names():
     assert set(evaluate.BASELINE_NAMES) == set(BASELINES)
     for name in evaluate.BASELINE_NAMES:
         for k, task in enumerate(("classification", "regression")):
-            made = evaluate._model(name, task, "auto", "auto", "auto", 0, 1)
+            made = evaluate._model(name, task, Training(jobs=1))
             assert type(made) is BASELINES[name][k]
 
 
@@ -95,7 +96,7 @@ def test_the_published_kernels_are_still_there(molecules):
 def test_a_learned_kernel_learns_even_where_uniform_is_as_good(molecules):
     graphs, y = tl.read_smiles(molecules)  # every kernel gets all of these right
     plain, learned = (
-        evaluate._model(name, "classification", "1", "auto", "auto", 0, 1)
+        evaluate._model(name, "classification", Training(depth="1", jobs=1))
         for name in ("wwl", "learned_wwl")
     )
     assert plain.fit(graphs, y).best_params_["weight_radius"] == 0
@@ -162,9 +163,12 @@ def test_a_model_that_names_one_class_is_called_that(tmp_path):
     assert "evidence_uniform predicts one class throughout in 2 of 2 test parts" in done.out
 
 
-def test_equal_predictions_have_no_difference():
-    """Of the same model under two names: nothing is said rather than +0 ± 0."""
-    test = {"model": "a", "difference": 0.0, "standard_error": 0.0, "p_holm": 1.0, "against": "b"}
-    result = {"tested": "rmse", "n_splits": 5}
-    assert evaluate._verdict(test, result) == ["", "", ""]
-    assert evaluate._verdict(test | {"difference": 0.1}, result)[0] == "+0.1 ± 0"
+@pytest.mark.parametrize(
+    ("difference", "error", "shown"),
+    [(0.0, 0.0, ["none", "b", ""]), (3e-17, 1e-17, ["none", "b", ""]), (0.1, 0.0, ["+0.1", "b", ""]),
+     (0.1, None, ["+0.1", "b", ""]), (0.0012345, 0.0123, ["+0.001 ± 0.012", "b", "0.500"])],
+)  # fmt: skip
+def test_equal_predictions_have_no_difference(difference, error, shown):
+    """Of the same model under two names: not +0.000 ± 0."""
+    test = {"difference": difference, "standard_error": error, "p_holm": 0.5, "against": "b"}
+    assert evaluate._verdict(test) == shown

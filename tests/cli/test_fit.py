@@ -25,6 +25,7 @@ from cli.conftest import (
 from cli.test_executable import execute
 from cli.test_executable import pytestmark as needs_executable
 from treelens.cli import demo, fit
+from treelens.cli.options import FRAGMENTS_SHOWN
 
 # A number that atoms decide: 0.37 for each carbon, two more for each nitrogen.
 NUMBERS = [(s, round(0.37 * s.count("C") + 2.0 * s.count("N"), 3)) for s in ALCOHOLS + AMINES]
@@ -113,7 +114,7 @@ def test_classes(options, molecules, tmp_path):
     assert loaded.predict(["CCCO", "CCCN"]).tolist() == ["alcohol", "amine"]
     found = run("fit", molecules, "--out", tmp_path / "m", *options, "--json").data
     assert found["data"]["classes"] == {"alcohol": 20, "amine": 20}
-    assert 1 <= len(found["fragments"]) <= fit.FRAGMENTS_SHOWN
+    assert 1 <= len(found["fragments"]) <= FRAGMENTS_SHOWN
     assert (found["toward"], found["no_fragments_for"]) == ("amine", None)
     signs = {row["name"]: np.sign(row["effect"]) for row in found["fragments"]}
     assert signs["primary aliphatic amine"] == 1
@@ -266,14 +267,14 @@ def test_molecules_are_read_as_the_options_say(tmp_path):
      (["--weight-radius", "0"], "--weight-radius is an option of --method svc"),
      (["--scoring", "accuracy"], "--scoring is an option of --method svc"),
      (["--depth", "1,2"], "--depth 1,2"), (["--depth", "-1"], "--depth -1"),
-     (["--depth", "21"], "--depth 21"), (["--weights", "best"], "--weights best"),
-     (["--task", "guess"], "guess"), (["--method", "magic"], "--method magic"),
-     (["--jobs", "0"], "--jobs 0"), (["--covariates", ","], "--covariates"),
+     (["--depth", "21"], "--depth 21"), (["--weights", "best"], "'best' is not one of"),
+     (["--task", "guess"], "guess"), (["--method", "magic"], "'magic' is not one of"),
+     (["--jobs", "0"], "--jobs"), (["--covariates", ","], "--covariates"),
      (["--method", "svc", "--weights", "depths"], "--weights is an option of --method evidence"),
      (["--method", "svc", "--covariates", "x"], "--covariates is an option of --method evidence"),
      (["--method", "svc", "--threshold", "0.3"], "--threshold is an option of"),
      (["--method", "svc", "--task", "regression"], "classes only"),
-     (["--threshold", "high"], "--threshold high")],
+     (["--threshold", "high"], "got 'high'")],
 )  # fmt: skip
 def test_options_that_do_not_fit_are_refused(given, words, molecules, tmp_path):
     refused(run("fit", molecules, "--out", tmp_path / "m", *given), words)

@@ -14,8 +14,8 @@ import pytest
 
 from cli.conftest import ALCOHOLS, AMINES, refused, run, write_csv
 from treelens.cli import predict
-from treelens.cli.console import InputError
 from treelens.cli.partial import PartialOutput
+from treelens.estimators import named_models
 
 ROWS = [(f"n{k}", s) for k, s in enumerate([*ALCOHOLS, "", "C(C", "no", *AMINES])]
 
@@ -130,7 +130,7 @@ def test_another_model_table_or_option_is_refused(model, table, tmp_path, monkey
 
 
 def test_a_table_that_changes_under_way_is_refused(model, table, tmp_path, monkeypatch):
-    honest, calls = predict._predict_chunk, []
+    honest, calls = named_models.predict_molecules, []
 
     def changed(*given):
         calls.append(1)
@@ -138,7 +138,7 @@ def test_a_table_that_changes_under_way_is_refused(model, table, tmp_path, monke
             table.write_text(table.read_text() + "more,CCO\n")
         return honest(*given)
 
-    monkeypatch.setattr(predict, "_predict_chunk", changed)
+    monkeypatch.setattr(named_models, "predict_molecules", changed)
     done = run("predict", model, table, "--out", tmp_path / "p.csv", "--jobs", 1)
     refused(done, "was changed")
     assert not (tmp_path / "p.csv").exists()
@@ -167,7 +167,7 @@ def test_two_runs_at_once(table, tmp_path):
         with PartialOutput(tmp_path / "p.csv", [table], {}) as second:
             assert second.n_rows == 1
             second.append(b"b\n", 1)
-            with pytest.raises(InputError, match="another run"):
+            with pytest.raises(ValueError, match="another run"):
                 first.append(b"b\n", 1)
             second.finish()
     assert (tmp_path / "p.csv").read_bytes() == b"a\nb\n"

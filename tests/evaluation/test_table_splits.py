@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.evaluation.table_splits import table_splits
+from treelens.evaluation.splits import table_splits
 
 pytest.importorskip("rdkit")
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from treelens.storage.csv_text import csv_text, harmless
+from treelens.storage.files import csv_text, harmless
 
 FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1",
             "-", "+", "-1e5x", "--1", "+-1"]  # fmt: skip

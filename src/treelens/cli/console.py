@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -9,7 +10,9 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -29,7 +32,7 @@ _WIDTH_OF_A_FILE = 160
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-SHARES = ("accuracy", "balanced_accuracy", "recall", "precision", "coverage")  # scores in percent
+_SHARES = ("accuracy", "balanced_accuracy", "recall", "precision", "coverage")  # scores in percent
 # Parameters of the library, which its messages name, and the options they are here.
 _PARAMETERS = {
     "smiles": "--smiles", "target": "--target", "names": "--id", "task": "--task",
@@ -38,10 +41,6 @@ _PARAMETERS = {
     "wanted": "--wanted", "training": "--training",
 }  # fmt: skip
 _PARAMETER = re.compile(rf"\b({'|'.join(_PARAMETERS)})=(?:'([^']*)'|([\w.+-]+))")
-
-
-class InputError(ValueError):
-    """An error in the command or the data, for the user to correct."""
 
 
 class Output:
@@ -59,7 +58,7 @@ class Output:
                 typer.echo(visible(f"Note: {text}"), err=True)
 
     def progress(self, text: str) -> None:
-        """Print what is going on, for people only."""
+        """Print what is going on."""
         typer.echo(_one_line(text), err=True)
 
     def finish(
@@ -76,11 +75,11 @@ class Output:
         self._console().print(_one_line(text), soft_wrap=True)
 
     def csv(self, text: str) -> None:
-        """A table for other programs."""
+        """Print a table for other programs."""
         typer.echo(visible(text), nl=False)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
-        """A table; numbers stand to the right."""
+        """Print a table; numbers stand to the right."""
         from rich import box
         from rich.table import Table
         from rich.text import Text
@@ -109,18 +108,19 @@ def _cell(value: Any) -> str:
 
 
 def with_options(text: str) -> str:
-    """A message of the library with options in the place of parameters.
+    """Return a message of the library with options in the place of parameters.
 
     Examples
     --------
     >>> with_options("Name another column with target=COLUMN, or use on_missing='skip'.")
     'Name another column with --target COLUMN, or use --missing skip.'
     """
-    return _PARAMETER.sub(lambda m: f"{_PARAMETERS[m[1]]} {m[2] or m[3] or repr('')}", text)
+    text = _PARAMETER.sub(lambda m: f"{_PARAMETERS[m[1]]} {m[2] or m[3] or repr('')}", text)
+    return text.replace("atom_label and bond_label", "--atom-label and --bond-label")
 
 
 def visible(text: str) -> str:
-    """A text as it can be printed: what would act on a terminal shows as its code.
+    """Return a text as it can be printed: what would act on a terminal shows as its code.
 
     Examples
     --------
@@ -144,21 +144,60 @@ def score_text(name: str, value: float | None) -> str:
     """A score as it is printed, by its name: ``"0.5"`` (RMSE), ``"87.4 %"`` (accuracy)."""
     if value is None:
         return ""
-    return percent(value) if name in SHARES else f"{value:{score_digits(name)}}"
+    if name in _SHARES:
+        return percent(value)
+    return f"{value:.4g}" if name in ("rmse", "mae") else f"{value:.3f}"
 
 
-def score_digits(name: str) -> str:
-    return ".4g" if name in ("rmse", "mae") else ".3f"
+# --- commands -------------------------------------------------------------------------------------
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+def command(work: Callable[..., None]) -> Callable[..., None]:
+    """Make a command of ``work(output, ...)``, with ``--json`` and ``--debug``.
+
+    A parameter whose type is a dataclass stands for all its fields, one option each. An error
+    becomes one message and an exit code.
+    """
+    hints = get_type_hints(work, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    own = list(inspect.signature(work).parameters.values())[1:]
+    parameters: list[inspect.Parameter] = []
+    for parameter in own:
+        if parameter.name in groups:
+            kind = groups[parameter.name]
+            of = get_type_hints(kind, include_extras=True)
+            parameters += [_keyword(x.name, of[x.name], x.default) for x in fields(kind)]
+        else:
+            parameters.append(_keyword(parameter.name, hints[parameter.name], parameter.default))
+    parameters += [_keyword("as_json", Json, False), _keyword("debug", Debug, False)]
+
+    @wraps(work)
+    def run(as_json: bool, debug: bool, **given: Any) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{x.name: given.pop(x.name) for x in fields(kind)})
+        with _errors_as_messages(as_json, debug) as output:
+            work(output, **given)
+            sys.stdout.flush()
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {x.name: x.annotation for x in parameters}
+    return run
+
+
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, annotation=annotation, default=default)
 
 
 @contextmanager
-def command(as_json: bool, debug: bool) -> Iterator[Output]:
-    """Run the body of a command; an error becomes one message and an exit code."""
+def _errors_as_messages(as_json: bool, debug: bool) -> Iterator[Output]:
     output = Output(as_json)
     try:
         with _warnings_as_notes(output), listening():
             yield output
-            sys.stdout.flush()
     except typer.Exit:
         raise
     except KeyboardInterrupt:
@@ -178,7 +217,7 @@ def command(as_json: bool, debug: bool) -> Iterator[Output]:
 
 
 def _explained(error: Exception) -> tuple[str, int]:
-    """One message for a person, and the exit code."""
+    """Return one message for a person, and the exit code."""
     if isinstance(error, ValueError):  # data, model files, parameters
         return with_options(str(error)), BAD_INPUT
     if isinstance(error, OSError):

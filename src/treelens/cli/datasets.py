@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from treelens.cli import options
 from treelens.cli.console import FAILED, OK, Output, command
 
 app = typer.Typer(
@@ -21,14 +20,12 @@ Folder = Annotated[
 
 
 @app.command("list")
-def list_cli(
-    folder: Folder = None, as_json: options.Json = False, debug: options.Debug = False
-) -> None:
+@command
+def list_cli(output: Output, folder: Folder = None) -> None:
     """List the known data sets, and where each was found on this machine."""
-    with command(as_json, debug) as output:
-        from treelens.graphs.datasets import list_datasets
+    from treelens.graphs.datasets import list_datasets
 
-        output.finish({"datasets": list_datasets(folder)}, _show_list)
+    output.finish({"datasets": list_datasets(folder)}, _show_list)
 
 
 def _show_list(output: Output, result: dict[str, Any]) -> None:
@@ -41,16 +38,9 @@ def _show_list(output: Output, result: dict[str, Any]) -> None:
 
 
 @app.command("describe")
-def describe_cli(
-    name: Name, folder: Folder = None, as_json: options.Json = False, debug: options.Debug = False
-) -> None:
+@command
+def describe_cli(output: Output, name: Name, folder: Folder = None) -> None:
     """Load a data set and describe it: graphs, classes, sizes, labels."""
-    with command(as_json, debug) as output:
-        output.finish(describe_dataset(name, folder), _show_facts)
-
-
-def describe_dataset(name: str, folder: Path | None = None) -> dict[str, Any]:
-    """Facts about a data set as plain data; it is not downloaded for this."""
     import numpy as np
 
     from treelens.graphs.datasets import dataset_info, load_dataset
@@ -58,7 +48,7 @@ def describe_dataset(name: str, folder: Path | None = None) -> dict[str, Any]:
     graphs, y = load_dataset(name, folder=folder, download=False)
     sizes = graphs.sizes
     classes, counts = np.unique(y, return_counts=True)
-    return {
+    facts = {
         "name": name,
         "description": dataset_info(name).description,
         "n_graphs": len(graphs),
@@ -71,31 +61,7 @@ def describe_dataset(name: str, folder: Path | None = None) -> dict[str, Any]:
         "node_labels": [str(label) for label in graphs.node_alphabet],
         "edge_labels": None if graphs.edge_alphabet is None else list(graphs.edge_alphabet),
     }  # fmt: skip
-
-
-@app.command("fetch")
-def fetch_cli(name: Name, as_json: options.Json = False, debug: options.Debug = False) -> None:
-    """Download a data set into the cache, unless a checked copy is on this machine already."""
-    with command(as_json, debug) as output:
-        from treelens.graphs.datasets import list_datasets, load_dataset
-
-        load_dataset(name)  # checks every file against its pinned checksum
-        path = next(row["path"] for row in list_datasets() if row["name"] == name)
-        output.finish({"name": name, "path": str(path)}, _show_facts)
-
-
-@app.command("verify")
-def verify_cli(
-    name: Name, folder: Folder = None, as_json: options.Json = False, debug: options.Debug = False
-) -> None:
-    """Compare every file of a data set with its pinned checksum; exit code 1 if one differs."""
-    with command(as_json, debug) as output:
-        from treelens.graphs.datasets import verify_dataset
-
-        rows = verify_dataset(name, folder=folder)
-        good = all(row["status"] in ("ok", "unpinned") for row in rows)
-        output.finish({"name": name, "ok": good, "files": rows}, _show_files)
-        raise typer.Exit(OK if good else FAILED)
+    output.finish(facts, _show_facts)
 
 
 def _show_facts(output: Output, result: dict[str, Any]) -> None:
@@ -106,6 +72,29 @@ def _show_facts(output: Output, result: dict[str, Any]) -> None:
         elif isinstance(value, list):
             value = ", ".join(map(str, value[:40])) + (", ..." if len(value) > 40 else "")
         output.line(f"{key.replace('_', ' ')}: {value}")
+
+
+@app.command("fetch")
+@command
+def fetch_cli(output: Output, name: Name) -> None:
+    """Download a data set into the cache, unless a checked copy is on this machine already."""
+    from treelens.graphs.datasets import list_datasets, load_dataset
+
+    load_dataset(name)  # checks every file against its pinned checksum
+    path = next(row["path"] for row in list_datasets() if row["name"] == name)
+    output.finish({"name": name, "path": str(path)}, _show_facts)
+
+
+@app.command("verify")
+@command
+def verify_cli(output: Output, name: Name, folder: Folder = None) -> None:
+    """Compare every file of a data set with its pinned checksum; exit code 1 if one differs."""
+    from treelens.graphs.datasets import verify_dataset
+
+    rows = verify_dataset(name, folder=folder)
+    good = all(row["status"] in ("ok", "unpinned") for row in rows)
+    output.finish({"name": name, "ok": good, "files": rows}, _show_files)
+    raise typer.Exit(OK if good else FAILED)
 
 
 def _show_files(output: Output, result: dict[str, Any]) -> None:

@@ -6,12 +6,12 @@ import os
 import platform
 import tempfile
 import time
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from treelens.cli import options
 from treelens.cli.console import FAILED, OK, Output, command
 
 REQUIRED = (
@@ -32,67 +32,54 @@ EXTRAS = {
 }
 
 
-def doctor_cli(as_json: options.Json = False, debug: options.Debug = False) -> None:
+@command
+def doctor_cli(output: Output) -> None:
     """Check this installation: versions, threads, folders, what extras are missing.
 
     Learns from a few made-up graphs, too. Exit code 1 if something that is needed does not work.
     """
-    with command(as_json, debug) as output:
-        result = examine()
-        output.finish(result, _show)
-        raise typer.Exit(OK if result["healthy"] else FAILED)
+    result = examine()
+    output.finish(result, _show)
+    raise typer.Exit(OK if result["healthy"] else FAILED)
 
 
 def examine() -> dict[str, Any]:
-    """The state of this installation as plain data."""
+    """Return the state of this installation as plain data."""
     import treelens
 
     versions = {name: _version(name) for name in REQUIRED}
     problems = [f"{name} is missing: pip install {name}" for name in REQUIRED if not versions[name]]
-    folders = {} if problems else _folders(problems)
-    seconds = None if problems else _try_to_learn(problems)
-    return {
-        "healthy": not problems,
-        "problems": problems,
+    found: dict[str, Any] = {
         "treelens": treelens.__version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "processors": _processors(),
-        "memory_gigabytes": None if problems else _memory(),
         "versions": versions,
         "extras": {
             name: {"version": _version(name), "for": use, "get": how}
             for name, (use, how) in EXTRAS.items()
         },
-        "folders": folders,
-        "seconds_to_learn": seconds,
-    }
+        "processors": None, "memory_gigabytes": None, "folders": {}, "seconds_to_learn": None,
+    }  # fmt: skip
+    if not problems:
+        import joblib
+        import psutil
+
+        found["processors"] = joblib.cpu_count()  # which a container may limit
+        found["memory_gigabytes"] = psutil.virtual_memory().available / 1e9
+        found["folders"] = _folders(problems)
+        found["seconds_to_learn"] = _try_to_learn(problems)
+    return {"healthy": not problems, "problems": problems, **found}
 
 
 def _version(package: str) -> str | None:
-    from importlib.metadata import PackageNotFoundError, version
-
     try:
         return version(package)
     except PackageNotFoundError:
         return None
 
 
-def _processors() -> int:
-    """Processors this process may use, which a container may limit."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
-def _memory() -> float:
-    """Gigabytes of memory that are available."""
-    import psutil
-
-    return float(psutil.virtual_memory().available / 1e9)
-
-
 def _folders(problems: list[str]) -> dict[str, Any]:
-    """Where data and compiled code are kept."""
+    """Return where data and compiled code are kept."""
     from treelens.graphs.datasets import cache_folder, list_datasets
 
     data = os.environ.get("TREELENS_DATA")
@@ -121,10 +108,8 @@ def _writable(folder: Path) -> bool:
 
 
 def _try_to_learn(problems: list[str]) -> float:
-    """Seconds for tiny fits, compilation included where it was not done before."""
-    from treelens.estimators.evidence import GraphClassifier
-    from treelens.estimators.svc import GraphSVC
-    from treelens.graphs.synthetic import make_synthetic
+    """Return the seconds of tiny fits, compilation included where it was not done before."""
+    from treelens import GraphClassifier, GraphSVC, make_synthetic
 
     start = time.perf_counter()
     graphs, y = make_synthetic(n_per_substructure=4, random_state=0)
@@ -140,9 +125,11 @@ def _try_to_learn(problems: list[str]) -> float:
 
 def _show(output: Output, result: dict[str, Any]) -> None:
     output.line(f"treelens {result['treelens']}, Python {result['python']}, {result['platform']}")
-    memory = result["memory_gigabytes"]
-    available = "" if memory is None else f"; memory available: {memory:.1f} GB"
-    output.line(f"Processors: {result['processors']}{available}")
+    if result["memory_gigabytes"] is not None:
+        output.line(
+            f"Processors: {result['processors']}; memory available: "
+            f"{result['memory_gigabytes']:.1f} GB"
+        )
     output.line(", ".join(f"{name} {v or 'MISSING'}" for name, v in result["versions"].items()))
     rows = [
         [name, extra["version"] or "missing", extra["for"], "" if extra["version"] else

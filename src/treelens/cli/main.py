@@ -10,20 +10,15 @@ import typer
 
 from treelens import __version__
 from treelens.cli import datasets
-from treelens.cli.advise import advise_cli
 from treelens.cli.console import EXIT_CODES, STOPPED
-from treelens.cli.data import ModelsThenData
+from treelens.cli.decisions import advise_cli, suggest_cli
 from treelens.cli.demo import demo_cli
 from treelens.cli.doctor import doctor_cli
 from treelens.cli.evaluate import evaluate_cli
-from treelens.cli.explain import explain_cli
+from treelens.cli.explain import explain_cli, fragments_cli, info_cli, patterns_cli
 from treelens.cli.fit import fit_cli
-from treelens.cli.fragments import fragments_cli
-from treelens.cli.info import info_cli
-from treelens.cli.patterns import patterns_cli
 from treelens.cli.predict import predict_cli
 from treelens.cli.serve import serve_cli
-from treelens.cli.suggest import suggest_cli
 
 app = typer.Typer(
     name="treelens",
@@ -48,8 +43,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo_cli,
 }
 for _name, _function in COMMANDS.items():
-    _kind = ModelsThenData if _function is predict_cli else None
-    app.command(_name, epilog=EXIT_CODES, cls=_kind)(_function)
+    app.command(_name, epilog=EXIT_CODES)(_function)
 app.add_typer(datasets.app)
 
 

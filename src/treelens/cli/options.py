@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from treelens.cli.console import InputError
 from treelens.kernels.table import KERNELS
 
-METHODS = ("evidence", "svc")
-SCORINGS = ("auto", "accuracy", "balanced_accuracy", "roc_auc")
-WEIGHTS = ("auto", "uniform", "depths", "branches")
-DESCRIPTORS = {"auto": "auto", "yes": True, "no": False, "rdkit": False}  # as a parameter
+if TYPE_CHECKING:
+    from treelens.cli.console import Output
+    from treelens.graphs.molecule_table import MoleculeTable
+
 FRAGMENTS_SHOWN = 5
-DEEPEST = 20  # of the patterns of a Gaussian process
+_DEEPEST = 20  # of the patterns of a Gaussian process
 
 
 def option(*names: str, default: str | bool = True, **settings: Any) -> Any:
@@ -24,14 +23,30 @@ def option(*names: str, default: str | bool = True, **settings: Any) -> Any:
     return typer.Option(*names, show_default=default, **settings)
 
 
-# --- data ---------------------------------------------------------------------------------------
+def _checked_jobs(jobs: int) -> int:
+    if jobs == 0:
+        raise typer.BadParameter("0: expected a number of threads, or -1 for all processors.")
+    return jobs
 
-Data = Annotated[str, typer.Argument(
-    metavar="DATA", show_default=False,
-    help="Molecules: a table with a SMILES column (.csv, .tsv, .smi, .xlsx, .parquet) or .sdf. "
+
+def _checked_threshold(threshold: str) -> str:
+    from treelens.models.thresholds import parse_threshold
+
+    try:
+        parse_threshold(threshold)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return threshold
+
+
+# --- data and models ----------------------------------------------------------------------------
+
+DATA_HELP = (
+    "Molecules: a table with a SMILES column (.csv, .tsv, .smi, .xlsx, .parquet) or .sdf. "
     "Graphs: a TU folder or .zip, or the name of a known data set ('treelens datasets list'). "
-    "Also one SMILES, or - for a table on standard input.",
-)]  # fmt: skip
+    "Also one SMILES, or - for a table on standard input."
+)
+Data = Annotated[str, typer.Argument(metavar="DATA", show_default=False, help=DATA_HELP)]
 ModelPath = Annotated[Path, typer.Argument(
     metavar="MODEL", show_default=False, help="A file that 'treelens fit' wrote.",
 )]  # fmt: skip
@@ -77,19 +92,16 @@ MaxInvalid = Annotated[float, option(
     "--max-invalid", min=0.0, max=1.0,
     help="Largest share of rows without a readable molecule; they are left out.",
 )]  # fmt: skip
-Duplicates = Annotated[str, option(
+Duplicates = Annotated[Literal["merge", "first", "keep", "error"], option(
     "--duplicates",
     help="Rows of the same molecule (and covariates): merge (the mean of numbers, the class of "
     "most rows), first (the first row of each), keep, or error.",
 )]  # fmt: skip
-Noise = Annotated[
-    str | None,
-    option(
-        "--noise",
-        help="Column with the standard deviation of each measured number, in its units.",
-    ),
-]
-Missing = Annotated[str, option(
+Noise = Annotated[str | None, option(
+    "--noise", metavar="COLUMN",
+    help="Column with the standard deviation of each measured number, in its units.",
+)]  # fmt: skip
+Missing = Annotated[Literal["skip", "error"], option(
     "--missing", help="Rows without a label: skip them, with a count, or error.",
 )]  # fmt: skip
 Qualifier = Annotated[str | None, option(
@@ -97,44 +109,42 @@ Qualifier = Annotated[str | None, option(
     help="The column with the qualifiers of the target: =, >, <, >=, <= or ~. Values with > or < "
     "are used as limits.",
 )]  # fmt: skip
-TargetTransform = Annotated[str | None, option(
-    "--transform", metavar="SCALE", default="none",
-    help="Learn numbers on another scale: log10 or ln. Predictions come in the units of the table.",
+TargetTransform = Annotated[Literal["log10", "ln"] | None, option(
+    "--transform", default="none",
+    help="Learn numbers on another scale. Predictions come in the units of the table.",
 )]  # fmt: skip
 Covariates = Annotated[str | None, option(
-    "--covariates", default="none",
+    "--covariates", metavar="COLUMNS", default="none",
     help="Columns to learn from beside the graphs (assay, temperature), with commas between.",
 )]  # fmt: skip
-Descriptors = Annotated[str, option(
+Descriptors = Annotated[Literal["auto", "yes", "no", "rdkit"], option(
     "--descriptors",
-    help="Descriptors of molecules (logP, TPSA, ...) beside the graphs: yes, no, auto (where they "
-    "help on held-out graphs), or rdkit (all of RDKit's, as covariates).",
+    help="Descriptors of molecules (logP, TPSA, ...) beside the graphs; auto: where they help on "
+    "held-out graphs; rdkit: all of RDKit's, as covariates.",
 )]  # fmt: skip
 
-# --- models -------------------------------------------------------------------------------------
+# --- learning -----------------------------------------------------------------------------------
 
-Method = Annotated[str, option(
+Method = Annotated[Literal["evidence", "svc"], option(
     "--method",
     help="evidence: a Gaussian process with weights learned by marginal likelihood; svc: a "
     "support vector machine (classes only) with settings chosen by cross-validation.",
 )]  # fmt: skip
-Task = Annotated[str, option(
-    "--task",
-    help="classification, regression, or auto: regression where the target has many different "
-    "numbers.",
+Task = Annotated[Literal["auto", "classification", "regression"], option(
+    "--task", help="auto: regression where the target has many different numbers.",
 )]  # fmt: skip
-Weights = Annotated[str | None, option(
-    "--weights", default="auto",
+Weights = Annotated[Literal["auto", "uniform", "depths", "branches"], option(
+    "--weights",
     help="With evidence, what is learned: uniform (nothing), depths (one weight for each), "
     "branches (of the tree of patterns), or auto: chosen on held-out graphs.",
 )]  # fmt: skip
-Kernel = Annotated[str | None, option(
-    "--kernel", default="auto",
+Kernel = Annotated[str, option(
+    "--kernel",
     help="With svc, the kernel: auto (wwl or tanimoto-rbf, by cross-validation), "
     f"{', '.join(KERNELS)}; or several with commas.",
 )]  # fmt: skip
 Threshold = Annotated[str, option(
-    "--threshold",
+    "--threshold", callback=_checked_threshold,
     help="Probability from which on the rarer of two classes is predicted: a number (0.5), "
     "recall=0.9, precision=0.8, cost=10 (a miss costs ten false alarms), or auto: by Matthews' "
     "correlation where that class is below 25 %, else 0.5. Chosen by leave-one-out.",
@@ -144,19 +154,19 @@ Depth = Annotated[str, option(
     help="Largest pattern depth: a number, or auto (chosen, up to 4; svc: the best of 1 to 6). "
     "Of svc also several with commas.",
 )]  # fmt: skip
-WeightRadius = Annotated[str | None, option(
-    "--weight-radius", default="auto",
+WeightRadius = Annotated[str, option(
+    "--weight-radius",
     help="With svc, how far weights may move from 1: auto, 0 (uniform weights), 4, or 0,1,4.",
 )]  # fmt: skip
-Scoring = Annotated[str | None, option(
-    "--scoring", default="auto",
-    help="With svc, what to choose by: accuracy, balanced_accuracy or roc_auc; auto: accuracy, or "
-    "with a rare class one of the others.",
+Scoring = Annotated[Literal["auto", "accuracy", "balanced_accuracy", "roc_auc"], option(
+    "--scoring",
+    help="With svc, what to choose by; auto: accuracy, or with a rare class one of the others.",
 )]  # fmt: skip
 Seed = Annotated[int, option("--seed", help="For the splits and the learner.", min=0)]
-Jobs = Annotated[
-    int, option("--jobs", help="Threads; -1: all processors. Results do not depend on it.")
-]
+Jobs = Annotated[int, option(
+    "--jobs", callback=_checked_jobs,
+    help="Threads; -1: all processors. Results do not depend on it.",
+)]  # fmt: skip
 Top = Annotated[int, option("--top", help="How many patterns to print.", min=0)]
 Fragments = Annotated[int | None, option(
     "--fragments", min=0, help="How many of the fragments with the largest effects to print.",
@@ -168,92 +178,114 @@ TrainingData = Annotated[bool, option(
     help="Whether the model keeps names and SMILES of its training molecules, to show them "
     "beside predictions; pattern counts and values stay in the file in any case.",
 )]  # fmt: skip
-Json = Annotated[bool, option("--json", help="Print the result as JSON, and nothing else.")]
-Debug = Annotated[bool, option("--debug", help="Show the traceback of an error.")]
-
-# --- checks -------------------------------------------------------------------------------------
-
-
-def check_choice(option: str, value: str, choices: Sequence[str]) -> None:
-    """Raise unless the value of an option is one of those known."""
-    if value not in choices:
-        raise InputError(f"{option} {value}: expected one of {', '.join(choices)}.")
+Minimize = Annotated[bool, option(
+    "--minimize", help="Small values are wanted; of two classes the first.",
+)]  # fmt: skip
+Wanted = Annotated[str | None, option(
+    "--wanted", metavar="CLASS", default="the second of two",
+    help="Of a model of classes, the class that is looked for.",
+)]  # fmt: skip
+CsvOut = Annotated[Path | None, option("--out", "-o", help="Write the table to this CSV file.")]
 
 
-def recipe_options(
-    atom_label: str | None, hydrogens: bool | None, bond_label: str | None, standardize: bool,
-    steps: str | None,
-) -> dict[str, Any]:  # fmt: skip
-    """Options about molecules as parameters of ``treelens.read_table``."""
-    chosen = [step.strip() for step in steps.split(",")] if steps else (standardize or None)
-    return {"atom_label": atom_label, "hydrogens": hydrogens, "bond_label": bond_label,
-            "standardize": chosen}  # fmt: skip
+@dataclass(frozen=True)
+class Training:
+    """Options of ``fit`` and ``evaluate``: the training table and the learner."""
+
+    target: Target = None
+    smiles: Smiles = None
+    atom_label: AtomLabel = None
+    bond_label: BondLabel = None
+    hydrogens: Hydrogens = None
+    standardize: Standardize = False
+    standardize_steps: StandardizeSteps = None
+    task: Task = "auto"
+    transform: TargetTransform = None
+    qualifier: Qualifier = None
+    covariates: Covariates = None
+    descriptors: Descriptors = "auto"
+    threshold: Threshold = "auto"
+    depth: Depth = "auto"
+    max_invalid: MaxInvalid = 0.1
+    missing: Missing = "skip"
+    duplicates: Duplicates = "merge"
+    noise: Noise = None
+    seed: Seed = 0
+    jobs: Jobs = -1
+
+    def read(
+        self, output: Output, source: str, names: str | None = None, svc: bool = False
+    ) -> list[MoleculeTable]:
+        """Return one table to learn from for each target; molecules are read once."""
+        from treelens.cli.data import read_data
+        from treelens.graphs.columns import several_columns
+
+        base = read_data(
+            source, smiles=self.smiles, names=names, target=self.target,
+            covariates=split_columns(self.covariates, "--covariates"),
+            descriptors="rdkit" if self.descriptors == "rdkit" else None,
+            max_invalid=self.max_invalid, atom_label=self.atom_label, hydrogens=self.hydrogens,
+            bond_label=self.bond_label,
+            standardize=split_columns(self.standardize_steps, "--standardize-steps")
+            or self.standardize or None,
+        )  # fmt: skip
+        output.note(*base.notes)
+        targets: list[str | None] = [None]
+        if self.target is not None and base.table is not None:
+            targets = [*several_columns(base.table.columns, self.target, "target", base.source)]
+        if len(targets) > 1 and self.qualifier is not None:
+            raise ValueError("--qualifier is for one --target: fit the others by themselves.")
+        tables = []
+        for name in targets:
+            table = base.with_target(
+                name, task=None if svc and self.task == "auto" else self.task,
+                transform=self.transform, duplicates=self.duplicates, qualifier=self.qualifier,
+                on_missing="raise" if self.missing == "error" else "skip", noise=self.noise,
+            )  # fmt: skip
+            for note in table.notes[len(base.notes) :]:
+                output.note(f"{name}: {note}" if len(targets) > 1 else note)
+            tables.append(table)
+        return tables
+
+    def gp_settings(self, weights: str = "auto") -> dict[str, Any]:
+        """Return parameters of ``GraphRegressor`` and ``GraphClassifier``."""
+        depth: int | str = self.depth
+        if depth != "auto":
+            if not self.depth.isdecimal() or int(self.depth) > _DEEPEST:
+                raise ValueError(
+                    f"--depth {depth}: expected auto, or one whole number from 0 to {_DEEPEST}. "
+                    "(Several, to choose from by cross-validation, are for --method svc.)"
+                )
+            depth = int(self.depth)
+        descriptors = {"auto": "auto", "yes": True}.get(self.descriptors, False)
+        return {"depth": depth, "weights": weights, "descriptors": descriptors,
+                "random_state": self.seed, "n_jobs": self.jobs}  # fmt: skip
+
+    def svc_settings(
+        self, kernel: str = "auto", weight_radius: str = "auto", scoring: str = "auto"
+    ) -> dict[str, Any]:
+        """Return parameters of ``GraphSVC``."""
+        names = [name.strip() for name in kernel.split(",")]
+        if unknown := set(names) - {"auto", *KERNELS}:
+            raise ValueError(f"--kernel {unknown.pop()}: expected auto, {', '.join(KERNELS)}.")
+        return {
+            "kernel": "auto" if names == ["auto"] else names,
+            "depth": _numbers(self.depth, "--depth", int),
+            "weight_radius": _numbers(weight_radius, "--weight-radius", float),
+            "scoring": scoring, "random_state": self.seed, "n_jobs": self.jobs,
+        }  # fmt: skip
 
 
-def process_settings(
-    depth: str, weights: str | None, descriptors: str, seed: int, jobs: int
-) -> dict[str, Any]:
-    """Options as parameters of ``GraphRegressor`` and ``GraphClassifier``."""
-    check_choice("--descriptors", descriptors, list(DESCRIPTORS))
-    settings: dict[str, Any] = {"random_state": seed, "n_jobs": checked_jobs(jobs),
-                                "descriptors": DESCRIPTORS[descriptors]}  # fmt: skip
-    if depth != "auto":
-        if not depth.isdecimal() or int(depth) > DEEPEST:
-            raise InputError(
-                f"--depth {depth}: expected auto, or one whole number from 0 to {DEEPEST}. "
-                "(Several, to choose from by cross-validation, are for --method svc.)"
-            )
-        settings["depth"] = int(depth)
-    if weights is not None:
-        check_choice("--weights", weights, WEIGHTS)
-        settings["weights"] = weights
-    return settings
-
-
-def svc_settings(
-    kernel: str | None, depth: str, weight_radius: str | None, scoring: str | None, seed: int,
-    jobs: int,
-) -> dict[str, Any]:  # fmt: skip
-    """Options as parameters of ``GraphSVC``."""
-    check_choice("--scoring", scoring or "auto", SCORINGS)
-    names = (kernel or "auto").split(",")
-    for name in names:
-        check_choice("--kernel", name.strip(), ("auto", *KERNELS))
-    return {
-        "kernel": "auto" if names == ["auto"] else [name.strip() for name in names],
-        "depth": parsed_numbers(depth, "--depth", int),
-        "weight_radius": parsed_numbers(weight_radius or "auto", "--weight-radius", float),
-        "scoring": scoring or "auto",
-        "random_state": seed,
-        "n_jobs": checked_jobs(jobs),
-    }
-
-
-def checked_jobs(jobs: int) -> int:
-    if jobs == 0:
-        raise InputError("--jobs 0: expected a number of threads, or -1 for all processors.")
-    return jobs
-
-
-def check_threshold(threshold: str) -> None:
-    from treelens.models.thresholds import parse_threshold
-
-    try:
-        parse_threshold(threshold)
-    except ValueError as error:
-        raise InputError(f"--threshold {threshold}: {error}") from None
-
-
-def column_list(text: str | None, option: str) -> list[str]:
-    """Columns from an option with commas between."""
+def split_columns(text: str | None, option: str) -> list[str]:
+    """Return the names of an option with commas between, each once."""
     names = [name.strip() for name in (text or "").split(",") if name.strip()]
     if text is not None and not names:
-        raise InputError(f"{option} names no column.")
+        raise ValueError(f"{option} is empty: expected names with commas between.")
     return list(dict.fromkeys(names))
 
 
-def parsed_numbers(text: str, option: str, kind: Any) -> Any:
-    """``"auto"``, or a list of numbers of at least 0."""
+def _numbers(text: str, option: str, kind: Any) -> Any:
+    """Return ``"auto"``, or a list of numbers of at least 0."""
     if text == "auto":
         return text
     try:
@@ -262,5 +294,5 @@ def parsed_numbers(text: str, option: str, kind: Any) -> Any:
         numbers = [-1]
     if not all(0 <= number < float("inf") for number in numbers):
         what = "whole numbers" if kind is int else "numbers"
-        raise InputError(f"{option} {text}: expected auto, or {what} of at least 0, such as 1,2,3.")
+        raise ValueError(f"{option} {text}: expected auto, or {what} of at least 0, such as 1,2,3.")
     return numbers

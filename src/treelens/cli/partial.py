@@ -14,8 +14,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from treelens.cli.console import InputError
-
 
 class PartialOutput:
     """A context manager around one run; leaving it early keeps what was recorded.
@@ -54,7 +52,7 @@ class PartialOutput:
             file.truncate(0)
             return 0
         if done["key"] != self.key:
-            raise InputError(
+            raise ValueError(
                 f"{self.path} was left by a run with another model, table or options. Remove it "
                 "to begin again, or choose another --out."
             )
@@ -65,9 +63,9 @@ class PartialOutput:
         """Write a chunk, then the record that it is done."""
         assert self._file is not None
         if os.fstat(self._file.fileno()).st_size != self._n_bytes:
-            raise InputError(f"{self.path} is written by another run. Choose another --out.")
+            raise ValueError(f"{self.path} is written by another run. Choose another --out.")
         if self._stamps() != self.stamps:
-            raise InputError(
+            raise ValueError(
                 "A model or the table was changed while its rows were predicted. Remove "
                 f"{self.path} and begin again."
             )

@@ -8,12 +8,21 @@ from contextlib import nullcontext
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
 from treelens.cli import options
-from treelens.cli.console import InputError, Output, command, percent, score_text
+from treelens.cli.console import Output, command, percent, score_text
+from treelens.cli.data import (
+    files_behind,
+    is_a_model,
+    kind_of,
+    load_models,
+    noun_of,
+    read_data,
+    source_table,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,11 +39,14 @@ _WORDS = {"coverage": "Within the 90 % interval", "accuracy": "Accuracy", "recal
           "log_loss": "Log loss"}  # fmt: skip
 
 
+@command
 def predict_cli(
-    models: Annotated[list[Path], typer.Argument(
+    output: Output,
+    *,
+    models: Annotated[list[Path] | None, typer.Argument(
         metavar="MODEL", show_default=False,
         help="A file that 'treelens fit' wrote, or several: one table for all of them.",
-    )],
+    )] = None,
     data: options.Data,
     out: Annotated[Path | None, options.option(
         "--out", "-o", help="The CSV file to write.", default="print it",
@@ -46,13 +58,11 @@ def predict_cli(
     )] = None,
     smiles: options.Smiles = None,
     ids: options.Ids = None,
-    intervals: Annotated[str, options.option(
-        "--intervals", help="90 % intervals of numbers: posterior, or scaffold (wider, for "
-        "molecules of new scaffolds).",
+    intervals: Annotated[Literal["posterior", "scaffold"], options.option(
+        "--intervals", help="90 % intervals of numbers; scaffold: wider, for molecules of new "
+        "scaffolds.",
     )] = "posterior",
     jobs: options.Jobs = -1,
-    as_json: options.Json = False,
-    debug: options.Debug = False,
 ) -> None:  # fmt: skip
     """Predict numbers or classes of DATA with a MODEL, or with several.
 
@@ -66,72 +76,34 @@ def predict_cli(
     Text that a spreadsheet would run as a formula gets a single quote in front.
     A long table is predicted in chunks; the same command continues one that was stopped.
     """
-    with command(as_json, debug) as output:
-        from treelens.cli.data import files_behind, kind_of
-        from treelens.storage.files import checked_target, whole_file
+    from treelens.storage.files import checked_target, whole_file
 
-        kind, place, done = kind_of(data), None, False
-        if out is not None:
-            place = checked_target(out, reads=chain(models, files_behind(data)))
-        loaded = _with_intervals(load_models(models, options.checked_jobs(jobs)), intervals)
-        if kind in ("tu", "name"):
-            whole, truths = _predict_graphs(output, loaded, data, target, smiles, ids)
-        else:
-            job = _Job(tuple(map(str, models)), data, kind, smiles, ids, intervals)
-            whole, truths, done = _predict_table(output, loaded, job, target, place, jobs, as_json)
-        result = _summary(output, loaded, whole, truths)
-        if place is not None and not done:
-            with whole_file(place) as file:
-                file.write(_csv(whole, header=True))
-        elif as_json and out is None:
-            result["predictions"] = whole.to_dict("records")
-        elif kind == "smiles" and out is None and sys.stdout.isatty():
-            output.table(["", ""], whole.iloc[0].drop(["row", "problem"]).dropna().items())
-        elif out is None and not done:
-            output.csv(_csv(whole, header=True).decode())
-        if kind == "smiles" and out is None and not as_json and not result["n_unreadable"]:
-            return  # all there is to say was printed
-        output.finish(result | ({} if out is None else {"out": str(out)}), _show)
-
-
-# --- models ---------------------------------------------------------------------------------------
-
-
-def _with_intervals(models: list[NamedModel], intervals: str) -> list[NamedModel]:
-    """The models, set to these intervals in tables."""
-    from treelens.estimators.prediction_table import INTERVALS
-
-    options.check_choice("--intervals", intervals, INTERVALS)
-    for each in models:
-        each.model._intervals = intervals
-    return models
-
-
-def load_models(paths: Sequence[Path], jobs: int) -> list[NamedModel]:
-    """The models of files, or an error where they cannot stand side by side."""
-    from treelens.cli.data import load_model
-    from treelens.estimators.named_models import name_models
-
-    return name_models(paths, [load_model(path, jobs) for path in paths])
-
-
-def _targets_for(models: Sequence[NamedModel], target: str | None) -> list[str | None]:
-    """The column with the truth for each model: by the names of their targets, else in order."""
-    if target is None or len(models) == 1:
-        return [target] * len(models)
-    columns = options.column_list(target, "--target")
-    names = [each.name for each in models]
-    if set(columns) <= set(names):
-        return [name if name in columns else None for name in names]
-    if len(columns) != len(models):
-        raise InputError(
-            f"--target {target}: these are {len(columns)} columns for {len(models)} models "
-            f"({', '.join(names)}). Name a column for each, in the order of the models."
+    if not models:
+        raise ValueError(
+            f"DATA is missing: {data} is a model, and the molecules to predict come after it."
+            if is_a_model(data)
+            else f"MODEL is missing: name a model before {data}."
         )
-    return list(columns)
-
-
-# --- predictions ----------------------------------------------------------------------------------
+    kind, place = kind_of(data), None
+    if out is not None:
+        place = checked_target(out, reads=chain(models, files_behind(data)))
+    job = _Job(tuple(map(str, models)), data, kind, smiles, ids, intervals)
+    loaded = job.load(jobs)
+    predict = _predict_graphs if kind in ("tu", "name") else _predict_table
+    whole, truths, done = predict(output, loaded, job, target, place, jobs)
+    result = _summary(output, loaded, whole, truths)
+    if place is not None and not done:
+        with whole_file(place) as file:
+            file.write(_csv(whole, header=True))
+    elif output.as_json and out is None:
+        result["predictions"] = whole.to_dict("records")
+    elif kind == "smiles" and out is None and sys.stdout.isatty():
+        output.table(["", ""], whole.iloc[0].drop(["row", "problem"]).dropna().items())
+    elif out is None and not done:
+        output.csv(_csv(whole, header=True).decode())
+    if kind == "smiles" and out is None and not output.as_json and not result["n_unreadable"]:
+        return  # all there is to say was printed
+    output.finish(result | ({} if out is None else {"out": str(out)}), _show)
 
 
 class _Job(NamedTuple):
@@ -142,31 +114,42 @@ class _Job(NamedTuple):
     kind: str
     smiles: str | None
     ids: str | None
-    intervals: str = "posterior"
+    intervals: str
+
+    def load(self, jobs: int) -> list[NamedModel]:
+        models = load_models([Path(path) for path in self.models], jobs)
+        for each in models:
+            each.model._intervals = self.intervals
+        return models
+
+
+# --- predictions ----------------------------------------------------------------------------------
 
 
 def _predict_graphs(
-    output: Output, models: Sequence[NamedModel], data: str, target: str | None,
-    smiles: str | None, ids: str | None,
-) -> tuple[pd.DataFrame, list[Any]]:  # fmt: skip
-    """Predict graphs that come with classes, all at once."""
+    output: Output, models: Sequence[NamedModel], job: _Job, target: str | None,
+    out: Path | None, jobs: int,
+) -> tuple[pd.DataFrame, list[Any], bool]:  # fmt: skip
+    """Predict graphs that come with classes, all at once; see ``_predict_table``."""
     from sklearn.base import is_regressor
 
-    from treelens.cli.data import read_data
     from treelens.estimators.prediction_table import predict_rows
 
-    table = read_data(data, smiles=smiles, names=ids, target=target, model=models[0].model)
+    table = read_data(
+        job.data, smiles=job.smiles, names=job.ids, target=target, model=models[0].model
+    )
     output.note(*table.notes)
     prefixes = [each.prefix for each in models]
     frame = predict_rows([each.model for each in models], [table] * len(models), prefixes)
-    return frame, [None if is_regressor(each.model) else (table.rows, table.y) for each in models]
+    truths = [None if is_regressor(each.model) else (table.rows, table.y) for each in models]
+    return frame, truths, False
 
 
 def _predict_table(
     output: Output, models: list[NamedModel], job: _Job, target: str | None,
-    out: Path | None, jobs: int, as_json: bool,
+    out: Path | None, jobs: int,
 ) -> tuple[pd.DataFrame, list[Any], bool]:  # fmt: skip
-    """Predict a table in chunks; the last value is whether they are written already."""
+    """Predict a table in chunks; return all rows, truths, and whether the rows are written."""
     import pandas as pd
 
     from treelens.graphs.columns import find_column
@@ -180,10 +163,10 @@ def _predict_table(
     chunks = _chunks(job, hydrogens)
     first = list(islice(chunks, _CHUNKS_IN_PROCESSES))
     if not first:
-        raise InputError(f"{job.data} has column names but no rows: nothing to predict.")
+        raise ValueError(f"{job.data} has column names but no rows: nothing to predict.")
     frames: list[pd.DataFrame] = []
     warned: dict[str, list[int]] = {}
-    printed = len(first) > 1 and out is None and not as_json
+    printed = len(first) > 1 and out is None and not output.as_json
     partial = len(first) > 1 and out is not None and job.kind == "table"
     many = len(first) == _CHUNKS_IN_PROCESSES and jobs != 1 and job.kind != "sdf"
     with _partial_output(job, out) if partial and out is not None else nullcontext() as sink:
@@ -220,6 +203,22 @@ def _predict_table(
     return pd.concat(frames, ignore_index=True), truths, partial or printed
 
 
+def _targets_for(models: Sequence[NamedModel], target: str | None) -> list[str | None]:
+    """Return the column with the truth for each model: by the names of targets, else in order."""
+    if target is None or len(models) == 1:
+        return [target] * len(models)
+    columns = options.split_columns(target, "--target")
+    names = [each.name for each in models]
+    if set(columns) <= set(names):
+        return [name if name in columns else None for name in names]
+    if len(columns) != len(models):
+        raise ValueError(
+            f"--target {target}: these are {len(columns)} columns for {len(models)} models "
+            f"({', '.join(names)}). Name a column for each, in the order of the models."
+        )
+    return list(columns)
+
+
 def _partial_output(job: _Job, out: Path) -> PartialOutput:
     from treelens import __version__
     from treelens.cli.partial import PartialOutput
@@ -231,37 +230,30 @@ def _partial_output(job: _Job, out: Path) -> PartialOutput:
 
 
 def _read_back(models: Sequence[NamedModel], path: Path) -> pd.DataFrame:
-    """The predictions in a file, without the columns that name the rows."""
+    """Return the predictions in a file, without the columns that name the rows."""
     import pandas as pd
 
-    from treelens.storage.csv_text import harmless
-
-    wanted = ["problem", *(each.prefix + n for each in models for n in _columns(each.model))]
-    known = {harmless(name): name for name in wanted}
-    text = {
-        harmless(each.prefix + name): str
-        for each in models
-        for name in ("class", "nearest_class", "nearest_name")
-    } | {"problem": str}
-    found = pd.read_csv(
-        path, dtype=text, usecols=list(known), keep_default_na=False, na_values=[""]
-    )
-    return found.rename(columns=known)
-
-
-def _columns(model: Any) -> list[str]:
-    """The columns of a model that are written."""
     from treelens.estimators.prediction_table import file_columns
+    from treelens.storage.files import harmless
 
-    return file_columns(model)
+    wanted = ["problem", *(each.prefix + n for each in models for n in file_columns(each.model))]
+    known = {harmless(name): name for name in wanted}
+    texts = ("class", "nearest_class", "nearest_name")
+    text = {harmless(each.prefix + name): str for each in models for name in texts}
+    found = pd.read_csv(path, dtype=text | {"problem": str}, usecols=list(known),
+                        keep_default_na=False, na_values=[""])  # fmt: skip
+    return found.rename(columns=known)
 
 
 def _predicted(
     models: list[NamedModel], job: _Job, chunks: Iterator[Any], jobs: int
 ) -> Iterator[PredictedRows]:
-    """Chunks in their order, predicted here or in processes."""
+    """Yield chunks in their order, predicted here or in processes."""
+    from treelens.estimators.named_models import predict_molecules
+
     if jobs == 1:
-        yield from (_predict_chunk(models, job, *chunk) for chunk in chunks)
+        for table, molecules in chunks:
+            yield predict_molecules(models, table, molecules, job.smiles, job.ids)
         return
     from joblib import Parallel, delayed
 
@@ -270,25 +262,18 @@ def _predicted(
 
 
 def _in_a_process(job: _Job, table: Table, molecules: None) -> PredictedRows:
-    return _predict_chunk(_loaded(job.models, job.intervals), job, table, molecules)
+    from treelens.estimators.named_models import predict_molecules
+
+    return predict_molecules(_loaded(job), table, molecules, job.smiles, job.ids)
 
 
 @lru_cache(maxsize=1)
-def _loaded(paths: tuple[str, ...], intervals: str) -> list[NamedModel]:
-    return _with_intervals(load_models([Path(path) for path in paths], jobs=1), intervals)
-
-
-def _predict_chunk(
-    models: list[NamedModel], job: _Job, table: Table, molecules: Sequence[Any] | None
-) -> PredictedRows:
-    from treelens.estimators.named_models import predict_molecules
-
-    return predict_molecules(models, table, molecules, job.smiles, job.ids)
+def _loaded(job: _Job) -> list[NamedModel]:
+    return job.load(jobs=1)
 
 
 def _chunks(job: _Job, hydrogens: bool) -> Iterator[tuple[Table, Sequence[Any] | None]]:
-    """A table in chunks of rows, with the molecules of an SDF."""
-    from treelens.cli.data import source_table
+    """Yield a table in chunks of rows, with the molecules of an SDF."""
     from treelens.graphs.sdf import read_sdf
     from treelens.graphs.tables import (
         STREAMED_ENDINGS,
@@ -315,7 +300,7 @@ def _chunks(job: _Job, hydrogens: bool) -> Iterator[tuple[Table, Sequence[Any] |
 def _truth(
     output: Output, model: Any, source: str, column: str | None, cells: list[str]
 ) -> tuple[Any, Any] | None:
-    """Rows with a truth, and the truths; None where no column was named."""
+    """Return rows with a truth, and the truths; None where no column was named."""
     import numpy as np
     from sklearn.base import is_regressor
 
@@ -341,19 +326,19 @@ def _truth(
 
 
 def _csv(frame: pd.DataFrame, header: bool) -> bytes:
-    from treelens.storage.csv_text import csv_text
+    from treelens.storage.files import csv_text
 
-    text = csv_text(frame, index=False)
-    start = 0 if header else len(csv_text(frame.iloc[:0], index=False))
-    return text[start:].encode("utf-8")
+    return csv_text(frame, index=False, header=header).encode("utf-8")
+
+
+# --- printing -------------------------------------------------------------------------------------
 
 
 def _summary(
     output: Output, models: Sequence[NamedModel], whole: pd.DataFrame, truths: Sequence[Any]
 ) -> dict[str, Any]:
-    """Counts, scores where the truth is known, and notes on what looks wrong."""
-    from treelens.cli.fit import noun_of
-    from treelens.estimators.prediction_table import summarize_rows
+    """Return counts and scores where the truth is known; note what looks wrong."""
+    from treelens.estimators.prediction_table import file_columns, summarize_rows
     from treelens.graphs.tables import first_few
 
     bad = whole.index[whole["problem"].fillna("") != ""]
@@ -365,7 +350,7 @@ def _summary(
         )
     found = []
     for each, truth in zip(models, truths, strict=True):
-        columns = _columns(each.model)
+        columns = file_columns(each.model)
         own = whole[[each.prefix + name for name in columns]].set_axis(columns, axis=1)
         summary = summarize_rows(each.model, own, truth)
         about = f"{each.name}: " if each.prefix else ""
@@ -391,9 +376,6 @@ def _summary(
     return counts | {"models": [name | one for name, one in zip(names, found, strict=True)]}
 
 
-# --- printing -------------------------------------------------------------------------------------
-
-
 def _show(output: Output, result: dict[str, Any]) -> None:
     n = result["n_rows"]
     counts = f"{n} row{'s' if n != 1 else ''}; {{}}{result['n_unreadable']} not readable."
@@ -416,7 +398,7 @@ def _range(result: dict[str, Any]) -> str:
 
 
 def _scores(result: dict[str, Any]) -> list[str]:
-    """Scores in words, where the truth is known: ``["RMSE: 0.5.", "R2: 0.812."]``."""
+    """Return scores in words, where the truth is known: ``["RMSE: 0.5.", "R2: 0.812."]``."""
     from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
 
     words = []

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from treelens.cli import options
-from treelens.cli.console import InputError, command
+from treelens.cli.console import Output, command
+from treelens.cli.data import load_models
 
-LOCAL = "127.0.0.1"
-_EVERY_ADDRESS = ("0.0.0.0", "::")
+_LOCAL = "127.0.0.1"
 
 
+@command
 def serve_cli(
+    output: Output,
     models: Annotated[list[Path], typer.Argument(
         metavar="MODEL", show_default=False,
         help="Files that 'treelens fit' wrote from molecules, one for each target.",
@@ -27,7 +29,7 @@ def serve_cli(
         "--host",
         help="The address to listen on. Others than this machine's own, such as 0.0.0.0, let "
         "colleagues in: there is no password.",
-    )] = LOCAL,
+    )] = _LOCAL,
     max_molecules: Annotated[int, options.option(
         "--max-molecules", min=1, help="The most molecules in one request.",
     )] = 5000,
@@ -35,7 +37,6 @@ def serve_cli(
         "--seconds", min=1.0, help="The longest time for one request.",
     )] = 60.0,
     jobs: options.Jobs = 1,
-    debug: options.Debug = False,
 ) -> None:  # fmt: skip
     """Open a local page for MODELs: paste SMILES or upload a table, and see predictions explained.
 
@@ -44,27 +45,28 @@ def serve_cli(
     what changes when the molecule is edited. It loads nothing from the network. Programs use the
     same answers as JSON (/docs describes them). Ctrl-C stops it.
     """
-    with command(False, debug) as output:
-        from treelens.cli.predict import load_models
-        from treelens.serve.answers import Limits, Workbench
-        from treelens.serve.app import make_app
-        from treelens.serve.server import listen, server_of
+    from treelens.serve.answers import Limits, Workbench
+    from treelens.serve.app import make_app
+    from treelens.serve.server import listen, server_of
 
-        loaded = load_models(models, options.checked_jobs(jobs))
-        workbench = Workbench(loaded, Limits(molecules=max_molecules, seconds=seconds))
-        try:
-            names = () if host == LOCAL else (host, socket.gethostname(), socket.getfqdn())
-            server, door = server_of(make_app(workbench, names)), listen(host, port)
-        except OSError as error:
-            raise InputError(
-                f"Cannot listen on --host {host} --port {port}: {error.strerror}. Choose another "
-                "port (0: any that is free), or an address of this machine."
-            ) from None
-        if host != LOCAL:
-            output.note(f"Listening on {host}: others in the network can use the page.")
-        output.progress("Preparing the models ...")
-        workbench.warm_up()
-        shown = LOCAL if host in _EVERY_ADDRESS else host
-        shown = f"[{shown}]" if ":" in shown else shown
-        output.line(f"Open http://{shown}:{door.getsockname()[1]}/ in a browser. Ctrl-C stops.")
-        server.run(sockets=[door])
+    limits = Limits(molecules=max_molecules, seconds=seconds)
+    workbench = Workbench(load_models(models, jobs), limits)
+    try:
+        names = () if host == _LOCAL else (host, socket.gethostname(), socket.getfqdn())
+        server, door = server_of(make_app(workbench, names)), listen(host, port)
+    except OSError as error:
+        raise ValueError(
+            f"Cannot listen on --host {host} --port {port}: {error.strerror}. Choose another "
+            "port (0: any that is free), or an address of this machine."
+        ) from None
+    if host != _LOCAL:
+        output.note(f"Listening on {host}: others in the network can use the page.")
+    output.progress("Preparing the models ...")
+    workbench.warm_up()
+    shown = _LOCAL if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    output.finish({"url": f"http://{shown}:{door.getsockname()[1]}/"}, _show)
+    server.run(sockets=[door])
+
+
+def _show(output: Output, result: dict[str, Any]) -> None:
+    output.line(f"Open {result['url']} in a browser. Ctrl-C stops.")

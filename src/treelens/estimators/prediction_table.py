@@ -18,7 +18,7 @@ from treelens.graphs.molecule_notes import made_smiles, reasons
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.record import Transform, learned_transform
 from treelens.models.predictions import Predictions
-from treelens.storage.csv_text import harmless
+from treelens.storage.files import harmless
 
 INTERVALS = ("posterior", "scaffold")
 DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_of_vocabulary")

@@ -23,8 +23,7 @@ from treelens.graphs.collection import Graph
 from treelens.report.charts import charts_of
 from treelens.report.formats import Units, number, percent
 from treelens.report.summary import summarize
-from treelens.storage.csv_text import csv_text
-from treelens.storage.files import checked_target, whole_file
+from treelens.storage.files import checked_target, csv_text, whole_file
 
 MOST_LISTED = 300  # rows of the table of predictions; the download has more
 _CARD, _FRAGMENT, _NEIGHBOR, _PAIR = (330, 230), (210, 130), (150, 110), (250, 170)

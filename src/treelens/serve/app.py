@@ -19,7 +19,7 @@ from treelens.report.formats import plain_summary
 from treelens.report.render import report_asset
 from treelens.serve.answers import TooLongError, TooMuchError, Workbench
 from treelens.serve.guard import Guard
-from treelens.storage.csv_text import csv_text
+from treelens.storage.files import csv_text
 
 _THREADS = 4  # that wait for the models; these answer one after the other
 _MOST_WAITING = 400

@@ -1,0 +1,192 @@
+"""``treelens suggest`` and ``advise``: what to measure next, and which changes would help."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from treelens.cli import options
+from treelens.cli.console import Output, command, percent
+from treelens.cli.data import files_behind, load_model, read_data, record
+
+_SHOWN = 24  # rows
+
+
+@command
+def suggest_cli(
+    output: Output,
+    model: options.ModelPath,
+    pool: options.Data,
+    n: Annotated[int, typer.Option("--n", help="How many to choose.", min=1)] = 24,
+    strategy: Annotated[str, options.option(
+        "--strategy",
+        help="expected_improvement, ucb (mean plus --exploration standard deviations), thompson "
+        "(joint samples), greedy (largest means) or uncertainty.",
+    )] = "expected_improvement",
+    minimize: options.Minimize = False,
+    where: Annotated[str | None, options.option(
+        "--where", metavar="CONDITION",
+        help="Only candidates that meet it, such as 'MW < 500 and logP <= 5': names are columns of "
+        "the table, or RDKit's descriptors.",
+    )] = None,
+    wanted: options.Wanted = None,
+    exploration: Annotated[float, options.option(
+        "--exploration", help="Standard deviations that ucb adds.", min=0.0,
+    )] = 1.0,
+    out: options.CsvOut = None,
+    smiles: options.Smiles = None,
+    ids: options.Ids = None,
+    seed: Annotated[int, options.option("--seed", help="Of thompson.", min=0)] = 0,
+    jobs: options.Jobs = -1,
+) -> None:  # fmt: skip
+    """Choose candidates of DATA to measure next, as one batch, with a MODEL.
+
+    Writes one line a choice, the first choice first: its row in DATA (index, from 0), name,
+    prediction with its 90 % interval, the probability that a measurement beats the best one so far,
+    and the nearest measured compound with its value. Candidates that the model was fitted to are
+    left out.
+    """
+    from treelens.decisions.suggest import suggest
+    from treelens.storage.files import checked_target, write_csv
+
+    if out is not None:
+        checked_target(out, reads=chain([model], files_behind(pool)))
+    loaded = load_model(model, jobs)
+    table = read_data(pool, smiles=smiles, names=ids, model=loaded)
+    output.note(*table.notes)
+    found = suggest(
+        loaded, table, n, strategy, not minimize, where=where, wanted=wanted,
+        exploration=exploration, random_state=seed,
+    )  # fmt: skip
+    result: dict[str, Any] = {
+        "model": str(model), "pool": pool, "n_candidates": len(table.graphs),
+        "strategy": strategy, "suggestions": found.to_dict("records"),
+    }  # fmt: skip
+    if out is not None:
+        write_csv(out, found)
+        result["out"] = str(out)
+    output.finish(result, _show_suggestions)
+
+
+def _show_suggestions(output: Output, result: dict[str, Any]) -> None:
+    rows = []
+    for row in result["suggestions"][:_SHOWN]:
+        shown = {"row": row["index"] + 1, "molecule": row.get("name") or row.get("smiles", "")}
+        if "prediction" in row:
+            shown["prediction"] = f"{row['prediction']:.4g}"
+            shown["90 % interval"] = f"{row['lower_90']:.4g} to {row['upper_90']:.4g}"
+            shown["beats the best"] = percent(row["probability_better"])
+        else:
+            shown["class"], shown["probability"] = row["class"], percent(row["probability"])
+        near = row.get("nearest_name") or row.get("nearest_smiles") or ""
+        shown["nearest measured"], shown["similarity"] = near, f"{row['similarity']:.2f}"
+        shown["its value"] = row["nearest_value"]
+        rows.append(shown)
+    title = f"{len(result['suggestions'])} of {result['n_candidates']} candidates"
+    output.table(list(rows[0]), [list(row.values()) for row in rows], title)
+    _show_files(output, result, len(result["suggestions"]))
+
+
+@command
+def advise_cli(
+    output: Output,
+    model: options.ModelPath,
+    lead: Annotated[str, typer.Argument(
+        metavar="LEAD", show_default=False,
+        help="The molecule to change: a SMILES, or a file whose first molecule it is.",
+    )],
+    n: Annotated[int, typer.Option("--n", help="How many changes.", min=1)] = 50,
+    minimize: options.Minimize = False,
+    wanted: options.Wanted = None,
+    training: Annotated[str | None, options.option(
+        "--training", metavar="FILE", default="the molecules that the model keeps",
+        help="The table that the model was fitted to.",
+    )] = None,
+    min_pairs: Annotated[int, options.option(
+        "--min-pairs", help="Matched pairs that must show a change.", min=1,
+    )] = 1,
+    largest: Annotated[int, options.option(
+        "--largest-change", help="Heavy atoms of a substituent.", min=1,
+    )] = 10,
+    out: options.CsvOut = None,
+    html: Annotated[Path | None, options.option(
+        "--html", help="Write the table with drawings to this HTML file.",
+    )] = None,
+    jobs: options.Jobs = -1,
+) -> None:  # fmt: skip
+    """Predict what replacing a substituent of a LEAD would do, with a MODEL.
+
+    Replacements are those that matched pairs of the training molecules show. Each line: the change,
+    the new molecule, the predicted difference with the standard deviation of the difference, the
+    pairs that support it with their mean measured difference, whether the new molecule lies in the
+    domain of applicability, and the changes of weight and logP.
+    """
+    from treelens.decisions.advice_page import write_advice
+    from treelens.decisions.advise import advise
+    from treelens.models.training import smiles_of
+    from treelens.storage.files import checked_target, write_csv
+
+    reads = list(chain([model], files_behind(lead), files_behind(training or "")))
+    for path in (out, html):
+        if path is not None:
+            checked_target(path, reads=reads)
+    loaded = load_model(model, jobs)
+    texts = smiles_of(read_data(lead, model=loaded).graphs)
+    if texts is None:
+        raise ValueError(f"{lead} has no molecule: expected a SMILES, or a file with one.")
+    if len(texts) > 1:
+        output.note(f"{lead} has {len(texts)} molecules: only the first is looked at.")
+    table = advise(
+        loaded, texts[0], n, not minimize, wanted=wanted, min_pairs=min_pairs,
+        largest_change=largest, training=_training(output, training, loaded),
+    )  # fmt: skip
+    result: dict[str, Any] = {
+        "model": str(model), "lead": texts[0], "advice": table.to_dict("records"),
+    }  # fmt: skip
+    if out is not None:
+        write_csv(out, table)
+        result["out"] = str(out)
+    if html is not None:
+        result["html"] = str(write_advice(table, texts[0], html))
+    output.finish(result, _show_advice)
+
+
+def _training(output: Output, source: str | None, model: Any) -> Any:
+    """Return the training table that the command names, read as the model was fitted."""
+    from treelens.graphs.table_reader import read_table
+
+    if source is None:
+        return None
+    known = record(model)
+    target = "auto" if known is None or known.target is None else known.target
+    task = "classification" if hasattr(model, "classes_") else "regression"
+    transform = None if known is None else known.transform
+    table = read_table(source, target=target, task=task, transform=transform, model=model)
+    output.note(*table.notes)
+    return table
+
+
+def _show_advice(output: Output, result: dict[str, Any]) -> None:
+    rows = [
+        [
+            row["change"], row["smiles"], f"{row['difference']:+.3g} ± {row['std']:.2g}",
+            row["n_pairs"], f"{row['pair_mean']:+.3g}", "yes" if row["in_domain"] else "no",
+            f"{row['weight_change']:+.1f}", f"{row['logp_change']:+.2f}",
+        ]
+        for row in result["advice"][:_SHOWN]
+    ]  # fmt: skip
+    columns = ["change", "new molecule", "difference ± std", "pairs", "their mean", "in domain",
+               "weight", "logP"]  # fmt: skip
+    output.table(columns, rows, f"Changes of {result['lead']}")
+    _show_files(output, result, len(result["advice"]))
+
+
+def _show_files(output: Output, result: dict[str, Any], n_rows: int) -> None:
+    if n_rows > _SHOWN and "out" not in result:
+        output.line(f"The first {_SHOWN} of {n_rows}; --out FILE writes all.")
+    for name, what in (("out", "table"), ("html", "page")):
+        if name in result:
+            output.line(f"The {what}: {result[name]}")
