@@ -165,8 +165,9 @@ def test_a_model_that_names_one_class_is_called_that(tmp_path):
 
 @pytest.mark.parametrize(
     ("difference", "error", "shown"),
-    [(0.0, 0.0, ["none", "b", ""]), (3e-17, 1e-17, ["none", "b", ""]), (0.1, 0.0, ["+0.1", "b", ""]),
-     (0.1, None, ["+0.1", "b", ""]), (0.0012345, 0.0123, ["+0.001 ± 0.012", "b", "0.500"])],
+    [(0.0, 0.0, ["none", "b", ""]), (3e-17, 1e-17, ["none", "b", ""]),
+     (0.1, 0.0, ["+0.1", "b", ""]), (0.1, None, ["+0.1", "b", ""]),
+     (0.0012345, 0.0123, ["+0.001 ± 0.012", "b", "0.500"])],
 )  # fmt: skip
 def test_equal_predictions_have_no_difference(difference, error, shown):
     """Of the same model under two names: not +0.000 ± 0."""
