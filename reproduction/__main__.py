@@ -32,7 +32,6 @@ EXPERIMENTS = {
     # of the paper
     "table1": Experiment("the paper's Table 1: statistics of the data sets", "table1", "table2"),
     "table2": Experiment("its Table 2: accuracy of every kernel, nested CV", "table2", "table2"),
-    "tu": Experiment("Gaussian processes on the folds of Table 2", "classes", "table2", "run_tu"),
     "synthetic": Experiment("its study of graphs with a planted pattern", "synthetic_study",
                             "table2"),
     "patterns": Experiment("its learned patterns of MUTAG and PTC_MR", "pattern_study", "table2"),
@@ -40,22 +39,9 @@ EXPERIMENTS = {
     "bounds": Experiment("its stability and generalisation bounds, measured", "bounds", "table2"),
     "figures": Experiment("its explaining figures, drawn again", "figures", "table2"),
     "claims": Experiment("the table of its claims in docs/paper.md", "claims", "table2"),
-    # numbers
-    "random": Experiment("ESOL, FreeSolv, Lipophilicity on random splits", "numbers", "numbers",
-                         "run_random"),
-    "scaffolds": Experiment("the same sets in folds of whole scaffolds", "numbers", "numbers",
-                            "run_scaffolds"),
-    "moleculeace": Experiment("assays of MoleculeACE on the published splits", "numbers",
-                              "numbers", "run_moleculeace"),
-    "curves": Experiment("error against the number of training molecules", "numbers", "numbers",
-                         "run_curves"),
+    # molecules and attributes
     "censored": Experiment("limits in the place of values, on data censored by us", "censored",
                            "censored"),
-    # classes
-    "panel": Experiment("classes of molecules beside fingerprint models", "classes", "classes",
-                        "run_panel"),
-    "hiv": Experiment("all of HIV in folds of whole scaffolds", "classes", "classes", "run_hiv"),
-    "rare": Experiment("rare classes and thresholds", "classes", "classes", "run_rare"),
     "attributes": Experiment("continuous attributes of nodes, ours and other kernels",
                              "attributes", "attributes"),
     # explanations
@@ -84,8 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = _parser()
     chosen = parser.parse_args(arguments)
     options = StudyOptions(
-        chosen.out, chosen.sets, chosen.methods, chosen.repeats, chosen.data, chosen.jobs,
-        chosen.device, chosen.quick, chosen.part, chosen.seconds, chosen.worker,
+        chosen.out, chosen.sets, chosen.methods, chosen.repeats, chosen.jobs, chosen.quick,
+        chosen.part, chosen.seconds, chosen.worker,
     )  # fmt: skip
     try:
         if chosen.repeats is not None and chosen.repeats < 1:
@@ -151,8 +137,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=-1, help="processes or threads")
     parser.add_argument("--quick", action="store_true", help="a small part of it, in minutes")
     parser.add_argument("--page-only", action="store_true", help="make no rows, only the page")
-    parser.add_argument("--data", type=Path, help="folder of MoleculeACE's tables")
-    parser.add_argument("--device", default="cpu", help="where weights are learned: cpu or cuda")
     return parser
 
 

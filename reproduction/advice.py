@@ -9,11 +9,10 @@ import numpy as np
 from scipy.stats import spearmanr
 
 import treelens as tl
-from reproduction.data import StudyOptions, data_folder, read_assay
+from reproduction.data import Assay, StudyOptions, load_assay
 from treelens.decisions.matched_pairs import Change, MatchedPairs, substituent_text
 from treelens.estimators.baselines import EcfpGPRegressor
 from treelens.evaluation.metrics import NINETY
-from treelens.graphs.molecules import smiles_to_collection
 from treelens.kernels.fingerprints import molecules_behind
 
 ASSAYS = ("CHEMBL204_Ki", "CHEMBL231_Ki", "CHEMBL244_Ki")
@@ -27,14 +26,10 @@ def run(options: StudyOptions) -> None:
             keys = [{"set": name, "method": method} for method in options.methods or METHODS]
             if all(key in rows for key in keys):
                 continue
-            table = read_assay(data_folder() / f"moleculeace/{name}.csv.gz")
-            graphs = smiles_to_collection([row["smiles"] for row in table])
-            values = np.array([row["value"] for row in table])
-            test = np.array([row["test"] for row in table])
-            parts = np.flatnonzero(~test), np.flatnonzero(test)
-            pairs = held_out_pairs(graphs, values, *parts)
+            assay = load_assay(name)
+            pairs = held_out_pairs(assay.graphs, assay.values, *assay.split)
             for key in keys:
-                rows.add(key, _scores, key["method"], graphs, values, parts, pairs, options)
+                rows.add(key, _scores, key["method"], assay, pairs, options)
 
 
 def held_out_pairs(
@@ -64,10 +59,9 @@ def held_out_pairs(
 
 
 def _scores(
-    method: str, graphs: Any, values: np.ndarray, parts: tuple[np.ndarray, np.ndarray],
-    pairs: dict[str, np.ndarray], options: StudyOptions,
-) -> dict[str, Any]:  # fmt: skip
-    train, test = parts
+    method: str, assay: Assay, pairs: dict[str, np.ndarray], options: StudyOptions
+) -> dict[str, Any]:
+    graphs, values, (train, test) = assay.graphs, assay.values, assay.split
     start = time.perf_counter()
     model = METHODS[method](n_jobs=options.n_jobs, random_state=0).fit(graphs[train], values[train])
     mean, covariance = model.predict(graphs[test], return_cov=True, include_noise=False)

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 import treelens as tl
-from reproduction.data import Molecules, StudyOptions, load_molecules
-from reproduction.numbers import random_splits
+from reproduction.data import Molecules, StudyOptions, load_molecules, random_splits
 from treelens.evaluation.metrics import number_scores
 
 SETS = ("FreeSolv", "ESOL", "CHEMBL2034_Ki", "CHEMBL2835_Ki")

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reproduction.data import StudyOptions
+from reproduction.page_choice import comparisons, learning_gains
+from reproduction.page_choice import finding as what_learning_adds
 from reproduction.pages import listed, markdown_table, p_text, rows_of, signed
 from reproduction.published import (
     PAPER_ACCURACY,
@@ -95,7 +97,15 @@ def claims_table(folder: str | Path) -> str:
 
 
 def finding(folder: str | Path) -> str:
-    """Return the finding for the paper's thesis in two sentences."""
+    """Return the finding for the paper's thesis in two sentences, and its figure."""
+    gains = learning_gains(comparisons(Path(folder)))
+    if gains:
+        return (
+            f"**What learning adds beyond the choice of depth.** {what_learning_adds(gains)}\n\n"
+            "![Gain of learned over uniform weights](results/figures/learning_pays.png)\n\n"
+            "*Learned minus uniform weights at the best depth, the same kernel and splits: "
+            "[the figures](results/choice.md#where-learning-pays).*"
+        )
     evidence, folder = Evidence(folder), Path(folder)
     pair = ("evidence_branches", "evidence_depths")
     tests = {name: evidence.test(name, *pair) for name in evidence.sets_with(*pair)}

@@ -23,7 +23,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupShuffleSplit, StratifiedGroupKFold
 
 import treelens as tl
-from reproduction.data import StudyOptions, data_folder, load_classes, load_molecules, read_assay
+from reproduction.data import StudyOptions, data_folder, load_assay, load_classes, load_molecules
 from reproduction.protocol import N_OUTER, outer_split
 from treelens.estimators.baselines import (
     BoostingClassifier,
@@ -36,7 +36,6 @@ from treelens.estimators.baselines import (
 from treelens.evaluation.metrics import class_scores, number_scores
 from treelens.evaluation.splits import ScaffoldKFold
 from treelens.evaluation.validation import codes_among, predicted_numbers
-from treelens.graphs.molecules import smiles_to_collection
 from treelens.kernels.fingerprints import molecules_behind
 
 KEY = ("set", "kind", "split", "method")
@@ -102,11 +101,10 @@ class Data(NamedTuple):
 Split = tuple[str, int, np.ndarray, np.ndarray]  # kind, number, training and test part
 
 
-def load_assay(name: str) -> Data:
+def load_whole_assay(name: str) -> Data:
     """Read all molecules of an assay."""
-    table = read_assay(data_folder() / "moleculeace" / f"{name}.csv.gz")
-    smiles, y, test, cliff = ([row[k] for row in table] for k in table[0])
-    return Data(smiles_to_collection(smiles), np.array(y), False, np.array(test), np.array(cliff))
+    found = load_assay(name)
+    return Data(found.graphs, found.values, False, found.test, found.cliff)
 
 
 def load_numbers(name: str) -> Data:
@@ -176,7 +174,7 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "moleculeace": Part(OLD_ASSAYS + NEW_ASSAYS, load_assay, published_split, MOLECULES),
+    "moleculeace": Part(OLD_ASSAYS + NEW_ASSAYS, load_whole_assay, published_split, MOLECULES),
     "numbers": Part(
         ("FreeSolv", "ESOL", "Lipophilicity"), load_numbers, random_and_scaffold_splits, MOLECULES,
         n_repeats=20,

@@ -16,6 +16,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any
@@ -24,8 +25,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 import treelens as tl
-from reproduction.data import load_molecules
-from reproduction.numbers import random_splits
+from reproduction.data import load_molecules, random_splits
 from reproduction.protocol import outer_split
 from reproduction.rivals import fit_rival
 from treelens.graphs.molecules import smiles_to_collection
@@ -138,11 +138,7 @@ def _wwl(train: Any, y: np.ndarray, test: Any) -> Callable[[], np.ndarray]:
 
 
 def _fingerprints(method: str) -> Fit:
-    def fit(train: list[str], y: np.ndarray, test: list[str]) -> Callable[[], np.ndarray]:
-        predict = fit_rival(method, train, y, test, n_jobs=1)
-        return lambda: predict()[0]
-
-    return fit
+    return partial(fit_rival, method)
 
 
 CLASS_LINES = {

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import treelens as tl
 from reproduction.rows import RowFile
@@ -25,9 +24,7 @@ class StudyOptions:
     sets: Sequence[str] | None = None
     methods: Sequence[str] | None = None
     repeats: int | None = None
-    data: Path | None = None
     n_jobs: int = -1
-    device: str = "cpu"
     quick: bool = False
     part: str | None = None
     seconds: float | None = None
@@ -58,13 +55,42 @@ class Molecules:
 def load_molecules(name: str) -> Molecules:
     """Load a set by name; of a MoleculeACE assay (``CHEMBL...``) the published training part."""
     if name.startswith("CHEMBL"):
-        path = next((data_folder() / "moleculeace").glob(f"{name}.csv*"))
-        table = [row for row in read_assay(path) if not row["test"]]
-        smiles = [row["smiles"] for row in table]
-        values = np.array([row["value"] for row in table])
-        return Molecules(smiles_to_collection(smiles), smiles, values)
+        assay = load_assay(name)
+        train = np.flatnonzero(~assay.test)
+        smiles = [assay.smiles[k] for k in train]
+        return Molecules(assay.graphs[train], smiles, assay.values[train])
     graphs, values = tl.read_smiles(data_folder() / f"smiles/{name}.csv.gz", target="value")
     return Molecules(graphs, list(graphs.graph_data["smiles"]), np.asarray(values))
+
+
+@dataclass(frozen=True)
+class Assay(Molecules):
+    """An assay of MoleculeACE with its published test part and its activity cliffs."""
+
+    test: np.ndarray
+    cliff: np.ndarray
+
+    @property
+    def split(self) -> tuple[np.ndarray, np.ndarray]:
+        """Training and test part."""
+        return np.flatnonzero(~self.test), np.flatnonzero(self.test)
+
+
+def load_assay(name: str) -> Assay:
+    """Load all molecules of an assay."""
+    table = pd.read_csv(data_folder() / "moleculeace" / f"{name}.csv.gz")
+    smiles = table["smiles"].tolist()
+    return Assay(
+        smiles_to_collection(smiles), smiles, table["value"].to_numpy(),
+        (table["split"] == "test").to_numpy(), (table["cliff"] == 1).to_numpy(),
+    )  # fmt: skip
+
+
+def random_splits(n: int, n_splits: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Yield 80/20 splits, numbered by their seeds."""
+    for seed in range(n_splits):
+        order = np.random.default_rng(seed).permutation(n)
+        yield seed, order[: int(0.8 * n)], order[int(0.8 * n) :]
 
 
 def load_classes(name: str) -> tuple[Any, np.ndarray]:
@@ -72,20 +98,3 @@ def load_classes(name: str) -> tuple[Any, np.ndarray]:
     path = data_folder() / f"smiles/{name}.csv.gz"
     graphs, y = tl.read_smiles(path, target="label", on_invalid="skip")
     return graphs, (np.asarray(y) == np.max(y)).astype(int)
-
-
-def read_assay(path: Path) -> list[dict[str, Any]]:
-    """Read one assay: columns smiles, value, split, cliff, or those of MoleculeACE's own files."""
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    published = "cliff_mol" in rows[0]
-    return [
-        {
-            "smiles": row["smiles"],
-            "value": float(row["y"] if published else row["value"]),
-            "test": row["split"] == "test",
-            "cliff": int(float(row["cliff_mol" if published else "cliff"])) == 1,
-        }
-        for row in rows
-    ]

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 import treelens as tl
-from reproduction.data import StudyOptions, data_folder, load_molecules, read_assay
+from reproduction.data import StudyOptions, load_assay, load_molecules
 from treelens.evaluation.splits import ScaffoldKFold
-from treelens.graphs.molecules import smiles_to_collection
 
 # Set -> random splits, scaffold folds.
 SETS = {"ESOL": (3, 3), "Lipophilicity": (1, 0)}
@@ -31,11 +30,8 @@ def run(options: StudyOptions) -> None:
 
 def _data(name: str, repeats: int | None) -> tuple[Any, np.ndarray, list[Any]]:
     if name not in SETS:
-        table = read_assay(data_folder() / f"moleculeace/{name}.csv.gz")
-        test = np.array([row["test"] for row in table])
-        values = np.array([row["value"] for row in table])
-        split = ("published", 0, np.flatnonzero(~test), np.flatnonzero(test))
-        return smiles_to_collection([row["smiles"] for row in table]), values, [split]
+        assay = load_assay(name)
+        return assay.graphs, assay.values, [("published", 0, *assay.split)]
     data = load_molecules(name)
     n, (n_random, n_scaffold) = len(data.values), (repeats, repeats) if repeats else SETS[name]
     splits: list[Any] = []

@@ -113,10 +113,10 @@ def _matches(molecule: Any, smarts: str) -> list[tuple[int, ...]]:
 
 
 @cache
-def fitted(sample: str, n_jobs: int, device: str) -> tl.GraphClassifier:
+def fitted(sample: str, n_jobs: int) -> tl.GraphClassifier:
     """Return a model of one part of the set."""
     ames = ames_part(sample)
-    model = tl.GraphClassifier(device=device, n_jobs=n_jobs, random_state=0)
+    model = tl.GraphClassifier(n_jobs=n_jobs, random_state=0)
     return model.fit(ames.graphs, ames.y)
 
 
@@ -124,13 +124,13 @@ def ames_row(sample: str, method: str, options: StudyOptions) -> dict[str, Any]:
     """Return the first fragments of a method with the classes they meet."""
     ames = ames_part(sample)
     if method == "fragments":
-        table = fitted(sample, options.n_jobs, options.device).fragments_.head(N_SHOWN)
+        table = fitted(sample, options.n_jobs).fragments_.head(N_SHOWN)
         columns = ["pattern", "name", "smarts", "effect", "error", "support"]
         found = table[columns].to_dict("records")
     else:
         found = forest_environments(ames, by_shap=method == BY_SHAP)[:N_SHOWN]
     rows = [_judged(fragment, ames) for fragment in found]
-    return {"n": len(ames.y), "rows": rows, "device": options.device, **summary(rows)}
+    return {"n": len(ames.y), "rows": rows, **summary(rows)}
 
 
 def _judged(fragment: dict[str, Any], ames: Ames) -> dict[str, Any]:
@@ -255,7 +255,7 @@ def crippen_row(name: str, method: str, options: StudyOptions) -> dict[str, Any]
 
     path = data_folder() / "smiles" / f"{name}.csv.gz"
     graphs, values = tl.read_smiles(path, target="value", on_invalid="skip")
-    model = tl.GraphRegressor(device=options.device, n_jobs=options.n_jobs, random_state=0)
+    model = tl.GraphRegressor(n_jobs=options.n_jobs, random_state=0)
     table = model.fit(graphs, values).fragments_.head(N_SHOWN)
     molecules = [Chem.MolFromSmiles(x) for x in graphs.graph_data["smiles"]]
     known = [crippen_contributions(molecule) for molecule in molecules]
@@ -295,7 +295,7 @@ def stable_row(sample: str, method: str, options: StudyOptions) -> dict[str, Any
     molecules = [ames.molecules[k] for k in chosen.tolist()]
 
     def top(drawn: np.ndarray, weights: np.ndarray | None) -> list[set[tuple[int, int]]]:
-        model = tl.GraphClassifier(device=options.device, n_jobs=options.n_jobs, random_state=0)
+        model = tl.GraphClassifier(n_jobs=options.n_jobs, random_state=0)
         table = model.fit(graphs[drawn], y[drawn], weights).fragments_.head(N_TOP)
         return [_covered(molecules, row) for row in table.to_dict("records")]
 

@@ -177,12 +177,13 @@ TABLE2_METHODS = (
     "learned_wl_subtree", "learned_wl_oa", "learned_wwl", "learned_wl_tanimoto",
     "best_of_all", "preset_paper", "preset_released_code", "paper_protocol",
 )  # fmt: skip
-# Made by the study of evidence on the same folds; its rows are read into the table.
+# Made by other studies on the same folds; their rows are read into the table.
 EVIDENCE_METHODS = {
     "gp_default": "Gaussian process, default",
     "gp_uniform": "Gaussian process, uniform weights, best depth",
     "gp_depths": "Gaussian process, weights of depths",
     "gp_branches": "Gaussian process, weights of branches",
+    "gp_attributes": "Gaussian process, default, labels and attributes",
     "evidence_uniform": "Gaussian process, uniform weights, depth 4",
     "evidence_depths": "Gaussian process, one weight per depth",
     "evidence_branches": "Gaussian process, weights of depths and branches",

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from reproduction.attributes import GP_METHODS, PROPAGATION, WWL_DEPTHS, WWL_GAMMAS
+from reproduction.attributes import PROPAGATION, WWL_DEPTHS, WWL_GAMMAS
 from reproduction.methods import CS
 from reproduction.pages import (
     Rows,
@@ -37,6 +37,7 @@ NAMES = {
     "propagation": "PropagationAttr (GraKeL)",
     "hopper": "GraphHopper (GraKeL)",
 }
+OURS = "labels", "default", "uniform", "depths", "branches"
 OTHERS = "wwl", "propagation", "hopper"
 # With attributes, as printed; protocols differ.
 PUBLISHED = {
@@ -51,11 +52,14 @@ SPLIT = ("repetition", "fold")
 def write(out: Path) -> Path | None:
     """Write ``attributes.md``."""
     everything = rows_of(out, "attributes")
+    compared = compared_rows(out)
+    if compared:
+        everything = [row for row in everything if row["method"] not in OURS] + compared
     done = [row for row in everything if "failed" not in row]
-    ours = common_rows([row for row in done if row["method"] in GP_METHODS], ["set"], SPLIT)
+    ours = common_rows([row for row in done if row["method"] in OURS], ["set"], SPLIT)
     if not ours:
         return None
-    rows = [*ours, *(row for row in done if row["method"] not in GP_METHODS)]
+    rows = [*ours, *(row for row in done if row["method"] not in OURS)]
     parts = [
         "Sets of the TU collection whose nodes have numbers, on the folds of [Table 2](table2.md). "
         "*treelens* is `GraphClassifier` at its defaults; the next three lines fix what it "
@@ -78,6 +82,20 @@ def write(out: Path) -> Path | None:
         "training part alone.",
     ]
     return write_page(out, "attributes", "Continuous attributes", parts)
+
+
+def compared_rows(out: Path) -> list[dict[str, Any]]:
+    """Return the rows of our models, with attributes and by labels alone."""
+    rows = rows_of(out, "compare_attributes")
+    sets, beside = {row["set"] for row in rows}, rows_of(out, "compare_table2")
+    rows += [r for r in beside if r["set"] in sets and r["method"] == "auto_labels"]
+    names = {"auto": "default", "auto_labels": "labels"}
+    return [
+        {**row, "method": method, "repetition": row["split"] // N_OUTER,
+         "fold": row["split"] % N_OUTER}
+        for row in rows
+        if (method := names.get(row["method"], row["method"])) in OURS
+    ]  # fmt: skip
 
 
 def accuracies(rows: Rows) -> dict[str, dict[str, tuple[float, float | None, int]]]:

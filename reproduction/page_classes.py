@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from reproduction.page_compare import write_classes
 from reproduction.pages import (
     METHOD_NAMES,
     Rows,
@@ -42,6 +43,8 @@ SVC_NAMES = {
 
 def write(out: Path) -> Path | None:
     """Write ``classes.md``."""
+    if rows_of(out, "compare_classes"):
+        return write_classes(out)
     panel = rows_of(out, "panel")
     if not panel:
         return None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from reproduction import page_compare
 from reproduction.page_classes import panel_means, places_text
 from reproduction.page_numbers import coverage_text, short_table
 from reproduction.pages import rows_of, write_page
 
 PAGES = {
+    "choice": "what the default chooses beside every fixed choice, and where learned weights pay",
     "table2": "the paper's experiments run again: Table 2 with tests of significance, the data "
     "sets, the synthetic study, learned patterns, running time, bounds",
     "numbers": "numbers of molecules: random splits, whole scaffolds, MoleculeACE, learning curves",
@@ -26,14 +28,29 @@ PAGES = {
 def write(out: Path) -> Path | None:
     """Write ``index.md``."""
     numbers, panel = rows_of(out, "regression"), rows_of(out, "panel")
-    if not numbers:
+    if rows_of(out, "compare_numbers"):
+        classes = rows_of(out, "compare_classes")
+        parts = [
+            page_compare.short_table(out),
+            page_compare.coverage_text(out),
+            page_compare.places_text(classes, "roc_auc", smaller=False),
+            "![Gain of learned over uniform weights](figures/learning_pays.png)",
+        ]
+    elif numbers:
+        parts = [
+            short_table(out),
+            coverage_text(numbers, rows_of(out, "regression_scaffold")),
+            places_text(panel_means(panel)) if panel else "",
+            "![Error against the number of training molecules](figures/curves.png)",
+        ]
+    else:
         return None
-    parts = [
-        short_table(out),
-        coverage_text(numbers, rows_of(out, "regression_scaffold")),
-        places_text(panel_means(panel)) if panel else "",
-        "![Error against the number of training molecules](figures/curves.png)",
-        "\n".join(f"- [{name}]({name}.md): {text}" for name, text in PAGES.items()),
+    parts += [
+        "\n".join(
+            f"- [{name}]({name}.md): {text}"
+            for name, text in PAGES.items()
+            if name != "choice" or rows_of(out, "compare_numbers")
+        ),
         "Every page is written from its rows in `rows/`, one JSON line per fold, split or "
         "molecule; `python -m reproduction --help` lists the experiments behind them. Rows of "
         "studies whose code was removed stay there too.",

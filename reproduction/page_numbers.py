@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from reproduction.page_compare import PUBLISHED, write_numbers
 from reproduction.pages import (
     METHOD_NAMES,
     Rows,
@@ -24,7 +24,6 @@ from reproduction.pages import (
     write_page,
 )
 
-_PUBLISHED = Path(__file__).with_name("published_moleculeace.json")
 # Colours of Okabe and Ito, told apart by line style as well.
 _STYLES = {
     "default": ("#d55e00", "-"), "uniform": ("#0072b2", "--"),
@@ -41,6 +40,8 @@ Curves = dict[tuple[str, int], dict[str, tuple[float, float, int]]]
 
 def write(out: Path) -> Path | None:
     """Write ``numbers.md`` and the figure of learning curves."""
+    if rows_of(out, "compare_numbers"):
+        return write_numbers(out)
     random, scaffold = rows_of(out, "regression"), rows_of(out, "regression_scaffold")
     if not random:
         return None
@@ -185,15 +186,14 @@ def _assay_parts(out: Path) -> list[str]:
     rows = rows_of(out, "moleculeace")
     if not rows:
         return []
-    published = json.loads(_PUBLISHED.read_text(encoding="utf-8"))
     own = {(r["set"], r["method"]): r for r in rows}
     sets, methods = (list(dict.fromkeys(r[k] for r in rows)) for k in ("set", "method"))
 
     def value(name: str, method: str, score: str) -> float | None:
-        found = own.get((name, method)) or published["sets"].get(name, {}).get(method) or {}
+        found = own.get((name, method)) or PUBLISHED["sets"].get(name, {}).get(method) or {}
         return found.get(score)
 
-    columns = [*methods, *published["methods"]]
+    columns = [*methods, *PUBLISHED["methods"]]
     lines = [[name, *(_number(value(name, m, "rmse"), 3) for m in columns)] for name in sets]
     for score, label in (("rmse", "**mean**"), ("rmse_cliff", "**mean, cliffs**")):
         cells = []
@@ -205,7 +205,7 @@ def _assay_parts(out: Path) -> list[str]:
         "## MoleculeACE",
         f"{len(sets)} assays (van Tilborg, Alenicheva and Grisoni 2022), RMSE of pKi or pEC50 on "
         f"the published test parts. The first {len(methods)} columns were made here, the others "
-        f"are as published ({published['sources']}). Most of the lead over published figures is "
+        f"are as published ({PUBLISHED['sources']}). Most of the lead over published figures is "
         "the Gaussian process and exact counts, which the ECFP processes share; the part of "
         "learning is the difference to uniform weights.",
         markdown_table(["assay", *(METHOD_NAMES.get(m, m) for m in columns)], lines),

@@ -46,7 +46,27 @@ class Comparison(NamedTuple):
 def table2_rows(out: Path) -> list[dict[str, Any]]:
     """Return the rows of Table 2, and those of the Gaussian processes on the same folds."""
     rows = [row for row in rows_of(out, "table2") if row["seed"] == 0]
+    compared = compared_rows(out)
+    if compared:
+        return rows + [{**row, "dataset": row["set"]} for row in compared]
     return rows + [{**row, "dataset": row["set"]} for row in rows_of(out, "evidence")]
+
+
+def compared_rows(out: Path) -> list[dict[str, Any]]:
+    """Return the rows of our Gaussian processes on the folds of Table 2, by labels alone.
+
+    Of sets with attributes there is also the default with them.
+    """
+    found = []
+    rows = rows_of(out, "compare_table2")
+    sets = {row["set"] for row in rows}
+    beside = [row for row in rows_of(out, "compare_attributes") if row["set"] in sets]
+    rows += [{**row, "method": "attributes"} for row in beside if row["method"] == "auto"]
+    for row in rows:
+        repetition, fold = divmod(row["split"], N_OUTER)
+        method = "gp_" + row["method"].removesuffix("_labels").replace("auto", "default")
+        found.append({**row, "method": method, "repetition": repetition, "fold": fold})
+    return found
 
 
 def folds_of(rows: Rows) -> dict[str, dict[str, Folds]]:

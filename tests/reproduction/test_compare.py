@@ -15,7 +15,7 @@ from reproduction.page_choice import comparisons, learning_gains
 from reproduction.rows import RowFile, read_rows
 
 import treelens as tl
-from reproduction import compare, page_choice
+from reproduction import compare, page_choice, page_compare
 
 SMILES = ["C" * n + end for n in range(1, 11) for end in ("O", "N", "Cl", "F[C@H](Br)")[:3]]
 
@@ -139,3 +139,44 @@ def test_gains_of_learning_are_sorted_and_have_intervals(tmp_path):
     assert "clearly better (95 % interval above 0) on 1 (better)" in text
     assert "clearly worse on 0" in text
     assert len(page_choice.draw_gains(tmp_path / "figures", gains)) == 2
+
+
+# --- pages of the comparisons -----------------------------------------------------------------
+
+
+def test_scores_of_a_set_are_compared_with_the_default_on_shared_splits(tmp_path):
+    more = {"mae": 0.5, "r2": 0.9, "nlpd": 1.0, "coverage": 0.9, "cpu_seconds": 2.0,
+            "calibration": {"0.5": 0.4, "0.9": 0.9}}  # fmt: skip
+    errors = {"auto": [1.0, 1.2, 1.1], "ecfp6_gp": [1.5, 1.8, 1.6], "forest": [0.9, 1.1]}
+    with RowFile(tmp_path / "rows" / "compare_numbers.jsonl", compare.KEY) as rows:
+        for kind in ("random", "scaffold"):
+            for method, values in errors.items():
+                for split, rmse in enumerate(values):
+                    key = {"set": "ESOL", "kind": kind, "split": split, "method": method}
+                    rows.append({**key, "rmse": rmse, "n_train": 8, "n_test": 2, **more})
+        own = [row for row in rows.rows if row["kind"] == "random"]
+    mean, error, p = page_compare.difference(own, "ecfp6_gp", "auto", "rmse")
+    assert mean == pytest.approx(0.5333, abs=1e-3)
+    assert error == pytest.approx(np.sqrt((1 / 3 + 1 / 4) * np.var([0.5, 0.6, 0.5], ddof=1)))
+    assert p < 0.05
+    page = page_compare.write_numbers(tmp_path).read_text()
+    assert "ESOL, folds of whole scaffolds: 0.100 behind ECFP4 forest" in page
+    assert "| ECFP4 forest | 1.000 ± 0.141 |" in page
+    assert "| ESOL, 3 random splits | 1.100 ± 0.100 |" in page
+    assert "contain 90 % of the held-out values on random splits" in page
+    assert (tmp_path / "figures" / "calibration.png").exists()
+
+
+def test_assays_are_compared_by_wins_ranks_and_a_test_over_assays(tmp_path):
+    names = compare.OLD_ASSAYS[:6]
+    with RowFile(tmp_path / "rows" / "compare_moleculeace.jsonl", compare.KEY) as rows:
+        for k, name in enumerate(names):
+            for method, rmse in (("auto", 0.3), ("forest", 0.4 + 0.01 * k)):
+                key = {"set": name, "kind": "published", "split": 0, "method": method}
+                rows.append({**key, "rmse": rmse, "rmse_cliff": rmse, "n_train": 8, "n_test": 2})
+    page = "\n".join(page_compare.assay_parts(tmp_path))
+    assert "| ECFP4 forest | 0.425 | 0.425 | 6 of 6 | 0.031 | 0.031 |" in page
+    found = {n: {"auto": {"rmse": 0.1}, "forest": {"rmse": 0.2}} for n in names}
+    ranks, critical = page_compare.mean_ranks(found, ["auto", "forest"])
+    assert ranks == {"auto": 1.0, "forest": 2.0}
+    assert critical == pytest.approx(1.96 * np.sqrt(2 * 3 / (6 * 6)), abs=1e-3)  # Demsar (2006)

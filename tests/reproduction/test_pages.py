@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reproduction.__main__ import PAGES, run
-from reproduction.data import StudyOptions
+from reproduction.data import StudyOptions, random_splits
 from reproduction.fragments import Ames, _fingerprints, forest_environments, same, summary
-from reproduction.numbers import growing_parts, random_splits
 from reproduction.page_classes import hiv_tests, panel_means, places_text
 from reproduction.page_numbers import coverage_text, curves_of, mean_errors
 from reproduction.pages import common_rows, paired, rows_of
@@ -46,13 +45,7 @@ def test_a_mean_is_over_the_splits_that_every_method_has():
     assert paired(rows, "treelens", "none", "rmse", ("split",), 0.25) is None
 
 
-def test_parts_grow_within_a_split_and_never_meet_the_test_part():
-    last: dict[int, np.ndarray] = {}
-    for split, size, train, test in growing_parts(500, 3, (50, 100, 400, 401)):
-        assert len(set(train.tolist())) == len(train) == size <= 400  # four fifths of 500
-        assert not set(train.tolist()) & set(test.tolist())
-        assert split not in last or set(last[split].tolist()) < set(train.tolist())
-        last[split] = train
+def test_random_splits_divide_a_set():
     for _, train, test in random_splits(50, 2):
         assert sorted([*train, *test]) == list(range(50))
 

@@ -1,0 +1,327 @@
+"""Pages of the comparisons: numbers and classes of molecules beside rivals, MoleculeACE."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from reproduction.compare import NEW_ASSAYS, OLD_ASSAYS
+from reproduction.pages import (
+    Rows,
+    grouped,
+    listed,
+    markdown_table,
+    p_text,
+    plus_minus,
+    rows_of,
+    save_figure,
+    signed,
+    write_page,
+)
+from treelens.evaluation.validation import corrected_paired_test
+
+PUBLISHED = json.loads(Path(__file__).with_name("published_moleculeace.json").read_text("utf-8"))
+NAMES = {
+    "auto": "treelens",
+    "uniform": "uniform weights, best depth",
+    "depths": "weights of depths",
+    "branches": "weights of branches",
+    "uniform_descriptors": "uniform weights, descriptors",
+    "depths_descriptors": "weights of depths, descriptors",
+    "branches_descriptors": "weights of branches, descriptors",
+    "ecfp4_gp": "ECFP4 GP",
+    "ecfp6_gp": "ECFP6 GP",
+    "ecfp6_gp_descriptors": "ECFP6 GP, descriptors by evidence",
+    "forest": "ECFP4 forest",
+    "boosting": "boosting, ECFP4 and descriptors",
+}
+RIVALS = ("ecfp4_gp", "ecfp6_gp", "ecfp6_gp_descriptors", "forest", "boosting")
+SHORT = ("auto", "uniform", "depths", "branches", *RIVALS)
+NUMBERS = {"rmse": "RMSE", "mae": "MAE", "r2": "R2", "nlpd": "NLPD", "coverage": "within 90 %"}
+CLASSES = {
+    "roc_auc": "ROC AUC", "pr_auc": "PR AUC", "mcc": "MCC", "brier": "Brier",
+    "log_loss": "log loss", "accuracy": "accuracy",
+}  # fmt: skip
+KINDS = {"random": "random splits", "scaffold": "folds of whole scaffolds"}
+
+
+# --- all pages --------------------------------------------------------------------------------
+
+
+def difference(rows: Rows, ours: str, theirs: str, score: str) -> tuple[float, float, float] | None:
+    """Return how much larger a score is, its corrected error and two-sided p, on shared splits."""
+    first, second = (
+        {r["split"]: r for r in rows if r["method"] == method} for method in (ours, theirs)
+    )
+    shared = sorted(first.keys() & second.keys())
+    if len(shared) < 2:
+        return None
+    apart = np.array([first[k][score] - second[k][score] for k in shared])
+    one = first[shared[0]]
+    mean, error, p = corrected_paired_test(apart, one["n_test"] / one["n_train"])
+    return mean, error or 0.0, 2.0 * min(p or 0.5, 1.0 - (p or 0.5))
+
+
+def score_table(rows: Rows, scores: Mapping[str, str], smaller: bool) -> str:
+    """Return the lines of one set: means of all scores, the difference to treelens, seconds."""
+    lines = []
+    first = next(iter(scores))
+    for method, own in grouped(rows, "method").items():
+        values = {s: [r[s] for r in own if r.get(s) is not None] for s in scores}
+        mean = float(np.mean(values[first]))
+        spread = float(np.std(values[first], ddof=1)) if len(own) > 1 else None
+        apart = None if method == "auto" else difference(rows, method, "auto", first)
+        lines.append((mean, [
+            NAMES[method], plus_minus(mean, spread, 3),
+            *(f"{np.mean(values[s]):.3f}" if values[s] else "" for s in list(scores)[1:]),
+            "" if apart is None else f"{signed(apart[0], 3)} ± {apart[1]:.3f} ({p_text(apart[2])})",
+            f"{np.mean([r['cpu_seconds'] for r in own]):.1f}", len(own),
+        ]))  # fmt: skip
+    lines.sort(key=lambda line: line[0] if smaller else -line[0])
+    header = ["method", *scores.values(), "to treelens (p)", "fit, s", "splits"]
+    return markdown_table(header, [line for _, line in lines])
+
+
+def places_text(rows: Rows, score: str, smaller: bool) -> str:
+    """Return where the default is not ahead of all rivals, and by how much."""
+    texts = []
+    for (name, kind), own in grouped(rows, "set", "kind").items():
+        means = {
+            m: float(np.mean([r[score] for r in found]))
+            for m, found in grouped(own, "method").items()
+            if m in ("auto", *RIVALS)
+        }
+        best = (min if smaller else max)(means, key=lambda m: means[m])
+        if best != "auto" and "auto" in means:
+            behind = abs(means[best] - means["auto"])
+            texts.append(f"{name}, {KINDS.get(kind, kind)}: {behind:.3f} behind {NAMES[best]}")
+    if not texts:
+        return "treelens is ahead of all rivals everywhere."
+    return "Where a rival is ahead of treelens: " + "; ".join(texts) + "."
+
+
+# --- numbers ----------------------------------------------------------------------------------
+
+
+def short_table(out: Path) -> str:
+    """Return the table of the README: RMSE of three sets over their splits, and of the assays.
+
+    A star: the difference between treelens and the best rival is significant.
+    """
+    sets: dict[str, Rows] = {}
+    for kind, text in KINDS.items():
+        own = [r for r in rows_of(out, "compare_numbers") if r["kind"] == kind]
+        for name, found in grouped(own, "set").items():
+            sets[f"{name}, {len({r['split'] for r in found})} {text}"] = found
+    assays = rows_of(out, "compare_moleculeace")
+    if assays:
+        sets[f"MoleculeACE, {len({r['set'] for r in assays})} assays"] = assays
+    lines = []
+    for title, rows in sets.items():
+        values = {m: [r["rmse"] for r in own] for m, own in grouped(rows, "method").items()}
+        rivals = [m for m in RIVALS if m in values]
+        best = min(rivals, key=lambda m: np.mean(values[m])) if rivals else ""
+        p = _assay_p(rows, "auto", best) if rows is assays else _split_p(rows, best)
+        cells = []
+        for method in SHORT:
+            errors = values.get(method, [])
+            spread = len(errors) > 1 and rows is not assays
+            std = float(np.std(errors, ddof=1)) if spread else None
+            whole = errors and (rows is not assays or len(errors) == len(values["auto"]))
+            text = plus_minus(float(np.mean(errors)), std, 3) if whole else "–"
+            cells.append(text + (" *" if method == best and p < 0.05 else ""))
+        lines.append([title, *cells])
+    return markdown_table(["RMSE", *(NAMES[m] for m in SHORT)], lines)
+
+
+def _split_p(rows: Rows, rival: str) -> float:
+    found = difference(rows, "auto", rival, "rmse")
+    return 1.0 if found is None else found[2]
+
+
+def _assay_p(rows: Rows, ours: str, theirs: str, score: str = "rmse") -> float:
+    """The p-value of Wilcoxon's test over assays."""
+    first, second = ({r["set"]: r[score] for r in rows if r["method"] == m} for m in (ours, theirs))
+    shared = sorted(first.keys() & second.keys())
+    if len(shared) < 5:
+        return 1.0
+    return float(stats.wilcoxon([first[k] for k in shared], [second[k] for k in shared]).pvalue)
+
+
+def coverage_text(out: Path) -> str:
+    """Return how many held-out values the 90 % intervals hold, on either kind of split."""
+    parts = []
+    rows = [r for r in rows_of(out, "compare_numbers") if r["method"] == "auto"]
+    for kind, text in KINDS.items():
+        own = grouped([r for r in rows if r["kind"] == kind], "set").values()
+        shares = [100 * np.mean([r["coverage"] for r in found]) for found in own]
+        if shares:
+            ends = dict.fromkeys((f"{min(shares):.0f}", f"{max(shares):.0f}"))
+            parts.append(f"{' to '.join(ends)} % of the held-out values on {text}")
+    return f"The 90 % intervals of `GraphRegressor` contain {listed(parts)}." if parts else ""
+
+
+def write_numbers(out: Path) -> Path | None:
+    """Write ``numbers.md`` with the figures of calibration and of ranks."""
+    rows = rows_of(out, "compare_numbers")
+    parts = [_ABOUT, short_table(out), coverage_text(out), places_text(rows, "rmse", True)]
+    for kind, text in KINDS.items():
+        own = grouped([r for r in rows if r["kind"] == kind], "set")
+        parts += [f"## {text.capitalize()}"] if own else []
+        for name, found in own.items():
+            parts += [f"### {name}, {text}", score_table(found, NUMBERS, smaller=True)]
+    if rows:
+        draw_calibration(out / "figures", rows)
+        parts += ["## Calibration", "Share of held-out values within intervals of each level.",
+                  "![Nominal level and share within](figures/calibration.png)"]  # fmt: skip
+    return write_page(out, "numbers", "Numbers of molecules", [*parts, *assay_parts(out)])
+
+
+_ABOUT = (
+    "Everything that is learned or tuned comes from the training part of a split, and copies of a "
+    "molecule (stereoisomers included, which patterns do not tell apart) are never in both parts. "
+    "*treelens* is `GraphRegressor()`; the next lines fix the weights that it would choose, "
+    "without or with descriptors. The ECFP Gaussian processes have the same kernel form and a "
+    "weight for each radius; the forest and boosting are tuned by inner folds. ± is the standard "
+    "deviation over splits; differences to treelens have the corrected standard error of Nadeau "
+    "and Bengio and a two-sided p-value. Seconds are processor time of a fit on one thread. "
+    "A star: the difference between treelens and the best rival is significant."
+)
+
+
+def draw_calibration(folder: Path, rows: Rows) -> list[Path]:
+    """Draw a panel for each kind of splits: the share within against the level, set by set."""
+    from matplotlib.figure import Figure
+
+    kinds = [kind for kind in KINDS if any(r["kind"] == kind for r in rows)]
+    figure = Figure(figsize=(3.6 * len(kinds), 3.6), layout="constrained")
+    panels = figure.subplots(1, len(kinds), squeeze=False, sharey=True)[0]
+    colors = ("#0072b2", "#d55e00", "#009e73")
+    for panel, kind in zip(panels, kinds, strict=True):
+        names = list(dict.fromkeys(row["set"] for row in rows))
+        for color, name in zip(colors, names, strict=False):
+            for method, line in (("auto", "o-"), ("ecfp6_gp", "s--")):
+                own = [r["calibration"] for r in rows
+                       if (r["kind"], r["set"], r["method"]) == (kind, name, method)]  # fmt: skip
+                if own:
+                    levels = [float(level) for level in own[0]]
+                    shares = np.mean([list(each.values()) for each in own], axis=0)
+                    label = f"{name}, {NAMES[method]}"
+                    panel.plot(levels, shares, line, color=color, ms=4, lw=1.2, label=label)
+        panel.plot([0.5, 0.95], [0.5, 0.95], color="0.6", lw=0.8)
+        panel.set(title=KINDS[kind], xlabel="level of the interval")
+        panel.grid(alpha=0.25)
+    panels[0].set_ylabel("share of held-out values within")
+    panels[0].legend(frameon=False, fontsize=7)
+    return save_figure(figure, folder, "calibration")
+
+
+# --- MoleculeACE ------------------------------------------------------------------------------
+
+
+def assay_parts(out: Path) -> list[str]:
+    """The section on MoleculeACE: every assay, means, wins, tests, ranks."""
+    rows = rows_of(out, "compare_moleculeace")
+    if not rows:
+        return []
+    by_set = {name: {r["method"]: r for r in own} for name, own in grouped(rows, "set").items()}
+    methods = [m for m in NAMES if all(m in own for own in by_set.values())]
+    columns = [m for m in SHORT if m in methods] + PUBLISHED["methods"]
+    full = {
+        name: own | {m: PUBLISHED["sets"][name][m] for m in PUBLISHED["methods"]}
+        for name, own in by_set.items()
+    }
+    lines = [[n, *(f"{full[n][m]['rmse']:.3f}" for m in columns)] for n in by_set]
+    parts = [
+        "## MoleculeACE",
+        f"{len(by_set)} assays (van Tilborg, Alenicheva and Grisoni 2022), RMSE of pKi or pEC50 on "
+        "the published test parts; cliffs are the test molecules on an activity cliff. The last "
+        f"{len(PUBLISHED['methods'])} columns are as published ({PUBLISHED['sources']}). Twelve of "
+        "the assays served to choose settings, the other eighteen were run once.",
+        markdown_table(["assay", *(NAMES.get(m, m) for m in columns)], lines),
+    ]
+    for title, names in (
+        ("All assays", list(by_set)), ("Assays that served for choices", OLD_ASSAYS),
+        ("Assays that were kept aside", NEW_ASSAYS),
+    ):  # fmt: skip
+        found = {name: full[name] for name in names if name in full}
+        if len(found) > 1 and (title == "All assays" or len(found) < len(full)):
+            every = [*methods, *PUBLISHED["methods"]]
+            parts += [f"### {title}", _assay_table(found, every)]
+    draw_ranks(out / "figures", full, columns)
+    parts += ["Mean ranks over assays; methods that are not connected with treelens to within the "
+              "critical difference (Nemenyi, 5 %) differ from it.",
+              "![Mean ranks](figures/ranks.png)"]  # fmt: skip
+    return parts
+
+
+def _assay_table(found: Mapping[str, Mapping[str, Any]], methods: Sequence[str]) -> str:
+    rows = [{**own[m], "set": name, "method": m} for name, own in found.items() for m in methods]
+    lines = []
+    for method in methods:
+        own = {name: each[method] for name, each in found.items()}
+        means = {s: np.mean([r[s] for r in own.values()]) for s in ("rmse", "rmse_cliff")}
+        last = [""] * 3
+        if method != "auto":
+            wins = sum(found[n]["auto"]["rmse"] < own[n]["rmse"] for n in found)
+            tests = [p_text(_assay_p(rows, "auto", method, score)) for score in means]
+            last = [f"{wins} of {len(found)}", *tests]
+        lines.append([NAMES.get(method, method), *(f"{x:.3f}" for x in means.values()), *last])
+    lines.sort(key=lambda line: line[1])
+    header = ["method", "mean RMSE", "on cliffs", "treelens better on", "Wilcoxon p",
+              "on cliffs"]  # fmt: skip
+    return markdown_table(header, lines)
+
+
+def mean_ranks(
+    found: Mapping[str, Mapping[str, Any]], methods: Sequence[str]
+) -> tuple[dict[str, float], float]:
+    """Return mean ranks over assays, and Nemenyi's critical difference of two of them."""
+    table = np.array([[own[m]["rmse"] for m in methods] for own in found.values()])
+    n, k = table.shape
+    q = stats.studentized_range.ppf(0.95, k, np.inf) / np.sqrt(2.0)
+    ranks = stats.rankdata(table, axis=1).mean(axis=0)
+    return dict(zip(methods, ranks.tolist(), strict=True)), q * np.sqrt(k * (k + 1) / (6.0 * n))
+
+
+def draw_ranks(
+    folder: Path, found: Mapping[str, Mapping[str, Any]], methods: Sequence[str]
+) -> list[Path]:
+    """Draw mean ranks, with the critical difference on either side of treelens."""
+    from matplotlib.figure import Figure
+
+    ranks, critical = mean_ranks(found, methods)
+    order = sorted(ranks, key=lambda m: -ranks[m])
+    figure = Figure(figsize=(6.4, 0.9 + 0.25 * len(order)), layout="constrained")
+    panel = figure.subplots()
+    panel.axvspan(ranks["auto"] - critical, ranks["auto"] + critical, color="#d55e00", alpha=0.12)
+    colors = ["#d55e00" if m == "auto" else "0.3" for m in order]
+    panel.scatter([ranks[m] for m in order], range(len(order)), c=colors, s=24, zorder=2)
+    panel.set_yticks(range(len(order)), labels=[NAMES.get(m, m) for m in order], fontsize=8)
+    panel.set(xlabel=f"mean rank over {len(found)} assays (1: smallest error)")
+    panel.grid(axis="x", alpha=0.25)
+    return save_figure(figure, folder, "ranks")
+
+
+# --- classes ----------------------------------------------------------------------------------
+
+
+def write_classes(out: Path) -> Path | None:
+    """Write ``classes.md``."""
+    rows = rows_of(out, "compare_classes")
+    parts = [
+        "Five stratified random folds (a molecule, copies and stereoisomers included, is never in "
+        "two) and five folds of whole Bemis-Murcko scaffolds. Methods as in "
+        "[numbers](numbers.md). MCC and accuracy are of predicted classes, with a threshold that "
+        "is tuned on the training part where a class is rare; Brier score and log loss are of "
+        "probabilities. ± is the standard deviation over folds.",
+        places_text(rows, "roc_auc", smaller=False),
+    ]
+    for (name, kind), own in grouped(rows, "set", "kind").items():
+        parts += [f"## {name}, {KINDS[kind]}", score_table(own, CLASSES, smaller=False)]
+    return write_page(out, "classes", "Classes of molecules", parts)
