@@ -8,19 +8,14 @@ from scipy.stats import norm
 from sklearn import metrics
 
 from treelens.gp.choice import Candidate
-from treelens.gp.leave_one_out import (
-    learning_gain,
-    left_out_numbers,
-    scored_classes,
-    scored_numbers,
-)
+from treelens.gp.leave_one_out import learning_gain, left_out_classes, left_out_numbers
 from treelens.gp.posterior import LeaveOneOut, Targets
-from treelens.models.thresholds import Threshold
 
 
 def test_scores_of_numbers(rng):
     values, mean, std = rng.normal(size=50), rng.normal(size=50), rng.uniform(0.5, 2.0, 50)
-    found = scored_numbers(mean, std, values)
+    unscaled = Targets(values[:, None], np.zeros(1), 1.0, np.ones(50))
+    found = left_out_numbers(LeaveOneOut(mean[:, None], std**2), unscaled, values)
     assert found.rmse == pytest.approx(np.sqrt(metrics.mean_squared_error(values, mean)))
     assert found.r2 == pytest.approx(metrics.r2_score(values, mean))
     assert found.nlpd == pytest.approx(-norm.logpdf(values, mean, std).mean())
@@ -39,17 +34,17 @@ def test_numbers_come_back_in_their_own_units(rng):
 
 def test_scores_of_classes(rng):
     classes, codes = np.array(["a", "b", "c"]), rng.integers(3, size=60)
-    found = scored_classes(rng.normal(size=(60, 3)), codes, classes, 2.0, None)
+    found = left_out_classes(rng.normal(size=(60, 3)), codes, classes, 2.0)
     np.testing.assert_allclose(found.probabilities.sum(axis=1), 1.0)
     assert found.accuracy == metrics.accuracy_score(classes[codes], found.predictions)
     assert found.log_loss == pytest.approx(metrics.log_loss(codes, found.probabilities))
 
 
 def test_a_threshold_changes_names_and_nothing_else(rng):
-    classes, codes = np.array([0, 1]), rng.integers(2, size=60)
+    classes, codes = np.array([0, 1]), (rng.random(60) < 0.4).astype(int)
     decisions = rng.normal(size=(60, 1))
-    plain = scored_classes(decisions, codes, classes, 2.0, None)
-    low = scored_classes(decisions, codes, classes, 2.0, Threshold(0.2, 1))
+    plain = left_out_classes(decisions, codes, classes, 2.0, 0.5)
+    low = left_out_classes(decisions, codes, classes, 2.0, 0.2)
     np.testing.assert_array_equal(plain.probabilities, low.probabilities)
     assert (low.predictions == 1).sum() > (plain.predictions == 1).sum()
     np.testing.assert_array_equal(low.predictions, low.probabilities[:, 1] >= 0.2)

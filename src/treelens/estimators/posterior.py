@@ -40,8 +40,7 @@ class PosteriorEstimator(ExplainingEstimator):
         """The domain of applicability, computed when it is first used."""
         check_is_fitted(self)
         if self._domain is None or self._domain.model is not self.model_:
-            model, errors = self.model_, self._left_out_errors()
-            self._domain = Domain.of(model, model.training_graphs, errors, self._n_jobs())
+            self._domain = Domain.of(self.model_, self._left_out_errors(), self._n_jobs())
         return self._domain
 
     def predict_table(self, X: Any, intervals: str = "posterior") -> pd.DataFrame:

@@ -166,10 +166,11 @@ def posterior_of_blocks(
     runs = _runs(parts_of(blocks, model.recipe), sample.part_sizes, targets, not alone)
     found = (executor or SerialExecutor()).map(_sums_of_run, runs, view, n_jobs if alone else 1)
     sums = LandmarkSums.added(factor, found, targets.values.shape[1])
+    everything = model.training_graphs
 
     def projections() -> Iterator[tuple[slice, np.ndarray]]:
         for where in block_slices(len(sample_targets.values)):
-            block = select_features(model.training_graphs, np.arange(where.start, where.stop))
+            block = select_features(everything, np.arange(where.start, where.stop))
             yield where, project(factor, model.kernel_rows(block, n_jobs), n_jobs)
 
     noise = model.noise / sample_targets.weights

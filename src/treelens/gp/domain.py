@@ -13,7 +13,7 @@ of what counts as inside are set by the training graphs themselves, each left ou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -37,88 +37,62 @@ class Neighbourhood(NamedTuple):
     surprise: np.ndarray  # (n_graphs,) of the nearest: 1 where they were as hard as usual
 
 
-@dataclass(frozen=True, eq=False)
-class Domain:
-    """What a model knows about where it may be believed.
-
-    Attributes
-    ----------
-    model : FittedGP
-    train : Features
-        All training graphs.
-    surprise : ndarray, shape (n_train,)
-        Squared leave-one-out errors over their mean.
-    largest_error : float
-        The error to expect of a graph that counts as inside, in the units of the targets.
-    least_similarity : float
-        To the nearest training graph, of a graph that counts as inside.
-    """
-
-    model: FittedGP
-    train: Features
-    surprise: np.ndarray
-    largest_error: float
-    least_similarity: float
-
-    @classmethod
-    def of(cls, model: FittedGP, train: Features, residuals: np.ndarray, n_jobs: int = 1) -> Domain:
-        """Set the limits.
-
-        Parameters
-        ----------
-        model : FittedGP
-        train : Features
-        residuals : ndarray, shape (n_train, n_columns)
-            Leave-one-out errors.
-        n_jobs : int
-        """
-        squares = (residuals**2).mean(axis=1)
-        surprise = squares / max(float(squares.mean()), np.finfo(float).tiny)
-        left_out = _drawn(model, train.pairs.n_graphs)
-        some = select_features(train, left_out)
-        around = neighbourhood(model, some, train, surprise, n_jobs, left_out)
-        expected = expected_error(left_out_std(model, some, left_out, n_jobs), around)
-        return cls(
-            model, train, surprise, float(np.quantile(expected, _INSIDE)),
-            float(np.quantile(around.similarity, 1.0 - _INSIDE)),
-        )  # fmt: skip
-
-    def around(self, weighed: Features, n_jobs: int = 1) -> Neighbourhood:
-        """The training graphs around new ones."""
-        parts = [
-            neighbourhood(self.model, block, self.train, self.surprise, n_jobs)
-            for block in feature_blocks(weighed, weighed.pairs.n_graphs)
-        ]
-        return Neighbourhood(*map(np.concatenate, zip(*parts, strict=True)))
-
-    def holds(self, expected: np.ndarray, around: Neighbourhood) -> np.ndarray:
-        """Which graphs are inside, shape (n_graphs,)."""
-        return (expected <= self.largest_error) & (around.similarity >= self.least_similarity)
-
-
 def expected_error(std: np.ndarray, around: Neighbourhood) -> np.ndarray:
     """Standard deviations corrected by how hard the neighbours were, shape (n_graphs,)."""
     return std * np.sqrt(around.surprise)
 
 
-def neighbourhood(
-    model: FittedGP,
-    weighed: Features,
-    train: Features,
-    surprise: np.ndarray,
-    n_jobs: int = 1,
-    left_out: np.ndarray | None = None,
-) -> Neighbourhood:
-    """The nearest training graphs by learned Tanimoto similarity.
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """Where a model may be believed, by limits of what counts as inside."""
 
-    ``left_out`` (n_graphs,): the training graph that each one is, which is not its own neighbour.
-    """
-    near, alike = nearest_graphs(
-        weighed, train, model.weighted.weights, _N_NEIGHBOURS, left_out, n_jobs
-    )
-    weight = alike**2
-    local = (_DOUBT + (weight * surprise[near]).sum(axis=1)) / (_DOUBT + weight.sum(axis=1))
-    return Neighbourhood(near[:, 0], alike[:, 0], local)
+    model: FittedGP
+    train: Features  # all training graphs
+    surprise: np.ndarray  # (n_train,) squared leave-one-out errors over their mean
+    largest_error: float = np.inf  # to expect of a graph inside, in the units of the targets
+    least_similarity: float = 0.0  # of a graph inside to the nearest training graph
+
+    @classmethod
+    def of(cls, model: FittedGP, residuals: np.ndarray, n_jobs: int = 1) -> Domain:
+        """Set the limits by leave-one-out errors (n_train, n_columns)."""
+        assert model.training is not None
+        squares = (residuals**2).mean(axis=1)
+        surprise = squares / max(float(squares.mean()), np.finfo(float).tiny)
+        domain = cls(model, model.training_graphs, surprise)
+        # How far off limits are is not known; landmarks are known too well to the posterior.
+        able = np.arange(len(squares))[model.training.exact]
+        if model.basis.n_graphs < len(squares):
+            able = np.setdiff1d(able, model.basis_indices)
+        left_out = np.sort(np.random.default_rng(0).permutation(able)[:_MOST_LEFT_OUT])
+        some = select_features(domain.train, left_out)
+        around = domain._around(some, n_jobs, left_out)
+        expected = expected_error(left_out_std(model, some, left_out, n_jobs), around)
+        return replace(
+            domain,
+            largest_error=float(np.quantile(expected, _INSIDE)),
+            least_similarity=float(np.quantile(around.similarity, 1.0 - _INSIDE)),
+        )
+
+    def around(self, weighed: Features, n_jobs: int = 1) -> Neighbourhood:
+        """Return the training graphs around new ones."""
+        blocks = feature_blocks(weighed, weighed.pairs.n_graphs)
+        parts = [self._around(block, n_jobs) for block in blocks]
+        return Neighbourhood(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def _around(
+        self, some: Features, n_jobs: int, left_out: np.ndarray | None = None
+    ) -> Neighbourhood:
+        """``left_out``: the training graph that each one is, which is not its own neighbour."""
+        near, alike = nearest_graphs(
+            some, self.train, self.model.weights, _N_NEIGHBOURS, left_out, n_jobs
+        )
+        weight = alike**2
+        hard = _DOUBT + (weight * self.surprise[near]).sum(axis=1)
+        return Neighbourhood(near[:, 0], alike[:, 0], hard / (_DOUBT + weight.sum(axis=1)))
+
+    def holds(self, expected: np.ndarray, around: Neighbourhood) -> np.ndarray:
+        """Which graphs are inside, shape (n_graphs,)."""
+        return (expected <= self.largest_error) & (around.similarity >= self.least_similarity)
 
 
 def left_out_std(
@@ -135,13 +109,3 @@ def left_out_std(
         left = np.maximum(model.kernel.variance - posterior.reduction(rows), 0.0)
         variance = left + model.noise
     return model.target_scale * np.sqrt(variance)
-
-
-def _drawn(model: FittedGP, n_train: int) -> np.ndarray:
-    """Some training graphs; no landmarks, which a posterior through them knows too well."""
-    everyone = np.arange(n_train)
-    if model.training is not None:  # nor limits: how far off these are is not known
-        everyone = everyone[model.training.exact]
-    if model.basis.n_graphs < n_train:
-        everyone = np.setdiff1d(everyone, model.basis_indices)
-    return np.sort(np.random.default_rng(0).permutation(everyone)[:_MOST_LEFT_OUT])

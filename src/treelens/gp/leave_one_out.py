@@ -14,113 +14,69 @@ from treelens.gp.model import FittedGP
 from treelens.gp.posterior import ExactPosterior, LeaveOneOut, Targets
 from treelens.models.thresholds import Threshold, calibrated, choose_threshold
 
-# With fewer graphs, or a smaller gain in nats, no difference is claimed: the weights were learned
-# from these same graphs.
+# With a smaller gain in nats no difference is claimed: the weights were learned from these graphs.
 _SMALLEST_GAIN = 0.01
 _FEWEST_GROUPS = 10  # that a quantile of their errors is taken from
 
 
 @dataclass(frozen=True, eq=False)
 class LeftOutNumbers:
-    """Predictions of each training value from all the others.
+    """Predictions of each training value from all the others, and their scores.
 
-    Weights and scales were learned from all of them, so the scores flatter a little.
-
-    Attributes
-    ----------
-    predictions, std : ndarray, shape (n_graphs,)
-    rmse, r2 : float
-        Of exact values, as the other scores: a limit is no measurement to compare with.
-    nlpd : float
-        Mean of minus the log predictive density.
-    coverage : float
-        Fraction of values within the 90 % interval.
+    Weights and scales were learned from all of them, so the scores flatter a little. They are of
+    exact values: a limit is no measurement to compare with.
     """
 
-    predictions: np.ndarray
-    std: np.ndarray
+    predictions: np.ndarray  # (n_graphs,)
+    std: np.ndarray  # (n_graphs,)
     rmse: float
     r2: float
-    nlpd: float
-    coverage: float
+    nlpd: float  # mean of minus the log predictive density
+    coverage: float  # fraction of values within the 90 % interval
 
 
 @dataclass(frozen=True, eq=False)
 class LeftOutGroups:
-    """Predictions of each training value from the graphs of all other groups.
+    """Predictions of each training value from the graphs of all other groups, and their scores.
 
-    Groups (scaffolds) are left out whole, so that errors are those of new chemistry. Weights and
-    scales were learned from all of them, so the scores flatter a little.
-
-    Attributes
-    ----------
-    predictions, std : ndarray, shape (n_graphs,)
-        A graph without a group is left out alone.
-    n_groups : int
-    rmse : float
-        Of graphs with a group, as the others.
-    coverage : float
-        Share of values within the 90 % interval.
-    factor : float
-        What standard deviations are multiplied by, for nine of ten values to be within; at least 1.
+    Groups (scaffolds) are left out whole, so that errors are those of new chemistry; a graph
+    without a group is left out alone, and not scored.
     """
 
-    predictions: np.ndarray
-    std: np.ndarray
+    predictions: np.ndarray  # (n_graphs,)
+    std: np.ndarray  # (n_graphs,)
     n_groups: int
     rmse: float
-    coverage: float
-    factor: float
+    coverage: float  # fraction of values within the 90 % interval
+    factor: float  # of standard deviations, for nine of ten values to be within; at least 1
 
 
 @dataclass(frozen=True, eq=False)
 class LeftOutClasses:
-    """Predictions of each training class from all the other graphs.
+    """Predictions of each training class from all the other graphs, and their scores."""
 
-    Attributes
-    ----------
-    decisions : ndarray, shape (n_graphs,) or (n_graphs, n_classes)
-    probabilities : ndarray, shape (n_graphs, n_classes)
-    predictions : ndarray, shape (n_graphs,)
-    accuracy : float
-    log_loss : float
-    threshold : Threshold or None
-        What a rare class is named by; None: the most probable class is named.
-    """
-
-    decisions: np.ndarray
-    probabilities: np.ndarray
-    predictions: np.ndarray
+    decisions: np.ndarray  # (n_graphs,) or (n_graphs, n_classes)
+    probabilities: np.ndarray  # (n_graphs, n_classes)
+    predictions: np.ndarray  # (n_graphs,)
     accuracy: float
     log_loss: float
-    threshold: Threshold | None = None
+    threshold: Threshold | None = None  # None: the most probable class is named
 
 
 @dataclass(frozen=True)
 class LearningGain:
     """Learned against uniform weights at the best depth, on graphs that neither was fitted to.
 
-    Attributes
-    ----------
-    difference : float
-        Mean over graphs of the gain in log predictive density (of classes, in log probability), in
-        nats; positive: learned weights predict better.
-    standard_error : float
-        Of that mean.
-    learned, uniform : float
-        The two means.
-    sentence : str
-        The comparison in words.
-    compared : dict of str to float
-        The mean of every kind of weights that was fitted.
+    Scores are means over graphs of the log predictive density (of classes, of the log probability),
+    in nats: learned weights predict better where the difference is positive.
     """
 
     difference: float
-    standard_error: float
+    standard_error: float  # of the difference
     learned: float
     uniform: float
-    sentence: str
-    compared: dict[str, float]
+    sentence: str  # the comparison in words
+    compared: dict[str, float]  # the mean of every kind of weights that was fitted
 
     def __str__(self) -> str:
         return self.sentence
@@ -129,17 +85,11 @@ class LearningGain:
 def left_out_numbers(left_out: LeaveOneOut, targets: Targets, values: np.ndarray) -> LeftOutNumbers:
     """Leave-one-out predictions in the units of the values, and their scores."""
     mean = targets.offset[0] + targets.scale * left_out.mean[:, 0]
-    return scored_numbers(mean, targets.scale * np.sqrt(left_out.variance), values, targets.limits)
-
-
-def scored_numbers(
-    mean: np.ndarray, std: np.ndarray, values: np.ndarray, limits: np.ndarray | None = None
-) -> LeftOutNumbers:
-    """Predictions of left-out values with their scores, which limits do not count in."""
-    exact = slice(None) if limits is None else limits == 0
+    std = targets.scale * np.sqrt(left_out.variance)
+    exact = slice(None) if targets.limits is None else targets.limits == 0
     found = number_scores(values[exact], mean[exact], std[exact])
-    rmse, nlpd, coverage = (float(found[name] or 0.0) for name in ("rmse", "nlpd", "coverage"))
-    return LeftOutNumbers(mean, std, rmse, float(found["r2"] or 0.0), nlpd, coverage)
+    names = ("rmse", "r2", "nlpd", "coverage")
+    return LeftOutNumbers(mean, std, *(float(found[name] or 0.0) for name in names))
 
 
 def left_out_groups(model: FittedGP, groups: np.ndarray, n_jobs: int = 1) -> LeftOutGroups:
@@ -168,11 +118,10 @@ def left_out_groups(model: FittedGP, groups: np.ndarray, n_jobs: int = 1) -> Lef
     found = posterior.leave_one_out(posterior.targets, n_jobs, together)
     mean, std = offset + scale * found.mean[:, 0], scale * np.sqrt(found.variance)
     scored = inside if limits is None else inside & (limits == 0)
-    scores = scored_numbers(mean[scored], std[scored], values[scored])
+    scores = number_scores(values[scored], mean[scored], std[scored])
     largest = float(np.quantile((np.abs(values - mean) / std)[scored], 0.9))
-    return LeftOutGroups(
-        mean, std, len(names), scores.rmse, scores.coverage, max(1.0, largest / NINETY)
-    )
+    rmse, coverage = float(scores["rmse"] or 0.0), float(scores["coverage"] or 0.0)
+    return LeftOutGroups(mean, std, len(names), rmse, coverage, max(1.0, largest / NINETY))
 
 
 def left_out_classes(
@@ -183,19 +132,8 @@ def left_out_classes(
     asked: Any = "auto",
 ) -> LeftOutClasses:
     """Leave-one-out classes and probabilities, their scores, and the threshold asked for."""
-    threshold = choose_threshold(asked, calibrated(decisions, slope), codes)
-    return scored_classes(decisions, codes, classes, slope, threshold)
-
-
-def scored_classes(
-    decisions: np.ndarray,
-    codes: np.ndarray,
-    classes: np.ndarray,
-    slope: float,
-    threshold: Threshold | None,
-) -> LeftOutClasses:
-    """The same with a threshold that is known."""
     probabilities = calibrated(decisions, slope)
+    threshold = choose_threshold(asked, probabilities, codes)
     predicted = probabilities.argmax(axis=1) if threshold is None else threshold.name(probabilities)
     own = probabilities[np.arange(len(codes)), codes]
     return LeftOutClasses(
@@ -220,26 +158,24 @@ def learning_gain(fitted: FittedEvidence) -> LearningGain:
         for c in fitted.candidates
         if len(c.scores)
     }
-    sentence = _sentence(gain, error, len(uniform.scores), fitted)
+    size = f"{gain:+.3f} ± {error:.3f} nats per graph"
+    baseline = f"uniform weights at depth {fitted.candidates[0].depth}"
+    used = {
+        "uniform": baseline, "depths": "one weight per depth", "branches": "a weight per pattern"
+    }[fitted.chosen.weights]  # fmt: skip
+    if all(candidate.weights == "uniform" for candidate in fitted.candidates):
+        sentence = f"Used: {used}; no weights were learned."
+    elif len(uniform.scores) < FEWEST:
+        n = len(uniform.scores)
+        sentence = f"Used: {used}; {n} graphs are too few to compare weights ({size})."
+    else:
+        verdict = f"learned weights and {baseline} predict about equally well"
+        if abs(gain) >= max(2.0 * error, _SMALLEST_GAIN):
+            better = "better" if gain > 0 else "worse"
+            verdict = f"learned weights predict {better} than {baseline}"
+        sentence = f"Used: {used}. On held-out graphs {verdict} ({size})."
     return LearningGain(gain, error, _mean_score(learned), _mean_score(uniform), sentence, compared)
 
 
 def _mean_score(candidate: Candidate) -> float:
     return float(candidate.scores.mean()) if len(candidate.scores) else 0.0
-
-
-def _sentence(gain: float, error: float, n: int, fitted: FittedEvidence) -> str:
-    uniform = f"uniform weights at depth {fitted.candidates[0].depth}"
-    used = {
-        "uniform": uniform, "depths": "one weight per depth", "branches": "a weight per pattern"
-    }[fitted.chosen.weights]  # fmt: skip
-    if all(candidate.weights == "uniform" for candidate in fitted.candidates):
-        return f"Used: {used}; no weights were learned."
-    size = f"{gain:+.3f} ± {error:.3f} nats per graph"
-    if n < FEWEST:
-        return f"Used: {used}; {n} graphs are too few to compare weights ({size})."
-    if abs(gain) < max(2.0 * error, _SMALLEST_GAIN):
-        verdict = f"learned weights and {uniform} predict about equally well"
-    else:
-        verdict = f"learned weights predict {'better' if gain > 0 else 'worse'} than {uniform}"
-    return f"Used: {used}. On held-out graphs {verdict} ({size})."

@@ -18,6 +18,7 @@ from treelens.array_checks import (
 )
 from treelens.gp.covariates import FittedCovariates
 from treelens.gp.landmarks import LandmarkPosterior
+from treelens.gp.linalg import symmetric
 from treelens.gp.posterior import ExactPosterior, MeanPosterior, Targets
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
@@ -45,29 +46,17 @@ _LARGEST_LOG = 200.0  # of a weight
 
 @dataclass(frozen=True, eq=False)
 class WeightedForest:
-    """A forest of patterns with a weight for each, known or not.
-
-    Attributes
-    ----------
-    forest : PatternForest
-    log_weights : ndarray, shape (n_patterns,)
-        ``theta``: the sum of the deviations of a pattern and its ancestors.
-    level_weights : ndarray, shape (n_levels,)
-        ``beta``: positive, one on average.
-    """
+    """A forest of patterns with a weight for each, known or not."""
 
     forest: PatternForest
-    log_weights: np.ndarray
-    level_weights: np.ndarray
+    log_weights: np.ndarray  # (n_patterns,) theta: deviations of a pattern and its ancestors, added
+    level_weights: np.ndarray  # (n_levels,) beta: positive, one on average
 
     def validate(self) -> None:
-        most = _LARGEST_LOG
-        check_array(
-            self.log_weights, "log_weights", np.float64, (self.forest.n_patterns,), -most, most
-        )
-        n_levels = len(self.forest.levels)
+        n, n_levels = self.forest.n_patterns, len(self.forest.levels)
+        check_array(self.log_weights, "log_weights", np.float64, (n,), -_LARGEST_LOG, _LARGEST_LOG)
         check_array(self.level_weights, "level_weights", np.float64, (n_levels,), 0.0)
-        check_array(self.weights, "weights", np.float64, (self.forest.n_patterns,), 0.0, LARGEST)
+        check_array(self.weights, "weights", np.float64, (n,), 0.0, LARGEST)
 
     @cached_property
     def weights(self) -> np.ndarray:
@@ -111,24 +100,13 @@ class WeightedForest:
 
 @dataclass(frozen=True, eq=False)
 class EvidenceRecord:
-    """How a Gaussian process came about, and what it says of its own training graphs.
+    """How a Gaussian process was fitted, and its predictions of its own training graphs."""
 
-    Attributes
-    ----------
-    learned : {"uniform", "depths", "branches"}
-    history : DataFrame
-        ``stage``, ``evidence``, ``gradient_norm`` and ``n_evaluations`` after every step.
-    converged : bool
-    learning_gain : LearningGain
-    left_out : LeftOutNumbers or LeftOutClasses
-        Of every training graph, from all the others.
-    """
-
-    learned: str
-    history: pd.DataFrame
+    learned: str  # "uniform", "depths" or "branches"
+    history: pd.DataFrame  # stage, evidence, gradient_norm and n_evaluations after every step
     converged: bool
     learning_gain: LearningGain
-    left_out: Any  # LeftOutNumbers or LeftOutClasses
+    left_out: Any  # LeftOutNumbers or LeftOutClasses: each training graph from all the others
 
     def validate(self) -> None:
         if not len(self.history) or not np.isfinite(self.history["evidence"]).all():
@@ -141,67 +119,44 @@ class EvidenceRecord:
 
 @dataclass(frozen=True, eq=False)
 class FittedGP:
-    """A Gaussian process after training: everything that predicting and explaining need.
-
-    Attributes
-    ----------
-    weighted : WeightedForest
-    scales : MixtureScales
-    noise : float
-        Variance of the noise, on the scale of the standardised targets.
-    basis : PatternHistograms
-        Of the graphs that predictions are sums over: all training graphs, or the landmarks.
-    basis_indices : ndarray of int
-        Where these stood among the training graphs.
-    posterior : ExactPosterior, LandmarkPosterior or MeanPosterior
-        The last is what a file keeps of the first; it is completed when variances are asked for.
-    target_offset : ndarray, shape (n_columns,)
-    target_scale : float
-        Targets are ``offset + scale * f``.
-    sample_weights : ndarray, shape (n_basis,), optional
-        The noise variance of a basis graph is divided by its weight; None where the posterior is
-        one of landmarks, which has no use for them.
-    classes : ndarray or None
-        None where numbers are predicted.
-    slope : float or None
-        Of the logistic map from decision values to probabilities; None where there are no classes.
-    training : TrainingGraphs or None
-        Counts and targets of all training graphs.
-    recipe : GraphRecipe or None
-        What made them.
-    record : EvidenceRecord or None
-    covariates : FittedCovariates or None
-        A table beside the graphs, with a kernel of its own.
-    """
+    """A Gaussian process after training: everything that predicting and explaining need."""
 
     __derived__ = ("basis",)
 
     weighted: WeightedForest
     scales: MixtureScales
-    noise: float
+    noise: float  # variance, on the scale of the standardised targets
+    # Graphs that predictions are sums over: all training graphs, or the landmarks.
     basis: PatternHistograms
-    basis_indices: np.ndarray
+    basis_indices: np.ndarray  # their positions among the training graphs
+    # MeanPosterior is what a file keeps of an exact one; it is completed when variances need it.
     posterior: ExactPosterior | LandmarkPosterior | MeanPosterior
-    target_offset: np.ndarray
+    target_offset: np.ndarray  # (n_columns,) targets are offset + scale * f
     target_scale: float
+    # (n_basis,) the noise variance of a basis graph is divided by its weight; None of landmarks.
     sample_weights: np.ndarray | None = None
-    classes: np.ndarray | None = None
-    slope: float | None = None
-    training: TrainingGraphs | None = None
-    recipe: GraphRecipe | None = None
+    classes: np.ndarray | None = None  # None where numbers are predicted
+    slope: float | None = None  # of the logistic map from decision values to probabilities
+    training: TrainingGraphs | None = None  # counts and targets of all training graphs
+    recipe: GraphRecipe | None = None  # how they were made
     record: EvidenceRecord | None = None
-    covariates: FittedCovariates | None = None
+    covariates: FittedCovariates | None = None  # a table beside the graphs, with its own kernel
 
     def validate(self) -> None:
         """Raise ``ValueError`` where the parts of a stored model do not fit together."""
         if self.training is None or self.record is None:
             raise ValueError("training and record must be there")
         histograms, forest = self.training.histograms, self.weighted.forest
-        n_graphs, indices = histograms.n_graphs, self.basis_indices
+        depths, n_graphs = histograms.level_depths, histograms.n_graphs
+        check_positions(self.basis_indices, "basis_indices", n_graphs)
+        n_basis = len(self.basis_indices)
         same = np.array_equal(histograms.level_offsets, forest.level_offsets)
-        depths = histograms.level_depths
         if not same or depths is None or not np.array_equal(depths, forest.level_depths):
             raise ValueError("the histograms must count the patterns of the forest")
+        if n_graphs < 2 or not n_basis or (self.training.n_in_all or n_graphs) < n_graphs:
+            raise ValueError("there must be two training graphs or more, and some in the basis")
+        if self.covariates is not None and len(self.covariates.training) != n_graphs:
+            raise ValueError("covariates must have one row per training graph")
         if self.classes is not None:
             check_classes_ascend(self.classes)
         n_classes = 0 if self.classes is None else len(self.classes)
@@ -209,8 +164,7 @@ class FittedGP:
         check_positive(self.noise, "noise")
         check_positive(self.target_scale, "target_scale")
         check_array(self.target_offset, "target_offset", np.float64, (n_columns,))
-        check_positions(indices, "basis_indices", n_graphs)
-        n_basis, posterior = len(indices), self.posterior
+        posterior, targets, left_out = self.posterior, self.training.targets, self.record.left_out
         check_array(posterior.coefficients, "coefficients", np.float64, (n_basis, n_columns))
         if isinstance(posterior, LandmarkPosterior):
             check_array(posterior.precision_gain, "gain", np.float64, (n_basis, n_basis))
@@ -218,16 +172,6 @@ class FittedGP:
             raise ValueError("an exact posterior needs all graphs and their weights")
         else:
             check_array(self.sample_weights, "weights", np.float64, (n_graphs,), _LEAST, LARGEST)
-        if n_graphs < 2 or not n_basis or (self.training.n_in_all or n_graphs) < n_graphs:
-            raise ValueError("there must be two training graphs or more, and some in the basis")
-        if self.covariates is not None and len(self.covariates.training) != n_graphs:
-            raise ValueError("covariates must have one row per training graph")
-        self._validate_targets(n_graphs, n_classes)
-
-    def _validate_targets(self, n_graphs: int, n_classes: int) -> None:
-        assert self.training is not None
-        assert self.record is not None
-        targets, left_out = self.training.targets, self.record.left_out
         if self.classes is None:
             check_array(targets, "targets", np.float64, (n_graphs,))
             if self.training.limits is not None:
@@ -258,8 +202,7 @@ class FittedGP:
         basis, posterior = self.training.histograms, self.posterior
         if isinstance(posterior, LandmarkPosterior):
             basis = basis.select_graphs(self.basis_indices)
-            upper = np.triu(posterior.precision_gain)
-            posterior = replace(posterior, precision_gain=upper + np.triu(upper, 1).T)
+            posterior = replace(posterior, precision_gain=symmetric(posterior.precision_gain))
         return replace(self, basis=basis, posterior=posterior)
 
     @property
@@ -342,33 +285,30 @@ class FittedGP:
     ) -> Predictions:
         """Means of new graphs and, if asked for, variances: every graph is refined once."""
         seen = self.refine(graphs, n_jobs)
-        if self.covariates is not None:
-            device = "cpu"
-        parts = [
-            self._decide_block(block, variance, n_jobs)
-            if device == "cpu"
-            else self._on_device(device).decide(block, variance)
-            for block in feature_blocks(seen.features, len(graphs))
-        ]
-        mean = np.concatenate([part[0] for part in parts])
-        spread = np.concatenate([part[1] for part in parts]) if variance else None
+        means, spreads = [], []
+        for block in feature_blocks(seen.features, len(graphs)):
+            if device == "cpu" or self.covariates is not None:
+                rows = self.kernel_rows(block, n_jobs)
+                means.append(self.target_offset + rows @ self.coefficients.T)
+                if variance:
+                    reduction = self._full_posterior(n_jobs).reduction(rows, n_jobs)
+                    spreads.append(self.variances(reduction))
+            else:
+                found = self._on_device(device).decide(block, variance)
+                means.append(found[0])
+                spreads.append(found[1])
+        mean = np.concatenate(means)
         probabilities = None if self.slope is None else calibrated(mean, self.slope)
-        fraction = seen.histograms.out_of_vocabulary()
         return Predictions(
-            mean, fraction, seen, mean, probabilities, spread, self.threshold,
+            mean,
+            seen.histograms.out_of_vocabulary(),
+            seen,
+            mean,
+            probabilities,
+            np.concatenate(spreads) if variance else None,
+            self.threshold,
             self.from_covariates(seen.features),
-        ).checked()  # fmt: skip
-
-    def _decide_block(
-        self, features: Features, variance: bool, n_jobs: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Means and variances, the latter empty if not asked for."""
-        rows = self.kernel_rows(features, n_jobs)
-        mean = self.target_offset + rows @ self.coefficients.T
-        spread = np.empty(0)
-        if variance:
-            spread = self.variances(self._full_posterior(n_jobs).reduction(rows, n_jobs))
-        return mean, spread
+        ).checked()
 
     def variances(self, reduction: np.ndarray) -> np.ndarray:
         """Of new measurements, from what the training graphs take off: shape (n_graphs,)."""
