@@ -32,7 +32,7 @@ from treelens.gp.posterior import ExactPosterior, LeaveOneOut, Targets
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_SIGNS = {"<": -1, "=": 0, ">": 1}
+_SIGNS: dict[Any, int] = {"<": -1, "=": 0, ">": 1, -1: -1, 0: 0, 1: 1}
 _FEWEST_EXACT = 2
 # Sites say at least so much, relative to what is known without them: no variance is infinite.
 _LEAST_PRECISION = 1e-6
@@ -55,20 +55,20 @@ def check_limits(limits: Any, n_graphs: int) -> np.ndarray | None:
         raise ValueError(
             f"limits must have one entry per graph, shape ({n_graphs},); got shape {given.shape}."
         )
-    signs = np.array([_SIGNS.get(x, x) for x in given.tolist()], dtype=object)
-    wrong = np.flatnonzero([not any(x == known for known in (-1, 0, 1)) for x in signs])
-    if len(wrong):
+    signs = [_SIGNS.get(x) for x in given.tolist()]
+    if None in signs:
+        wrong = signs.index(None)
         raise ValueError(
             "limits must be '<' (-1), '=' (0) or '>' (1) for each graph; got "
-            f"{given.tolist()[wrong[0]]!r} at position {wrong[0]}."
+            f"{given.tolist()[wrong]!r} at position {wrong}."
         )
-    n_exact = int((signs == 0).sum())
+    n_exact = signs.count(0)
     if n_exact < _FEWEST_EXACT:
         raise ValueError(
             f"{n_exact} of {n_graphs} values are exact, the others limits: a regressor needs at "
             "least 2 exact ones."
         )
-    return None if n_exact == n_graphs else signs.astype(np.int64)
+    return None if n_exact == n_graphs else np.array(signs, dtype=np.int64)
 
 
 def log_densities(
@@ -95,6 +95,12 @@ class Limits(NamedTuple):
     values: np.ndarray  # (c,)
     signs: np.ndarray  # (c,) 1 for lower limits, -1 for upper ones
     noise: np.ndarray  # (c,) variances
+
+    @classmethod
+    def among(cls, values: np.ndarray, signs: np.ndarray, noise: np.ndarray) -> Self:
+        """The limits among targets (n, 1); ``signs`` (n,) are 0 where these are exact."""
+        limited = signs != 0
+        return cls(values[limited, 0], signs[limited], noise[limited])
 
     def scaled(self, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
         """How far the limits are on the right side, in standard deviations of measurements."""
@@ -123,14 +129,8 @@ def fit_sites(
 ) -> Sites:  # fmt: skip
     """Update one site after the other until none changes.
 
-    Parameters
-    ----------
-    limits : Limits
-    mean, covariance : ndarray, shapes (c,) and (c, c)
-        Of the prior.
-    start : Sites, optional
-        Of similar parameters.
-    n_jobs : int
+    ``mean`` (c,) and ``covariance`` (c, c) are the prior's; ``start`` are sites of similar
+    parameters.
     """
     sites, precision = limits.values.copy(), np.full(len(mean), _LEAST_PRECISION)
     if start is not None:
@@ -193,7 +193,7 @@ class Conditioned(NamedTuple):
         if targets.limits is None:
             posterior = ExactPosterior.fit(kernel, measured, values, n_jobs)
             return cls(posterior, values, measured, measured, 0.0)
-        limited, limits = targets.limits != 0, limits_of(targets, measured)
+        limited, limits = targets.limits != 0, Limits.among(values, targets.limits, measured)
         covariance = kernel.copy()
         covariance[np.diag_indices_from(covariance)] += np.where(limited, 0.0, measured)
         prior = _given_exact(covariance, values[:, 0], limited, n_jobs)
@@ -211,13 +211,6 @@ class Conditioned(NamedTuple):
         """Predictions of each measurement from all others; see :class:`ExactPosterior`."""
         left_out = self.posterior.leave_one_out(self.values, n_jobs, copies)
         return of_measurements(left_out, self.noise, self.measured)
-
-
-def limits_of(targets: Targets, variances: np.ndarray) -> Limits:
-    """The limits among targets; ``variances`` (n,) are those of the noise."""
-    assert targets.limits is not None
-    limited = targets.limits != 0
-    return Limits(targets.values[limited, 0], targets.limits[limited], variances[limited])
 
 
 def with_sites(
@@ -238,7 +231,7 @@ def through_landmarks(fit: LandmarkFit, landmarks: np.ndarray, targets: Targets)
     """
     if targets.limits is None:
         return fit
-    limited, limits = targets.limits != 0, limits_of(targets, fit.noise)
+    limited, limits = targets.limits != 0, Limits.among(fit.targets, targets.limits, fit.noise)
     mean, precision = limits.values, np.full(len(limits.values), _LEAST_PRECISION)
     for _ in range(_MOST_PASSES):
         values, noise = with_sites(targets, fit.noise, mean, 1.0 / precision)
@@ -278,10 +271,7 @@ class CensoredEvidence(Evidence):
         super().__init__(replace(problem, targets=problem.targets.copy(),
                                  noise_factors=problem.noise_factors.copy()))  # fmt: skip
         self._limited = problem.limits != 0
-        self._known = Limits(
-            problem.targets[self._limited, 0], problem.limits[self._limited],
-            problem.noise_factors[self._limited],
-        )  # fmt: skip
+        self._known = Limits.among(problem.targets, problem.limits, problem.noise_factors)
         self._sites: Sites | None = None
 
     def __call__(self, parameters: EvidenceParameters, learned: str) -> tuple[float, np.ndarray]:

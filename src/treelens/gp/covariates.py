@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from treelens.array_checks import check_array, check_positive
 from treelens.graphs.collection import GraphCollection
@@ -29,43 +30,38 @@ _FEW_TEXTS = 0.2  # texts among fewer than this share of the values are mistakes
 
 @dataclass(frozen=True)
 class CovariateColumn:
-    """One column: numbers, or if ``classes`` are named, one of these.
+    """One column: numbers, or if ``classes`` are named, one of these."""
 
-    Attributes
-    ----------
-    name : str
-        In ``graph_data``; ``"rdkit:MolLogP"`` is computed where it is not there.
-    mean, spread : float
-        Of the training graphs; of numbers.
-    classes : tuple of str
-        Of the training graphs; empty for numbers.
-    """
-
-    name: str
-    mean: float = 0.0
+    name: str  # in ``graph_data``; "rdkit:MolLogP" is computed where it is not there
+    mean: float = 0.0  # of the training graphs
     spread: float = 1.0
     classes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, name: str, values: np.ndarray, rows: Rows = None) -> CovariateColumn:
-        """What the training graphs tell about a column; ``rows`` are theirs, for errors."""
-        numbers = as_numbers(values)
-        if numbers is None:
-            _refuse_a_few_texts(name, values, rows)
-            classes = tuple(sorted({str(value) for value in values if not _is_missing(value)}))
-            if len(classes) > _MOST_CLASSES:
-                raise GraphDataError(
-                    f"The covariate {name!r} is no column of numbers ({_place(rows, 0)} holds "
-                    f"{str(values[0])[:40]!r}), and has {len(classes)} different values, more than "
-                    f"{_MOST_CLASSES} classes: is it an id?"
-                )
-            return cls(name, classes=classes)
-        _refuse_infinite(name, numbers, rows)
-        known = numbers[np.isfinite(numbers)]
-        if not len(known):
-            raise GraphDataError(f"The covariate {name!r} is empty: leave it out.")
-        spread = float(known.std())
-        return cls(name, float(known.mean()), spread if spread > 0 else 1.0)
+        """Describe a column of the training graphs, which are at ``rows`` of their table."""
+        numbers, texts = _numbers(name, values, rows)
+        if not texts:
+            known = numbers[np.isfinite(numbers)]
+            if not len(known):
+                raise GraphDataError(f"The covariate {name!r} is empty: leave it out.")
+            spread = float(known.std())
+            return cls(name, float(known.mean()), spread if spread > 0 else 1.0)
+        named = [str(value) for value in values if not _is_missing(value)]
+        if len(texts) < _FEW_TEXTS * len(named):
+            raise GraphDataError(
+                f"The covariate {name!r} holds numbers, but for {len(texts)} of {len(named)} "
+                f"graphs, the first at {_place(rows, values, texts[0])}. Correct it, or leave it "
+                "empty."
+            )
+        classes = tuple(sorted(set(named)))
+        if len(classes) > _MOST_CLASSES:
+            raise GraphDataError(
+                f"The covariate {name!r} is no column of numbers ({_place(rows, values, 0)}), and "
+                f"has {len(classes)} different values, more than {_MOST_CLASSES} classes: is it an "
+                "id?"
+            )
+        return cls(name, classes=classes)
 
     def encoded(self, values: np.ndarray, rows: Rows = None) -> np.ndarray:
         """Standardised numbers (n, 1), or one column per class (n, n_classes).
@@ -77,15 +73,12 @@ class CovariateColumn:
             texts = np.array([str(value) for value in values])
             # Two graphs of different classes are at distance one.
             return (texts[:, None] == np.array(self.classes)).astype(float) / np.sqrt(2.0)
-        numbers = as_numbers(values)
-        if numbers is None:
-            first = next(k for k, value in enumerate(values) if _is_text(value))
+        numbers, wrong = _numbers(self.name, values, rows)
+        if wrong:
             raise GraphDataError(
-                f"The covariate {self.name!r} holds numbers in the training graphs; here "
-                f"{_place(rows, first)} holds {str(values[first])[:40]!r}. Correct it, or leave it "
-                "empty."
+                f"The covariate {self.name!r} holds numbers in the training graphs, but not here "
+                f"at {_place(rows, values, wrong[0])}. Correct it, or leave it empty."
             )
-        _refuse_infinite(self.name, numbers, rows)
         table = np.clip((numbers - self.mean) / self.spread, -_FARTHEST, _FARTHEST)
         return np.where(np.isfinite(table), table, 0.0)[:, None]
 
@@ -166,19 +159,11 @@ def compact_descriptors(graphs: GraphCollection) -> tuple[CovariateTable, GraphC
 
 @dataclass(frozen=True, eq=False)
 class FittedCovariates:
-    """Covariates of a fitted model.
-
-    Attributes
-    ----------
-    table : CovariateTable
-    scales : CovariateScales
-    training : ndarray, shape (n_training_graphs, n_numbers)
-        Of all training graphs.
-    """
+    """Covariates of a fitted model."""
 
     table: CovariateTable
     scales: CovariateScales
-    training: np.ndarray
+    training: np.ndarray  # (n_training_graphs, n_numbers)
 
     def validate(self) -> None:
         columns = self.table.columns
@@ -191,46 +176,36 @@ class FittedCovariates:
 
 
 def with_covariates(graphs: GraphCollection, given: Any) -> tuple[GraphCollection, list[str]]:
-    """Graphs that hold the covariates given, and their names.
+    """Return graphs that hold the covariates given, and their names.
 
-    Parameters
-    ----------
-    graphs : GraphCollection
-    given : str, sequence of str, mapping, DataFrame or array, shape (n_graphs, n_columns)
-        Names of columns that ``graph_data`` holds, ``"rdkit"`` for all descriptors; or a table.
+    ``given`` are names of columns that ``graph_data`` holds, ``"rdkit"`` for all descriptors; or a
+    table of one row per graph: a mapping, a DataFrame or an array.
     """
     if isinstance(given, str):
         return graphs, [given]
-    if isinstance(given, Mapping) or hasattr(given, "columns"):
-        return _with_table(graphs, given)
-    if hasattr(given, "__len__") and len(given) and all(isinstance(name, str) for name in given):
-        return graphs, [str(name) for name in given]
-    table = np.asarray(given)
-    if table.ndim == 1:
-        table = table[:, None]
-    if table.ndim != 2 or len(table) != len(graphs):
-        raise GraphDataError(
-            f"covariates must be names of columns or a table of one row per graph; got shape "
-            f"{table.shape} for {len(graphs)} graphs."
-        )
-    columns = {f"covariate {k + 1}": table[:, k] for k in range(table.shape[1])}
-    return graphs.with_data(columns), list(columns)
-
-
-def _with_table(graphs: GraphCollection, given: Any) -> tuple[GraphCollection, list[str]]:
+    if not isinstance(given, Mapping) and not hasattr(given, "columns"):
+        if np.ndim(given) and len(given) and all(isinstance(name, str) for name in given):
+            return graphs, [str(name) for name in given]
+        table = np.asarray(given)
+        table = table[:, None] if table.ndim == 1 else table
+        if table.ndim != 2 or len(table) != len(graphs):
+            raise GraphDataError(
+                f"covariates must be names of columns or a table of one row per graph; got shape "
+                f"{table.shape} for {len(graphs)} graphs."
+            )
+        given = {f"covariate {k + 1}": table[:, k] for k in range(table.shape[1])}
     names = [str(name) for name in given]
-    for name in names:
-        if name in (DESCRIPTORS, "smiles", "mol") or names.count(name) > 1:
+    for name in given:
+        if str(name) in (DESCRIPTORS, "smiles", "mol") or names.count(str(name)) > 1:
             raise GraphDataError(
                 f"covariates: a column cannot be called {name!r} (it means something else, or "
                 "stands twice). Rename it."
             )
-    for name in given:
-        column = np.asarray(given[name], dtype=object)
-        if column.shape != (len(graphs),):
+        shape = np.asarray(given[name], dtype=object).shape
+        if shape != (len(graphs),):
             raise GraphDataError(
-                f"covariates: the column {str(name)!r} has shape {column.shape}; expected one "
-                f"value for each of {len(graphs)} graphs."
+                f"covariates: the column {name!r} has shape {shape}; expected one value for each "
+                f"of {len(graphs)} graphs."
             )
     return graphs.with_data(given), names
 
@@ -241,8 +216,7 @@ def columns_of(graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.nd
     unknown = [name for name in missing if not name.startswith(PREFIX)]
     if unknown:
         raise GraphDataError(
-            f"The covariate{'s' if len(unknown) > 1 else ''} {', '.join(map(repr, unknown))} "
-            f"{'are' if len(unknown) > 1 else 'is'} missing: give the table as covariates=..., or "
+            f"The covariate {unknown[0]!r} is missing: give the table as covariates=..., or "
             "graphs.with_data({...})."
         )
     found = {name: graphs.graph_data[name] for name in names if name not in missing}
@@ -261,16 +235,17 @@ def columns_of(graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.nd
     return found
 
 
-def as_numbers(values: np.ndarray) -> np.ndarray | None:
-    """Floats, where all values are numbers or missing; else None."""
-    try:
-        if all(type(value) is float for value in values.tolist()):
-            return values.astype(float)
-        return np.array(
-            [np.nan if _is_missing(value) else float(value) for value in values.tolist()]
+def _numbers(name: str, values: np.ndarray, rows: Rows) -> tuple[np.ndarray, list[int]]:
+    """Return floats, NaN where there is no number, and the positions of texts."""
+    series = pd.Series(values, dtype=object)
+    numbers = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64)
+    texts = [k for k in np.flatnonzero(np.isnan(numbers)).tolist() if not _is_missing(values[k])]
+    if not texts and np.isinf(numbers).any():
+        place = _place(rows, values, int(np.flatnonzero(np.isinf(numbers))[0]))
+        raise GraphDataError(
+            f"The covariate {name!r} is infinite at {place}: correct it, or leave it empty."
         )
-    except (TypeError, ValueError):
-        return None
+    return numbers, texts
 
 
 def _is_missing(value: Any) -> bool:
@@ -280,32 +255,8 @@ def _is_missing(value: Any) -> bool:
     return str(value).strip().casefold() in ("", "na", "n/a", "nan", "<na>", "none", "null")
 
 
-def _is_text(value: Any) -> bool:
-    return as_numbers(np.array([value], dtype=object)) is None
-
-
-def _refuse_a_few_texts(name: str, values: np.ndarray, rows: Rows) -> None:
-    """An error where nearly all values are numbers: classes of numbers are hardly meant."""
-    known = [(k, value) for k, value in enumerate(values.tolist()) if not _is_missing(value)]
-    odd = [x for x in known if _is_text(x[1])]
-    if len(odd) < _FEW_TEXTS * len(known):
-        first, value = odd[0]
-        raise GraphDataError(
-            f"The covariate {name!r} holds numbers, but for {len(odd)} of {len(known)} graphs, the "
-            f"first at {_place(rows, first)}: {str(value)[:40]!r}. Correct it, or leave it empty."
-        )
-
-
-def _refuse_infinite(name: str, numbers: np.ndarray, rows: Rows) -> None:
-    if np.isinf(numbers).any():
-        first = int(np.flatnonzero(np.isinf(numbers))[0])
-        raise GraphDataError(
-            f"The covariate {name!r} is infinite at {_place(rows, first)}: correct it, or leave it "
-            "empty."
-        )
-
-
-def _place(rows: Rows, graph: int) -> str:
-    """A graph in a message: its row in the table, counted from 1, where it came from one."""
+def _place(rows: Rows, values: np.ndarray, graph: int) -> str:
+    """Return the value of a graph with its row in the table, from 1, or else its position."""
     row = None if rows is None else rows[graph]
-    return f"row {row + 1}" if isinstance(row, (int, np.integer)) else f"position {graph}"
+    where = f"row {row + 1}" if isinstance(row, (int, np.integer)) else f"position {graph}"
+    return f"{where}: {str(values[graph])[:40]!r}"

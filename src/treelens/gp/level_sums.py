@@ -21,21 +21,12 @@ _MOST_BYTES = 1 << 30
 
 @dataclass(frozen=True, eq=False)
 class LevelSums:
-    """One matrix of sums per group, its upper triangle in blocks of rows.
+    """One matrix of sums per group, its upper triangle in blocks of rows."""
 
-    Attributes
-    ----------
-    groups : ndarray of int, shape (n_kept,)
-        Those that have patterns.
-    rows : list of slice
-    blocks : list of ndarray, shape (n_kept, n_rows * (n_graphs - first row))
-    diagonals : ndarray, shape (n_kept, n_graphs)
-    """
-
-    groups: np.ndarray
+    groups: np.ndarray  # (n_kept,) those that have patterns
     rows: list[slice]
-    blocks: list[np.ndarray]
-    diagonals: np.ndarray
+    blocks: list[np.ndarray]  # (n_kept, n_rows * (n_graphs - first row))
+    diagonals: np.ndarray  # (n_kept, n_graphs)
 
     @staticmethod
     def fits(n_groups: int, n_graphs: int) -> bool:
