@@ -16,10 +16,8 @@ from scipy import sparse
 from scipy.optimize import minimize_scalar
 
 from treelens.gp.censoring import Conditioned, of_measurements, through_landmarks
-from treelens.gp.evidence import JITTER
 from treelens.gp.fitting import FittedEvidence
 from treelens.gp.landmarks import LandmarkFit
-from treelens.gp.linalg import cholesky_in_place, solve_upper
 from treelens.gp.model import FittedGP
 from treelens.gp.posterior import ExactPosterior, LeaveOneOut, Targets
 from treelens.graphs.collection import GraphCollection
@@ -109,8 +107,9 @@ def with_known_noise(
     a measurement of median error, which is what predictions of new measurements include.
     """
     model, graphs = fitted.model, fitted.model.training_graphs
-    measured = np.arange(len(known)) if targets.limits is None else np.flatnonzero(
-        targets.limits == 0)  # fmt: skip
+    measured = np.arange(len(known))
+    if targets.limits is not None:
+        measured = measured[targets.limits == 0]
     some = np.sort(np.random.default_rng(0).permutation(measured)[:_MOST])
     part = select_features(graphs, some)
     kernel = model.kernel.matrix(part, part, n_jobs)
@@ -139,12 +138,8 @@ def most_likely_noise(
     """Return the variance that, added to the known ones, makes the targets most likely."""
 
     def objective(log_noise: float) -> float:
-        matrix = kernel.copy()
-        own = np.diag_indices_from(matrix)
-        matrix[own] += JITTER * kernel[own] + known + np.exp(log_noise)
-        factor = cholesky_in_place(matrix, n_jobs)
-        half = solve_upper(factor, targets, transposed=True, n_jobs=n_jobs)
-        return float(0.5 * (half**2).mean(axis=1).sum() + np.log(np.diagonal(factor)).sum())
+        found = ExactPosterior.fit(kernel.copy(), known + np.exp(log_noise), targets, n_jobs)
+        return -found.log_evidence(targets)
 
     bounds = (np.log(_LEAST), np.log(_LARGEST))
     return float(np.exp(minimize_scalar(objective, bounds=bounds, options={"xatol": 0.01}).x))
