@@ -9,7 +9,7 @@ import treelens as tl
 from treelens.gp.blocks import sample_of_blocks
 from treelens.gp.landmarks import LandmarkPosterior
 from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks
-from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
+from treelens.graphs.errors import InvalidMoleculesWarning
 
 SETTINGS = {"depth": 1, "random_state": 0, "exact_size": 40, "n_landmarks": 15, "n_jobs": 1}
 
@@ -78,12 +78,6 @@ def test_an_executor_works_on_both_readings(tmp_path):
     np.testing.assert_allclose(there.predict(graphs), here.predict(graphs), rtol=1e-9)
 
 
-def test_one_graph_is_too_few(data):
-    graphs, _, values = data
-    with pytest.raises(GraphDataError, match="hold 1 graphs: at least two"):
-        tl.GraphRegressor(**SETTINGS).fit([(graphs[:1], values[:1])])
-
-
 def test_a_sample_is_drawn_evenly():
     graphs = tl.make_synthetic(n_per_substructure=2, random_state=0)[0]
     numbers = np.arange(len(graphs), dtype=float)
@@ -146,14 +140,6 @@ def test_a_value_that_is_no_number_is_named_by_its_place(data, at, wrong):
         tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(graphs, broken, 25))
 
 
-def test_a_graph_without_a_class_is_named_by_its_place(data):
-    graphs, classes, _ = data
-    broken = classes.astype(object)
-    broken[52] = None
-    with pytest.raises(ValueError, match=r"graph 2 of it \(52 of all\): y holds no class \(None\)"):
-        tl.GraphClassifier(**SETTINGS).fit(CollectionBlocks(graphs, broken, 25))
-
-
 def test_a_molecule_with_a_wrong_value_is_named_by_its_row(tmp_path):
     pytest.importorskip("rdkit")
     lines = [f"{'C' * n}O,{n}" for n in range(1, 30)]
@@ -193,8 +179,20 @@ def test_an_empty_block_changes_nothing(data):
     assert sample.part_sizes == [50, 0, len(graphs) - 50]
 
 
-def test_targets_of_two_kinds_are_refused(data):
-    graphs, _, _ = data
-    blocks = [(graphs[:50], np.arange(50)), (graphs[50:], ["a"] * (len(graphs) - 50))]
-    with pytest.raises(ValueError, match="give all of them one kind"):
-        sample_of_blocks(blocks, 40, seed=0)
+@pytest.mark.parametrize(
+    ("blocks", "words"),
+    [
+        ([(slice(1), [1.0])], "hold 1 graphs: at least two"),
+        ([(slice(2), [1, 2]), (slice(2), ["a", "b"])], "give all of them one kind"),
+        (
+            [(slice(2), np.array(["a", None], dtype=object))],
+            r"graph 1 of it \(1 of all\): y holds no class \(None\)",
+        ),
+    ],
+)
+def test_blocks_that_cannot_be_learned_from(data, blocks, words):
+    given = [
+        (data[0][rows], np.array(y, dtype=object if None in y else None)) for rows, y in blocks
+    ]
+    with pytest.raises(ValueError, match=words):
+        tl.GraphClassifier(**SETTINGS).fit(given)

@@ -16,13 +16,6 @@ def _graphs(**columns):
     return as_graph_collection([ONE] * n).with_data(columns)
 
 
-def test_an_infinite_covariate_is_named_by_its_place() -> None:
-    with pytest.raises(GraphDataError, match="'heat' is infinite at position 1"):
-        CovariateColumn.of("heat", np.array([1.0, np.inf]))
-    with pytest.raises(GraphDataError, match="'heat' is infinite at row 8"):
-        CovariateColumn("heat").encoded(np.array([1.0, -np.inf]), [3, 7])
-
-
 def test_numbers_are_standardised_by_the_training_graphs():
     table = CovariateTable.fit(_graphs(t=[1.0, 3.0]), ["t"])
     assert table.encode(_graphs(t=[1.0, 3.0, 5.0]))[:, 0].tolist() == [-1.0, 1.0, 3.0]
@@ -53,6 +46,7 @@ def test_constant_columns_and_far_values_do_no_harm():
         ({"t": [1.0]}, [], "No covariate is named"),
         ({"t": [str(k) + "x" for k in range(60)]}, ["t"], "is it an id"),
         ({"t": [None, ""]}, ["t"], "is empty"),
+        ({"t": [1.0, np.inf]}, ["t"], "is infinite at position 1"),
         ({"t": [1.0]}, ["rdkit:MolLogP"], "were not read from any"),
         (
             {"t": [1.0, "2.5", 3.0, 4.0, 5.0, "warm"]},
@@ -68,10 +62,13 @@ def test_columns_that_cannot_be_used_are_errors(columns, names, message):
         CovariateTable.fit(_graphs(**columns), names)
 
 
-def test_a_text_where_training_had_numbers_is_named():
+@pytest.mark.parametrize(("wrong", "words"), [("warm", "holds numbers"), (-np.inf, "is infinite")])
+def test_a_new_value_that_is_no_number_is_named_by_its_place(wrong, words):
     table = CovariateTable.fit(_graphs(t=[1.0, 2.0]), ["t"])
-    with pytest.raises(GraphDataError, match=r"holds numbers .* 'warm'"):
-        table.encode(_graphs(t=["warm"]))
+    with pytest.raises(GraphDataError, match=rf"'t' {words} .*at position 1: '{wrong}'"):
+        table.encode(_graphs(t=[1.0, wrong]))
+    with pytest.raises(GraphDataError, match="row 8"):
+        table.encode(_graphs(t=[1.0, wrong], row=[3, 7]))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import os
 import signal
 import threading
 import time
-import warnings
 from contextlib import contextmanager
 
 import joblib
@@ -110,31 +109,6 @@ def test_a_model_that_takes_no_blocks_is_refused_before_anything_starts(model, m
         fit_distributed(model, [])
     with pytest.raises(AssertionError, match="started too early"):
         fit_distributed(tl.GraphClassifier(), [])
-
-
-class TalkativeClient:
-    """Runs a task at once, with the warning that Dask gives for a large input."""
-
-    class Done:
-        def __init__(self, value) -> None:
-            self.result = lambda: value
-
-    def submit(self, function, *inputs, pure):
-        warnings.warn("Sending large graph of size 1 GiB", UserWarning, stacklevel=2)
-        return self.Done(function(*(x.result() if isinstance(x, self.Done) else x for x in inputs)))
-
-    def nthreads(self):
-        return {"here": 1}
-
-
-def test_warnings_are_silenced_for_the_submission_alone():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        before = list(warnings.filters)
-        results = DaskExecutor(TalkativeClient()).map(pow, ((i,) for i in range(9)), 2)
-        for number, result in enumerate(results):
-            assert result == number**2
-            assert warnings.filters == before
 
 
 def slow_parts(blocks, folder):

@@ -50,7 +50,3 @@ def test_no_variance_falls_below_the_noise(fitted) -> None:
     least, most = fitted.variances(too_much)
     assert least == pytest.approx(fitted.target_scale**2 * fitted.noise)
     assert most == pytest.approx(fitted.target_scale**2 * (fitted.kernel.variance + fitted.noise))
-
-
-def test_numbers_have_no_threshold(fitted) -> None:
-    assert fitted.threshold is None  # numbers have none
