@@ -10,10 +10,11 @@ from __future__ import annotations
 import subprocess
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -168,20 +169,25 @@ class Part(NamedTuple):
     splits: Callable[[Data, int], Iterator[Split]]
     methods: tuple[str, ...]
     n_repeats: int = 1
-    # What a set has instead: fewer repetitions, other methods.
-    repeats_of: dict[str, int] = {}  # noqa: RUF012
-    methods_of: dict[str, tuple[str, ...]] = {}  # noqa: RUF012
+    # What a set has instead: fewer repetitions, other methods, one kind of splits, and of some
+    # methods only the first splits of each kind.
+    repeats_of: Mapping[str, int] = MappingProxyType({})
+    methods_of: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    kinds_of: Mapping[str, str] = MappingProxyType({})
+    most_of: Mapping[str, Mapping[str, int]] = MappingProxyType({})
 
 
 PARTS = {
     "moleculeace": Part(OLD_ASSAYS + NEW_ASSAYS, load_whole_assay, published_split, MOLECULES),
     "numbers": Part(
         ("FreeSolv", "ESOL", "Lipophilicity"), load_numbers, random_and_scaffold_splits, MOLECULES,
-        n_repeats=20,
+        n_repeats=20, most_of={"Lipophilicity": {"forest": 5, "boosting": 5}},
     ),
     "classes": Part(
         ("PTC_MR", "BBBP", "Ames_Hansen2009", "HIV"), load_molecule_classes,
-        random_and_scaffold_splits, MOLECULES,
+        random_and_scaffold_splits, MOLECULES, kinds_of={"HIV": "scaffold"},
+        methods_of={"HIV": ("auto", "uniform", "branches", "ecfp6_gp", "forest", "boosting")},
+        most_of={"HIV": {"branches": 2, "forest": 2, "boosting": 2}},
     ),
     "table2": Part(
         ("MUTAG", "PTC_MR", "PTC_DGCNN", "ENZYMES", "PROTEINS", "NCI1", "DD"), load_tu,
@@ -234,7 +240,9 @@ def works(
     def splits(name: str) -> list[Split]:
         n_repeats = options.repeats or part.repeats_of.get(name, part.n_repeats)
         found = part.splits(loaded(name), n_repeats)
-        return sorted(found, key=lambda split: split[1])  # kinds in turn
+        kind = part.kinds_of.get(name)
+        kept = [split for split in found if kind is None or split[0] == kind]
+        return sorted(kept, key=lambda split: split[1])  # kinds in turn
 
     worker, n_workers = options.worker
     left = list(enumerate(sets))
@@ -246,7 +254,10 @@ def works(
             if (number + place) % n_workers != worker:
                 continue
             kind, split, train, test = splits(name)[number]
+            most = part.most_of.get(name, {})
             for method in options.methods or part.methods_of.get(name, part.methods):
+                if split >= most.get(method, split + 1):
+                    continue
                 key = dict(zip(KEY, (name, kind, split, method), strict=True))
                 yield key, loaded(name), train, test
 
