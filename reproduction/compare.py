@@ -255,8 +255,10 @@ def works(
                 continue
             kind, split, train, test = splits(name)[number]
             most = part.most_of.get(name, {})
-            for method in options.methods or part.methods_of.get(name, part.methods):
-                if split >= most.get(method, split + 1):
+            for method in part.methods_of.get(name, part.methods):
+                # `auto` stands for `auto_labels`, too
+                wanted = {method, method.removesuffix("_labels")} & {*(options.methods or [method])}
+                if not wanted or split >= most.get(method, split + 1):
                     continue
                 key = dict(zip(KEY, (name, kind, split, method), strict=True))
                 yield key, loaded(name), train, test
